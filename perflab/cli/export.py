@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.table import Table
@@ -65,19 +65,6 @@ def command(
             "--figures", help="write no section, only figures and tables", rich_help_panel=FIGURES
         ),
     ] = False,
-    theme: Annotated[
-        Literal["light", "dark"], typer.Option(help="background", rich_help_panel=FIGURES)
-    ] = "light",
-    transparent: Annotated[
-        bool,
-        typer.Option("--transparent", help="leave the background out", rich_help_panel=FIGURES),
-    ] = False,
-    width: Annotated[
-        Literal["column", "page", "slide"],
-        typer.Option(
-            help="column: 3.4 inches, laid out anew; page: 7.2, slide: 10", rich_help_panel=FIGURES
-        ),
-    ] = "page",
     verify: Annotated[
         bool,
         typer.Option(
@@ -104,12 +91,10 @@ def command(
     runs = _opened(references or [])
     if figures:
         from perflab.cli.export_figures import export_figures
-        from perflab.figures.style import Style
 
-        style = Style(theme, transparent, width)
         for run in runs:
             folder = to / run.run_id if to is not None and len(runs) > 1 else to
-            export_figures(run, _listed(views), folder, _listed(formats or "svg,png"), style)
+            export_figures(run, _listed(views), folder, _listed(formats or "svg,png"))
         return
     from perflab.reports.exporting import Content, Target, export_runs
 

@@ -16,14 +16,13 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from perflab.figures import View
-    from perflab.figures.style import Style
     from perflab.recordings import Run
 
 FORMATS = ("svg", "png", "pdf")
 
 
 def export_figures(
-    run: Run, views: Sequence[str], folder: Path | None, formats: Sequence[str], style: Style
+    run: Run, views: Sequence[str], folder: Path | None, formats: Sequence[str]
 ) -> None:
     """Write the views of a run, each with its table, and print where they are and their captions.
 
@@ -43,7 +42,7 @@ def export_figures(
         _list(chosen)
     place = _from_here(figures_dir() / run.run_id) if folder is None else folder
     for view in chosen:
-        _tell(view, run, save_view(view, run, place, formats, style))
+        _tell(view, run, save_view(view, run, place, formats))
 
 
 def _unknown(kind: str, name: str, known: Sequence[str]) -> str:
@@ -74,14 +73,10 @@ def _list(views: list[View]) -> None:
 
 
 def _tell(view: View, run: Run, paths: list[Path]) -> None:
-    from perflab.figures.export import CAPTION, provenance
     from perflab.figures.origin import commit, n_text
 
     print()
     for path in paths:
         print(path)
-    # How to read it, where the file has no room to say so.
-    how = str(provenance(paths[0]).get(CAPTION, ""))
-    origin = f"Run {run.run_id}, commit {commit(run.record)}."
-    title = f"{view.title[:1].upper()}{view.title[1:]}."
-    print(f"\n{' '.join(filter(None, [title, how, f'{n_text(run)}.', origin]))}")
+    title = f"{view.title[:1].upper()}{view.title[1:]}"
+    print(f"\n{title}. {n_text(run)}. Run {run.run_id}, commit {commit(run.record)}.")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 from matplotlib.artist import Artist
@@ -13,9 +12,16 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine, LayoutEngine
 
-from perflab.figures.crowded import break_words, leave_out_numbers
 from perflab.figures.page import Page
-from perflab.figures.sheets import PAGE, Grid, Sheet
+from perflab.figures.sheets import (
+    FOOTER_PT,
+    KEY_LINE_IN,
+    KEY_PT,
+    MARGIN_IN,
+    TEXT_IN,
+    TITLE_PT,
+    WIDTH_IN,
+)
 from perflab.figures.theme import INK, MUTED, applied
 from perflab.figures.words import text_width_in, wrap
 
@@ -29,18 +35,7 @@ Line = tuple[str, float, str, str]
 
 
 class LabFigure(Figure):
-    """A figure outside pyplot that still shows itself as a notebook cell's last expression.
-
-    Attributes
-    ----------
-    sheet : Sheet
-        What it is laid out for.
-    caption : str
-        How to read it, where the sheet has no room to say so.
-    """
-
-    sheet: Sheet = PAGE
-    caption: str = ""
+    """A figure outside pyplot that still shows itself as a notebook cell's last expression."""
 
     def _repr_png_(self) -> tuple[bytes, dict[str, int]]:
         target = io.BytesIO()
@@ -56,7 +51,6 @@ def blank_canvas(
     plot_height_in: float,
     subtitle: str = "",
     key: Sequence[Artist] = (),
-    sheet: Sheet = PAGE,
 ) -> LabFigure:
     """Return an empty figure with title and key above, and its origin in small print below.
 
@@ -66,34 +60,28 @@ def blank_canvas(
     Parameters
     ----------
     title, subtitle, footer : str
-        Wrapped to the sheet's width; lines of the footer are kept apart. On a narrow sheet the
-        subtitle becomes the figure's ``caption``.
+        Wrapped to the figure's width; lines of the footer are kept apart.
     plot_height_in : float
         Height left for the axes and their labels.
     key : sequence of Artist
         Legend handles with their labels, set in as many columns as fit.
     """
-    head = _head(title, "" if sheet.narrow else subtitle, sheet)
-    foot = [
-        line for part in footer.split("\n") for line in wrap(part, sheet.footer_pt, sheet.text_in)
-    ]
-    columns, lines = _columns(key, sheet)
-    key_in = lines * sheet.key_line_in + sheet.margin_in if key else 0.0
-    head_in = sum(_line_in(size) for _, size, _, _ in head) + 1.5 * sheet.margin_in
-    foot_in = len(foot) * _line_in(sheet.footer_pt) + 1.5 * sheet.margin_in
+    head = _head(title, subtitle)
+    foot = [line for part in footer.split("\n") for line in wrap(part, FOOTER_PT, TEXT_IN)]
+    columns, lines = _columns(key)
+    key_in = lines * KEY_LINE_IN + MARGIN_IN if key else 0.0
+    head_in = sum(_line_in(size) for _, size, _, _ in head) + 1.5 * MARGIN_IN
+    foot_in = len(foot) * _line_in(FOOTER_PT) + 1.5 * MARGIN_IN
     height = head_in + key_in + plot_height_in + foot_in
-    figure = LabFigure(figsize=(sheet.width_in, height), dpi=LAYOUT_DPI)
+    figure = LabFigure(figsize=(WIDTH_IN, height), dpi=LAYOUT_DPI)
     FigureCanvasAgg(figure)
-    figure.sheet, figure.caption = sheet, subtitle if sheet.narrow else ""
     rect = (0.0, foot_in / height, 1.0, plot_height_in / height)
     figure.set_layout_engine(
-        ConstrainedLayoutEngine(
-            rect=rect, w_pad=sheet.margin_in, h_pad=0.06, wspace=0.04, hspace=0.04
-        )
+        ConstrainedLayoutEngine(rect=rect, w_pad=MARGIN_IN, h_pad=0.06, wspace=0.04, hspace=0.04)
     )
-    _write(figure, head, height - sheet.margin_in)
-    small = [(line, sheet.footer_pt, MUTED, "normal") for line in foot]
-    _write(figure, small, foot_in - sheet.margin_in / 2)
+    _write(figure, head, height - MARGIN_IN)
+    small = [(line, FOOTER_PT, MUTED, "normal") for line in foot]
+    _write(figure, small, foot_in - MARGIN_IN / 2)
     if key:
         _set_key(figure, key, columns, height - head_in)
     return figure
@@ -104,20 +92,14 @@ def page_canvas(
 ) -> LabFigure:
     """Return :func:`blank_canvas` with the experiment before the title and the origin below."""
     whole = f"{page.experiment}: {title}"
-    return blank_canvas(whole, page.footer, plot_height_in, subtitle, key, page.sheet)
+    return blank_canvas(whole, page.footer, plot_height_in, subtitle, key)
 
 
-def panels(figure: LabFigure, grid: Grid, **how: Any) -> list[Axes]:
-    """Return the panels of a full grid, row by row; ``how`` as of :meth:`Figure.subplots`."""
-    return list(figure.subplots(grid.down, grid.across, squeeze=False, **how).ravel())
-
-
-def _head(title: str, subtitle: str, sheet: Sheet) -> list[Line]:
-    size, room_in = sheet.title_pt, sheet.text_in
-    head = [(line, size, INK, "bold") for line in wrap(title, size, room_in, "bold")]
+def _head(title: str, subtitle: str) -> list[Line]:
+    head = [(line, TITLE_PT, INK, "bold") for line in wrap(title, TITLE_PT, TEXT_IN, "bold")]
     if subtitle:
-        head += [(line, SUBTITLE_PT, MUTED, "normal") for line in wrap(subtitle, SUBTITLE_PT,
-                                                                       room_in)]  # fmt: skip
+        lines = wrap(subtitle, SUBTITLE_PT, TEXT_IN)
+        head += [(line, SUBTITLE_PT, MUTED, "normal") for line in lines]
     return head
 
 
@@ -125,7 +107,7 @@ def _write(figure: LabFigure, lines: Sequence[Line], top_in: float) -> None:
     width, height = figure.get_size_inches()
     for text, size, color, weight in lines:
         figure.text(
-            figure.sheet.margin_in / width,
+            MARGIN_IN / width,
             top_in / height,
             text,
             size=size,
@@ -136,27 +118,27 @@ def _write(figure: LabFigure, lines: Sequence[Line], top_in: float) -> None:
         top_in -= _line_in(size)
 
 
-def _columns(key: Sequence[Artist], sheet: Sheet) -> tuple[int, int]:
-    """Return in how many columns a key fits the sheet, and how many lines the longest has.
+def _columns(key: Sequence[Artist]) -> tuple[int, int]:
+    """Return in how many columns a key fits the page, and how many lines the longest has.
 
     Labels that are too long for one column are broken.
     """
     labels = [str(handle.get_label()) for handle in key]
     for place, label in enumerate(labels):
-        if text_width_in(label, sheet.key_pt) + KEY_HANDLE_IN > sheet.text_in:
-            lines = wrap(label, sheet.key_pt, sheet.text_in - KEY_HANDLE_IN)
+        if text_width_in(label, KEY_PT) + KEY_HANDLE_IN > TEXT_IN:
+            lines = wrap(label, KEY_PT, TEXT_IN - KEY_HANDLE_IN)
             labels[place] = "\n".join(lines)
             key[place].set_label(labels[place])
-    widths = np.array([_long_in(label, sheet) + KEY_HANDLE_IN for label in labels])
+    widths = np.array([_long_in(label) + KEY_HANDLE_IN for label in labels])
     for columns in range(len(widths), 1, -1):
         # matplotlib's legend splits its entries over the columns in this way.
-        if sum(column.max() for column in np.array_split(widths, columns)) <= sheet.text_in:
+        if sum(column.max() for column in np.array_split(widths, columns)) <= TEXT_IN:
             return columns, _lines(labels, columns)
     return 1, _lines(labels, 1)
 
 
-def _long_in(label: str, sheet: Sheet) -> float:
-    return max(text_width_in(line, sheet.key_pt) for line in label.split("\n"))
+def _long_in(label: str) -> float:
+    return max(text_width_in(line, KEY_PT) for line in label.split("\n"))
 
 
 def _lines(labels: Sequence[str], columns: int) -> int:
@@ -170,8 +152,8 @@ def _set_key(figure: LabFigure, key: Sequence[Artist], columns: int, top_in: flo
         handles=list(key),
         loc="upper left",
         ncols=columns,
-        fontsize=figure.sheet.key_pt,
-        bbox_to_anchor=(figure.sheet.margin_in / width, top_in / height),
+        fontsize=KEY_PT,
+        bbox_to_anchor=(MARGIN_IN / width, top_in / height),
         borderaxespad=0,
         borderpad=0.1,
         handlelength=1.6,
@@ -198,10 +180,6 @@ def finish(figure: LabFigure) -> LabFigure:
     engine = figure.get_layout_engine()
     if engine is not None:
         _lay_out(figure, engine)
-        if figure.sheet.narrow:
-            for fit in (break_words, leave_out_numbers):
-                fit(figure)
-                _lay_out(figure, engine)
     figure.set_layout_engine("none")
     return figure
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import io
 import json
-import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
@@ -22,22 +21,20 @@ from PIL.PngImagePlugin import PngInfo
 from perflab.durable import explained, replace_file
 from perflab.errors import PerflabError
 from perflab.figures.canvas import LabFigure
-from perflab.figures.inks import dress
 from perflab.figures.inscribed import PDF_ORIGIN
 from perflab.figures.inscribed import ProvenanceError as ProvenanceError
 from perflab.figures.inscribed import provenance as provenance
 from perflab.figures.origin import perflab_version
 from perflab.figures.page import Page, page_of
 from perflab.figures.stamp import stamped, table_digest
-from perflab.figures.style import DOTS_PER_INCH, PLAIN, Style
 from perflab.figures.tables import read_csv, to_csv
-from perflab.figures.theme import applied
+from perflab.figures.theme import INK, PALETTE, applied
 from perflab.figures.view import View, draw_table
 from perflab.recordings import Run
 
 COLORS = 256
-# In the origin of a figure: how to read it, where it has no room to say so.
-CAPTION = "caption"
+DOTS_PER_INCH = 200
+BACKGROUND = "white"
 ELSEWHERE = "point PERFLAB_FIGURES at another folder"
 FORMATS = ("svg", "png")
 
@@ -51,7 +48,6 @@ def save_view(
     run: Run,
     directory: Path,
     formats: Sequence[str] = FORMATS,
-    style: Style = PLAIN,
 ) -> list[Path]:
     """Write the table of a view as ``<name>.csv``, read it back, and save what is drawn from it.
 
@@ -62,28 +58,23 @@ def save_view(
     formats : sequence of str
         Of "svg", "png" and "pdf", which is not promised to be byte-identical across matplotlib's
         versions.
-    style : Style
-        Background and width; files for a column are called ``<name>-column``, those for a dark
-        background ``<name>-dark``.
 
     Returns
     -------
     list of Path
         The pictures, then the table.
     """
-    files = {directory / name: content for name, content in rendered(view, run, formats, style)}
+    files = {directory / name: content for name, content in rendered(view, run, formats)}
     for path, content in sorted(files.items(), key=lambda item: item[0].suffix != ".csv"):
         write_whole(path, content)
     return list(files)
 
 
-def rendered(
-    view: View, run: Run, formats: Sequence[str] = FORMATS, style: Style = PLAIN
-) -> list[tuple[str, bytes]]:
+def rendered(view: View, run: Run, formats: Sequence[str] = FORMATS) -> list[tuple[str, bytes]]:
     """Return name and content of each file that :func:`save_view` writes, the table last."""
-    page, table = page_of(run, style.sheet), to_csv(view.shown(run)).encode()
+    page, table = page_of(run), to_csv(view.shown(run)).encode()
     drawing = draw_table(view, read_csv(table.decode()), page)
-    pictures = _files(drawing, view.name, page, formats, style, table)
+    pictures = _files(drawing, view.name, page, formats, table)
     return [*pictures, (f"{view.name}.csv", table)]
 
 
@@ -94,16 +85,14 @@ def save_drawing(
     directory: Path,
     formats: Sequence[str] = FORMATS,
     *,
-    style: Style = PLAIN,
     table: bytes | None = None,
 ) -> list[Path]:
     """Write what was drawn on ``page`` with its origin inside; ``name`` has no suffix.
 
-    ``table`` is the file that it was drawn from, where it is to lie beside it. A figure that is
-    saved in another style is put into it for good; its width must be that of the style.
+    ``table`` is the file that it was drawn from, where it is to lie beside it.
     """
     paths = []
-    for file, content in _files(drawing, name, page, formats, style, table):
+    for file, content in _files(drawing, name, page, formats, table):
         paths.append(directory / file)
         write_whole(paths[-1], content)
     return paths
@@ -114,47 +103,37 @@ def _files(
     name: str,
     page: Page,
     formats: Sequence[str],
-    style: Style,
     table: bytes | None,
 ) -> list[tuple[str, bytes]]:
     origin = {**page.origin, "figure": name}
-    if told := style.told():
-        origin["style"] = told
-    if drawing.caption:
-        origin[CAPTION] = drawing.caption
-    stem, digest = f"{name}{style.suffix()}", table_digest(table)
+    digest = table_digest(table)
     named = {"Title": f"{page.title}: {name}", "Creator": f"perflab {perflab_version()}"}
     text = json.dumps(origin, sort_keys=True, default=str)
     # Identifiers in an SVG are salted with run and name.
     salt = {"svg.hashsalt": f"{page.origin['runs'][0]}/{name}"}
-    with applied(**salt, **{"savefig.facecolor": style.background}):
-        dress(drawing, style.colors, transparent=style.transparent)
-        contents = [_RENDERERS[suffix](drawing, named, text, style) for suffix in formats]
+    with applied(**salt):
+        contents = [_RENDERERS[suffix](drawing, named, text) for suffix in formats]
     return [
-        (f"{stem}.{suffix}", stamped(content, suffix, digest))
+        (f"{name}.{suffix}", stamped(content, suffix, digest))
         for content, suffix in zip(contents, formats, strict=True)
     ]
 
 
-def _svg(figure: LabFigure, named: dict[str, str], text: str, style: Style) -> bytes:
-    content = _rendered(figure, "svg", {**named, "Description": text, "Date": None})
-    return content if style.scale == 1 else _enlarged(content, style.scale)
+def _svg(figure: LabFigure, named: dict[str, str], text: str) -> bytes:
+    return _rendered(figure, "svg", {**named, "Description": text, "Date": None})
 
 
-def _png(figure: LabFigure, named: dict[str, str], text: str, style: Style) -> bytes:
+def _png(figure: LabFigure, named: dict[str, str], text: str) -> bytes:
     written = {"Title": named["Title"], "Software": named["Creator"], "Description": text}
-    picture = _painted(figure, style.dots_per_inch * style.scale)
-    if style.transparent:
-        return _as_png(picture, written, style)
-    return _in_few_colors(picture.convert("RGB"), written, style)
+    return _in_few_colors(_painted(figure, DOTS_PER_INCH).convert("RGB"), written)
 
 
-def _pdf(figure: LabFigure, named: dict[str, str], text: str, _: Style) -> bytes:
+def _pdf(figure: LabFigure, named: dict[str, str], text: str) -> bytes:
     content = _rendered(figure, "pdf", {**named, "Subject": text, "CreationDate": None})
     return content + PDF_ORIGIN + text.encode() + b"\n"
 
 
-Renderer = Callable[[LabFigure, dict[str, str], str, Style], bytes]
+Renderer = Callable[[LabFigure, dict[str, str], str], bytes]
 _RENDERERS: dict[str, Renderer] = {"svg": _svg, "png": _png, "pdf": _pdf}
 
 
@@ -166,15 +145,6 @@ def _rendered(
     return target.getvalue()
 
 
-def _enlarged(content: bytes, scale: float) -> bytes:
-    """Return an SVG of another size; what is in it is drawn by its view box."""
-
-    def larger(found: re.Match[bytes]) -> bytes:
-        return b'%s="%gpt"' % (found[1], float(found[2]) * scale)
-
-    return re.sub(rb'\b(width|height)="([0-9.]+)pt"', larger, content, count=2)
-
-
 def _painted(figure: Figure, dpi: float) -> Image.Image:
     """Return a figure's pixels at the resolution of print."""
     pixels = _rendered(figure, "rgba", None, dpi)
@@ -182,30 +152,28 @@ def _painted(figure: Figure, dpi: float) -> Image.Image:
     return Image.frombytes("RGBA", (width, len(pixels) // (4 * width)), pixels)
 
 
-def _as_png(picture: Image.Image, metadata: Mapping[str, str], style: Style) -> bytes:
+def _as_png(picture: Image.Image, metadata: Mapping[str, str]) -> bytes:
     info = PngInfo()
     for key, value in metadata.items():
         info.add_text(key, value)
     target = io.BytesIO()
-    picture.save(target, "png", pnginfo=info, dpi=(style.dots_per_inch,) * 2)
+    picture.save(target, "png", pnginfo=info, dpi=(DOTS_PER_INCH,) * 2)
     return target.getvalue()
 
 
-def _in_few_colors(picture: Image.Image, metadata: Mapping[str, str], style: Style) -> bytes:
+def _in_few_colors(picture: Image.Image, metadata: Mapping[str, str]) -> bytes:
     """Return a PNG with a palette, a third of the bytes; the treatments' colours stay exact."""
     few = picture.quantize(COLORS, dither=Image.Dither.NONE)
-    few.putpalette(_kept_exact(picture, np.asarray(few), few.getpalette() or [], style))
-    return _as_png(few, metadata, style)
+    few.putpalette(_kept_exact(picture, np.asarray(few), few.getpalette() or []))
+    return _as_png(few, metadata)
 
 
-def _kept_exact(
-    picture: Image.Image, places: np.ndarray, palette: Sequence[int], style: Style
-) -> list[int]:
+def _kept_exact(picture: Image.Image, places: np.ndarray, palette: Sequence[int]) -> list[int]:
     """Return ``palette`` with the figures' own colours where their pixels were put, unblended."""
     exact = np.array(palette).reshape(-1, 3)
     # One number per pixel: comparing three takes five times as long.
     pixels = np.asarray(picture.convert("RGBA")).view(np.uint32)[..., 0]
-    for name in (*style.colors.palette, style.colors.ink, style.colors.background):
+    for name in (*PALETTE, INK, BACKGROUND):
         color = np.round(255 * np.array(to_rgb(name)))
         here = places[pixels == np.append(color, 255).astype(np.uint8).view(np.uint32)]
         if here.size:

@@ -15,7 +15,7 @@ WIDTH_IN, LEAST_IN, AROUND_IN = 5.5, 1.0, 0.1
 
 def empty_figure(page: Page, title: str, words: str = "") -> LabFigure:
     """Return a figure that shows nothing and says why: by default what became of the trials."""
-    said, room_in = words or page.nothing, page.sheet.within(WIDTH_IN)
+    said, room_in = words or page.nothing, WIDTH_IN
     lines_in = LINE_IN * len(wrap(said, SIZE_PT, room_in))
     figure = page_canvas(page, title, plot_height_in=max(LEAST_IN, lines_in + AROUND_IN))
     say(figure.subplots(), said, room_in)

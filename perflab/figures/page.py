@@ -9,7 +9,6 @@ from typing import Any
 from perflab.figures.looks import Look, looks_of
 from perflab.figures.origin import footer, origin_of
 from perflab.figures.pairs import compared_pairs
-from perflab.figures.sheets import PAGE, Sheet
 from perflab.recordings import Run
 
 
@@ -33,8 +32,6 @@ class Page:
         The treatments that claims compare.
     nothing : str
         Why there may be nothing to draw, in a sentence.
-    sheet : Sheet
-        What it is laid out for.
     """
 
     experiment: str
@@ -44,11 +41,10 @@ class Page:
     looks: Mapping[str, Look]
     pairs: tuple[tuple[str, str], ...]
     nothing: str
-    sheet: Sheet = PAGE
 
 
-def page_of(run: Run, sheet: Sheet = PAGE) -> Page:
-    """Return the page of a run, for a sheet."""
+def page_of(run: Run) -> Page:
+    """Return the page of a run."""
     return Page(
         experiment=run.record.experiment,
         title=run.record.title,
@@ -57,7 +53,6 @@ def page_of(run: Run, sheet: Sheet = PAGE) -> Page:
         looks=looks_of(run.record),
         pairs=tuple(compared_pairs(run.record)),
         nothing=_why_nothing(run),
-        sheet=sheet,
     )
 
 

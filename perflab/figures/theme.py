@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import cache, wraps
 from typing import Any, ParamSpec, TypeVar
 
@@ -27,39 +26,6 @@ PALETTE = (
     "#3A93C9",
     "#6B4E1E",
 )
-
-
-@dataclass(frozen=True)
-class Theme:
-    """The inks for one background; ``palette`` holds the same hues in the same order."""
-
-    name: str
-    background: str
-    ink: str
-    muted: str
-    faint: str
-    palette: tuple[str, ...]
-
-
-LIGHT = Theme("light", "#FFFFFF", INK, MUTED, FAINT, PALETTE)
-DARK = Theme(
-    "dark",
-    "#16191D",
-    "#E8E8E8",
-    "#A3A3A3",
-    "#3A3F45",
-    (
-        "#2F86D1",
-        "#F07F3C",
-        "#E3A0C8",
-        "#F2F2F2",
-        "#D9A21B",
-        "#2FA884",
-        "#8CCBF2",
-        "#A98A55",
-    ),
-)
-THEMES = {theme.name: theme for theme in (LIGHT, DARK)}
 
 P = ParamSpec("P")
 T = TypeVar("T")

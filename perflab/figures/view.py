@@ -12,7 +12,6 @@ from perflab.errors import RowsMissing
 from perflab.figures.canvas import LabFigure
 from perflab.figures.nothing import empty_figure
 from perflab.figures.page import Page, page_of
-from perflab.figures.sheets import PAGE, Sheet
 from perflab.figures.tables import reread
 from perflab.figures.theme import applied
 from perflab.recordings import Run
@@ -77,16 +76,16 @@ class View:
 
 def draw_table(view: View, table: pd.DataFrame, page: Page) -> LabFigure:
     """Draw a table as it was read from its file; one without rows as a sentence that says why."""
-    with applied(**page.sheet.letters):
+    with applied():
         if table.empty:
             return empty_figure(page, view.title, view.empty(page))
         return view.draw(table, page)
 
 
-def draw_view(view: View, run: Run, sheet: Sheet = PAGE) -> LabFigure:
+def draw_view(view: View, run: Run) -> LabFigure:
     """Draw a run just as it would be saved: with the digits that the file has.
 
     Of a run of another kind the figure says that there is nothing to show.
     """
     table = reread(view.shown(run)) if view.suits(run) else pd.DataFrame()
-    return draw_table(view, table, page_of(run, sheet))
+    return draw_table(view, table, page_of(run))

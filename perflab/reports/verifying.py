@@ -16,7 +16,6 @@ from typing import Any
 from perflab.errors import ExportRefused, PerflabError
 from perflab.figures.export import ProvenanceError, provenance, rendered
 from perflab.figures.stamp import NO_TABLE, stamp_of, table_digest
-from perflab.figures.style import style_of
 from perflab.paths import runs_dir
 from perflab.recordings import Run, open_run
 from perflab.reports.marked_regions import regions
@@ -122,7 +121,7 @@ def _redrawn(path: Path, origin: dict[str, Any], content: bytes) -> Verified:
     view = next((view for view in views_of(run) if view.name == origin["figure"]), None)
     if view is None:
         return Verified(path, STALE, f"the run has no view '{origin['figure']}' any more")
-    (_, again), *_ = rendered(view, run, [path.suffix[1:]], style_of(origin))
+    (_, again), *_ = rendered(view, run, [path.suffix[1:]])
     if again == content:
         return Verified(path, WHOLE)
     by = f"perflab {origin.get('perflab', 'unknown')}"

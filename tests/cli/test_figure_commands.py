@@ -24,10 +24,10 @@ def test_figures_have_the_names_of_their_views_and_a_caption(
     perflab: Tell, runs, tmp_path, monkeypatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    words = ("--to", "doc/img", "--format", "svg,pdf", "--theme", "dark")
+    words = ("--to", "doc/img", "--format", "svg,pdf")
     text, _ = perflab(runs, "export", "first", "--figures", "--views", "throughput,effect", *words)
     names = ["effect", "throughput"]
-    files = [f"{name}{end}" for name in names for end in ("-dark.pdf", "-dark.svg", ".csv")]
+    files = [f"{name}{end}" for name in names for end in (".csv", ".pdf", ".svg")]
     assert sorted(path.name for path in Path("doc/img").iterdir()) == files
     assert "n = 2 valid trials per treatment" in text
     text, _ = perflab(runs, "export", "--verify", "doc")
@@ -40,20 +40,6 @@ def test_without_a_view_all_are_listed_and_written(perflab: Tell, runs, tmp_path
     listed = {line.split()[0] for line in text.splitlines()[1:] if line[:1].isalpha()}
     written = {path.stem for path in (tmp_path / "first").glob("*.svg")}
     assert {"throughput", "effect"} <= written <= listed
-
-
-def test_a_column_of_a_journal_gets_files_and_captions_of_its_own(
-    perflab: Tell, runs, tmp_path, monkeypatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    words = ("--to", "img", "--format", "pdf", "--width", "column")
-    text, _ = perflab(runs, "export", "first", "--figures", "--views", "throughput", *words)
-    assert sorted(path.name for path in Path("img").iterdir()) == [
-        "throughput-column.pdf", "throughput.csv",
-    ]  # fmt: skip
-    assert "Every point is one trial" in " ".join(text.split())
-    text, _ = perflab(runs, "export", "--verify", "img")
-    assert "1 checked: 1 as drawn" in text
 
 
 @pytest.mark.parametrize(

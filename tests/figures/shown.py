@@ -10,23 +10,22 @@ from matplotlib.text import Text
 
 from perflab.figures import View, draw_view
 from perflab.figures.canvas import LabFigure
-from perflab.figures.sheets import PAGE, Sheet
 from perflab.recordings import Run
 from perflab.reports.pictures import views_of
 
 
 @cache
-def picture(view: View, run: Run, sheet: Sheet = PAGE) -> LabFigure:
+def picture(view: View, run: Run) -> LabFigure:
     """Return a view of a run; drawn once, however many tests look at it."""
-    found = draw_view(view, run, sheet)
+    found = draw_view(view, run)
     assert isinstance(found, LabFigure)
     return found
 
 
 @cache
-def pictures(run: Run, sheet: Sheet = PAGE) -> dict[str, LabFigure]:
+def pictures(run: Run) -> dict[str, LabFigure]:
     """Return the figures of a run by name."""
-    return {view.name: picture(view, run, sheet) for view in views_of(run)}
+    return {view.name: picture(view, run) for view in views_of(run)}
 
 
 def shown_texts(figure: Figure) -> list[Text]:

@@ -13,7 +13,6 @@ from PIL import Image
 
 from perflab.figures import View, provenance, save_view
 from perflab.figures.stamp import NO_TABLE, stamp_of, stamped, table_digest, unstamped
-from perflab.figures.style import Style
 from perflab.paths import project_root
 from perflab.recordings import Run
 from perflab.reports.marked_regions import filled
@@ -83,19 +82,14 @@ def test_another_process_on_another_day_rebuilds_every_picture(case, request, tm
         check=True, env=environment, cwd=project_root(),
     )  # fmt: skip
     here = {path.name: path.read_bytes() for path in (tmp_path / "here").iterdir()}
-    assert len(here) == 5 * len(VIEWS[case])
+    assert len(here) == 3 * len(VIEWS[case])
     for name, content in here.items():
         assert (tmp_path / "there" / name).read_bytes() == content, name
 
 
 def test_what_was_just_saved_is_as_drawn(at_home, normal) -> None:
     saved = at_home
-    save_view(
-        own_view(normal, "effect"),
-        normal,
-        saved,
-        style=Style("dark", transparent=True, width="slide"),
-    )
+    save_view(own_view(normal, "effect"), normal, saved)
     found = verify([saved])
     assert told(found) == {("as drawn", "")}
     assert len(found) == 5

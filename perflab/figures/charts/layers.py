@@ -345,14 +345,13 @@ class Texts:
     x: float = 0.5
     at: float = 0.0
     muted: bool = True
-    room_in: float = 2.2
+    room_in: float = 1.8
 
-    def draw(self, axes: Axes, own: pd.DataFrame, page: Page) -> None:
+    def draw(self, axes: Axes, own: pd.DataFrame, page: Page) -> None:  # noqa: ARG002
         """Write the words of one panel."""
-        room_in = min(self.room_in, page.sheet.text_in / 3.8)
         for row in rows_of(own, self.of).to_dict("records"):
             if row[self.words]:
-                words = "\n".join(wrap(str(row[self.words]), TEXT_PT, room_in))
+                words = "\n".join(wrap(str(row[self.words]), TEXT_PT, self.room_in))
                 axes.text(
                     self.x, row["y"] + self.at, words, transform=axes.get_yaxis_transform(),
                     ha="center" if self.x else "left", va="center", size=TEXT_PT,

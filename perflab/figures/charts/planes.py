@@ -14,7 +14,7 @@ from perflab.figures.charts.axes import Axis
 from perflab.figures.charts.layers import Layer, highest_of
 from perflab.figures.charts.rows import Words
 from perflab.figures.page import Page
-from perflab.figures.sheets import Grid
+from perflab.figures.sheets import Grid, grid_of
 from perflab.figures.theme import MUTED
 from perflab.figures.words import tick_label
 
@@ -58,7 +58,7 @@ class Planes:
     panel, x, y : str
         Columns: a row's panel, and the numbers along the axes.
     across : int
-        How many panels stand side by side where there is room for ``least_in`` each.
+        How many panels stand side by side.
     height_in, further_in : float
         How high one row of panels is with its labels, and each further one.
     share_x, share_y
@@ -75,7 +75,6 @@ class Planes:
     x: str = "t_s"
     y: str = "value"
     across: int = 2
-    least_in: float = 2.0
     height_in: float = 3.3
     further_in: float = 2.6
     share_x: bool | Literal["col"] = False
@@ -87,10 +86,10 @@ class Planes:
         """Draw a table that has rows."""
         table = table.assign(x=table[self.x], y=table[self.y])
         planes = self._planes(table, page)
-        grid = page.sheet.grid(len(planes), across=self.across, least_in=self.least_in)
+        grid = grid_of(len(planes), self.across)
         titles = {name: title_of(plane, grid) for name, plane in planes.items()}
         lines = max(title.count("\n") for title in titles.values())
-        height_in = page.sheet.height_in(self.height_in + self.further_in * (grid.down - 1))
+        height_in = self.height_in + self.further_in * (grid.down - 1)
         figure = page_canvas(
             page,
             self.title,

@@ -52,7 +52,7 @@ class RowChart:
     row_in : float
         How high a row is; higher where its label needs it.
     said : callable
-        What is said in numbers at the right of a row, in lines; above it on a narrow sheet.
+        What is said in numbers at the right of a row, in lines.
     said_at : float
         Where that begins, in widths of the panel.
     nothing : str
@@ -112,11 +112,11 @@ class RowChart:
                      transform=axes.get_yaxis_transform())  # fmt: skip
         return finish(figure)
 
-    def _rows(self, table: pd.DataFrame, page: Page) -> Rows[Hashable]:
+    def _rows(self, table: pd.DataFrame, page: Page) -> Rows:
         labels = self.labels(table, page)
         said = {name: words for name, words in self.said(table).items() if name in labels}
         beside = {name: tick_label(label, LABEL_WIDTH_IN) for name, label in labels.items()}
         texts = [*beside.values(), *said.values()]
         lines = max((text.count("\n") + 1 for text in texts), default=1)
         high_in = max(self.row_in, LINE_IN * lines + AROUND_IN)
-        return Rows(page.sheet, labels, beside, self.row_in, high_in, said)
+        return Rows(beside, high_in, said)

@@ -12,7 +12,7 @@ from matplotlib.axes import Axes
 
 from perflab.figures.intervals import draw_interval
 from perflab.figures.looks import PALETTE
-from perflab.figures.sheets import Sheet
+from perflab.figures.sheets import MARGIN_IN, WIDTH_IN
 from perflab.figures.theme import FAINT, INK, MUTED
 from perflab.figures.words import text_width_in, wrap
 from perflab.numerals import at_least, at_most, number
@@ -32,50 +32,9 @@ BETWEEN_IN = 0.16
 Line = tuple[str, float, str, str]
 
 
-@dataclass(frozen=True)
-class Places:
-    """Where the parts of a row stand, in inches from the left end of its sheet.
-
-    Side by side on a page: what is asked, the picture, the result. On a narrow sheet below each
-    other, each as wide as the sheet.
-    """
-
-    sheet: Sheet
-
-    @property
-    def left_in(self) -> float:
-        """Where what is asked begins."""
-        return self.sheet.margin_in
-
-    @property
-    def asked_in(self) -> float:
-        """How wide that is."""
-        return self.sheet.text_in if self.sheet.narrow else LEFT_IN
-
-    @property
-    def plot_left_in(self) -> float:
-        """Where the picture begins."""
-        if self.sheet.narrow:
-            return self.sheet.margin_in
-        return self.sheet.margin_in + LEFT_IN + BETWEEN_IN
-
-    @property
-    def plot_in(self) -> float:
-        """How wide it is."""
-        if self.sheet.narrow:
-            return self.sheet.text_in
-        return self.sheet.width_in - LEFT_IN - RIGHT_IN - 4 * BETWEEN_IN
-
-    def result_beyond_in(self, has_picture: bool) -> float:
-        """Return how far right of the picture's left end the result begins."""
-        beside = has_picture and not self.sheet.narrow
-        return self.plot_in + BETWEEN_IN if beside else 0.0
-
-    def result_in(self, has_picture: bool) -> float:
-        """Return how wide that is."""
-        if has_picture and not self.sheet.narrow:
-            return RIGHT_IN
-        return self.sheet.width_in - self.sheet.margin_in - self.plot_left_in
+# Where a row's picture begins and how wide it is: between what is asked and the result.
+PLOT_LEFT_IN = MARGIN_IN + LEFT_IN + BETWEEN_IN
+PLOT_IN = WIDTH_IN - LEFT_IN - RIGHT_IN - 4 * BETWEEN_IN
 
 
 @dataclass(frozen=True)
@@ -127,39 +86,21 @@ class Row:
     claim: Claim
     asked: tuple[Line, ...]
     result: tuple[Line, ...]
-    stacked: bool = False
 
     @property
     def height_in(self) -> float:
         """Return how high the row must be for its words, and its picture if it has one."""
         picture = LEAST_IN if self.claim.of_blocks else 0.0
-        asked, result = _height_in(self.asked), _height_in(self.result)
-        if self.stacked:
-            return asked + result + 4 * PAD_IN + (picture + 2 * PAD_IN if picture else 0.0)
-        return max(picture, asked, result) + 2 * PAD_IN
-
-    @property
-    def picture_at(self) -> tuple[float, float]:
-        """Return how far below the row's upper end its picture lies, and how high it is."""
-        if not self.stacked:
-            return 0.0, self.height_in
-        return _height_in(self.asked) + PAD_IN, LEAST_IN + 2 * PAD_IN
-
-    @property
-    def result_at(self) -> float:
-        """Return how far below the row's upper end its result lies."""
-        if not self.stacked:
-            return 0.0
-        top, high = self.picture_at
-        return top + (high if self.claim.of_blocks else 0.0)
+        return max(picture, _height_in(self.asked), _height_in(self.result)) + 2 * PAD_IN
 
 
-def row(claim: Claim, places: Places) -> Row:
+def row(claim: Claim) -> Row:
     """Return a claim with the words around its picture."""
-    left_in, right_in = places.asked_in, places.result_in(bool(claim.of_blocks))
+    # Without a picture its place belongs to the words.
+    right_in = RIGHT_IN if claim.of_blocks else WIDTH_IN - MARGIN_IN - PLOT_LEFT_IN
     asked = [
-        *_lines(claim.claim, left_in, SIZE_PT, INK),
-        *_lines(claim.name, left_in, SMALL_PT, MUTED),
+        *_lines(claim.claim, LEFT_IN, SIZE_PT, INK),
+        *_lines(claim.name, LEFT_IN, SMALL_PT, MUTED),
     ]
     result = _lines(claim.verdict, right_in, SIZE_PT, INK, "bold")
     if claim.of_blocks:
@@ -171,7 +112,7 @@ def row(claim: Claim, places: Places) -> Row:
         result += _lines(claim.reason, right_in, SMALL_PT, MUTED)
     if claim.absent:
         result += _lines(claim.absent, right_in, SMALL_PT, MUTED)
-    return Row(claim, tuple(asked), tuple(result), places.sheet.narrow)
+    return Row(claim, tuple(asked), tuple(result))
 
 
 def _lines(
@@ -206,20 +147,17 @@ def _line_in(size: float) -> float:
     return LINE_IN if size == SIZE_PT else SMALL_LINE_IN
 
 
-def write(
-    axes: Axes, lines: tuple[Line, ...], x_in: float, top_in: float, *, over: bool = False
-) -> None:
+def write(axes: Axes, lines: tuple[Line, ...], x_in: float, top_in: float) -> None:
     """Write lines at ``x_in`` inches right of the panel's left end, ``top_in`` below its top.
 
-    The panel's y axis is in inches, downwards. Words ``over`` a panel hide its lines.
+    The panel's y axis is in inches, downwards.
     """
     width_in = _width_in(axes)
-    box = {"facecolor": "white", "edgecolor": "none", "pad": 0.3} if over else None
     y = top_in + PAD_IN
     for text, size, color, weight in lines:
         axes.text(
             x_in / width_in, y, text, size=size, color=color, weight=weight, va="top",
-            transform=axes.get_yaxis_transform(), bbox=box,
+            transform=axes.get_yaxis_transform(),
         )  # fmt: skip
         y += _line_in(size)
 

@@ -17,8 +17,17 @@ from perflab.figures.canvas import LabFigure, only_grid, page_canvas
 from perflab.figures.intervals import ARROW
 from perflab.figures.page import Page
 from perflab.figures.plots import effect_rows
-from perflab.figures.plots.effect_rows import PAD_IN, Claim, Places, Row, row
+from perflab.figures.plots.effect_rows import (
+    BETWEEN_IN,
+    PAD_IN,
+    PLOT_IN,
+    PLOT_LEFT_IN,
+    Claim,
+    Row,
+    row,
+)
 from perflab.figures.plots.ratios import LEAST, limits, ratio_axis
+from perflab.figures.sheets import LABEL_PT, MARGIN_IN, TEXT_IN, WIDTH_IN
 from perflab.figures.theme import MUTED
 from perflab.figures.view import View
 from perflab.figures.words import wrap
@@ -92,29 +101,28 @@ def _no_claim(page: Page) -> str:
 def draw_effects(table: pd.DataFrame, page: Page) -> LabFigure:
     """Draw a row per claim: its blocks, estimate, interval, published value and verdict."""
     claims = [effect_rows.claim_of(record) for record in table.to_dict("records")]
-    places = Places(page.sheet)
-    panels = _panels(claims, places)
+    panels = _panels(claims)
     figure = page_canvas(
         page,
         _title(claims),
         plot_height_in=sum(_height_in(kind, rows) for kind, rows in panels.items()),
-        subtitle=_subtitle(claims, places),
+        subtitle=_subtitle(claims),
         key=_key(claims),
     )
     top = _plot_top(figure)
     # Panels have their places in inches, so that words and rows lie beside each other.
     figure.set_layout_engine("none")
     for kind, rows in panels.items():
-        _draw_panel(figure, kind, rows, top, places)
+        _draw_panel(figure, kind, rows, top)
         top -= _height_in(kind, rows)
     return figure
 
 
-def _panels(claims: list[Claim], places: Places) -> dict[Kind, list[Row]]:
+def _panels(claims: list[Claim]) -> dict[Kind, list[Row]]:
     """Return the rows by panel; those without a number last, their words where no picture is."""
     found: dict[Kind, list[Row]] = {}
     for claim in claims:
-        found.setdefault(_kind(claim), []).append(row(claim, places))
+        found.setdefault(_kind(claim), []).append(row(claim))
     return {kind: found[kind] for kind in sorted(found, key=lambda kind: kind == WITHOUT)}
 
 
@@ -135,15 +143,15 @@ def _title(claims: list[Claim]) -> str:
     return f"of {len(claims)} claims {', '.join(each.replace(' ', NO_BREAK) for each in verdicts)}"
 
 
-def _subtitle(claims: list[Claim], places: Places) -> str:
+def _subtitle(claims: list[Claim]) -> str:
     scales = {claim.scale for claim in claims if claim.of_blocks}
     if not scales:
         return ""
     what = " or ".join(sorted(scales, reverse=True))
-    where = "Below" if places.sheet.narrow else "At the right"
     return (
         f"Every point is one block, the first on top: the {what} of the two sides named in grey."
-        f" {where}: the verdict, and the estimate over all blocks with its 95% interval. {ARROW}"
+        " At the right: the verdict, and the estimate over all blocks with its 95% interval."
+        f" {ARROW}"
     )
 
 
@@ -155,13 +163,10 @@ def _plot_top(figure: LabFigure) -> float:
     return float((bottom + height) * figure.get_size_inches()[1])
 
 
-def _draw_panel(
-    figure: LabFigure, kind: Kind, rows: list[Row], top_in: float, places: Places
-) -> None:
+def _draw_panel(figure: LabFigure, kind: Kind, rows: list[Row], top_in: float) -> None:
     width, height = figure.get_size_inches()
     rows_in = sum(each.height_in for each in rows)
-    left_in, plot_in = places.plot_left_in, places.plot_in
-    place = left_in / width, (top_in - rows_in) / height, plot_in / width, rows_in / height
+    place = PLOT_LEFT_IN / width, (top_in - rows_in) / height, PLOT_IN / width, rows_in / height
     axes = figure.add_axes(place)
     axes.set_ylim(rows_in, 0.0)
     axes.set_yticks([])
@@ -169,22 +174,21 @@ def _draw_panel(
     if kind == WITHOUT:
         axes.set_axis_off()
     else:
-        _scale(axes, kind, [each.claim for each in rows], places)
-    begin_in = places.left_in - left_in
-    result_in = places.result_beyond_in(kind != WITHOUT)
+        _scale(axes, kind, [each.claim for each in rows])
+    begin_in = MARGIN_IN - PLOT_LEFT_IN
+    result_in = 0.0 if kind == WITHOUT else PLOT_IN + BETWEEN_IN
     top = 0.0
     for each in rows:
-        effect_rows.write(axes, each.asked, begin_in, top, over=each.stacked)
-        effect_rows.write(axes, each.result, result_in, top + each.result_at, over=each.stacked)
+        effect_rows.write(axes, each.asked, begin_in, top)
+        effect_rows.write(axes, each.result, result_in, top)
         if top:
-            effect_rows.rule(axes, begin_in, places.sheet.width_in - left_in, top)
+            effect_rows.rule(axes, begin_in, WIDTH_IN - PLOT_LEFT_IN, top)
         if each.claim.of_blocks:
-            above, high = each.picture_at
-            effect_rows.draw(axes, each.claim, top + above, high)
+            effect_rows.draw(axes, each.claim, top, each.height_in)
         top += each.height_in
 
 
-def _scale(axes: Axes, kind: Kind, claims: list[Claim], places: Places) -> None:
+def _scale(axes: Axes, kind: Kind, claims: list[Claim]) -> None:
     scale, quantity, unit = kind
     is_ratio = scale == "ratio"
     on = np.log if is_ratio else np.asarray
@@ -195,14 +199,13 @@ def _scale(axes: Axes, kind: Kind, claims: list[Claim], places: Places) -> None:
     ends = [end for end in ends if math.isfinite(end) and (end > 0 or not is_ratio)]
     low, high = limits(on(values), on(ends), math.log(LEAST) if is_ratio else 0.0)
     if is_ratio:
-        ratio_axis(axes, math.exp(low), math.exp(high), places.plot_in)
+        ratio_axis(axes, math.exp(low), math.exp(high), PLOT_IN)
     else:
         axes.set_xlim((low, high) if low < high else (-1.0, 1.0))
     axes.axvline(1.0 if is_ratio else 0.0, color=MUTED, lw=1.0, zorder=1, gid="no effect")
     name = "ratio (log)" if is_ratio else f"difference{f', {unit}' if unit else ''}"
     words = f"{name}: more {quantity} \N{RIGHTWARDS ARROW}"
-    lines = wrap(words, places.sheet.label_pt, places.sheet.text_in)
-    axes.set_xlabel("\n".join(lines))
+    axes.set_xlabel("\n".join(wrap(words, LABEL_PT, TEXT_IN)))
     only_grid(axes, "x")
 
 

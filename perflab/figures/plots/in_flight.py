@@ -30,8 +30,6 @@ COLORS = {SERVER: PALETTE[0], CONNECTION: PALETTE[1], CLIENT: PALETTE[2], ELSEWH
 PLACES = {state: Look(color, "", state) for state, color in COLORS.items()}
 OF_LAW = {LAW: Look(INK, "", "Little's law")}
 PANEL_IN = 2.0
-# Narrower panels have no room for the words in them.
-NARROWEST_IN = 2.6
 ROOM = 1.3
 
 
@@ -62,7 +60,6 @@ def draw_in_flight(table: pd.DataFrame, page: Page) -> LabFigure:
         y="median",
         height_in=PANEL_IN + 0.5,
         further_in=PANEL_IN,
-        least_in=NARROWEST_IN,
         share_y=True,
     )
     return chart.draw(_with_the_laws_ends(table), page)

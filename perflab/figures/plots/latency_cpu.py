@@ -80,7 +80,6 @@ CHART = Planes(
     x="cpu_cores",
     y=LATENCY,
     across=4,
-    least_in=1.7,
     height_in=3.4,
     further_in=3.4,
     share_y=True,

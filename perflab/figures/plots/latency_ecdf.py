@@ -123,7 +123,6 @@ def draw_latency_ecdf(table: pd.DataFrame, page: Page) -> LabFigure:
         panel="panel",
         height_in=3.7 if shared else 2.6,
         further_in=2.0,
-        least_in=1.6,
         share_x=True,
         share_y=True,
         x="response_ms",

@@ -11,6 +11,7 @@ from perflab.figures.canvas import LabFigure, finish, only_grid, page_canvas
 from perflab.figures.looks import looks_of
 from perflab.figures.page import Page
 from perflab.figures.plots.milliseconds import log_axis
+from perflab.figures.sheets import grid_of
 from perflab.figures.theme import MUTED
 from perflab.figures.view import View
 from perflab.figures.words import tick_label
@@ -41,11 +42,11 @@ def draw_stream_timeline(table: pd.DataFrame, page: Page) -> LabFigure:
     """Draw each treatment's first valid trial over time, one column per treatment."""
     shown = dict([*page.looks.items()][:MOST_COLUMNS])
     seen = set(table["phase"])
-    grid = page.sheet.grid(len(shown), across=MOST_COLUMNS, least_in=1.5)
+    grid = grid_of(len(shown), across=MOST_COLUMNS)
     figure = page_canvas(
         page,
         TITLE,
-        plot_height_in=page.sheet.height_in(5.6),
+        plot_height_in=5.6,
         subtitle="Seconds of each treatment's first valid trial; shaded by phase. CPU is that of"
         f" {phases.SERVICE}; latency is that of deliveries, from the planned instant of sending."
         f"{phases.left_out(page, MOST_COLUMNS)}",

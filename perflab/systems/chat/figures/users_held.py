@@ -101,7 +101,6 @@ def draw_users_held(table: pd.DataFrame, page: Page) -> LabFigure:
         x="users",
         y="ms",
         across=3,
-        least_in=1.8,
         height_in=3.2,
         share_y=True,
     )  # fmt: skip

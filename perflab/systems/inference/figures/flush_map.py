@@ -10,10 +10,12 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
-from perflab.figures.canvas import LabFigure, finish, page_canvas, panels
+from perflab.figures.canvas import LabFigure, finish, page_canvas
+from perflab.figures.charts.planes import panels_of
 from perflab.figures.looks import PALETTE, appearance
 from perflab.figures.page import Page
 from perflab.figures.plots.milliseconds import log_axis
+from perflab.figures.sheets import grid_of
 from perflab.figures.theme import FAINT, INK, MUTED
 from perflab.figures.view import View
 from perflab.systems.inference.analysis.ratio_map import (
@@ -41,18 +43,18 @@ def draw_flush_map(table: pd.DataFrame, page: Page) -> LabFigure:
         )
     )
     looks = {group: appearance(place) for place, group in enumerate(groups)}
-    grid = page.sheet.grid(len(PANELS), across=2, least_in=2.0)
+    grid = grid_of(len(PANELS), across=2)
     figure = page_canvas(
         page,
         TITLE,
-        plot_height_in=page.sheet.height_in(3.5) * grid.down,
+        plot_height_in=3.5 * grid.down,
         subtitle="Every point is one setting, with 95% intervals over blocks both ways. Across:"
         " what a commit felt of the flush and of the pause planted before it (median commit phase,"
         " on less off), not the pause that was set. Large and filled: the published ratio lies in"
         " the interval, and no effect does not.",
         key=_key(looks),
     )
-    drawn = panels(figure, grid, sharex=True)
+    drawn = panels_of(figure, grid, sharex=True)
     for axes, (name, words) in zip(drawn, PANELS.items(), strict=True):
         _panel(axes, table[table["ratio_of"] == name], looks)
         axes.set_title(words)

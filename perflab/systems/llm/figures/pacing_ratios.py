@@ -73,7 +73,7 @@ def draw_pacing(table: pd.DataFrame, page: Page) -> LabFigure:
     ends = table[["low", "high"]].to_numpy(float).ravel()
     low, high = limits(np.log(table["ratio"]), np.log(ends[ends > 0]), LEAST)
     within = (math.exp(low), math.exp(high))
-    places = marks(*within, page.sheet.within(WIDTH_IN))
+    places = marks(*within, WIDTH_IN)
     ticks = {each: ratio_words(each) for each in places}
     chart = RowChart(
         TITLE,

@@ -66,7 +66,6 @@ CHART = Planes(
     planes=treatment_panels(Axis("s", ends=(0, None)), Axis("requests", below=0.0)),
     height_in=2.1,
     further_in=1.7,
-    least_in=1.6,
     empty="no trial",
 )  # fmt: skip
 STREAMS_OVER_TIME = View("streams_over_time", TITLE, over_time_table, CHART.draw)

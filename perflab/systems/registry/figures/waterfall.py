@@ -14,6 +14,7 @@ from matplotlib.ticker import MaxNLocator
 from perflab.figures.canvas import LabFigure, finish, only_grid, page_canvas
 from perflab.figures.looks import PALETTE
 from perflab.figures.page import Page
+from perflab.figures.sheets import grid_of
 from perflab.figures.theme import FAINT
 from perflab.figures.view import View
 from perflab.figures.words import tick_label
@@ -119,11 +120,11 @@ def _of_trial(name: object, own: pd.DataFrame) -> pd.DataFrame:
 def draw_waterfall(table: pd.DataFrame, page: Page) -> LabFigure:
     """Draw a panel per treatment, all with one axis of time."""
     shown = [name for name in page.looks if name in set(table["treatment"])]
-    grid = page.sheet.grid(len(shown), across=PER_ROW, least_in=1.6)
+    grid = grid_of(len(shown), across=PER_ROW)
     figure = page_canvas(
         page,
         TITLE,
-        plot_height_in=0.4 + page.sheet.height_in(2.3) * grid.down,
+        plot_height_in=0.4 + 2.3 * grid.down,
         subtitle="Each treatment's first valid trial; all downloads start at 0, and stand in the"
         " order in which they end. How long the service read one is what it says itself; a buffered"
         f" answer begins when all of it is read.{_whose(shown)}",
