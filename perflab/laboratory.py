@@ -278,7 +278,7 @@ def export(
     views: Iterable[str] = (),
     brief: bool = False,
 ) -> Saved:
-    """Write runs as sections of a document (md, html, pdf, docx, tex); return all paths.
+    """Write runs as sections of a document (md, html, pdf, docx); return all paths.
 
     Again: what stands between the marks is written anew, all else is left as it is; what was edited
     between them is refused, unless ``overwrite``. With ``views`` only their figures; ``brief``

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from perflab import laboratory
-from perflab.asked import asked_for, given_values, order_of
+from perflab.asked import asked_for, order_of
 from perflab.errors import ParameterError
 from perflab.systems import experiment
 from tests.synthetic import write_run
@@ -109,14 +109,6 @@ def test_a_run_is_not_resumed_with_other_parameters(runs: Path) -> None:
     assert "backend = 'docker' is given, the run has 'process'" in done.stderr
 
 
-def test_what_an_older_run_did_not_record_is_not_made_up(runs: Path) -> None:
-    run_id = write_run(runs, blocks=1, requests=60).run_id
-    shown = in_notebook(from_run=run_id)
-    assert (shown.requests, shown.concurrency, shown.driver) == (400, 20, "psycopg2")
-    assert shown.fresh_blocks is None
-    assert laboratory.run("synchronous_commit", shown).run_id == run_id
-
-
 def test_a_run_whose_parameters_are_refused_today_can_still_be_shown(runs: Path) -> None:
     run_id = recorded(runs)
     file = runs / run_id / "run.json"
@@ -131,14 +123,6 @@ def test_a_preset_takes_the_place_of_defaults_in_a_notebook_too() -> None:
     assert (published.requests, published.concurrency) == (1000, 10)
     cell = "# Parameters\npreset = 'published'\nrequests = 250\n"
     assert in_notebook("inference_runtime", cell).requests == 250
-
-
-def test_lists_are_given_when_they_differ_from_the_tuples_that_are_defaults() -> None:
-    namespace = {"a": [0, 5], "b": [1], "c": 1}
-    assert given_values({"a": (0.0, 5.0), "b": (2,), "c": 1}, namespace, ["c"]) == {
-        "b": [1],
-        "c": 1,
-    }
 
 
 def test_a_notebooks_run_is_planned_once_and_its_seed_drawn_for_every_run(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import textwrap
 from typing import Annotated
 
@@ -30,7 +29,6 @@ def command(
         bool,
         typer.Option("--verdicts", help="only verdicts, of one's own experiments too, by run"),
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="print JSON, counts included")] = False,
 ) -> None:
     """Show every published number, claim, figure and target, with what became of it.
 
@@ -46,37 +44,28 @@ def command(
     Example: perflab claims --check
     """
     if check:
-        _check(study, as_json)
+        _check(study)
     elif verdicts:
         _verdicts(backend)
     else:
-        _ledger(study, answer, backend, as_json)
+        _ledger(study, answer, backend)
 
 
-def _check(study: str, as_json: bool) -> None:
+def _check(study: str) -> None:
     from perflab.ledger.shown import shown_checks, to_terminal
     from perflab.published import check_table
 
-    table = check_table(study)
-    if as_json:
-        print(json.dumps(table.to_dict("records"), indent=2, ensure_ascii=False))
-        return
-    shown = shown_checks(table)
+    shown = shown_checks(check_table(study))
     print_table(to_terminal(shown, "What published numbers say by themselves", (2, 5, 4)))
     _say(shown.notes[0])
 
 
-def _ledger(study: str, answer: str, backend: str, as_json: bool) -> None:
+def _ledger(study: str, answer: str, backend: str) -> None:
     from perflab.ledger import ledger, narrowed
     from perflab.ledger.shown import shown_counts, shown_ledger, to_terminal
 
     entries = narrowed(ledger(study, backend), answer)
     rows, counts = shown_ledger(entries), shown_counts(entries)
-    if as_json:
-        tables = {"rows": rows.table, "counts": counts.table}
-        shown = {name: table.to_dict("records") for name, table in tables.items()}
-        print(json.dumps(shown, indent=2, ensure_ascii=False))
-        return
     print_table(to_terminal(rows, "Published rows and what became of them", (4, 3, 5)))
     print()
     print_table(to_terminal(counts, "What became of them", (4, 6, 1)))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from typing import TYPE_CHECKING, Annotated
 
@@ -42,15 +41,12 @@ def command(
             "three runs a side"
         ),
     ] = 0.0,
-    as_json: Annotated[bool, typer.Option("--json", help="print one JSON object")] = False,
 ) -> None:
     """Compare runs: ratio B / A per treatment and response, with 95% intervals.
 
     Better and worse are said from three runs a side on (perflab compare A1,A2,A3 B1,B2,B3), where
     the run is the unit. Two runs of the same code differ by more than the trials in them show, so
     with fewer a response only differs.
-
-    RUN@A RUN@B compares two treatments of one run of imported results (perflab import).
 
     Exit status 3 with --fail-on when a response is worse: its interval excludes 1 and its ratio
     reaches the factor. Exit status 4 when the runs are not comparable (other parameters, machine
@@ -64,43 +60,22 @@ def command(
 
     if fail_on and not fail_on >= 1:
         raise ParameterError("--fail-on", [f"{fail_on:g} is below 1; 1.1 means 10% worse"])
-    if "@" in runs_a + runs_b:
-        a, b, found = _treatments(runs_a, runs_b)
-    else:
-        a, b = (
-            [laboratory.open_run(reference) for reference in _references(side)]
-            for side in (runs_a, runs_b)
-        )
-        found = compare_runs(a, b)
+    a, b = (
+        [laboratory.open_run(reference) for reference in _references(side)]
+        for side in (runs_a, runs_b)
+    )
+    found = compare_runs(a, b)
     worse = found.worse(fail_on) if fail_on else found.table.head(0)
     refused = bool(fail_on) and not (found.enough or found.obstacles)
-    if as_json:
-        print(json.dumps(_words(a, b, found, 0 if refused else len(worse)), indent=1))
-    else:
-        _print(a, b, found)
+    _print(a, b, found)
     if found.obstacles:
         raise typer.Exit(NOT_COMPARABLE)
     if refused:
         print(_way_out(a, b, fail_on), file=sys.stderr)
         raise typer.Exit(TOO_FEW_RUNS)
     if len(worse):
-        if not as_json:
-            print(f"{len(worse)} responses are worse by {fail_on:g} or more")
+        print(f"{len(worse)} responses are worse by {fail_on:g} or more")
         raise typer.Exit(WORSE)
-
-
-def _treatments(side_a: str, side_b: str) -> tuple[list[Run], list[Run], RunComparison]:
-    """Compare ``RUN@TREATMENT`` with another treatment of the same imported run."""
-    from perflab import laboratory
-    from perflab.analysis.treatments.imported_sides import compare_treatments
-    from perflab.errors import ParameterError
-
-    (run_a, _, a), (run_b, _, b) = side_a.rpartition("@"), side_b.rpartition("@")
-    opened = [laboratory.open_run(each) for each in (run_a, run_b) if each]
-    if len(opened) < 2 or opened[0].run_id != opened[1].run_id:
-        problem = "RUN@A RUN@B compares two treatments of one imported run; name it on both sides"
-        raise ParameterError("perflab compare", [problem])
-    return opened[:1], opened[:1], compare_treatments(opened[0], a, b)
 
 
 def _references(side: str) -> list[str]:
@@ -129,19 +104,6 @@ def _way_out(a: list[Run], b: list[Run], fail_on: float) -> str:
         f"Repeat `perflab run {a[0].record.experiment}` until each side has {ENOUGH_RUNS}, A and B "
         f"in turn; then `perflab compare A1,A2,A3 B1,B2,B3 --fail-on {fail_on:g}`."
     )
-
-
-def _words(a: list[Run], b: list[Run], found: RunComparison, failed: int) -> dict[str, object]:
-    return {
-        "runs_a": [run.run_id for run in a],
-        "runs_b": [run.run_id for run in b],
-        "comparable": not found.obstacles,
-        "enough_runs": found.enough,
-        "obstacles": list(found.obstacles),
-        "notes": list(found.notes),
-        "rows": json.loads(found.table.to_json(orient="records")),
-        "failed": failed,
-    }
 
 
 def _print(a: list[Run], b: list[Run], found: RunComparison) -> None:

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import json
-from dataclasses import asdict
-from typing import Annotated
-
 import typer
 from rich.table import Table
 from rich.text import Text
@@ -15,27 +11,20 @@ from perflab.cli.terminal import print_table
 STYLES = {"ok": "green", "beware": "yellow", "wrong": "bold red"}
 
 
-def command(
-    as_json: Annotated[bool, typer.Option("--json", help="print a JSON list")] = False,
-) -> None:
+def command() -> None:
     """Look at engine, disk, cores, neighbours and leftovers; change nothing.
 
     Exit status 1 when something is wrong: nothing could be measured, or nothing to be trusted.
 
     Example: perflab doctor
-
-    Example: perflab doctor --json
     """
     from perflab.doctor import examine
 
     found = examine()
-    if as_json:
-        print(json.dumps([asdict(each) for each in found], indent=1))
-    else:
-        table = Table("what", "state", "found", "what to do")
-        for each in found:
-            state = Text(each.state, STYLES[each.state])
-            table.add_row(Text(each.what), state, Text(each.found), Text(each.todo))
-        print_table(table)
+    table = Table("what", "state", "found", "what to do")
+    for each in found:
+        state = Text(each.state, STYLES[each.state])
+        table.add_row(Text(each.what), state, Text(each.found), Text(each.todo))
+    print_table(table)
     if any(each.state == "wrong" for each in found):
         raise typer.Exit(1)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any
@@ -30,9 +29,6 @@ def command(
             help="only this one, with every parameter: type, default, choices and meaning",
         ),
     ] = "",
-    as_json: Annotated[
-        bool, typer.Option("--json", help="print JSON, with all parameters")
-    ] = False,
 ) -> None:
     """List the experiments and their questions, or the parameters of one.
 
@@ -49,10 +45,7 @@ def command(
             if name:
                 raise
             faults.append(str(error))
-    if as_json:
-        shown = [_as_words(each) for each in found]
-        print(json.dumps(shown[0] if name else shown, indent=1))
-    elif name:
+    if name:
         _print_one(found[0])
     else:
         _print_all(found)
@@ -73,25 +66,15 @@ def _print_one(found: Experiment) -> None:
     console.print(Text(f"{found.title}\n{found.question}\n"))
     table = Table("parameter", "default", "allowed", "meaning")
     table.columns[0].no_wrap = True
-    for parameter in _parameters(found):
+    for parameter in parameters_of(found):
         cells = (parameter["name"], _typed(parameter["default"]), parameter["allowed"])
         table.add_row(*map(Text, cells), Text(parameter["meaning"]))
     print_table(table)
     console.print(Text("\n" + HOW.format(name=found.name)))
 
 
-def _as_words(found: Experiment) -> dict[str, Any]:
-    return {
-        "name": found.name,
-        "system": found.system,
-        "title": found.title,
-        "question": found.question,
-        "parameters": _parameters(found),
-    }
-
-
-def _parameters(found: Experiment) -> list[dict[str, Any]]:
-    """Return name, default, what is allowed (in words and as JSON schema) and meaning."""
+def parameters_of(found: Experiment) -> list[dict[str, Any]]:
+    """Return name, default, what is allowed in words, and meaning."""
     described = found.parameters.model_json_schema()["properties"]
     fields = found.parameters.model_fields
     return [
@@ -99,8 +82,7 @@ def _parameters(found: Experiment) -> list[dict[str, Any]]:
             "name": name,
             "default": fields[name].get_default(),
             "allowed": allowed(own),
-            "meaning": own.pop("description", ""),
-            "schema": {key: value for key, value in own.items() if key not in ("default", "title")},
+            "meaning": own.get("description", ""),
         }
         for name, own in described.items()
     ]

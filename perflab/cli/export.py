@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -17,7 +16,6 @@ from perflab.errors import ParameterError
 
 if TYPE_CHECKING:
     from perflab.recordings import Run
-    from perflab.reports.exporting import Content, Target
 
 STALE = 3
 FIGURES = "Figures as files (--figures)"
@@ -40,7 +38,7 @@ def command(
         typer.Option(
             "--format",
             metavar="A,B",
-            help="sections: of md, html, pdf, docx, tex (md); figures: of svg, png, pdf (svg,png)",
+            help="sections: of md, html, pdf, docx (md); figures: of svg, png, pdf (svg,png)",
         ),
     ] = "",
     into: Annotated[
@@ -59,10 +57,6 @@ def command(
     ] = False,
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="also what was edited by hand between the marks")
-    ] = False,
-    check: Annotated[
-        bool,
-        typer.Option("--check", help=f"write nothing; list what is stale, and end with {STALE}"),
     ] = False,
     figures: Annotated[
         bool,
@@ -101,7 +95,7 @@ def command(
             folder = to / run.run_id if to is not None and len(runs) > 1 else to
             export_figures(run, _listed(views), folder, _listed(formats or "svg,png"))
         return
-    from perflab.reports.exporting import Content, Target
+    from perflab.reports.exporting import Content, Target, export_runs
 
     if to is None and into is None:
         raise ParameterError(
@@ -109,7 +103,9 @@ def command(
         )
     folder = to if to is not None else (into or Path()).resolve().parent
     content = Content(tuple(_listed(views)), brief)
-    _sections(runs, Target(folder, into, overwrite), _listed(formats or "md"), content, check)
+    target = Target(folder, into, overwrite)
+    for path in export_runs(runs, target, _listed(formats or "md"), content):
+        print(path)
 
 
 def _opened(references: list[str]) -> list[Run]:
@@ -118,23 +114,6 @@ def _opened(references: list[str]) -> list[Run]:
     if not references:
         raise ParameterError("perflab export", ["name a run; 'perflab runs' lists them"])
     return [laboratory.open_run(reference) for reference in references]
-
-
-def _sections(
-    runs: list[Run], target: Target, formats: list[str], content: Content, check: bool
-) -> None:
-    from perflab.reports.exporting import export_runs, stale
-
-    if not check:
-        for path in export_runs(runs, target, formats, content):
-            print(path)
-        return
-    found = stale(runs, target, formats, content)
-    for text in found:
-        print(f"stale: {text}")
-    if found:
-        print("perflab: the same command without --check writes them anew", file=sys.stderr)
-        raise typer.Exit(STALE)
 
 
 def _verify(paths: list[Path]) -> bool:

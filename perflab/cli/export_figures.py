@@ -1,4 +1,4 @@
-"""``perflab export --figures``: a run's figures as files to put anywhere, and what to paste."""
+"""``perflab export --figures``: a run's figures as files to put anywhere."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ FORMATS = ("svg", "png", "pdf")
 def export_figures(
     run: Run, views: Sequence[str], folder: Path | None, formats: Sequence[str]
 ) -> None:
-    """Write the views of a run, each with its table, and print what to paste into a document.
+    """Write the views of a run, each with its table, and print where they are and their captions.
 
     Raises
     ------
@@ -73,12 +73,10 @@ def _list(views: list[View]) -> None:
 
 
 def _tell(view: View, run: Run, paths: list[Path]) -> None:
-    from perflab.reports import snippets
+    from perflab.figures.origin import commit, n_text
 
-    links: dict[str, list[Path]] = {}
-    for path in paths:
-        links.setdefault(path.suffix[1:], []).append(path)
     print()
     for path in paths:
         print(path)
-    print(f"\n{snippets.in_markdown(view, run, links)}")
+    title = f"{view.title[:1].upper()}{view.title[1:]}"
+    print(f"\n{title}. {n_text(run)}. Run {run.run_id}, commit {commit(run.record)}.")

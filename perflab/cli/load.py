@@ -17,7 +17,6 @@ from perflab.errors import ParameterError
 
 if TYPE_CHECKING:
     from perflab.load.options import LoadOptions
-    from perflab.load.result import LoadResult
 
 SENDING, OUTPUT, ENDING = "Sending", "Output", "Ending"
 RECORD = ("requests.parquet", "load.json")
@@ -121,23 +120,19 @@ def _load(
     workers: Annotated[int, _option("processes (0: one per client core)", SENDING)] = 0,
     out: Annotated[str, _option("new folder for requests.parquet and load.json", OUTPUT)] = "",
     as_json: Annotated[bool, _option("print one JSON object", OUTPUT, "--json")] = False,
-    report: Annotated[
-        str, _option("new file for one HTML page of the load, whole in itself", OUTPUT)
-    ] = "",
     wait: Annotated[float, _option("seconds to wait for another measurement", SENDING)] = 0.0,
 ) -> None:
     from perflab.cli.load_live import Status, status_of
     from perflab.load import once
-    from perflab.load.record_place import file_problems, folder_problems
+    from perflab.load.record_place import folder_problems
     from perflab.load.summary_table import table
 
     made = asked.workload()
     problems = folder_problems("--out", Path(out)) if out else []
-    problems += file_problems("--report", Path(report)) if report else []
     if workers < 0:
         problems.append(f"--workers {workers} is negative")
     if find_capacity:
-        problems += load_capacity.problems(asked, made, {"--out": out, "--report": report})
+        problems += load_capacity.problems(asked, made, {"--out": out})
     if problems:
         raise ParameterError("perflab load", problems)
     if find_capacity:
@@ -154,31 +149,14 @@ def _load(
             out=Path(out) if out else None,
             on_progress=show,
             look=look,
-            page=_page(asked.url, report),
         )
     show.end()
     for text in carried.failures:
         print(f"the script failed:\n{text}", file=sys.stderr)
     print(json.dumps(carried.shown) if as_json else table(carried.shown))
-    written = [Path(out) / name for name in RECORD] if out else []
-    written += [Path(report)] if report and Path(report).exists() else []
-    if written and not as_json:
-        print("\n" + "\n".join(map(str, written)))
+    if out and not as_json:
+        print("\n" + "\n".join(str(Path(out) / name) for name in RECORD))
     if carried.unwritten:
         print(f"perflab: {carried.unwritten}", file=sys.stderr)
         raise typer.Exit(Status.ERROR)
     raise typer.Exit(status_of(carried.shown))
-
-
-def _page(url: str, file: str) -> Callable[[LoadResult, dict[str, Any]], None]:
-    """Return what writes the page that ``--report`` asks for."""
-
-    def write(result: LoadResult, shown: dict[str, Any]) -> None:
-        if file:
-            from perflab.durable import replace_file
-            from perflab.reports.load_page import page_of_load
-
-            page = page_of_load(result, shown, url, ["perflab", *sys.argv[1:]])
-            replace_file(Path(file), page.encode())
-
-    return write

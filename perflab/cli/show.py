@@ -29,20 +29,17 @@ def command(
             "'perflab load --out'",
         ),
     ] = "latest",
-    windows: Annotated[
-        int, typer.Option(min=1, help="of a load: cut it into so many windows of time")
-    ] = 10,
 ) -> None:
-    """Show one run: set-up, every trial, the kernel's part where it moved, verdicts.
+    """Show one run: set-up, every trial, noise, verdicts.
 
-    Of a load's folder, or a requests.parquet: percentiles, windows, and where the time went.
+    Of a load's folder, or a requests.parquet: percentiles, and where the time went.
 
     Example: perflab show latest:synchronous_commit
 
-    Example: perflab show result --windows 20
+    Example: perflab show result
     """
     if Path(reference).suffix == ".parquet" or (Path(reference) / REQUESTS).is_file():
-        _show_requests(Path(reference), windows)
+        _show_requests(Path(reference))
         return
     from perflab import laboratory
     from perflab.analysis.treatments.noise import noise_report
@@ -59,7 +56,6 @@ def command(
     for row in run.trials().to_dict("records"):
         for reason in row["reasons"]:
             console.print(Text(f"{row['trial_id']}: {reason}"))
-    _print_kernel(run)
     console.print()
     print_table(frame_table(noise_report(run).set_axis(["noise", "value", "flag"], axis=1)))
     console.print()
@@ -85,7 +81,7 @@ def _print_record(run: Run) -> None:
 
 def _print_imported(run: Run) -> None:
     """Print what is known of loads that another tool made, and treatments against the first."""
-    from perflab.analysis.treatments.imported_sides import against_first
+    from perflab.analysis.treatments.imported_sides import NOTES, against_first
     from perflab.cli.compare import print_comparison
 
     console = make_console()
@@ -101,17 +97,8 @@ def _print_imported(run: Run) -> None:
     if len(found):
         console.print()
         print_comparison(found)
-
-
-def _print_kernel(run: Run) -> None:
-    from perflab.reports.tables import NOTE, readable_kernel
-
-    table = readable_kernel(run)
-    if table.empty:
-        return
-    make_console().print()
-    print_table(frame_table(table.assign(treatment=table["treatment"].map(_cell))))
-    make_console().print(Text(NOTE))
+        for note in NOTES:
+            console.print(Text(f"note: {note}"))
 
 
 def _trials(run: Run) -> Table:
@@ -133,8 +120,8 @@ def _cell(value: Any) -> str:
     return f"{value:.1f}" if isinstance(value, float) else str(value).replace(",", ", ")
 
 
-def _show_requests(path: Path, windows: int) -> None:
-    """Print percentiles with intervals, windows of time, and where the time went.
+def _show_requests(path: Path) -> None:
+    """Print percentiles with intervals, and where the time went.
 
     Successes of the measured stage only. Percentiles that the sample cannot support are left out;
     those that requests without an end could move are bounds (>=).
@@ -142,7 +129,7 @@ def _show_requests(path: Path, windows: int) -> None:
     from perflab.analysis.trials.requests import summarise
     from perflab.reports.numbers import MISSING, cell_text, measured, number
 
-    found = summarise(path / REQUESTS if path.is_dir() else path, windows)
+    found = summarise(path / REQUESTS if path.is_dir() else path)
     console = make_console()
     console.print(f"{found.requests:,} measured requests, {found.errors:,} errors")
     table = Table("time", "percentile", "ms [95%]")
@@ -155,6 +142,5 @@ def _show_requests(path: Path, windows: int) -> None:
     print_table(table)
     parts = found.parts.pivot(index="part", columns="band", values="mean_ms")
     wide = parts.reindex(index=found.parts["part"].unique(), columns=found.parts["band"].unique())
-    for rows in (found.windows, wide.rename_axis("part, mean ms").reset_index()):
-        console.print()
-        print_table(frame_table(rows.map(cell_text)))
+    console.print()
+    print_table(frame_table(wide.rename_axis("part, mean ms").reset_index().map(cell_text)))

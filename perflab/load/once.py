@@ -17,7 +17,6 @@ from perflab.load import record, report
 from perflab.load.generator import Generator
 from perflab.load.options import LoadOptions
 from perflab.load.record_place import Place, folder_problems, place
-from perflab.load.result import LoadResult
 from perflab.load.selfcheck import check
 from perflab.load.stopping import Progress
 from perflab.load.workload import Workload
@@ -63,9 +62,8 @@ def carry_out(
     out: Path | None = None,
     on_progress: Callable[[Progress], None] = lambda _: None,
     look: Callable[[], None] = lambda: None,
-    page: Callable[[LoadResult, dict[str, Any]], None] = lambda _, __: None,
 ) -> Carried:
-    """Send a workload, sum it up and write the record; ``page`` may make a page of both.
+    """Send a workload, sum it up and write the record.
 
     Raises
     ------
@@ -82,10 +80,6 @@ def carry_out(
             here.keep = True
             raise LoadError(f"{_told(error)}; {_kept(here)}") from error
         failures, unwritten = result.failures, ""
-        try:
-            page(result, shown)
-        except OSError as error:
-            unwritten = f"the page could not be written ({_told(error)})"
         if out is not None:
             try:
                 record.write(here.folder, result, made, shown, url)

@@ -66,15 +66,6 @@ def folder_problems(option: str, folder: Path) -> list[str]:
     return _unwritable(option, folder)
 
 
-def file_problems(option: str, file: Path) -> list[str]:
-    """Return why a new file cannot be made; nothing is made yet."""
-    if file.exists():
-        return [f"{option} {file} exists; name a new file, nothing is overwritten"]
-    if not file.parent.is_dir():
-        return [f"{option} {file}: {file.parent} is no folder; make it, or name another place"]
-    return _unwritable(option, file.parent)
-
-
 def _unwritable(option: str, folder: Path) -> list[str]:
     above = _existing(folder)
     if not above.is_dir():

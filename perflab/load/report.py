@@ -1,4 +1,4 @@
-"""A finished load in numbers, as one object; ``summary_table`` and ``summary_csv`` show it."""
+"""A finished load in numbers, as one object; ``summary_table`` shows it."""
 
 from __future__ import annotations
 

@@ -10,19 +10,16 @@ from pathlib import Path
 
 from perflab.durable import explained, whole_file
 from perflab.errors import ExportRefused
-from perflab.reports.marked_regions import digest, filled, regions
-
-KINDS = {".csv": "table"}
+from perflab.reports.marked_regions import filled
 
 
 @dataclass(frozen=True)
 class Draft:
-    """A file as it was found (None: not there), as it shall be, and what of it is stale."""
+    """A file as it was found (None: not there), and as it shall be."""
 
     path: Path
     before: bytes | None
     after: bytes
-    stale: tuple[str, ...]
 
 
 def read(path: Path) -> bytes | None:
@@ -39,9 +36,7 @@ def read(path: Path) -> bytes | None:
 
 def copied(path: Path, content: bytes) -> Draft:
     """Return the draft of a figure or table, which nobody edits."""
-    before = read(path)
-    told = f"{KINDS.get(path.suffix, 'figure')} {path}"
-    return Draft(path, before, content, () if before == content else (told,))
+    return Draft(path, read(path), content)
 
 
 def marked(
@@ -59,22 +54,9 @@ def marked(
     text = "" if before is None else before.decode("utf-8", "surrogateescape")
     try:
         after = filled(text, bodies, append=append or before is None, overwrite=overwrite)
-        stale = tuple(_stale(path, text, bodies))
     except ExportRefused as error:
         raise ExportRefused(f"{path}: {error}") from None
-    return Draft(path, before, after.encode("utf-8", "surrogateescape"), stale)
-
-
-def _stale(path: Path, text: str, bodies: Mapping[str, str]) -> list[str]:
-    found = {region.name: region for region in regions(text)}
-    told = []
-    for name, body in bodies.items():
-        if name not in found:
-            told.append(f"region {name}: is not in {path}")
-        elif digest(found[name].body) != digest(body):
-            edited = found[name].is_edited()
-            told.append(f"region {name} of {path}" + (": edited by hand" if edited else ""))
-    return told
+    return Draft(path, before, after.encode("utf-8", "surrogateescape"))
 
 
 def whole(path: Path, content: bytes, overwrite: bool = False) -> Draft:
@@ -91,7 +73,7 @@ def whole(path: Path, content: bytes, overwrite: bool = False) -> Draft:
             f"{path}: is not what would be written (another run, or an edit); move it away, or "
             "give --overwrite to lose it"
         )
-    return Draft(path, before, content, () if before == content else (f"document {path}",))
+    return Draft(path, before, content)
 
 
 def write(draft: Draft) -> None:

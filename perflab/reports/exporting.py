@@ -18,10 +18,10 @@ from perflab.reports.marked_regions import NAME
 from perflab.reports.pictures import save_all, views_of
 from perflab.reports.section import brief_text, section_text
 
-FORMATS = ("md", "html", "pdf", "docx", "tex")
-OF_DOCUMENTS = ("pdf", "docx", "tex")
+FORMATS = ("md", "html", "pdf", "docx")
+OF_DOCUMENTS = ("pdf", "docx")
 SEVERAL = "report"
-# Word and LaTeX take no SVG.
+# Word takes no SVG.
 PRINTED = (".png",)
 
 
@@ -77,14 +77,6 @@ def export_runs(
     return [draft.path for draft in made]
 
 
-def stale(
-    runs: Sequence[Run], target: Target, formats: Sequence[str], content: Content = WHOLE
-) -> list[str]:
-    """Return what an export would change, in words; nothing is written."""
-    made = planned(runs, replace(target, overwrite=True), formats, content)
-    return [text for draft in made for text in draft.stale]
-
-
 def planned(
     runs: Sequence[Run], target: Target, formats: Sequence[str], content: Content = WHOLE
 ) -> list[Draft]:
@@ -100,12 +92,11 @@ def planned(
         desk = Desk(parts, target, content, workshop)
         documents = [desk.document(each) for each in FORMATS if each in formats]
         # A page of HTML, a PDF and a Word file hold their figures.
-        linked = {"md", "tex"} & set(formats)
         files = [
             drafts.copied(target.folder / path.relative_to(workshop), path.read_bytes())
             for part in parts
             for path in part.saved
-            if linked or path.suffix == ".csv"
+            if "md" in formats or path.suffix == ".csv"
         ]
     return [*files, *documents]
 
@@ -200,10 +191,8 @@ class Desk:
         if kind == "html":
             sections = ((self._text(part), _pictures(part, self.workshop)) for part in self.parts)
             return web.page(self._title(), sections).encode()
-        printed = PRINTED if kind in ("docx", "tex") else None
+        printed = PRINTED if kind == "docx" else None
         text = "\n\n".join(self._text(part, printed) for part in self.parts)
-        if kind == "tex":
-            return pandoc.tex(text, self.workshop).encode()
         if kind == "docx":
             return pandoc.docx(text, self.workshop)
         return pandoc.pdf(text, self.workshop, self._title())

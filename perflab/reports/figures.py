@@ -7,24 +7,27 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import pandas as pd
-
 from perflab.figures.origin import n_text
-from perflab.figures.page import page_of
-from perflab.figures.tables import read_csv, reread
 from perflab.recordings import Run
-from perflab.reports.captions import Words, words_of
 from perflab.reports.pictures import views_of
 
 
 @dataclass(frozen=True)
 class Figure:
-    """A figure of a document; ``image`` and ``files`` are links, relative to the document."""
+    """A figure of a document; ``image`` and ``files`` are links, relative to the document.
 
-    name: str
-    words: Words
+    The numbers that it shows are in the table beside it. ``n`` says of how many trials it is.
+    """
+
+    title: str
+    n: str
     image: str
     files: tuple[str, ...] = ()
+
+    @property
+    def caption(self) -> str:
+        """What stands below it."""
+        return f"{self.title[:1].upper()}{self.title[1:]}. {self.n}."
 
 
 def figures_of(
@@ -41,34 +44,19 @@ def figures_of(
     kinds : sequence of str
         Which picture is shown, best first.
     """
-    views = {view.name: view for view in views_of(run)}
+    titles = {view.name: view.title for view in views_of(run)}
     files: dict[str, dict[str, Path]] = {}
     for path in saved:
         files.setdefault(path.stem, {})[path.suffix] = path
-    page, n = page_of(run), n_text(run)
-    labels = {item.name: item.label or item.name for item in run.record.treatments}
-    found = []
+    n, found = n_text(run), []
     for name, own in files.items():
         shown = next((own[kind] for kind in kinds if kind in own), None)
         if shown is None:
             continue
         links = tuple(_link(path, directory) for path in own.values())
-        view = views.get(name)
-        title = view.title if view else name
-        table = _table(own.get(".csv"))
-        if table is None:
-            table = reread(view.shown(run)) if view else pd.DataFrame()
-        why = view.empty(page) if view else ""
-        words = words_of(title, table, labels, n, why)
-        found.append(Figure(name, words, _link(shown, directory), links))
+        found.append(Figure(titles.get(name, name), n, _link(shown, directory), links))
     return found
 
 
 def _link(path: Path, directory: Path) -> str:
     return Path(os.path.relpath(path, directory)).as_posix()
-
-
-def _table(path: Path | None) -> pd.DataFrame | None:
-    if path is None or not path.is_file():
-        return None
-    return read_csv(path.read_text(encoding="utf-8"))

@@ -36,6 +36,9 @@ SINGLE_RUN_NOTE = (
     "this machine, would show the published sign, and a size within the zone of the verdict."
 )
 COUNTS = ("valid", "invalid", "failed", "errors")
+# What a page is wide enough for.
+MOST_ACROSS = 4
+BRIEF = ("claim", "response", "published", "measured [95%]", "n", ADJUSTED, "verdict")
 
 
 def columns(adjusted: str) -> list[str]:
@@ -110,6 +113,31 @@ def _summary(row: Mapping[Any, Any], declared: Mapping[str, Response]) -> dict[s
         low, high = number(row["flush_p50_us_min"]), number(row["flush_p50_us_max"])
         flush = {"flush p50 us": f"{low} to {high}"}
     return {"treatment": str(row["label"]), **states, **responses, **flush}
+
+
+def brief(findings: pd.DataFrame) -> pd.DataFrame:
+    """Return the columns of a table of findings that fit a page; sentences tell the others.
+
+    Why there is no number, or none of some blocks, stands with them where there is such a reason.
+    """
+    wanted = [*BRIEF]
+    if (findings["left out"] != MISSING).any():
+        wanted.append("left out")
+    names = list(map(str, findings.columns))
+    return findings[[name for name in names if name in wanted or name.startswith(ADJUSTED)]]
+
+
+def measured_tables(run: Run) -> list[pd.DataFrame]:
+    """Return what each treatment did: treatments side by side, a few in each table."""
+    table = readable_summary(run)
+    counts = [name for name in COUNTS if name in table]
+    measured = [name for name in table.columns if name not in ("treatment", *counts)]
+    # What nothing was measured of has no row.
+    rows = [*counts, *(name for name in measured if (table[name] != MISSING).any())]
+    across = table.set_index("treatment")[rows].T
+    across.index.name = "typical [95%]"
+    groups = range(0, across.shape[1], MOST_ACROSS)
+    return [across.iloc[:, n : n + MOST_ACROSS].reset_index() for n in groups]
 
 
 def sentences(run: Run) -> list[str]:

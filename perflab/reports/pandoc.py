@@ -1,4 +1,4 @@
-"""Sections as Word, LaTeX and PDF, by pandoc and typst: an extra, as most users need neither.
+"""Sections as Word and PDF, by pandoc and typst: an extra, as most users need neither.
 
 PDF goes from pandoc's Typst to the typst compiler: both are wheels that hold all they need, fonts
 too, so that no TeX and no package of the system is asked for.
@@ -48,41 +48,6 @@ function Image(image)
   return image
 end
 """
-# LaTeX breaks no line of a table by itself: columns of a wide one get shares of the page, by the
-# letters of their longest cell, within bounds that its longest word sets.
-BROKEN = """\
-function Table(whole)
-  local longest, words, wide = {}, {}, 0
-  local function measure(rows)
-    for _, row in ipairs(rows) do
-      for n, cell in ipairs(row.cells) do
-        local text = pandoc.utils.stringify(cell)
-        longest[n] = math.max(longest[n] or 1, utf8.len(text) or #text)
-        for word in text:gmatch('%S+') do words[n] = math.max(words[n] or 1, #word) end
-      end
-    end
-  end
-  measure(whole.head.rows)
-  for _, body in ipairs(whole.bodies) do measure(body.body) end
-  for n in ipairs(whole.colspecs) do wide = wide + (longest[n] or 1) end
-  if wide <= 85 then return nil end
-  local shares, all = {}, 0
-  for n in ipairs(whole.colspecs) do
-    local word = words[n] or 1
-    shares[n] = math.max(word + 2, math.min(longest[n] or 1, 24, 3 * word))
-    all = all + shares[n]
-  end
-  for n, spec in ipairs(whole.colspecs) do whole.colspecs[n] = {spec[1], shares[n] / all} end
-  return whole
-end
-"""
-# Commands are longer than a line, and tables have many columns.
-PREAMBLE = r"""\usepackage{etoolbox,fvextra}
-\AtBeginEnvironment{longtable}{\footnotesize}
-\fvset{breaklines=true,breakanywhere=true,fontsize=\footnotesize}
-\AtBeginDocument{\ifcsname Highlighting\endcsname\RecustomVerbatimEnvironment{Highlighting}%
-  {Verbatim}{commandchars=\\\{\},breaklines,breakanywhere,fontsize=\footnotesize}\fi}
-"""
 SIZE_OF_SVG = re.compile(rb'viewBox="0 0 ([\d.]+) ([\d.]+)"')
 
 
@@ -110,15 +75,6 @@ def docx(text: str, folder: Path) -> bytes:
     target = folder / "document.docx"
     _convert(text, "docx", folder, target, options=_narrowed(folder))
     return target.read_bytes()
-
-
-def tex(text: str, folder: Path) -> str:
-    """Return sections as a whole document in LaTeX."""
-    script = folder / "broken.lua"
-    script.write_text(BROKEN)
-    variables = ("geometry:margin=2cm", f"header-includes={PREAMBLE}")
-    told = [word for each in variables for word in ("--variable", each)]
-    return _convert(text, "latex", folder, options=["--lua-filter", str(script), "-s", *told])
 
 
 def pdf(text: str, folder: Path, title: str) -> bytes:

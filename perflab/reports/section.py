@@ -11,12 +11,24 @@ from perflab.analysis.treatments.noise import noise_report
 from perflab.figures.export import write_whole
 from perflab.numerals import counted
 from perflab.recordings import Run
-from perflab.reports.circumstances import AT_THE_END, first_said, set_up, where_and_when
 from perflab.reports.figures import Figure, figures_of
-from perflab.reports.findings import bottlenecks, readable_findings, reading_notes, sentences
+from perflab.reports.findings import (
+    bottlenecks,
+    brief,
+    measured_tables,
+    readable_findings,
+    reading_notes,
+    sentences,
+)
 from perflab.reports.markdown import cell, to_markdown
-from perflab.reports.methods import method, reproduce
-from perflab.reports.tables import NOTE, brief, measured_tables, readable_kernel
+from perflab.reports.methods import (
+    AT_THE_END,
+    first_said,
+    method,
+    reproduce,
+    set_up,
+    where_and_when,
+)
 
 
 def section_text(run: Run, figures: Sequence[Figure] = (), level: int = 1) -> str:
@@ -52,7 +64,6 @@ def section_text(run: Run, figures: Sequence[Figure] = (), level: int = 1) -> st
         "## Where the time goes\n",
         _bullets(bottlenecks(run)) or _no_bottleneck(run),
         _figures(figures),
-        _kernel(run),
         "## Set-up\n",
         set_up(run),
         "## Noise\n",
@@ -124,7 +135,7 @@ def _figures(figures: Sequence[Figure]) -> str:
         return ""
     told = [
         f"![{alt_text(each)}](<{each.image}>)\n\n"
-        f"*Figure {place}. {cell(each.words.caption).replace('*', '∗')}*"
+        f"*Figure {place}. {cell(each.caption).replace('*', '∗')}*"
         + (f" {_files(each)}" if each.files else "")
         + "\n"
         for place, each in enumerate(figures, start=1)
@@ -134,7 +145,7 @@ def _figures(figures: Sequence[Figure]) -> str:
 
 def alt_text(figure: Figure) -> str:
     """Return what stands in the place of a figure; brackets would end it."""
-    return cell(figure.words.alt).replace("[", "\\[").replace("]", "\\]")
+    return cell(figure.title).replace("[", "\\[").replace("]", "\\]")
 
 
 def _files(figure: Figure) -> str:
@@ -145,12 +156,6 @@ def _files(figure: Figure) -> str:
         if (suffix := Path(link).suffix) in named
     ]
     return f"({', '.join(links)})" if links else ""
-
-
-def _kernel(run: Run) -> str:
-    """Return the kernel's part; nothing where nothing moved, or none of it was recorded."""
-    table = readable_kernel(run)
-    return "" if table.empty else f"## The kernel's part\n\n{NOTE}\n\n{to_markdown(table)}"
 
 
 def _not_counted(run: Run) -> str:

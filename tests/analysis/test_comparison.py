@@ -14,7 +14,6 @@ from scipy import stats
 
 from perflab.analysis.methods.comparison import (
     benjamini_hochberg,
-    compare,
     effect_of,
 )
 from perflab.analysis.methods.signed_rank import (
@@ -28,6 +27,7 @@ from perflab.analysis.methods.signed_rank import (
     walsh_averages,
 )
 from perflab.errors import AnalysisError
+from tests.analysis.paired import compare
 
 
 def series(values) -> pd.Series:

@@ -57,17 +57,6 @@ def test_what_never_came_stays_where_it_was() -> None:
     assert found[CONNECTION] == pytest.approx([0.2 + 1 + 0.4])
 
 
-def test_where_all_users_wait_nobody_is_elsewhere_not_even_a_part_of_one() -> None:
-    # Each user asks again as soon as it is answered, after odd times, of which no sum is exact.
-    rng = np.random.default_rng(7)
-    done = np.cumsum(rng.exponential(3.1, (50, 400)), axis=1)
-    planned = np.hstack([np.zeros((50, 1)), done[:, :-1]])
-    rows = np.stack([planned, planned + 0.01, planned + 0.02, done], axis=-1).reshape(-1, 4)
-    always = requests(*map(tuple, rows))
-    found = counts_between(always, edges_ms(*np.linspace(100.3, 700.7, 61)), users=50.0)[ELSEWHERE]
-    assert {str(each) for each in found.tolist()} == {"0.0"}
-
-
 def test_poisson_arrivals_to_a_server_without_a_queue_are_as_many_as_the_law_says() -> None:
     # M/M/infinity: 800/s of 20 ms on average are 16 in flight, in a Poisson distribution.
     rng = np.random.default_rng(5)

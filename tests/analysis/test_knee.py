@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import math
-import warnings
 
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from scipy.signal import lfilter
 
 from perflab.analysis.curves.knees import knee
@@ -123,21 +120,3 @@ def test_the_knee_is_said_in_a_sentence() -> None:
     assert found.words() == f"the nearest broken line bends at {100 * found.cpu:.0f}% {words}"
     assert found.text() == f"{found.words()} (n = 12 trials)"
     assert found.after - found.before == pytest.approx(4, rel=0.15)
-
-
-VALUES = st.one_of(
-    st.floats(0, 1e6), st.just(math.nan), st.just(1.0), st.floats(allow_infinity=True)
-)
-
-
-@given(st.integers(1, 10), st.lists(st.tuples(VALUES, VALUES), max_size=30), st.integers(1, 12))
-@settings(deadline=None, max_examples=50)
-def test_any_windows_get_an_answer_without_complaint(trials: int, pairs, repeats: int) -> None:
-    rows = [(f"t{k}", x, y) for k in range(trials) for x, y in pairs * repeats]
-    table = pd.DataFrame(rows, columns=["trial_id", "cpu", "p50_ms"], dtype=object)
-    table = table.astype({"cpu": float, "p50_ms": float})
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        found = knee(table, "cpu")
-    assert found.supported == math.isfinite(found.cpu)
-    assert found.text()

@@ -9,7 +9,6 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from perflab.analysis.methods.comparison import compare
 from perflab.analysis.methods.paired_power import (
     blocks_for_equivalence,
     blocks_needed,
@@ -18,6 +17,7 @@ from perflab.analysis.methods.paired_power import (
     power,
     smallest_effect,
 )
+from tests.analysis.paired import compare
 
 
 @pytest.mark.parametrize("shift", [0.5, 1.2, 2.0])

@@ -46,17 +46,6 @@ def test_percentiles_and_intervals_are_those_of_the_plain_way(tmp_path: Path) ->
         assert rows.at[share, "value_ms"] == pytest.approx(plain.value, rel=0.01)
 
 
-def test_windows_count_every_success_once(tmp_path: Path) -> None:
-    good = write(tmp_path / "r.parquet")
-    windows = summarise(tmp_path / "r.parquet", windows=7).windows
-    assert windows["count"].sum() == len(good)
-    width_ns = (windows["start_s"][1] - windows["start_s"][0]) * 1e9
-    place = ((good["done_ns"] - good["done_ns"].min()) // width_ns).astype(int)
-    response_ms = (good["done_ns"] - good["planned_ns"]) / 1e6
-    expected = response_ms.groupby(place).median()
-    assert windows["p50_ms"].to_numpy() == pytest.approx(expected.to_numpy(), rel=0.01)
-
-
 def test_the_parts_of_every_band_add_up_to_its_mean_response(tmp_path: Path) -> None:
     good = write(tmp_path / "r.parquet")
     parts = summarise(tmp_path / "r.parquet").parts
@@ -109,5 +98,3 @@ def test_failures_only_missing_columns_and_no_file_are_refused_in_words(tmp_path
     for name in ("garbage.parquet", "nothing.parquet"):
         with pytest.raises(AnalysisError, match="cannot be read"):
             summarise(tmp_path / name)
-    with pytest.raises(AnalysisError, match="windows = 0"):
-        summarise(tmp_path / "failed.parquet", windows=0)

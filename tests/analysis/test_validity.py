@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
 from perflab.analysis.trials.validity import validity_table
 from perflab.recordings import Reason
 from tests.synthetic import write_run
@@ -55,14 +53,6 @@ def test_reasons_of_one_code_are_one_kind_whatever_their_words(tmp_path) -> None
         tmp_path, [late(p50), late(p99.format(20))], [late(p99.format(30))], [late("2 early")]
     )
     assert told == "generator lag p99 20 to 30 ms, or alike (3 trials)"
-
-
-@pytest.mark.parametrize("word", ["14.2.1", "12.2.0-14+deb12u1", "127.0.0.1:5432", "1,2,3"])
-def test_versions_and_addresses_are_no_numbers(tmp_path, word: str) -> None:
-    told = reasons(
-        tmp_path, [other(f"died by {word} after 3 s")], [other(f"died by {word} after 5 s")]
-    )
-    assert told == f"died by {word} after 3 to 5 s (2 trials)"
 
 
 def test_of_a_death_its_first_line_is_told_and_the_log_stays_in_the_trial(tmp_path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 from tests.cli.conftest import Tell
@@ -18,19 +17,10 @@ def test_every_row_and_the_counts_fit_eighty_columns(perflab: Tell, tmp_path: Pa
     assert told == "".join(f"{line.rstrip()}\n" for line in told.splitlines())
 
 
-def test_json_holds_rows_and_counts(perflab: Tell, tmp_path: Path) -> None:
-    words = ("claims", "--study", "llm_proxy", "--answer", "not comparable", "--json")
-    shown = json.loads(perflab(tmp_path, *words)[0])
-    assert {row["outcome"] for row in shown["rows"]} == {"not comparable"}
-    assert sum(count["rows"] for count in shown["counts"]) == len(shown["rows"]) > 0
-
-
 def test_the_study_check_says_how_many_findings_there_are(perflab: Tell, tmp_path: Path) -> None:
     told, _ = perflab(tmp_path, "claims", "--check", "--study", "metricstream")
     assert max(map(len, told.splitlines())) <= 80
     assert "2 to 3 in flight of 100 users" in " ".join(told.split())
-    found = json.loads(perflab(tmp_path, "claims", "--check", "--json")[0])
-    assert {row["study"] for row in found} > {"metricstream", "registry"}
 
 
 def test_a_study_or_an_answer_that_there_is_not_is_answered_with_the_nearest(

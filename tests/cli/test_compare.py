@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -66,16 +65,6 @@ def test_one_run_each_fails_no_pipeline(perflab: Type, data: Path) -> None:
     assert "perflab compare A1,A2,A3 B1,B2,B3 --fail-on 1.1" in text
     # A run with itself is no comparison, whatever is asked of it.
     perflab(data, "compare", "first", "first", "--fail-on", "1.1", code=4)
-
-
-def test_json_says_the_same_to_programs(perflab: Type, data: Path, three: Path) -> None:
-    words = json.loads(perflab(three, "compare", "a0,a1,a2", "b0,b1,b2", "--json"))
-    assert words["comparable"] is words["enough_runs"] is True
-    assert words["runs_a"] == ["a0", "a1", "a2"]
-    assert {row["verdict"] for row in words["rows"]} == {"worse"}
-    assert words["notes"]
-    few = json.loads(perflab(data, "compare", "first", "slower", "--json"))
-    assert few["enough_runs"] is False
 
 
 def test_a_comma_without_a_run_is_named(perflab: Type, three: Path) -> None:

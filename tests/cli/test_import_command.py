@@ -56,7 +56,7 @@ def test_it_says_whose_file_it_is_what_is_missing_and_who_corrects(
     assert "vouches for none of these numbers" in told
 
 
-def test_treatments_are_shown_and_compared_with_n(perflab: Tell, tmp_path: Path) -> None:
+def test_treatments_are_shown_against_the_first_with_n(perflab: Tell, tmp_path: Path) -> None:
     words = "a=wrk-1.txt a=wrk-2.txt b=wrk-3.txt b=wrk-4.txt"
     perflab(tmp_path, "import", *words.split())
     told, _ = perflab(tmp_path, "show", COLUMNS="300")
@@ -64,16 +64,7 @@ def test_treatments_are_shown_and_compared_with_n(perflab: Tell, tmp_path: Path)
     assert "all trials: no planned instants" in told
     assert "b / a" in told
     assert "2, 2" in told
-    ref = newest(tmp_path).run_id
-    told, _ = perflab(tmp_path, "compare", f"{ref}@a", f"{ref}@b", COLUMNS="300")
     assert "nothing pairs these loads" in told
-    words = ("compare", f"{ref}@a", f"{ref}@b", "--json")
-    rows = json.loads(perflab(tmp_path, *words)[0])["rows"]
-    assert {(row["trials_a"], row["trials_b"]) for row in rows} == {(2, 2)}
-    _, said = perflab(tmp_path, *words, "--fail-on", "1.1", code=5)
-    assert "these are imported results" in said
-    perflab(tmp_path, "compare", f"{ref}@a", f"{ref}@c", code=1)
-    perflab(tmp_path, "compare", f"{ref}@a", ref, code=1)
 
 
 def test_runs_lists_imported_ones_without_a_valid_trial(perflab: Tell, tmp_path: Path) -> None:

@@ -56,17 +56,6 @@ def test_other_closed_streams_disturb_nothing(stream: str) -> None:
     assert "no services are up\n" in done.stdout
 
 
-@pytest.mark.parametrize("missing", [("HOME",), ("PATH",), ("HOME", "PATH", "USER", "LANG")])
-def test_the_command_line_needs_neither_home_nor_path(missing: tuple[str, ...]) -> None:
-    done = subprocess.run(
-        [*PERFLAB, "stack", "ps"],
-        env={name: value for name, value in os.environ.items() if name not in missing},
-        capture_output=True,
-        text=True,
-    )
-    assert (done.returncode, done.stderr) == (0, "")
-
-
 SAYS = "from perflab.cli import outputs\nwith outputs.usable(): print('\\u2013 \\u03c1 \\u221e')"
 
 

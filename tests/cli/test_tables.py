@@ -59,13 +59,3 @@ def test_a_terminal_of_80_columns_shows_every_letter(monkeypatch: pytest.MonkeyP
     lines = terminal.export_text().splitlines()
     assert any(LONG in line and "interrupted" in line and "12/12" in line for line in lines)
     assert max(map(len, lines)) <= 80
-
-
-def test_a_word_that_is_longer_than_the_console_is_folded_not_cut(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    made = Table("run", "question")
-    made.columns[0].no_wrap = True
-    made.add_row(LONG, WORDS)
-    text = printed(made, 30, capsys, monkeypatch)
-    assert LONG in text.replace("\n", "").replace(" ", "")

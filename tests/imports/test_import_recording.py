@@ -10,9 +10,8 @@ import pytest
 
 from perflab.analysis.methods.two_samples import unpaired
 from perflab.analysis.treatments.between_runs import compare_runs
-from perflab.analysis.treatments.imported_sides import against_first, compare_treatments
+from perflab.analysis.treatments.imported_sides import against_first
 from perflab.chosen_runs import judged_runs
-from perflab.errors import ParameterError
 from perflab.imports import import_files
 from perflab.recordings import Run
 from tests.synthetic import write_run
@@ -78,7 +77,7 @@ def test_treatments_are_compared_unpaired_with_n_loads_a_side(tmp_path: Path) ->
     a = [wrk(tmp_path, f"a{n}", 10 + n / 10) for n in range(5)]
     b = [wrk(tmp_path, f"b{n}", 20 + n / 5) for n in range(6)]
     run = import_files({"a": a, "b": b}, tmp_path / "runs")
-    found = compare_treatments(run, "a", "b").table.set_index("response")
+    found = against_first(run).set_index("response")
     row = found.loc["told_service_mean_ms"]
     assert (row["trials_a"], row["trials_b"]) == (5, 6)
     sides = [[s + n / d for n in range(k)] for s, d, k in ((20, 5, 6), (10, 10, 5))]
@@ -86,19 +85,7 @@ def test_treatments_are_compared_unpaired_with_n_loads_a_side(tmp_path: Path) ->
     # Better and worse are never said of them.
     assert row["verdict"] == "differs, 5 against 6 loads"
     assert set(found["verdict"]) <= {"differs, 5 against 6 loads", "unclear"}
-    assert against_first(run)["treatment"].eq("b / a").all()
-
-
-def test_the_labs_own_treatments_are_not_compared_unpaired(tmp_path: Path) -> None:
-    run = write_run(tmp_path, blocks=2, requests=60)
-    names = [each.name for each in run.record.treatments]
-    with pytest.raises(ParameterError, match="compared within blocks"):
-        compare_treatments(run, *names)
-    mine = imported(tmp_path, a="wrk-1.txt", b="wrk-2.txt")
-    with pytest.raises(ParameterError, match="no treatment 'c'"):
-        compare_treatments(mine, "a", "c")
-    with pytest.raises(ParameterError, match="with itself"):
-        compare_treatments(mine, "a", "a")
+    assert found["treatment"].eq("b / a").all()
 
 
 def test_runs_of_imports_are_compared_with_each_other_and_not_with_the_labs(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ import pytest
 from perflab.errors import LoadError, ParameterError
 from perflab.host.temporary_folders import OWNER, remove_abandoned
 from perflab.load import record_place as place_module
-from perflab.load.record_place import file_problems, folder_problems, keep, place, raw_folder
+from perflab.load.record_place import folder_problems, keep, place, raw_folder
 from perflab.load.workload import Burst, Request, Workload
 from perflab.paths import project_root
 
@@ -31,13 +31,6 @@ def test_a_folder_must_be_new_or_empty_and_lie_in_a_folder(tmp_path: Path) -> No
     for name in (tmp_path, tmp_path / "file"):
         assert "nothing is overwritten" in folder_problems("--out", name)[0]
     assert "is no folder" in folder_problems("--out", tmp_path / "file" / "below")[0]
-
-
-def test_a_file_must_be_new_and_lie_in_a_folder(tmp_path: Path) -> None:
-    assert file_problems("--csv", tmp_path / "new.csv") == []
-    (tmp_path / "old.csv").write_text("x")
-    assert "nothing is overwritten" in file_problems("--csv", tmp_path / "old.csv")[0]
-    assert "is no folder" in file_problems("--csv", tmp_path / "no" / "new.csv")[0]
 
 
 def test_a_place_without_a_record_is_removed_with_the_folders_made_for_it(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from perflab.cli import app
 from perflab.errors import ExportRefused, ParameterError
 from perflab.recordings import Run
 from perflab.reports import exporting, pandoc
-from perflab.reports.exporting import Content, Target, export_runs, stale
+from perflab.reports.exporting import Content, Target, export_runs
 from perflab.reports.pictures import save_all
 from tests.synthetic import write_run
 
@@ -64,7 +64,7 @@ def drawn_once(tmp_path_factory) -> Iterator[None]:
 def exported(run, tmp_path_factory) -> Path:
     """A folder with every format of one run."""
     folder = tmp_path_factory.mktemp("documents")
-    export_runs([run], Target(folder), ["md", "html", "pdf", "docx", "tex"])
+    export_runs([run], Target(folder), ["md", "html", "pdf", "docx"])
     return folder
 
 
@@ -88,14 +88,11 @@ def test_the_page_holds_its_pictures_and_fetches_nothing(exported) -> None:
     assert all(source.startswith("data:image/svg+xml;base64,") for source in sources)
 
 
-def test_pdf_word_and_latex_are_what_their_names_say(exported) -> None:
+def test_pdf_and_word_are_what_their_names_say(exported) -> None:
     assert (exported / "synchronous_commit.pdf").read_bytes().startswith(b"%PDF")
     with zipfile.ZipFile(exported / "synchronous_commit.docx") as archive:
         assert archive.testzip() is None
         assert len([name for name in archive.namelist() if name.startswith("word/media/")]) == 9
-    tex = (exported / "synchronous_commit.tex").read_text()
-    assert r"\begin{document}" in tex
-    assert tex.count(r"\includegraphics") >= 9
 
 
 def test_a_picture_that_is_taller_than_a_page_is_whole_on_one(tmp_path) -> None:
@@ -117,33 +114,6 @@ def test_a_picture_that_is_taller_than_a_page_is_whole_on_one(tmp_path) -> None:
     source = (tmp_path / "document.typ").read_text()
     assert re.search(r'image\("tall.svg"[^)]*width: 3.91in', source)
     assert 'image("wide.png", width: 100%' in source
-
-
-def test_a_table_that_is_wider_than_a_page_is_broken_in_latex(tmp_path) -> None:
-    cells = ("a claim that is told at some length, as claims are", "1.15 [1.07, 1.25]", "n", "word")
-    rows = "\n".join(["| a | b | c | d |", "|---|---|---|---|", f"| {' | '.join(cells)} |"])
-    assert r"\real{" not in pandoc.tex(rows, tmp_path)
-    wide = rows.replace("word", "a verdict of so many words that they are wider than what is left")
-    tex = pandoc.tex(wide, tmp_path)
-    shares = [float(each) for each in re.findall(r"\\real\{([\d.]+)\}", tex)]
-    assert len(shares) == 4
-    assert sum(shares) == pytest.approx(1, abs=0.01)
-    assert shares[0] > shares[1] > shares[2]
-    assert "breaklines" in tex
-
-
-def test_nothing_is_stale_after_an_export_and_what_was_touched_is_named(run, tmp_path) -> None:
-    formats = ["md", "pdf"]
-    export_runs([run], Target(tmp_path), formats)
-    assert stale([run], Target(tmp_path), formats) == []
-    (tmp_path / "synchronous_commit/throughput.csv").write_text("edited")
-    (tmp_path / "synchronous_commit/throughput.svg").unlink()
-    document = tmp_path / "synchronous_commit.md"
-    document.write_text(document.read_text().replace("## Verdict", "## My verdict"))
-    told = "\n".join(stale([run], Target(tmp_path), formats))
-    assert re.search("table .*throughput.csv", told)
-    assert re.search("figure .*throughput.svg", told)
-    assert re.search("region synchronous_commit of .*edited by hand", told)
 
 
 def test_a_document_saved_by_another_program_is_refused(run, tmp_path) -> None:
@@ -214,9 +184,6 @@ def test_the_command_takes_views_and_a_brief_section(run, tmp_path) -> None:
     words = ["export", str(run.path), "--into", str(document), "--brief", "--views", "throughput"]
     assert CliRunner().invoke(app, words).exit_code == 0
     assert document.read_text().count("![") == 1
-    assert CliRunner().invoke(app, [*words, "--check"]).exit_code == 0
-    # A whole section is another one.
-    assert CliRunner().invoke(app, [*words[:4], "--check"]).exit_code == 3
 
 
 def test_what_cannot_be_meant_is_refused_with_every_problem(run, tmp_path) -> None:

@@ -80,18 +80,6 @@ def test_a_run_whose_every_trial_failed_still_makes_a_section(tmp_path) -> None:
     assert "nan" not in text.lower()
 
 
-@pytest.mark.slow
-def test_captions_tell_the_numbers_with_interval_and_n_and_never_the_file(written) -> None:
-    text = written.read_text()
-    caption = re.search(r"\*Figure \d+\. Throughput per treatment.*?\*", text)[0]
-    assert re.search(
-        r"synchronous_commit=off: [\d.]+ \[[\d.]+, [\d.]+\] requests/s, n = 5", caption
-    )
-    assert "throughput.svg" not in caption
-    alts = re.findall(r"!\[(.*?)\]\(<", text)
-    assert all(len(alt) > 60 and "svg" not in alt for alt in alts)
-
-
 def test_what_does_not_count_is_said_before_any_number(run) -> None:
     text = section_text(run)
     assert text.index("2 of 12 trials do not count") < text.index("## Verdict")

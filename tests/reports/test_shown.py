@@ -219,20 +219,6 @@ def test_what_was_not_asked_and_cannot_be_tested_is_one_line(tmp_path) -> None:
     assert line in section_text(run)
 
 
-def test_below_the_fewest_blocks_only_what_is_needed_first_is_said(tmp_path) -> None:
-    run = write_run(
-        tmp_path,
-        blocks=2,
-        contrasts=[contrast_of(*ON_AND_OFF, published_ratio=None, published_direction=None)],
-    )
-    (line,) = laboratory.verdict(run)
-    assert "2 usable blocks; a verdict needs at least 3" in line
-    assert "would decide" not in line
-    assert readable_findings(run).iloc[0]["decision"] == "–"
-    (single,) = laboratory.verdict(write_run(tmp_path / "one", blocks=1))
-    assert "1 usable block; a verdict needs at least 3" in single
-
-
 def test_a_run_of_streams_shows_itself_too(tmp_path) -> None:
     run = write_stream_run(tmp_path, blocks=1)
     assert "messages/s" in words_of(laboratory.summary(run))

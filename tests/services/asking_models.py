@@ -99,15 +99,13 @@ def ask_model(model: Service, path: str, body: Any) -> Told:
 
 @contextlib.contextmanager
 def asking(
-    port: int, path: str = OPENAI, text: str = "why?", receive_bytes: int = 0, key: str = ""
+    port: int, path: str = OPENAI, text: str = "why?", key: str = ""
 ) -> Iterator[socket.socket]:
     """Ask for a stream and read nothing; at the block's end the reader is gone, without a word."""
     body = json.dumps(question(text=text))
     named = f"Content-Length: {len(body)}\r\nAuthorization: Bearer {key}\r\n"
     head = f"POST {path} HTTP/1.1\r\nHost: it\r\n{named}\r\n"
     with socket.socket() as client:
-        if receive_bytes:
-            client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_bytes)
         client.settimeout(30)
         client.connect(("127.0.0.1", port))
         client.sendall((head + body).encode())
@@ -176,7 +174,6 @@ class BrokenModel(BaseHTTPRequestHandler):
     def _line(self, text: str) -> None:
         data = (f"data: {text}\n\n" if self.path == OPENAI else f"{text}\n").encode()
         self.wfile.write(b"%x\r\n%s\r\n" % (len(data), data))
-        self.server.sent_bytes += len(data)
 
     def _wait(self) -> None:
         """Wait until the reader has gone."""
@@ -186,7 +183,7 @@ class BrokenModel(BaseHTTPRequestHandler):
 class BrokenServer(ThreadingHTTPServer):
     """Counts what begins and ends, also by its reader."""
 
-    begun = ended = sent_bytes = 0
+    begun = ended = 0
     daemon_threads = True
     request_queue_size = 128
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -69,18 +67,3 @@ def test_without_a_compiler_a_sentence_says_so_and_the_way_out(
     with pytest.raises(ValueError, match=r"no C\+\+ compiler \(c\+\+, g\+\+, clang\+\+\)") as told:
         load("compiled", tmp_path)
     assert f"Install a C++ compiler (apt-get install g++) and remove {tmp_path}" in str(told.value)
-
-
-def test_the_compiler_that_is_named_comes_first_and_is_quoted_where_it_fails(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    own = tmp_path / "own-compiler"
-    own.write_text("#!/bin/sh\necho said by it >&2\nexit 1\n")
-    own.chmod(0o700)
-    monkeypatch.setenv("CXX", str(own))
-    building.build(tmp_path, "")
-    assert "said by it" in str(building.facts(tmp_path)["trouble"])
-    assert shutil.which(str(own)) == building.compiler()
-    assert json.loads((tmp_path / building.FACTS).read_text()) == building.facts(tmp_path)
-    with pytest.raises(ValueError, match="said by it"):
-        load("compiled", tmp_path)

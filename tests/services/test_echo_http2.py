@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import socket
 
 import httpx
 import pytest
@@ -47,20 +46,3 @@ def test_a_load_over_http2_is_answered(echo: Service) -> None:
         expect_status=200,
     )  # fmt: skip
     assert (shown["requests"], shown["errors"]) == (60, 0)
-
-
-# After the preface the head of a frame of headers on stream 0, which is the connection's.
-@pytest.mark.parametrize(
-    "words",
-    [
-        b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\1\4\0\0\0\0",
-        b"PRI nonsense, and nothing like a preface\r\n\r\n",
-    ],
-    ids=["frame", "preface"],
-)
-def test_what_breaks_the_protocol_ends_its_connection_alone(echo: Service, words: bytes) -> None:
-    with socket.create_connection(("127.0.0.1", echo.port), timeout=10) as client:
-        client.sendall(words)
-        while client.recv(65536):
-            pass
-    assert asyncio.run(_all_at_once(f"http://127.0.0.1:{echo.port}", 1))[0].status_code == 200

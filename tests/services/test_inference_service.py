@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import re
-import signal
 import time
 from concurrent.futures import ThreadPoolExecutor
 
 import psutil
 import psycopg2
 import pytest
-from running import SECRET, Answer, Service, Start, call, server_pid, start, wait_until
+from running import SECRET, Answer, Service, Start, call, wait_until
 from wire import CountingProxy
 
 from perflab.systems.inference.service import FEATURES
@@ -193,34 +191,6 @@ def test_a_driver_that_was_not_opened_is_refused_with_a_reason(
         assert driver in answer.body["detail"]
     assert infer(service, "/inferences_no_db").status == 200
     assert "database" not in call(service.port, "GET", "/settings").body
-
-
-def test_the_service_survives_its_database() -> None:
-    postgres = start("postgres").wait_healthy()
-    service = start("inference", {"database": postgres.port}, workers=1, pool_size=3)
-    try:
-        service.wait_healthy()
-        assert {infer(service, path).status for path in WRITING.values()} == {200}
-        os.kill(server_pid(postgres), signal.SIGKILL)
-        postgres.wait_ended()
-        postgres.again().wait_healthy()
-        # Connections that broke while they were idle cost no request.
-        assert {infer(service, path).status for path in WRITING.values()} == {200}
-        os.kill(server_pid(postgres), signal.SIGKILL)
-        postgres.wait_ended()
-        for path in WRITING.values():
-            for _ in range(4):
-                answer = infer(service, path)
-                assert answer.status == 503
-                assert answer.body["detail"].startswith("database: ")
-                assert SECRET not in answer.body["detail"]
-        assert infer(service, "/inferences_no_db").status == 200
-        postgres.again().wait_healthy()
-        for path in WRITING.values():
-            assert {infer(service, path).status for _ in range(5)} == {200}
-    finally:
-        service.instance.stop()
-        postgres.instance.stop()
 
 
 @pytest.mark.slow

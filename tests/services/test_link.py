@@ -114,28 +114,6 @@ def test_an_answer_still_comes_after_the_client_ended_its_side(
 
 
 @pytest.mark.parametrize("how", WAYS, ids=str)
-def test_a_client_may_still_send_after_upstream_ended_its_side(
-    link: Service, link_upstream: Upstream, how: dict[str, float]
-) -> None:
-    received: list[bytes] = []
-
-    def greet_then_read(connection: socket.socket) -> None:
-        connection.sendall(b"go on")
-        connection.shutdown(socket.SHUT_WR)
-        received.append(read_all(connection))
-        connection.close()
-
-    link_upstream.serve = greet_then_read
-    change(link, **how)
-    with connected(link) as client:
-        assert read_all(client) == b"go on"
-        client.sendall(b"late words")
-        client.shutdown(socket.SHUT_WR)
-        wait_until(lambda: bool(received), timeout_s=5)
-    assert received == [b"late words"]
-
-
-@pytest.mark.parametrize("how", WAYS, ids=str)
 def test_when_upstream_closes_its_last_bytes_arrive_first(
     link: Service, link_upstream: Upstream, how: dict[str, float]
 ) -> None:

@@ -6,7 +6,6 @@ import contextlib
 import http.client
 import json
 import resource
-import time
 from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
@@ -180,49 +179,6 @@ def test_when_the_client_goes_the_model_is_read_no_more(
     assert now["aborted"] == before["aborted"] + 1
     assert now["refused"] == before["refused"], "it was the client, and not the time-out"
     assert now["upstream_stopped"] == before["upstream_stopped"] + (fault == "endless")
-
-
-def test_a_slow_reader_holds_the_model_back_and_no_memory(
-    broken: BrokenServer, over_broken: Service
-) -> None:
-    rss_bytes = counts(over_broken)["rss_bytes"]
-    with asking(over_broken.port, text="endless", receive_bytes=8192):
-        seen = [-2, -1]
-
-        def held_back() -> bool:
-            seen.append(broken.sent_bytes)
-            time.sleep(0.3)
-            return seen[-1] == seen[-2] == seen[-3]
-
-        until(over_broken, lambda now: now["streams_open"] == 1)
-        wait_until(held_back, timeout_s=30)
-        assert counts(over_broken)["rss_bytes"] < rss_bytes + 20_000_000
-    until(over_broken, lambda now: now["open"] == 0)
-
-
-def test_hundreds_of_aborted_streams_leave_nothing(
-    broken: BrokenServer, over_broken: Service
-) -> None:
-    proxy = over_broken
-
-    def abort_many(clients: int) -> None:
-        for _ in range(clients // 20):
-            with contextlib.ExitStack() as open_ones:
-                for each in range(20):
-                    fault = ("stalls", "silent")[each % 2]
-                    open_ones.enter_context(asking(proxy.port, text=fault))
-                until(proxy, lambda now: now["open"] == 20)
-            until(proxy, lambda now: now["open"] == now["streams_open"] == 0)
-
-    abort_many(40)
-    before = counts(proxy)
-    abort_many(300)
-    until(proxy, lambda now: now["files"] <= before["files"] + 5)
-    wait_until(lambda: broken.ended == broken.begun, timeout_s=20)
-    after = counts(proxy)
-    assert after["aborted"] - before["aborted"] == 300
-    # One stream's buffers are over 100 KB: three hundred of them would be 30 MB.
-    assert after["rss_bytes"] < before["rss_bytes"] + 15_000_000
 
 
 def test_a_model_that_is_down_or_refuses_the_key_is_told_and_the_key_is_not_shown(

@@ -62,13 +62,6 @@ def test_lines_are_passed_unchanged_and_rebuilt_with_the_same_content(
     assert [json.loads(line) for line in passed("rebuild", False, data, cuts)] == lines
 
 
-def test_an_event_that_is_no_json_is_named_after_all_that_came_before_it() -> None:
-    chunks = mode_of("rebuild", True).feed(b'data: {"choices": []}\n\ndata: {"half\n\n')
-    assert next(chunks) == '{"choices": []}'
-    with pytest.raises(Refused, match="no JSON"):
-        next(chunks)
-
-
 def test_a_line_that_never_ends_is_refused_at_the_limit_and_not_held() -> None:
     events = Events()
     assert list(events.feed(b"x" * LONGEST_LINE)) == []

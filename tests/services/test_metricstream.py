@@ -6,14 +6,12 @@ Most is looked at under each of the four ways in which its threads share the wor
 from __future__ import annotations
 
 import json
-import math
 import subprocess
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from statistics import median
-from typing import Any
 
 import pytest
 from running import Answer, Service, Start, call, wait_until
@@ -106,7 +104,9 @@ def test_a_server_keeps_connections_or_closes_them_as_it_was_asked(started: Star
 
 def parse_ms(service: Service, metrics: int) -> float:
     body = json.dumps({"client": "a", "metrics": [{"name": "cpu", "value": 0.5}] * metrics})
-    return median(sent(service, body.encode()).phases["parse"] for _ in range(5))
+    answers = [sent(service, body.encode()) for _ in range(5)]
+    assert {each.status for each in answers} == {202}
+    return median(each.phases["parse"] for each in answers)
 
 
 def test_twice_the_text_costs_the_quadratic_parser_four_times_as_much(started: Start) -> None:
@@ -125,50 +125,6 @@ def test_only_a_store_with_locks_waits_for_them(started: Start) -> None:
         assert {tuple(each) for each in phases} == {("taken", "parse", "lock", "store")}
         waited[store] = max(each["lock"] for each in phases)
     assert waited["ring"] == 0 < min(waited["double_mutex"], waited["per_client"])
-
-
-def python_says(text: bytes) -> bool:
-    """Return whether Python takes a text for JSON, with the bounds of the server."""
-
-    def finite(number: str) -> float:
-        if not math.isfinite(float(number)):
-            raise ValueError(number)
-        return float(number)
-
-    try:
-        json.loads(text, parse_constant=finite, parse_int=finite, parse_float=finite)
-    except (ValueError, RecursionError):
-        return False
-    return True
-
-
-VALUES: list[Any] = [None, True, -1.5e-7, 10**30, 'é\U0001f600"\\\n', [1, [2]], {"a": {"b": []}}]
-PIECES = ["", ",", "]", '"', "\\", "1e999", "01", "1.", "tru", "+1", "\n", "//"]
-
-
-@pytest.mark.parametrize("parser", ["linear", "quadratic"])
-def test_both_parsers_take_what_python_takes_and_refuse_the_rest(
-    started: Start, parser: str
-) -> None:
-    service = started("metricstream", parser=parser, keep_alive="on")
-    whole = [
-        json.dumps({"client": "a", "metrics": [], "x": value}, ensure_ascii=False)
-        for value in VALUES
-    ]
-    texts = [
-        (text[:at] + piece + text[at:]).encode()
-        for text in whole
-        for piece in PIECES
-        for at in range(0, len(text) + 1, 3)
-    ]
-    with speaking(service.port) as speaker:
-        for text in texts:
-            speaker.say(post(text))
-            reply = speaker.reply()
-            told = "is no JSON" not in str(reply.body)
-            assert told == python_says(text), text
-        speaker.say(post(b'{"client": "a", "metrics": ' + b"[" * 40 + b"]" * 40 + b"}"))
-        assert speaker.reply().status == 400, "nested too deep"
 
 
 def test_a_wrong_body_is_told_why_and_the_connection_goes_on(server: Service) -> None:

@@ -141,19 +141,6 @@ def test_what_ended_a_request_is_told_apart(started: Start, error: str) -> None:
     assert (results["mean_ms"], results["success_rate"]) == (None, 0)
 
 
-def test_there_is_one_load_at_a_time(started: Start) -> None:
-    with serving(ENDS["timed_out"]) as port:
-        wanted = {"clients": 1, "duration_s": 0.4, "timeout_ms": 300}
-        client = started("naive_client", {"target": port}, **wanted)
-        assert call(client.port, "GET", "/results").status == 404, "none was started"
-        assert call(client.port, "POST", "/load").status == 202
-        assert call(client.port, "POST", "/load").status == 409
-        wait_until(
-            lambda: call(client.port, "GET", "/results").body["status"] == "completed", timeout_s=20
-        )
-        assert results_of(client.port)["hung"] >= 1, "and a further one when that is over"
-
-
 def test_settings_in_force_are_told_and_wrong_ones_refused_by_name(started: Start) -> None:
     client = started("naive_client", {"target": quiet_port()})
     # Nothing but settings: a port is another after every start, and would pass for a change.

@@ -122,18 +122,3 @@ def test_sigint_ends_it_in_order_although_clients_are_connected() -> None:
         connection.close()
     finally:
         service.instance.stop()
-
-
-def test_an_interrupted_first_start_is_begun_again() -> None:
-    service = start("postgres").wait_healthy()
-    try:
-        os.kill(server_pid(service), signal.SIGINT)
-        service.wait_ended()
-        # What an interruption between initdb and the schema leaves: a cluster not yet in place.
-        (service.data / "cluster").rename(service.data / "cluster.making")
-        (service.data / "cluster.making" / "global" / "pg_control").unlink()
-        service.again().wait_healthy()
-        assert one(service, "SELECT count(*) FROM inferences") == 0
-        assert not (service.data / "cluster.making").exists()
-    finally:
-        service.instance.stop()

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import http.client
 import io
 import zipfile
 from collections.abc import Iterator
 from contextlib import ExitStack
 from typing import Any
 
-import psutil
 import pytest
 from registering import (
     HANDLERS,
@@ -21,12 +19,11 @@ from registering import (
     asking,
     download,
     health_within,
-    populate,
     refusal,
     serving,
     settings_for,
 )
-from running import Service, Start, call, wait_until
+from running import Service, call, wait_until
 
 pytestmark = pytest.mark.slow
 # Once a model's first bytes have passed, nothing more does.
@@ -129,23 +126,6 @@ def connections(registry: Registry) -> tuple[int, int]:
     return counted["store_created"], counted["store_discarded"]
 
 
-def test_the_store_keeps_as_many_connections_as_a_client_has(store: Service) -> None:
-    with ExitStack() as held:
-        for _ in range(60):
-            connection = http.client.HTTPConnection("127.0.0.1", store.port, timeout=30)
-            held.callback(connection.close)
-            connection.request("GET", "/models")
-            answer = connection.getresponse()
-            assert (answer.read() != b"", answer.will_close) == (True, False)
-
-
-def test_a_connection_in_the_pool_is_used_again(store: Service) -> None:
-    with serving(settings_for(store, handler="executor", body="streamed")) as registry:
-        for _ in range(6):
-            assert download(registry.port)[0] == 200
-        assert connections(registry) == (1, 0)
-
-
 def test_a_reset_forgets_counts_and_wants_no_download_under_way(store: Service, tap: Tap) -> None:
     with serving(settings_for(store, tap, handler="executor")) as registry:
         with asking(registry.port):
@@ -167,17 +147,3 @@ def test_unknown_models_and_names_that_none_can_have_are_refused(store: Service)
             path = f"/performance/{name}/main/model.zip"
             assert refusal(port, path)[:2] == (422, "bad_name"), name
         assert registry.counts()["open"] == 0
-
-
-def test_readers_of_a_large_model_share_one_copy_of_it_in_the_store(started: Start) -> None:
-    size, held = 20_000_000, 12
-    large = started("objectstore")
-    populate(large, 1, size)
-    memory = psutil.Process(large.instance.pid).memory_info
-    settings = settings_for(large, handler="executor", executor_threads=20, body="streamed")
-    at_first = memory().rss
-    with serving(settings) as registry, ExitStack() as clients:
-        for _ in range(held):
-            clients.enter_context(asking(registry.port)).recv(1000)
-        # Each with a copy of its own would be 240 MB.
-        assert memory().rss - at_first < held * size / 3

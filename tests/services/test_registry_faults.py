@@ -10,13 +10,11 @@ from registering import (
     VARIANTS,
     Tap,
     download,
-    populate,
     refusal,
     serving,
     settings_for,
 )
-from registry.populate import LARGE
-from running import Service, Start, quiet_port
+from running import Service, quiet_port
 
 pytestmark = pytest.mark.slow
 
@@ -62,12 +60,3 @@ def test_an_object_of_another_length_than_its_metadata_says_is_refused(store: Se
         assert refusal(registry.port, f"/{key}")[:2] == (502, "store_broken")
         objects.delete_object(Bucket="models", Key=key)
         assert refusal(registry.port, f"/{key}")[:2] == (404, "unknown_model")
-
-
-def test_a_population_puts_what_is_missing_and_lets_the_rest_stay(started: Start) -> None:
-    empty = started("objectstore")
-    assert populate(empty, 3, 50_000) == 3
-    assert populate(empty, 5, 50_000) == 2
-    assert populate(empty, 5, 60_000) == 1, "the large one changed"
-    with serving(settings_for(empty, handler="executor")) as registry:
-        assert len(download(registry.port, f"/performance/{LARGE}/main/model.zip")[2]) == 60_000

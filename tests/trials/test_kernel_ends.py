@@ -52,7 +52,7 @@ def wait_measuring(client: BlockingKernelClient) -> None:
     deadline = time.monotonic() + PATIENCE_S
     while time.monotonic() < deadline:
         message = client.get_iopub_msg(timeout=PATIENCE_S)
-        if "measuring" in str(message["content"].get("data", {}).get("text/html", "")):
+        if "live: " in str(message["content"].get("data", {}).get("text/plain", "")):
             return
     raise AssertionError("nothing live was shown")
 

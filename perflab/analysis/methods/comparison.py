@@ -71,36 +71,6 @@ class MeanInterval:
     method: str
 
 
-def compare(
-    numerator: pd.Series[Any], denominator: pd.Series[Any], confidence: float = CONFIDENCE
-) -> Effect:
-    """Return the ratio of two treatments, paired by block.
-
-    From 6 blocks on the Hodges-Lehmann estimate of the log ratios with the interval that inverts
-    the exact signed-rank test, and that test's p-value; below that the mean of the logs with a t
-    interval and the t test. Trials, not requests, are the unit.
-
-    Parameters
-    ----------
-    numerator, denominator : Series
-        A positive response per block; the index is the block. A block that is missing or NaN on
-        one side is left out and named in the warnings.
-
-    Raises
-    ------
-    AnalysisError
-        No block is left, a block occurs twice, or a value is not positive and finite.
-
-    Source: see :mod:`perflab.analysis.methods.signed_rank`.
-    """
-    return effect_of(log_ratios(numerator, denominator), confidence)
-
-
-def log_ratios(numerator: pd.Series[Any], denominator: pd.Series[Any]) -> pd.Series[Any]:
-    """Return the log ratio of each block, NaN where a side is missing; raises like compare."""
-    return _logs(numerator, "numerator") - _logs(denominator, "denominator")
-
-
 def benjamini_hochberg(p_values: Sequence[float]) -> list[float]:
     """Return p-values adjusted over a family (false discovery rate); NaNs stay and do not count.
 
@@ -116,12 +86,14 @@ def benjamini_hochberg(p_values: Sequence[float]) -> list[float]:
     return [float(value) for value in adjusted]
 
 
-def _logs(series: pd.Series[Any], side: str) -> pd.Series[Any]:
-    return positive(series, side).map(math.log, na_action="ignore")
-
-
 def positive(series: pd.Series[Any], side: str) -> pd.Series[Any]:
-    """Return the values of a side by block; refuse what has no logarithm, as :func:`compare`."""
+    """Return the values of a side by block; refuse what has no logarithm.
+
+    Raises
+    ------
+    AnalysisError
+        A block occurs twice, or a value is not positive and finite.
+    """
     values = pd.to_numeric(series).astype(float)
     if values.index.has_duplicates:
         twice = values.index[values.index.duplicated()][0]
@@ -142,6 +114,10 @@ def effect_of(
     rule: UntilDecided | None = None,
 ) -> Effect:
     """Return the effect of log ratios by block; NaN where a side is missing.
+
+    From 6 blocks on the Hodges-Lehmann estimate with the interval that inverts the exact
+    signed-rank test, and that test's p-value (:mod:`perflab.analysis.methods.signed_rank`); below
+    that the mean with a t interval and the t test. Trials, not requests, are the unit.
 
     With ``scale`` "difference" the blocks hold plain differences, and so does the effect. With the
     ``rule`` of a run whose blocks were added until all was decided, ``by_block`` has an entry for
@@ -213,7 +189,7 @@ def rank_biserial(x: np.ndarray) -> float:
 def mean_interval(
     x: np.ndarray, confidence: float = CONFIDENCE, looked: Looked | None = None
 ) -> MeanInterval:
-    """Return estimate and interval of at least 2 log ratios, or differences, as in compare.
+    """Return estimate and interval of at least 2 log ratios, or differences, as effect_of does.
 
     Where blocks were ``looked`` at until all was decided, its ends are NaN while there are too few.
     """

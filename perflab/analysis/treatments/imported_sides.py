@@ -19,29 +19,30 @@ from perflab.analysis.treatments.between_runs import (
     COLUMNS,
     DIFFERS,
     UNCLEAR,
-    RunComparison,
     is_certain,
     table_row,
 )
 from perflab.analysis.trials.summary import measured_responses
-from perflab.errors import ParameterError
 from perflab.numerals import counted
 from perflab.recordings import Response, Run
-from perflab.recordings.imported import is_imported
 
-UNPAIRED = "nothing pairs these loads: a drift between those of A and those of B counts as change"
-UNKNOWN = "whether services were started afresh between loads, and on which machine, is unknown"
+NOTES = (
+    "nothing pairs these loads: a drift between those of A and those of B counts as change",
+    "whether services were started afresh between loads, and on which machine, is unknown",
+)
 
 
-def compare_treatments(run: Run, a: str, b: str) -> RunComparison:
-    """Compare two treatments of an imported run: ratio B / A of every response, with n loads each.
+def against_first(run: Run) -> pd.DataFrame:
+    """Return every other treatment of an imported run against the first, with n loads a side.
 
-    Raises
-    ------
-    ParameterError
-        The run is the lab's own, or has no such treatment.
+    Columns are those of :class:`perflab.analysis.treatments.between_runs.RunComparison`'s table.
     """
-    _check(run, a, b)
+    first, *others = [each.name for each in run.record.treatments]
+    tables = [_against(run, first, other) for other in others]
+    return pd.concat(tables, ignore_index=True) if tables else pd.DataFrame(columns=COLUMNS)
+
+
+def _against(run: Run, a: str, b: str) -> pd.DataFrame:
     trials = run.compared_trials()
     rows = [
         _row(trials, each, (a, b))
@@ -51,33 +52,7 @@ def compare_treatments(run: Run, a: str, b: str) -> RunComparison:
     table = pd.DataFrame([row for row in rows if row is not None], columns=COLUMNS)
     table["p_adjusted"] = benjamini_hochberg(table["p_adjusted"].tolist())
     table["verdict"] = [_verdict(row) for row in table.to_dict("records")]
-    notes = (UNPAIRED, UNKNOWN, *map(str, run.record.warnings))
-    return RunComparison((), notes, False, table)
-
-
-def against_first(run: Run) -> pd.DataFrame:
-    """Return every other treatment of an imported run against the first, with the same columns."""
-    first, *others = [each.name for each in run.record.treatments]
-    tables = [compare_treatments(run, first, other).table for other in others]
-    return pd.concat(tables, ignore_index=True) if tables else pd.DataFrame(columns=COLUMNS)
-
-
-def _check(run: Run, a: str, b: str) -> None:
-    known = [each.name for each in run.record.treatments]
-    problems = [
-        f"run {run.run_id} has no treatment '{name}'; there are: {', '.join(known)}"
-        for name in (a, b)
-        if name not in known
-    ]
-    if a == b:
-        problems.append(f"'{a}' with itself is no comparison")
-    if not is_imported(run.record):
-        problems = [
-            f"run {run.run_id} is the lab's own: its treatments are compared within blocks "
-            f"(perflab show {run.run_id})"
-        ]
-    if problems:
-        raise ParameterError("perflab compare", problems)
+    return table
 
 
 def _row(trials: pd.DataFrame, response: Response, sides: tuple[str, str]) -> dict[str, Any] | None:

@@ -1,4 +1,4 @@
-"""A load's requests in few numbers: percentiles with intervals, windows, where the time went.
+"""A load's requests in few numbers: percentiles with intervals, where the time went.
 
 Requests of one load (``perflab load --out``) are autocorrelated, so its intervals say how well
 *this load's* percentile is known, not what another load would show.
@@ -26,8 +26,6 @@ SHARES = (0.5, 0.9, 0.95, 0.99, 0.999)
 BANDS = {"all": "all", "around the median": "median", "slowest 5%": "tail"}
 INSTANTS = ("planned_ns", "started_ns", "sent_ns", "done_ns")
 CODED = ("stage", "error")
-WINDOWS = 100
-MOST_WINDOWS = 60_000
 
 
 @dataclass(frozen=True)
@@ -36,28 +34,24 @@ class RequestSummary:
 
     ``percentiles``: time (response, service), share, value_ms, low_ms, high_ms (NaN where n is
     too small, or where requests that were cut off before their end could move it) and at_least_ms,
-    what it is at least in that case. ``windows``: start_s, count, throughput_rps, p50_ms, p95_ms,
-    by instants of being done. ``parts``: band, part, mean_ms, share; the parts of a band add up to
-    its mean response.
+    what it is at least in that case. ``parts``: band, part, mean_ms, share; the parts of a band add
+    up to its mean response.
     """
 
     requests: int
     errors: int
     percentiles: pd.DataFrame
-    windows: pd.DataFrame
     parts: pd.DataFrame
 
 
-def summarise(path: Path | str, windows: int = WINDOWS) -> RequestSummary:
+def summarise(path: Path | str) -> RequestSummary:
     """Summarise a Parquet file of requests: its measured stage, successes only.
 
     Raises
     ------
     AnalysisError
-        The file cannot be read, lacks a column, holds no success, or ``windows`` is out of range.
+        The file cannot be read, lacks a column, or holds no success.
     """
-    if not 1 <= windows <= MOST_WINDOWS:
-        raise AnalysisError(f"windows = {windows} must lie between 1 and {MOST_WINDOWS}")
     measured = _measured(path)
     good = measured[measured["error"] == ""]
     cut = measured[measured["error"].isin(CENSORED)]
@@ -71,7 +65,6 @@ def summarise(path: Path | str, windows: int = WINDOWS) -> RequestSummary:
         len(measured),
         len(measured) - len(good),
         pd.DataFrame(percentiles),
-        _windows(good, windows),
         _parts(good),
     )
 
@@ -112,23 +105,6 @@ def _percentiles(
         row = dict(zip(("value_ms", "low_ms", "high_ms"), shown, strict=True))
         rows.append({"time": name, "share": share, **row, "at_least_ms": at_least})
     return rows
-
-
-def _windows(good: pd.DataFrame, windows: int) -> pd.DataFrame:
-    done = good["done_ns"] - good["done_ns"].min()
-    width_ns = max(1, -(-(int(done.max()) + 1) // windows))
-    response_ms = ((good["done_ns"] - good["planned_ns"]) / 1e6).groupby(done // width_ns)
-    index = pd.RangeIndex(windows)
-    count = response_ms.size().reindex(index, fill_value=0)
-    return pd.DataFrame(
-        {
-            "start_s": index.to_numpy() * (width_ns / 1e9),
-            "count": count,
-            "throughput_rps": count / (width_ns / 1e9),
-            "p50_ms": response_ms.quantile(0.5).reindex(index),
-            "p95_ms": response_ms.quantile(0.95).reindex(index),
-        }
-    )
 
 
 def _parts(good: pd.DataFrame) -> pd.DataFrame:
