@@ -39,7 +39,7 @@ class AiohttpClient(LibraryClient):
             trace_configs=[_tracing()],
         )
 
-    async def _send(self, exchange: Exchange, body: str) -> None:
+    async def _send(self, exchange: Exchange, body: bytes) -> None:
         request = exchange.prepared.request
         # No context manager: its exit waits for the connection to close, which would delay
         # the user's next request; reading to the end releases the connection as well.

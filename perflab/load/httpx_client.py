@@ -34,7 +34,7 @@ class HttpxClient(LibraryClient):
         self._origin = f"{prepared.origin.scheme}://{prepared.origin.authority}"
         self._client = _made(workload, 0 if workload.connections.closing else connections)
 
-    async def _send(self, exchange: Exchange, body: str) -> None:
+    async def _send(self, exchange: Exchange, body: bytes) -> None:
         request, began = exchange.prepared.request, [0]
 
         async def trace(event: str, _information: Any) -> None:

@@ -24,12 +24,12 @@ from perflab.load.workload import Request, Scripted, Workload
 clock = time.monotonic_ns
 
 
-def headers_of(request: Request, body: str) -> dict[str, str]:
+def headers_of(request: Request, body: bytes) -> dict[str, str]:
     """Return the headers to send, with a body's type where it has one."""
     # Bodies are counted and judged as they come: what is packed may be gigabytes unpacked.
     default = {"Accept-Encoding": "identity"}
     if body:
-        default["Content-Type"] = "application/json"
+        default["Content-Type"] = request.usual_type
     given = {name.lower() for name in request.headers}
     kept = {name: value for name, value in default.items() if name.lower() not in given}
     return {**kept, **request.headers}
@@ -60,7 +60,7 @@ class LibraryClient:
         task = asyncio.create_task(self._perform(exchange, next(self._bodies)))
         self._tasks[task] = exchange
 
-    async def _perform(self, exchange: Exchange, body: str) -> None:
+    async def _perform(self, exchange: Exchange, body: bytes) -> None:
         exchange.status = exchange.bytes = exchange.error = 0
         exchange.phases = None
         try:
@@ -79,7 +79,7 @@ class LibraryClient:
             self._tasks.pop(task, None)
         exchange.finish(exchange)
 
-    async def _send(self, exchange: Exchange, body: str) -> None:
+    async def _send(self, exchange: Exchange, body: bytes) -> None:
         raise NotImplementedError
 
     @staticmethod

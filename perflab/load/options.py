@@ -23,12 +23,14 @@ if TYPE_CHECKING:
 ARRIVALS, REQUEST, ENDING = "Arrivals", "Request", "Ending"
 DEFAULT_DURATION_S = 10.0
 _STAGE = re.compile(r"(\d+(?:\.\d+)?)(?:-(\d+(?:\.\d+)?))?:(\d+(?:\.\d+)?)s?")
+MOST_BODY_BYTES = 16 * 1024 * 1024
 # What an option makes no use of, by the option; other options that it needs one of, likewise.
 _UNUSED = {
     "burst": ("requests", "duration_s", "warmup_s"),
     "rate": ("requests",),
     "stages": ("requests", "duration_s"),
     "script": ("requests", "think_time_s", "pacing_s"),
+    "body_file": ("body",),
 }
 _NEEDED = {
     "script": ("users",),
@@ -141,6 +143,7 @@ class LoadOptions(LoadParameters):
     pacing_s: float = option(0.0, "seconds between a user's requests", ARRIVALS)
     ramp_s: float = option(0.0, "seconds over which users join", ARRIVALS)
     connections: int = option(0, "cap on open connections (0: users, or 2000)", REQUEST)
+    body_file: str = option("", "send this file's bytes, up to 16 MiB", REQUEST)
     expect_bytes: int = option(-1, "length of every body (-1: any)", REQUEST)
     redirects: int = option(0, "redirects to follow", REQUEST)
     stream: Literal["", "sse", "ndjson"] = option(
@@ -247,6 +250,8 @@ class LoadOptions(LoadParameters):
         """Return the workload as data; raises ParameterError where a file cannot be read."""
         found = super().words(path)
         request = found["request"] | {"redirects": self.redirects}
+        if self.body_file:
+            request |= {"method": (self.method or "POST").upper(), "body": self._file()}
         request["expect_bytes"] = self.expect_bytes
         if self.stream:
             request |= {"stream": self.stream, "min_chunks": self.min_chunks or 1}
@@ -293,6 +298,21 @@ class LoadOptions(LoadParameters):
             "kind": "scripted", "script": script, "users": self.users, "duration_s": duration_s,
             "warmup_s": self.warmup_s, "join_s": self.ramp_s / self.users, "seed": self.seed,
         }  # fmt: skip
+
+    def _file(self) -> bytes:
+        """Return the content of the body's file."""
+        try:
+            content = Path(self.body_file).read_bytes()
+        except OSError as error:
+            problem = f"--body-file {self.body_file}: {error.strerror}"
+            raise ParameterError("perflab load", [problem]) from None
+        if len(content) > MOST_BODY_BYTES:
+            problem = (
+                f"--body-file {self.body_file} has {len(content)} bytes; a body may have "
+                f"{MOST_BODY_BYTES >> 20} MiB"
+            )
+            raise ParameterError("perflab load", [problem])
+        return content
 
     def _bundle(self) -> str:
         """Return a file's whole path: workers run elsewhere, a relative one would be another."""

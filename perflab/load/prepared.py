@@ -76,17 +76,16 @@ class Prepared:
         return body.fault if body is not None else 0
 
 
-def render(request: Request, text: str, origin: Origin, closing: bool) -> bytes:
+def render(request: Request, body: bytes, origin: Origin, closing: bool) -> bytes:
     """Return the bytes of an HTTP/1.1 request with a body (RFC 9112, 2.1)."""
     given = {name.lower() for name in request.headers}
     headers = dict(request.headers)
     if "host" not in given:
         headers = {"Host": origin.authority, **headers}
-    body = text.encode()
     if (body or request.method in ("POST", "PUT", "PATCH")) and "content-length" not in given:
         headers["Content-Length"] = str(len(body))
     if body and "content-type" not in given:
-        headers["Content-Type"] = "application/json"
+        headers["Content-Type"] = request.usual_type
     if closing and "connection" not in given:
         headers["Connection"] = "close"
     lines = [f"{request.method} {request.path} HTTP/1.1"]

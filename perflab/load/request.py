@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import BeforeValidator, Field, field_validator, model_validator
 
 from perflab.load.frozen import FrozenModel
 from perflab.load.streamed import Format, Streaming, check_marker
@@ -15,6 +16,36 @@ NO_CONTROLS = r"^[^\x00-\x08\x0a-\x1f\x7f]*$"
 HeaderName = Annotated[str, Field(pattern=TOKEN)]
 HeaderValue = Annotated[str, Field(pattern=NO_CONTROLS)]
 Reuse = Literal["keep_alive", "per_request"]
+
+
+class BytesBody(FrozenModel):
+    """A body of any bytes; ``base64`` is how JSON has it."""
+
+    base64: str
+
+    @field_validator("base64")
+    @classmethod
+    def _is_base64(cls, text: str) -> str:
+        try:
+            base64.b64decode(text, validate=True)
+        except ValueError as error:
+            raise ValueError(f"the body is not base64: {error}") from None
+        return text
+
+    @classmethod
+    def of(cls, content: bytes | bytearray | memoryview) -> Self:
+        """Return the body that holds these bytes."""
+        return cls(base64=base64.b64encode(content).decode())
+
+
+def _of_bytes(given: Any) -> Any:
+    return BytesBody.of(given) if isinstance(given, bytes | bytearray | memoryview) else given
+
+
+# Text, bytes, or several texts in turn.
+Bodies = Annotated[
+    str | BytesBody | Annotated[tuple[str, ...], Field(min_length=1)], BeforeValidator(_of_bytes)
+]
 
 
 class Connections(FrozenModel):
@@ -52,12 +83,13 @@ class Connections(FrozenModel):
 class Request(FrozenModel):
     """One request, prepared before the start, and what its answer must be.
 
-    ``node`` names the node of the stack that answers; the lab fills in its address. Of several
-    bodies each request has the next, in turn. ``expect_body`` must occur in the body of every
-    successful response, ``expect_bytes`` is its length, ``expect_crc32`` the checksum of the whole
-    body, computed as it is read; -1 or nothing leaves them open. With ``progress_points`` at most
-    so many instants are recorded at which the body had come so far (the ``progress`` table).
-    ``redirects`` is how many redirects a GET follows (0: none, a 3xx is an answer like others).
+    ``node`` names the node of the stack that answers; the lab fills in its address. ``body`` is
+    text, bytes, or several texts: then each request has the next, in turn. ``expect_body`` must
+    occur in the body of every successful response, ``expect_bytes`` is its length, ``expect_crc32``
+    the checksum of the whole body, computed as it is read; -1 or nothing leaves them open. With
+    ``progress_points`` at most so many instants are recorded at which the body had come so far (the
+    ``progress`` table). ``redirects`` is how many redirects a GET follows (0: none, a 3xx is an
+    answer like others).
 
     ``stream`` says that the answer is a stream, of server-sent events (``sse``) or of lines of JSON
     (``ndjson``): when each chunk came is recorded (the ``chunks`` table), and there must be at
@@ -69,7 +101,7 @@ class Request(FrozenModel):
     method: Annotated[str, Field(pattern=TOKEN)] = "GET"
     path: Annotated[str, Field(pattern=r"^/[\x21-\x7e]*$")] = "/"
     headers: Mapping[HeaderName, HeaderValue] = Field(default_factory=dict)
-    body: str | Annotated[tuple[str, ...], Field(min_length=1)] = ""
+    body: Bodies = ""
     expect_status: int = Field(default=200, ge=0, le=999)
     expect_body: str = ""
     expect_bytes: int = Field(default=-1, ge=-1)
@@ -97,9 +129,18 @@ class Request(FrozenModel):
         return points
 
     @property
-    def bodies(self) -> tuple[str, ...]:
+    def bodies(self) -> tuple[bytes, ...]:
         """Return the bodies that requests have in turn."""
-        return (self.body,) if isinstance(self.body, str) else self.body
+        body = self.body
+        if isinstance(body, BytesBody):
+            return (base64.b64decode(body.base64),)
+        return (body.encode(),) if isinstance(body, str) else tuple(map(str.encode, body))
+
+    @property
+    def usual_type(self) -> str:
+        """Return the media type of the body where the request names none."""
+        is_bytes = isinstance(self.body, BytesBody)
+        return "application/octet-stream" if is_bytes else "application/json"
 
     @property
     def streaming(self) -> Streaming | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from hashlib import sha256
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from perflab.errors import ParameterError
+from perflab.load import options
 from perflab.load.options import LoadOptions
 from perflab.load.workload import Workload
 from tests.load.meter import Meter, crc32_of, drive, on_loop
@@ -38,17 +40,19 @@ def sent(load: Workload, requests: int = 2, **options: Any) -> tuple[list[str], 
 
 
 @settings(max_examples=25, deadline=None)
-@given(st.sampled_from(CLIENTS), st.text(max_size=300))
-def test_any_text_arrives_as_it_is(client: str, body: str) -> None:
+@given(st.sampled_from(CLIENTS), st.text(max_size=300) | st.binary(max_size=300))
+def test_any_text_and_any_bytes_arrive_as_they_are(client: str, body: str | bytes) -> None:
     try:
-        content = body.encode()
+        content = body.encode() if isinstance(body, str) else body
     except UnicodeEncodeError:
         return
-    errors, meter = sent(work(client, method="POST", body=body))
+    described = work(client, method="POST", body=body).model_dump_json()
+    errors, meter = sent(Workload.model_validate_json(described))
     assert errors == [""] * 2
+    kind = b"json" if isinstance(body, str) else b"octet-stream"
     for each in (taken for seen in meter.seen for taken in seen.taken):
         assert (each.size, each.sha256) == (len(content), sha256(content).hexdigest())
-        assert b"content-type: application/json" in each.head or not body
+        assert b"content-type: application/" + kind in each.head or not body
 
 
 @pytest.mark.parametrize("client", CLIENTS)
@@ -73,6 +77,18 @@ def test_one_wrong_bit_of_a_long_body_is_an_error_of_its_own(
 ) -> None:
     errors, _ = sent(work(client, path="/200000", **expected), flaw_at=flaw_at)
     assert errors == [kind] * 2
+
+
+def test_the_command_line_sends_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "body"
+    path.write_bytes(b"\x00\xff")
+    request = asked(body_file=str(path), expect_bytes=4).request
+    assert (request.method, request.bodies, request.expect_bytes) == ("POST", (b"\x00\xff",), 4)
+    monkeypatch.setattr(options, "MOST_BODY_BYTES", 1)
+    with pytest.raises(ParameterError, match="has 2 bytes; a body may have"):
+        asked(body_file=str(path))
+    with pytest.raises(ParameterError, match="no-such-file"):
+        asked(body_file=str(tmp_path / "no-such-file"))
 
 
 def asked(**words: Any) -> Workload:
