@@ -73,7 +73,7 @@ def test_a_notebook_is_stopped_in_order_and_then_runs_to_its_figures(
     lab.give(name, {**small, **long})
     person = Person(browser, lab, name)
     person.run_all()
-    person.wait(lambda: "measuring" in person.shown())
+    person.wait(lambda: "live: " in person.shown())
     assert NOT_THE_RESULT in person.shown()
     person.stop()
     person.wait_done()
