@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from perflab.figures.charts.axes import Axis
+from perflab.figures.charts.bars import Bars, Stack
 from perflab.figures.charts.layers import (
     TRIAL,
     Bands,
-    Bars,
     Intervals,
     Layer,
     Lines,
@@ -14,7 +14,6 @@ from perflab.figures.charts.layers import (
     Points,
     Published,
     Rules,
-    Stack,
     Texts,
     Typical,
 )

@@ -6,8 +6,7 @@ columns ``x`` and ``y``; in a chart of rows ``y`` is the middle of a row.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
@@ -16,23 +15,19 @@ import pandas as pd
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
-from matplotlib.patches import Patch
 
 from perflab.figures.evidence import TYPICAL
 from perflab.figures.intervals import draw_interval, reach
-from perflab.figures.looks import Look, luminance
+from perflab.figures.looks import Look
 from perflab.figures.page import Page
 from perflab.figures.plots.published_marks import PUBLISHED, published_key, published_mark
 from perflab.figures.points import draw_points
 from perflab.figures.theme import INK, MUTED
-from perflab.figures.words import text_width_in, tick_label, wrap
+from perflab.figures.words import tick_label, wrap
 
 TRIAL = "trial"
 DASHED = (0, (4, 2))
 TEXT_PT = 7.5
-STACK_PT, STACK_IN = 7.2, 2.9
-# How much of a row its bars take together.
-BARS_HIGH = 0.8
 # Lines of a grid go behind words.
 BOX = {"facecolor": "white", "edgecolor": "none", "pad": 0.5}
 # A label in a key, on one line.
@@ -361,127 +356,6 @@ class Texts:
     def key(self, table: pd.DataFrame, page: Page) -> list[Artist]:  # noqa: ARG002
         """Return nothing: words explain themselves."""
         return []
-
-
-@dataclass(frozen=True)
-class Stack:
-    """The parts of a row end to end from 0.
-
-    Attributes
-    ----------
-    colors : mapping
-        The colour of each part, in the order in which parts follow each other.
-    labels : mapping
-        What the key calls a part; by default its name.
-    words : callable, optional
-        What is written into a part that has room for it.
-    """
-
-    colors: Mapping[str, str]
-    by: str = "part"
-    of: Sequence[str] = ()
-    labels: Mapping[str, str] = field(default_factory=dict)
-    words: Callable[[float], str] | None = None
-    height: float = 0.6
-    at: float = 0.0
-    alpha: float = 1.0
-    keyed: bool = True
-
-    def draw(self, axes: Axes, own: pd.DataFrame, page: Page) -> None:  # noqa: ARG002
-        """Draw the rows of one panel."""
-        shown = rows_of(own, self.of)
-        shown = shown[shown[self.by].isin(self.colors) & (shown["x"] > 0)]
-        # A panel of rows is at least so wide; the axis has its ends already.
-        inch = float(np.ptp(axes.get_xlim())) / STACK_IN
-        for y in shown["y"].unique():
-            parts, place, left = shown[shown["y"] == y], float(y) + self.at, 0.0
-            values = dict(zip(parts[self.by], parts["x"], strict=True))
-            for name in (each for each in self.colors if each in values):
-                axes.barh(place, values[name], left=left, height=self.height, edgecolor="white",
-                          lw=0.6, color=self.colors[name], alpha=self.alpha)  # fmt: skip
-                self._write(axes, left + values[name] / 2, place, values[name], name, inch)
-                left += values[name]
-
-    def _write(self, axes: Axes, x: float, y: float, value: float, name: str, inch: float) -> None:
-        """Write a part's number into it, where it has room."""
-        words = self.words(value) if self.words else ""
-        if words and value > (text_width_in(words, STACK_PT) + 0.04) * inch:
-            dark = luminance(self.colors[name]) < 0.55
-            axes.text(x, y, words, size=STACK_PT, ha="center", va="center",
-                      color="white" if dark else INK)  # fmt: skip
-
-    def key(self, table: pd.DataFrame, page: Page) -> list[Patch]:  # noqa: ARG002
-        """Return a patch for each part that occurs."""
-        shown = rows_of(table, self.of)
-        named = set(shown.loc[shown["x"] > 0, self.by]) if self.keyed else set()
-        return [
-            Patch(fc=color, label=self.labels.get(name, name))
-            for name, color in self.colors.items()
-            if name in named
-        ]
-
-
-@dataclass(frozen=True)
-class Bars:
-    """Bars below each other in a row, one a part, with intervals, and numbers behind them.
-
-    Attributes
-    ----------
-    colors : mapping
-        The colour of each part, in the order in which bars lie below each other.
-    words : callable
-        A number as it is written.
-    missing : str
-        What stands in the place of a bar that a row does not have.
-    within : pair, optional
-        How far intervals are shown.
-    """
-
-    colors: Mapping[str, str]
-    words: Callable[[float], str]
-    by: str = "part"
-    labels: Mapping[str, str] = field(default_factory=dict)
-    missing: str = ""
-    within: tuple[float, float] = (0.0, math.inf)
-
-    def draw(self, axes: Axes, own: pd.DataFrame, page: Page) -> None:  # noqa: ARG002
-        """Draw the rows of one panel."""
-        height = BARS_HIGH / len(self.colors)
-        most = highest_of(own, "x")
-        for y in own["y"].dropna().unique():
-            found = {str(row[self.by]): row for row in own[own["y"] == y].to_dict("records")}
-            for number, (name, color) in enumerate(self.colors.items()):
-                place = float(y) + (number + 0.5) * height - BARS_HIGH / 2
-                if name in found:
-                    self._bar(axes, found[name], place, height, color, most)
-                elif self.missing:
-                    axes.text(0.01 * most, place, self.missing, size=7, va="center", color=MUTED)
-
-    def _bar(
-        self,
-        axes: Axes,
-        row: Mapping[Hashable, Any],
-        place: float,
-        height: float,
-        color: str,
-        most: float,
-    ) -> None:
-        value, low, high = (float(row[name]) for name in ("x", "low", "high"))
-        axes.barh(place, value, height=height * 0.86, color=color, edgecolor=MUTED, lw=0.3)
-        draw_interval(axes, (low, high), place, self.within, color=INK, lw=1.1, zorder=4,
-                      gid="interval")  # fmt: skip
-        words, right = self.words(value), value
-        if math.isfinite(low):
-            words = f"{words} [{self.words(low)}, {self.words(high)}]"
-            right = max(value, min(high, self.within[1]))
-        axes.text(right + 0.015 * most, place, words, size=7, va="center")
-
-    def key(self, table: pd.DataFrame, page: Page) -> list[Patch]:  # noqa: ARG002
-        """Return a patch for each part."""
-        return [
-            Patch(fc=color, ec=MUTED, lw=0.4, label=self.labels.get(name, name))
-            for name, color in self.colors.items()
-        ]
 
 
 def looks_in(looks: Looks | None, page: Page) -> Looks:
