@@ -13,7 +13,8 @@ from perflab.figures import EFFECT, FLUSH_COST, LATENCY_ECDF, THROUGHPUT, TIME_B
 from perflab.figures.looks import luminance
 from perflab.figures.origin import n_text, valid_counts
 from perflab.figures.plots import time_breakdown
-from perflab.figures.plots.published_marks import SAME_LOAD
+from perflab.figures.plots.published_marks import OTHER_LOAD, SAME_LOAD
+from perflab.figures.plots.throughput import throughput_view
 from perflab.figures.plots.time_breakdown import time_breakdown_view
 from perflab.recordings import Run
 from perflab.reports.pictures import views_of
@@ -176,6 +177,23 @@ def test_what_was_published_is_drawn_inside_the_axes_and_on_no_word(normal, time
     assert all(axes.bbox.x0 <= box.x0 and box.x1 <= axes.bbox.x1 for box in boxes)
     words = [text.get_window_extent() for text in shown_texts(figure)]
     assert not [box for box in boxes for each in words if box.overlaps(each)]
+
+
+@pytest.mark.parametrize(
+    ("load", "is_hollow", "words"),
+    [(SAME_LOAD, False, "published, same load"), (OTHER_LOAD, True, "this run: other load")],
+)
+def test_what_was_published_of_another_load_is_hollow(normal, load, is_hollow, words) -> None:
+    names = normal.valid_trials()["treatment"].unique()
+
+    def published(_run: Run, _response: str) -> pd.DataFrame:
+        return pd.DataFrame({"treatment": names, "value": 100.0, "load": load})
+
+    figure = picture(throughput_view(published), normal)
+    marks = [line for line in figure.axes[0].lines if line.get_gid() == "published"]
+    assert len(marks) == len(names)
+    assert {line.get_markerfacecolor() == "white" for line in marks} == {is_hollow}
+    assert words in all_words(figure)
 
 
 def test_hollow_commits_are_explained_only_where_there_are_any(normal, single) -> None:
