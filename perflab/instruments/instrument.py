@@ -140,8 +140,12 @@ class Instrument(BaseModel):
     tables: ClassVar[Mapping[str, Mapping[str, str]]] = {}
     shares_time: ClassVar[bool] = False
 
-    def look(self, scene: Scene) -> Look:
-        """Return the look at one trial."""
+    def look(self, scene: Scene) -> Look:  # noqa: ARG002
+        """Return the look at one trial; by default one that calls ``observe`` and nothing else."""
+        return _AtRecord(self)
+
+    def observe(self, load: Load) -> Observation:
+        """Return what the load's own record shows, for an instrument that needs no other look."""
         raise NotImplementedError
 
     def obstacles(self, stack: StackPlan, workload: Workload) -> Iterable[str]:  # noqa: ARG002
@@ -162,6 +166,14 @@ class Instrument(BaseModel):
     @model_serializer(mode="wrap")
     def _with_kind(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
         return {KIND: kind_of(type(self)), **handler(self)}
+
+
+class _AtRecord(Look):
+    def __init__(self, instrument: Instrument) -> None:
+        self._instrument = instrument
+
+    def observe(self, load: Load) -> Observation:
+        return self._instrument.observe(load)
 
 
 def kind_of(kind: type[Instrument]) -> str:
@@ -204,7 +216,7 @@ NamedInstrument = Annotated[SerializeAsAny[Instrument], BeforeValidator(found)]
 
 def no_node(instrument: str, node: str, stack: StackPlan) -> list[str]:
     """Return what is wrong where an instrument is meant for a node that the stack does not have."""
-    names = [each.name for each in stack.nodes]
+    names = [known.name for known in stack.nodes]
     if node in names:
         return []
     return [f"{instrument}: the stack has no node '{node}'; nodes: {', '.join(names)}"]

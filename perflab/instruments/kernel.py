@@ -5,7 +5,7 @@ Both are the services' own: by their threads, and by the port that each listens 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ import pandas as pd
 from perflab.instruments.instrument import Instrument, Load, Look, Observation, Scene
 from perflab.recordings import Remark
 from perflab.sampling.listeners import QueueSampler
+from perflab.sampling.sampler import Repeated
 from perflab.sampling.thread_accounts import AccountSampler
 
 NOTHING = float("nan")
@@ -32,28 +33,14 @@ class SchedulerAccounts(Instrument):
 
     def look(self, scene: Scene) -> Look:
         """Return the look at one trial."""
-        return _SchedulerAccounts(scene)
-
-
-class _SchedulerAccounts(Look):
-    def __init__(self, scene: Scene) -> None:
         active = scene.residents.active(scene.treatment)
-        self._services = tuple(active)
-        meters = {name: each.meter() for name, each in active.items()}
-        self._sampler = AccountSampler(meters)
+        sampler = AccountSampler({name: instance.meter() for name, instance in active.items()})
 
-    def begin(self) -> None:
-        """Begin to read."""
-        self._sampler.start()
+        def observe(load: Load) -> Observation:
+            span = load.result.begin_ns, load.result.end_ns
+            return Observation(schedule_columns(sampler.table(), active, *span))
 
-    def end(self) -> None:
-        """End the reading."""
-        self._sampler.stop()
-
-    def observe(self, load: Load) -> Observation:
-        """Return the columns."""
-        span = load.result.begin_ns, load.result.end_ns
-        return Observation(schedule_columns(self._sampler.table(), self._services, *span))
+        return _Sampled(sampler, observe)
 
 
 def schedule_columns(
@@ -86,27 +73,31 @@ class AcceptQueues(Instrument):
 
     def look(self, scene: Scene) -> Look:
         """Return the look at one trial."""
-        return _AcceptQueues(scene)
-
-
-class _AcceptQueues(Look):
-    def __init__(self, scene: Scene) -> None:
         active = scene.residents.active(scene.treatment)
-        self._services = tuple(active)
-        self._sampler = QueueSampler({name: each.launch.port for name, each in active.items()})
+        sampler = QueueSampler({name: item.launch.port for name, item in active.items()})
+
+        def observe(_: Load) -> Observation:
+            queues = sampler.table()
+            return Observation(queue_columns(queues, active), warnings=full_backlogs(queues))
+
+        return _Sampled(sampler, observe)
+
+
+class _Sampled(Look):
+    """A look that samples from its beginning to its end."""
+
+    def __init__(self, sampler: Repeated, observe: Callable[[Load], Observation]) -> None:
+        self._observe = observe
+        self._sampler = sampler
 
     def begin(self) -> None:
-        """Begin to read."""
         self._sampler.start()
 
     def end(self) -> None:
-        """End the reading."""
         self._sampler.stop()
 
-    def observe(self, load: Load) -> Observation:  # noqa: ARG002
-        """Return the columns, and which services had a full backlog."""
-        queues = self._sampler.table()
-        return Observation(queue_columns(queues, self._services), warnings=full_backlogs(queues))
+    def observe(self, load: Load) -> Observation:
+        return self._observe(load)
 
 
 def queue_columns(queues: pd.DataFrame, services: Iterable[str]) -> dict[str, Any]:
@@ -121,7 +112,7 @@ def queue_columns(queues: pd.DataFrame, services: Iterable[str]) -> dict[str, An
 
 def full_backlogs(queues: pd.DataFrame) -> list[Remark]:
     """Return which services dropped connections at their own listening socket."""
-    found = []
+    remarks = []
     for name, own in queues.groupby("service", sort=False):
         dropped = _dropped(own)
         if dropped > 0:
@@ -131,8 +122,8 @@ def full_backlogs(queues: pd.DataFrame) -> list[Remark]:
                 f"times during the load: up to {longest} were seen that it had not accepted yet, "
                 f"and it has room for {room + 1}"
             )
-            found.append(Remark(code="service.backlog", side="server", text=text))
-    return found
+            remarks.append(Remark(code="service.backlog", side="server", text=text))
+    return remarks
 
 
 def _dropped(own: pd.DataFrame) -> float:

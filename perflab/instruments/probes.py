@@ -41,16 +41,13 @@ class _CpuSpeed(Look):
         self._probe_ms: dict[str, float] = {}
 
     def before(self) -> None:
-        """Probe."""
         self._probe_ms["cpu_probe_before_ms"] = cpu_probe_ms(self._cores)
 
     def after(self) -> None:
-        """Probe again."""
         self._probe_ms["cpu_probe_after_ms"] = cpu_probe_ms(self._cores)
 
     def observe(self, load: Load) -> Observation:  # noqa: ARG002
-        """Return both."""
-        return Observation({**self._probe_ms})
+        return Observation(dict(self._probe_ms))
 
 
 def cpu_probe_ms(cores: Iterable[int]) -> float:
@@ -109,17 +106,14 @@ class _FlushProbe(Look):
         self._flush_us: list[float] = []
 
     def before(self) -> None:
-        """Probe."""
         instance = self._scene.instance(self._node)
         command = instance.launch.spec.probes[PROBE]
         self._flush_us.extend(json.loads(instance.run(command))["flush_us"])
 
     def after(self) -> None:
-        """Probe again."""
         self.before()
 
     def observe(self, load: Load) -> Observation:  # noqa: ARG002
-        """Return every flush and the percentiles."""
         return Observation(flush_columns(self._flush_us))
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Mapping
-from contextlib import ExitStack
 from typing import Any, ClassVar
 
 import pandas as pd
@@ -90,33 +89,21 @@ def _obstacle(name: str, pattern: str) -> str:
 class _Profile(Look):
     def __init__(self, settings: Profiler, scene: Scene) -> None:
         self._settings = settings
-        self._scene = scene
-        self._ending = ExitStack()
         self._seen: Profile | None = None
+        bound_s = scene.workload.bound_s + SPARE_S
+        pid = scene.instance(settings.node).pid
+        self._profiler = PySpy(pid, settings.rate_hz, bound_s, scene.labels)
 
     def begin(self) -> None:
-        """Attach the profiler; it is ended whatever happens."""
-        wanted = self._settings
-        instance = self._scene.instance(wanted.node)
-        self._profiler = PySpy(
-            instance.pid,
-            wanted.rate_hz,
-            self._scene.workload.bound_s + SPARE_S,
-            self._scene.labels,
-        )
-        self._ending.enter_context(self._profiler)
+        self._profiler.begin()
 
     def meters(self) -> Mapping[str, Meter]:
-        """Return the meter of the profiler's process."""
         return {PROFILER: ProcessTreeMeter(self._profiler.pid)}
 
     def end(self) -> None:
-        """End the profiler in order and take what it saw."""
-        with self._ending:
-            self._seen = self._profiler.collect()
+        self._seen = self._profiler.collect()
 
     def observe(self, load: Load) -> Observation:
-        """Return the call chains, and what the watched functions took."""
         assert self._seen is not None
         wanted, chains = self._settings, self._seen.chains
         samples = int(chains["samples"].sum())

@@ -14,7 +14,7 @@ from perflab.load.chunk_times import OF_STREAMS, ChunkTimes, times_of_chunks
 from perflab.load.failure_causes import around_stop
 from perflab.load.result import LoadResult
 from perflab.load.times import Number, times_of
-from perflab.load.trend import Trend, response_trend
+from perflab.load.trend import response_trend
 from perflab.load.workload import Scripted, Workload
 from perflab.percentiles import CENSORED, OF_TRIALS, bounds_of
 from perflab.recordings import Reason
@@ -48,32 +48,18 @@ class Requests(Instrument):
     steady: bool = True
     phases: bool = True
 
-    def look(self, scene: Scene) -> Look:  # noqa: ARG002
-        """Return the look at one trial."""
-        return _Requests(self)
-
-
-class _Requests(Look):
-    def __init__(self, asked: Requests) -> None:
-        self._asked = asked
-
     def observe(self, load: Load) -> Observation:
-        """Return columns alone."""
+        """Return columns, and that the load was not steady."""
         columns = request_columns(load.result)
-        named = {f"{self._asked.prefix}{name}": value for name, value in columns.items()}
-        if self._asked.phases:
+        named = {f"{self.prefix}{name}": value for name, value in columns.items()}
+        if self.phases:
             named |= phase_columns(load.result.requests)
-        if not self._asked.steady:
+        if not self.steady:
             return Observation(named)
         trend = response_trend(load.result)
-        return Observation({**named, TREND: trend.log}, reasons=unsteady(trend))
-
-
-def unsteady(trend: Trend) -> list[Reason]:
-    """Return why a trial has no numbers of its own, whatever those of other blocks did."""
-    if not trend.gross:
-        return []
-    return [Reason(code=OF_LOAD, text=f"the load was not steady: {trend}")]
+        unsteady = Reason(code=OF_LOAD, text=f"the load was not steady: {trend}")
+        reasons = [unsteady] if trend.gross else []
+        return Observation({**named, TREND: trend.log}, reasons=reasons)
 
 
 def request_columns(result: LoadResult) -> dict[str, Any]:
@@ -106,9 +92,9 @@ def request_columns(result: LoadResult) -> dict[str, Any]:
 def at_least(numbers: Mapping[str, Number]) -> dict[str, float]:
     """Return what times are at least that requests which were cut off could move."""
     return {
-        at_least_column(name): each.at_least
-        for name, each in numbers.items()
-        if not (math.isnan(each.at_least) or each.is_the_clients)
+        at_least_column(name): number.at_least
+        for name, number in numbers.items()
+        if not (math.isnan(number.at_least) or number.is_the_clients)
     }
 
 
@@ -134,17 +120,11 @@ def phase_columns(requests: pd.DataFrame) -> dict[str, float]:
 class Chunks(Instrument):
     """Sums up the streamed answers of a trial; how long they lasted in all, ``Requests`` has."""
 
-    def look(self, scene: Scene) -> Look:  # noqa: ARG002
-        """Return the look at one trial."""
-        return _Chunks()
-
     def obstacles(self, stack: StackPlan, workload: Workload) -> Iterable[str]:  # noqa: ARG002
         """Return that nothing is streamed, where that is known before the load."""
         if workload.request.stream is None and not isinstance(workload.arrivals, Scripted):
             yield "chunks: no answer is streamed; say in its Request stream='sse' or 'ndjson'"
 
-
-class _Chunks(Look):
     def observe(self, load: Load) -> Observation:
         """Return columns alone."""
         found = times_of_chunks(load.result)
@@ -160,8 +140,8 @@ def chunk_columns(found: ChunkTimes) -> dict[str, Any]:
     times = {"first_chunk": found.first, "chunk_gap": found.gaps}
     numbers = {
         f"{what}_{name}_ms": number
-        for what, each in times.items()
-        for name, number in each.numbers(OF_STREAMS).items()
+        for what, measured in times.items()
+        for name, number in measured.numbers(OF_STREAMS).items()
         if name != "max"
     }
     return {
@@ -183,17 +163,11 @@ class FailureThreshold(Instrument):
     all of its users, and the number it would have failed at is only known to be above theirs.
     """
 
-    def look(self, scene: Scene) -> Look:  # noqa: ARG002
-        """Return the look at one trial."""
-        return _FailureThreshold()
-
     def obstacles(self, stack: StackPlan, workload: Workload) -> Iterable[str]:  # noqa: ARG002
         """Return that no number of failures ends the load."""
         if not workload.stop.failures:
             yield "failure_threshold: no number of failures ends it; say StopRules(failures=5)"
 
-
-class _FailureThreshold(Look):
     def observe(self, load: Load) -> Observation:
         """Return columns alone."""
         return Observation(stop_columns(load.result))
@@ -205,8 +179,8 @@ def stop_columns(result: LoadResult) -> dict[str, float]:
     ``users_at_stop`` (NaN without users, and where the number was reached only after the last of
     them had left: ``users_at_stop_at_least`` is then all of them), ``stop_after_s``,
     ``under_way_at_stop``; requests, successes and failures that ended until it (``_until_stop``,
-    warm-up included), and those that
-    ended later (``_after_stop``; ``given_up_after_stop``: cut off by the load's own end).
+    warm-up included), and those that ended later (``_after_stop``; ``given_up_after_stop``: cut off
+    by the load's own end).
     """
     found = around_stop(result)
     if found is None:
@@ -243,7 +217,6 @@ class _ServerCount(Look):
         self._counted: int | None = None
 
     def after(self) -> None:
-        """Ask the services."""
         self._counted = self._scene.residents.count(self._scene.treatment)
 
     def observe(self, load: Load) -> Observation:

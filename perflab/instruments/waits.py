@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import ClassVar
 
 import pandas as pd
@@ -17,7 +17,6 @@ from perflab.stacks.plan import StackPlan
 
 INTERVAL_S = 0.1
 COLUMNS = ["t_ns", "state", "wait_event_type", "wait_event", "count"]
-Wait = tuple[str, str, str, int]
 
 
 class DatabaseWaits(Instrument):
@@ -42,51 +41,30 @@ class DatabaseWaits(Instrument):
 
 class _DatabaseWaits(Look):
     def __init__(self, scene: Scene) -> None:
-        self._scene = scene
-        self._sampler: WaitSampler | None = None
+        database = scene.residents.database(scene.treatment)
+        assert database is not None
+        self._database = database
+        self._rows: list[tuple[int, str, str, str, int]] = []
+        self._repeated = Repeated(self._sample, INTERVAL_S)
 
     def begin(self) -> None:
-        """Begin to sample."""
-        database = self._scene.residents.database(self._scene.treatment)
-        assert database is not None
-        self._sampler = WaitSampler(database.waits)
-        self._sampler.start()
+        self._repeated.start()
 
     def end(self) -> None:
-        """End the sampling."""
-        assert self._sampler is not None
-        self._sampler.stop()
-
-    def left(self) -> Mapping[str, pd.DataFrame]:
-        """Return what was sampled."""
-        return {} if self._sampler is None else {"waits": self._sampler.waits()}
-
-    def observe(self, load: Load) -> Observation:  # noqa: ARG002
-        """Return the table."""
-        return Observation(tables=self.left())
-
-
-class WaitSampler:
-    """Samples wait events in a thread of its own between ``start`` and ``stop``.
-
-    Instants are CLOCK_MONOTONIC, the clock of the requests, taken right before each reading.
-    """
-
-    def __init__(self, read: Callable[[], list[Wait]]) -> None:
-        self._read = read
-        self._rows: list[tuple[int, str, str, str, int]] = []
-        repeated = Repeated(self._sample, INTERVAL_S)
-        self.start, self.stop = repeated.start, repeated.stop
+        self._repeated.stop()
 
     def _sample(self) -> None:
+        # CLOCK_MONOTONIC, the clock of the requests.
         now = time.monotonic_ns()
         try:
-            self._rows.extend((now, *row) for row in self._read())
+            self._rows.extend((now, *row) for row in self._database.waits())
         except StackError:
             # The trial's own check tells of a dead database, with its log.
             return
 
-    def waits(self) -> pd.DataFrame:
-        """Return t_ns, state, wait_event_type, wait_event and count."""
+    def left(self) -> Mapping[str, pd.DataFrame]:
         frame = pd.DataFrame(self._rows, columns=COLUMNS)
-        return frame.astype({"t_ns": "int64", "count": "int32"})
+        return {"waits": frame.astype({"t_ns": "int64", "count": "int32"})}
+
+    def observe(self, load: Load) -> Observation:  # noqa: ARG002
+        return Observation(tables=self.left())

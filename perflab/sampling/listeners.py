@@ -39,34 +39,18 @@ class Listener:
     drops: int
 
 
-class Listeners:
-    """Asks the kernel for the IPv4 sockets that listen in this network namespace."""
+def listeners() -> list[Listener]:
+    """Return the IPv4 sockets that listen in this network namespace.
 
-    def __init__(self) -> None:
-        self._netlink: socket.socket | None = None
-        try:
-            kind = socket.SOCK_DGRAM | socket.SOCK_CLOEXEC
-            self._netlink = socket.socket(socket.AF_NETLINK, kind, NETLINK_SOCK_DIAG)
-            self._netlink.settimeout(TIMEOUT_S)
-        except (OSError, AttributeError):
-            self.close()
-
-    def close(self) -> None:
-        """Ask no more."""
-        if self._netlink is not None:
-            self._netlink.close()
-        self._netlink = None
-
-    def read(self) -> list[Listener]:
-        """Return them; none where this kernel does not answer."""
-        if self._netlink is None:
-            return []
-        try:
-            return list(_answers(self._netlink))
-        except (OSError, struct.error):
-            # What is left of an answer would pass for the next one.
-            self.close()
-            return []
+    There are none where this kernel does not answer.
+    """
+    try:
+        kind = socket.SOCK_DGRAM | socket.SOCK_CLOEXEC
+        with socket.socket(socket.AF_NETLINK, kind, NETLINK_SOCK_DIAG) as netlink:
+            netlink.settimeout(TIMEOUT_S)
+            return list(_answers(netlink))
+    except (OSError, AttributeError, struct.error):
+        return []
 
 
 def _answers(netlink: socket.socket) -> Iterator[Listener]:
@@ -95,16 +79,14 @@ def _drops(attributes: bytes) -> int:
     while attributes:
         length, kind = _ATTRIBUTE.unpack_from(attributes)
         if kind == SKMEMINFO:
-            found: int = struct.unpack_from("=I", attributes, _ATTRIBUTE.size + 4 * DROPS)[0]
-            return found
+            (drops,) = struct.unpack_from("=I", attributes, _ATTRIBUTE.size + 4 * DROPS)
+            return int(drops)
         attributes = attributes[(max(length, _ATTRIBUTE.size) + 3) & ~3 :]
     return 0
 
 
-class QueueSampler:
-    """Samples the services' accept queues in a thread of its own between ``start`` and ``stop``.
-
-    Instants are CLOCK_MONOTONIC, the clock of the requests, taken right before each reading.
+class QueueSampler(Repeated):
+    """Samples the services' accept queues between ``start`` and ``stop``.
 
     Parameters
     ----------
@@ -113,25 +95,18 @@ class QueueSampler:
     """
 
     def __init__(self, ports: Mapping[str, int]) -> None:
+        super().__init__(self._sample, INTERVAL_S, at_end=True)
         self._services = {port: name for name, port in ports.items()}
-        self._listeners = Listeners()
         self._rows: list[tuple[int, str, int, int, int]] = []
-        repeated = Repeated(self._sample, INTERVAL_S, at_end=True)
-        self.start, self._stop = repeated.start, repeated.stop
-
-    def stop(self) -> None:
-        """Take the last sample."""
-        self._stop()
-        self._listeners.close()
 
     def _sample(self) -> None:
         now = time.monotonic_ns()
         # Several sockets share a port where each worker listens for itself.
         sums: dict[str, tuple[int, int, int]] = {}
-        for each in self._listeners.read():
-            if name := self._services.get(each.port):
+        for one in listeners():
+            if name := self._services.get(one.port):
                 waiting, backlog, drops = sums.get(name, (0, 0, 0))
-                sums[name] = (waiting + each.waiting, backlog + each.backlog, drops + each.drops)
+                sums[name] = (waiting + one.waiting, backlog + one.backlog, drops + one.drops)
         self._rows += [(now, name, *values) for name, values in sums.items()]
 
     def table(self) -> pd.DataFrame:

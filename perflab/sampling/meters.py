@@ -183,16 +183,12 @@ class CgroupMeter:
         cpu.read_bytes()
         return meter
 
-    def pids(self) -> list[int]:
+    def members(self, table: ProcessTable) -> list[int]:  # noqa: ARG002
         """Return the processes of the group, none when it is gone."""
         try:
             return [int(line) for line in (self._folder / "cgroup.procs").read_text().split()]
         except OSError:
             return []
-
-    def members(self, table: ProcessTable) -> list[int]:  # noqa: ARG002
-        """Return the processes of the group."""
-        return self.pids()
 
     def read(self, table: ProcessTable) -> Reading | None:  # noqa: ARG002
         """Return a reading, or None when the group is gone."""

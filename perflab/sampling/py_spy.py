@@ -14,17 +14,15 @@ import shutil
 import signal
 import subprocess
 import sysconfig
-import tempfile
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
-from typing import Self
 
 import pandas as pd
 
 from perflab.errors import ProfilerFailed
+from perflab.host.temporary_folders import temporary_folder
 from perflab.sampling.speedscope import call_chains
 
 TOOL = "py-spy"
@@ -64,7 +62,7 @@ class Profile:
 
 
 class PySpy:
-    """py-spy attached to a service, from entering this context to leaving it.
+    """py-spy attached to a service.
 
     Parameters
     ----------
@@ -76,11 +74,6 @@ class PySpy:
         The profiler ends itself after so long, whatever becomes of us.
     environment : mapping
         Labels, so that clean-up finds it.
-
-    Raises
-    ------
-    ProfilerFailed
-        On entering: it is missing, may not look at the process, or cannot read it.
     """
 
     def __init__(
@@ -100,26 +93,24 @@ class PySpy:
         """Return the profiler's own process id."""
         return self._child.pid
 
-    def __enter__(self) -> Self:
-        self._folder = Path(tempfile.mkdtemp(prefix="perflab-profile-"))
+    def begin(self) -> None:
+        """Attach it.
+
+        Raises
+        ------
+        ProfilerFailed
+            It is missing, may not look at the process, or cannot read it; it was ended.
+        """
+        self._folder = temporary_folder("profile")
         try:
             self._blind = numbers_threads_apart(self._service_pid)
-            self._child = self._begin()
+            self._child = self._started()
             self._wait_attached()
         except BaseException:
-            self._end()
+            self.end()
             raise
-        return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._end()
-
-    def _begin(self) -> subprocess.Popen[bytes]:
+    def _started(self) -> subprocess.Popen[bytes]:
         command = [
             tool(), "record", "--pid", str(self._service_pid), "--format", "speedscope",
             "--nolineno", "--rate", str(self._rate_hz), "--duration", str(self._bound_s),
@@ -148,7 +139,7 @@ class PySpy:
         self._attached_at = time.monotonic()
 
     def collect(self) -> Profile:
-        """End the profiler in order and return what it saw.
+        """End the profiler in order, or else by force, and return what it saw.
 
         Raises
         ------
@@ -156,12 +147,14 @@ class PySpy:
             It did not end in time, or left no call chains.
         """
         attached_s = min(time.monotonic() - self._attached_at, self._bound_s)
-        self._child.send_signal(signal.SIGINT)
         try:
+            self._child.send_signal(signal.SIGINT)
             self._child.wait(timeout=END_TIMEOUT_S)
+            return self._profile(round(self._rate_hz * attached_s), self._said())
         except subprocess.TimeoutExpired:
             raise ProfilerFailed(f"{TOOL} did not end within {END_TIMEOUT_S:g} s") from None
-        return self._profile(round(self._rate_hz * attached_s), self._said())
+        finally:
+            self.end()
 
     def _profile(self, looks: int, said: str) -> Profile:
         try:
@@ -176,7 +169,8 @@ class PySpy:
     def _said(self) -> str:
         return (self._folder / "log").read_text(errors="replace").strip()
 
-    def _end(self) -> None:
+    def end(self) -> None:
+        """End it by force, where it runs."""
         child = getattr(self, "_child", None)
         if child is not None and child.poll() is None:
             # A tracer that is killed leaves its process running: the kernel detaches it.
@@ -255,13 +249,11 @@ def refusal(said: str) -> ProfilerFailed:
 def doubts(said: str) -> tuple[str, ...]:
     """Return warnings for what py-spy tells of its own trouble."""
     warnings = []
-    counted = _COUNTED.search(said)
-    if counted:
+    if counted := _COUNTED.search(said):
         taken, lost = int(counted[1]), int(counted[2])
         if lost > MAX_LOST_SHARE * max(1, taken + lost):
             warnings.append(f"{TOOL} could not read {lost} of {taken + lost} call chains")
-    behind = [float(found) for found in _BEHIND.findall(said)]
-    if behind:
+    if behind := [float(seconds) for seconds in _BEHIND.findall(said)]:
         warnings.append(
             f"{TOOL} was up to {max(behind):.2g} s late: its call chains are fewer than due"
         )

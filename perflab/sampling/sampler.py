@@ -15,7 +15,11 @@ INTERVAL_S = 0.05
 
 
 class Repeated:
-    """Does a job every ``interval_s`` until ``stop``; with ``at_end``, once more then."""
+    """Does a job every ``interval_s`` until ``stop``; with ``at_end``, once more then.
+
+    It does so in a thread of its own. Samplers derive from it; their instants are CLOCK_MONOTONIC,
+    the clock of the requests, taken right before each reading.
+    """
 
     def __init__(self, job: Callable[[], None], interval_s: float, *, at_end: bool = False) -> None:
         self._job = job
@@ -44,10 +48,8 @@ class Repeated:
             self._ended.wait(due - time.monotonic())
 
 
-class Sampler:
-    """Samples in a thread of its own between ``start`` and ``stop``.
-
-    Instants are CLOCK_MONOTONIC, the clock of the requests, taken right before each reading.
+class Sampler(Repeated):
+    """Samples CPU and memory between ``start`` and ``stop``.
 
     Parameters
     ----------
@@ -57,16 +59,11 @@ class Sampler:
         The load workers, sampled as ``client``.
     """
 
-    def __init__(
-        self,
-        meters: Mapping[str, Meter],
-        client_pids: Sequence[int],
-    ) -> None:
+    def __init__(self, meters: Mapping[str, Meter], client_pids: Sequence[int]) -> None:
+        super().__init__(self._sample, INTERVAL_S, at_end=True)
         self._meters = meters
         self._client_pids = client_pids
         self._samples: list[tuple[int, str, int, int]] = []
-        repeated = Repeated(self._sample, INTERVAL_S, at_end=True)
-        self.start, self.stop = repeated.start, repeated.stop
 
     def _sample(self) -> None:
         table = ProcessTable()

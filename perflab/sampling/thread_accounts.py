@@ -73,16 +73,12 @@ class ServiceAccount:
 
 
 def _sum(accounts: Iterable[Account]) -> Account:
-    first = second = 0
-    for one, other in accounts:
-        first, second = first + one, second + other
-    return first, second
+    run_ns, delay_ns = zip(*accounts, strict=True)
+    return sum(run_ns), sum(delay_ns)
 
 
-class AccountSampler:
-    """Reads the accounts of services in a thread of its own between ``start`` and ``stop``.
-
-    Instants are CLOCK_MONOTONIC, the clock of the requests.
+class AccountSampler(Repeated):
+    """Reads the accounts of services between ``start`` and ``stop``.
 
     Parameters
     ----------
@@ -91,11 +87,10 @@ class AccountSampler:
     """
 
     def __init__(self, meters: Mapping[str, Meter]) -> None:
+        super().__init__(self._sample, INTERVAL_S, at_end=True)
         self._meters = meters
         self._accounts = {name: ServiceAccount() for name in meters}
         self._rows: list[tuple[int, str, int, int]] = []
-        repeated = Repeated(self._sample, INTERVAL_S, at_end=True)
-        self.start, self.stop = repeated.start, repeated.stop
 
     def _sample(self) -> None:
         table = ProcessTable()

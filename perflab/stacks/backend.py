@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from perflab.errors import StackError
 from perflab.sampling.meters import Meter
 from perflab.stacks.labels import Labels
 from perflab.stacks.patience import Interrupted, never
@@ -41,14 +42,8 @@ class Launch:
         """Return the values both backends share; each adds its own places."""
         values: dict[str, object] = dict(self.settings)
         for role, (host, port) in self.addresses.items():
-            values[f"{role}.host"] = host
-            values[f"{role}.port"] = port
-        values |= {
-            "host": HOST,
-            "port": self.port,
-            "control_port": self.control_port,
-        }
-        return values
+            values |= {f"{role}.host": host, f"{role}.port": port}
+        return values | {"host": HOST, "port": self.port, "control_port": self.control_port}
 
     def secrets(self) -> dict[str, str]:
         """Return what the service reads from files that only its user can read, by placeholder.
@@ -108,9 +103,6 @@ class Instance(Protocol):
             The user wants to end.
         """
 
-    def pids(self) -> list[int]:
-        """Return the ids of all its processes, as this host numbers them."""
-
     @property
     def pid(self) -> int:
         """Return the id of its first process, as this host numbers it."""
@@ -148,6 +140,13 @@ class Backend(Protocol):
 
     def start(self, launch: Launch) -> Instance:
         """Start one service; it need not be healthy yet."""
+
+
+def printed_by(words: Sequence[str], status: int, printed: str, problems: str) -> str:
+    """Return what a command printed; raise StackError, with what it said, where it failed."""
+    if status:
+        raise StackError(f"'{' '.join(words)}' failed: {problems.strip() or printed.strip()}")
+    return printed
 
 
 def free_port() -> int:

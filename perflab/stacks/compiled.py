@@ -121,12 +121,13 @@ def _compile(
     scratch.mkdir()
     # ziglang compiles its libraries when it is first used, and keeps them.
     kept = {name: str(root / "zig") for name in ("ZIG_GLOBAL_CACHE_DIR", "ZIG_LOCAL_CACHE_DIR")}
-    variables = {"TMPDIR": str(scratch), "LC_ALL": "C", **kept, **labels}
+    variables = {**os.environ, "TMPDIR": str(scratch), "LC_ALL": "C", **kept, **labels}
     command = [*compiler.words, *part.words(spec.folder, str(output))]
-    code, printed = run_command(command, interrupted, _during(spec), variables, spec.folder)
-    if code:
+    during = f"while {spec.name} was compiled"
+    done = run_command(command, interrupted, during, variables, spec.folder)
+    if done.returncode:
         why = f"{' '.join(compiler.words)} failed"
-        last = "\n".join(printed.splitlines()[-LAST_LINES:])
+        last = "\n".join((done.stdout + done.stderr).splitlines()[-LAST_LINES:])
         raise ServiceFailed(spec.name, f"it cannot be compiled: {why}", last)
     _note(output).write_text(f"{compiler.version}\n")
     shutil.rmtree(scratch)
@@ -151,10 +152,6 @@ def _description(spec: ServiceSpec) -> Compile:
 
 def _note(output: Path) -> Path:
     return output.with_name(f"{output.name}{COMPILER_SUFFIX}")
-
-
-def _during(spec: ServiceSpec) -> str:
-    return f"while {spec.name} was compiled"
 
 
 def find_compiler() -> Compiler:

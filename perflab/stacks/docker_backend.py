@@ -17,7 +17,7 @@ from perflab.errors import BackendUnavailable, ServiceFailed, StackError
 from perflab.host.processes import how_it_ended
 from perflab.sampling.meters import CgroupMeter
 from perflab.stacks import images
-from perflab.stacks.backend import Launch, rendered
+from perflab.stacks.backend import Launch, printed_by, rendered
 from perflab.stacks.labels import read
 from perflab.stacks.patience import Interrupted, never, patiently
 from perflab.stacks.plan import CPU_PERIOD_US
@@ -119,13 +119,7 @@ class DockerInstance:
         except APIError as error:
             raise StackError(f"'{words[0]}' cannot run in the container: {error}") from None
         out, problem = (part.decode(errors="replace") if part else "" for part in done.output)
-        if done.exit_code:
-            raise StackError(f"'{' '.join(words)}' failed: {problem.strip() or out.strip()}")
-        return out
-
-    def pids(self) -> list[int]:
-        """Return the numbers that the container's processes have outside of it."""
-        return self.meter().pids()
+        return printed_by(words, done.exit_code, out, problem)
 
     @property
     def pid(self) -> int:

@@ -120,8 +120,9 @@ def _run(
 ) -> None:
     during = f"while the environment of {spec.name} was made"
     # In the root folder: uv reads settings from where it works and above, where others may write.
-    code, printed = run_command(command, interrupted, during, variables, Path("/"))
-    if code:
+    done = run_command(command, interrupted, during, os.environ | variables, Path("/"))
+    if done.returncode:
+        printed = done.stdout + done.stderr
         why = f"its environment cannot be made: {installer.way_out(printed)}"
         raise ServiceFailed(spec.name, why, "\n".join(printed.splitlines()[-20:]))
 

@@ -167,11 +167,10 @@ def _ensure_base(
     except ImageNotFound:
         tell(f"fetching {BASE}")
     script = project_root() / "scripts" / "base-image.sh"
-    code, printed = run_command(
-        [str(script)], interrupted, "while the base image was made", environment
-    )
-    if code:
-        raise ImageError(f"{BASE} cannot be had: {printed.strip()[-1500:]}")
+    variables = {**os.environ, **(environment or {})}
+    done = run_command([str(script)], interrupted, "while the base image was made", variables)
+    if done.returncode:
+        raise ImageError(f"{BASE} cannot be had: {(done.stdout + done.stderr).strip()[-1500:]}")
 
 
 def ca_bundle() -> Path | None:

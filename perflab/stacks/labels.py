@@ -17,7 +17,7 @@ from perflab.paths import lock_path
 PROJECT = "perflab"
 KINDS = ("run", "up")
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9 _.-]{0,99}")
-PREFIXES = {"docker": "perflab.", "environment": "PERFLAB_"}
+FIELDS = ("stack", "service", "kind", "port", "scope")
 
 
 class LabelProblem(ValueError):
@@ -41,26 +41,17 @@ class Labels:
 
     def as_docker(self) -> dict[str, str]:
         """Return the labels of a container or volume."""
-        written = self._written("docker")
-        return {**written, "perflab.project": PROJECT, "perflab.uid": str(os.getuid())}
+        own = {_key(name, "docker"): str(getattr(self, name)) for name in FIELDS}
+        return {**own, "perflab.project": PROJECT, "perflab.uid": str(os.getuid())}
 
     def as_environment(self) -> dict[str, str]:
         """Return the same labels as environment variables of a process."""
-        return {**self._written("environment"), "PERFLAB_PROJECT": PROJECT}
-
-    def _written(self, where: str) -> dict[str, str]:
-        values = {
-            "stack": self.stack,
-            "service": self.service,
-            "kind": self.kind,
-            "port": str(self.port),
-            "scope": self.scope,
-        }
-        return {_key(name, where): value for name, value in values.items()}
+        own = {_key(name, "environment"): str(getattr(self, name)) for name in FIELDS}
+        return {**own, "PERFLAB_PROJECT": PROJECT}
 
 
 def _key(name: str, where: str) -> str:
-    return PREFIXES[where] + (name.upper() if where == "environment" else name)
+    return f"perflab.{name}" if where == "docker" else f"PERFLAB_{name.upper()}"
 
 
 def read(values: Mapping[str, str], where: str) -> Labels:
@@ -71,18 +62,14 @@ def read(values: Mapping[str, str], where: str) -> Labels:
     LabelProblem
         One is missing, or is not as the lab writes it; the message says which.
     """
-    found = {
-        name: values.get(_key(name, where), "")
-        for name in ("stack", "service", "kind", "port", "scope")
-    }
-    for name in ("stack", "service"):
-        check_name(found[name], _key(name, where))
-    port = found["port"]
-    if found["kind"] not in KINDS:
-        raise LabelProblem(f"{_key('kind', where)} is {found['kind']!r}")
+    stack, service, kind, port, scope = (values.get(_key(name, where), "") for name in FIELDS)
+    check_name(stack, _key("stack", where))
+    check_name(service, _key("service", where))
+    if kind not in KINDS:
+        raise LabelProblem(f"{_key('kind', where)} is {kind!r}")
     if not port.isdecimal():
         raise LabelProblem(f"{_key('port', where)} is {port!r}")
-    return Labels(found["stack"], found["service"], found["kind"], int(port), scope=found["scope"])
+    return Labels(stack, service, kind, int(port), scope)
 
 
 def check_name(text: str, label: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
 from perflab.errors import ServiceFailed, StackError
@@ -46,17 +46,8 @@ class Launcher:
     ) -> None:
         """Start residents, dependencies first; those of one level start side by side.
 
-        Parameters
-        ----------
-        running : dict
-            Takes every instance by its name as soon as it is started, healthy or not.
-
-        Raises
-        ------
-        ServiceFailed
-            One died or never became healthy.
-        RunInterrupted
-            The user wants to end.
+        ``running`` takes every instance by its name as soon as it is started, healthy or not.
+        Raises as :func:`wait_healthy` does.
         """
         waiting = list(residents)
         while waiting:
@@ -88,19 +79,12 @@ class Launcher:
 def wait_healthy(
     names: Iterable[str], instances: Mapping[str, Instance], interrupted: Interrupted
 ) -> None:
-    """Wait until the named instances are healthy.
-
-    Parameters
-    ----------
-    instances : mapping
-        Everything that was started so far, dependencies first.
+    """Wait until the named instances, of all that were started, dependencies first, are healthy.
 
     Raises
     ------
     ServiceFailed
         One of the instances, waited for or not, has died, or one was not healthy in time.
-    RunInterrupted
-        The user wants to end.
     """
     waiting = {name: instances[name] for name in names}
     began = time.monotonic()
@@ -111,32 +95,27 @@ def wait_healthy(
             refuse_dead(instances, waiting)
             go_on(interrupted, "while services started")
             for name in [name for name, answer in asked.items() if answer.done()]:
-                _take(name, asked, waiting[name], began)
-                if name in asked:
-                    asked[name] = pool.submit(is_healthy, waiting[name])
+                if asked.pop(name).result():
+                    continue
+                _refuse_late(waiting[name], began)
+                asked[name] = pool.submit(is_healthy, waiting[name])
             time.sleep(LOOK_EVERY_S)
     finally:
         pool.shutdown(wait=False, cancel_futures=True)
 
 
-def _take(name: str, asked: dict[str, Future[bool]], instance: Instance, began: float) -> None:
-    """Take an answer; the question is dropped when the service is healthy."""
+def _refuse_late(instance: Instance, began: float) -> None:
     timeout_s = instance.launch.spec.health.timeout_s
-    if asked[name].result():
-        del asked[name]
-    elif time.monotonic() > began + timeout_s:
+    if time.monotonic() > began + timeout_s:
+        name = instance.launch.labels.service
         raise ServiceFailed(name, f"was not healthy within {timeout_s:g} s", instance.log())
 
 
 def refuse_dead(instances: Mapping[str, Instance], starting: Iterable[str] = ()) -> None:
     """Raise ServiceFailed, with its log, for the first instance that is not running.
 
-    Parameters
-    ----------
-    instances : mapping
-        Dependencies first: of several dead ones, the first is the cause.
-    starting : iterable of str
-        Those that were not healthy yet.
+    Dependencies come first: of several dead ones, the first is the cause. ``starting`` names those
+    that were not healthy yet.
     """
     if not any(instance.exit_reason() for instance in instances.values()):
         return
@@ -151,11 +130,10 @@ def refuse_dead(instances: Mapping[str, Instance], starting: Iterable[str] = ())
 def is_healthy(instance: Instance) -> bool:
     """Ask a service once whether it can be used."""
     health = instance.launch.spec.health
-    if health.command:
-        try:
-            instance.run(health.command, timeout_s=5.0)
-        except StackError:
-            return False
-        return True
-    port = instance.launch.control_port
-    return answers(port, health.http, any_status=health.any_status)
+    if not health.command:
+        return answers(instance.launch.control_port, health.http, any_status=health.any_status)
+    try:
+        instance.run(health.command, timeout_s=5.0)
+    except StackError:
+        return False
+    return True

@@ -24,22 +24,17 @@ from perflab.stacks.labels import PROJECT, LabelProblem, Labels, check_name, rea
 from perflab.stacks.service_processes import end, family, labelled, working_in
 
 
-@dataclass(frozen=True)
-class Found:
+@dataclass(frozen=True, kw_only=True)
+class Found(Labels):
     """One service of this user's that carries the lab's labels.
 
     ``identity`` is the id of a container or process; ``began`` tells a process from a later one of
     the same id (:func:`perflab.host.processes.identity`).
     """
 
-    stack: str
-    service: str
-    kind: str
     backend: str
     identity: str
-    port: int
     state: str
-    scope: str
     began: str = ""
 
     @property
@@ -51,7 +46,7 @@ class Found:
 def survey() -> list[Found]:
     """Look for the lab's services in both backends, whatever lock they are under."""
     client = docker_client()
-    return [*processes(), *(containers(client) if client else [])]
+    return processes() + (containers(client) if client else [])
 
 
 def docker_client() -> Any | None:
@@ -67,30 +62,26 @@ def docker_client() -> Any | None:
 def processes() -> list[Found]:
     """Look for services that run as processes; children of a service are part of it."""
     ours = labelled()
-    found = []
+    services = []
     for pid, labels in ours.items():
         with contextlib.suppress(psutil.Error):
             process = psutil.Process(pid)
-            began = identity(pid)
-            if process.ppid() not in ours and began:
-                found.append(_found(labels, "process", str(pid), process.status(), began))
-    return found
+            known = {"identity": str(pid), "state": process.status(), "began": identity(pid)}
+            if process.ppid() not in ours and known["began"]:
+                services.append(Found(**vars(labels), backend="process", **known))
+    return services
 
 
 def containers(client: Any) -> list[Found]:
     """Look for services that run as containers of this user, dead ones too."""
     own = [f"perflab.project={PROJECT}", f"perflab.uid={os.getuid()}"]
-    found = []
+    services = []
     for container in client.containers.list(all=True, ignore_removed=True, filters={"label": own}):
         with contextlib.suppress(LabelProblem):
-            labels = read(container.labels, "docker")
-            found.append(_found(labels, "docker", container.id, container.status))
-    return found
-
-
-def _found(labels: Labels, backend: str, known: str, state: str, began: str = "") -> Found:
-    stack, service, kind = labels.stack, labels.service, labels.kind
-    return Found(stack, service, kind, backend, known, labels.port, state, labels.scope, began)
+            labels = vars(read(container.labels, "docker"))
+            known = {"identity": container.id, "state": container.status}
+            services.append(Found(**labels, backend="docker", **known))
+    return services
 
 
 def everything() -> list[Found]:
@@ -101,14 +92,15 @@ def everything() -> list[Found]:
 def remove(found: Iterable[Found]) -> list[Found]:
     """End and remove services, their volumes and their folders; return what was removed."""
     removed = list(found)
-    client = docker_client() if any(item.backend == "docker" for item in removed) else None
-    _end_processes(item for item in removed if item.backend == "process")
-    for item in removed:
-        if item.backend == "docker" and client is not None:
-            _remove_container(client, item.identity)
-    for stack in {item.stack for item in removed if item.backend == "process"}:
+    plain = [item for item in removed if item.backend == "process"]
+    contained = [item for item in removed if item.backend == "docker"]
+    _end_processes(plain)
+    for stack in {item.stack for item in plain}:
         _remove_folders(stack)
-    for stack in {item.stack for item in removed if item.backend == "docker"}:
+    client = docker_client() if contained else None
+    for item in contained if client else []:
+        _remove_container(client, item.identity)
+    for stack in {item.stack for item in contained}:
         _remove_volumes(stack, client)
     return removed
 
@@ -117,17 +109,13 @@ def _end_processes(found: Iterable[Found]) -> None:
     # SIGINT is PostgreSQL's fast shutdown and ends every other service of the lab too. All at
     # once: what waits for another's end must not cost its time again.
     pids = [pid for item in found if (pid := alive(item.began)) is not None]
-    end(
-        (each for pid in pids for each in family(pid)),
-        signal.SIGINT,
-        timeout_s=5.0,
-    )
+    end((process for pid in pids for process in family(pid)), signal.SIGINT, timeout_s=5.0)
 
 
 def _remove_container(client: Any, identity: str) -> None:
-    from docker.errors import APIError, NotFound
+    from docker.errors import APIError
 
-    with contextlib.suppress(NotFound, APIError):
+    with contextlib.suppress(APIError):
         client.containers.get(identity).remove(force=True, v=True)
 
 
@@ -140,10 +128,10 @@ def _remove_folders(stack: str) -> None:
 
 
 def _remove_volumes(stack: str, client: Any | None) -> None:
-    from docker.errors import APIError
-
     if client is None:
         return
+    from docker.errors import APIError
+
     own = {"label": [f"perflab.stack={stack}", f"perflab.uid={os.getuid()}"]}
     for volume in client.volumes.list(filters=own):
         with contextlib.suppress(APIError):
@@ -184,12 +172,8 @@ def orphaned_folders() -> list[Path]:
     Services of every scope count, and so does a maker that has not started its first one yet.
     """
     up = {item.stack for item in survey()}
-    makers = {folder: stack_folders.maker_of(folder) for folder in stack_folders.folders()}
-    return [
-        folder
-        for folder, maker in makers.items()
-        if folder.name not in up and maker in (None, os.getpid())
-    ]
+    idle = [folder for folder in stack_folders.folders() if folder.name not in up]
+    return [folder for folder in idle if stack_folders.maker_of(folder) in (None, os.getpid())]
 
 
 def log_of(item: Found, lines: int) -> str:

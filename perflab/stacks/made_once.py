@@ -5,7 +5,6 @@ Environments, artifacts and copies are such; they are named by what they are mad
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import os
 import re
@@ -50,19 +49,18 @@ def _take_place(making: Path, target: Path) -> None:
 def drop_unused(root: Path) -> None:
     """Remove what nobody has used for 30 days, and what dead makers left half made."""
     for folder in root.iterdir():
-        if _is_forsaken(folder) or _is_old(folder):
+        if _is_forsaken(folder):
             shutil.rmtree(folder, ignore_errors=True)
 
 
 def _is_forsaken(folder: Path) -> bool:
     _, sign, maker = folder.name.partition(MAKING)
-    return bool(sign) and alive(maker.replace("+", "/")) is None
-
-
-def _is_old(folder: Path) -> bool:
-    with contextlib.suppress(FileNotFoundError):
-        return MAKING not in folder.name and time.time() - folder.stat().st_mtime > KEPT_UNUSED_S
-    return False
+    if sign:
+        return alive(maker.replace("+", "/")) is None
+    try:
+        return time.time() - folder.stat().st_mtime > KEPT_UNUSED_S
+    except FileNotFoundError:
+        return False
 
 
 def content_hash(*folders: Path) -> str:

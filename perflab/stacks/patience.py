@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import math
 import os
-import queue
 import signal
 import subprocess
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future, wait
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from perflab.errors import RunInterrupted
 
 Result = TypeVar("Result")
-# Returns why the work is to end, or an empty string.
+# Returns why the work is to end, or an empty string. Who takes one may raise RunInterrupted.
 Interrupted = Callable[[], str]
 LOOK_EVERY_S = 0.2
 
@@ -27,13 +27,7 @@ def never() -> str:
 
 
 def go_on(interrupted: Interrupted, during: str) -> None:
-    """Return while nobody wants to end.
-
-    Raises
-    ------
-    RunInterrupted
-        Somebody does; the message says during what, and why.
-    """
+    """Return while nobody wants to end; else raise RunInterrupted, with what was done, and why."""
     why = interrupted()
     if why:
         raise RunInterrupted(f"the run was interrupted {during}: {why}")
@@ -52,89 +46,68 @@ def patiently(
         It took longer than it may.
     """
     deadline = time.monotonic() + timeout_s
-    done: queue.SimpleQueue[tuple[Any, BaseException | None]] = queue.SimpleQueue()
+    done: Future[Result] = Future()
 
     def run() -> None:
         try:
-            done.put((work(), None))
+            done.set_result(work())
         except BaseException as error:
-            done.put((None, error))
+            done.set_exception(error)
 
+    # Not of a pool: Python waits for the threads of pools when it ends.
     threading.Thread(target=run, daemon=True).start()
-    while True:
-        try:
-            result, error = done.get(timeout=LOOK_EVERY_S)
-        except queue.Empty:
-            go_on(interrupted, during)
-            _in_time(deadline, during)
-            continue
-        if error is not None:
-            raise error
-        return result  # type: ignore[no-any-return]
+    while not wait([done], LOOK_EVERY_S).done:
+        _look(interrupted, during, deadline)
+    return done.result()
 
 
 def run_command(
     command: Sequence[str],
     interrupted: Interrupted,
     during: str,
-    environment: Mapping[str, str] | None = None,
+    environment: Mapping[str, str],
     folder: Path | None = None,
-) -> tuple[int, str]:
-    """Run a command to its end; return its exit status and all that it printed.
+    timeout_s: float = math.inf,
+) -> subprocess.CompletedProcess[str]:
+    """Run a command in a session of its own; return its exit status and what it printed.
 
-    ``environment`` is added to this process's own: the labels by which clean-up finds the command
-    when this process is killed.
+    ``environment`` is all of its environment. It holds the labels by which clean-up finds the
+    command when this process is killed.
 
     Raises
     ------
     RunInterrupted
         The user wants to end; the command was killed with all that it had started.
+    TimeoutError
+        It took longer than it may; it was killed likewise.
     """
     go_on(interrupted, during)
+    deadline = time.monotonic() + timeout_s
     child = subprocess.Popen(
         command,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
+        stderr=subprocess.PIPE,
         text=True,
         errors="replace",
         cwd=folder,
-        env={**os.environ, **(environment or {})},
+        env=environment,
         start_new_session=True,
     )
-    printed, _ = outcome(child, interrupted, during)
-    return child.returncode, printed
-
-
-def outcome(
-    child: subprocess.Popen[str],
-    interrupted: Interrupted,
-    during: str,
-    timeout_s: float = math.inf,
-) -> tuple[str, str]:
-    """Return what a child, in a session of its own, printed to output and errors until its end.
-
-    Raises
-    ------
-    RunInterrupted
-        The user wants to end; the child was killed with all that it had started.
-    TimeoutError
-        It took longer than it may; it was killed likewise.
-    """
-    deadline = time.monotonic() + timeout_s
     try:
         while True:
             try:
-                return child.communicate(timeout=LOOK_EVERY_S)
+                printed, problems = child.communicate(timeout=LOOK_EVERY_S)
+                return subprocess.CompletedProcess(command, child.returncode, printed, problems)
             except subprocess.TimeoutExpired:
-                go_on(interrupted, during)
-                _in_time(deadline, during)
+                _look(interrupted, during, deadline)
     finally:
         if child.returncode is None:
             os.killpg(child.pid, signal.SIGKILL)
             child.communicate()
 
 
-def _in_time(deadline: float, during: str) -> None:
+def _look(interrupted: Interrupted, during: str, deadline: float) -> None:
+    go_on(interrupted, during)
     if time.monotonic() > deadline:
         raise TimeoutError(f"it took too long {during}")

@@ -77,11 +77,11 @@ class ProcessBackend:
         values = {"python": own.python, "artifacts": folder, "source": spec.folder}
         command = rendered(spec.process.prepare, values)
         # What the user's shell says of Python is for the lab, not for the service.
-        variables = {"PYTHONPATH": "", **own.variables(), **labels}
+        variables = {**os.environ, "PYTHONPATH": "", **own.variables(), **labels}
         during = f"while {spec.name} was prepared"
-        code, printed = run_command(command, interrupted, during, variables, spec.folder)
-        if code:
-            raise ServiceFailed(spec.name, "its preparation failed", printed)
+        done = run_command(command, interrupted, during, variables, spec.folder)
+        if done.returncode:
+            raise ServiceFailed(spec.name, "its preparation failed", done.stdout + done.stderr)
 
     def versions(self, spec: ServiceSpec) -> dict[str, str]:
         """Return the versions of all in the service's environment, and what compiled it how."""

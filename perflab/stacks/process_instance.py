@@ -16,8 +16,8 @@ from perflab.errors import StackError
 from perflab.host.processes import how_it_ended
 from perflab.sampling.meters import ProcessTreeMeter
 from perflab.stacks import stack_folders
-from perflab.stacks.backend import Launch, rendered
-from perflab.stacks.patience import Interrupted, never, outcome
+from perflab.stacks.backend import Launch, printed_by, rendered
+from perflab.stacks.patience import Interrupted, never, run_command
 from perflab.stacks.service_processes import end, family, of_service, working_in
 
 STOP_TIMEOUT_S = 10.0
@@ -78,47 +78,27 @@ class ProcessInstance:
             code = ended.si_status if ended.si_code == os.CLD_EXITED else -ended.si_status
         return how_it_ended(code)
 
-    def pids(self) -> list[int]:
-        """Return the numbers of its processes."""
-        return [process.pid for process in family(self._child.pid)]
-
     def log(self, lines: int = 30) -> str:
         """Return the last lines of its log file."""
-        return stack_folders.tail(self._log, lines)
-
-    @property
-    def _log(self) -> Path:
         labels = self.launch.labels
-        return stack_folders.log_path(labels.stack, labels.service)
+        return stack_folders.tail(stack_folders.log_path(labels.stack, labels.service), lines)
 
     def run(
         self, command: Sequence[str], timeout_s: float = 30.0, interrupted: Interrupted = never
     ) -> str:
         """Run a command as one in its container would: its placeholders, environment, and cores."""
         words = rendered(command, self._values)
+        during = f"while '{words[0]}' ran"
         try:
             with bound_to(self.launch.cores):
-                child = self._beside(words)
-            printed, problem = outcome(child, interrupted, f"while '{words[0]}' ran", timeout_s)
+                done = run_command(
+                    words, interrupted, during, self._environment, timeout_s=timeout_s
+                )
         except TimeoutError:
             raise StackError(f"'{words[0]}' took longer than {timeout_s:g} s") from None
         except OSError as error:
             raise StackError(f"'{words[0]}' cannot run: {error}") from None
-        if child.returncode:
-            raise StackError(f"'{' '.join(words)}' failed: {problem.strip() or printed.strip()}")
-        return printed
-
-    def _beside(self, words: Sequence[str]) -> subprocess.Popen[str]:
-        return subprocess.Popen(
-            words,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            errors="replace",
-            env=dict(self._environment),
-            start_new_session=True,
-        )
+        return printed_by(words, done.returncode, done.stdout, done.stderr)
 
     @property
     def pid(self) -> int:

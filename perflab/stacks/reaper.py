@@ -7,7 +7,6 @@ are two, so that one is there when the other is killed together with the owner.
 
 from __future__ import annotations
 
-import contextlib
 import os
 import subprocess
 import sys
@@ -21,48 +20,29 @@ COUNT = 2
 ATTEMPTS = 5
 
 
-class Reaper:
-    """The owner's side of one reaper's pipe."""
-
-    def __init__(self, stack: str) -> None:
-        self._child = subprocess.Popen(
-            [sys.executable, "-m", "perflab.stacks.reaper", stack],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,
-            cwd=project_root(),
-        )
-
-    @property
-    def loss(self) -> str:
-        """How it ended although nobody dismissed it, or an empty string."""
-        code = self._child.poll()
-        return "" if code is None else f"a reaper (pid {self._child.pid}) {how_it_ended(code)}"
-
-    def dismiss(self) -> None:
-        """Say that everything was cleaned up."""
-        if self._child.stdin is None:
-            return
-        with contextlib.suppress(BrokenPipeError):
-            self._child.stdin.write(b"done\n")
-            self._child.stdin.close()
-        self._child.wait(timeout=10)
-
-
 class Reapers:
     """The reapers of a stack; ``tell`` hears of those that somebody ended."""
 
     def __init__(self, stack: str, tell: Callable[[str], None] = lambda _: None) -> None:
         self._tell = tell
-        self._reapers = [Reaper(stack) for _ in range(COUNT)]
+        self._children = [
+            subprocess.Popen(
+                [sys.executable, "-m", "perflab.stacks.reaper", stack],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                start_new_session=True,
+                cwd=project_root(),
+            )
+            for _ in range(COUNT)
+        ]
 
     def dismiss(self) -> None:
         """Say that everything was cleaned up."""
-        for reaper in self._reapers:
-            if reaper.loss:
-                self._tell(reaper.loss)
-            reaper.dismiss()
+        for child in self._children:
+            if (code := child.poll()) is not None:
+                self._tell(f"a reaper (pid {child.pid}) {how_it_ended(code)}")
+            child.communicate(b"done\n", timeout=10)
 
 
 def main() -> None:

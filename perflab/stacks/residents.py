@@ -8,6 +8,7 @@ from typing import Any
 
 from perflab.errors import BackendUnavailable, ServiceFailed
 from perflab.host.placing import Placement
+from perflab.sampling.meters import ProcessTable
 from perflab.stacks import hooks
 from perflab.stacks.asking import ask
 from perflab.stacks.backend import HOST, Backend, Instance
@@ -25,20 +26,14 @@ class Residents:
 
     Parameters
     ----------
-    backend : Backend
-        Where services run.
     plans : mapping
         Treatment name to its stack.
-    placement : Placement
-        Cores of each role.
     stack : str
         Identity of this stack, carried in every label.
     kind : str
         ``run`` or ``up``.
     tell : callable
         Receives one line per step of slow work.
-    interrupted : callable
-        Asked during slow work: returns why it is to end, or an empty string.
 
     Attributes
     ----------
@@ -78,25 +73,17 @@ class Residents:
     def prepare(self) -> None:
         """Build images or artifacts of every service that will be started.
 
-        Raises
-        ------
-        BackendUnavailable
-            A limit is asked for that this machine cannot keep.
-        RunInterrupted
-            The user wants to end.
+        Raises BackendUnavailable where a limit is asked for that this machine cannot keep.
         """
-        self._check_limits()
+        limited = [item.name for item in self.residency.residents if item.cpus]
+        if limited and (why := self.backend.cpu_obstacle()):
+            raise BackendUnavailable(f"cpus of {', '.join(limited)} cannot be kept here: {why}")
         for name in dict.fromkeys(resident.service for resident in self.residency.residents):
             go_on(self._interrupted, "before services started")
             labels = self._launcher.labels(f"preparation of {name}").as_environment()
             spec = load_service(name)
             self.images[name] = self.backend.prepare(spec, self._tell, self._interrupted, labels)
             self.versions[name] = self.backend.versions(spec)
-
-    def _check_limits(self) -> None:
-        limited = [item.name for item in self.residency.residents if item.cpus]
-        if limited and (why := self.backend.cpu_obstacle()):
-            raise BackendUnavailable(f"cpus of {', '.join(limited)} cannot be kept here: {why}")
 
     def start(self) -> None:
         """Start and seed every resident, dependencies first; those of one level side by side.
@@ -107,17 +94,16 @@ class Residents:
             One could not be seeded; all are stopped.
         ServiceFailed
             One died or never became healthy; the rest are stopped.
-        RunInterrupted
-            The user wants to end; what was started is stopped.
         """
-        self.backend.clear(self._launcher.stack)
+        self.backend.clear(self.stack)
         try:
             self._launcher.start_all(
                 self.residency.residents, self._instances, self._tell, self._interrupted
             )
             self.seed()
+            table = ProcessTable()
             self._lasting = {
-                name: members(item.pids(), item.launch.spec.processes.lasting)
+                name: members(item.meter().members(table), item.launch.spec.processes.lasting)
                 for name, item in self._instances.items()
             }
         except BaseException:
@@ -142,9 +128,7 @@ class Residents:
     def database(self, treatment: str) -> Database | None:
         """Return the line to the treatment's database, or None when it has none."""
         node = self.plans[treatment].database
-        if not node:
-            return None
-        return self._line(self.instance(treatment, node))
+        return self._line(self.instance(treatment, node)) if node else None
 
     def _line(self, instance: Instance) -> Database:
         """Return the lab's own line to a PostgreSQL instance, opened once."""
@@ -154,13 +138,7 @@ class Residents:
         return self._databases[name]
 
     def seed(self) -> None:
-        """Give every service the data that all trials need; what serves several, once.
-
-        Raises
-        ------
-        HookFailed
-            A command failed; the message says which, and what it printed.
-        """
+        """Give every service the data that all trials need; what serves several, once."""
         wanted = {}
         for treatment, plan in self.plans.items():
             for seed in plan.seed:
@@ -172,12 +150,7 @@ class Residents:
     def reset(self, treatment: str) -> None:
         """Make the treatment's services forget what the last trial left.
 
-        Raises
-        ------
-        HookFailed
-            One refused, also after its last users had time to go.
-        RunInterrupted
-            The user wants to end.
+        Raises HookFailed where one refused, also after its last users had time to go.
         """
         plan = self.plans[treatment]
         if plan.reset:
@@ -189,10 +162,7 @@ class Residents:
     def count(self, treatment: str) -> int | None:
         """Return the database's count of what the load left behind; None where none counts.
 
-        Raises
-        ------
-        HookFailed
-            It did not answer with a number.
+        Raises HookFailed where it did not answer with a number.
         """
         plan = self.plans[treatment]
         if not plan.count:
@@ -245,21 +215,18 @@ class Residents:
         refuse_dead(self.active(treatment))
 
     def lost(self, treatment: str) -> dict[str, str]:
-        """Return which processes the treatment's services, still running, lost since their start.
+        """Return what processes services of the treatment, still running, lost since their start.
 
-        Returns
-        -------
-        dict
-            Names of services that lost any to what they lost, in words.
+        It is told in words, by the name of the service that lost any.
         """
-        found = {}
+        lost = {}
         for instance in self.active(treatment).values():
             name = instance.launch.labels.service
-            gone = [each for each in self._lasting.get(name, ()) if not each.is_alive]
+            gone = [member for member in self._lasting.get(name, ()) if not member.is_alive]
             # A first process replaces its children: what the service was it is no more.
             if gone and not instance.exit_reason():
-                found[name] = "process " + ", ".join(map(str, gone))
-        return found
+                lost[name] = "process " + ", ".join(map(str, gone))
+        return lost
 
     def stop(self) -> None:
         """Stop everything, dependents first."""
@@ -272,12 +239,7 @@ class Residents:
             self._instances.pop(name).stop()
 
 
-def stand(
-    plan: StackPlan,
-    backend: Backend,
-    places: Placement,
-    tell: Tell,
-) -> dict[str, str]:
+def stand(plan: StackPlan, backend: Backend, places: Placement, tell: Tell) -> dict[str, str]:
     """Start a stack that outlives this process; return the address of each node by name."""
     identity = f"up-{secrets.token_hex(3)}"
     residents = Residents(backend, {"up": plan}, places, identity, "up", tell)

@@ -92,10 +92,10 @@ class Compile(_Frozen):
 
     def files(self, folder: Path) -> list[str]:
         """Return the files to compile, relative to the service's folder; raise without any."""
-        found = {path for pattern in self.sources for path in folder.glob(pattern)}
-        if not found:
+        paths = {path for pattern in self.sources for path in folder.glob(pattern)}
+        if not paths:
             raise StackError(f"{folder}: no file matches [compile] sources {list(self.sources)}")
-        return sorted(str(path.relative_to(folder)) for path in found)
+        return sorted(str(path.relative_to(folder)) for path in paths)
 
     def words(self, folder: Path, output: str) -> list[str]:
         """Return what follows the compiler in its command."""
@@ -160,14 +160,12 @@ class Report(_Frozen):
     http: str = "/settings"
 
 
-class Reset(_Frozen):
-    """Where a POST makes the service forget what the last trial left."""
+class Place(_Frozen):
+    """A path of the running service.
 
-    http: str
-
-
-class Counts(_Frozen):
-    """Where the running service says what it has counted since its reset."""
+    A POST of ``reset`` makes it forget what the last trial left; a GET of ``counts`` says what it
+    has counted since.
+    """
 
     http: str
 
@@ -213,8 +211,8 @@ class ServiceSpec(_Frozen):
     health: Health
     reload: Reload | None = None
     report: Report | None = None
-    reset: Reset | None = None
-    counts: Counts | None = None
+    reset: Place | None = None
+    counts: Place | None = None
     probes: Mapping[str, tuple[str, ...]] = Field(default_factory=dict)
     settings: Mapping[str, Setting] = Field(default_factory=dict)
     folder: Path = Path()
@@ -281,7 +279,7 @@ def is_same(shown: object, wanted: Value) -> bool:
         return False
 
 
-def load_service(name: str, root: Path | None = None) -> ServiceSpec:
+def load_service(name: str) -> ServiceSpec:
     """Read ``services/<name>/service.toml``, of the checkout or of a system.
 
     Raises
@@ -289,17 +287,15 @@ def load_service(name: str, root: Path | None = None) -> ServiceSpec:
     StackError
         No such service, or its description is wrong; the message names the file and the place.
     """
-    path = (root or services_dir()) / name / "service.toml"
+    path = services_dir() / name / "service.toml"
     if not path.is_file():
-        path = _elsewhere(name, root)
+        path = _elsewhere(name)
     return _read(path, path.stat().st_mtime_ns)
 
 
-def _elsewhere(name: str, root: Path | None) -> Path:
+def _elsewhere(name: str) -> Path:
     """Return the description of a service that the checkout's own folder does not have."""
-    known = _described(root)
-    if root is None and name not in known:
-        known |= _variant(name)
+    known = _described() | _variant(name)
     if name not in known:
         listed = ", ".join(sorted(known)) or "none"
         raise StackError(f"no service '{name}'{did_you_mean(name, known)}; services: {listed}")
@@ -316,15 +312,15 @@ def _read(path: Path, _changed_ns: int) -> ServiceSpec:
         raise StackError(f"{path}: {error}") from None
 
 
-def service_names(root: Path | None = None) -> list[str]:
+def service_names() -> list[str]:
     """Return the services that have a description."""
-    return sorted(_described(root))
+    return sorted(_described())
 
 
-def _described(root: Path | None) -> dict[str, Path]:
+def _described() -> dict[str, Path]:
     """Return the description of every service; of two with one name the checkout's."""
-    roots = [root] if root else [services_dir(), *parts_of_systems("services")]
-    paths = [path for each in reversed(roots) for path in sorted(each.glob("*/service.toml"))]
+    roots = [services_dir(), *parts_of_systems("services")]
+    paths = [path for root in reversed(roots) for path in sorted(root.glob("*/service.toml"))]
     return {path.parent.name: path for path in paths}
 
 

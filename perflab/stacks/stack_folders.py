@@ -19,15 +19,13 @@ from perflab.paths import open_dir, state_dir
 from perflab.stacks.labels import NAME, Labels, check_name, read
 
 OWNER = "owner"
-RECORD_BYTES = 10_000
 
 
 def make_stack(stack: str) -> Path:
     """Make a stack's folder of logs, with a word on which process made it."""
     check_name(stack, "the stack's name")
-    own_folder(state_dir())
-    own_folder(state_dir() / "stacks")
-    folder = own_folder(state_dir() / "stacks" / stack)
+    for folder in (state_dir(), state_dir() / "stacks", state_dir() / "stacks" / stack):
+        own_folder(folder)
     owner = folder / OWNER
     if not owner.exists():
         owner.write_text(identity(os.getpid()))
@@ -77,28 +75,19 @@ def recorded() -> Iterator[tuple[int, Labels]]:
     """Yield every recorded server that is alive, the same process as then."""
     for folder in folders():
         for path in folder.glob("*.server"):
-            noted = _read(path)
-            pid = alive(noted.get("IDENTITY", ""))
+            try:
+                noted = json.loads(path.read_text())
+                pid = alive(noted["IDENTITY"])
+            except (OSError, ValueError, LookupError):
+                continue  # cut short by a crash
             if pid is not None:
                 yield pid, read(noted, "environment")
 
 
-def _read(path: Path) -> dict[str, str]:
-    try:
-        with path.open() as file:
-            noted = json.loads(file.read(RECORD_BYTES))
-    except (OSError, ValueError):
-        return {}  # cut short by a crash
-    return {str(name): str(value) for name, value in noted.items()} if noted else {}
-
-
 def folders() -> list[Path]:
-    """Return the folders of stacks, of which the names can be stacks' and no one is a link.
+    """Return the folders of stacks: their names can be stacks', and none is a link.
 
-    Raises
-    ------
-    UnsafePlace
-        The state folder is not one's own.
+    Raises UnsafePlace where the state folder is not one's own.
     """
     root = state_dir() / "stacks"
     try:

@@ -35,6 +35,6 @@ def test_cpu_and_memory_of_a_container_are_those_of_its_group(unified: Path) -> 
     assert found is not None
     assert (found.cpu_ns, found.memory_bytes) == (1_500_000_000, 8_388_608)
     (unified / OWN / "cgroup.procs").write_text("12\n34\n")
-    assert meter.pids() == [12, 34]
+    assert meter.members(ProcessTable()) == [12, 34]
     (unified / OWN / "cpu.stat").unlink()
     assert meter.read(ProcessTable()) is None

@@ -9,7 +9,7 @@ from contextlib import ExitStack
 
 import pytest
 
-from perflab.sampling.listeners import Listener, Listeners, QueueSampler
+from perflab.sampling.listeners import Listener, QueueSampler, listeners
 
 BACKLOG = 2
 
@@ -31,7 +31,7 @@ def knock(server: socket.socket, times: int, until: ExitStack) -> None:
 
 def of(server: socket.socket) -> Listener:
     port = server.getsockname()[1]
-    (found,) = [each for each in Listeners().read() if each.port == port]
+    (found,) = [one for one in listeners() if one.port == port]
     return found
 
 

@@ -50,9 +50,10 @@ def busy() -> Iterator[subprocess.Popen[str]]:
 
 @pytest.mark.alone
 def test_the_chains_name_the_function_that_is_busy_and_its_caller(busy) -> None:
-    with PySpy(busy.pid, 100, 20) as seen:
-        time.sleep(0.6)
-        profile = seen.collect()
+    seen = PySpy(busy.pid, 100, 20)
+    seen.begin()
+    time.sleep(0.6)
+    profile = seen.collect()
     chains = profile.chains
     # It was busy all the time, so almost every look found it so.
     assert chains["samples"].sum() == pytest.approx(profile.looks, rel=0.3)
@@ -63,16 +64,11 @@ def test_the_chains_name_the_function_that_is_busy_and_its_caller(busy) -> None:
     assert busy.poll() is None
 
 
-def test_a_failure_inside_ends_the_profiler_and_not_the_process(busy) -> None:
-    def fail() -> None:
-        with PySpy(busy.pid, 100, 20) as seen:
-            pids.append(seen.pid)
-            raise KeyboardInterrupt
-
-    pids: list[int] = []
-    with pytest.raises(KeyboardInterrupt):
-        fail()
-    assert not psutil.pid_exists(pids[0])
+def test_an_end_by_force_ends_the_profiler_and_not_the_process(busy) -> None:
+    seen = PySpy(busy.pid, 100, 20)
+    seen.begin()
+    seen.end()
+    assert not psutil.pid_exists(seen.pid)
     time.sleep(0.1)
     # It runs on, it is not left stopped.
     assert psutil.Process(busy.pid).status() != psutil.STATUS_STOPPED
@@ -83,22 +79,20 @@ def test_a_failure_inside_ends_the_profiler_and_not_the_process(busy) -> None:
 
 @pytest.mark.alone
 def test_it_ends_itself_at_its_bound(busy) -> None:
-    with PySpy(busy.pid, 50, 1) as seen:
-        deadline = time.monotonic() + 10
-        while psutil.Process(seen.pid).status() != psutil.STATUS_ZOMBIE:
-            assert time.monotonic() < deadline
-            time.sleep(0.05)
-        assert seen.collect().chains["samples"].sum() > 10
+    seen = PySpy(busy.pid, 50, 1)
+    seen.begin()
+    deadline = time.monotonic() + 10
+    while psutil.Process(seen.pid).status() != psutil.STATUS_ZOMBIE:
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    assert seen.collect().chains["samples"].sum() > 10
 
 
 def test_a_process_that_is_no_python_is_refused_in_plain_words() -> None:
     with subprocess.Popen(["sleep", "30"]) as sleeper:
         try:
-            with (
-                pytest.raises(ProfilerFailed, match=r"could not begin .* Python processes"),
-                PySpy(sleeper.pid, 100, 5),
-            ):
-                pass
+            with pytest.raises(ProfilerFailed, match=r"could not begin .* Python processes"):
+                PySpy(sleeper.pid, 100, 5).begin()
         finally:
             sleeper.kill()
 

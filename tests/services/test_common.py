@@ -7,6 +7,7 @@ import tarfile
 import threading
 from pathlib import Path
 
+import pytest
 from specimen.counts import Counts
 
 from perflab.paths import services_dir
@@ -15,10 +16,13 @@ from perflab.stacks.made_once import content_hash
 from perflab.stacks.spec import load_service
 
 
-def test_what_is_shared_is_part_of_the_service_and_of_its_image(tmp_path: Path) -> None:
+def test_what_is_shared_is_part_of_the_service_and_of_its_image(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for name in ("llm_proxy", "echo", "common"):
         shutil.copytree(services_dir() / name, tmp_path / name)
-    proxy, echo = (load_service(name, tmp_path) for name in ("llm_proxy", "echo"))
+    monkeypatch.setattr("perflab.stacks.spec.services_dir", lambda: tmp_path)
+    proxy, echo = (load_service(name) for name in ("llm_proxy", "echo"))
     before = [content_hash(*spec.sources) for spec in (proxy, echo)]
     with tarfile.open(fileobj=images._context(proxy)) as archive:
         assert {"Dockerfile", "common/specimen/counts.py"} <= set(archive.getnames())

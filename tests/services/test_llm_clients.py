@@ -55,7 +55,9 @@ print(json.dumps([told_of(port) for port in sys.argv[1:]]))
 
 
 def told_by_clients(ports: list[int]) -> list[dict[str, Any]]:
-    backend, spec = ProcessBackend(), load_service("llm_clients", Path(__file__).parent)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("perflab.stacks.spec.services_dir", lambda: Path(__file__).parent)
+        backend, spec = ProcessBackend(), load_service("llm_clients")
     backend.prepare(spec, lambda _: None)
     own = environments.environment(spec, backend.environments)
     clean = {name: text for name, text in os.environ.items() if "proxy" not in name.lower()}

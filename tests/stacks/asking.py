@@ -1,15 +1,64 @@
-"""Asking the inference service of a stack."""
+"""Stacks that are up for a test, and what is asked of them."""
 
 from __future__ import annotations
 
 import json
+import os
+import time
 import urllib.error
 import urllib.request
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 
+import psutil
+
+from perflab.host.placing import placement
+from perflab.sampling.meters import ProcessTable
+from perflab.stacks import leftovers
+from perflab.stacks.backend import Instance
+from perflab.stacks.choice import choose
+from perflab.stacks.plan import StackPlan
+from perflab.stacks.residents import Residents
 from perflab.systems.inference.service import FEATURES
 
 
+def residents_of(backend_name: str, plans: Mapping[str, StackPlan]) -> Residents:
+    """Return residents that are prepared, and not started."""
+    made = Residents(choose(backend_name), plans, placement(), f"test-{os.getpid()}")
+    made.prepare()
+    return made
+
+
+@contextmanager
+def started(backend_name: str, plans: Mapping[str, StackPlan]) -> Iterator[Residents]:
+    """Have stacks up while the block runs; nothing of them is left then."""
+    residents = residents_of(backend_name, plans)
+    residents.start()
+    try:
+        yield residents
+    finally:
+        residents.stop()
+    assert leftovers.everything() == []
+
+
+def pids_of(instance: Instance) -> list[int]:
+    return instance.meter().members(ProcessTable())
+
+
+def wait_until(condition: Callable[[], object], timeout_s: float = 60.0) -> None:
+    deadline = time.monotonic() + timeout_s
+    while not condition():
+        assert time.monotonic() < deadline, "waited too long"
+        time.sleep(0.05)
+
+
+def reapers_of(pid: int) -> list[psutil.Process]:
+    children = psutil.Process(pid).children()
+    return [child for child in children if "perflab.stacks.reaper" in child.cmdline()]
+
+
 def post(port: int, path: str, features: object = FEATURES) -> tuple[int, dict[str, object], str]:
+    """Ask the inference service of a stack."""
     request = urllib.request.Request(
         f"http://127.0.0.1:{port}{path}",
         data=json.dumps({"features": features}).encode(),

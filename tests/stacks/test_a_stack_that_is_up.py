@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import time
 from collections.abc import Iterator
@@ -13,15 +12,12 @@ import psycopg2
 import pytest
 
 from perflab.errors import SettingRefused
-from perflab.host.placing import placement
 from perflab.paths import open_dir
 from perflab.sampling.meters import ProcessTable
-from perflab.stacks import leftovers
-from perflab.stacks.choice import choose
 from perflab.stacks.residents import Residents
 from perflab.stacks.settings_in_force import reported
 from perflab.systems.inference.service import FEATURES, InferenceParameters, stack
-from tests.stacks.asking import post
+from tests.stacks.asking import pids_of, post, started
 
 # The phases of an answer, and those of a database write.
 ALWAYS = ("request", "inference", "answer", "app")
@@ -31,21 +27,13 @@ SMALL = InferenceParameters(workers=1, pool_size=4)
 
 @pytest.fixture(scope="module")
 def residents(backend_name: str) -> Iterator[Residents]:
-    made = Residents(
-        choose(backend_name),
-        {
-            "on": stack(SMALL, workers=1),
-            "off": stack(SMALL, workers=1, synchronous_commit="off", round_trip_ms=20.0),
-            "other": stack(SMALL, workers=1, runtime="sklearn"),
-        },
-        placement(),
-        f"shared-{os.getpid()}",
-    )
-    made.prepare()
-    made.start()
-    yield made
-    made.stop()
-    assert leftovers.everything() == []
+    plans = {
+        "on": stack(SMALL, workers=1),
+        "off": stack(SMALL, workers=1, synchronous_commit="off", round_trip_ms=20.0),
+        "other": stack(SMALL, workers=1, runtime="sklearn"),
+    }
+    with started(backend_name, plans) as made:
+        yield made
 
 
 @pytest.mark.slow
@@ -112,8 +100,8 @@ def test_the_password_is_shown_nowhere(residents: Residents, backend_name: str) 
     for instance in residents.active("on").values():
         assert secret not in instance.log(500)
         assert secret not in repr(instance.launch)
-        assert len(instance.pids()) >= 1
-        for pid in instance.pids():
+        assert len(pids_of(instance)) >= 1
+        for pid in pids_of(instance):
             for shown in ("environ", "cmdline"):
                 assert secret.encode() not in Path(f"/proc/{pid}/{shown}").read_bytes()
         if backend_name == "docker":
@@ -121,7 +109,7 @@ def test_the_password_is_shown_nowhere(residents: Residents, backend_name: str) 
             assert secret not in json.dumps(seen)
     if backend_name == "process":
         for name, own in (("postgres", True), ("link", False)):
-            file = open_dir() / "data" / f"shared-{os.getpid()}" / name / "secret"
+            file = open_dir() / "data" / residents.stack / name / "secret"
             assert file.exists() == own
             assert not own or file.stat().st_mode & 0o777 == 0o600
     port = residents.instance("on", "postgres").launch.port
@@ -166,7 +154,7 @@ def test_containers_have_no_privileges_and_a_limit_on_processes(
     if backend_name == "process":
         pytest.skip("of containers only")
     for instance in residents.active("on").values():
-        pids = instance.pids()
+        pids = pids_of(instance)
         assert instance.pid in pids
         for pid in pids:
             status = Path(f"/proc/{pid}/status").read_text()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from types import SimpleNamespace
 
@@ -17,6 +16,7 @@ from perflab.stacks.choice import choose
 from perflab.stacks.docker_backend import DockerBackend
 from perflab.stacks.plan import LEAST_CPUS, Node, StackPlan
 from perflab.stacks.residents import Residents
+from tests.stacks.asking import started
 from tests.stacks.test_containment import launched
 
 CPUS = 0.2
@@ -58,17 +58,11 @@ def stopped(pid: int) -> int:
 @pytest.mark.docker
 def test_a_limited_service_is_stopped_at_its_share_of_a_core_and_one_beside_it_is_not() -> None:
     plans = {"limited": echo(CPUS), "free": echo(None)}
-    residents = Residents(choose("docker"), plans, placement(), f"cpus-{os.getpid()}")
-    residents.prepare()
-    residents.start()
-    try:
+    with started("docker", plans) as residents:
         shares = {name: share_when_busy(residents, name) for name in plans}
         stops = {name: stopped(residents.instance(name, "echo").pid) for name in plans}
-    finally:
-        residents.stop()
     assert 0 < shares["limited"] < 1.75 * CPUS
     assert stops["limited"] > 0 == stops["free"]
-    assert leftovers.everything() == []
 
 
 def test_plain_processes_refuse_a_limit_before_anything_is_started() -> None:

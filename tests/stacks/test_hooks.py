@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -13,11 +12,9 @@ from typing import Any
 import pytest
 
 from perflab.errors import HookFailed, RunInterrupted, ServiceFailed
-from perflab.host.placing import placement
 from perflab.stacks import database, hooks, leftovers
-from perflab.stacks.choice import choose
 from perflab.stacks.plan import Node, Seed, StackPlan
-from perflab.stacks.residents import Residents
+from tests.stacks.asking import residents_of, started
 
 MADE = Seed(node="db", command=("sh", "-c", "mkdir {data}/../made-once"))
 COUNT = "SELECT count(*) FROM models"
@@ -28,21 +25,16 @@ def plan(**asked: Any) -> StackPlan:
     return StackPlan(nodes=nodes, database="db", **asked)
 
 
-def residents_of(backend_name: str, stack: StackPlan) -> Residents:
-    # Two treatments share the server: a second seeding would find the folder there, and fail.
-    both = {"it": stack, "other": stack}
-    made = Residents(choose(backend_name), both, placement(), f"hooks-{os.getpid()}")
-    made.prepare()
-    return made
+def both(stack: StackPlan) -> dict[str, StackPlan]:
+    """Two treatments share the server: a second seeding would find the folder there, and fail."""
+    return {"it": stack, "other": stack}
 
 
 @pytest.mark.slow
 def test_a_stack_is_seeded_once_per_start_reset_and_counted() -> None:
     stack = plan(seed=(MADE,), reset=("DELETE FROM models WHERE id > 5", "CHECKPOINT"), count=COUNT)
-    residents = residents_of("process", stack)
-    try:
-        for _ in range(2):
-            residents.start()
+    for _ in range(2):
+        with started("process", both(stack)) as residents:
             line = residents.database("it")
             assert line is not None
             line.rows("CREATE TABLE models (id integer PRIMARY KEY)")
@@ -50,10 +42,6 @@ def test_a_stack_is_seeded_once_per_start_reset_and_counted() -> None:
             assert residents.count("it") == 6
             residents.reset("it")
             assert residents.count("other") == 5
-            residents.stop()
-    finally:
-        residents.stop()
-    assert leftovers.everything() == []
 
 
 @pytest.mark.slow
@@ -61,10 +49,9 @@ def test_what_fails_is_named_with_its_answer_and_in_time(
     backend_name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(database, "STATEMENT_TIMEOUT_MS", 500)
-    residents = residents_of(backend_name, plan(reset=("TRUNCATE nothing",), count=COUNT))
+    stack = plan(reset=("TRUNCATE nothing",), count=COUNT)
     slow = Seed(node="db", command=("sleep", "60"), timeout_s=0.5)
-    try:
-        residents.start()
+    with started(backend_name, {"it": stack}) as residents:
         with pytest.raises(HookFailed, match=r"reset of the database \(TRUNCATE.*does not exist"):
             residents.reset("it")
         with pytest.raises(HookFailed, match=r"count of the database .*does not exist"):
@@ -79,15 +66,12 @@ def test_what_fails_is_named_with_its_answer_and_in_time(
         with pytest.raises(RunInterrupted, match="enough"):
             hooks.fill(slow.model_copy(update={"timeout_s": 60.0}), server, lambda: "enough")
         assert time.monotonic() - began < 50, "each would take a minute"
-    finally:
-        residents.stop()
-    assert leftovers.everything() == []
 
 
 @pytest.mark.slow
 def test_a_stack_that_cannot_be_seeded_is_stopped() -> None:
     broken = Seed(node="db", command=("sh", "-c", "echo lost >&2; exit 3"))
-    residents = residents_of("process", plan(seed=(broken,)))
+    residents = residents_of("process", {"it": plan(seed=(broken,))})
     with pytest.raises(HookFailed, match=r"seed of node 'db': .*lost"):
         residents.start()
     assert leftovers.everything() == []

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 import socket
 import time
 from functools import partial
@@ -12,12 +11,9 @@ import pytest
 from pydantic import ValidationError
 
 from perflab.errors import StackError
-from perflab.host.placing import placement
-from perflab.stacks import leftovers
-from perflab.stacks.choice import choose
 from perflab.stacks.plan import Link, Node, StackPlan
-from perflab.stacks.residents import Residents
 from perflab.stacks.spec import load_service
+from tests.stacks.asking import started
 
 BODY_BYTES = 1_000_000
 ECHO = Node(name="echo", service="echo", settings={"body_bytes": BODY_BYTES})
@@ -68,18 +64,12 @@ def read_all(connections: list[socket.socket]) -> float:
 @pytest.mark.alone
 def test_the_limits_of_a_treatment_hold_and_are_recorded(backend_name: str) -> None:
     plans = {name: StackPlan(nodes=(ECHO, link.node("echo"))) for name, link in LIMITS.items()}
-    linked = Residents(choose(backend_name), plans, placement(), f"links-{os.getpid()}")
-    linked.prepare()
-    linked.start()
-    try:
+    with started(backend_name, plans) as linked:
         # A body at the limit of a connection, or two at that of all, take two seconds.
         for name, bodies in (("each", 1), ("total", 2), ("free", 1)):
             linked.activate(name)
             assert linked.reported[name]["link"] == LIMITS[name].model_dump()
             port = linked.instance(name, "link").launch.port
-            took = [read_all([ask(port) for _ in range(bodies)]) for _ in range(3)]
+            took = [read_all([ask(port) for _ in range(bodies)]) for _ in range(2)]
             # A machine that stood still makes it longer, nothing makes it shorter.
             assert 1.94 <= min(took) < 2.6 or (name == "free" and min(took) < 1.0)
-    finally:
-        linked.stop()
-    assert leftovers.everything() == []

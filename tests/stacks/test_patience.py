@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from pathlib import Path
 
@@ -12,15 +13,13 @@ from perflab.stacks.labels import Labels
 from perflab.stacks.patience import never, patiently, run_command
 from perflab.stacks.service_processes import of_service
 
-LABELS = Labels("patience", "it", "run")
+ENVIRONMENT = {**os.environ, **Labels("patience", "it", "run").as_environment()}
 
 
 def test_a_command_returns_its_status_and_all_that_it_printed(tmp_path: Path) -> None:
     command = ["sh", "-c", "pwd; echo $PERFLAB_STACK >&2; exit 3"]
-    assert run_command(command, never, "", LABELS.as_environment(), tmp_path) == (
-        3,
-        f"{tmp_path}\npatience\n",
-    )
+    done = run_command(command, never, "", ENVIRONMENT, tmp_path)
+    assert (done.returncode, done.stdout, done.stderr) == (3, f"{tmp_path}\n", "patience\n")
 
 
 def test_an_interrupted_command_is_ended_with_all_that_it_started() -> None:
@@ -30,12 +29,7 @@ def test_an_interrupted_command_is_ended_with_all_that_it_started() -> None:
         return "enough" if len(of_service("patience", "it")) == 3 else ""
 
     with pytest.raises(RunInterrupted, match="interrupted while it slept: enough"):
-        run_command(
-            ["sh", "-c", "sleep 60 & sleep 60"],
-            interrupted,
-            "while it slept",
-            LABELS.as_environment(),
-        )
+        run_command(["sh", "-c", "sleep 60 & sleep 60"], interrupted, "while it slept", ENVIRONMENT)
     assert time.monotonic() - began < 20, "it would sleep for a minute"
     assert of_service("patience", "it") == []
 

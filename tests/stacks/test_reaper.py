@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 
 import psutil
 import pytest
@@ -15,6 +13,7 @@ from perflab.paths import project_root
 from perflab.stacks.labels import Labels
 from perflab.stacks.reaper import COUNT, Reapers
 from perflab.stacks.stack_folders import make_data
+from tests.stacks.asking import reapers_of, wait_until
 
 OWNER = """
 import time
@@ -23,18 +22,6 @@ reapers = Reapers("reaped")
 print("watched", flush=True)
 time.sleep(60)
 """
-
-
-def wait_until(condition: Callable[[], object]) -> None:
-    deadline = time.monotonic() + 15
-    while not condition():
-        assert time.monotonic() < deadline, "waited too long"
-        time.sleep(0.05)
-
-
-def reapers_of(pid: int) -> list[psutil.Process]:
-    children = psutil.Process(pid).children()
-    return [child for child in children if "perflab.stacks.reaper" in child.cmdline()]
 
 
 def both_reapers_of(pid: int) -> list[psutil.Process]:

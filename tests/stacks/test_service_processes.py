@@ -6,8 +6,7 @@ import os
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import psutil
@@ -16,6 +15,7 @@ import pytest
 from perflab.host.processes import how_it_ended
 from perflab.stacks.labels import Labels
 from perflab.stacks.service_processes import Member, end, family, members, of_service, working_in
+from tests.stacks.asking import wait_until
 
 # A master whose child hides as PostgreSQL's do: a session of its own, no environment, SIGINT
 # ignored. It works in the folder that is given.
@@ -50,13 +50,6 @@ def service(tmp_path: Path) -> Iterator[tuple[subprocess.Popen[str], int]]:
             os.kill(pid, signal.SIGKILL)
     master.wait()
     master.stdout.close()
-
-
-def wait_until(condition: Callable[[], object]) -> None:
-    deadline = time.monotonic() + 10
-    while not condition():
-        assert time.monotonic() < deadline, "waited too long"
-        time.sleep(0.02)
 
 
 def test_a_child_is_found_by_its_folder_when_its_master_is_gone(

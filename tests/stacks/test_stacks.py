@@ -6,35 +6,27 @@ import os
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import psutil
 import pytest
 
 from perflab.errors import ServiceFailed, StackError
-from perflab.host.placing import placement
 from perflab.paths import project_root, services_dir, state_dir
 from perflab.stacks import leftovers
-from perflab.stacks.choice import choose
 from perflab.stacks.plan import settle
 from perflab.stacks.residents import Residents
 from perflab.stacks.spec import load_service, service_names
 from perflab.systems.inference.service import InferenceParameters, stack
-from tests.stacks.asking import post
+from tests.stacks.asking import pids_of, post, reapers_of, started, wait_until
 
 SMALL = InferenceParameters(workers=1, pool_size=4)
 
 
 @pytest.fixture
 def residents(backend_name: str) -> Iterator[Residents]:
-    plans = {"on": stack(SMALL, workers=1)}
-    made = Residents(choose(backend_name), plans, placement(), f"test-{os.getpid()}")
-    made.prepare()
-    made.start()
-    yield made
-    made.stop()
-    assert leftovers.everything() == []
+    with started(backend_name, {"on": stack(SMALL, workers=1)}) as made:
+        yield made
 
 
 def test_every_service_description_can_be_read() -> None:
@@ -59,12 +51,8 @@ def test_treatments_share_what_does_not_differ_at_start() -> None:
             "sklearn": stack(SMALL, workers=1, runtime="sklearn"),
         }
     )
-    assert [resident.name for resident in found.residents] == [
-        "postgres",
-        "link",
-        "inference",
-        "inference-2",
-    ]
+    names = [resident.name for resident in found.residents]
+    assert names == ["postgres", "link", "inference", "inference-2"]
     assert found.serving["sklearn"]["inference"] == "inference-2"
     assert found.serving["sklearn"]["link"] == found.serving["on"]["link"]
 
@@ -75,7 +63,9 @@ def test_a_dead_service_is_named_with_its_log(residents: Residents) -> None:
     instance = residents.instance("on", "postgres")
     assert residents.lost("on") == {}
     (checkpointer,) = [
-        pid for pid in instance.pids() if "checkpointer" in " ".join(psutil.Process(pid).cmdline())
+        pid
+        for pid in pids_of(instance)
+        if "checkpointer" in " ".join(psutil.Process(pid).cmdline())
     ]
     os.kill(checkpointer, signal.SIGKILL)
     wait_until(lambda: residents.lost("on"))
@@ -93,13 +83,6 @@ def test_a_dead_service_is_named_with_its_log(residents: Residents) -> None:
     assert "database" in str(body["detail"])
 
 
-def wait_until(condition: Callable[[], object], timeout_s: float = 60.0) -> None:
-    deadline = time.monotonic() + timeout_s
-    while not condition():
-        assert time.monotonic() < deadline, "waited too long"
-        time.sleep(0.05)
-
-
 def kill_service(instance: object) -> None:
     child = getattr(instance, "_child", None)
     if child is not None:
@@ -115,8 +98,8 @@ from perflab.host.placing import placement
 from perflab.stacks.choice import choose
 from perflab.stacks.reaper import Reapers
 from perflab.stacks.residents import Residents
-stack_name = "-".join(["orphan", *sys.argv[1:]])
-reapers = Reapers(stack_name) if sys.argv[2] == "reaper" else None
+stack_name = "orphan-" + sys.argv[1]
+reapers = Reapers(stack_name)
 plan = stack(InferenceParameters(workers=1, pool_size=4), workers=1)
 residents = Residents(choose(sys.argv[1]), {"it": plan}, placement(), stack_name)
 residents.prepare()
@@ -127,10 +110,9 @@ time.sleep(120)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("guard", ["reaper", "none"])
-def test_after_sigkill_the_reaper_or_down_removes_everything(backend_name: str, guard: str) -> None:
+def test_after_sigkill_the_reaper_removes_everything(backend_name: str) -> None:
     owner = subprocess.Popen(
-        [sys.executable, "-c", OWNER, backend_name, guard],
+        [sys.executable, "-c", OWNER, backend_name],
         stdout=subprocess.PIPE,
         cwd=project_root(),
         start_new_session=True,
@@ -146,15 +128,5 @@ def test_after_sigkill_the_reaper_or_down_removes_everything(backend_name: str, 
         owner.kill()
         owner.wait()
         owner.stdout.close()
-    if guard == "none":
-        assert len(leftovers.everything()) == 3
-        leftovers.remove_of_kind("run")
-        assert leftovers.everything() == []
-        return
-    folder = state_dir() / "stacks" / f"orphan-{backend_name}-{guard}"
+    folder = state_dir() / "stacks" / f"orphan-{backend_name}"
     wait_until(lambda: leftovers.everything() == [] and not folder.exists())
-
-
-def reapers_of(pid: int) -> list[psutil.Process]:
-    children = psutil.Process(pid).children()
-    return [child for child in children if "perflab.stacks.reaper" in child.cmdline()]
