@@ -56,12 +56,8 @@ def holder(path: Path | None = None) -> Holder | None:
 def measurement_lock(what: str, wait_s: float = 0.0, path: Path | None = None) -> Iterator[None]:
     """Hold the host's lock while the block runs.
 
-    Parameters
-    ----------
-    what : str
-        Shown to whoever finds the host busy.
-    wait_s : float
-        How long to wait for another measurement to end, in seconds; 0 refuses at once.
+    ``what`` is shown to whoever finds the host busy. Another measurement is waited for as long as
+    ``wait_s``; 0 refuses at once.
 
     Raises
     ------

@@ -51,10 +51,7 @@ def placement(cores: Iterable[int] | None = None) -> Placement:
     8+      0-3       4..n-4    n-3    n-2     n-1
     ======  ========  ========  =====  ======  ===================
 
-    Parameters
-    ----------
-    cores : iterable of int, optional
-        Core numbers; by default those of this process's affinity.
+    By default these are the cores of this process's affinity.
     """
     available = tuple(sorted(cores if cores is not None else os.sched_getaffinity(0)))
     count = len(available)

@@ -24,17 +24,7 @@ OWNER = "owner"
 def temporary_folder(kind: str, place: Path | None = None) -> Path:
     """Make a temporary folder of this process, and remove those of processes that have ended.
 
-    Parameters
-    ----------
-    kind : str
-        What it is for; its name begins with ``perflab-<kind>-``.
-    place : Path, optional
-        Where it lies; by default where ``TMPDIR`` says.
-
-    Raises
-    ------
-    OSError
-        It cannot be made.
+    Its name begins with ``perflab-<kind>-``; by default it lies where ``TMPDIR`` says.
     """
     place = place or Path(tempfile.gettempdir())
     remove_abandoned(place)

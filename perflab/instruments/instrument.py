@@ -184,10 +184,7 @@ def kind_of(kind: type[Instrument]) -> str:
 def found(written: Any) -> Any:
     """Return the instrument that is written as ``{"kind": "module:Class", ...settings}``.
 
-    Raises
-    ------
-    ExperimentError
-        There is no such class below ``perflab``, or it is no instrument.
+    Raises ExperimentError where there is no such class below ``perflab``, or it is no instrument.
     """
     if not isinstance(written, Mapping):
         return written

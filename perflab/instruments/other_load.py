@@ -104,14 +104,8 @@ class _OtherLoad(Look):
     def end(self) -> None:
         """Wait until the other load is over.
 
-        Raises
-        ------
-        StackError
-            It is not over in time, or its results are refused.
-        ServiceFailed
-            A service of the treatment has ended.
-        RunInterrupted
-            The user wants to end.
+        Raises StackError where it is not over in time or its results are refused, and ServiceFailed
+        where a service of the treatment has ended.
         """
         while not self._is_over():
             until_s = min(time.monotonic() + self._settings.poll_s, self._deadline_s)
@@ -196,10 +190,7 @@ def told_columns(
     Where a key of ``bounds`` holds more than 0, the column is NaN, and ``*_at_least`` has the
     number, as of the lab's own bounds.
 
-    Raises
-    ------
-    LookupError
-        There is no number under a key; the message names it.
+    Raises LookupError where there is no number under a key; the message names it.
     """
     found: dict[str, float] = {}
     for column, key in columns.items():
@@ -216,10 +207,7 @@ def told_columns(
 def told_requests(listed: Any) -> pd.DataFrame:
     """Return the other generator's own record of its requests, with the columns of ``REQUEST``.
 
-    Raises
-    ------
-    LookupError
-        It is no list, or a request lacks something; the message says what.
+    Raises LookupError where it is no list, or a request lacks something; the message says what.
     """
     if not isinstance(listed, list):
         raise LookupError("its requests are no list")

@@ -124,14 +124,8 @@ class _Profile(Look):
 def watched_samples(chains: pd.DataFrame, watch: Mapping[str, str]) -> dict[str, int]:
     """Return the number of samples that have a watched frame anywhere in their chain, by name.
 
-    Parameters
-    ----------
-    chains : DataFrame
-        Columns chain (frames from the outermost on, separated by ``;``) and samples.
-    watch : mapping
-        Name to a regular expression that is searched for in each frame.
-
-    A sample counts once, however many of its frames match: recursion takes no more time for it.
+    ``watch`` has by name a regular expression, which is searched for in each frame of a chain. A
+    sample counts once, however many of its frames match: recursion takes no more time for it.
     """
     patterns = {name: re.compile(pattern) for name, pattern in watch.items()}
     found = dict.fromkeys(watch, 0)
@@ -146,24 +140,10 @@ def watched_samples(chains: pd.DataFrame, watch: Mapping[str, str]) -> dict[str,
 def watched_columns(
     found: Mapping[str, int], samples: int, rate_hz: float, messages: int
 ) -> dict[str, float]:
-    """Return what a trial's row holds of its watched functions.
+    """Return what a trial's row holds of its watched functions, of which ``found`` has the samples.
 
-    Parameters
-    ----------
-    found : mapping
-        Samples by watched name; see :func:`watched_samples`.
-    samples : int
-        All samples of the trial.
-    rate_hz : float
-        Looks per second: a sample stands for 1 / rate_hz seconds.
-    messages : int
-        How many the trial's work was.
-
-    Returns
-    -------
-    dict
-        ``profile_<name>_share`` of the samples and ``profile_<name>_us_per_message``, NaN where
-        the trial has no samples, or no messages.
+    ``profile_<name>_share`` of all samples and ``profile_<name>_us_per_message``, where a sample
+    stands for 1 / ``rate_hz`` seconds; NaN where the trial has no samples, or no messages.
     """
     row: dict[str, float] = {}
     for name, count in found.items():

@@ -36,8 +36,6 @@ COLUMNS = {
     "chunk_gap_p99_ms": "double",
     "p95_ms": "double",
 }
-# How a step ended: its numbers say that objectives were held, or missed, or may not be used.
-HELD, MISSED_WORD, REFUSED = "held", "missed", "refused"
 
 
 class UsersHeld(Instrument):
@@ -158,24 +156,25 @@ def steps_table(steps: Sequence[Probe]) -> pd.DataFrame:
     rows = [
         {
             "step": number,
-            "users": int(each.level),
-            "outcome": _outcome(each),
-            "words": "; ".join(map(str, each.faults or each.unclear or each.missed)),
-            "first_chunk_p95_ms": _number(each.shown, "first_chunk_ms", "p95"),
-            "chunk_gap_p99_ms": _number(each.shown, "chunk_gap_ms", "p99"),
-            "p95_ms": _number(each.shown, "response_time_ms", "p95"),
+            "users": int(step.level),
+            "outcome": _outcome(step),
+            "words": "; ".join(map(str, step.faults or step.unclear or step.missed)),
+            "first_chunk_p95_ms": _number(step.shown, "first_chunk_ms", "p95"),
+            "chunk_gap_p99_ms": _number(step.shown, "chunk_gap_ms", "p99"),
+            "p95_ms": _number(step.shown, "response_time_ms", "p95"),
         }
-        for number, each in enumerate(steps)
+        for number, step in enumerate(steps)
     ]
     return pd.DataFrame(rows, columns=[*COLUMNS])
 
 
 def _outcome(step: Probe) -> str:
+    """Say whether objectives were held or missed, or its numbers may not be used."""
     if step.spoilt:
-        return REFUSED
-    return MISSED_WORD if step.missed else HELD
+        return "refused"
+    return "missed" if step.missed else "held"
 
 
 def _number(shown: Mapping[str, Any], times: str, share: str) -> float:
-    found = shown.get(times, {}).get(share)
-    return math.nan if found is None else float(found)
+    value = shown.get(times, {}).get(share)
+    return math.nan if value is None else float(value)

@@ -86,13 +86,7 @@ def _drops(attributes: bytes) -> int:
 
 
 class QueueSampler(Repeated):
-    """Samples the services' accept queues between ``start`` and ``stop``.
-
-    Parameters
-    ----------
-    ports : mapping
-        Service name to the port that it listens on.
-    """
+    """Samples the accept queues of services, given by name with the port that each listens on."""
 
     def __init__(self, ports: Mapping[str, int]) -> None:
         super().__init__(self._sample, INTERVAL_S, at_end=True)

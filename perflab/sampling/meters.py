@@ -127,10 +127,7 @@ def groups_of(pid: int | str) -> Mapping[str, str]:
 
     Source: the kernel's Documentation/admin-guide/cgroup-v1/memory.rst and cgroup-v2.rst.
 
-    Raises
-    ------
-    OSError
-        The process is gone.
+    Raises OSError where the process is gone.
     """
     groups: dict[str, str] = {}
     for line in Path(f"/proc/{pid}/cgroup").read_text().splitlines():
@@ -144,7 +141,7 @@ def folder_of(groups: Mapping[str, str], controller: str) -> Path | None:
     """Return a group's folder under a controller of version 1; None where it has no hierarchy."""
     if controller not in groups:
         return None
-    mounted = [each for each in MOUNTS.get(controller, ()) if (GROUPS / each).is_dir()]
+    mounted = [name for name in MOUNTS.get(controller, ()) if (GROUPS / name).is_dir()]
     return GROUPS / (mounted or [controller])[0] / groups[controller].lstrip("/")
 
 
@@ -154,34 +151,22 @@ def unified_folder(groups: Mapping[str, str]) -> Path:
 
 
 class CgroupMeter:
-    """CPU and memory of a container, from its control group (version 1 or 2)."""
+    """CPU and memory of a container, from the control group (version 1 or 2) of its process.
 
-    def __init__(self, cpu_file: Path, memory_file: Path | None, version: int) -> None:
-        self._folder = cpu_file.parent
-        self._cpu_file = str(cpu_file)
-        self._memory_file = str(memory_file) if memory_file else None
-        self._version = version
+    Raises OSError where the process is gone or its group cannot be read.
+    """
 
-    @classmethod
-    def of(cls, pid: int) -> CgroupMeter:
-        """Return the meter of the control group that a process lives in.
-
-        Raises
-        ------
-        OSError
-            The process is gone or its group cannot be read.
-        """
+    def __init__(self, pid: int) -> None:
         groups = groups_of(pid)
-        accounts, version = folder_of(groups, "cpuacct"), 1
-        if accounts is not None:
-            cpu = accounts / "cpuacct.usage"
-            memory = (folder_of(groups, "memory") or accounts) / "memory.usage_in_bytes"
-        else:
-            folder, version = unified_folder(groups), 2
-            cpu, memory = folder / "cpu.stat", folder / "memory.current"
-        meter = cls(cpu, memory if memory.exists() else None, version)
-        cpu.read_bytes()
-        return meter
+        accounts = folder_of(groups, "cpuacct")
+        self._is_first_version = accounts is not None
+        self._folder = accounts or unified_folder(groups)
+        self._cpu = self._folder / ("cpuacct.usage" if accounts else "cpu.stat")
+        self._memory = self._folder / "memory.current"
+        if accounts:
+            self._memory = (folder_of(groups, "memory") or accounts) / "memory.usage_in_bytes"
+        self._has_memory = self._memory.exists()
+        self._cpu.read_bytes()
 
     def members(self, table: ProcessTable) -> list[int]:  # noqa: ARG002
         """Return the processes of the group, none when it is gone."""
@@ -193,16 +178,11 @@ class CgroupMeter:
     def read(self, table: ProcessTable) -> Reading | None:  # noqa: ARG002
         """Return a reading, or None when the group is gone."""
         try:
-            with open(self._cpu_file, "rb") as file:
-                text = file.read()
-            cpu = int(text) if self._version == 1 else int(text.split()[1]) * 1000
-            memory = 0
-            if self._memory_file:
-                with open(self._memory_file, "rb") as file:
-                    memory = int(file.read())
+            used = self._cpu.read_bytes()
+            memory = int(self._memory.read_bytes()) if self._has_memory else 0
         except OSError:
             return None
-        return Reading(cpu, memory)
+        return Reading(int(used) if self._is_first_version else int(used.split()[1]) * 1000, memory)
 
 
 @dataclass(frozen=True)

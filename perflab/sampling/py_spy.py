@@ -62,31 +62,19 @@ class Profile:
 
 
 class PySpy:
-    """py-spy attached to a service.
+    """py-spy attached to a service, of which ``pid`` is the first process as this host numbers it.
 
-    Parameters
-    ----------
-    pid : int
-        The service's first process by its number on this host (also of a container).
-    rate_hz : int
-        Looks per second.
-    bound_s : float
-        The profiler ends itself after so long, whatever becomes of us.
-    environment : mapping
-        Labels, so that clean-up finds it.
+    The profiler ends itself after ``bound_s``, whatever becomes of us. ``labels`` are what clean-up
+    finds it by.
     """
 
     def __init__(
-        self,
-        pid: int,
-        rate_hz: int,
-        bound_s: float,
-        environment: Mapping[str, str] | None = None,
+        self, pid: int, rate_hz: int, bound_s: float, labels: Mapping[str, str] | None = None
     ) -> None:
         self._service_pid = pid
         self._rate_hz = rate_hz
         self._bound_s = math.ceil(bound_s)
-        self._environment = dict(environment or {})
+        self._environment = {**os.environ, **(labels or {})}
 
     @property
     def pid(self) -> int:
@@ -96,10 +84,8 @@ class PySpy:
     def begin(self) -> None:
         """Attach it.
 
-        Raises
-        ------
-        ProfilerFailed
-            It is missing, may not look at the process, or cannot read it; it was ended.
+        Raises ProfilerFailed where it is missing, may not look at the process, or cannot read it;
+        it was ended.
         """
         self._folder = temporary_folder("profile")
         try:
@@ -123,7 +109,7 @@ class PySpy:
                 stdout=log,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
-                env={**os.environ, **self._environment},
+                env=self._environment,
             )
 
     def _wait_attached(self) -> None:
@@ -141,10 +127,7 @@ class PySpy:
     def collect(self) -> Profile:
         """End the profiler in order, or else by force, and return what it saw.
 
-        Raises
-        ------
-        ProfilerFailed
-            It did not end in time, or left no call chains.
+        Raises ProfilerFailed where it did not end in time, or left no call chains.
         """
         attached_s = min(time.monotonic() - self._attached_at, self._bound_s)
         try:
@@ -201,16 +184,13 @@ def without_waiting(chains: pd.DataFrame) -> pd.DataFrame:
 def tool() -> str:
     """Return the path of py-spy, of this environment first.
 
-    Raises
-    ------
-    ProfilerFailed
-        It is not installed.
+    Raises ProfilerFailed where it is not installed.
     """
-    own = Path(sysconfig.get_path("scripts")) / TOOL
-    found = str(own) if own.exists() else shutil.which(TOOL)
-    if not found:
+    own = sysconfig.get_path("scripts")
+    program = shutil.which(TOOL, path=own) or shutil.which(TOOL)
+    if program is None:
         raise ProfilerFailed(f"{TOOL} is not installed: run 'make setup', or take profiler=['off']")
-    return found
+    return program
 
 
 def check_usable() -> None:

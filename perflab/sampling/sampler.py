@@ -49,15 +49,7 @@ class Repeated:
 
 
 class Sampler(Repeated):
-    """Samples CPU and memory between ``start`` and ``stop``.
-
-    Parameters
-    ----------
-    meters : mapping
-        Service name to its meter.
-    client_pids : sequence of int
-        The load workers, sampled as ``client``.
-    """
+    """Samples CPU and memory of services, by name, and of the load's workers, as ``client``."""
 
     def __init__(self, meters: Mapping[str, Meter], client_pids: Sequence[int]) -> None:
         super().__init__(self._sample, INTERVAL_S, at_end=True)

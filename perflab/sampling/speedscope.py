@@ -27,10 +27,7 @@ def call_chains(text: str) -> pd.DataFrame:
 
     Frames are written ``function (file)`` and joined by semicolons, the outermost first.
 
-    Raises
-    ------
-    ProfilerFailed
-        The text is no profile of this kind.
+    Raises ProfilerFailed where the text is no profile of this kind.
     """
     try:
         whole = json.loads(text)
@@ -56,21 +53,16 @@ def _name(frame: Mapping[str, Any]) -> str:
 
 
 def joined(profiles: Iterable[tuple[str, str]], name: str) -> str:
-    """Return several profiles as one that speedscope opens.
+    """Return several profiles as one of that name, which speedscope opens.
 
-    Parameters
-    ----------
-    profiles : iterable of (str, str)
-        What stands before the names of each one's threads, and its text.
-    name : str
-        Of the whole.
+    Each of them is what shall stand before the names of its threads, and its text.
     """
     frames: list[Any] = []
     threads: list[Any] = []
     for words, text in profiles:
         own = json.loads(text)
         for thread in own["profiles"]:
-            samples = [[len(frames) + place for place in each] for each in thread["samples"]]
+            samples = [[len(frames) + place for place in sample] for sample in thread["samples"]]
             threads.append({**thread, "name": f"{words}: {thread['name']}", "samples": samples})
         frames += own["shared"]["frames"]
     whole = {"$schema": SCHEMA, "name": name, "profiles": threads, "shared": {"frames": frames}}

@@ -78,13 +78,7 @@ def _sum(accounts: Iterable[Account]) -> Account:
 
 
 class AccountSampler(Repeated):
-    """Reads the accounts of services between ``start`` and ``stop``.
-
-    Parameters
-    ----------
-    meters : mapping
-        Service name to its meter, which knows the service's processes.
-    """
+    """Reads the accounts of services, by name, whose processes their meters know."""
 
     def __init__(self, meters: Mapping[str, Meter]) -> None:
         super().__init__(self._sample, INTERVAL_S, at_end=True)

@@ -31,22 +31,17 @@ ANSWER_BYTES = 16 * 1024 * 1024
 def answers(port: int, path: str, timeout_s: float = 2.0, any_status: bool = False) -> bool:
     """Tell whether a GET is answered with 200 now; or, where that will do, with any below 500."""
     try:
-        with OPENER.open(f"http://{HOST}:{port}{path}", timeout=timeout_s) as answer:
-            return any_status or bool(answer.status == 200)
-    except urllib.error.HTTPError as error:
-        with error:
-            return any_status and error.code < 500
-    except (OSError, HTTPException):
+        status, _ = exchange(port, "GET", path, None, timeout_s)
+    except StackError:
         return False
+    return status < 500 if any_status else status == 200
 
 
 def ask(port: int, path: str, body: Mapping[str, Value] | None = None) -> dict[str, Any]:
     """GET, or PUT when a body is given, and return the JSON object that comes back.
 
-    Raises
-    ------
-    StackError
-        There is no answer, another status than success, or no JSON object; the message says which.
+    Raises StackError where there is no answer, another status than success, or no JSON object; the
+    message says which.
     """
     method = "GET" if body is None else "PUT"
     status, text = exchange(port, method, path, None if body is None else dict(body), 10.0)
@@ -62,10 +57,7 @@ def ask(port: int, path: str, body: Mapping[str, Value] | None = None) -> dict[s
 def exchange(port: int, method: str, path: str, body: Any, timeout_s: float) -> tuple[int, str]:
     """Send one request, with a JSON body unless that is None; return status and text, errors too.
 
-    Raises
-    ------
-    StackError
-        Nobody answers, or not in time.
+    Raises StackError where nobody answers, or not in time.
     """
     request = urllib.request.Request(
         f"http://{HOST}:{port}{path}",

@@ -14,10 +14,7 @@ BACKENDS = ("auto", "docker", "process")
 def choose(name: str = "auto") -> Backend:
     """Return the backend of that name; ``auto`` takes Docker when an engine answers.
 
-    Raises
-    ------
-    BackendUnavailable
-        The named backend cannot work here; the message says what to do.
+    Raises BackendUnavailable where the named backend cannot work here; the message says what to do.
     """
     if not sys.platform.startswith("linux"):
         raise BackendUnavailable(
@@ -27,11 +24,11 @@ def choose(name: str = "auto") -> Backend:
     if name == "process":
         return ProcessBackend()
     # Only now: the package `docker` takes half a second to import.
-    from perflab.stacks.docker_backend import DockerBackend
+    from perflab.stacks.docker_backend import DockerBackend, connect
 
-    if name == "docker":
-        return DockerBackend.connect()
     try:
-        return DockerBackend.connect()
+        return DockerBackend(connect())
     except BackendUnavailable:
+        if name == "docker":
+            raise
         return ProcessBackend()

@@ -62,8 +62,6 @@ def ensure(
         No compiler is here.
     ServiceFailed
         It cannot be compiled; the message holds the compiler's last lines.
-    RunInterrupted
-        The user wants to end; nothing of it is left.
     """
     compiler = find_compiler()
     target = _place(spec, root, compiler)
@@ -74,15 +72,15 @@ def ensure(
         _compile(spec, compiler, folder, root, interrupted, labels or {})
 
     try:
-        made(target, make)
+        made(target.parent, make)
     except OSError as error:
         raise ServiceFailed(spec.name, f"it cannot be compiled: {error}") from None
-    return target / _description(spec).output
+    return target
 
 
 def program(spec: ServiceSpec, root: Path) -> Path:
     """Return the place of a service's program, which need not be there yet."""
-    return _place(spec, root, find_compiler()) / _description(spec).output
+    return _place(spec, root, find_compiler())
 
 
 def versions(spec: ServiceSpec, root: Path) -> dict[str, str]:
@@ -134,14 +132,14 @@ def _compile(
 
 
 def _place(spec: ServiceSpec, root: Path, compiler: Compiler) -> Path:
-    """Return the folder that is named by all that the program depends on."""
+    """Return where the program is, in a folder that is named by all that it depends on."""
     part = _description(spec)
     digest = hashlib.sha256()
     known = [*compiler.words, compiler.version, platform.machine(), *part.words(spec.folder, "")]
     digest.update("\0".join(known).encode())
     for folder in sorted({(spec.folder / file).parent for file in part.files(spec.folder)}):
         digest.update(content_hash(folder).encode())
-    return root / f"{spec.name}-{digest.hexdigest()[:12]}"
+    return root / f"{spec.name}-{digest.hexdigest()[:12]}" / part.output
 
 
 def _description(spec: ServiceSpec) -> Compile:
@@ -157,32 +155,27 @@ def _note(output: Path) -> Path:
 def find_compiler() -> Compiler:
     """Return the compiler to use: ``CXX``, the system's, else ziglang's.
 
-    Raises
-    ------
-    BackendUnavailable
-        There is none, or the one that ``CXX`` names does not run; the message says the way out.
+    Raises BackendUnavailable where there is none, or the one that ``CXX`` names does not run; the
+    message says the way out.
     """
     asked = shlex.split(os.environ.get("CXX", ""))
-    if asked:
-        version = _version(asked)
-        if not version:
-            raise BackendUnavailable(
-                f"CXX={os.environ['CXX']} does not run as a C++ compiler: name one that does, or "
-                "unset CXX"
-            )
-        return Compiler(tuple(asked), version)
-    for words in _candidates():
+    for words in [asked] if asked else _candidates():
         version = _version(words)
         if version:
             return Compiler(tuple(words), version)
+    if asked:
+        raise BackendUnavailable(
+            f"CXX={os.environ['CXX']} does not run as a C++ compiler: name one that does, or "
+            "unset CXX"
+        )
     raise BackendUnavailable(NONE)
 
 
 def _candidates() -> list[list[str]]:
-    found = [[path] for name in SYSTEM if (path := shutil.which(name))]
+    commands = [[path] for name in SYSTEM if (path := shutil.which(name))]
     if importlib.util.find_spec(WHEEL):
-        found.append([sys.executable, "-m", WHEEL, "c++"])
-    return found
+        commands.append([sys.executable, "-m", WHEEL, "c++"])
+    return commands
 
 
 def _version(words: list[str]) -> str:

@@ -84,10 +84,7 @@ class Database:
     def apply(self, spec: ServiceSpec, settings: Mapping[str, Value]) -> None:
         """Set reload-scope settings and wait until a new look at them shows the new values.
 
-        Raises
-        ------
-        SettingRefused
-            The server still shows another value after five seconds.
+        Raises SettingRefused where the server still shows another value after five seconds.
         """
         if self._agrees(spec, settings):
             return
@@ -128,8 +125,8 @@ class Database:
 
 def _in_unit(text: str, unit: str, wanted: str) -> Value:
     """Return a size that PostgreSQL shows in pages (``8kB``) in the unit that is wanted."""
-    found = _SIZE.fullmatch(unit)
-    if found is None or not wanted:
+    size = _SIZE.fullmatch(unit)
+    if size is None or not wanted:
         return text
-    whole = int(text) * int(found[1] or 1) * BYTES[found[2]] / BYTES[wanted]
+    whole = int(text) * int(size[1] or 1) * BYTES[size[2]] / BYTES[wanted]
     return int(whole) if whole == int(whole) else whole

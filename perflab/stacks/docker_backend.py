@@ -6,6 +6,7 @@ import contextlib
 import io
 import tarfile
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -38,10 +39,7 @@ NO_ANSWER = (DockerException, OSError)
 def connect() -> Any:
     """Return a client of the Docker engine of this user.
 
-    Raises
-    ------
-    BackendUnavailable
-        No engine answers.
+    Raises BackendUnavailable where no engine answers.
     """
     try:
         client = docker.from_env(timeout=120)
@@ -54,14 +52,13 @@ def connect() -> Any:
     return client
 
 
+@dataclass
 class DockerInstance:
     """One service as a container."""
 
-    def __init__(self, launch: Launch, container: Any, values: dict[str, object]) -> None:
-        self.launch = launch
-        self._container = container
-        self._values = values
-        self._volume = _volume_name(launch)
+    launch: Launch
+    _container: Any
+    _values: Mapping[str, object]
 
     def pause(self) -> None:
         """Freeze the container's control group."""
@@ -81,7 +78,7 @@ class DockerInstance:
         with contextlib.suppress(*NO_ANSWER):
             self._container.remove(force=True, v=True)
         with contextlib.suppress(*NO_ANSWER):
-            self._container.client.volumes.get(self._volume).remove(force=True)
+            self._container.client.volumes.get(_volume_name(self.launch)).remove(force=True)
 
     def exit_reason(self) -> str:
         """Return how the container ended, or an empty string while it runs."""
@@ -129,7 +126,7 @@ class DockerInstance:
 
     def meter(self) -> CgroupMeter:
         """Return the meter of the container's control group."""
-        return CgroupMeter.of(self.pid)
+        return CgroupMeter(self.pid)
 
 
 class DockerBackend:
@@ -142,11 +139,6 @@ class DockerBackend:
         self.client = client
         self._tags: dict[str, str] = {}
         self._versions: dict[str, dict[str, str]] = {}
-
-    @classmethod
-    def connect(cls) -> DockerBackend:
-        """Return the backend when an engine answers; raise BackendUnavailable otherwise."""
-        return cls(connect())
 
     def prepare(
         self,
@@ -166,10 +158,10 @@ class DockerBackend:
     def _ask(self, spec: ServiceSpec, tag: str, labels: Mapping[str, str]) -> dict[str, str]:
         """Ask an image what is in it: its Python, and what its program was compiled with."""
         python = spec.docker.placeholders().get("python", "")
-        found = images.versions(self.client, tag, python, labels) if python else {}
+        versions = images.versions(self.client, tag, python, labels) if python else {}
         if spec.compile:
-            found |= images.versions_of_compiled(self.client, spec, tag, labels)
-        return found
+            versions |= images.versions_of_compiled(self.client, spec, tag, labels)
+        return versions
 
     def versions(self, spec: ServiceSpec) -> dict[str, str]:
         """Return what is installed in the service's image; nothing where it has no Python."""
@@ -194,10 +186,7 @@ class DockerBackend:
     def start(self, launch: Launch) -> DockerInstance:
         """Create and start the container on the host's network.
 
-        Raises
-        ------
-        ServiceFailed
-            It cannot be created or started; nothing of it is left.
+        Raises ServiceFailed where it cannot be created or started; nothing of it is left.
         """
         part = launch.spec.docker
         values = launch.placeholders() | part.placeholders() | SECRET_FILES
@@ -206,7 +195,8 @@ class DockerBackend:
         if (files := launch.max_files()) is not None:
             options["ulimits"] = [Ulimit(name="nofile", soft=files, hard=files)]
         if launch.cpus is not None:
-            options |= _cpu_limit(launch.cpus)
+            quota_us = round(launch.cpus * CPU_PERIOD_US)
+            options |= {"cpu_period": CPU_PERIOD_US, "cpu_quota": quota_us}
         if part.data:
             volume = _volume_name(launch)
             self.client.volumes.create(name=volume, labels=launch.labels.as_docker())
@@ -245,11 +235,6 @@ class DockerBackend:
                 launch.labels.service, f"its container cannot start: {error.explanation}"
             ) from None
         return instance
-
-
-def _cpu_limit(cpus: float) -> dict[str, int]:
-    """Return how long a container may run in each period, in microseconds."""
-    return {"cpu_period": CPU_PERIOD_US, "cpu_quota": round(cpus * CPU_PERIOD_US)}
 
 
 def _secret_archive(path: str, secret: str, user: int) -> bytes:

@@ -45,8 +45,7 @@ class Environment:
     def variables(self) -> dict[str, str]:
         """Return the variables with which its interpreter keeps compiled modules, also its own's.
 
-        They are compiled when they are first imported: all of them at once would take longer than
-        all the rest.
+        They are compiled when they are first imported.
         """
         compiled = self.folder / "compiled"
         return {"PYTHONPYCACHEPREFIX": str(compiled), "PYTHONDONTWRITEBYTECODE": ""}
@@ -89,10 +88,8 @@ def ensure(
         The lab's own environment lacks uv.
     ServiceFailed
         It cannot be made; the message holds the cause and uv's last lines.
-    RunInterrupted
-        The user wants to end; nothing of it is left.
     """
-    found = environment(spec, root)
+    own = environment(spec, root)
 
     def make(folder: Path) -> None:
         drop_unused(root)
@@ -101,8 +98,8 @@ def ensure(
         for words in _steps(spec, Environment(folder)):
             _run(spec, [_uv(), *words], interrupted, variables)
 
-    made(found.folder, make)
-    return found
+    made(own.folder, make)
+    return own
 
 
 def _steps(spec: ServiceSpec, making: Environment) -> list[list[str]]:

@@ -34,8 +34,6 @@ def fill(seed: Seed, instance: Instance, interrupted: Interrupted) -> None:
         It failed, or took too long; the message holds what it printed.
     ServiceFailed
         The service has died.
-    RunInterrupted
-        The user wants to end.
     """
     with _named(f"seed of node '{seed.node}'", instance):
         instance.run(seed.command, seed.timeout_s, interrupted)

@@ -107,12 +107,7 @@ def _there(client: Any, spec: ServiceSpec) -> str:
 def versions(client: Any, tag: str, python: str, labels: Mapping[str, str]) -> dict[str, str]:
     """Return name to version of all that is installed in an image, as its own Python tells it.
 
-    ``labels`` are those of the container that this takes.
-
-    Raises
-    ------
-    ImageError
-        The image cannot tell.
+    ``labels`` are those of the container that this takes. Raises ImageError where it cannot tell.
     """
     printed = _printed(client, tag, [python, "-c", LISTING], labels)
     try:
@@ -127,10 +122,7 @@ def versions_of_compiled(
 ) -> dict[str, str]:
     """Return what compiled an image's program and how, and the version of every Debian package.
 
-    Raises
-    ------
-    ImageError
-        The image cannot tell.
+    Raises ImageError where the image cannot tell.
     """
     noted = spec.docker.placeholders().get("program", "") + compiled.COMPILER_SUFFIX
     printed = _printed(client, tag, ["sh", "-euc", COMPILED_LISTING, "sh", noted], labels)

@@ -57,10 +57,8 @@ def _key(name: str, where: str) -> str:
 def read(values: Mapping[str, str], where: str) -> Labels:
     """Return the labels found in an ``environment`` or of a ``docker`` object.
 
-    Raises
-    ------
-    LabelProblem
-        One is missing, or is not as the lab writes it; the message says which.
+    Raises LabelProblem where one is missing, or is not as the lab writes it; the message says
+    which.
     """
     stack, service, kind, port, scope = (values.get(_key(name, where), "") for name in FIELDS)
     check_name(stack, _key("stack", where))

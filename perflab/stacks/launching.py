@@ -81,10 +81,8 @@ def wait_healthy(
 ) -> None:
     """Wait until the named instances, of all that were started, dependencies first, are healthy.
 
-    Raises
-    ------
-    ServiceFailed
-        One of the instances, waited for or not, has died, or one was not healthy in time.
+    Raises ServiceFailed where one of the instances, waited for or not, has died, or one was not
+    healthy in time.
     """
     waiting = {name: instances[name] for name in names}
     began = time.monotonic()

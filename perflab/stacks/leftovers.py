@@ -66,21 +66,21 @@ def processes() -> list[Found]:
     for pid, labels in ours.items():
         with contextlib.suppress(psutil.Error):
             process = psutil.Process(pid)
-            known = {"identity": str(pid), "state": process.status(), "began": identity(pid)}
-            if process.ppid() not in ours and known["began"]:
-                services.append(Found(**vars(labels), backend="process", **known))
+            own: dict[str, Any] = {"state": process.status(), "began": identity(pid)}
+            if process.ppid() not in ours and own["began"]:
+                services.append(Found(**vars(labels), backend="process", identity=str(pid), **own))
     return services
 
 
 def containers(client: Any) -> list[Found]:
     """Look for services that run as containers of this user, dead ones too."""
-    own = [f"perflab.project={PROJECT}", f"perflab.uid={os.getuid()}"]
+    ours = {"label": [f"perflab.project={PROJECT}", f"perflab.uid={os.getuid()}"]}
     services = []
-    for container in client.containers.list(all=True, ignore_removed=True, filters={"label": own}):
+    for container in client.containers.list(all=True, ignore_removed=True, filters=ours):
         with contextlib.suppress(LabelProblem):
-            labels = vars(read(container.labels, "docker"))
-            known = {"identity": container.id, "state": container.status}
-            services.append(Found(**labels, backend="docker", **known))
+            own = {"identity": container.id, "state": container.status}
+            labels = read(container.labels, "docker")
+            services.append(Found(**vars(labels), backend="docker", **own))
     return services
 
 

@@ -58,11 +58,6 @@ class Link(BaseModel):
     bytes_per_s, total_bytes_per_s : float or "unlimited"
         Bytes per second of each connection, and of all connections together, which share them
         equally; each direction has as much. 1,000 to 1,000,000,000.
-
-    Raises
-    ------
-    pydantic.ValidationError
-        A value is outside of its range.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -162,20 +157,13 @@ class Residency(BaseModel):
 
 
 def settle(plans: Mapping[str, StackPlan]) -> Residency:
-    """Share instances between treatments whose image and start settings are equal.
+    """Share instances between treatments, given by name, whose image and start settings are equal.
 
     Settings of scope ``reload`` and ``request`` do not make a new resident: they are changed
     between trials.
 
-    Parameters
-    ----------
-    plans : mapping
-        Treatment name to its stack.
-
-    Raises
-    ------
-    StackError
-        A node is not wired as its service needs it, or the database is one that speaks no SQL.
+    Raises StackError where a node is not wired as its service needs it, or the database is one that
+    speaks no SQL.
     """
     residents: dict[tuple[object, ...], Resident] = {}
     serving: dict[str, dict[str, str]] = {}
@@ -194,11 +182,10 @@ def _resident_for(
 ) -> Resident:
     spec = load_service(node.service)
     _check_needs(spec, node, names)
-    fixed = spec.scoped(spec.resolve(node.settings), "image", "start")
+    fixed = spec.resolve(node.settings, "image", "start")
     needs = {role: names[target] for role, target in node.needs.items()}
-    bounds = (node.placement, node.cpus, node.apart)
     wiring = (tuple(sorted(fixed.items())), tuple(sorted(needs.items())))
-    key = (node.name, node.service, *wiring, *bounds)
+    key = (node.name, node.service, *wiring, node.placement, node.cpus, node.apart)
     if key not in residents:
         same = sum(resident.node == node.name for resident in residents.values())
         residents[key] = Resident(

@@ -34,14 +34,13 @@ class ProcessBackend:
 
     def __init__(self) -> None:
         try:
-            self.state = own_folder(state_dir())
-            self.artifacts = own_folder(self.state / "artifacts")
+            self.artifacts = own_folder(own_folder(state_dir()) / "artifacts")
             self.environments = own_folder(environments_dir())
             self.compiled = own_folder(compiled_dir())
             self.copies = own_folder(stack_folders.open_to_others() / "copies", 0o755)
         except OSError as error:
             raise BackendUnavailable(
-                f"cannot write {self.state}: {error}; set PERFLAB_STATE to a folder on a real disk"
+                f"cannot write {state_dir()}: {error}; set PERFLAB_STATE to a folder on a real disk"
             ) from None
 
     def prepare(
@@ -173,11 +172,8 @@ class ProcessBackend:
         if package not in parts:
             pinned = spec.folder / environments.REQUIREMENTS
             raise StackError(f"service '{spec.name}': {pinned} installs no '{binaries.module}'")
-        return (
-            self._readable_copy(parts, f"{own.folder.name}-binaries")
-            / package.name
-            / binaries.folder
-        )
+        copy = self._readable_copy(parts, f"{own.folder.name}-binaries")
+        return copy / package.name / binaries.folder
 
     def _readable_copy(self, sources: Sequence[Path], name: str) -> Path:
         """Copy folders to where an unprivileged server can read them (a home may be 0700)."""

@@ -8,6 +8,7 @@ import shutil
 import signal
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import psutil
@@ -23,22 +24,15 @@ from perflab.stacks.service_processes import end, family, of_service, working_in
 STOP_TIMEOUT_S = 10.0
 
 
+@dataclass
 class ProcessInstance:
     """One service as a process in a session of its own."""
 
-    def __init__(
-        self,
-        launch: Launch,
-        child: subprocess.Popen[bytes],
-        values: dict[str, object],
-        data: Path,
-        environment: Mapping[str, str],
-    ) -> None:
-        self.launch = launch
-        self._child = child
-        self._values = values
-        self._data = data
-        self._environment = environment
+    launch: Launch
+    _child: subprocess.Popen[bytes]
+    _values: Mapping[str, object]
+    _data: Path
+    _environment: Mapping[str, str]
 
     def pause(self) -> None:
         """Stop the whole tree with SIGSTOP."""

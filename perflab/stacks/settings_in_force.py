@@ -10,7 +10,7 @@ from perflab.stacks.asking import ask
 from perflab.stacks.backend import Instance
 from perflab.stacks.database import Database
 from perflab.stacks.plan import Node, StackPlan
-from perflab.stacks.spec import Scope, ServiceSpec, Value, is_same
+from perflab.stacks.spec import ServiceSpec, Value, is_same
 
 Line = Callable[[Instance], Database]
 
@@ -20,12 +20,7 @@ def agree(
 ) -> dict[str, dict[str, Any]]:
     """Apply the settings of a plan to its running services; return what they report, by node.
 
-    Parameters
-    ----------
-    instances : mapping
-        Node name to the instance that serves it.
-    line : callable
-        Opens a line to a PostgreSQL instance.
+    ``instances`` serve its nodes, by their names; ``line`` opens a line to a PostgreSQL instance.
 
     Raises
     ------
@@ -40,7 +35,7 @@ def agree(
     shown = {node.name: reported(node, instances[node.name], line) for node in plan.nodes}
     if plan.database:
         server = instances[plan.database].launch.spec
-        wanted = wanted_of(plan.node(plan.database), server, "reload")
+        wanted = server.resolve(plan.node(plan.database).settings, "reload")
         for name, values in shown.items():
             if isinstance(values.get("database"), dict):
                 refuse_difference(f"{name} (through its own pool)", wanted, values["database"])
@@ -48,17 +43,9 @@ def agree(
 
 
 def apply(node: Node, instance: Instance, line: Line) -> None:
-    """Give a running service the settings of scope ``reload`` that its node asks for.
-
-    Raises
-    ------
-    SettingRefused
-        A database does not take them.
-    StackError
-        The service does not answer, or refuses.
-    """
+    """Give a running service the settings of scope ``reload`` that its node asks for."""
     spec = instance.launch.spec
-    wanted = wanted_of(node, spec, "reload")
+    wanted = spec.resolve(node.settings, "reload")
     if not wanted or spec.reload is None:
         return
     if spec.reload.kind == "postgres":
@@ -67,35 +54,18 @@ def apply(node: Node, instance: Instance, line: Line) -> None:
         ask(instance.launch.control_port, "/settings", wanted)
 
 
-def wanted_of(node: Node, spec: ServiceSpec, *scopes: Scope) -> dict[str, Value]:
-    """Return the settings of some scopes that a node asks for, defaults filled in."""
-    return spec.scoped(spec.resolve(node.settings), *scopes)
-
-
 def reported(node: Node, instance: Instance, line: Line) -> dict[str, Any]:
-    """Return what a running service says of its settings, once it is what its node asks for.
-
-    Raises
-    ------
-    SettingRefused
-        It shows another value, or leaves a setting out: what nobody shows is not believed.
-    StackError
-        The service does not answer.
-    """
-    wanted = wanted_of(node, instance.launch.spec, "image", "start", "reload")
-    shown = _shown(instance, line)
-    refuse_silence(node.name, instance.launch.spec, wanted, shown)
+    """Return what a service says of its settings, once it is what its node asks for."""
+    spec = instance.launch.spec
+    wanted = spec.resolve(node.settings, "image", "start", "reload")
+    shown: dict[str, Any] = {}
+    if spec.is_postgres:
+        shown = line(instance).settings(spec)
+    elif spec.report is not None:
+        shown = ask(instance.launch.control_port, spec.report.http)
+    refuse_silence(node.name, spec, wanted, shown)
     refuse_difference(node.name, wanted, shown)
     return shown
-
-
-def _shown(instance: Instance, line: Line) -> dict[str, Any]:
-    spec = instance.launch.spec
-    if spec.report is None:
-        return {}
-    if spec.is_postgres:
-        return line(instance).settings(spec)
-    return ask(instance.launch.control_port, spec.report.http)
 
 
 def refuse_silence(

@@ -240,13 +240,10 @@ class ServiceSpec(_Frozen):
     def _asks_for(self, placeholder: str) -> bool:
         return any(placeholder in text for text in [*self.command, *self.environment.values()])
 
-    def resolve(self, given: Mapping[str, Value]) -> dict[str, Value]:
-        """Return every setting's value, defaults filled in.
+    def resolve(self, given: Mapping[str, Value], *scopes: Scope) -> dict[str, Value]:
+        """Return the values of all settings, or of those of the scopes, defaults filled in.
 
-        Raises
-        ------
-        StackError
-            Lists every unknown name and every value out of range.
+        Raises StackError, which lists every unknown name and every value out of range.
         """
         problems = [
             f"unknown setting '{name}'{did_you_mean(name, self.settings)}"
@@ -260,10 +257,8 @@ class ServiceSpec(_Frozen):
                 problems.append(f"{name} = {values[name]!r} {problem}")
         if problems:
             raise StackError(f"service '{self.name}': " + "; ".join(problems))
-        return values
-
-    def scoped(self, values: Mapping[str, Value], *scopes: Scope) -> dict[str, Value]:
-        """Return the settings of the given scopes only."""
+        if not scopes:
+            return values
         return {
             name: value for name, value in values.items() if self.settings[name].scope in scopes
         }
@@ -282,10 +277,8 @@ def is_same(shown: object, wanted: Value) -> bool:
 def load_service(name: str) -> ServiceSpec:
     """Read ``services/<name>/service.toml``, of the checkout or of a system.
 
-    Raises
-    ------
-    StackError
-        No such service, or its description is wrong; the message names the file and the place.
+    Raises StackError where no such service, or its description is wrong; the message names the file
+    and the place.
     """
     path = services_dir() / name / "service.toml"
     if not path.is_file():
@@ -339,10 +332,7 @@ _PLACEHOLDER = re.compile(r"\{([a-z_]+(?:\.[a-z_]+)?)\}")
 def render(template: str, values: Mapping[str, Any]) -> str:
     """Fill ``{placeholders}`` of a description.
 
-    Raises
-    ------
-    StackError
-        A placeholder has no value.
+    Raises StackError where a placeholder has no value.
     """
 
     def fill(match: re.Match[str]) -> str:

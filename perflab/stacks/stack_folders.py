@@ -114,12 +114,8 @@ def maker_of(folder: Path) -> int | None:
 def remove_stack(stack: str) -> None:
     """Remove a stack's logs and data.
 
-    Raises
-    ------
-    LabelProblem
-        The name cannot be a stack's; nothing was removed.
-    UnsafePlace
-        The state folder is not one's own; nothing was removed.
+    Raises LabelProblem where the name cannot be a stack's, and UnsafePlace where the state folder
+    is not one's own; nothing was removed then.
     """
     check_name(stack, "the stack's name")
     for root in (state_dir() / "stacks", open_dir() / "data"):

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from pydantic import BaseModel, ValidationError
 
 from perflab.errors import ExperimentError, ParameterError
@@ -19,10 +17,9 @@ class Holder(BaseModel):
     instruments: tuple[NamedInstrument, ...] = STANDARD
 
 
-@given(st.text(max_size=20), st.integers(1, 1000))
-def test_what_is_written_is_found_again(prefix: str, rate_hz: int) -> None:
-    profiler = Profiler(node="echo", rate_hz=rate_hz, watch={"send": "^write"}, per="delivery")
-    holder = Holder(instruments=(Requests(prefix=prefix), profiler, Streams()))
+def test_what_is_written_is_found_again() -> None:
+    profiler = Profiler(node="echo", rate_hz=7, watch={"send": "^write"}, per="delivery")
+    holder = Holder(instruments=(Requests(prefix="of_"), profiler, Streams()))
     assert Holder.model_validate_json(holder.model_dump_json()) == holder
 
 

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import json
 import math
-import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import SimpleNamespace
 from typing import Any
 
@@ -19,6 +17,7 @@ from perflab.host.placing import placement
 from perflab.instruments import Observation, OtherLoad, Scene
 from perflab.load.workload import ClosedLoop, Request, Workload
 from perflab.stacks.plan import Node, StackPlan
+from tests.answering import answering
 
 RUNNING = (200, {"status": "running"})
 DONE = {
@@ -50,21 +49,15 @@ class OtherSide:
     asked: list[tuple[str, str, Any]] = field(default_factory=list)
     port: int = 0
 
-    def answer(self, handler: BaseHTTPRequestHandler) -> None:
-        sent = handler.rfile.read(int(handler.headers.get("Content-Length") or 0))
-        body = json.loads(sent) if sent else None
-        self.asked.append((handler.command, handler.path, body))
+    def answer(self, method: str, path: str, body: bytes) -> tuple[int, str] | None:
+        self.asked.append((method, path, json.loads(body) if body else None))
         told: tuple[int, Any] | None = self.start
-        if handler.command == "GET":
+        if method == "GET":
             told = self.looks.pop(0) if len(self.looks) > 1 else self.looks[0]
         if told is None:
             time.sleep(self.holds_up_s)
-            return
-        data = json.dumps(told[1]).encode()
-        handler.send_response(told[0])
-        handler.send_header("Content-Length", str(len(data)))
-        handler.end_headers()
-        handler.wfile.write(data)
+            return None
+        return told[0], json.dumps(told[1])
 
     @property
     def looked(self) -> int:
@@ -74,23 +67,8 @@ class OtherSide:
 @pytest.fixture
 def side() -> Iterator[OtherSide]:
     other = OtherSide()
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            other.answer(self)
-
-        do_POST = do_GET  # noqa: N815
-
-        def log_message(self, *_: object) -> None:
-            """Say nothing."""
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        other.port = server.server_port
-        thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
-        thread.start()
+    with answering(other.answer) as other.port:
         yield other
-        server.shutdown()
-        thread.join()
 
 
 def load(**changed: Any) -> OtherLoad:
@@ -101,14 +79,10 @@ def load(**changed: Any) -> OtherLoad:
     return OtherLoad.model_validate(settings)
 
 
-def alive() -> None:
-    """Return: the service lives."""
-
-
 def look(
     side: OtherSide,
     wanted: OtherLoad,
-    check: Callable[[], None] = alive,
+    check: Callable[[], None] = lambda: None,
     interrupted: Callable[[], str] = lambda: "",
 ) -> Any:
     launch = SimpleNamespace(port=side.port)

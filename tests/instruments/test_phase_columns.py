@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pandas as pd
-import pytest
 
-from perflab.analysis.treatments.evaluation import evaluate
 from perflab.instruments.requests import phase_columns
-from tests.synthetic import ON_AND_OFF, contrast_of, write_run
 
 
 def requests_of(values: list[float], **columns: object) -> pd.DataFrame:
@@ -27,12 +22,3 @@ def test_a_phase_column_is_the_median_of_measured_successes() -> None:
 def test_too_few_values_for_a_median_give_none() -> None:
     assert pd.isna(phase_columns(requests_of([1, 2, 3]))["phase_op_p50_ms"])
     assert phase_columns(requests_of([1.0] * 9).drop(columns="phase_op_ms")) == {}
-
-
-def test_a_phase_can_be_the_response_of_a_contrast(tmp_path: Path) -> None:
-    claim = contrast_of(*ON_AND_OFF, response="phase_commit_p50_ms")
-    # The second treatment has 1.6 times the throughput: its phases take so much less.
-    run = write_run(tmp_path, contrasts=[claim])
-    (finding,) = evaluate(run)
-    assert finding.effect is not None
-    assert finding.effect.estimate == pytest.approx(1.6, rel=0.2)

@@ -30,7 +30,7 @@ def unified(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_cpu_and_memory_of_a_container_are_those_of_its_group(unified: Path) -> None:
-    meter = CgroupMeter.of(os.getpid())
+    meter = CgroupMeter(os.getpid())
     found = meter.read(ProcessTable())
     assert found is not None
     assert (found.cpu_ns, found.memory_bytes) == (1_500_000_000, 8_388_608)

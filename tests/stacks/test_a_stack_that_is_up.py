@@ -145,22 +145,3 @@ def test_a_setting_the_service_does_not_have_is_refused(residents: Residents) ->
         "total_bytes_per_s": "unlimited",
     }
     assert residents.reported["on"]["inference"]["pool_size"] == 4
-
-
-@pytest.mark.slow
-def test_containers_have_no_privileges_and_a_limit_on_processes(
-    residents: Residents, backend_name: str
-) -> None:
-    if backend_name == "process":
-        pytest.skip("of containers only")
-    for instance in residents.active("on").values():
-        pids = pids_of(instance)
-        assert instance.pid in pids
-        for pid in pids:
-            status = Path(f"/proc/{pid}/status").read_text()
-            facts = dict(line.split(":\t") for line in status.splitlines() if ":\t" in line)
-            assert {facts[name] for name in ("CapEff", "CapPrm", "CapBnd")} == {"0" * 16}
-            assert facts["NoNewPrivs"] == "1"
-            assert set(facts["Uid"].split()) == {"65534"}
-        seen = instance._container.client.api.inspect_container(instance._container.id)  # type: ignore[attr-defined]
-        assert 0 < seen["HostConfig"]["PidsLimit"] <= 4096

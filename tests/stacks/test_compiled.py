@@ -97,23 +97,21 @@ def test_a_failing_compiler_shows_its_own_last_lines_and_leaves_nothing(
     assert programs(root) == []
 
 
-def test_without_any_compiler_one_sentence_says_the_ways_out(
-    specimen: ServiceSpec, root: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+@pytest.mark.parametrize(
+    ("chosen", "said"),
+    [
+        ("", r"^no C\+\+ compiler is here .*apt-get install g\+\+"),
+        ("no-such-compiler -O9", "CXX=no-such-compiler -O9 does not run"),
+    ],
+)
+def test_without_a_compiler_that_runs_the_ways_out_are_said(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, chosen: str, said: str
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setenv("CXX", chosen)
     monkeypatch.setattr(compiled, "WHEEL", "no_such_package")
-    with pytest.raises(
-        BackendUnavailable, match=r"^no C\+\+ compiler is here .*apt-get install g\+\+"
-    ):
-        word_of(specimen, root)
-
-
-def test_a_compiler_that_the_user_names_and_that_does_not_run_is_refused(
-    specimen: ServiceSpec, root: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("CXX", "no-such-compiler -O9")
-    with pytest.raises(BackendUnavailable, match="CXX=no-such-compiler -O9 does not run"):
-        word_of(specimen, root)
+    with pytest.raises(BackendUnavailable, match=said):
+        compiled.find_compiler()
 
 
 def test_the_wheel_is_taken_only_where_the_system_has_no_compiler(

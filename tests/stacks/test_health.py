@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import subprocess
-import sys
 import time
 from collections.abc import Iterator
-from typing import Any
+from pathlib import Path
 
 import pytest
 
@@ -19,51 +18,37 @@ from perflab.stacks.spec import load_service
 
 
 @pytest.fixture
-def started() -> Iterator[dict[str, Any]]:
+def started() -> Iterator[dict[str, ProcessInstance]]:
     """Processes that never become healthy, in place of a database and of what needs it."""
     instances = {}
     for name in ("database", "service"):
-        launch = Launch(
-            spec=load_service("echo"),
-            labels=Labels("health", name, "run"),
-            settings={},
-            addresses={},
-            port=free_port(),
-            control_port=free_port(),
-            cores=(0,),
-            secret="",
-        )
-        child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
-        instances[name] = (
-            ProcessInstance(launch, child, {}, launch.spec.folder / "none", {}),
-            child,
-        )
+        port, labels = free_port(), Labels("health", name, "run")
+        launch = Launch(load_service("echo"), labels, {}, {}, port, port, (0,), "")
+        child = subprocess.Popen(["sleep", "60"])
+        instances[name] = ProcessInstance(launch, child, {}, Path("none"), {})
     yield instances
-    for _, child in instances.values():
-        child.kill()
-        child.wait()
+    for instance in instances.values():
+        instance._child.kill()
+        instance._child.wait()
 
 
 def test_of_a_dependency_and_its_dependent_that_died_the_dependency_is_named(
-    started: dict[str, Any],
+    started: dict[str, ProcessInstance],
 ) -> None:
-    instances = {name: instance for name, (instance, _) in started.items()}
-    for _, child in reversed(started.values()):
-        child.kill()
+    for instance in reversed(started.values()):
+        instance._child.kill()
     began = time.monotonic()
     with pytest.raises(ServiceFailed, match="'database': was ended by SIGKILL"):
-        wait_healthy(["service"], instances, lambda: "")
+        wait_healthy(["service"], started, lambda: "")
     assert time.monotonic() - began < 10
 
 
-def test_a_service_that_died_while_it_started_says_so(started: dict[str, Any]) -> None:
-    instances = {name: instance for name, (instance, _) in started.items()}
-    started["service"][1].kill()
+def test_a_service_that_died_while_it_started_says_so(started: dict[str, ProcessInstance]) -> None:
+    started["service"]._child.kill()
     with pytest.raises(ServiceFailed, match="'service': died while starting: it was ended by"):
-        wait_healthy(["service"], instances, lambda: "")
+        wait_healthy(["service"], started, lambda: "")
 
 
-def test_a_stop_is_heard_while_no_service_is_healthy(started: dict[str, Any]) -> None:
-    instances = {name: instance for name, (instance, _) in started.items()}
+def test_a_stop_is_heard_while_no_service_is_healthy(started: dict[str, ProcessInstance]) -> None:
     with pytest.raises(RunInterrupted, match="while services started: enough"):
-        wait_healthy(["database", "service"], instances, lambda: "enough")
+        wait_healthy(["database", "service"], started, lambda: "enough")

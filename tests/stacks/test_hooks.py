@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Callable, Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any
 
@@ -14,50 +13,52 @@ import pytest
 from perflab.errors import HookFailed, RunInterrupted, ServiceFailed
 from perflab.stacks import database, hooks, leftovers
 from perflab.stacks.plan import Node, Seed, StackPlan
+from tests.answering import answering
 from tests.stacks.asking import residents_of, started
 
-MADE = Seed(node="db", command=("sh", "-c", "mkdir {data}/../made-once"))
 COUNT = "SELECT count(*) FROM models"
-
-
-def plan(**asked: Any) -> StackPlan:
-    nodes = (Node(name="db", service="postgres", placement="database"),)
-    return StackPlan(nodes=nodes, database="db", **asked)
-
-
-def both(stack: StackPlan) -> dict[str, StackPlan]:
-    """Two treatments share the server: a second seeding would find the folder there, and fail."""
-    return {"it": stack, "other": stack}
+ECHO = (Node(name="echo", service="echo"),)
+DATABASE = (Node(name="db", service="postgres", placement="database"),)
 
 
 @pytest.mark.slow
-def test_a_stack_is_seeded_once_per_start_reset_and_counted() -> None:
-    stack = plan(seed=(MADE,), reset=("DELETE FROM models WHERE id > 5", "CHECKPOINT"), count=COUNT)
-    for _ in range(2):
-        with started("process", both(stack)) as residents:
-            line = residents.database("it")
-            assert line is not None
-            line.rows("CREATE TABLE models (id integer PRIMARY KEY)")
-            line.rows("INSERT INTO models SELECT generate_series(1, 6)")
-            assert residents.count("it") == 6
-            residents.reset("it")
-            assert residents.count("other") == 5
+def test_what_serves_two_treatments_is_seeded_once() -> None:
+    # A second seeding would find the folder there, and fail.
+    made = Seed(node="echo", command=("sh", "-c", "mkdir {data}/made-once"))
+    plan = StackPlan(nodes=ECHO, seed=(made,))
+    with started("process", {"it": plan, "other": plan}):
+        pass
 
 
 @pytest.mark.slow
-def test_what_fails_is_named_with_its_answer_and_in_time(
+def test_a_stack_that_cannot_be_seeded_is_stopped() -> None:
+    broken = Seed(node="echo", command=("sh", "-c", "echo lost >&2; exit 3"))
+    residents = residents_of("process", {"it": StackPlan(nodes=ECHO, seed=(broken,))})
+    with pytest.raises(HookFailed, match=r"seed of node 'echo': .*lost"):
+        residents.start()
+    assert leftovers.everything() == []
+
+
+@pytest.mark.slow
+def test_a_database_is_emptied_and_counted_and_what_fails_is_named_in_time(
     backend_name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(database, "STATEMENT_TIMEOUT_MS", 500)
-    stack = plan(reset=("TRUNCATE nothing",), count=COUNT)
+    reset = ("DELETE FROM models WHERE id > 5", "CHECKPOINT")
+    plan = StackPlan(nodes=DATABASE, database="db", reset=reset, count=COUNT)
     slow = Seed(node="db", command=("sleep", "60"), timeout_s=0.5)
-    with started(backend_name, {"it": stack}) as residents:
-        with pytest.raises(HookFailed, match=r"reset of the database \(TRUNCATE.*does not exist"):
+    with started(backend_name, {"it": plan}) as residents:
+        with pytest.raises(HookFailed, match=r"reset of the database \(DELETE.*does not exist"):
             residents.reset("it")
         with pytest.raises(HookFailed, match=r"count of the database .*does not exist"):
             residents.count("it")
         server, line = residents.instance("it", "db"), residents.database("it")
         assert line is not None
+        line.rows("CREATE TABLE models (id integer PRIMARY KEY)")
+        line.rows("INSERT INTO models SELECT generate_series(1, 6)")
+        assert residents.count("it") == 6
+        residents.reset("it")
+        assert residents.count("it") == 5
         began = time.monotonic()
         with pytest.raises(HookFailed, match=r"took longer than 0\.5 s"):
             hooks.fill(slow, server, lambda: "")
@@ -68,71 +69,58 @@ def test_what_fails_is_named_with_its_answer_and_in_time(
         assert time.monotonic() - began < 50, "each would take a minute"
 
 
-@pytest.mark.slow
-def test_a_stack_that_cannot_be_seeded_is_stopped() -> None:
-    broken = Seed(node="db", command=("sh", "-c", "echo lost >&2; exit 3"))
-    residents = residents_of("process", {"it": plan(seed=(broken,))})
-    with pytest.raises(HookFailed, match=r"seed of node 'db': .*lost"):
-        residents.start()
-    assert leftovers.everything() == []
+@dataclass
+class Spoken:
+    """What a service answers, one after the other, the last again and again; what it was asked."""
 
+    answers: list[tuple[int, str]] = field(default_factory=list)
+    asked: list[str] = field(default_factory=list)
 
-class Spoken(BaseHTTPRequestHandler):
-    """Answers as the test's list says, and keeps what it was asked."""
-
-    answers: list[tuple[int, str]]
-    asked: list[str]
-
-    def do_POST(self) -> None:
-        self.asked.append(self.path)
-        status, text = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
-        self.send_response(status)
-        self.end_headers()
-        self.wfile.write(text.encode())
-
-    def log_message(self, *_: object) -> None:
-        pass
+    def answer(self, _method: str, path: str, _body: bytes) -> tuple[int, str]:
+        self.asked.append(path)
+        return self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
 
 
 Forget = Callable[..., None]
 
 
 @pytest.fixture
-def forget() -> Iterator[Forget]:
-    """Let a service forget that answers as ``Spoken`` says."""
-    Spoken.answers, Spoken.asked = [], []
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Spoken)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
+def spoken() -> Spoken:
+    return Spoken()
 
-    def asked(interrupted: Callable[[], str] = lambda: "", ended: str = "") -> None:
-        labels = SimpleNamespace(service="web-2")
-        spec = SimpleNamespace(reset=SimpleNamespace(http="/reset"))
-        launch = SimpleNamespace(control_port=server.server_port, labels=labels, spec=spec)
-        instance: Any = SimpleNamespace(
-            launch=launch, exit_reason=lambda: ended, log=lambda: "its log"
-        )
-        hooks.forget("web", instance, interrupted)
 
-    yield asked
-    server.shutdown()
-    server.server_close()
+@pytest.fixture
+def forget(spoken: Spoken) -> Iterator[Forget]:
+    """Let a service forget that answers as ``spoken`` says."""
+    with answering(spoken.answer) as port:
+
+        def asked(interrupted: Callable[[], str] = lambda: "", ended: str = "") -> None:
+            labels = SimpleNamespace(service="web-2")
+            spec = SimpleNamespace(reset=SimpleNamespace(http="/reset"))
+            launch = SimpleNamespace(control_port=port, labels=labels, spec=spec)
+            instance: Any = SimpleNamespace(
+                launch=launch, exit_reason=lambda: ended, log=lambda: "its log"
+            )
+            hooks.forget("web", instance, interrupted)
+
+        yield asked
 
 
 def test_a_busy_service_is_asked_again_until_the_time_is_up(
-    forget: Forget, monkeypatch: pytest.MonkeyPatch
+    spoken: Spoken, forget: Forget, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    Spoken.answers = [(409, "busy"), (409, "busy"), (204, "")]
+    spoken.answers = [(409, "busy"), (409, "busy"), (204, "")]
     forget()
-    assert Spoken.asked == ["/reset"] * 3
-    Spoken.answers = [(409, "still busy")]
+    assert spoken.asked == ["/reset"] * 3
+    spoken.answers = [(409, "still busy")]
     with pytest.raises(RunInterrupted, match=r"during the reset of node 'web'.*: enough"):
-        forget(interrupted=lambda: "enough" if len(Spoken.asked) > 5 else "")
+        forget(interrupted=lambda: "enough" if len(spoken.asked) > 5 else "")
     monkeypatch.setattr(hooks, "RESET_WITHIN_S", 0.4)
     with pytest.raises(HookFailed, match=r"answered 409: 'still busy'"):
         forget()
 
 
-def test_a_dead_service_is_told_as_dead_with_its_log(forget: Forget) -> None:
-    Spoken.answers = [(500, "")]
+def test_a_dead_service_is_told_as_dead_with_its_log(spoken: Spoken, forget: Forget) -> None:
+    spoken.answers = [(500, "")]
     with pytest.raises(ServiceFailed, match=r"'web-2': was ended by SIGKILL[\s\S]*its log"):
         forget(ended="was ended by SIGKILL")

@@ -39,10 +39,10 @@ def runs() -> Iterator[Runs]:
     """Start processes in an environment; they are ended with the test."""
     started = []
 
-    def start(environment: dict[str, str]) -> subprocess.Popen[bytes]:
+    def start(environment: dict[str, str], folder: Path | None = None) -> subprocess.Popen[bytes]:
         told = "print(flush=True); import time; time.sleep(60)"
         child = subprocess.Popen(
-            [sys.executable, "-c", told], env=environment, stdout=subprocess.PIPE
+            [sys.executable, "-c", told], env=environment, cwd=folder, stdout=subprocess.PIPE
         )
         started.append(child)
         assert child.stdout is not None
@@ -78,6 +78,19 @@ def test_a_labelled_process_is_ended_and_its_stack_removed(runs: Runs, stack: Pa
     assert other.poll() is None
     assert not stack.exists()
     assert not (open_dir() / "data" / "run-1").exists()
+
+
+def test_one_stack_is_removed_with_what_works_in_its_folders_and_no_other(
+    runs: Runs, stack: Path
+) -> None:
+    service, other = runs(ours().as_environment()), runs(Labels("2", "it", "run").as_environment())
+    # PostgreSQL's children are known by their working folder alone.
+    inside = runs({}, open_dir() / "data" / "run-1" / "postgres")
+    leftovers.remove_stack("run-1")
+    assert service.wait(5)
+    assert inside.wait(5)
+    assert other.poll() is None
+    assert not stack.exists()
 
 
 def test_another_users_process_is_left_whatever_its_labels(

@@ -2,73 +2,23 @@
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from perflab.errors import SettingRefused
-from perflab.host.placing import placement
-from perflab.stacks import leftovers, spec
-from perflab.stacks.choice import choose
 from perflab.stacks.database import _in_unit
-from perflab.stacks.plan import Node, StackPlan
-from perflab.stacks.residents import Residents
-from perflab.stacks.spec import is_same, load_service, service_names
+from perflab.stacks.plan import Node
+from perflab.stacks.settings_in_force import reported
+from perflab.stacks.spec import ServiceSpec, is_same, load_service, service_names
+from tests.answering import answering
 
-# Shows what SHOWN says of its settings, whatever they were.
-SERVER = """
-import http.server, os, sys
-class Says(http.server.BaseHTTPRequestHandler):
-    def do_GET(self):
-        self.send_response(200)
-        self.end_headers()
-        self.wfile.write(os.environ["SHOWN"].encode())
-    def log_message(self, *_):
-        pass
-http.server.HTTPServer(("127.0.0.1", int(sys.argv[1])), Says).serve_forever()
-"""
-DESCRIPTION = """
-name = "teller"
-summary = "tells what it is told to tell"
-command = ["{{python}}", "{{source}}/server.py", "{{port}}"]
-environment = {{ SHOWN = '{shown}' }}
-docker = {{ python = "python3", source = "/srv" }}
-health = {{ http = "/" }}
-{report}
-[settings]
-threads = {{ scope = "start", type = "integer", default = 4 }}
-color = {{ scope = "reload", type = "string", default = "red" }}
-answer = {{ scope = "request", type = "string", default = "short" }}
-"""
-
-
-def teller(folder: Path, shown: str, report: str = 'report = { http = "/" }') -> StackPlan:
-    (folder / "teller").mkdir(parents=True)
-    (folder / "teller" / "server.py").write_text(SERVER)
-    described = DESCRIPTION.format(shown=shown, report=report)
-    (folder / "teller" / "service.toml").write_text(described)
-    return StackPlan(nodes=(Node(name="it", service="teller"),))
-
-
-def activated(plan: StackPlan) -> dict[str, Any]:
-    name = f"settings-{os.getpid()}"
-    residents = Residents(choose("process"), {"plan": plan}, placement(), name)
-    residents.prepare()
-    residents.start()
-    try:
-        residents.activate("plan")
-        return residents.reported["plan"]
-    finally:
-        residents.stop()
-        assert leftovers.everything() == []
-
-
-@pytest.fixture
-def services(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
-    monkeypatch.setattr(spec, "services_dir", lambda: tmp_path)
-    return tmp_path
+SETTINGS = {
+    "threads": {"scope": "start", "type": "integer", "default": 4},
+    "color": {"scope": "reload", "type": "string", "default": "red"},
+    "answer": {"scope": "request", "type": "string", "default": "short"},
+}
 
 
 @pytest.mark.parametrize(
@@ -89,24 +39,26 @@ def test_a_value_is_the_same_however_its_number_is_spelt(
     assert is_same(shown, wanted) == same
 
 
-@pytest.mark.slow
-def test_a_setting_that_is_left_out_is_refused_by_name_with_the_way_out(services: Path) -> None:
-    plan = teller(services, '{"color": "red"}')
-    with pytest.raises(SettingRefused, match=r"'it' does not report threads: .*let its GET / answ"):
-        activated(plan)
-
-
-@pytest.mark.slow
-def test_a_service_that_reports_nothing_is_refused(services: Path) -> None:
-    with pytest.raises(SettingRefused, match=r"does not report threads, color: .*\[report\] http"):
-        activated(teller(services, "{}", report=""))
-
-
-@pytest.mark.slow
-def test_another_value_than_wanted_is_refused_with_both(services: Path) -> None:
-    plan = teller(services, '{"threads": 3, "color": "red"}')
-    with pytest.raises(SettingRefused, match=r"threads is 3, wanted 4$"):
-        activated(plan)
+@pytest.mark.parametrize(
+    ("shown", "described", "problem"),
+    [
+        ('{"color": "red"}', {"report": {"http": "/"}},
+         r"'it' does not report threads: .*let its GET / answ"),
+        ("{}", {}, r"does not report threads, color: .*\[report\] http"),
+        ('{"threads": 3, "color": "red"}', {"report": {"http": "/"}},
+         r"threads is 3, wanted 4$"),
+    ],
+    ids=["left out", "reports nothing", "another value"],
+)  # fmt: skip
+def test_a_setting_that_is_not_shown_as_wanted_is_refused_by_name(
+    shown: str, described: dict[str, Any], problem: str
+) -> None:
+    words = {"name": "teller", "summary": "", "command": ["x"], "health": {}, "settings": SETTINGS}
+    spec = ServiceSpec.model_validate(words | described)
+    with answering(lambda *_: (200, shown)) as port:
+        instance: Any = SimpleNamespace(launch=SimpleNamespace(spec=spec, control_port=port))
+        with pytest.raises(SettingRefused, match=problem):
+            reported(Node(name="it", service="teller"), instance, lambda _: NotImplemented)
 
 
 def test_every_service_with_settings_says_where_it_reports_them() -> None:
