@@ -73,8 +73,9 @@ def _turbo() -> str:
 
 def installed() -> dict[str, str]:
     """Return the versions of all packages that are installed beside the lab, by name."""
-    found = {each.name.lower().replace("_", "-"): each.version for each in metadata.distributions()}
-    return dict(sorted(found.items()))
+    packages = metadata.distributions()
+    versions = {item.name.lower().replace("_", "-"): item.version for item in packages}
+    return dict(sorted(versions.items()))
 
 
 def session() -> dict[str, Any]:

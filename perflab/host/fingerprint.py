@@ -43,13 +43,13 @@ def sources(systems: Iterable[str] | None = None) -> dict[str, str]:
 def used_by(systems: Iterable[str]) -> dict[str, Path]:
     """Return the folders of foreign systems among ``systems``, and of those that they import."""
     known = foreign_systems()
-    waiting, found = [name for name in systems if name in known], dict[str, Path]()
+    waiting, used = [name for name in systems if name in known], dict[str, Path]()
     while waiting:
         name = waiting.pop()
-        if name not in found:
-            found[name] = known[name]
+        if name not in used:
+            used[name] = known[name]
             waiting += _imported_by(known[name], known)
-    return dict(sorted(found.items()))
+    return dict(sorted(used.items()))
 
 
 def _imported_by(folder: Path, known: Iterable[str]) -> list[str]:

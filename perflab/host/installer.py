@@ -45,15 +45,7 @@ WAYS_OUT = {
 
 
 def uv() -> str:
-    """Return the program's path.
-
-    Raises
-    ------
-    ImportError
-        The package is not installed.
-    FileNotFoundError
-        It is, without its program.
-    """
+    """Return the program's path; raise ImportError or FileNotFoundError where it is not there."""
     from uv import find_uv_bin
 
     return os.fspath(find_uv_bin())
@@ -66,15 +58,15 @@ def variables(environment: Mapping[str, str] = os.environ) -> dict[str, str]:
     may serve a package, as with pip.
     """
     told = _pip_settings()
-    found = {
+    chosen = {
         name: separator.join(values)
         for setting, (name, separator) in UV_VARIABLES.items()
         if (values := _usable(setting, told.get(setting, "").split()))
     }
-    found["UV_INDEX_STRATEGY"] = "unsafe-best-match"
+    chosen["UV_INDEX_STRATEGY"] = "unsafe-best-match"
     if _system_has_certificates():
-        found["UV_SYSTEM_CERTS"] = "true"
-    return {name: value for name, value in found.items() if name not in environment}
+        chosen["UV_SYSTEM_CERTS"] = "true"
+    return {name: value for name, value in chosen.items() if name not in environment}
 
 
 def _usable(setting: str, values: list[str]) -> list[str]:

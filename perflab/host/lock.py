@@ -117,10 +117,10 @@ def _write(descriptor: int, note: dict[str, str]) -> None:
 
 def other_users() -> list[str]:
     """Return a word on each other user whose measurement or load runs on this host now."""
-    found = set()
+    users = set()
     for process in psutil.process_iter():
         with contextlib.suppress(psutil.Error):
             uid = process.uids().real
             if uid != os.getuid() and any(word in MEASURES for word in process.cmdline()):
-                found.add(user_name(uid))
-    return [f"{user} measures on this host now, too: that is noise here" for user in sorted(found)]
+                users.add(user_name(uid))
+    return [f"{user} measures on this host now, too: that is noise here" for user in sorted(users)]

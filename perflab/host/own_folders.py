@@ -15,12 +15,8 @@ OTHERS_WRITE = 0o022
 def own_folder(path: Path, mode: int = 0o700) -> Path:
     """Make a folder, or take one of one's own; it has exactly ``mode``, whatever the umask.
 
-    Raises
-    ------
-    UnsafePlace
-        It is a link, another user's, or others can write in it; nothing was written.
-    OSError
-        It cannot be made.
+    Raises UnsafePlace where it is a link, another user's, or others can write in it: nothing was
+    written. Raises OSError where it cannot be made.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     path.mkdir(0o700, exist_ok=True)

@@ -192,16 +192,16 @@ def told_columns(
 
     Raises LookupError where there is no number under a key; the message names it.
     """
-    found: dict[str, float] = {}
+    numbers: dict[str, float] = {}
     for column, key in columns.items():
         value = _number(_at(results, key), key)
         # All are asked, so that a key that is not there is told of in every trial.
-        cut_off = [_number(_at(results, each), each) for each in bounds.get(column, ())]
+        cut_off = [_number(_at(results, cause), cause) for cause in bounds.get(column, ())]
         if any(number > 0 for number in cut_off):
-            found |= {column: math.nan, at_least_column(column): value}
+            numbers |= {column: math.nan, at_least_column(column): value}
         else:
-            found[column] = value
-    return found
+            numbers[column] = value
+    return numbers
 
 
 def told_requests(listed: Any) -> pd.DataFrame:
@@ -211,7 +211,7 @@ def told_requests(listed: Any) -> pd.DataFrame:
     """
     if not isinstance(listed, list):
         raise LookupError("its requests are no list")
-    rows = [{"place": place, **_request(each)} for place, each in enumerate(listed)]
+    rows = [{"place": place, **_request(request)} for place, request in enumerate(listed)]
     return pd.DataFrame(rows, columns=[*REQUEST])
 
 

@@ -107,14 +107,14 @@ class _Profile(Look):
         assert self._seen is not None
         wanted, chains = self._settings, self._seen.chains
         samples = int(chains["samples"].sum())
-        found = watched_samples(chains, wanted.watch)
+        counts = watched_samples(chains, wanted.watch)
         messages = int((load.result.messages["kind"] == wanted.per).sum())
         columns: dict[str, Any] = {
             "profiler_node": wanted.node,
             "profiler_looks": self._seen.looks,
-            **watched_columns(found, samples, wanted.rate_hz, messages),
+            **watched_columns(counts, samples, wanted.rate_hz, messages),
         }
-        missing = unseen(found, wanted.watch, samples)
+        missing = unseen(counts, wanted.watch, samples)
         doubts = [Remark(code="profiler.doubts", text=text) for text in self._seen.warnings]
         kept = pd.DataFrame({"content": [self._seen.speedscope]})
         tables = {"calls": chains, SPEEDSCOPE: kept}
@@ -128,32 +128,32 @@ def watched_samples(chains: pd.DataFrame, watch: Mapping[str, str]) -> dict[str,
     sample counts once, however many of its frames match: recursion takes no more time for it.
     """
     patterns = {name: re.compile(pattern) for name, pattern in watch.items()}
-    found = dict.fromkeys(watch, 0)
+    counts = dict.fromkeys(watch, 0)
     for chain, samples in zip(chains["chain"], chains["samples"], strict=True):
         frames = chain.split(";")
         for name, pattern in patterns.items():
             if any(map(pattern.search, frames)):
-                found[name] += int(samples)
-    return found
+                counts[name] += int(samples)
+    return counts
 
 
 def watched_columns(
-    found: Mapping[str, int], samples: int, rate_hz: float, messages: int
+    counts: Mapping[str, int], samples: int, rate_hz: float, messages: int
 ) -> dict[str, float]:
-    """Return what a trial's row holds of its watched functions, of which ``found`` has the samples.
+    """Return what a row holds of watched functions, of which ``counts`` has the samples.
 
     ``profile_<name>_share`` of all samples and ``profile_<name>_us_per_message``, where a sample
     stands for 1 / ``rate_hz`` seconds; NaN where the trial has no samples, or no messages.
     """
     row: dict[str, float] = {}
-    for name, count in found.items():
+    for name, count in counts.items():
         row[f"profile_{name}_share"] = count / samples if samples else math.nan
         time_us = count / rate_hz * 1e6
         row[f"profile_{name}_us_per_message"] = time_us / messages if messages else math.nan
     return row
 
 
-def unseen(found: Mapping[str, int], watch: Mapping[str, str], samples: int) -> tuple[Remark, ...]:
+def unseen(counts: Mapping[str, int], watch: Mapping[str, str], samples: int) -> tuple[Remark, ...]:
     """Return a warning for every watched name that is in no sample."""
     return tuple(
         Remark(
@@ -162,6 +162,6 @@ def unseen(found: Mapping[str, int], watch: Mapping[str, str], samples: int) -> 
             "can show (a higher rate_hz or longer trials show more), or no frame matches "
             f"'{watch[name]}'",
         )
-        for name, count in found.items()
+        for name, count in counts.items()
         if not count
     )

@@ -127,17 +127,17 @@ class Chunks(Instrument):
 
     def observe(self, load: Load) -> Observation:
         """Return columns alone."""
-        found = times_of_chunks(load.result)
-        return Observation(chunk_columns(found) if found is not None else {})
+        chunks = times_of_chunks(load.result)
+        return Observation(chunk_columns(chunks) if chunks is not None else {})
 
 
-def chunk_columns(found: ChunkTimes) -> dict[str, Any]:
+def chunk_columns(chunks: ChunkTimes) -> dict[str, Any]:
     """Return the times of streams, with the rules of :func:`request_columns`.
 
     ``first_chunk_*_ms``, ``chunk_gap_*_ms``, ``chunks_per_s`` and ``chunks_at_once_share``: see
     :class:`~perflab.load.chunk_times.ChunkTimes`.
     """
-    times = {"first_chunk": found.first, "chunk_gap": found.gaps}
+    times = {"first_chunk": chunks.first, "chunk_gap": chunks.gaps}
     numbers = {
         f"{what}_{name}_ms": number
         for what, measured in times.items()
@@ -151,8 +151,8 @@ def chunk_columns(found: ChunkTimes) -> dict[str, Any]:
             f"{name.removesuffix('_ms')}_client_ms": number.client_ms
             for name, number in numbers.items()
         },
-        "chunks_per_s": found.per_s,
-        "chunks_at_once_share": found.at_once_share,
+        "chunks_per_s": chunks.per_s,
+        "chunks_at_once_share": chunks.at_once_share,
     }
 
 
@@ -182,18 +182,18 @@ def stop_columns(result: LoadResult) -> dict[str, float]:
     warm-up included), and those that ended later (``_after_stop``; ``given_up_after_stop``: cut off
     by the load's own end).
     """
-    found = around_stop(result)
-    if found is None:
+    around = around_stop(result)
+    if around is None:
         return {"reached_failures": 0.0, **dict.fromkeys(STOP_COLUMNS, math.nan)}
-    users = math.nan if found.stop.users is None else float(found.stop.users)
+    users = math.nan if around.stop.users is None else float(around.stop.users)
     bound = {}
     if users == 0:
         # The plan was over, and all of its users had joined: what failed then failed with all.
         users = math.nan
         bound = {at_least_column("users_at_stop"): float(result.requests["user"].nunique())}
-    until, after = found.until, found.after
+    until, after = around.until, around.after
     values = (
-        users, found.stop.after_s, found.under_way, until.requests, until.successes,
+        users, around.stop.after_s, around.under_way, until.requests, until.successes,
         until.failures, after.requests, after.successes, after.failures, after.given_up,
     )  # fmt: skip
     known = dict(zip(STOP_COLUMNS, map(float, values), strict=True))

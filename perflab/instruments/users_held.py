@@ -74,10 +74,10 @@ class UsersHeld(Instrument):
             return
         if self.start > self.most:
             yield f"users held: it begins at {self.start} users, and may try {self.most} at most"
-        for each in self.objectives:
-            if each.of != "response" and workload.request.stream is None:
-                yield f"users held: {each.text}: no answer is streamed"
-            yield from self._too_few(each, workload.arrivals)
+        for objective in self.objectives:
+            if objective.of != "response" and workload.request.stream is None:
+                yield f"users held: {objective.text}: no answer is streamed"
+            yield from self._too_few(objective, workload.arrivals)
 
     def _too_few(self, objective: Objective, arrivals: ClosedLoop) -> Iterable[str]:
         """Yield that a constant cycle gives too few answers; gaps are many in each of them."""
@@ -105,11 +105,11 @@ class _UsersHeld(Look):
         made = self._scene.workload.model_copy(update={"objectives": asked.objectives})
 
         def probe(level: float) -> Probe:
-            found = self._too_small(made, level) or probed(
+            step = self._too_small(made, level) or probed(
                 self._scene.send, made, level, asked.probe_s, asked.warmup_s
             )
-            self._steps.append(found)
-            return found
+            self._steps.append(step)
+            return step
 
         self._found = search(probe, asked.start, asked.most, asked.tolerance, repeats=1, whole=True)
         self._scene.residents.reset(self._scene.treatment)
@@ -134,20 +134,20 @@ class _UsersHeld(Look):
         return Observation(held_columns(self._found), self.left(), warnings=told)
 
 
-def _is_known(found: Capacity) -> bool:
-    return found.limit == "server" and bool(found.low) and found.high is not None
+def _is_known(capacity: Capacity) -> bool:
+    return capacity.limit == "server" and bool(capacity.low) and capacity.high is not None
 
 
-def held_columns(found: Capacity) -> dict[str, float]:
+def held_columns(capacity: Capacity) -> dict[str, float]:
     """Return the columns of :class:`UsersHeld`; all are NaN where not even the first level held."""
     columns = {
-        USERS: found.low if _is_known(found) else math.nan,
-        MISSED: found.high if found.high and found.limit == "server" else math.nan,
-        "capacity_steps": float(len(found.probes)),
-        "capacity_steps_refused": float(sum(each.spoilt for each in found.probes)),
+        USERS: capacity.low if _is_known(capacity) else math.nan,
+        MISSED: capacity.high if capacity.high and capacity.limit == "server" else math.nan,
+        "capacity_steps": float(len(capacity.probes)),
+        "capacity_steps_refused": float(sum(step.spoilt for step in capacity.probes)),
     }
-    if found.low and not _is_known(found):
-        columns[at_least_column(USERS)] = found.low
+    if capacity.low and not _is_known(capacity):
+        columns[at_least_column(USERS)] = capacity.low
     return columns
 
 

@@ -42,15 +42,15 @@ def read(path: str) -> str:
 
 def tcp_counts(net: Path = NET) -> dict[str, int]:
     """Return the counters so far, by column; what this kernel does not count is left out."""
-    found: dict[str, int] = {}
+    counts: dict[str, int] = {}
     for name in ("netstat", "snmp"):
         lines = read(f"{net}/{name}").splitlines()
         # Two lines a protocol: names, and values in the same order.
         for names, values in zip(lines[::2], lines[1::2], strict=False):
             if places := _places(names):
                 cells = values.split()
-                found |= {column: int(cells[place]) for place, column in places}
-    return found
+                counts |= {column: int(cells[place]) for place, column in places}
+    return counts
 
 
 @lru_cache(maxsize=32)

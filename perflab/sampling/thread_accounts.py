@@ -29,7 +29,7 @@ def accounts_of(pids: Iterable[int]) -> dict[Thread, Account]:
 
     Empty where the kernel keeps no such account.
     """
-    found = {}
+    accounts = {}
     for pid in pids:
         try:
             threads = os.listdir(f"/proc/{pid}/task")
@@ -38,8 +38,8 @@ def accounts_of(pids: Iterable[int]) -> dict[Thread, Account]:
         for thread in threads:
             account = account_of(f"/proc/{pid}/task/{thread}")
             if account is not None:
-                found[pid, int(thread)] = account
-    return found
+                accounts[pid, int(thread)] = account
+    return accounts
 
 
 def account_of(thread: str) -> Account | None:

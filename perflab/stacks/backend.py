@@ -95,12 +95,7 @@ class Instance(Protocol):
     ) -> str:
         """Run a command, its placeholders filled, beside the service; return what it printed.
 
-        Raises
-        ------
-        StackError
-            It cannot run, failed, or took too long.
-        RunInterrupted
-            The user wants to end.
+        Raises StackError where it cannot run, failed, or took too long.
         """
 
     @property

@@ -54,14 +54,8 @@ def ensure(
 ) -> Path:
     """Return a service's program, compiled when it is not there.
 
-    ``labels`` are for the processes that this takes.
-
-    Raises
-    ------
-    BackendUnavailable
-        No compiler is here.
-    ServiceFailed
-        It cannot be compiled; the message holds the compiler's last lines.
+    ``labels`` are for the processes that this takes. Raises BackendUnavailable where no compiler is
+    here, and ServiceFailed, with the compiler's last lines, where it fails.
     """
     compiler = find_compiler()
     target = _place(spec, root, compiler)

@@ -51,12 +51,8 @@ class Database:
     def rows(self, statement: Any, values: tuple[object, ...] = ()) -> list[tuple[Any, ...]]:
         """Run one statement and return the rows that it gives, if any.
 
-        Raises
-        ------
-        ServiceFailed
-            The server does not answer, or not in time.
-        StackError
-            It refuses the statement; the message says why.
+        Raises ServiceFailed where the server does not answer, or not in time, and StackError, with
+        its reason, where it refuses the statement.
         """
         try:
             if self._connection is None:

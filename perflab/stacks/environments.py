@@ -52,9 +52,9 @@ class Environment:
 
     def versions(self) -> dict[str, str]:
         """Return the version of every distribution in it, and of its ``python``."""
-        found = metadata.distributions(path=[str(self.packages)])
+        listed = metadata.distributions(path=[str(self.packages)])
         return {"python": platform.python_version()} | plain(
-            {item.name: item.version for item in found}
+            {item.name: item.version for item in listed}
         )
 
 
@@ -80,14 +80,8 @@ def ensure(
     """Return a service's environment, made when it is not there.
 
     ``labels`` are for the processes that this takes. Whoever makes one drops those that nobody has
-    used for a month.
-
-    Raises
-    ------
-    BackendUnavailable
-        The lab's own environment lacks uv.
-    ServiceFailed
-        It cannot be made; the message holds the cause and uv's last lines.
+    used for a month. Raises BackendUnavailable where the lab's own environment lacks uv, and
+    ServiceFailed, with the cause and uv's last lines, where it fails.
     """
     own = environment(spec, root)
 

@@ -28,12 +28,8 @@ RESET_WITHIN_S = 45.0
 def fill(seed: Seed, instance: Instance, interrupted: Interrupted) -> None:
     """Run the command that fills a service.
 
-    Raises
-    ------
-    HookFailed
-        It failed, or took too long; the message holds what it printed.
-    ServiceFailed
-        The service has died.
+    Raises HookFailed, with what it printed, where it failed or took too long, and ServiceFailed
+    where the service has died.
     """
     with _named(f"seed of node '{seed.node}'", instance):
         instance.run(seed.command, seed.timeout_s, interrupted)

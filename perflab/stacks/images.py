@@ -46,12 +46,8 @@ def ensure(
 ) -> tuple[str, str]:
     """Return tag and id of the service's image, building it when its content changed.
 
-    Raises
-    ------
-    ImageError
-        The base image cannot be had, or the build failed; the message holds the last lines.
-    RunInterrupted
-        The user wants to end; the engine gives a build up when this process ends.
+    Raises ImageError, with the last lines, where the base image cannot be had, or the build failed.
+    The engine gives a build up when this process ends.
     """
     if spec.docker.image:
         return spec.docker.image, _there(client, spec)

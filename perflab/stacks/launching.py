@@ -1,79 +1,40 @@
-"""Starting residents, with their ports, addresses and cores, until all of them can be used."""
+"""Starting residents until all of them can be used."""
 
 from __future__ import annotations
 
-import secrets
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
 
 from perflab.errors import ServiceFailed, StackError
-from perflab.host.placing import Placement
 from perflab.stacks.asking import answers
-from perflab.stacks.backend import HOST, Backend, Instance, Launch, free_port
-from perflab.stacks.labels import Labels
+from perflab.stacks.backend import Instance
 from perflab.stacks.patience import Interrupted, go_on
 from perflab.stacks.plan import Resident
-from perflab.stacks.spec import load_service
 
-Tell = Callable[[str], None]
 LOOK_EVERY_S = 0.05
 # A service dies of a dependency's death: by then the dependency's own end can be seen, too.
 CAUSE_SEEN_WITHIN_S = 0.2
 
 
-@dataclass(frozen=True)
-class Launcher:
-    """Starts the residents of one stack; ``secret`` is the password that they share."""
+def start_all(
+    residents: Sequence[Resident],
+    start: Callable[[Resident], Instance],
+    running: dict[str, Instance],
+    interrupted: Interrupted,
+) -> None:
+    """Start residents, dependencies first; those of one level start side by side.
 
-    backend: Backend
-    placement: Placement
-    stack: str
-    kind: str
-    secret: str = field(default_factory=lambda: secrets.token_urlsafe(24), repr=False)
-
-    def labels(self, service: str, port: int = 0) -> Labels:
-        """Return the labels of something of this stack."""
-        return Labels(self.stack, service, self.kind, port)
-
-    def start_all(
-        self,
-        residents: Sequence[Resident],
-        running: dict[str, Instance],
-        tell: Tell,
-        interrupted: Interrupted,
-    ) -> None:
-        """Start residents, dependencies first; those of one level start side by side.
-
-        ``running`` takes every instance by its name as soon as it is started, healthy or not.
-        Raises as :func:`wait_healthy` does.
-        """
-        waiting = list(residents)
-        while waiting:
-            level = [item for item in waiting if set(item.needs.values()) <= set(running)]
-            for resident in level:
-                tell(f"starting {resident.name}")
-                running[resident.name] = self.backend.start(self._launch(resident, running))
-            wait_healthy([resident.name for resident in level], running, interrupted)
-            waiting = [item for item in waiting if item not in level]
-
-    def _launch(self, resident: Resident, running: Mapping[str, Instance]) -> Launch:
-        spec = load_service(resident.service)
-        port = free_port()
-        return Launch(
-            spec=spec,
-            labels=self.labels(resident.name, port),
-            settings=spec.resolve(resident.settings),
-            addresses={
-                role: (HOST, running[name].launch.port) for role, name in resident.needs.items()
-            },
-            port=port,
-            control_port=free_port() if spec.control else port,
-            cores=self.placement.cores_of(resident.placement),
-            secret=self.secret,
-            cpus=resident.cpus,
-        )
+    ``running`` takes every instance by its name as soon as it is started, healthy or not. Raises as
+    :func:`wait_healthy` does.
+    """
+    waiting = list(residents)
+    while waiting:
+        level = [item for item in waiting if set(item.needs.values()) <= set(running)]
+        for resident in level:
+            running[resident.name] = start(resident)
+        wait_healthy([resident.name for resident in level], running, interrupted)
+        waiting = [item for item in waiting if item not in level]
 
 
 def wait_healthy(

@@ -89,9 +89,9 @@ def everything() -> list[Found]:
     return [item for item in survey() if item.is_inside]
 
 
-def remove(found: Iterable[Found]) -> list[Found]:
+def remove(services: Iterable[Found]) -> list[Found]:
     """End and remove services, their volumes and their folders; return what was removed."""
-    removed = list(found)
+    removed = list(services)
     plain = [item for item in removed if item.backend == "process"]
     contained = [item for item in removed if item.backend == "docker"]
     _end_processes(plain)
@@ -105,10 +105,10 @@ def remove(found: Iterable[Found]) -> list[Found]:
     return removed
 
 
-def _end_processes(found: Iterable[Found]) -> None:
+def _end_processes(services: Iterable[Found]) -> None:
     # SIGINT is PostgreSQL's fast shutdown and ends every other service of the lab too. All at
     # once: what waits for another's end must not cost its time again.
-    pids = [pid for item in found if (pid := alive(item.began)) is not None]
+    pids = [pid for item in services if (pid := alive(item.began)) is not None]
     end((process for pid in pids for process in family(pid)), signal.SIGINT, timeout_s=5.0)
 
 

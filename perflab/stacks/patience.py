@@ -38,12 +38,7 @@ def patiently(
 ) -> Result:
     """Return what a function returns; it is left behind, in a thread, when that is not waited for.
 
-    Raises
-    ------
-    RunInterrupted
-        The user wants to end.
-    TimeoutError
-        It took longer than it may.
+    Raises RunInterrupted where the user wants to end, and TimeoutError where it takes too long.
     """
     deadline = time.monotonic() + timeout_s
     done: Future[Result] = Future()
@@ -72,14 +67,8 @@ def run_command(
     """Run a command in a session of its own; return its exit status and what it printed.
 
     ``environment`` is all of its environment. It holds the labels by which clean-up finds the
-    command when this process is killed.
-
-    Raises
-    ------
-    RunInterrupted
-        The user wants to end; the command was killed with all that it had started.
-    TimeoutError
-        It took longer than it may; it was killed likewise.
+    command when this process is killed. Raises RunInterrupted where the user wants to end, and
+    TimeoutError where it takes too long; the command was killed then, with all that it had started.
     """
     go_on(interrupted, during)
     deadline = time.monotonic() + timeout_s

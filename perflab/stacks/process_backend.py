@@ -57,30 +57,21 @@ class ProcessBackend:
         if environments.is_needed(spec):
             environments.ensure(spec, self.environments, tell, interrupted, environment)
 
+        # What the user's shell says of Python is for the lab, not for the service.
+        variables = {**os.environ, "PYTHONPATH": "", **own.variables(), **(environment or {})}
+
         def make(folder: Path) -> None:
             tell(f"preparing {spec.name} (once)")
-            self._prepare_into(folder, spec, own, interrupted, environment or {})
+            values = {"python": own.python, "artifacts": folder, "source": spec.folder}
+            command = rendered(spec.process.prepare, values)
+            during = f"while {spec.name} was prepared"
+            done = run_command(command, interrupted, during, variables, spec.folder)
+            if done.returncode:
+                raise ServiceFailed(spec.name, "its preparation failed", done.stdout + done.stderr)
 
         if spec.process.prepare:
             made(self._artifacts(spec), make)
         return content_hash(*spec.sources)
-
-    def _prepare_into(
-        self,
-        folder: Path,
-        spec: ServiceSpec,
-        own: Environment,
-        interrupted: Interrupted,
-        labels: Mapping[str, str],
-    ) -> None:
-        values = {"python": own.python, "artifacts": folder, "source": spec.folder}
-        command = rendered(spec.process.prepare, values)
-        # What the user's shell says of Python is for the lab, not for the service.
-        variables = {**os.environ, "PYTHONPATH": "", **own.variables(), **labels}
-        during = f"while {spec.name} was prepared"
-        done = run_command(command, interrupted, during, variables, spec.folder)
-        if done.returncode:
-            raise ServiceFailed(spec.name, "its preparation failed", done.stdout + done.stderr)
 
     def versions(self, spec: ServiceSpec) -> dict[str, str]:
         """Return the versions of all in the service's environment, and what compiled it how."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from perflab.errors import BackendUnavailable, ServiceFailed
@@ -11,14 +11,17 @@ from perflab.host.placing import Placement
 from perflab.sampling.meters import ProcessTable
 from perflab.stacks import hooks
 from perflab.stacks.asking import ask
-from perflab.stacks.backend import HOST, Backend, Instance
+from perflab.stacks.backend import HOST, Backend, Instance, Launch, free_port
 from perflab.stacks.database import Database
-from perflab.stacks.launching import Launcher, Tell, refuse_dead
+from perflab.stacks.labels import Labels
+from perflab.stacks.launching import refuse_dead, start_all
 from perflab.stacks.patience import Interrupted, go_on, never
-from perflab.stacks.plan import Residency, StackPlan, settle
+from perflab.stacks.plan import Residency, Resident, StackPlan, settle
 from perflab.stacks.service_processes import Member, members
 from perflab.stacks.settings_in_force import agree
 from perflab.stacks.spec import load_service
+
+Tell = Callable[[str], None]
 
 
 class Residents:
@@ -62,7 +65,9 @@ class Residents:
         self.images: dict[str, str] = {}
         self.versions: dict[str, dict[str, str]] = {}
         self.reported: dict[str, dict[str, dict[str, Any]]] = {}
-        self._launcher = Launcher(backend, placement, stack, kind)
+        self._placement = placement
+        self._kind = kind
+        self._secret = secrets.token_urlsafe(24)
         self._tell = tell
         self._interrupted = interrupted
         self._instances: dict[str, Instance] = {}
@@ -80,7 +85,7 @@ class Residents:
             raise BackendUnavailable(f"cpus of {', '.join(limited)} cannot be kept here: {why}")
         for name in dict.fromkeys(resident.service for resident in self.residency.residents):
             go_on(self._interrupted, "before services started")
-            labels = self._launcher.labels(f"preparation of {name}").as_environment()
+            labels = Labels(self.stack, f"preparation of {name}", self._kind).as_environment()
             spec = load_service(name)
             self.images[name] = self.backend.prepare(spec, self._tell, self._interrupted, labels)
             self.versions[name] = self.backend.versions(spec)
@@ -88,18 +93,12 @@ class Residents:
     def start(self) -> None:
         """Start and seed every resident, dependencies first; those of one level side by side.
 
-        Raises
-        ------
-        HookFailed
-            One could not be seeded; all are stopped.
-        ServiceFailed
-            One died or never became healthy; the rest are stopped.
+        All are stopped where one died or never became healthy (ServiceFailed), or could not be
+        seeded (HookFailed).
         """
         self.backend.clear(self.stack)
         try:
-            self._launcher.start_all(
-                self.residency.residents, self._instances, self._tell, self._interrupted
-            )
+            start_all(self.residency.residents, self._launch, self._instances, self._interrupted)
             self.seed()
             table = ProcessTable()
             self._lasting = {
@@ -109,6 +108,25 @@ class Residents:
         except BaseException:
             self.stop()
             raise
+
+    def _launch(self, resident: Resident) -> Instance:
+        """Start a resident, on its cores, with ports of its own and the addresses of its needs."""
+        self._tell(f"starting {resident.name}")
+        spec = load_service(resident.service)
+        port = free_port()
+        ports = {role: self._instances[name].launch.port for role, name in resident.needs.items()}
+        launch = Launch(
+            spec=spec,
+            labels=Labels(self.stack, resident.name, self._kind, port),
+            settings=spec.resolve(resident.settings),
+            addresses={role: (HOST, needed) for role, needed in ports.items()},
+            port=port,
+            control_port=free_port() if spec.control else port,
+            cores=self._placement.cores_of(resident.placement),
+            secret=self._secret,
+            cpus=resident.cpus,
+        )
+        return self.backend.start(launch)
 
     def instance(self, treatment: str, node: str) -> Instance:
         """Return the instance that serves a node of a treatment."""
@@ -134,7 +152,7 @@ class Residents:
         """Return the lab's own line to a PostgreSQL instance, opened once."""
         name = instance.launch.labels.service
         if name not in self._databases:
-            self._databases[name] = Database(instance.launch.port, self._launcher.secret, name)
+            self._databases[name] = Database(instance.launch.port, self._secret, name)
         return self._databases[name]
 
     def seed(self) -> None:
@@ -181,12 +199,8 @@ class Residents:
     def activate(self, treatment: str) -> None:
         """Resume what the treatment uses, pause the rest, apply and check its settings.
 
-        Raises
-        ------
-        SettingRefused
-            A service reports another value than the treatment asks for, or none.
-        ServiceFailed
-            A service has died, or one of its processes has.
+        Raises SettingRefused where a service reports another value than the treatment asks for, or
+        none, and ServiceFailed where it, or one of its processes, has died.
         """
         for name, instance in self.idle(treatment).items():
             if name not in self._paused:

@@ -45,14 +45,14 @@ class Member:
 
 def members(pids: Iterable[int], lasting: str = "") -> tuple[Member, ...]:
     """Return the processes of these numbers whose command line matches a regular expression."""
-    found = []
+    matching = []
     for pid in pids:
         with contextlib.suppress(psutil.Error):
             command = " ".join(psutil.Process(pid).cmdline())
             known = identity(pid)
             if known and re.search(lasting, command):
-                found.append(Member(pid, known, command))
-    return tuple(found)
+                matching.append(Member(pid, known, command))
+    return tuple(matching)
 
 
 def family(pid: int) -> list[psutil.Process]:
@@ -68,13 +68,13 @@ def working_in(folder: Path) -> list[psutil.Process]:
 
     Only its owner can enter a service's folder, so nobody else's process is ever among them.
     """
-    found = []
+    processes = []
     for process in psutil.process_iter():
         with contextlib.suppress(psutil.Error, OSError):
             at = Path(process.cwd())
             if at == folder or folder in at.parents:
-                found.append(process)
-    return found
+                processes.append(process)
+    return processes
 
 
 def labelled() -> dict[int, Labels]:
@@ -87,12 +87,12 @@ def labelled() -> dict[int, Labels]:
 
 def of_service(stack: str, service: str) -> list[psutil.Process]:
     """Return the processes of one service of a stack."""
-    found = []
+    processes = []
     for pid, labels in labelled().items():
         if (labels.stack, labels.service) == (stack, service):
             with contextlib.suppress(psutil.NoSuchProcess):
-                found.append(psutil.Process(pid))
-    return found
+                processes.append(psutil.Process(pid))
+    return processes
 
 
 def _own() -> Iterator[tuple[int, Labels]]:

@@ -22,13 +22,9 @@ def agree(
 
     ``instances`` serve its nodes, by their names; ``line`` opens a line to a PostgreSQL instance.
 
-    Raises
-    ------
-    SettingRefused
-        A service, or what its connection pool sees of a database, shows something else than the
-        plan asks for, or leaves a setting out: what nobody shows is not believed.
-    StackError
-        A service does not answer.
+    Raises SettingRefused where a service, or what its connection pool sees of a database, shows
+    something else than the plan asks for, or leaves a setting out: what nobody shows is not
+    believed. Raises StackError where a service does not answer.
     """
     for node in plan.nodes:
         apply(node, instances[node.name], line)
@@ -51,7 +47,7 @@ def apply(node: Node, instance: Instance, line: Line) -> None:
     if spec.reload.kind == "postgres":
         line(instance).apply(spec, wanted)
     else:
-        ask(instance.launch.control_port, "/settings", wanted)
+        ask(instance.launch.control_port, spec.reload.http, wanted)
 
 
 def reported(node: Node, instance: Instance, line: Line) -> dict[str, Any]:

@@ -143,17 +143,11 @@ class Health(_Frozen):
     timeout_s: float = 60.0
 
 
-class Reload(_Frozen):
-    """How settings of scope ``reload`` are applied and checked."""
-
-    kind: Literal["http", "postgres"]
-
-
 class Report(_Frozen):
-    """Where the running service says which settings it really has.
+    """Where the running service says which settings it really has, or takes those of ``reload``.
 
-    Kind ``http``: a GET of that path gives a JSON object; kind ``postgres``: the server's own view
-    ``pg_settings``.
+    Kind ``http``: a GET of that path gives a JSON object, and a PUT changes what it holds; kind
+    ``postgres``: the server's own view ``pg_settings``, and ALTER SYSTEM.
     """
 
     kind: Literal["http", "postgres"] = "http"
@@ -209,7 +203,7 @@ class ServiceSpec(_Frozen):
     processes: Processes = Processes()
     limits: Limits = Limits()
     health: Health
-    reload: Reload | None = None
+    reload: Report | None = None
     report: Report | None = None
     reset: Place | None = None
     counts: Place | None = None

@@ -92,10 +92,10 @@ def folders() -> list[Path]:
     root = state_dir() / "stacks"
     try:
         check_own(root)
-        found = sorted(root.iterdir())
+        paths = sorted(root.iterdir())
     except FileNotFoundError:
         return []
-    return [path for path in found if NAME.fullmatch(path.name) and _is_own_folder(path)]
+    return [path for path in paths if NAME.fullmatch(path.name) and _is_own_folder(path)]
 
 
 def _is_own_folder(path: Path) -> bool:

@@ -95,7 +95,7 @@ def test_listeners_are_on_loopback_only(residents: Residents) -> None:
 
 @pytest.mark.slow
 def test_the_password_is_shown_nowhere(residents: Residents, backend_name: str) -> None:
-    secret = residents._launcher.secret
+    secret = residents._secret
     residents.activate("on")
     for instance in residents.active("on").values():
         assert secret not in instance.log(500)
