@@ -12,16 +12,19 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from docker.errors import ImageNotFound
 
+from perflab.errors import ImageError
 from perflab.stacks.backend import HOST, Launch
 from perflab.stacks.docker_backend import (
     MAX_PROCESSES,
     SECRET_FILES,
     DockerBackend,
 )
+from perflab.stacks.images import ensure
 from perflab.stacks.labels import Labels
 from perflab.stacks.process_backend import ProcessBackend, _write_secret
-from perflab.stacks.spec import load_service, service_names
+from perflab.stacks.spec import Health, ServiceSpec, load_service, service_names
 
 SECRET = "correct-horse-battery"
 
@@ -148,3 +151,15 @@ def test_what_another_user_must_run_is_readable_to_all_whatever_its_source(
     copy = ProcessBackend()._readable_copy([source], "name") / "source" / "bin"
     modes = {path.name: path.stat().st_mode & 0o777 for path in (copy, *copy.iterdir())}
     assert modes == {"bin": 0o755, "program": 0o755, "text": 0o644, "open": 0o644}
+
+
+def test_a_service_without_a_dockerfile_is_refused_with_the_way_out(tmp_path: Path) -> None:
+    def missing(_tag: str) -> None:
+        raise ImageNotFound("none")
+
+    client: Any = SimpleNamespace(images=SimpleNamespace(get=missing))
+    spec = ServiceSpec(
+        name="tally", summary="", command=("tally",), health=Health(http="/"), folder=tmp_path
+    )
+    with pytest.raises(ImageError, match=r"'tally' has no Dockerfile.*backend 'process'"):
+        ensure(client, spec, lambda _: None)
