@@ -52,7 +52,7 @@ def connect() -> Any:
     return client
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class DockerInstance:
     """One service as a container."""
 

@@ -24,7 +24,7 @@ from perflab.stacks.service_processes import end, family, of_service, working_in
 STOP_TIMEOUT_S = 10.0
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class ProcessInstance:
     """One service as a process in a session of its own."""
 
