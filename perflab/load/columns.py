@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from perflab.load.chunk_record import ChunkRecorder
+from perflab.load import chunk_record, progress
+from perflab.load.chunk_record import packed_chunks
 from perflab.load.exchange import Exchange
 from perflab.load.outcome import ERRORS, STAGES
-from perflab.load.progress import ProgressRecorder
-from perflab.load.spool import Spool
+from perflab.load.progress import packed_points
+from perflab.load.spool import Spool, rows_in
 
 if TYPE_CHECKING:
     import pandas as pd
 
-T = TypeVar("T")
 INSTANTS = ("planned_ns", "started_ns", "sent_ns", "first_byte_ns", "done_ns")
 # How long it took to connect and to close; 0 where a request did not.
 DURATIONS = ("connect_ns", "close_ns")
@@ -33,7 +32,7 @@ ROW = np.dtype(
         ("stage", "i1"),
     ]
 )
-REQUESTS = "requests.rows"
+REQUESTS, PHASES = "requests.rows", "phases.rows"
 PACK = struct.Struct("<8qihhbb")
 PHASE_ROW = np.dtype([("row", "<u4"), ("name", "<u2"), ("value_ms", "<f4")])
 PHASE_PACK = struct.Struct("<IHf")
@@ -48,19 +47,19 @@ class Recorder:
     Parameters
     ----------
     folder : Path
-        Gets ``requests.rows``, ``phases.rows`` and ``phases.names``; if a request has points, also
-        ``progress.rows``, if one was to be streamed, ``chunks.rows``.
+        Gets ``phases.names`` and, where there are any, ``requests.rows``, ``phases.rows``,
+        ``progress.rows`` and ``chunks.rows``.
     """
 
     def __init__(self, folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         self._folder = folder
         self._rows = Spool(folder / REQUESTS)
-        self._phases = Spool(folder / "phases.rows")
-        self._progress = ProgressRecorder(folder)
-        self._chunks = ChunkRecorder(folder)
+        self._rows.start()
+        self._phases = Spool(folder / PHASES)
+        self._progress = Spool(folder / progress.FILE)
+        self._chunks = Spool(folder / chunk_record.FILE)
         self._names: dict[str, int] = {}
-        self._phase_buffer = bytearray()
         self._flushed = 0
         self.error: OSError | None = None
         self._renew()
@@ -93,27 +92,27 @@ class Recorder:
             exchange.stage,
         )
         if exchange.phases:
-            self._add_phases(exchange.phases)
+            self._add(self._phases, self._packed(exchange.phases))
         if exchange.progress is not None:
-            self._add_to(self._progress.add, exchange.progress)
+            self._add(self._progress, packed_points(len(self), exchange.progress))
         if exchange.prepared.streams:
-            self._add_to(self._chunks.add, exchange)
+            self._add(self._chunks, packed_chunks(len(self), exchange.stream))
         self._used += 74
         if self._used == len(self._buffer):
             self._flush()
 
-    def _add_phases(self, phases: dict[str, float]) -> None:
-        row = len(self)
+    def _packed(self, phases: dict[str, float]) -> bytes:
+        row, packed = len(self), b""
         for name, value in phases.items():
             code = self._names.setdefault(name, len(self._names))
             if code < MAX_PHASES:
-                self._phase_buffer += PHASE_PACK.pack(row, code, value)
-        if len(self._phase_buffer) > 1 << 18:
-            self._flush_phases()
+                packed += PHASE_PACK.pack(row, code, value)
+        return packed
 
-    def _add_to(self, add: Callable[[int, T], None], recorded: T) -> None:
+    def _add(self, spool: Spool, rows: bytes) -> None:
+        # A full disk must not end in the middle of a parser's callback: it is told at the end.
         try:
-            add(len(self), recorded)
+            spool.add(rows)
         except OSError as error:
             self.error = self.error or error
 
@@ -121,25 +120,16 @@ class Recorder:
         """Spool the rows there are, so that others can read them."""
         if self._used > self._handed:
             # What is handed over is not written again; later rows go behind it.
-            self._spool(self._rows, memoryview(self._buffer)[self._handed : self._used])
+            try:
+                self._rows.put(memoryview(self._buffer)[self._handed : self._used])
+            except OSError as error:
+                self.error = self.error or error
             self._handed = self._used
 
     def _flush(self) -> None:
         self.hand_over()
         self._flushed += self._used // ROW.itemsize
         self._renew()
-
-    def _flush_phases(self) -> None:
-        full, self._phase_buffer = self._phase_buffer, bytearray()
-        self._spool(self._phases, memoryview(full))
-
-    def _spool(self, spool: Spool, full: memoryview) -> None:
-        # A full disk must not end in the middle of a parser's callback: it is told at the end.
-        if self.error is None:
-            try:
-                spool.put(full)
-            except OSError as error:
-                self.error = error
 
     def close(self) -> None:
         """Write everything.
@@ -150,7 +140,6 @@ class Recorder:
             The record is not whole, because the disk did not take it.
         """
         self._flush()
-        self._flush_phases()
         for spool in (self._rows, self._phases, self._progress, self._chunks):
             try:
                 spool.close()
@@ -163,10 +152,7 @@ class Recorder:
 
 def rows(folder: Path) -> np.ndarray:
     """Return the rows a worker wrote, mapped from disk, as a structured array."""
-    path = folder / REQUESTS
-    if path.stat().st_size == 0:
-        return np.empty(0, dtype=ROW)
-    return np.memmap(path, dtype=ROW, mode="r")
+    return rows_in(folder / REQUESTS, ROW)
 
 
 def rows_since(folder: Path, first: int, most: int = 1 << 18) -> np.ndarray:
@@ -183,7 +169,7 @@ def rows_since(folder: Path, first: int, most: int = 1 << 18) -> np.ndarray:
 def phases(folder: Path, count: int) -> dict[str, np.ndarray]:
     """Return phase name to its column of float32 ms, NaN where a response lacks it."""
     names = (folder / "phases.names").read_text().split("\n")
-    table = np.fromfile(folder / "phases.rows", dtype=PHASE_ROW)
+    table = rows_in(folder / PHASES, PHASE_ROW)
     columns = {}
     for code, name in enumerate(names[:MAX_PHASES]):
         own = table[table["name"] == code]

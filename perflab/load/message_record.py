@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from perflab.load.columns import words
-from perflab.load.spool import Spool
+from perflab.load.spool import Spool, rows_in
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -110,8 +110,7 @@ def messages(folder: Path, worker: int) -> pd.DataFrame:
     """Return the messages of a worker, in the order they were noted, kinds in words."""
     import pandas as pd
 
-    path, names = folder / FILE, folder / "messages.names"
-    found = np.fromfile(path, dtype=ROW) if path.exists() else np.empty(0, dtype=ROW)
+    found, names = rows_in(folder / FILE, ROW), folder / "messages.names"
     kinds = tuple(json.loads(names.read_text())) if names.exists() else ()
     return pd.DataFrame(
         {

@@ -236,20 +236,17 @@ class LoadResult:
     @cached_property
     def progress(self) -> pd.DataFrame:
         """Return the points at which bodies had come so far, by worker, request and instant."""
-        frames = [
-            progress(place, number, part)
-            for number, (place, part) in enumerate(zip(self.places, self.rows, strict=True))
-        ]
-        return pd.concat(frames, ignore_index=True)
+        return self._joined(progress)
 
     @cached_property
     def stream_chunks(self) -> pd.DataFrame:
         """Return the chunks of all streamed answers, by worker, request and number."""
-        frames = [
-            chunks(place, number, part)
-            for number, (place, part) in enumerate(zip(self.places, self.rows, strict=True))
-        ]
-        return pd.concat(frames, ignore_index=True)
+        return self._joined(chunks)
+
+    def _joined(self, of: Callable[[Path, int, np.ndarray], pd.DataFrame]) -> pd.DataFrame:
+        pairs = zip(self.places, self.rows, strict=True)
+        tables = [of(place, number, rows) for number, (place, rows) in enumerate(pairs)]
+        return pd.concat(tables, ignore_index=True)
 
     @property
     def failures(self) -> list[str]:
