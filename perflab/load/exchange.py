@@ -3,26 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from perflab.load.outcome import MEASURE, FirstErrors
 from perflab.load.prepared import Prepared
 from perflab.load.progress import Progress
 from perflab.load.streamed import Streamed
-from perflab.load.targets import Origin
 
-
-class OwnConnection(Protocol):
-    """The connection that a user keeps between requests, as far as an exchange carries it."""
-
-    origin: Origin
-    usable: bool
-
-    def send(self, exchange: Exchange) -> None:
-        """Send a request on the connection, which is idle."""
-
-    def close(self) -> None:
-        """Close it; nothing may be under way."""
+if TYPE_CHECKING:
+    from perflab.load.connection import Connection
 
 
 class Exchange:
@@ -64,7 +53,7 @@ class Exchange:
         self.finish = finish
         self.stage = MEASURE
         self.template = 0
-        self.connection: OwnConnection | None = None
+        self.connection: Connection | None = None
         self.planned_ns = self.started_ns = self.done_ns = 0
         self.status = self.bytes = self.error = self.redirects = 0
         self.phases: dict[str, float] | None = None
