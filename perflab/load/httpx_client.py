@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import socket
 import ssl
+from collections.abc import Iterable
 from http.cookiejar import CookieJar, DefaultCookiePolicy
 from importlib.util import find_spec
 from typing import Any
@@ -89,11 +90,11 @@ class HttpxClient(LibraryClient):
 
 def _made(workload: Workload, kept: int) -> httpx.AsyncClient:
     """Return a client of the library; ``kept`` connections may idle."""
-    context, http2 = workload.trust.context(), workload.client == "http2"
+    http2 = workload.client == "http2"
     return httpx.AsyncClient(
         http1=not http2,
         http2=http2,
-        verify=only_http2(context) if http2 else context,
+        verify=_only_http2(workload) if http2 else workload.trust.context(),
         timeout=None,
         limits=httpx.Limits(
             max_connections=None, max_keepalive_connections=kept, keepalive_expiry=None
@@ -103,12 +104,21 @@ def _made(workload: Workload, kept: int) -> httpx.AsyncClient:
     )
 
 
-def only_http2(context: ssl.SSLContext) -> ssl.SSLContext:
-    """Let a context offer HTTP/2 alone: a server that may choose could choose HTTP/1.1."""
-    context.set_alpn_protocols(["h2"])
-    # httpx would offer both.
-    ignored: Any = lambda _: None  # noqa: E731
-    setattr(context, "set_alpn_protocols", ignored)  # noqa: B010
+class _OnlyHttp2(ssl.SSLContext):
+    """Offers HTTP/2 alone where httpx asks for both: a server could choose HTTP/1.1."""
+
+    def set_alpn_protocols(self, alpn_protocols: Iterable[str]) -> None:  # noqa: ARG002
+        super().set_alpn_protocols(["h2"])
+
+
+def _only_http2(workload: Workload) -> ssl.SSLContext:
+    usual, context = workload.trust.context(), _OnlyHttp2(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname, context.verify_mode = usual.check_hostname, usual.verify_mode
+    context.verify_flags = usual.verify_flags
+    if workload.ca_file:
+        context.load_verify_locations(workload.ca_file)
+    else:
+        context.load_default_certs()
     return context
 
 
