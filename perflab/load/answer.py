@@ -6,9 +6,11 @@ import json
 from dataclasses import dataclass, field
 from typing import Any
 
+from perflab.errors import ParameterError
 from perflab.load.body import TOO_LARGE
 from perflab.load.head import header
 from perflab.load.outcome import CODES
+from perflab.parameters import did_you_mean
 
 
 @dataclass(frozen=True)
@@ -54,11 +56,13 @@ class Answer:
 class NotServed(Exception):
     """Raise it in a script that cannot go on because of what the server did.
 
-    ``kind`` is the error class under which the step is recorded. Whatever else a script raises is
-    taken for a fault of its own (``script``).
+    ``kind`` is the error class under which the step is recorded; one that there is not raises
+    ParameterError. Whatever else a script raises is taken for a fault of its own (``script``).
     """
 
     def __init__(self, kind: str, reason: str) -> None:
+        if kind not in CODES:
+            told = f"'{kind}' is no error class{did_you_mean(kind, CODES)}; {reason}"
+            raise ParameterError("NotServed", [told])
         super().__init__(reason)
         self.kind = kind
-        assert kind in CODES
