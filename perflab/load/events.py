@@ -9,31 +9,18 @@ of it can be told from bytes: no line end or field name is beyond ASCII. The fie
 from __future__ import annotations
 
 import json
-from typing import Any, Protocol
+from typing import Any
 
 LONGEST_EVENT_BYTES = 1 << 20
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 CR, LF = b"\r\n"
 
 
-class Events(Protocol):
-    """What tells one format's events apart; bytes go in, in pieces of any size.
-
-    ``too_long`` says that an event was longer than it may be: nothing is taken from there on.
-    """
-
-    too_long: bool
-
-    def feed(self, data: bytes) -> list[int]:
-        """Take bytes; return the length of each event that they completed, in bytes."""
-
-    @property
-    def is_ended(self) -> bool:
-        """Whether the last event so far is the end marker that was asked for."""
-
-
 class ServerSentEvents:
     """Tells server-sent events apart. The length of one is that of its data, in UTF-8.
+
+    Bytes go in, in pieces of any size. ``too_long`` says that an event was longer than it may be:
+    nothing is taken from there on.
 
     Parameters
     ----------
@@ -137,7 +124,9 @@ def members_of(end_marker: str) -> dict[str, Any]:
 
 
 class JsonLines:
-    """Tells the lines of newline-delimited JSON apart. The length is that of the line alone.
+    """Tells the lines of newline-delimited JSON apart, as :class:`ServerSentEvents` does events.
+
+    The length is that of the line alone.
 
     Parameters
     ----------
@@ -195,9 +184,10 @@ class JsonLines:
             return False
         # As text: to Python true and 1 are equal, to JSON they are not.
         return isinstance(last, dict) and all(
-            name in last and json.dumps(last[name], sort_keys=True) == wanted
-            for name, wanted in self._wanted()
+            name in last and _as_text(last[name]) == _as_text(value)
+            for name, value in self._members.items()
         )
 
-    def _wanted(self) -> list[tuple[str, str]]:
-        return [(name, json.dumps(value, sort_keys=True)) for name, value in self._members.items()]
+
+def _as_text(value: Any) -> str:
+    return json.dumps(value, sort_keys=True)
