@@ -5,14 +5,12 @@ from __future__ import annotations
 import math
 import random
 from dataclasses import replace
-from itertools import pairwise, product
+from itertools import product
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import pytest
 
-from perflab.analysis.methods.comparison import effect_of
 from perflab.load.times import times_of
 from perflab.load.windows import END
 from perflab.trials.choosing import Pace, needed_slice_ms
@@ -112,31 +110,3 @@ def test_failures_take_time_and_are_no_throughput(tmp_path: Path) -> None:
     result.__dict__["rows"] = [changed]
     assert result.throughput_rps == pytest.approx(whole / 2, rel=0.02)
     assert result.requests_counted == pytest.approx(whole * result.counted_ns / 1e9)
-
-
-def duel(folder: Path, times_ms: tuple[float, float], users: int, seed: int) -> pd.Series:
-    """Return the log ratio of throughput of a second service to a first in each of eight blocks.
-
-    The machine's speed varies from block to block by 3% for both, and by 1% for one.
-    """
-    chance, found = random.Random(seed), []
-    windows = slices(max(times_ms), 10)
-    for block in range(8):
-        speed = chance.lognormvariate(0, 0.03)
-        rates = []
-        for number, time_ms in enumerate(times_ms):
-            own_ms = time_ms * speed * chance.lognormvariate(0, 0.01)
-            place = folder / f"{seed}-{block}-{number}"
-            rates.append(load(place, sleeping(own_ms), users, windows).throughput_rps)
-        found.append(math.log(rates[1] / rates[0]))
-    return pd.Series(found)
-
-
-def test_intervals_of_duels_in_slices_hold_the_truth(tmp_path: Path) -> None:
-    cells = [*product(pairwise(TIMES_MS), (1, 4), range(4))]
-    held = 0
-    for seed, (times_ms, users, _) in enumerate(cells):
-        effect = effect_of(duel(tmp_path, times_ms, users, seed))
-        held += effect.low <= times_ms[0] / times_ms[1] <= effect.high
-    # Of 24 intervals of 95%, fewer than 20 hold it once in a hundred times.
-    assert held >= 20
