@@ -14,10 +14,9 @@ import time
 from typing import TYPE_CHECKING
 
 from perflab.load.exchange import Exchange
-from perflab.load.head import BadResponse, header, server_phases
 from perflab.load.outcome import CODES, ERRORS
 from perflab.load.progress import Progress
-from perflab.load.response import ResponseReader
+from perflab.load.response import BadResponse, ResponseReader, header, server_phases
 from perflab.load.targets import Origin
 
 if TYPE_CHECKING:

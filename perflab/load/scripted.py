@@ -13,15 +13,15 @@ from pathlib import Path
 from typing import Any
 
 from perflab.errors import ParameterError
-from perflab.load.answer import NotServed
+from perflab.load.client import Client
 from perflab.load.cpu_window import CpuWindow
-from perflab.load.exchange import Client, Exchange
+from perflab.load.exchange import Exchange
 from perflab.load.message_record import MessageRecorder
 from perflab.load.outcome import CODES, MEASURE, WARMUP
 from perflab.load.prepared import Prepared
 from perflab.load.targets import Origin
 from perflab.load.timer import Timer
-from perflab.load.users import User, actions
+from perflab.load.users import NotServed, User, actions
 from perflab.load.websocket import OnClosed, OnMessage, WebSocket, connect
 from perflab.load.websocket_messages import WebSocketError
 from perflab.load.workload import Connections, Request, Scripted

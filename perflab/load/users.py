@@ -34,11 +34,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from perflab.errors import ParameterError
-from perflab.load.answer import Answer, NotServed
+from perflab.load.body import TOO_LARGE
 from perflab.load.exchange import Exchange
-from perflab.load.outcome import ERRORS
+from perflab.load.outcome import CODES, ERRORS
 from perflab.load.prepared import Prepared
+from perflab.load.response import header
 from perflab.load.workload import Request
+from perflab.parameters import did_you_mean
 
 if TYPE_CHECKING:
     from perflab.load.connection import Connection
@@ -83,6 +85,61 @@ def actions(kind: type) -> tuple[list[str], list[float]]:
     if not names:
         raise ParameterError("script", [f"{kind.__name__} has no method marked with @action"])
     return names, [found[name] for name in names]
+
+
+@dataclass(frozen=True)
+class Answer:
+    """An answer to a user's request; ``error`` is its error class, empty when it is as expected.
+
+    ``body`` is empty where it was not to be kept.
+    """
+
+    status: int
+    error: str
+    head: bytes = b""
+    body: bytes = field(default=b"", repr=False)
+
+    @property
+    def ok(self) -> bool:
+        """Whether the request succeeded."""
+        return not self.error
+
+    def json(self) -> Any:
+        """Return the body's JSON.
+
+        Raises
+        ------
+        ValueError
+            It is none, or was not to be kept.
+        NotServed
+            It was too large to be kept.
+        """
+        if self.error == "body_too_large":
+            raise NotServed(self.error, TOO_LARGE)
+        if not self.body:
+            raise ValueError(
+                "there is no body to read JSON from; with keep_body=False none is kept"
+            )
+        return json.loads(self.body)
+
+    def header(self, name: str) -> str:
+        """Return a header's first value, or an empty string."""
+        return header(self.head, name)
+
+
+class NotServed(Exception):
+    """Raise it in a script that cannot go on because of what the server did.
+
+    ``kind`` is the error class under which the step is recorded; one that there is not raises
+    ParameterError. Whatever else a script raises is taken for a fault of its own (``script``).
+    """
+
+    def __init__(self, kind: str, reason: str) -> None:
+        if kind not in CODES:
+            told = f"'{kind}' is no error class{did_you_mean(kind, CODES)}; {reason}"
+            raise ParameterError("NotServed", [told])
+        super().__init__(reason)
+        self.kind = kind
 
 
 @dataclass

@@ -15,10 +15,9 @@ from perflab.load import response
 from perflab.load.body import Wanted
 from perflab.load.client import LeanClient
 from perflab.load.exchange import Exchange
-from perflab.load.head import BadResponse
 from perflab.load.outcome import ERRORS
 from perflab.load.prepared import Prepared
-from perflab.load.response import ResponseReader
+from perflab.load.response import BadResponse, ResponseReader
 from perflab.load.targets import split
 from perflab.load.workload import Request
 from tests.examples import examples
