@@ -20,12 +20,12 @@ from typing import TYPE_CHECKING, Any
 
 import uvloop
 
-from perflab.host.processes import go_first, peak_memory_bytes
-from perflab.load.client import DEFAULT_CONNECTIONS, make_client
+from perflab.host.processes import go_first
+from perflab.load.client import DEFAULT_CONNECTIONS, Client, make_client
 from perflab.load.closed_driver import ClosedDriver
 from perflab.load.columns import Recorder
 from perflab.load.cpu_window import CpuInWindows, run_delay_ns
-from perflab.load.exchange import Client, Exchange
+from perflab.load.exchange import Exchange
 from perflab.load.looks import Probe
 from perflab.load.open_driver import OpenDriver
 from perflab.load.outcome import CUT_OFF_CODES
@@ -259,7 +259,6 @@ async def carry_out(load: Load) -> dict[str, Any]:
         "clock_step_ms": (_realtime_ahead_ns() - ahead_ns) / 1e6,
         "capped": load.client.capped,
         "stopped": load.stopped,
-        "peak_memory_bytes": peak_memory_bytes(),
     }
 
 
