@@ -26,17 +26,12 @@ def window_table(result: LoadResult) -> pd.DataFrame:
         had begun and not ended at its end, and ``carried_over``, what of that was still there when
         the next window began (0 after the last): it meets other requests than were wanted.
 
-    Raises
-    ------
-    ValueError
-        The load had no windows.
+    A load that had no windows raises ValueError.
     """
     if result.windows is None:
         raise ValueError("the load had no windows: give its arrivals windows=Windows(...)")
-    rows = [part[name] for name in FIELDS for part in result.rows]
-    count = len(result.rows)
     planned, sent, done, error = (
-        np.concatenate(rows[first : first + count]) for first in range(0, len(rows), count)
+        np.concatenate([part[name] for part in result.rows]) for name in FIELDS
     )
     windows, good = result.windows, error == 0
     by_planned, by_done = np.sort(planned), np.sort(done)

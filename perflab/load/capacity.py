@@ -278,16 +278,9 @@ def probed(
     duration_s: float,
     warmup_s: float,
 ) -> Probe:
-    """Send a workload at a level and judge it by the workload's objectives.
+    """Send a workload at a level (see :func:`at_level`) and judge it by its own objectives.
 
-    Parameters
-    ----------
-    send : callable
-        Sends a load and returns its record, which is thrown away once it is summed up.
-    made : Workload
-        What is sent at every level; its objectives judge it.
-    duration_s, warmup_s : float
-        Of this load; see :func:`~perflab.load.capacity.at_level`.
+    The record that ``send`` returns is thrown away once it is summed up.
     """
     load = at_level(made, level, duration_s, warmup_s)
     result = send(load)

@@ -11,7 +11,8 @@ from functools import cache, lru_cache
 
 from perflab.errors import TargetRefused
 from perflab.load.connection import Connection
-from perflab.load.exchange import Client, Exchange
+from perflab.load.exchange import Exchange
+from perflab.load.library_client import LibraryClient
 from perflab.load.outcome import CODES, FirstErrors
 from perflab.load.prepared import REDIRECTS, WHOLE, Prepared, followed
 from perflab.load.targets import Origin, looked_up
@@ -265,6 +266,9 @@ class LeanClient:
         for connection in list(self._open):
             connection.exchange = None
             connection.close()
+
+
+Client = LeanClient | LibraryClient
 
 
 def make_client(

@@ -44,11 +44,8 @@ MAX_PHASES = 64
 class Recorder:
     """Packs exchanges into rows of 74 bytes; full buffers go to the spool.
 
-    Parameters
-    ----------
-    folder : Path
-        Gets ``phases.names`` and, where there are any, ``requests.rows``, ``phases.rows``,
-        ``progress.rows`` and ``chunks.rows``.
+    The folder gets ``requests.rows`` and ``phases.names`` and, where there are such rows,
+    ``phases.rows``, ``progress.rows`` and ``chunks.rows``.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -132,13 +129,7 @@ class Recorder:
         self._renew()
 
     def close(self) -> None:
-        """Write everything.
-
-        Raises
-        ------
-        OSError
-            The record is not whole, because the disk did not take it.
-        """
+        """Write everything; raises OSError where the disk did not take all of the record."""
         self._flush()
         for spool in (self._rows, self._phases, self._progress, self._chunks):
             try:

@@ -30,13 +30,7 @@ def failed(causes: Sequence[Cause]) -> int:
 
 
 def reasons(result: LoadResult, workload: Workload, causes: Sequence[Cause]) -> list[Reason]:
-    """Return what speaks against a load's numbers as far as requests can be counted.
-
-    Parameters
-    ----------
-    causes : sequence of Cause
-        As :func:`perflab.load.failure_causes.causes` has them.
-    """
+    """Return what speaks against a load's numbers, given its :func:`failure_causes.causes`."""
     measured = len(result.measured(lambda rows: rows["error"]))
     found = _missing(result, workload, failed(causes))
     if not measured:

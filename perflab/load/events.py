@@ -104,13 +104,7 @@ class ServerSentEvents:
 
 
 def members_of(end_marker: str) -> dict[str, Any]:
-    """Return the members that an end marker like ``"done":true`` names.
-
-    Raises
-    ------
-    ValueError
-        It names none.
-    """
+    """Return the members that an end marker like ``"done":true`` names; ValueError if none."""
     try:
         found = json.loads("{" + end_marker + "}")
     except ValueError:
@@ -126,14 +120,8 @@ def members_of(end_marker: str) -> dict[str, Any]:
 class JsonLines:
     """Tells the lines of newline-delimited JSON apart, as :class:`ServerSentEvents` does events.
 
-    The length is that of the line alone.
-
-    Parameters
-    ----------
-    end_marker : str
-        Members that the object in the last line of a stream has (empty: any).
-    longest_bytes : int
-        The most that a line may take.
+    The length is that of the line alone; the end marker is members that the object in the last line
+    of a stream has.
     """
 
     __slots__ = ("_last", "_members", "_most", "_pending", "too_long")

@@ -1,11 +1,11 @@
-"""One request under way: the record that travels with it, and what every client does with it."""
+"""One request under way: the record that travels with it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
-from perflab.load.outcome import MEASURE, FirstErrors
+from perflab.load.outcome import MEASURE
 from perflab.load.prepared import Prepared
 from perflab.load.progress import Progress
 from perflab.load.streamed import Streamed
@@ -74,26 +74,3 @@ class Exchange:
             self.prepared, self.sent_ns, self.connect_ns = self.chain
             self.chain = None
             self.redirects = 0
-
-
-class Client(Protocol):
-    """What every client does: take an exchange, fill it in, call its ``finish``."""
-
-    first_errors: FirstErrors
-    timeout_s: float
-
-    def submit(self, exchange: Exchange) -> None:
-        """Send the request of an exchange whose ``planned_ns`` and ``started_ns`` are set."""
-
-    def give_up_waiting(self) -> None:
-        """Give up what waits for a connection (``unsent``)."""
-
-    def abort(self) -> None:
-        """Give up what is under way (``aborted``) and what waits (``unsent``)."""
-
-    async def close(self) -> None:
-        """Close every connection."""
-
-    @property
-    def capped(self) -> int:
-        """Return how many requests waited because of the cap on connections."""

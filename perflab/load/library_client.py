@@ -16,8 +16,8 @@ from itertools import cycle
 
 from perflab.load.body import Body
 from perflab.load.exchange import Exchange
-from perflab.load.head import parse_server_timing
 from perflab.load.outcome import CODES, ERRORS, FirstErrors
+from perflab.load.response import parse_server_timing
 from perflab.load.workload import Request, Scripted, Workload
 
 clock = time.monotonic_ns
@@ -67,7 +67,7 @@ class LibraryClient:
         self._tasks: dict[asyncio.Task[None], Exchange] = {}
 
     def submit(self, exchange: Exchange) -> None:
-        """Start a task that sends the request; see ``exchange.Client``."""
+        """Start a task that sends a request whose ``planned_ns`` and ``started_ns`` are set."""
         self.capped += self._free.locked()
         task = asyncio.create_task(self._perform(exchange, next(self._bodies)))
         self._tasks[task] = exchange

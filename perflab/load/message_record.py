@@ -67,15 +67,7 @@ class MessageRecorder:
     def add(
         self, at_ns: int, user: int, direction: int, size: int, key: int = 0, kind: str = ""
     ) -> None:
-        """Record a message.
-
-        Raises
-        ------
-        OSError
-            An earlier buffer could not be written.
-        ValueError
-            There are too many kinds.
-        """
+        """Record a message; raises OSError of an earlier one, ValueError at too many kinds."""
         try:
             number = self._kinds[kind]
         except KeyError:

@@ -27,13 +27,7 @@ FILE = "progress.rows"
 
 
 class Progress:
-    """The points of one request under way.
-
-    Parameters
-    ----------
-    most : int
-        How many points there may be, at least 2.
-    """
+    """The points of one request under way: ``most`` of them, which is at least 2."""
 
     __slots__ = ("_last", "_most", "_next", "_step", "at_ns", "sizes")
 

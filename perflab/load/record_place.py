@@ -26,7 +26,7 @@ BYTES_PER_REQUEST = 250
 def raw_folder() -> Path:
     """Make a temporary folder of this process, and remove those of processes that have ended.
 
-    It lies where ``TMPDIR`` says; raises OSError where it cannot be made.
+    It lies where ``TMPDIR`` says.
     """
     return temporary_folder("load")
 
@@ -61,13 +61,7 @@ def folder_problems(option: str, folder: Path) -> list[str]:
 
 
 def check_space(folder: Path, workload: Workload) -> None:
-    """Refuse a disk that the record would fill.
-
-    Raises
-    ------
-    ParameterError
-        Says how much is free and how much is needed.
-    """
+    """Refuse a disk that the record would fill, by a ParameterError."""
     needed = LEAST_FREE_BYTES + BYTES_PER_REQUEST * max(0, planned_count(workload.arrivals))
     free = shutil.disk_usage(folder).free
     if free < needed:

@@ -20,7 +20,7 @@ from perflab.load.selfcheck import SelfCheck
 from perflab.load.times import Number, Times, known, shown, times_of
 from perflab.load.trend import response_trend
 from perflab.load.workload import OpenLoop, Workload
-from perflab.percentiles import OF_TRIALS, needed_n, percentiles_of
+from perflab.percentiles import OF_TRIALS, Bound, needed_n, percentiles_of
 from perflab.recordings.reasons import Remark
 
 
@@ -191,34 +191,20 @@ def _waits(numbers: Mapping[str, Number]) -> dict[str, dict[str, float | None]]:
 
 
 def judged(objective: Objective, result: LoadResult) -> dict[str, Any]:
-    """Judge an objective over the whole measure stage; ``held`` is None where ``why`` keeps it so.
-
-    What is a bound can be a miss, and never be held; so can a time that is partly the client's.
-    """
-    share, below_ms = objective.percentile, objective.below_ms
+    """Judge an objective over the whole measure stage; where ``held`` is None, ``why`` says why."""
     times = _times(objective, result)
-    if times is None:
-        return {
-            **_found(objective, math.nan, math.nan),
-            "held": None,
-            "why": "nothing was streamed",
-        }
-    number = times.numbers((share,))[f"p{share:g}"]
-    value, why = number.value, ""
-    held: bool | None = None
-    if number.bound.low - number.client_ms > below_ms:
-        held = False
-    elif number.value <= below_ms:
-        held = True
-    elif not math.isnan(number.at_least):
-        why = f"{len(times.elapsed)} requests were cut off before their end"
-    elif math.isnan(value):
-        what = "gaps" if objective.of == "gap" else "successes"
-        why = f"{len(times.known)} {what} of {needed_n(share)} needed"
-    else:
-        why = f"up to {number.client_ms:.2g} ms of {value:.4g} ms are the client's own"
+    number = Number(Bound(math.nan, math.nan))
+    held, why = None, "nothing was streamed"
+    if times is not None:
+        number = times.numbers((objective.percentile,))[f"p{objective.percentile:g}"]
+        held = _held(number, objective.below_ms)
+        why = _why_unknown(objective, number, times) if held is None else ""
     return {
-        **_found(objective, value, number.at_least),
+        "objective": objective.text,
+        "percentile": objective.percentile,
+        "below_ms": objective.below_ms,
+        "found_ms": known(number.value),
+        "at_least_ms": known(number.at_least),
         "held": held,
         "why": why,
     }
@@ -234,11 +220,17 @@ def _times(objective: Objective, result: LoadResult) -> Times | None:
     return found.first if objective.of == "ttft" else found.gaps
 
 
-def _found(objective: Objective, value: float, at_least: float) -> dict[str, Any]:
-    return {
-        "objective": objective.text,
-        "percentile": objective.percentile,
-        "below_ms": objective.below_ms,
-        "found_ms": known(value),
-        "at_least_ms": known(at_least),
-    }
+def _held(number: Number, below_ms: float) -> bool | None:
+    """Tell whether a time is below a limit: a bound, and what is partly the client's, never is."""
+    if number.bound.low - number.client_ms > below_ms:
+        return False
+    return True if number.value <= below_ms else None
+
+
+def _why_unknown(objective: Objective, number: Number, times: Times) -> str:
+    if not math.isnan(number.at_least):
+        return f"{len(times.elapsed)} requests were cut off before their end"
+    if math.isnan(number.value):
+        what = "gaps" if objective.of == "gap" else "successes"
+        return f"{len(times.known)} {what} of {needed_n(objective.percentile)} needed"
+    return f"up to {number.client_ms:.2g} ms of {number.value:.4g} ms are the client's own"

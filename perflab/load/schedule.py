@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from perflab.load.windows import BEGIN, COUNTED, END, within
+from perflab.load.windows import BEGIN, COUNTED, END, window_of
 from perflab.load.workload import Arrivals, Burst, ClosedLoop, OpenLoop, Scripted, Stage, UserStage
 
 CHUNK = 1 << 12
@@ -39,7 +39,7 @@ def _whole(arrivals: OpenLoop | Burst) -> Iterator[np.ndarray]:
     for points in _unit_points(arrivals):
         inside = points[points < expected - 1e-9]
         planned = np.rint(inverse(arrivals.stages, inside) * 1e9).astype(np.int64)
-        yield planned if windows is None else within(planned, windows)
+        yield planned if windows is None else planned[window_of(planned, windows) >= 0]
         if len(inside) < len(points):
             return
 
@@ -164,13 +164,7 @@ class Openings:
 
 
 def active(arrivals: Arrivals, since_start_ns: int) -> int | None:
-    """Return how many users have joined and not left; None where a load has no users.
-
-    Parameters
-    ----------
-    since_start_ns : int
-        An instant, in ns from the common start of the load.
-    """
+    """Return how many users have joined and not left at an instant; None without users."""
     if isinstance(arrivals, Scripted):
         join_ns = round(arrivals.join_s * 1e9)
         return sum(user * join_ns <= since_start_ns for user in range(arrivals.users))

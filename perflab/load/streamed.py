@@ -36,13 +36,7 @@ class Streaming:
 
 
 def check_marker(kind: Format, end_marker: str) -> None:
-    """Refuse an end marker that no stream of a format can have.
-
-    Raises
-    ------
-    ValueError
-        Says what it should be like.
-    """
+    """Refuse an end marker that no stream of a format can have, by a ValueError."""
     if "\r" in end_marker or "\n" in end_marker:
         raise ValueError("end_marker is one line: no CR or LF")
     if kind == "ndjson" and end_marker:
@@ -51,11 +45,6 @@ def check_marker(kind: Format, end_marker: str) -> None:
 
 class Streamed:
     """The chunks of one answer so far.
-
-    Parameters
-    ----------
-    asked : Streaming
-        What is expected.
 
     Attributes
     ----------

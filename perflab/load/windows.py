@@ -97,12 +97,6 @@ def window_of(instants_ns: np.ndarray, windows: np.ndarray) -> np.ndarray:
     return found
 
 
-def within(instants_ns: np.ndarray, windows: np.ndarray) -> np.ndarray:
-    """Return those of the instants that lie in a window."""
-    chosen: np.ndarray = instants_ns[window_of(instants_ns, windows) >= 0]
-    return chosen
-
-
 def cut_at(windows: np.ndarray, end_ns: int) -> np.ndarray:
     """Return what of the windows had come when a load ended; the first stays, without a length."""
     come = windows[:, BEGIN] < end_ns
