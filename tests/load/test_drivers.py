@@ -184,6 +184,15 @@ class Pausing(Paced):
     wait_s = 0.05
 
 
+class Resting(User):
+    @action
+    async def ask(self) -> None:
+        await self.get("/")
+        assert await self.pause(0.25)
+        await self.get("/")
+        assert not await self.pause(1000)
+
+
 class Working(Pausing):
     """Does 20 ms of work after each answer."""
 
@@ -230,6 +239,11 @@ def test_scripted_users_wait_from_the_last_answer_on_however_late_the_client_is(
     assert firsts
     for after, end_ns in zip(firsts[1:], ends, strict=False):
         assert after.planned_ns == end_ns + 50 * MS
+
+
+def test_a_pause_counts_from_the_last_answer_and_ends_with_the_load(tmp_path: Path) -> None:
+    first, second = acted(World(late_ns=7 * MS, handling_ns=3 * MS), "Resting", tmp_path, actions=1)
+    assert second.planned_ns == first.done_ns + 250 * MS
 
 
 def test_what_a_script_does_after_the_last_answer_is_its_own_time(tmp_path: Path) -> None:

@@ -98,11 +98,6 @@ def test_one_point_would_have_no_end() -> None:
         Request(progress_points=1)
 
 
-def test_a_client_without_points_says_so() -> None:
-    with pytest.raises(ValidationError, match="the httpx client records no progress_points"):
-        work(8, client="httpx")
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(("served", "points"), [(in_pieces, 8), (in_chunks, 8), (in_pieces, 1000)])
 def test_a_load_records_when_the_body_of_every_request_came(
