@@ -58,8 +58,8 @@ def window_table(result: LoadResult) -> pd.DataFrame:
 
 def _until(instants: np.ndarray, bounds: np.ndarray) -> np.ndarray:
     """Return how many of some instants, in order, are not after each bound."""
-    found: np.ndarray = np.searchsorted(instants, bounds, side="right")
-    return found
+    numbers: np.ndarray = np.searchsorted(instants, bounds, side="right")
+    return numbers
 
 
 def _sent_after(planned: np.ndarray, sent: np.ndarray, windows: np.ndarray) -> np.ndarray:
@@ -76,6 +76,6 @@ def _means_ms(
     sums = np.concatenate([[0], np.cumsum(awake[order])])
     places = np.searchsorted(planned[order], windows[:, COUNTED:])
     totals, numbers = (each[:, 1] - each[:, 0] for each in (sums[places], places))
-    found: np.ndarray = np.full(len(windows), np.nan)
-    np.divide(totals / 1e6, numbers, out=found, where=numbers > 0)
-    return found
+    means_ms: np.ndarray = np.full(len(windows), np.nan)
+    np.divide(totals / 1e6, numbers, out=means_ms, where=numbers > 0)
+    return means_ms

@@ -44,15 +44,15 @@ def chunks(folder: Path, worker: int, rows: np.ndarray) -> pd.DataFrame:
     import pandas as pd
 
     packed = chunk_rows(folder)
-    found = packed[packed["bytes"] != NOTHING]
-    size = found["bytes"]
-    first = np.flatnonzero(np.diff(found["request"].astype(np.int64), prepend=-1))
-    lengths = np.diff(first, append=len(found))
+    kept = packed[packed["bytes"] != NOTHING]
+    size = kept["bytes"]
+    first = np.flatnonzero(np.diff(kept["request"].astype(np.int64), prepend=-1))
+    lengths = np.diff(first, append=len(kept))
     return pd.DataFrame(
         {
-            **of_requests(found, worker, rows),
-            "number": (np.arange(len(found)) - np.repeat(first, lengths)).astype(np.int32),
-            "at_ns": np.array(found["at_ns"]),
+            **of_requests(kept, worker, rows),
+            "number": (np.arange(len(kept)) - np.repeat(first, lengths)).astype(np.int32),
+            "at_ns": np.array(kept["at_ns"]),
             "bytes": np.where(size < 0, ~size, size),
             "is_end": size < 0,
         }

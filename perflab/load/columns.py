@@ -175,18 +175,18 @@ def frame(folder: Path, worker: int) -> pd.DataFrame:
     # Workers write and do not read: with pandas they would take three times as long to start.
     import pandas as pd
 
-    found = rows(folder)
+    packed = rows(folder)
     data: dict[str, object] = {
-        "stage": words(STAGES, found["stage"]),
-        "worker": np.full(len(found), worker, dtype=np.int16),
-        "user": np.array(found["user"]),
-        **{name: np.array(found[name]) for name in (*INSTANTS, *DURATIONS, "status", "bytes")},
-        "error": words(ERRORS, found["error"]),
+        "stage": words(STAGES, packed["stage"]),
+        "worker": np.full(len(packed), worker, dtype=np.int16),
+        "user": np.array(packed["user"]),
+        **{name: np.array(packed[name]) for name in (*INSTANTS, *DURATIONS, "status", "bytes")},
+        "error": words(ERRORS, packed["error"]),
     }
     names = template_names(folder)
     if names:
-        data["template"] = words(names, found["template"])
-    for name, column in phases(folder, len(found)).items():
+        data["template"] = words(names, packed["template"])
+    for name, column in phases(folder, len(packed)).items():
         data[PHASE.format(name)] = column
     return pd.DataFrame(data)
 

@@ -58,7 +58,7 @@ class ServerSentEvents:
         lines = data.splitlines()
         self._after_cr = data[-1] == CR
         rest = b"" if self._after_cr or data[-1] == LF else lines.pop()
-        found: list[int] = []
+        lengths: list[int] = []
         if lines:
             if self._pending:
                 lines[0] = bytes(self._pending + lines[0])
@@ -68,13 +68,13 @@ class ServerSentEvents:
                 first = lines[0].removeprefix(BYTE_ORDER_MARK)
                 self._block += len(lines[0]) - len(first)
                 lines[0] = first
-            self._take(lines, found)
+            self._take(lines, lengths)
         self._pending += rest
         if self._block + len(self._pending) > self._most:
             self.too_long = True
-        return found
+        return lengths
 
-    def _take(self, lines: list[bytes], found: list[int]) -> None:
+    def _take(self, lines: list[bytes], lengths: list[int]) -> None:
         block, size, last = self._block, self._size, self._line
         for line in lines:
             if line:
@@ -89,7 +89,7 @@ class ServerSentEvents:
                 if block > self._most:
                     break
                 if size:
-                    found.append(size - 1)
+                    lengths.append(size - 1)
                     self._last = (last, size - 1)
                 block = size = 0
         self._block, self._size, self._line = block, size, last
@@ -106,15 +106,15 @@ class ServerSentEvents:
 def members_of(end_marker: str) -> dict[str, Any]:
     """Return the members that an end marker like ``"done":true`` names; ValueError if none."""
     try:
-        found = json.loads("{" + end_marker + "}")
+        members = json.loads("{" + end_marker + "}")
     except ValueError:
-        found = {}
-    if not found:
+        members = {}
+    if not members:
         raise ValueError(
             f"end_marker {end_marker!r:.80} is no member of a JSON object; give it like "
             '"done":true, quotes included'
         )
-    return dict(found)
+    return dict(members)
 
 
 class JsonLines:
@@ -139,26 +139,26 @@ class JsonLines:
             return []
         lines = data.split(b"\n")
         rest = lines.pop()
-        found: list[int] = []
+        lengths: list[int] = []
         if lines:
             if self._pending:
                 lines[0] = bytes(self._pending + lines[0])
                 self._pending.clear()
-            self._take(lines, found)
+            self._take(lines, lengths)
         self._pending += rest
         # A CR may still turn out to be of the line's end.
         if len(self._pending) - self._pending.endswith(b"\r") > self._most:
             self.too_long = True
-        return found
+        return lengths
 
-    def _take(self, lines: list[bytes], found: list[int]) -> None:
+    def _take(self, lines: list[bytes], lengths: list[int]) -> None:
         for line in lines:
             size = len(line) - line.endswith(b"\r")
             if size > self._most:
                 self.too_long = True
                 return
             if size:
-                found.append(size)
+                lengths.append(size)
                 self._last = line
 
     @property

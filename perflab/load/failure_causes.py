@@ -49,13 +49,13 @@ def causes(result: LoadResult) -> list[Cause]:
 def _counted(result: LoadResult, pieces: Sequence[np.ndarray]) -> list[Cause]:
     every = np.concatenate(pieces) if pieces else np.empty(0, dtype=np.int32)
     keys, counts = np.unique(every, return_counts=True)
-    found = []
+    causes = []
     for key, count in zip(keys.tolist(), counts.tolist(), strict=True):
         code, status = divmod(key, MOST_STATUSES)
         if code:
             kind = ERRORS[code]
-            found.append(Cause(kind, status, count, _first(result, kind, status)))
-    return sorted(found, key=lambda cause: -cause.count)
+            causes.append(Cause(kind, status, count, _first(result, kind, status)))
+    return sorted(causes, key=lambda cause: -cause.count)
 
 
 def in_words(found: Sequence[Cause], most: int = 3) -> str:
@@ -130,10 +130,10 @@ def _part(result: LoadResult, stop: FailureStop, *, late: bool) -> Part:
 
 def stop_shown(result: LoadResult) -> dict[str, Any]:
     """Return the member ``stop`` of a summary, where failures ended the load; else nothing."""
-    found = around_stop(result)
-    if found is None:
+    around = around_stop(result)
+    if around is None:
         return {}
-    shown = asdict(found)
+    shown = asdict(around)
     stop = shown.pop("stop")
     del stop["at_ns"]
     return {"stop": {**stop, **shown}}

@@ -33,7 +33,20 @@ class HttpxClient(LibraryClient):
     def __init__(self, workload: Workload, connections: int, prepared: Prepared) -> None:
         super().__init__(workload, connections)
         self._origin = f"{prepared.origin.scheme}://{prepared.origin.authority}"
-        self._client = _made(workload, 0 if workload.connections.closing else connections)
+        http2 = workload.client == "http2"
+        self._client = httpx.AsyncClient(
+            http1=not http2,
+            http2=http2,
+            verify=_only_http2(workload) if http2 else workload.trust.context(),
+            timeout=None,
+            limits=httpx.Limits(
+                max_connections=None,
+                max_keepalive_connections=0 if workload.connections.closing else connections,
+                keepalive_expiry=None,
+            ),
+            trust_env=False,
+            cookies=CookieJar(DefaultCookiePolicy(allowed_domains=())),
+        )
 
     async def _send(self, exchange: Exchange, body: bytes) -> None:
         request, began = exchange.prepared.request, [0]
@@ -86,22 +99,6 @@ class HttpxClient(LibraryClient):
 
     async def _close(self) -> None:
         await self._client.aclose()
-
-
-def _made(workload: Workload, kept: int) -> httpx.AsyncClient:
-    """Return a client of the library; ``kept`` connections may idle."""
-    http2 = workload.client == "http2"
-    return httpx.AsyncClient(
-        http1=not http2,
-        http2=http2,
-        verify=_only_http2(workload) if http2 else workload.trust.context(),
-        timeout=None,
-        limits=httpx.Limits(
-            max_connections=None, max_keepalive_connections=kept, keepalive_expiry=None
-        ),
-        trust_env=False,
-        cookies=CookieJar(DefaultCookiePolicy(allowed_domains=())),
-    )
 
 
 class _OnlyHttp2(ssl.SSLContext):

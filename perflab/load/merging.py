@@ -43,7 +43,7 @@ def merged(
             windows = cut_at(windows, failure_stop.at_ns)
         elif stopped:
             windows = cut_at(windows, start_ns + min(report["lasted_ns"] for report in busy))
-    found = LoadResult(
+    result = LoadResult(
         folder=folder,
         workers=len(reports),
         cpu_ns=sum(report["cpu_ns"] for report in reports),
@@ -64,7 +64,7 @@ def merged(
         cycles=_cycles(workload),
     )
     # Between fewer than two measured starts there is no time that CPU could be a share of.
-    return found if found.end_ns > found.begin_ns else replace(found, cpu_ns=0)
+    return result if result.end_ns > result.begin_ns else replace(result, cpu_ns=0)
 
 
 def _cycles(workload: Workload) -> Cycles | None:

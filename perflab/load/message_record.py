@@ -102,13 +102,13 @@ def messages(folder: Path, worker: int) -> pd.DataFrame:
     """Return the messages of a worker, in the order they were noted, kinds in words."""
     import pandas as pd
 
-    found, names = rows_in(folder / FILE, ROW), folder / "messages.names"
+    packed, names = rows_in(folder / FILE, ROW), folder / "messages.names"
     kinds = tuple(json.loads(names.read_text())) if names.exists() else ()
     return pd.DataFrame(
         {
-            "worker": np.full(len(found), worker, dtype=np.int16),
-            "direction": words(DIRECTIONS, found["direction"]),
-            **{name: found[name] for name in ("at_ns", "user", "bytes", "key")},
-            "kind": words(kinds, found["kind"]),
+            "worker": np.full(len(packed), worker, dtype=np.int16),
+            "direction": words(DIRECTIONS, packed["direction"]),
+            **{name: packed[name] for name in ("at_ns", "user", "bytes", "key")},
+            "kind": words(kinds, packed["kind"]),
         }
     )

@@ -87,6 +87,6 @@ def progress(folder: Path, worker: int, rows: np.ndarray) -> pd.DataFrame:
     """Return the points of a worker's requests, given their rows."""
     import pandas as pd
 
-    found = rows_in(folder / FILE, POINT)
-    points = {name: np.array(found[name]) for name in ("at_ns", "bytes")}
-    return pd.DataFrame({**of_requests(found, worker, rows), **points})
+    packed = rows_in(folder / FILE, POINT)
+    points = {name: np.array(packed[name]) for name in ("at_ns", "bytes")}
+    return pd.DataFrame({**of_requests(packed, worker, rows), **points})

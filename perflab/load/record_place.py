@@ -93,12 +93,12 @@ def place(folder: Path | None, workload: Workload) -> Iterator[Place]:
         tempfile.TemporaryFile(dir=own).close()
     except OSError as error:
         raise LoadError(f"cannot write {error.filename}: {error.strerror}") from None
-    found = Place(own)
+    here = Place(own)
     try:
         check_space(own, workload)
-        yield found
+        yield here
     finally:
-        if folder is None and found.keep:
+        if folder is None and here.keep:
             # A user has been told of it.
             (own / OWNER).unlink(missing_ok=True)
         elif folder is None:

@@ -306,16 +306,16 @@ def coding_problem(head: bytes) -> str:
 
 def length_alone(head: bytes) -> int:
     """Return the body's announced length; 0 where its line is not of the simplest form."""
-    found = _LENGTH_ALONE.search(head)
-    return int(found[1]) if found else 0
+    match = _LENGTH_ALONE.search(head)
+    return int(match[1]) if match else 0
 
 
 def header(head: bytes, name: str) -> str:
     """Return a header's first value, or an empty string."""
-    found = re.search(
+    match = re.search(
         rb"\r\n" + re.escape(name.encode()) + rb"[ \t]*:[ \t]*([^\r]*)", head, re.IGNORECASE
     )
-    return found[1].decode("latin-1").strip() if found else ""
+    return match[1].decode("latin-1").strip() if match else ""
 
 
 def server_phases(head: bytes) -> dict[str, float] | None:

@@ -103,18 +103,18 @@ def stays(stages: Sequence[UserStage], user: int) -> list[tuple[int, int]]:
     User k takes part while the planned number of users, which runs in straight lines through the
     stages, is above k.
     """
-    found: list[tuple[int, int]] = []
+    spans: list[tuple[int, int]] = []
     begin_s = 0.0
     for stage in stages:
         end_s = begin_s + stage.duration_s
         since, until = _above(stage, user, begin_s)
         begin_ns, end_ns = round(since * 1e9), round(until * 1e9)
         if begin_ns < end_ns:
-            if found and found[-1][1] == begin_ns:
-                begin_ns = found.pop()[0]
-            found.append((begin_ns, end_ns))
+            if spans and spans[-1][1] == begin_ns:
+                begin_ns = spans.pop()[0]
+            spans.append((begin_ns, end_ns))
         begin_s = end_s
-    return found
+    return spans
 
 
 def _above(stage: UserStage, user: int, begin_s: float) -> tuple[float, float]:

@@ -98,10 +98,10 @@ def addresses(origin: Origin) -> list[tuple[socket.AddressFamily, tuple[str, int
         The name cannot be resolved.
     """
     try:
-        found = socket.getaddrinfo(origin.host, origin.port, type=socket.SOCK_STREAM)
+        answers = socket.getaddrinfo(origin.host, origin.port, type=socket.SOCK_STREAM)
     except UnicodeError as error:  # a label that is empty or too long for a name server
         raise socket.gaierror(socket.EAI_NONAME, f"'{origin.host}': {error}") from None
-    pairs = [(family, (str(where[0]), int(where[1]))) for family, _, _, _, where in found]
+    pairs = [(family, (str(where[0]), int(where[1]))) for family, _, _, _, where in answers]
     if origin.host == "localhost":
         pairs = [pair for pair in pairs if is_loopback(pair[1][0])]
     if not pairs:

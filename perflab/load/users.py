@@ -80,11 +80,11 @@ def actions(kind: type) -> tuple[list[str], list[float]]:
     ParameterError
         It has none.
     """
-    found = {name: getattr(getattr(kind, name), WEIGHT, 0.0) for name in dir(kind)}
-    names = [name for name, weight in found.items() if weight]
+    weights = {name: getattr(getattr(kind, name), WEIGHT, 0.0) for name in dir(kind)}
+    names = [name for name, weight in weights.items() if weight]
     if not names:
         raise ParameterError("script", [f"{kind.__name__} has no method marked with @action"])
-    return names, [found[name] for name in names]
+    return names, [weights[name] for name in names]
 
 
 @dataclass(frozen=True)
