@@ -16,7 +16,6 @@ from perflab.trials.choosing import Pace, needed_slice_ms
 from tests.load.closed_loops import MS, Server, cut, load
 
 TIMES_AND_USERS = [(4.5, 1), (6.0, 4), (7.0, 12), (8.0, 4)]
-WORK_MS = 0.3
 
 
 def sleeping(time_ms: float) -> Server:
@@ -30,25 +29,18 @@ def slices(p95_ms: float, count: int, cycle_ms: float = 0.0) -> np.ndarray:
     return cut(needed_slice_ms([pace], "process"), count)
 
 
+@pytest.mark.parametrize(("work_ms", "error"), [(0.0, 1e-3), (0.3, 5e-3)])
 @pytest.mark.parametrize(("time_ms", "users"), TIMES_AND_USERS)
-def test_of_a_service_that_waits_it_is_users_by_that_time(
-    tmp_path: Path, time_ms: float, users: int
+def test_of_a_service_that_waits_and_computes_it_is_right_to_half_a_percent(
+    tmp_path: Path, time_ms: float, users: int, work_ms: float, error: float
 ) -> None:
-    result = load(tmp_path, sleeping(time_ms), users, slices(time_ms, 20))
-    assert result.throughput_rps == pytest.approx(users / time_ms * 1e3, rel=1e-3)
+    # Together they compute for less than one waits: after a first round nobody meets another.
+    server = Server(lambda: time_ms - work_ms, lambda: work_ms)
+    result = load(tmp_path, server, users, slices(time_ms + users * work_ms, 30))
+    assert result.throughput_rps == pytest.approx(users / time_ms * 1e3, rel=error)
     mean_ms = times_of(result).numbers()["mean"].value
     # Little's law, as over whole trials.
     assert result.throughput_rps * mean_ms / users / 1e3 == pytest.approx(1, abs=1e-3)
-
-
-@pytest.mark.parametrize(("time_ms", "users"), TIMES_AND_USERS)
-def test_of_a_service_that_waits_and_computes_it_is_right_to_half_a_percent(
-    tmp_path: Path, time_ms: float, users: int
-) -> None:
-    # Together they compute for less than one waits: after a first round nobody meets another.
-    server = Server(lambda: time_ms - WORK_MS, lambda: WORK_MS)
-    result = load(tmp_path, server, users, slices(time_ms + users * WORK_MS, 30))
-    assert result.throughput_rps == pytest.approx(users / time_ms * 1e3, rel=5e-3)
 
 
 @pytest.mark.parametrize(("users", "shape"), [(4, 1), (16, 12)])
