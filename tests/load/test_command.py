@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from perflab.errors import ParameterError
@@ -22,6 +22,7 @@ def planned(**options: Any) -> OpenLoop:
     return arrivals
 
 
+@settings(deadline=None)
 @given(
     arrivals=st.sampled_from(["constant", "poisson"]),
     rate=st.floats(10, 2000),

@@ -48,7 +48,7 @@ def test_of_random_times_it_is_users_by_their_mean(tmp_path: Path, users: int, s
     chance, time_ms = random.Random(users), 6.0
     server = Server(lambda: chance.gammavariate(shape, time_ms / shape))
     p95_ms = time_ms * (3.0 if shape == 1 else 1.55)
-    windows = slices(p95_ms, 4_000 // users)
+    windows = slices(p95_ms, 1_600 // users)
     result = load(tmp_path, server, users, windows)
     # Of n requests the mean is known to a standard error of 1 / sqrt(shape * n).
     error = 1 / math.sqrt(shape * result.requests_counted)
