@@ -33,16 +33,6 @@ def alive(known: str) -> int | None:
     return int(number) if identity(int(number)) == known else None
 
 
-def peak_memory_bytes() -> int:
-    """Return this process's highest resident memory, without that of whoever started it.
-
-    getrusage(2) counts what the process was before its execve(2), a copy of its parent: a small
-    worker of a large notebook would be charged with the notebook. Source: proc(5), VmHWM.
-    """
-    lines = Path("/proc/self/status").read_text().splitlines()
-    return next((1024 * int(line.split()[1]) for line in lines if line.startswith("VmHWM:")), 0)
-
-
 def how_it_ended(code: int) -> str:
     """Say how a process ended; a negative code is the signal that ended it (as in subprocess)."""
     if code >= 0:

@@ -26,17 +26,12 @@ def window_table(result: LoadResult) -> pd.DataFrame:
         had begun and not ended at its end, and ``carried_over``, what of that was still there when
         the next window began (0 after the last): it meets other requests than were wanted.
 
-    Raises
-    ------
-    ValueError
-        The load had no windows.
+    A load that had no windows raises ValueError.
     """
     if result.windows is None:
         raise ValueError("the load had no windows: give its arrivals windows=Windows(...)")
-    rows = [part[name] for name in FIELDS for part in result.rows]
-    count = len(result.rows)
     planned, sent, done, error = (
-        np.concatenate(rows[first : first + count]) for first in range(0, len(rows), count)
+        np.concatenate([part[name] for part in result.rows]) for name in FIELDS
     )
     windows, good = result.windows, error == 0
     by_planned, by_done = np.sort(planned), np.sort(done)
@@ -63,8 +58,8 @@ def window_table(result: LoadResult) -> pd.DataFrame:
 
 def _until(instants: np.ndarray, bounds: np.ndarray) -> np.ndarray:
     """Return how many of some instants, in order, are not after each bound."""
-    found: np.ndarray = np.searchsorted(instants, bounds, side="right")
-    return found
+    numbers: np.ndarray = np.searchsorted(instants, bounds, side="right")
+    return numbers
 
 
 def _sent_after(planned: np.ndarray, sent: np.ndarray, windows: np.ndarray) -> np.ndarray:
@@ -81,6 +76,6 @@ def _means_ms(
     sums = np.concatenate([[0], np.cumsum(awake[order])])
     places = np.searchsorted(planned[order], windows[:, COUNTED:])
     totals, numbers = (each[:, 1] - each[:, 0] for each in (sums[places], places))
-    found: np.ndarray = np.full(len(windows), np.nan)
-    np.divide(totals / 1e6, numbers, out=found, where=numbers > 0)
-    return found
+    means_ms: np.ndarray = np.full(len(windows), np.nan)
+    np.divide(totals / 1e6, numbers, out=means_ms, where=numbers > 0)
+    return means_ms

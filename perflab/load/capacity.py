@@ -16,7 +16,7 @@ from perflab.load.completeness import MAX_ERROR_SHARE
 from perflab.load.objectives import Measured, Objective
 from perflab.load.result import LoadResult
 from perflab.load.selfcheck import check
-from perflab.load.workload import ClosedLoop, OpenLoop, Stage, StopRules, Workload
+from perflab.load.workload import ClosedLoop, Stage, StopRules, Workload
 from perflab.percentiles import needed_n
 from perflab.recordings.reasons import Reason
 
@@ -189,27 +189,18 @@ def at_level(workload: Workload, level: float, duration_s: float, warmup_s: floa
     duration_s = (
         max(duration_s, min(needed_s(workload, rate), LONGEST_PROBE_S)) if rate else duration_s
     )
-    changed: ClosedLoop | OpenLoop
+    update: dict[str, Any] = {"warmup_s": warmup_s}
     if isinstance(arrivals, ClosedLoop):
-        changed = arrivals.model_copy(
-            update={
-                "users": int(level),
-                "requests": 0,
-                "duration_s": duration_s,
-                "warmup_requests": 0,
-                "warmup_s": warmup_s,
-                "max_duration_s": duration_s + warmup_s,
-            }
-        )
+        update |= {
+            "users": int(level),
+            "requests": 0,
+            "duration_s": duration_s,
+            "warmup_requests": 0,
+            "max_duration_s": duration_s + warmup_s,
+        }
     else:
-        seed = arrivals.seed if isinstance(arrivals, OpenLoop) else 0
-        kind = arrivals.arrivals if isinstance(arrivals, OpenLoop) else "constant"
-        changed = OpenLoop(
-            stages=(Stage(rate=level, duration_s=duration_s + warmup_s),),
-            arrivals=kind,
-            seed=seed,
-            warmup_s=warmup_s,
-        )
+        update["stages"] = (Stage(rate=level, duration_s=duration_s + warmup_s),)
+    changed = arrivals.model_copy(update=update)
     return workload.model_copy(update={"arrivals": changed, "stop": StopRules(), "objectives": ()})
 
 
@@ -245,17 +236,17 @@ def judged(level: float, shown: Mapping[str, Any], objectives: Sequence[Objectiv
     for objective in objectives:
         share = f"p{objective.percentile:g}"
         name = objective.name
-        found = shown.get(TIMES[objective.of], {}).get(share)
+        found_ms = shown.get(TIMES[objective.of], {}).get(share)
         is_slow = reached < MIN_SHARE_OF_OFFERED * shown.get("paced_rps", 0.0)
-        if found is None and not missed and not shown["errors"] and not is_slow:
+        if found_ms is None and not missed and not shown["errors"] and not is_slow:
             raise LoadError(
                 f"{shown['requests']} answers at a level of {level:g} are too few to know {name}: "
                 "make the probes longer (--duration), or begin higher"
             )
-        if found is None:
+        if found_ms is None:
             missed.append(f"{name} unknown")
-        elif found > objective.below_ms:
-            missed.append(f"{name} {found:.4g} ms > {objective.below_ms:g} ms")
+        elif found_ms > objective.below_ms:
+            missed.append(f"{name} {found_ms:.4g} ms > {objective.below_ms:g} ms")
     if shown["requests"] and shown["errors"] > MAX_ERROR_SHARE * shown["requests"]:
         missed.append(f"{shown['errors']} of {shown['requests']} requests failed")
     growth, middle = shown["response_growth_ms_per_s"], shown["response_time_ms"]["p50"] or 0.0
@@ -278,16 +269,9 @@ def probed(
     duration_s: float,
     warmup_s: float,
 ) -> Probe:
-    """Send a workload at a level and judge it by the workload's objectives.
+    """Send a workload at a level (see :func:`at_level`) and judge it by its own objectives.
 
-    Parameters
-    ----------
-    send : callable
-        Sends a load and returns its record, which is thrown away once it is summed up.
-    made : Workload
-        What is sent at every level; its objectives judge it.
-    duration_s, warmup_s : float
-        Of this load; see :func:`~perflab.load.capacity.at_level`.
+    The record that ``send`` returns is thrown away once it is summed up.
     """
     load = at_level(made, level, duration_s, warmup_s)
     result = send(load)

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from perflab.load.exchange import Exchange
-from perflab.load.spool import RareSpool
+from perflab.load.spool import of_requests, rows_in
 from perflab.load.streamed import Streamed
 
 if TYPE_CHECKING:
@@ -21,37 +20,23 @@ NOTHING = -(2**31)
 FILE = "chunks.rows"
 
 
-class ChunkRecorder:
-    """Packs chunks into rows of 16 bytes; the file is there only if a stream was asked for."""
+def packed_chunks(row: int, stream: Streamed | None) -> bytes:
+    """Return the chunks of a request that has this row among its worker's requests.
 
-    def __init__(self, folder: Path) -> None:
-        self._spool = RareSpool(folder / FILE)
-        self.close = self._spool.close
-
-    def add(self, row: int, exchange: Exchange) -> None:
-        """Record the chunks of a request, which has this row of its worker's requests.
-
-        Also that it has none: it may have been cut off before the first.
-        """
-        self._spool.put(_packed(row, exchange.stream).tobytes())
-
-
-def _packed(row: int, stream: Streamed | None) -> np.ndarray:
+    One that has none has a row as well: it may have been cut off before the first.
+    """
     if stream is None or not stream.sizes:
-        return np.array([(0, NOTHING, row)], dtype=ROW)
+        return np.array([(0, NOTHING, row)], dtype=ROW).tobytes()
     packed = np.empty(len(stream.sizes), dtype=ROW)
     packed["at_ns"], packed["bytes"], packed["request"] = stream.at_ns, stream.sizes, row
     if stream.is_ended:
         packed["bytes"][-1] = ~packed["bytes"][-1]
-    return packed
+    return packed.tobytes()
 
 
 def chunk_rows(folder: Path) -> np.ndarray:
     """Return the rows that a worker wrote, by request and number (see ``ROW``)."""
-    path = folder / FILE
-    if not path.exists() or not path.stat().st_size:
-        return np.empty(0, dtype=ROW)
-    return np.memmap(path, dtype=ROW, mode="r")
+    return rows_in(folder / FILE, ROW)
 
 
 def chunks(folder: Path, worker: int, rows: np.ndarray) -> pd.DataFrame:
@@ -59,19 +44,15 @@ def chunks(folder: Path, worker: int, rows: np.ndarray) -> pd.DataFrame:
     import pandas as pd
 
     packed = chunk_rows(folder)
-    found = packed[packed["bytes"] != NOTHING]
-    request, size = found["request"].astype(np.int64), found["bytes"]
-    first = np.flatnonzero(np.diff(request, prepend=-1))
-    lengths = np.diff(first, append=len(found))
-    own = rows[request]
+    kept = packed[packed["bytes"] != NOTHING]
+    size = kept["bytes"]
+    first = np.flatnonzero(np.diff(kept["request"].astype(np.int64), prepend=-1))
+    lengths = np.diff(first, append=len(kept))
     return pd.DataFrame(
         {
-            "worker": np.full(len(found), worker, dtype=np.int16),
-            "user": np.array(own["user"]),
-            "request": request,
-            "planned_ns": np.array(own["planned_ns"]),
-            "number": (np.arange(len(found)) - np.repeat(first, lengths)).astype(np.int32),
-            "at_ns": np.array(found["at_ns"]),
+            **of_requests(kept, worker, rows),
+            "number": (np.arange(len(kept)) - np.repeat(first, lengths)).astype(np.int32),
+            "at_ns": np.array(kept["at_ns"]),
             "bytes": np.where(size < 0, ~size, size),
             "is_end": size < 0,
         }

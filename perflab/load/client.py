@@ -7,17 +7,20 @@ import resource
 import time
 from collections import deque
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, lru_cache
 
 from perflab.errors import TargetRefused
 from perflab.load.connection import Connection
-from perflab.load.exchange import Client, Exchange
+from perflab.load.exchange import Exchange
+from perflab.load.library_client import LibraryClient
 from perflab.load.outcome import CODES, FirstErrors
 from perflab.load.prepared import REDIRECTS, WHOLE, Prepared, followed
-from perflab.load.targets import AddressBook, Origin
+from perflab.load.targets import Origin, looked_up
 from perflab.load.workload import Connections, Trust, Workload
 
 SPARE_FILES = 64
+# Only redirects lead to so many, each to another port.
+MAX_ORIGINS = 1_000
 DEFAULT_CONNECTIONS = 2_000
 LANDING_BYTES = 256 * 1024
 ENDLESS, USUAL_TRUST = Connections(), Trust()
@@ -87,8 +90,8 @@ class LeanClient:
         self._idle: dict[Origin, dict[Connection, None]] = {}
         self._open: dict[Connection, None] = {}
         self._waiting: deque[Exchange] = deque()
-        book = self._book = AddressBook()
-        self.resolve, self.address = book.resolve, book.address
+        # A name that could not be resolved stays so.
+        self.address = lru_cache(MAX_ORIGINS)(looked_up)
         self._sweep_s = min(0.1, max(0.001, timeout_s / 50))
         self._sweeper = loop.call_later(self._sweep_s, self._sweep)
 
@@ -265,6 +268,9 @@ class LeanClient:
             connection.close()
 
 
+Client = LeanClient | LibraryClient
+
+
 def make_client(
     workload: Workload,
     prepared: Prepared,
@@ -289,7 +295,7 @@ def make_client(
         trust=workload.trust,
         beside=beside,
     )
-    lean.resolve(prepared.origin)
+    lean.address(prepared.origin)
     return lean
 
 

@@ -11,8 +11,9 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from functools import partial
 
+from perflab.load.client import Client
 from perflab.load.cpu_window import CpuInWindows, CpuWindow, is_at_once
-from perflab.load.exchange import Client, Exchange
+from perflab.load.exchange import Exchange
 from perflab.load.outcome import AFTER, MEASURE, WARMUP
 from perflab.load.prepared import Prepared
 from perflab.load.schedule import Openings, stays

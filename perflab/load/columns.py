@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from perflab.load.chunk_record import ChunkRecorder
+from perflab.load import chunk_record, progress
+from perflab.load.chunk_record import packed_chunks
 from perflab.load.exchange import Exchange
 from perflab.load.outcome import ERRORS, STAGES
-from perflab.load.progress import ProgressRecorder
-from perflab.load.spool import Spool
+from perflab.load.progress import packed_points
+from perflab.load.spool import Spool, rows_in
 
 if TYPE_CHECKING:
     import pandas as pd
 
-T = TypeVar("T")
 INSTANTS = ("planned_ns", "started_ns", "sent_ns", "first_byte_ns", "done_ns")
 # How long it took to connect and to close; 0 where a request did not.
 DURATIONS = ("connect_ns", "close_ns")
@@ -33,7 +32,7 @@ ROW = np.dtype(
         ("stage", "i1"),
     ]
 )
-REQUESTS = "requests.rows"
+REQUESTS, PHASES = "requests.rows", "phases.rows"
 PACK = struct.Struct("<8qihhbb")
 PHASE_ROW = np.dtype([("row", "<u4"), ("name", "<u2"), ("value_ms", "<f4")])
 PHASE_PACK = struct.Struct("<IHf")
@@ -45,22 +44,19 @@ MAX_PHASES = 64
 class Recorder:
     """Packs exchanges into rows of 74 bytes; full buffers go to the spool.
 
-    Parameters
-    ----------
-    folder : Path
-        Gets ``requests.rows``, ``phases.rows`` and ``phases.names``; if a request has points, also
-        ``progress.rows``, if one was to be streamed, ``chunks.rows``.
+    The folder gets ``requests.rows`` and ``phases.names`` and, where there are such rows,
+    ``phases.rows``, ``progress.rows`` and ``chunks.rows``.
     """
 
     def __init__(self, folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         self._folder = folder
         self._rows = Spool(folder / REQUESTS)
-        self._phases = Spool(folder / "phases.rows")
-        self._progress = ProgressRecorder(folder)
-        self._chunks = ChunkRecorder(folder)
+        self._rows.start()
+        self._phases = Spool(folder / PHASES)
+        self._progress = Spool(folder / progress.FILE)
+        self._chunks = Spool(folder / chunk_record.FILE)
         self._names: dict[str, int] = {}
-        self._phase_buffer = bytearray()
         self._flushed = 0
         self.error: OSError | None = None
         self._renew()
@@ -93,27 +89,27 @@ class Recorder:
             exchange.stage,
         )
         if exchange.phases:
-            self._add_phases(exchange.phases)
+            self._add(self._phases, self._packed(exchange.phases))
         if exchange.progress is not None:
-            self._add_to(self._progress.add, exchange.progress)
+            self._add(self._progress, packed_points(len(self), exchange.progress))
         if exchange.prepared.streams:
-            self._add_to(self._chunks.add, exchange)
+            self._add(self._chunks, packed_chunks(len(self), exchange.stream))
         self._used += 74
         if self._used == len(self._buffer):
             self._flush()
 
-    def _add_phases(self, phases: dict[str, float]) -> None:
-        row = len(self)
+    def _packed(self, phases: dict[str, float]) -> bytes:
+        row, packed = len(self), b""
         for name, value in phases.items():
             code = self._names.setdefault(name, len(self._names))
             if code < MAX_PHASES:
-                self._phase_buffer += PHASE_PACK.pack(row, code, value)
-        if len(self._phase_buffer) > 1 << 18:
-            self._flush_phases()
+                packed += PHASE_PACK.pack(row, code, value)
+        return packed
 
-    def _add_to(self, add: Callable[[int, T], None], recorded: T) -> None:
+    def _add(self, spool: Spool, rows: bytes) -> None:
+        # A full disk must not end in the middle of a parser's callback: it is told at the end.
         try:
-            add(len(self), recorded)
+            spool.add(rows)
         except OSError as error:
             self.error = self.error or error
 
@@ -121,7 +117,10 @@ class Recorder:
         """Spool the rows there are, so that others can read them."""
         if self._used > self._handed:
             # What is handed over is not written again; later rows go behind it.
-            self._spool(self._rows, memoryview(self._buffer)[self._handed : self._used])
+            try:
+                self._rows.put(memoryview(self._buffer)[self._handed : self._used])
+            except OSError as error:
+                self.error = self.error or error
             self._handed = self._used
 
     def _flush(self) -> None:
@@ -129,28 +128,9 @@ class Recorder:
         self._flushed += self._used // ROW.itemsize
         self._renew()
 
-    def _flush_phases(self) -> None:
-        full, self._phase_buffer = self._phase_buffer, bytearray()
-        self._spool(self._phases, memoryview(full))
-
-    def _spool(self, spool: Spool, full: memoryview) -> None:
-        # A full disk must not end in the middle of a parser's callback: it is told at the end.
-        if self.error is None:
-            try:
-                spool.put(full)
-            except OSError as error:
-                self.error = error
-
     def close(self) -> None:
-        """Write everything.
-
-        Raises
-        ------
-        OSError
-            The record is not whole, because the disk did not take it.
-        """
+        """Write everything; raises OSError where the disk did not take all of the record."""
         self._flush()
-        self._flush_phases()
         for spool in (self._rows, self._phases, self._progress, self._chunks):
             try:
                 spool.close()
@@ -163,10 +143,7 @@ class Recorder:
 
 def rows(folder: Path) -> np.ndarray:
     """Return the rows a worker wrote, mapped from disk, as a structured array."""
-    path = folder / REQUESTS
-    if path.stat().st_size == 0:
-        return np.empty(0, dtype=ROW)
-    return np.memmap(path, dtype=ROW, mode="r")
+    return rows_in(folder / REQUESTS, ROW)
 
 
 def rows_since(folder: Path, first: int, most: int = 1 << 18) -> np.ndarray:
@@ -183,7 +160,7 @@ def rows_since(folder: Path, first: int, most: int = 1 << 18) -> np.ndarray:
 def phases(folder: Path, count: int) -> dict[str, np.ndarray]:
     """Return phase name to its column of float32 ms, NaN where a response lacks it."""
     names = (folder / "phases.names").read_text().split("\n")
-    table = np.fromfile(folder / "phases.rows", dtype=PHASE_ROW)
+    table = rows_in(folder / PHASES, PHASE_ROW)
     columns = {}
     for code, name in enumerate(names[:MAX_PHASES]):
         own = table[table["name"] == code]
@@ -198,18 +175,18 @@ def frame(folder: Path, worker: int) -> pd.DataFrame:
     # Workers write and do not read: with pandas they would take three times as long to start.
     import pandas as pd
 
-    found = rows(folder)
+    packed = rows(folder)
     data: dict[str, object] = {
-        "stage": words(STAGES, found["stage"]),
-        "worker": np.full(len(found), worker, dtype=np.int16),
-        "user": np.array(found["user"]),
-        **{name: np.array(found[name]) for name in (*INSTANTS, *DURATIONS, "status", "bytes")},
-        "error": words(ERRORS, found["error"]),
+        "stage": words(STAGES, packed["stage"]),
+        "worker": np.full(len(packed), worker, dtype=np.int16),
+        "user": np.array(packed["user"]),
+        **{name: np.array(packed[name]) for name in (*INSTANTS, *DURATIONS, "status", "bytes")},
+        "error": words(ERRORS, packed["error"]),
     }
     names = template_names(folder)
     if names:
-        data["template"] = words(names, found["template"])
-    for name, column in phases(folder, len(found)).items():
+        data["template"] = words(names, packed["template"])
+    for name, column in phases(folder, len(packed)).items():
         data[PHASE.format(name)] = column
     return pd.DataFrame(data)
 

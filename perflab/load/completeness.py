@@ -30,53 +30,47 @@ def failed(causes: Sequence[Cause]) -> int:
 
 
 def reasons(result: LoadResult, workload: Workload, causes: Sequence[Cause]) -> list[Reason]:
-    """Return what speaks against a load's numbers as far as requests can be counted.
-
-    Parameters
-    ----------
-    causes : sequence of Cause
-        As :func:`perflab.load.failure_causes.causes` has them.
-    """
+    """Return what speaks against a load's numbers, given its :func:`failure_causes.causes`."""
     measured = len(result.measured(lambda rows: rows["error"]))
-    found = _missing(result, workload, failed(causes))
+    problems = _missing(result, workload, failed(causes))
     if not measured:
-        found.append(Reason(code="load.nothing_measured", text="no request was measured"))
+        problems.append(Reason(code="load.nothing_measured", text="no request was measured"))
     for cause in causes:
         if cause.error in CLIENT_FAULTS:
             text = f"requests failed on the client's side: {cause.text}"
-            found.append(Reason(code="client.failures", side="client", text=text))
+            problems.append(Reason(code="client.failures", side="client", text=text))
     expected = (TIMEOUT,) if workload.may_time_out else ()
     unexpected = [cause for cause in causes if cause.error not in (*CLIENT_FAULTS, *expected)]
     # Who says how many failures end a load asks when the server fails: they are the answer.
     if not workload.stop.failures and failed(unexpected) > MAX_ERROR_SHARE * measured:
         text = f"{failed(unexpected)} of {measured} requests failed: {in_words(unexpected)}"
-        found.append(Reason(code="server.failures", side="server", text=text))
-    return found
+        problems.append(Reason(code="server.failures", side="server", text=text))
+    return problems
 
 
 def _missing(result: LoadResult, workload: Workload, failed: int) -> list[Reason]:
     # What kept the load up beyond its plan is not of it.
     recorded = sum(int((rows["stage"] != AFTER).sum()) for rows in result.chunks())
     planned = planned_count(workload.arrivals)
-    found = []
+    problems = []
     if planned >= 0 and recorded + result.unsent != planned:
         text = f"{planned} requests were planned, but {recorded} recorded and"
         text += f" {result.unsent} unsent"
-        found.append(Reason(code="load.incomplete", side="client", text=text))
+        problems.append(Reason(code="load.incomplete", side="client", text=text))
     if result.stopped:
-        return found
+        return problems
     given_up = sum(
         int(((rows["error"] == UNSENT) & (rows["stage"] != AFTER)).sum())
         for rows in result.chunks()
     )
     if result.unsent + given_up:
-        found.append(_unsent(result, workload, recorded - given_up, given_up, failed))
+        problems.append(_unsent(result, workload, recorded - given_up, given_up, failed))
     planned_s = _planned_s(result, workload)
     if result.lasted_s < MIN_LASTED_SHARE * planned_s:
         text = f"the load ended after {result.lasted_s:.3g} s, but {planned_s:g} s were planned"
         side: Side = "server" if failed else "unknown"
-        found.append(Reason(code="load.short", side=side, text=text))
-    return found
+        problems.append(Reason(code="load.short", side=side, text=text))
+    return problems
 
 
 def _unsent(

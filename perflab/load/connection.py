@@ -6,32 +6,130 @@ bytes are the kernel's, where a transport would queue them to the end of the loo
 
 from __future__ import annotations
 
+import errno
+import os
 import socket
 import ssl
+import time
+from typing import TYPE_CHECKING
 
-from perflab.load.dialled import WOULD_BLOCK, Dialled, Owner, clock
 from perflab.load.exchange import Exchange
-from perflab.load.head import BadResponse, header, server_phases
 from perflab.load.outcome import CODES, ERRORS
 from perflab.load.progress import Progress
-from perflab.load.response import ResponseReader
+from perflab.load.response import BadResponse, ResponseReader, header, server_phases
 from perflab.load.targets import Origin
+
+if TYPE_CHECKING:
+    from perflab.load.client import LeanClient
 
 READ_BYTES = 128 * 1024
 LONGEST_REMEMBERED = 32 * 1024
+WOULD_BLOCK = (BlockingIOError, InterruptedError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
+clock = time.monotonic_ns
 
 
-class Connection(Dialled):
+def kind_of(error: OSError | ValueError, otherwise: str) -> int:
+    """Return the error code of what a socket raised."""
+    if isinstance(error, socket.gaierror):
+        return CODES["dns"]
+    if isinstance(error, ssl.SSLError):
+        return CODES["tls"]
+    if isinstance(error, ValueError):
+        return CODES[otherwise]
+    if error.errno == errno.EADDRNOTAVAIL:
+        return CODES["ports"]
+    if error.errno in (errno.EMFILE, errno.ENFILE):
+        return CODES["files"]
+    if error.errno == errno.ETIMEDOUT:
+        return CODES["timeout"]
+    return CODES[otherwise]
+
+
+class Connection:
     """A connection; at most one exchange is under way on it."""
 
-    def __init__(self, client: Owner, origin: Origin) -> None:
-        super().__init__(client, origin)
+    def __init__(self, client: LeanClient, origin: Origin) -> None:
+        self.origin = origin
+        self.usable = True
+        self.exchange: Exchange | None = None
+        self._client = client
+        self._loop = client.loop
+        self._began_ns = 0
+        self._socket: socket.socket | None = None
         self._reader: ResponseReader | None = None
         # What the kernel did not take of a request.
         self._unsent = memoryview(b"")
         self._broken = 0
 
     # Opening and closing.
+
+    def open(self, exchange: Exchange) -> None:
+        """Connect, then send the exchange's request."""
+        self.exchange = exchange
+        self._began_ns = clock()
+        try:
+            place = self._client.address(self.origin)
+            if isinstance(place, OSError):
+                raise place
+            family, address = place
+            self._socket = socket.socket(family, socket.SOCK_STREAM | socket.SOCK_NONBLOCK)
+            self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            code = self._socket.connect_ex(address)
+            if code not in (0, errno.EINPROGRESS):
+                raise OSError(code, os.strerror(code))
+        except OSError as error:
+            self._fail_soon(self._why(error, "connect"))
+            return
+        self._fd = self._socket.fileno()
+        if self.origin.encrypted or not self._is_connected(self._socket):
+            self._loop.add_writer(self._fd, self._connected)
+        else:
+            self._ready(exchange, self._socket)
+
+    @staticmethod
+    def _is_connected(opened: socket.socket) -> bool:
+        # Over loopback the handshake is over when connect returns: no need to wait a turn.
+        try:
+            opened.getpeername()
+        except OSError:
+            return False
+        return True
+
+    def _connected(self) -> None:
+        assert self._socket is not None
+        code = self._socket.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
+        if code:
+            self._fail(self._why(OSError(code, os.strerror(code)), "connect"))
+            return
+        self._loop.remove_writer(self._fd)
+        assert self.exchange is not None
+        if not self.origin.encrypted:
+            self._ready(self.exchange, self._socket)
+            return
+        try:
+            # Not before it is connected: wrapping reads from the socket.
+            self._socket = encrypted = self._client.tls().wrap_socket(
+                self._socket, do_handshake_on_connect=False, server_hostname=self.origin.host
+            )
+        except (OSError, ValueError) as error:
+            self._fail(self._why(error, "tls"))
+            return
+        self._shake_hands(encrypted)
+
+    def _shake_hands(self, encrypted: ssl.SSLSocket) -> None:
+        self._loop.remove_writer(self._fd)
+        self._loop.remove_reader(self._fd)
+        try:
+            encrypted.do_handshake()
+        except ssl.SSLWantReadError:
+            self._loop.add_reader(self._fd, self._shake_hands, encrypted)
+        except ssl.SSLWantWriteError:
+            self._loop.add_writer(self._fd, self._shake_hands, encrypted)
+        except OSError as error:
+            self._fail(self._why(error, "tls"))
+        else:
+            assert self.exchange is not None
+            self._ready(self.exchange, encrypted)
 
     def _ready(self, exchange: Exchange, opened: socket.socket) -> None:
         self._recv = opened.recv
@@ -45,7 +143,12 @@ class Connection(Dialled):
         if not self.usable:
             return
         self.usable = False
-        self._hang_up()
+        if self._socket is not None:
+            # A socket that could not be wrapped has no descriptor any more.
+            if self._socket.fileno() >= 0:
+                self._loop.remove_reader(self._socket.fileno())
+                self._loop.remove_writer(self._socket.fileno())
+            self._socket.close()
         if self._reader is not None:
             self._reader.release()
         self._client.forget(self)
@@ -245,3 +348,14 @@ class Connection(Dialled):
         exchange.status = reader.status if reader is not None else 0
         exchange.bytes = reader.size if reader is not None else 0
         self._client.finished(self, exchange, False)
+
+    def _why(self, error: OSError | ValueError, otherwise: str) -> int:
+        """Return the error code of what a socket raised, and keep its words."""
+        code = kind_of(error, otherwise)
+        text = (error.strerror if isinstance(error, OSError) else "") or str(error)
+        self._client.first_errors.note(ERRORS[code], text)
+        return code
+
+    def _fail_soon(self, code: int) -> None:
+        # Whoever submits a request must not get its end before submit has returned.
+        self._loop.call_soon(self._fail, code)

@@ -9,31 +9,18 @@ of it can be told from bytes: no line end or field name is beyond ASCII. The fie
 from __future__ import annotations
 
 import json
-from typing import Any, Protocol
+from typing import Any
 
 LONGEST_EVENT_BYTES = 1 << 20
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 CR, LF = b"\r\n"
 
 
-class Events(Protocol):
-    """What tells one format's events apart; bytes go in, in pieces of any size.
-
-    ``too_long`` says that an event was longer than it may be: nothing is taken from there on.
-    """
-
-    too_long: bool
-
-    def feed(self, data: bytes) -> list[int]:
-        """Take bytes; return the length of each event that they completed, in bytes."""
-
-    @property
-    def is_ended(self) -> bool:
-        """Whether the last event so far is the end marker that was asked for."""
-
-
 class ServerSentEvents:
     """Tells server-sent events apart. The length of one is that of its data, in UTF-8.
+
+    Bytes go in, in pieces of any size. ``too_long`` says that an event was longer than it may be:
+    nothing is taken from there on.
 
     Parameters
     ----------
@@ -71,7 +58,7 @@ class ServerSentEvents:
         lines = data.splitlines()
         self._after_cr = data[-1] == CR
         rest = b"" if self._after_cr or data[-1] == LF else lines.pop()
-        found: list[int] = []
+        lengths: list[int] = []
         if lines:
             if self._pending:
                 lines[0] = bytes(self._pending + lines[0])
@@ -81,13 +68,13 @@ class ServerSentEvents:
                 first = lines[0].removeprefix(BYTE_ORDER_MARK)
                 self._block += len(lines[0]) - len(first)
                 lines[0] = first
-            self._take(lines, found)
+            self._take(lines, lengths)
         self._pending += rest
         if self._block + len(self._pending) > self._most:
             self.too_long = True
-        return found
+        return lengths
 
-    def _take(self, lines: list[bytes], found: list[int]) -> None:
+    def _take(self, lines: list[bytes], lengths: list[int]) -> None:
         block, size, last = self._block, self._size, self._line
         for line in lines:
             if line:
@@ -102,7 +89,7 @@ class ServerSentEvents:
                 if block > self._most:
                     break
                 if size:
-                    found.append(size - 1)
+                    lengths.append(size - 1)
                     self._last = (last, size - 1)
                 block = size = 0
         self._block, self._size, self._line = block, size, last
@@ -117,34 +104,24 @@ class ServerSentEvents:
 
 
 def members_of(end_marker: str) -> dict[str, Any]:
-    """Return the members that an end marker like ``"done":true`` names.
-
-    Raises
-    ------
-    ValueError
-        It names none.
-    """
+    """Return the members that an end marker like ``"done":true`` names; ValueError if none."""
     try:
-        found = json.loads("{" + end_marker + "}")
+        members = json.loads("{" + end_marker + "}")
     except ValueError:
-        found = {}
-    if not found:
+        members = {}
+    if not members:
         raise ValueError(
             f"end_marker {end_marker!r:.80} is no member of a JSON object; give it like "
             '"done":true, quotes included'
         )
-    return dict(found)
+    return dict(members)
 
 
 class JsonLines:
-    """Tells the lines of newline-delimited JSON apart. The length is that of the line alone.
+    """Tells the lines of newline-delimited JSON apart, as :class:`ServerSentEvents` does events.
 
-    Parameters
-    ----------
-    end_marker : str
-        Members that the object in the last line of a stream has (empty: any).
-    longest_bytes : int
-        The most that a line may take.
+    The length is that of the line alone; the end marker is members that the object in the last line
+    of a stream has.
     """
 
     __slots__ = ("_last", "_members", "_most", "_pending", "too_long")
@@ -162,26 +139,26 @@ class JsonLines:
             return []
         lines = data.split(b"\n")
         rest = lines.pop()
-        found: list[int] = []
+        lengths: list[int] = []
         if lines:
             if self._pending:
                 lines[0] = bytes(self._pending + lines[0])
                 self._pending.clear()
-            self._take(lines, found)
+            self._take(lines, lengths)
         self._pending += rest
         # A CR may still turn out to be of the line's end.
         if len(self._pending) - self._pending.endswith(b"\r") > self._most:
             self.too_long = True
-        return found
+        return lengths
 
-    def _take(self, lines: list[bytes], found: list[int]) -> None:
+    def _take(self, lines: list[bytes], lengths: list[int]) -> None:
         for line in lines:
             size = len(line) - line.endswith(b"\r")
             if size > self._most:
                 self.too_long = True
                 return
             if size:
-                found.append(size)
+                lengths.append(size)
                 self._last = line
 
     @property
@@ -195,9 +172,10 @@ class JsonLines:
             return False
         # As text: to Python true and 1 are equal, to JSON they are not.
         return isinstance(last, dict) and all(
-            name in last and json.dumps(last[name], sort_keys=True) == wanted
-            for name, wanted in self._wanted()
+            name in last and _as_text(last[name]) == _as_text(value)
+            for name, value in self._members.items()
         )
 
-    def _wanted(self) -> list[tuple[str, str]]:
-        return [(name, json.dumps(value, sort_keys=True)) for name, value in self._members.items()]
+
+def _as_text(value: Any) -> str:
+    return json.dumps(value, sort_keys=True)

@@ -1,28 +1,17 @@
-"""One request under way: the record that travels with it, and what every client does with it."""
+"""One request under way: the record that travels with it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol
+from typing import TYPE_CHECKING
 
-from perflab.load.outcome import MEASURE, FirstErrors
+from perflab.load.outcome import MEASURE
 from perflab.load.prepared import Prepared
 from perflab.load.progress import Progress
 from perflab.load.streamed import Streamed
-from perflab.load.targets import Origin
 
-
-class OwnConnection(Protocol):
-    """The connection that a user keeps between requests, as far as an exchange carries it."""
-
-    origin: Origin
-    usable: bool
-
-    def send(self, exchange: Exchange) -> None:
-        """Send a request on the connection, which is idle."""
-
-    def close(self) -> None:
-        """Close it; nothing may be under way."""
+if TYPE_CHECKING:
+    from perflab.load.connection import Connection
 
 
 class Exchange:
@@ -64,7 +53,7 @@ class Exchange:
         self.finish = finish
         self.stage = MEASURE
         self.template = 0
-        self.connection: OwnConnection | None = None
+        self.connection: Connection | None = None
         self.planned_ns = self.started_ns = self.done_ns = 0
         self.status = self.bytes = self.error = self.redirects = 0
         self.phases: dict[str, float] | None = None
@@ -85,26 +74,3 @@ class Exchange:
             self.prepared, self.sent_ns, self.connect_ns = self.chain
             self.chain = None
             self.redirects = 0
-
-
-class Client(Protocol):
-    """What every client does: take an exchange, fill it in, call its ``finish``."""
-
-    first_errors: FirstErrors
-    timeout_s: float
-
-    def submit(self, exchange: Exchange) -> None:
-        """Send the request of an exchange whose ``planned_ns`` and ``started_ns`` are set."""
-
-    def give_up_waiting(self) -> None:
-        """Give up what waits for a connection (``unsent``)."""
-
-    def abort(self) -> None:
-        """Give up what is under way (``aborted``) and what waits (``unsent``)."""
-
-    async def close(self) -> None:
-        """Close every connection."""
-
-    @property
-    def capped(self) -> int:
-        """Return how many requests waited because of the cap on connections."""

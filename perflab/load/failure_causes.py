@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 
-from perflab.load.failure_stop import FailureStop, is_failure
-from perflab.load.outcome import CODES, ERRORS
+from perflab.load.failure_stop import FailureStop
+from perflab.load.outcome import CODES, CUT_OFF, ERRORS
 from perflab.load.result import LoadResult
 
 # What is said of classes whose failures have no words of their own.
@@ -43,21 +43,19 @@ class Cause:
 
 def causes(result: LoadResult) -> list[Cause]:
     """Return the causes of failure in the measure stage, the most frequent first."""
-    return causes_among(result, (rows for _, rows in result.measured_by_worker()))
+    return _counted(result, [_keys(rows) for _, rows in result.measured_by_worker()])
 
 
-def causes_among(result: LoadResult, parts: Iterable[np.ndarray]) -> list[Cause]:
-    """Return the causes of failure among some rows of a load, the most frequent first."""
-    pieces = [_keys(rows) for rows in parts]
+def _counted(result: LoadResult, pieces: Sequence[np.ndarray]) -> list[Cause]:
     every = np.concatenate(pieces) if pieces else np.empty(0, dtype=np.int32)
     keys, counts = np.unique(every, return_counts=True)
-    found = []
+    causes = []
     for key, count in zip(keys.tolist(), counts.tolist(), strict=True):
         code, status = divmod(key, MOST_STATUSES)
         if code:
             kind = ERRORS[code]
-            found.append(Cause(kind, status, count, _first(result, kind, status)))
-    return sorted(found, key=lambda cause: -cause.count)
+            causes.append(Cause(kind, status, count, _first(result, kind, status)))
+    return sorted(causes, key=lambda cause: -cause.count)
 
 
 def in_words(found: Sequence[Cause], most: int = 3) -> str:
@@ -119,31 +117,23 @@ def around_stop(result: LoadResult) -> AroundStop | None:
 
 
 def _part(result: LoadResult, stop: FailureStop, *, late: bool) -> Part:
-    def own() -> Iterator[np.ndarray]:
-        for rows in result.chunks():
-            yield rows[(rows["done_ns"] > stop.at_ns) == late]
-
-    requests = successes = failures = 0
-    for rows in own():
-        requests += len(rows)
-        successes += int((rows["error"] == 0).sum())
-        failures += int(is_failure(rows["error"]).sum())
-    found = causes_among(result, own())
-    return Part(requests, successes, failures, requests - successes - failures, tuple(found))
+    requests, pieces = 0, []
+    for rows in result.chunks():
+        of_part = rows[(rows["done_ns"] > stop.at_ns) == late]
+        requests += len(of_part)
+        pieces.append(_keys(of_part))
+    causes = _counted(result, pieces)
+    given_up = sum(cause.count for cause in causes if cause.error in CUT_OFF)
+    failures = sum(cause.count for cause in causes) - given_up
+    return Part(requests, requests - failures - given_up, failures, given_up, tuple(causes))
 
 
 def stop_shown(result: LoadResult) -> dict[str, Any]:
     """Return the member ``stop`` of a summary, where failures ended the load; else nothing."""
-    found = around_stop(result)
-    if found is None:
+    around = around_stop(result)
+    if around is None:
         return {}
-    return {
-        "stop": {
-            "failures": found.stop.failures,
-            "after_s": found.stop.after_s,
-            "users": found.stop.users,
-            "under_way": found.under_way,
-            "until": asdict(found.until),
-            "after": asdict(found.after),
-        }
-    }
+    shown = asdict(around)
+    stop = shown.pop("stop")
+    del stop["at_ns"]
+    return {"stop": {**stop, **shown}}

@@ -41,8 +41,8 @@ class FailureStop:
 
 def is_failure(errors: np.ndarray) -> np.ndarray:
     """Return which error codes count; those that the end of a load makes do not."""
-    found: np.ndarray = (errors != 0) & ~np.isin(errors, CUT_OFF_CODES)
-    return found
+    counts: np.ndarray = (errors != 0) & ~np.isin(errors, CUT_OFF_CODES)
+    return counts
 
 
 def mark(folder: Path, workers: int, failures: int) -> int:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import socket
 import ssl
+from collections.abc import Iterable
 from http.cookiejar import CookieJar, DefaultCookiePolicy
 from importlib.util import find_spec
 from typing import Any
@@ -32,7 +33,20 @@ class HttpxClient(LibraryClient):
     def __init__(self, workload: Workload, connections: int, prepared: Prepared) -> None:
         super().__init__(workload, connections)
         self._origin = f"{prepared.origin.scheme}://{prepared.origin.authority}"
-        self._client = _made(workload, 0 if workload.connections.closing else connections)
+        http2 = workload.client == "http2"
+        self._client = httpx.AsyncClient(
+            http1=not http2,
+            http2=http2,
+            verify=_only_http2(workload) if http2 else workload.trust.context(),
+            timeout=None,
+            limits=httpx.Limits(
+                max_connections=None,
+                max_keepalive_connections=0 if workload.connections.closing else connections,
+                keepalive_expiry=None,
+            ),
+            trust_env=False,
+            cookies=CookieJar(DefaultCookiePolicy(allowed_domains=())),
+        )
 
     async def _send(self, exchange: Exchange, body: bytes) -> None:
         request, began = exchange.prepared.request, [0]
@@ -87,28 +101,21 @@ class HttpxClient(LibraryClient):
         await self._client.aclose()
 
 
-def _made(workload: Workload, kept: int) -> httpx.AsyncClient:
-    """Return a client of the library; ``kept`` connections may idle."""
-    context, http2 = workload.trust.context(), workload.client == "http2"
-    return httpx.AsyncClient(
-        http1=not http2,
-        http2=http2,
-        verify=only_http2(context) if http2 else context,
-        timeout=None,
-        limits=httpx.Limits(
-            max_connections=None, max_keepalive_connections=kept, keepalive_expiry=None
-        ),
-        trust_env=False,
-        cookies=CookieJar(DefaultCookiePolicy(allowed_domains=())),
-    )
+class _OnlyHttp2(ssl.SSLContext):
+    """Offers HTTP/2 alone where httpx asks for both: a server could choose HTTP/1.1."""
+
+    def set_alpn_protocols(self, alpn_protocols: Iterable[str]) -> None:  # noqa: ARG002
+        super().set_alpn_protocols(["h2"])
 
 
-def only_http2(context: ssl.SSLContext) -> ssl.SSLContext:
-    """Let a context offer HTTP/2 alone: a server that may choose could choose HTTP/1.1."""
-    context.set_alpn_protocols(["h2"])
-    # httpx would offer both.
-    ignored: Any = lambda _: None  # noqa: E731
-    setattr(context, "set_alpn_protocols", ignored)  # noqa: B010
+def _only_http2(workload: Workload) -> ssl.SSLContext:
+    usual, context = workload.trust.context(), _OnlyHttp2(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname, context.verify_mode = usual.check_hostname, usual.verify_mode
+    context.verify_flags = usual.verify_flags
+    if workload.ca_file:
+        context.load_verify_locations(workload.ca_file)
+    else:
+        context.load_default_certs()
     return context
 
 

@@ -14,11 +14,10 @@ import time
 from collections.abc import AsyncIterable, Iterator, Mapping
 from itertools import cycle
 
-from perflab.errors import ParameterError
 from perflab.load.body import Body
 from perflab.load.exchange import Exchange
-from perflab.load.head import parse_server_timing
 from perflab.load.outcome import CODES, ERRORS, FirstErrors
+from perflab.load.response import parse_server_timing
 from perflab.load.workload import Request, Scripted, Workload
 
 clock = time.monotonic_ns
@@ -35,18 +34,31 @@ def headers_of(request: Request, body: bytes) -> dict[str, str]:
     return {**kept, **request.headers}
 
 
+def check_reach(workload: Workload) -> None:
+    """Raise ValueError where a workload asks for what only the lean client can do."""
+    request = workload.request
+    beyond = {
+        "records no progress_points": request.progress_points,
+        "records no chunks of a stream": request.stream,
+        "follows no redirects": request.redirects,
+        "lets no scripted users act": isinstance(workload.arrivals, Scripted),
+    }
+    for lack, asked in beyond.items():
+        if asked:
+            raise ValueError(
+                f"the {workload.client} client {lack}; the lean one does (client='lean')"
+            )
+    if workload.client == "http2" and (workload.connections.closing or workload.connections.most):
+        raise ValueError(
+            "over HTTP/2 the requests of a worker share one connection: it is neither closed "
+            "after each of them nor one of several"
+        )
+
+
 class LibraryClient:
     """A task per exchange; what sends it, and names its errors, is the library's."""
 
     def __init__(self, workload: Workload, connections: int) -> None:
-        if workload.request.redirects:
-            raise ParameterError(
-                "workload", [f"the {workload.client} client does not follow redirects here"]
-            )
-        if isinstance(workload.arrivals, Scripted):
-            raise ParameterError(
-                "workload", [f"scripted users have the lean client, not {workload.client}"]
-            )
         self.capped = 0
         self.first_errors = FirstErrors()
         self.timeout_s = workload.timeout_s
@@ -55,7 +67,7 @@ class LibraryClient:
         self._tasks: dict[asyncio.Task[None], Exchange] = {}
 
     def submit(self, exchange: Exchange) -> None:
-        """Start a task that sends the request; see ``exchange.Client``."""
+        """Start a task that sends a request whose ``planned_ns`` and ``started_ns`` are set."""
         self.capped += self._free.locked()
         task = asyncio.create_task(self._perform(exchange, next(self._bodies)))
         self._tasks[task] = exchange

@@ -60,13 +60,13 @@ def remarks_on_tcp(result: LoadResult) -> list[Remark]:
          "what is sent again after a time-out comes at least 0.2 s late"),
         ("host.tcp_resets", RESETS, "connections were refused, or ended before their time"),
     )  # fmt: skip
-    found = []
+    remarks = []
     for code, names, meaning in told:
         seen = [f"{counted[name]} {TCP_COUNTERS[name]}" for name in names if counted.get(name)]
         if seen:
             text = f"the kernel counted {', '.join(seen)} during the load ({WHOSE}): {meaning}"
-            found.append(Remark(code=code, text=text))
-    return found
+            remarks.append(Remark(code=code, text=text))
+    return remarks
 
 
 def waited_for_syn(result: LoadResult) -> int:

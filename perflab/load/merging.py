@@ -24,12 +24,7 @@ def merged(
 ) -> LoadResult:
     """Return the record of a load whose workers have reported, one folder and report for each.
 
-    Parameters
-    ----------
-    before : MachineCounts
-        Of the moment before anything was sent.
-    start_ns : int
-        The planned start (CLOCK_MONOTONIC), from which its windows count, if it has any.
+    ``before`` is of the moment before anything was sent; windows count from the planned start.
     """
     after = MachineCounts.now(before.cores)
     wall_ns = sum(report["wall_ns"] for report in reports)
@@ -48,7 +43,7 @@ def merged(
             windows = cut_at(windows, failure_stop.at_ns)
         elif stopped:
             windows = cut_at(windows, start_ns + min(report["lasted_ns"] for report in busy))
-    found = LoadResult(
+    result = LoadResult(
         folder=folder,
         workers=len(reports),
         cpu_ns=sum(report["cpu_ns"] for report in reports),
@@ -60,7 +55,6 @@ def merged(
         capped=sum(report["capped"] for report in reports),
         stopped=workload.stop.failures_reached if failure_stop else stopped,
         failure_stop=failure_stop,
-        peak_memory_bytes=max(report["peak_memory_bytes"] for report in reports),
         clock_step_ms=max((report["clock_step_ms"] for report in reports), key=abs),
         real_time=all(report["real_time"] for report in reports),
         cores=len(before.cores),
@@ -70,7 +64,7 @@ def merged(
         cycles=_cycles(workload),
     )
     # Between fewer than two measured starts there is no time that CPU could be a share of.
-    return found if found.end_ns > found.begin_ns else replace(found, cpu_ns=0)
+    return result if result.end_ns > result.begin_ns else replace(result, cpu_ns=0)
 
 
 def _cycles(workload: Workload) -> Cycles | None:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from perflab.load.columns import words
-from perflab.load.spool import Spool
+from perflab.load.spool import Spool, rows_in
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -67,15 +67,7 @@ class MessageRecorder:
     def add(
         self, at_ns: int, user: int, direction: int, size: int, key: int = 0, kind: str = ""
     ) -> None:
-        """Record a message.
-
-        Raises
-        ------
-        OSError
-            An earlier buffer could not be written.
-        ValueError
-            There are too many kinds.
-        """
+        """Record a message; raises OSError of an earlier one, ValueError at too many kinds."""
         try:
             number = self._kinds[kind]
         except KeyError:
@@ -110,14 +102,13 @@ def messages(folder: Path, worker: int) -> pd.DataFrame:
     """Return the messages of a worker, in the order they were noted, kinds in words."""
     import pandas as pd
 
-    path, names = folder / FILE, folder / "messages.names"
-    found = np.fromfile(path, dtype=ROW) if path.exists() else np.empty(0, dtype=ROW)
+    packed, names = rows_in(folder / FILE, ROW), folder / "messages.names"
     kinds = tuple(json.loads(names.read_text())) if names.exists() else ()
     return pd.DataFrame(
         {
-            "worker": np.full(len(found), worker, dtype=np.int16),
-            "direction": words(DIRECTIONS, found["direction"]),
-            **{name: found[name] for name in ("at_ns", "user", "bytes", "key")},
-            "kind": words(kinds, found["kind"]),
+            "worker": np.full(len(packed), worker, dtype=np.int16),
+            "direction": words(DIRECTIONS, packed["direction"]),
+            **{name: packed[name] for name in ("at_ns", "user", "bytes", "key")},
+            "kind": words(kinds, packed["kind"]),
         }
     )

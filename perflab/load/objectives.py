@@ -27,13 +27,7 @@ class Objective(FrozenModel):
 
     @classmethod
     def of_text(cls, text: str) -> Self:
-        """Return the objective that a text names.
-
-        Raises
-        ------
-        ValueError
-            It names none, and says how one looks.
-        """
+        """Return the objective that a text names; the ValueError of others says how one looks."""
         match = _WORDS.fullmatch(text.strip())
         if match is None:
             raise ValueError(f"'{text}' is not like {_LIKE}")

@@ -6,8 +6,9 @@ import asyncio
 import time
 from collections.abc import Callable, Iterator
 
+from perflab.load.client import Client
 from perflab.load.cpu_window import CpuInWindows, CpuWindow, is_at_once
-from perflab.load.exchange import Client, Exchange
+from perflab.load.exchange import Exchange
 from perflab.load.outcome import MEASURE, WARMUP
 from perflab.load.prepared import Prepared
 from perflab.load.schedule import Openings, instants

@@ -349,7 +349,7 @@ def _stages(text: str) -> list[dict[str, float]]:
 
 def _sentences(error: ValidationError) -> list[str]:
     """Return one sentence for every problem, with the flag of the option that it is about."""
-    found = []
+    sentences = []
     for item in error.errors():
         places = [place for place in map(str, item["loc"]) if place not in _PARTS]
         if len(places) > 1 and places[0] == "arrivals":
@@ -360,8 +360,8 @@ def _sentences(error: ValidationError) -> list[str]:
         is_own = item["type"] == "value_error" or not isinstance(given, (str, int, float))
         shown = "" if is_own else f" {given!r}"
         begin = f"{flag_of(options[-1])}{shown}: " if options else ""
-        found.append(begin + str(item["msg"]).removeprefix("Value error, "))
-    return list(dict.fromkeys(found))
+        sentences.append(begin + str(item["msg"]).removeprefix("Value error, "))
+    return list(dict.fromkeys(sentences))
 
 
 OPTIONS = LoadOptions.model_fields

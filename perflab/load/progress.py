@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from perflab.load.spool import RareSpool
+from perflab.load.spool import of_requests, rows_in
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -27,13 +27,7 @@ FILE = "progress.rows"
 
 
 class Progress:
-    """The points of one request under way.
-
-    Parameters
-    ----------
-    most : int
-        How many points there may be, at least 2.
-    """
+    """The points of one request under way: ``most`` of them, which is at least 2."""
 
     __slots__ = ("_last", "_most", "_next", "_step", "at_ns", "sizes")
 
@@ -84,35 +78,15 @@ class Progress:
         return found
 
 
-class ProgressRecorder:
-    """Packs points into rows of 20 bytes; the file is there only if there was a point."""
-
-    def __init__(self, folder: Path) -> None:
-        self._spool = RareSpool(folder / FILE)
-        self.close = self._spool.close
-
-    def add(self, row: int, of: Progress) -> None:
-        """Record the points of a request, which has this row of its worker's requests."""
-        self._spool.put(b"".join(PACK.pack(at_ns, size, row) for at_ns, size in of.points()))
+def packed_points(row: int, of: Progress) -> bytes:
+    """Return the points of a request that has this row among its worker's requests."""
+    return b"".join(PACK.pack(at_ns, size, row) for at_ns, size in of.points())
 
 
 def progress(folder: Path, worker: int, rows: np.ndarray) -> pd.DataFrame:
-    """Return the points of a worker's requests, given their rows.
-
-    ``request`` is the number of the request in the order in which the worker's requests ended.
-    """
+    """Return the points of a worker's requests, given their rows."""
     import pandas as pd
 
-    path = folder / FILE
-    found = np.fromfile(path, dtype=POINT) if path.exists() else np.empty(0, dtype=POINT)
-    own = rows[found["request"]]
-    return pd.DataFrame(
-        {
-            "worker": np.full(len(found), worker, dtype=np.int16),
-            "user": np.array(own["user"]),
-            "request": found["request"].astype(np.int64),
-            "planned_ns": np.array(own["planned_ns"]),
-            "at_ns": found["at_ns"],
-            "bytes": found["bytes"],
-        }
-    )
+    packed = rows_in(folder / FILE, POINT)
+    points = {name: np.array(packed[name]) for name in ("at_ns", "bytes")}
+    return pd.DataFrame({**of_requests(packed, worker, rows), **points})

@@ -46,12 +46,12 @@ def _write_requests(file: BinaryIO, result: LoadResult) -> None:
     names = sorted({name for place, rows in columns for name in phases(place, len(rows))})
     writer: pq.ParquetWriter | None = None
     for number, (place, rows) in enumerate(columns):
-        found = phases(place, len(rows))
+        columns_of_worker = phases(place, len(rows))
         for begin in range(0, max(1, len(rows)), ROWS_PER_GROUP):
             part = rows[begin : begin + ROWS_PER_GROUP]
             group = _group(part, number)
             for name in names:
-                values = found.get(name, np.full(len(rows), np.nan, dtype=np.float32))
+                values = columns_of_worker.get(name, np.full(len(rows), np.nan, dtype=np.float32))
                 group[PHASE.format(name)] = pa.array(values[begin : begin + ROWS_PER_GROUP])
             arrow = pa.table(group)
             writer = writer or pq.ParquetWriter(file, arrow.schema, compression="zstd")

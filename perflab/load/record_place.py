@@ -5,11 +5,11 @@ Temporary folders go with their owner, unless a user has been told of them.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,7 +18,6 @@ from perflab.host.temporary_folders import OWNER, temporary_folder
 from perflab.load.schedule import planned_count
 from perflab.load.workload import Workload
 
-KIND = "load"
 LEAST_FREE_BYTES = 64 * 1024 * 1024
 # The raw row, its phases, and the same again as Parquet.
 BYTES_PER_REQUEST = 250
@@ -27,19 +26,9 @@ BYTES_PER_REQUEST = 250
 def raw_folder() -> Path:
     """Make a temporary folder of this process, and remove those of processes that have ended.
 
-    It lies where ``TMPDIR`` says. See :func:`keep` for one that is to outlive this process.
-
-    Raises
-    ------
-    OSError
-        It cannot be made.
+    It lies where ``TMPDIR`` says.
     """
-    return temporary_folder(KIND)
-
-
-def keep(folder: Path) -> None:
-    """Let a folder outlive its owner: a user has been told of it."""
-    (folder / OWNER).unlink(missing_ok=True)
+    return temporary_folder("load")
 
 
 @dataclass
@@ -63,11 +52,7 @@ def folder_problems(option: str, folder: Path) -> list[str]:
     """Return why a new folder cannot be made; nothing is made yet."""
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         return [f"{option} {folder} exists; name a new folder, nothing is overwritten"]
-    return _unwritable(option, folder)
-
-
-def _unwritable(option: str, folder: Path) -> list[str]:
-    above = _existing(folder)
+    above = next(each for each in (folder, *folder.parents) if each.exists())
     if not above.is_dir():
         return [f"{option} {folder}: {above} is no folder; name another place"]
     if not os.access(above, os.W_OK | os.X_OK):
@@ -75,19 +60,8 @@ def _unwritable(option: str, folder: Path) -> list[str]:
     return []
 
 
-def _existing(folder: Path) -> Path:
-    """Return the nearest folder on the way up that is there."""
-    return next(each for each in (folder, *folder.parents) if each.exists())
-
-
 def check_space(folder: Path, workload: Workload) -> None:
-    """Refuse a disk that the record would fill.
-
-    Raises
-    ------
-    ParameterError
-        Says how much is free and how much is needed.
-    """
+    """Refuse a disk that the record would fill, by a ParameterError."""
     needed = LEAST_FREE_BYTES + BYTES_PER_REQUEST * max(0, planned_count(workload.arrivals))
     free = shutil.disk_usage(folder).free
     if free < needed:
@@ -96,7 +70,7 @@ def check_space(folder: Path, workload: Workload) -> None:
         raise ParameterError("perflab load", [f"{text}: {way_out}"])
 
 
-@contextmanager
+@contextlib.contextmanager
 def place(folder: Path | None, workload: Workload) -> Iterator[Place]:
     """Yield where raw rows go: the result's own folder, or a temporary one that is removed.
 
@@ -119,21 +93,16 @@ def place(folder: Path | None, workload: Workload) -> Iterator[Place]:
         tempfile.TemporaryFile(dir=own).close()
     except OSError as error:
         raise LoadError(f"cannot write {error.filename}: {error.strerror}") from None
-    found = Place(own)
+    here = Place(own)
     try:
         check_space(own, workload)
-        yield found
+        yield here
     finally:
-        if folder is None and found.keep:
-            keep(own)
+        if folder is None and here.keep:
+            # A user has been told of it.
+            (own / OWNER).unlink(missing_ok=True)
         elif folder is None:
             shutil.rmtree(own, ignore_errors=True)
-        _remove_empty(made)
-
-
-def _remove_empty(made: list[Path]) -> None:
-    for each in made:
-        try:
-            each.rmdir()
-        except OSError:
-            return
+        with contextlib.suppress(OSError):
+            for each in made:
+                each.rmdir()

@@ -24,30 +24,30 @@ MAX_PORTS_SHARE = 0.8
 
 def of_load(result: LoadResult, workload: Workload) -> list[Remark]:
     """Return what was seen of a load besides its numbers."""
-    found = {}
+    texts = {}
     if result.stopped:
         text = f"the load was ended early: {result.stopped}"
         if result.failure_stop is not None:
             text += "; times and throughput are of what ended until then"
-        found["load.stopped"] = text
+        texts["load.stopped"] = text
     if result.capped:
         text = f"{result.capped} requests waited for a free connection; see connection wait"
-        found["load.capped"] = text
+        texts["load.capped"] = text
     aborted = sum(int((rows["error"] == CODES["aborted"]).sum()) for rows in result.chunks())
     if aborted:
         text = f"{aborted} requests were still under way at the end and given up"
-        found["load.aborted"] = text
+        texts["load.aborted"] = text
     unsent = sum(int((rows["error"] == CODES["unsent"]).sum()) for rows in result.chunks())
     if unsent and result.stopped:
         text = f"{unsent} requests still waited for a connection and were given up"
-        found["load.given_up"] = text
+        texts["load.given_up"] = text
     if STEAL_TOLD < result.steal_share <= MAX_STEAL:
-        found["host.steal"] = stolen(result)
+        texts["host.steal"] = stolen(result)
     share = sockets_in_time_wait() / port_range()
     if workload.connections.closing and share > MAX_PORTS_SHARE:
         text = f"{share:.0%} of the local ports are in TIME_WAIT; connections may soon fail"
-        found["host.ports"] = text
-    told = [Remark(code=code, text=text) for code, text in found.items()]
+        texts["host.ports"] = text
+    told = [Remark(code=code, text=text) for code, text in texts.items()]
     return [*told, *remarks_on_tcp(result)]
 
 
@@ -59,15 +59,15 @@ def of_numbers(response: Times, trend: Trend) -> list[Remark]:
         for name, each in numbers.items()
         if not np.isnan(each.at_least)
     ]
-    found = []
+    remarks = []
     if trend.too_large:
         text = f"the load was not steady: {trend}; a longer one would have others"
-        found.append(Remark(code=OF_LOAD, text=text))
+        remarks.append(Remark(code=OF_LOAD, text=text))
     if bounds:
         text = f"{len(response.elapsed)} requests were cut off before their end, and could move "
         text += f"what is given as a bound: {', '.join(bounds)}"
-        found.append(Remark(code="load.censored", text=text))
-    return [*found, *of_client_time(numbers)]
+        remarks.append(Remark(code="load.censored", text=text))
+    return [*remarks, *of_client_time(numbers)]
 
 
 def of_client_time(numbers: Mapping[str, Number]) -> list[Remark]:

@@ -20,17 +20,17 @@ from perflab.load.selfcheck import SelfCheck
 from perflab.load.times import Number, Times, known, shown, times_of
 from perflab.load.trend import response_trend
 from perflab.load.workload import OpenLoop, Workload
-from perflab.percentiles import OF_TRIALS, needed_n, percentiles_of
+from perflab.percentiles import OF_TRIALS, Bound, needed_n, percentiles_of
 from perflab.recordings.reasons import Remark
 
 
 def percentiles_ms(values_ns: np.ndarray, shares: Sequence[float]) -> dict[str, float | None]:
     """Return percentiles in ms; None where the sample is too small to have one."""
-    found = percentiles_of(values_ns, shares)
-    return {f"p{share:g}": known(value / 1e6) for share, value in found.items()}
+    percentiles = percentiles_of(values_ns, shares)
+    return {f"p{share:g}": known(value / 1e6) for share, value in percentiles.items()}
 
 
-def summary(result: LoadResult, workload: Workload, found: SelfCheck) -> dict[str, Any]:
+def summary(result: LoadResult, workload: Workload, judgement: SelfCheck) -> dict[str, Any]:
     """Return what a load showed, over the requests of its measure stage.
 
     Times are those of successes, in ms: ``response_time_ms`` from the planned instant,
@@ -80,29 +80,29 @@ def summary(result: LoadResult, workload: Workload, found: SelfCheck) -> dict[st
         ),
         **_waits(times_of(result, "started_ns", "sent_ns").numbers((50, 99))),
         "connections_opened": result.connections_opened,
-        "client_cpu_us_per_request": found.cpu_us_per_request,
-        "client_cpu_share": found.cpu_share,
+        "client_cpu_us_per_request": judgement.cpu_us_per_request,
+        "client_cpu_share": judgement.cpu_share,
         "client_real_time": result.real_time,
-        "client_run_delay_share": found.run_delay_share,
-        "loop_delay_p99_ms": found.loop_delay_p99_ms,
-        "client_mean_late_ms": found.mean_late_ms,
-        "client_stalled_share": found.stalled_share,
-        "client_steal_share": found.steal_share,
-        "censored": found.censored,
+        "client_run_delay_share": judgement.run_delay_share,
+        "loop_delay_p99_ms": judgement.loop_delay_p99_ms,
+        "client_mean_late_ms": judgement.mean_late_ms,
+        "client_stalled_share": judgement.stalled_share,
+        "client_steal_share": judgement.steal_share,
+        "censored": judgement.censored,
         "kernel": dict(result.kernel),
-        "littles_law_ratio": known(found.littles_law_ratio),
+        "littles_law_ratio": known(judgement.littles_law_ratio),
         "unsent": result.unsent,
         "capped": result.capped,
         "stopped": result.stopped,
         **stop_shown(result),
         "objectives": objectives,
-        "valid": found.valid,
-        "reasons": [each.model_dump() for each in found.reasons],
+        "valid": judgement.valid,
+        "reasons": [each.model_dump() for each in judgement.reasons],
         "warnings": [
             each.model_dump()
             for each in (
-                *found.reasons,
-                *found.warnings,
+                *judgement.reasons,
+                *judgement.warnings,
                 *_warnings(total, succeeded, objectives),
                 *_late(result.successes_after, succeeded),
                 *of_streams(streamed),
@@ -112,22 +112,22 @@ def summary(result: LoadResult, workload: Workload, found: SelfCheck) -> dict[st
 
 
 def _warnings(total: int, succeeded: int, objectives: Sequence[Mapping[str, Any]]) -> list[Remark]:
-    found = []
+    remarks = []
     if succeeded < total:
         text = "times are those of successful requests only"
-        found.append(Remark(code="load.successes_only", text=text))
+        remarks.append(Remark(code="load.successes_only", text=text))
     small = [f"p{share}" for share in OF_TRIALS if succeeded < needed_n(share)]
     if small:
         text = f"n too small for {', '.join(small)} (n = {succeeded})"
-        found.append(Remark(code="load.small_sample", text=text))
+        remarks.append(Remark(code="load.small_sample", text=text))
     for each in objectives:
         if each["held"] is False:
             text = f"the objective {each['objective']} was missed"
-            found.append(Remark(code="objective.missed", text=text))
+            remarks.append(Remark(code="objective.missed", text=text))
         elif each["held"] is None:
             text = f"the objective {each['objective']} cannot be judged: {each['why']}"
-            found.append(Remark(code="objective.undecided", text=text))
-    return found
+            remarks.append(Remark(code="objective.undecided", text=text))
+    return remarks
 
 
 def _late(after: int, succeeded: int) -> list[Remark]:
@@ -185,40 +185,26 @@ def _offered(total: int, result: LoadResult, workload: Workload) -> float | None
 
 def _waits(numbers: Mapping[str, Number]) -> dict[str, dict[str, float | None]]:
     """Return the wait for a connection: of one that is open it is the client's own work alone."""
-    found = shown("connection_wait", {share: numbers[share] for share in ("p50", "p99")})
-    del found["connection_wait_client_ms"]
-    return found
+    waits = shown("connection_wait", {share: numbers[share] for share in ("p50", "p99")})
+    del waits["connection_wait_client_ms"]
+    return waits
 
 
 def judged(objective: Objective, result: LoadResult) -> dict[str, Any]:
-    """Judge an objective over the whole measure stage; ``held`` is None where ``why`` keeps it so.
-
-    What is a bound can be a miss, and never be held; so can a time that is partly the client's.
-    """
-    share, below_ms = objective.percentile, objective.below_ms
+    """Judge an objective over the whole measure stage; where ``held`` is None, ``why`` says why."""
     times = _times(objective, result)
-    if times is None:
-        return {
-            **_found(objective, math.nan, math.nan),
-            "held": None,
-            "why": "nothing was streamed",
-        }
-    number = times.numbers((share,))[f"p{share:g}"]
-    value, why = number.value, ""
-    held: bool | None = None
-    if number.bound.low - number.client_ms > below_ms:
-        held = False
-    elif number.value <= below_ms:
-        held = True
-    elif not math.isnan(number.at_least):
-        why = f"{len(times.elapsed)} requests were cut off before their end"
-    elif math.isnan(value):
-        what = "gaps" if objective.of == "gap" else "successes"
-        why = f"{len(times.known)} {what} of {needed_n(share)} needed"
-    else:
-        why = f"up to {number.client_ms:.2g} ms of {value:.4g} ms are the client's own"
+    number = Number(Bound(math.nan, math.nan))
+    held, why = None, "nothing was streamed"
+    if times is not None:
+        number = times.numbers((objective.percentile,))[f"p{objective.percentile:g}"]
+        held = _held(number, objective.below_ms)
+        why = _why_unknown(objective, number, times) if held is None else ""
     return {
-        **_found(objective, value, number.at_least),
+        "objective": objective.text,
+        "percentile": objective.percentile,
+        "below_ms": objective.below_ms,
+        "found_ms": known(number.value),
+        "at_least_ms": known(number.at_least),
         "held": held,
         "why": why,
     }
@@ -228,17 +214,23 @@ def _times(objective: Objective, result: LoadResult) -> Times | None:
     """Return the times that an objective is about; None of streams where nothing was streamed."""
     if objective.of == "response":
         return times_of(result)
-    found = times_of_chunks(result)
-    if found is None:
+    streamed = times_of_chunks(result)
+    if streamed is None:
         return None
-    return found.first if objective.of == "ttft" else found.gaps
+    return streamed.first if objective.of == "ttft" else streamed.gaps
 
 
-def _found(objective: Objective, value: float, at_least: float) -> dict[str, Any]:
-    return {
-        "objective": objective.text,
-        "percentile": objective.percentile,
-        "below_ms": objective.below_ms,
-        "found_ms": known(value),
-        "at_least_ms": known(at_least),
-    }
+def _held(number: Number, below_ms: float) -> bool | None:
+    """Tell whether a time is below a limit: a bound, and what is partly the client's, never is."""
+    if number.bound.low - number.client_ms > below_ms:
+        return False
+    return True if number.value <= below_ms else None
+
+
+def _why_unknown(objective: Objective, number: Number, times: Times) -> str:
+    if not math.isnan(number.at_least):
+        return f"{len(times.elapsed)} requests were cut off before their end"
+    if math.isnan(number.value):
+        what = "gaps" if objective.of == "gap" else "successes"
+        return f"{len(times.known)} {what} of {needed_n(objective.percentile)} needed"
+    return f"up to {number.client_ms:.2g} ms of {number.value:.4g} ms are the client's own"

@@ -5,19 +5,12 @@ No sockets here: bytes go in, what they mean comes out. Lenient parsing is off.
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import httptools
 
 from perflab.load.body import Body, Wanted
-from perflab.load.head import (
-    BadResponse,
-    announces_length,
-    coding_problem,
-    in_coding,
-    length_alone,
-    not_a_head,
-)
 from perflab.load.streamed import Streamed
 
 MAX_HEAD_BYTES = 64 * 1024
@@ -26,6 +19,21 @@ MAX_INTERIMS = 20
 LINE_ENDS = b"\r\n"
 # What is still to come of a body that makes it a long one.
 LONG_BYTES = 64 * 1024
+MAX_PHASES = 64
+LONGEST_PHASE_MS = 1e9
+CODING = b"\r\ntransfer-encoding:"
+_LENGTH = re.compile(rb"\r\ncontent-length:", re.IGNORECASE)
+# The number, where its line is as simple as can be; the parser has refused a second one.
+_LENGTH_ALONE = re.compile(rb"\r\ncontent-length:[ \t]*([0-9]{1,18})(?:\r\n[!-~]|$)", re.IGNORECASE)
+_TIMING = re.compile(rb"\r\nserver-timing:[ \t]*([^\r]*)", re.IGNORECASE)
+
+
+class BadResponse(Exception):
+    """What arrived is not a response; ``kind`` is its error class."""
+
+    def __init__(self, kind: str, reason: str) -> None:
+        super().__init__(reason)
+        self.kind = kind
 
 
 class ResponseReader:
@@ -161,7 +169,7 @@ class ResponseReader:
             raise BadResponse("head_too_large", f"headers of more than {MAX_HEAD_BYTES} bytes")
         if problem := not_a_head(head):
             raise BadResponse("protocol", problem)
-        if not (self.complete or self._chunked) and in_coding(head):
+        if not (self.complete or self._chunked) and CODING in head.lower():
             self._begin_chunks()
             if self._refused:
                 raise BadResponse("protocol", self._refused)
@@ -186,7 +194,7 @@ class ResponseReader:
             return "closed"
         if not self._head_done:
             return "truncated"
-        if self._chunked or announces_length(self.head):
+        if self._chunked or _LENGTH.search(self.head):
             return "truncated"
         self.complete, self.keep_alive = True, False
         return ""
@@ -252,3 +260,69 @@ class ResponseReader:
         self._interim += len(pieces) - len(rest)
         self._pieces = [rest]
         self.size = 0
+
+
+def parse_server_timing(header: str) -> dict[str, float]:
+    """Read a ``Server-Timing`` header: metric name to duration in ms.
+
+    Source: W3C Server Timing, the header field. Left out are entries without ``dur``, names beyond
+    printable ASCII, durations that are none (negative, infinite, above 11 days), and all phases
+    after the first 64.
+    """
+    phases: dict[str, float] = {}
+    for entry in header.split(","):
+        if len(phases) == MAX_PHASES:
+            break
+        name, *parameters = (part.strip() for part in entry.split(";"))
+        for parameter in parameters:
+            key, _, value = parameter.partition("=")
+            if key.strip().lower() == "dur" and name and name.isascii() and name.isprintable():
+                try:
+                    duration_ms = float(value.strip().strip('"'))
+                except ValueError:
+                    continue
+                if 0 <= duration_ms <= LONGEST_PHASE_MS:
+                    phases[name] = duration_ms
+    return phases
+
+
+def not_a_head(head: bytes) -> str:
+    """Return why a head that the parser lets pass is none of HTTP's; empty where it is one."""
+    # The parser also reads RTSP and ICE, and empty lines before the status line.
+    if head[:5] != b"HTTP/":
+        return "the response does not begin with HTTP/"
+    return "a NUL in the head" if 0 in head else ""
+
+
+def coding_problem(head: bytes) -> str:
+    """Return why the body's transfer coding is refused; empty where it is chunked alone."""
+    # We send no TE, so no other coding may come (RFC 9112, 7.4). The parser would take a body
+    # in another one, or with a tab after the name, for one that ends with the stream.
+    codings = head.lower().split(CODING)[1:]
+    if len(codings) != 1 or codings[0].partition(b"\r")[0].strip(b" ") != b"chunked":
+        return "a transfer coding other than chunked"
+    return ""
+
+
+def length_alone(head: bytes) -> int:
+    """Return the body's announced length; 0 where its line is not of the simplest form."""
+    match = _LENGTH_ALONE.search(head)
+    return int(match[1]) if match else 0
+
+
+def header(head: bytes, name: str) -> str:
+    """Return a header's first value, or an empty string."""
+    match = re.search(
+        rb"\r\n" + re.escape(name.encode()) + rb"[ \t]*:[ \t]*([^\r]*)", head, re.IGNORECASE
+    )
+    return match[1].decode("latin-1").strip() if match else ""
+
+
+def server_phases(head: bytes) -> dict[str, float] | None:
+    """Return the phases of ``Server-Timing``, or None without the header."""
+    if b"erver-" not in head and b"erver-" not in head.lower():
+        return None
+    values = _TIMING.findall(head)
+    if not values:
+        return None
+    return parse_server_timing(b",".join(values).decode("latin-1"))

@@ -52,7 +52,6 @@ class LoadResult:
     unsent: int
     capped: int
     stopped: str
-    peak_memory_bytes: int
     clock_step_ms: float
     real_time: bool
     cores: int
@@ -99,19 +98,23 @@ class LoadResult:
         return len(planned) > 0 and bool(planned.min() == planned.max())
 
     @cached_property
-    def _bounds(self) -> tuple[int, int]:
+    def window(self) -> tuple[int, int]:
+        """Return begin and end of the time for which throughput is taken.
+
+        That is from the first planned instant of the measure stage (of the last worker to begin) to
+        the last (of the first worker to end). Of requests planned for one instant it ends with
+        their last end; of a load that failures ended, at the instant of the last of them.
+        """
         if self.windows is not None:
             return int(self.counted[0, 0]), int(self.counted[-1, 1])
-        begins, ends = [], []
-        for part in self.rows:
-            pieces = [
-                _of_measure(part[begin : begin + ROWS_PER_CHUNK])["planned_ns"]
-                for begin in range(0, len(part), ROWS_PER_CHUNK)
-            ]
-            known = [(int(piece.min()), int(piece.max())) for piece in pieces if len(piece)]
-            if known:
-                begins.append(min(first for first, _ in known))
-                ends.append(max(last for _, last in known))
+        begin_of: dict[int, int] = {}
+        end_of: dict[int, int] = {}
+        for worker, part in self.measured_by_worker():
+            if len(part):
+                first, last = int(part["planned_ns"].min()), int(part["planned_ns"].max())
+                begin_of[worker] = min(first, begin_of.get(worker, first))
+                end_of[worker] = max(last, end_of.get(worker, last))
+        begins, ends = list(begin_of.values()), list(end_of.values())
         if self.at_once:
             ends = [int(self.measured(lambda rows: rows["done_ns"]).max())]
         if ends and len(self.messages):
@@ -124,17 +127,13 @@ class LoadResult:
 
     @property
     def begin_ns(self) -> int:
-        """Return the first planned instant of the measure stage (of the last worker to begin)."""
-        return self._bounds[0]
+        """Return the begin of the window of throughput."""
+        return self.window[0]
 
     @property
     def end_ns(self) -> int:
-        """Return the last planned instant of the measure stage (of the first worker to end).
-
-        Of requests planned for one instant it is their last end; of a load that failures ended,
-        the instant of the last of them.
-        """
-        return self._bounds[1]
+        """Return the end of the window of throughput."""
+        return self.window[1]
 
     @property
     def throughput_rps(self) -> float:
@@ -189,11 +188,6 @@ class LoadResult:
         return int((good > self.window[1]).sum())
 
     @cached_property
-    def window(self) -> tuple[int, int]:
-        """Return begin and end of the time for which throughput is taken."""
-        return self._bounds
-
-    @cached_property
     def counted(self) -> np.ndarray:
         """Return when it was measured: begins and ends in ns, shape (parts, 2), in order."""
         if self.windows is None:
@@ -236,20 +230,17 @@ class LoadResult:
     @cached_property
     def progress(self) -> pd.DataFrame:
         """Return the points at which bodies had come so far, by worker, request and instant."""
-        frames = [
-            progress(place, number, part)
-            for number, (place, part) in enumerate(zip(self.places, self.rows, strict=True))
-        ]
-        return pd.concat(frames, ignore_index=True)
+        return self._joined(progress)
 
     @cached_property
     def stream_chunks(self) -> pd.DataFrame:
         """Return the chunks of all streamed answers, by worker, request and number."""
-        frames = [
-            chunks(place, number, part)
-            for number, (place, part) in enumerate(zip(self.places, self.rows, strict=True))
-        ]
-        return pd.concat(frames, ignore_index=True)
+        return self._joined(chunks)
+
+    def _joined(self, of: Callable[[Path, int, np.ndarray], pd.DataFrame]) -> pd.DataFrame:
+        pairs = zip(self.places, self.rows, strict=True)
+        tables = [of(place, number, rows) for number, (place, rows) in enumerate(pairs)]
+        return pd.concat(tables, ignore_index=True)
 
     @property
     def failures(self) -> list[str]:

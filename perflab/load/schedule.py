@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from perflab.load.windows import BEGIN, COUNTED, END, within
+from perflab.load.windows import BEGIN, COUNTED, END, window_of
 from perflab.load.workload import Arrivals, Burst, ClosedLoop, OpenLoop, Scripted, Stage, UserStage
 
 CHUNK = 1 << 12
@@ -39,7 +39,7 @@ def _whole(arrivals: OpenLoop | Burst) -> Iterator[np.ndarray]:
     for points in _unit_points(arrivals):
         inside = points[points < expected - 1e-9]
         planned = np.rint(inverse(arrivals.stages, inside) * 1e9).astype(np.int64)
-        yield planned if windows is None else within(planned, windows)
+        yield planned if windows is None else planned[window_of(planned, windows) >= 0]
         if len(inside) < len(points):
             return
 
@@ -103,18 +103,18 @@ def stays(stages: Sequence[UserStage], user: int) -> list[tuple[int, int]]:
     User k takes part while the planned number of users, which runs in straight lines through the
     stages, is above k.
     """
-    found: list[tuple[int, int]] = []
+    spans: list[tuple[int, int]] = []
     begin_s = 0.0
     for stage in stages:
         end_s = begin_s + stage.duration_s
         since, until = _above(stage, user, begin_s)
         begin_ns, end_ns = round(since * 1e9), round(until * 1e9)
         if begin_ns < end_ns:
-            if found and found[-1][1] == begin_ns:
-                begin_ns = found.pop()[0]
-            found.append((begin_ns, end_ns))
+            if spans and spans[-1][1] == begin_ns:
+                begin_ns = spans.pop()[0]
+            spans.append((begin_ns, end_ns))
         begin_s = end_s
-    return found
+    return spans
 
 
 def _above(stage: UserStage, user: int, begin_s: float) -> tuple[float, float]:
@@ -164,13 +164,7 @@ class Openings:
 
 
 def active(arrivals: Arrivals, since_start_ns: int) -> int | None:
-    """Return how many users have joined and not left; None where a load has no users.
-
-    Parameters
-    ----------
-    since_start_ns : int
-        An instant, in ns from the common start of the load.
-    """
+    """Return how many users have joined and not left at an instant; None without users."""
     if isinstance(arrivals, Scripted):
         join_ns = round(arrivals.join_s * 1e9)
         return sum(user * join_ns <= since_start_ns for user in range(arrivals.users))

@@ -13,16 +13,16 @@ from pathlib import Path
 from typing import Any
 
 from perflab.errors import ParameterError
-from perflab.load.answer import NotServed
+from perflab.load.client import Client
 from perflab.load.cpu_window import CpuWindow
-from perflab.load.exchange import Client, Exchange
+from perflab.load.exchange import Exchange
 from perflab.load.message_record import MessageRecorder
 from perflab.load.outcome import CODES, MEASURE, WARMUP
 from perflab.load.prepared import Prepared
 from perflab.load.targets import Origin
 from perflab.load.timer import Timer
-from perflab.load.users import User, actions
-from perflab.load.websocket import Listener, WebSocket, connect
+from perflab.load.users import NotServed, User, actions
+from perflab.load.websocket import OnClosed, OnMessage, WebSocket, connect
 from perflab.load.websocket_messages import WebSocketError
 from perflab.load.workload import Connections, Request, Scripted
 
@@ -108,7 +108,7 @@ class ScriptedDriver:
         kind = find(script)
         self._choices[kind] = actions(kind)
         user = kind(number, self._arrivals.seed, self._arrivals.parameters)
-        user._driver = self
+        user.course.driver = self
         return user
 
     @property
@@ -164,13 +164,19 @@ class ScriptedDriver:
         return clock()
 
     async def connect(
-        self, path: str, listener: Listener, deflate: bool, headers: Mapping[str, str]
+        self,
+        path: str,
+        on_message: OnMessage,
+        on_closed: OnClosed,
+        deflate: bool,
+        headers: Mapping[str, str],
     ) -> WebSocket:
         """Open a WebSocket for a user; called by :class:`~perflab.load.users.User`."""
         scheme = "wss" if self.origin.encrypted else "ws"
         opened = await connect(
             f"{scheme}://{self.origin.authority}{path}",
-            listener,
+            on_message,
+            on_closed,
             deflate=deflate,
             timeout_s=self._client.timeout_s,
             headers=headers,
@@ -187,19 +193,20 @@ class ScriptedDriver:
             left.pop(user.number, None)
         if type(user).on_start is User.on_start:
             # Nothing to wait for: what follows is due at the very instant of joining.
-            user._over_ns = joins_ns
+            user.course.over_ns = joins_ns
         elif not await self._acted(user, joins_ns, user.on_start):
             return
         names, weights = self._choices[type(user)]
-        due_ns = user._over_ns
+        course = user.course
+        due_ns = course.over_ns
         first_ns = user.first_due_ns()
         while left.get(user.number, 1) and not self._stopping.is_set():
             if first_ns:
-                due_ns, first_ns = max(first_ns, user._over_ns), 0
+                due_ns, first_ns = max(first_ns, course.over_ns), 0
             elif user.pacing_s:
-                due_ns = max(due_ns + round(user.pacing_s * 1e9), user._over_ns)
+                due_ns = max(due_ns + round(user.pacing_s * 1e9), course.over_ns)
             else:
-                due_ns = user._over_ns + round(user.wait() * 1e9)
+                due_ns = course.over_ns + round(user.wait() * 1e9)
             # A user with nothing left to do before the end stays until then.
             if not await self.until(min(due_ns, self._end_ns)) or due_ns >= self._end_ns:
                 break
@@ -217,16 +224,17 @@ class ScriptedDriver:
 
         That is when it would have been if the client had not been late to go on with it.
         """
-        user._due_ns, user._late_ns = due_ns, clock() - due_ns
+        course = user.course
+        course.due_ns, course.late_ns = due_ns, clock() - due_ns
         succeeded = await self._guarded(user, step)
-        user._over_ns = clock() - user._late_ns
+        course.over_ns = clock() - course.late_ns
         return succeeded
 
     async def _guarded(
         self, user: User, step: Callable[[], Any], timeout_s: float | None = None
     ) -> bool:
         """Run a step of a user's script; a failure is recorded and ends nothing else."""
-        began_ns = user._due_ns
+        began_ns = user.course.due_ns
         try:
             async with asyncio.timeout(timeout_s):
                 await step()

@@ -98,13 +98,7 @@ class SelfCheck:
 
 
 def check(result: LoadResult, workload: Workload) -> SelfCheck:
-    """Judge one load.
-
-    Parameters
-    ----------
-    workload : Workload
-        What was asked for.
-    """
+    """Judge one load by the workload that was asked for."""
     lag_ns = result.measured(lambda rows: rows["started_ns"] - rows["planned_ns"])
     service_ns = result.measured(_with_time_outs_ns if workload.may_time_out else _service_ns)
     streamed = result.messages

@@ -111,7 +111,7 @@ def stalled_share(result: LoadResult) -> float:
 
 def reasons(result: LoadResult, times: Times) -> list[Reason]:
     """Return what the client's stalls and its lateness on the whole say against a load."""
-    found = {}
+    texts = {}
     lengths_ns = [np.diff(looks.stalls).ravel() for looks in result.judged_looks]
     lengths_ms = np.concatenate(lengths_ns) / 1e6
     still = f"the client stood still {len(lengths_ms)} times"
@@ -122,15 +122,15 @@ def reasons(result: LoadResult, times: Times) -> list[Reason]:
         if usual - lower > MAX_CLIENT_SHARE * usual
     ]
     if moved:
-        found[STALLS] = f"{still}: without that, {moved[-1]}"
+        texts[STALLS] = f"{still}: without that, {moved[-1]}"
     share = stalled_share(result)
     if share > MAX_CLIENT_SHARE:
-        found[STALLED_TIME] = f"{still}, {share:.0%} of the time: it measured its own pauses"
+        texts[STALLED_TIME] = f"{still}, {share:.0%} of the time: it measured its own pauses"
     late_ms, mean_ms = times.mean_late_ms(), _mean_ms(times)
     if late_ms > max(LEAST_MEAN_LATE_MS, MAX_CLIENT_SHARE * mean_ms):
         text = f"the client was late by {late_ms:.2f} ms on the mean"
-        found[MEAN_DELAY] = f"{text}, of a mean response time of {mean_ms:.2f} ms"
-    return [Reason(code=code, side="client", text=text) for code, text in found.items()]
+        texts[MEAN_DELAY] = f"{text}, of a mean response time of {mean_ms:.2f} ms"
+    return [Reason(code=code, side="client", text=text) for code, text in texts.items()]
 
 
 def _mean_ms(times: Times) -> float:

@@ -8,15 +8,17 @@ the last, and those that one read completed have the same one.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
-from perflab.load.events import LONGEST_EVENT_BYTES, Events, JsonLines, ServerSentEvents, members_of
+from perflab.load.events import LONGEST_EVENT_BYTES, JsonLines, ServerSentEvents, members_of
 from perflab.load.outcome import CODES
 
 Format = Literal["sse", "ndjson"]
-FORMATS: dict[Format, Callable[[str], Events]] = {"sse": ServerSentEvents, "ndjson": JsonLines}
+FORMATS: dict[Format, type[ServerSentEvents] | type[JsonLines]] = {
+    "sse": ServerSentEvents,
+    "ndjson": JsonLines,
+}
 # They take 12 bytes each until the answer is recorded.
 MOST_CHUNKS = 5_000_000
 SHORT, UNENDED = CODES["stream_short"], CODES["stream_unended"]
@@ -34,13 +36,7 @@ class Streaming:
 
 
 def check_marker(kind: Format, end_marker: str) -> None:
-    """Refuse an end marker that no stream of a format can have.
-
-    Raises
-    ------
-    ValueError
-        Says what it should be like.
-    """
+    """Refuse an end marker that no stream of a format can have, by a ValueError."""
     if "\r" in end_marker or "\n" in end_marker:
         raise ValueError("end_marker is one line: no CR or LF")
     if kind == "ndjson" and end_marker:
@@ -49,11 +45,6 @@ def check_marker(kind: Format, end_marker: str) -> None:
 
 class Streamed:
     """The chunks of one answer so far.
-
-    Parameters
-    ----------
-    asked : Streaming
-        What is expected.
 
     Attributes
     ----------

@@ -11,7 +11,6 @@ from urllib.parse import urlsplit
 from perflab.errors import TargetRefused
 
 PORTS = {"http": 80, "https": 443, "ws": 80, "wss": 443}
-MAX_ORIGINS = 1_000
 
 
 @dataclass(frozen=True)
@@ -99,10 +98,10 @@ def addresses(origin: Origin) -> list[tuple[socket.AddressFamily, tuple[str, int
         The name cannot be resolved.
     """
     try:
-        found = socket.getaddrinfo(origin.host, origin.port, type=socket.SOCK_STREAM)
+        answers = socket.getaddrinfo(origin.host, origin.port, type=socket.SOCK_STREAM)
     except UnicodeError as error:  # a label that is empty or too long for a name server
         raise socket.gaierror(socket.EAI_NONAME, f"'{origin.host}': {error}") from None
-    pairs = [(family, (str(where[0]), int(where[1]))) for family, _, _, _, where in found]
+    pairs = [(family, (str(where[0]), int(where[1]))) for family, _, _, _, where in answers]
     if origin.host == "localhost":
         pairs = [pair for pair in pairs if is_loopback(pair[1][0])]
     if not pairs:
@@ -111,33 +110,11 @@ def addresses(origin: Origin) -> list[tuple[socket.AddressFamily, tuple[str, int
     return sorted(pairs, key=lambda pair: pair[0] != socket.AF_INET)
 
 
-class AddressBook:
-    """Where origins are; a name that could not be resolved stays so."""
-
-    def __init__(self) -> None:
-        self._addresses: dict[Origin, OSError | tuple[socket.AddressFamily, tuple[str, int]]] = {}
-
-    def resolve(self, origin: Origin) -> None:
-        """Look the origin's address up before the start; a failure becomes each request's."""
-        if len(self._addresses) >= MAX_ORIGINS:
-            # Only redirects lead to so many, each to another port.
-            self._addresses.clear()
-        try:
-            self._addresses[origin] = addresses(origin)[0]
-        except OSError as error:
-            self._addresses[origin] = error
-
-    def address(self, origin: Origin) -> tuple[socket.AddressFamily, tuple[str, int]]:
-        """Return where to connect to.
-
-        Raises
-        ------
-        OSError
-            The name could not be resolved.
-        """
-        if origin not in self._addresses:
-            self.resolve(origin)
-        found = self._addresses[origin]
-        if isinstance(found, OSError):
-            raise found
-        return found
+def looked_up(
+    origin: Origin,
+) -> OSError | tuple[socket.AddressFamily, tuple[str, int]]:
+    """Return where to connect to, or why the name cannot be resolved."""
+    try:
+        return addresses(origin)[0]
+    except OSError as error:
+        return error

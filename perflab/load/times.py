@@ -89,8 +89,8 @@ class Times:
     @property
     def awake(self) -> np.ndarray:
         """Return the ``known`` times without those in which the service was paused."""
-        found: np.ndarray = self.known - self.paused if len(self.paused) else self.known
-        return found
+        awake_ns: np.ndarray = self.known - self.paused if len(self.paused) else self.known
+        return awake_ns
 
     def numbers(self, shares: Sequence[float] = OF_LOADS) -> dict[str, Number]:
         """Return percentiles (``p50``...), ``max`` and ``mean``, in ms."""
@@ -136,8 +136,8 @@ class Times:
         names = [*(f"p{share:g}" for share in shares), "max", "mean"]
         if not len(self.short_ms):
             return dict.fromkeys(names, 0.0)
-        found = np.percentile(self.short_ms, [*shares, 100]).tolist()
-        return dict(zip(names, [*found, float(self.short_ms.mean())], strict=True))
+        values = np.percentile(self.short_ms, [*shares, 100]).tolist()
+        return dict(zip(names, [*values, float(self.short_ms.mean())], strict=True))
 
     def _longest(self) -> Bound:
         if not len(self.known) + len(self.elapsed):
@@ -150,10 +150,10 @@ class Times:
 
 
 def _statistics(values_ns: np.ndarray, shares: Sequence[float]) -> dict[str, float]:
-    found = {f"p{share:g}": value for share, value in percentiles_of(values_ns, shares).items()}
+    named = {f"p{share:g}": value for share, value in percentiles_of(values_ns, shares).items()}
     some = len(values_ns) > 0
     longest = float(values_ns.max()) if some else math.nan
-    return {**found, "max": longest, "mean": float(values_ns.mean()) if some else math.nan}
+    return {**named, "max": longest, "mean": float(values_ns.mean()) if some else math.nan}
 
 
 def times_of(

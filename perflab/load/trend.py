@@ -74,8 +74,8 @@ def log_trend(log_middles: np.ndarray) -> np.ndarray:
 def _theil_sen(middles: np.ndarray) -> np.ndarray:
     """Return the median slope per window, along the last axis."""
     slopes = (middles[..., LATER] - middles[..., EARLIER]) / (LATER - EARLIER)
-    found: np.ndarray = np.median(slopes, axis=-1)
-    return found
+    middle: np.ndarray = np.median(slopes, axis=-1)
+    return middle
 
 
 def is_clear(middles: np.ndarray) -> np.ndarray:
@@ -86,8 +86,8 @@ def is_clear(middles: np.ndarray) -> np.ndarray:
     rises = middles[..., LATER] - middles[..., EARLIER]
     changed = np.count_nonzero(rises, axis=-1)
     agreed = np.abs(np.sign(rises).sum(axis=-1))
-    found: np.ndarray = (changed > 0) & (agreed >= TAU * np.sqrt(len(LATER) * changed))
-    return found
+    clear: np.ndarray = (changed > 0) & (agreed >= TAU * np.sqrt(len(LATER) * changed))
+    return clear
 
 
 def response_trend(result: LoadResult) -> Trend:

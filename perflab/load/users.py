@@ -30,24 +30,27 @@ import json
 import random
 import time
 from collections.abc import Awaitable, Callable, Mapping
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar, overload
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from perflab.errors import ParameterError
-from perflab.load.answer import Answer, NotServed
-from perflab.load.exchange import Exchange, OwnConnection
-from perflab.load.message_record import MessageRecorder
-from perflab.load.outcome import ERRORS
+from perflab.load.body import TOO_LARGE
+from perflab.load.exchange import Exchange
+from perflab.load.outcome import CODES, ERRORS
 from perflab.load.prepared import Prepared
-from perflab.load.targets import Origin
-from perflab.load.workload import Connections, Request
+from perflab.load.response import header
+from perflab.load.workload import Request
+from perflab.parameters import did_you_mean
 
 if TYPE_CHECKING:
-    from perflab.load.websocket import Listener, WebSocket
+    from perflab.load.connection import Connection
+    from perflab.load.scripted import ScriptedDriver
+    from perflab.load.websocket import WebSocket
 
 Action = TypeVar("Action", bound=Callable[..., Awaitable[None]])
 WEIGHT = "_perflab_weight"
 # What a script needs of here.
-__all__ = ["Answer", "Driving", "NotServed", "User", "action", "actions"]
+__all__ = ["Answer", "NotServed", "User", "action", "actions"]
 
 
 @overload
@@ -77,40 +80,80 @@ def actions(kind: type) -> tuple[list[str], list[float]]:
     ParameterError
         It has none.
     """
-    found = {name: getattr(getattr(kind, name), WEIGHT, 0.0) for name in dir(kind)}
-    names = [name for name, weight in found.items() if weight]
+    weights = {name: getattr(getattr(kind, name), WEIGHT, 0.0) for name in dir(kind)}
+    names = [name for name, weight in weights.items() if weight]
     if not names:
         raise ParameterError("script", [f"{kind.__name__} has no method marked with @action"])
-    return names, [found[name] for name in names]
+    return names, [weights[name] for name in names]
 
 
-class Driving(Protocol):
-    """Who lets a user act, as far as the user knows: its target, its load, and the record."""
+@dataclass(frozen=True)
+class Answer:
+    """An answer to a user's request; ``error`` is its error class, empty when it is as expected.
 
-    origin: Origin
-    life: Connections
-    began_ns: int
-    messages: MessageRecorder
+    ``body`` is empty where it was not to be kept.
+    """
 
-    def now_ns(self) -> int:
-        """Return the present instant."""
+    status: int
+    error: str
+    head: bytes = b""
+    body: bytes = field(default=b"", repr=False)
 
-    async def until(self, due_ns: int) -> bool:
-        """Wait for an instant; return whether it came before the load was stopped."""
+    @property
+    def ok(self) -> bool:
+        """Whether the request succeeded."""
+        return not self.error
 
-    async def connect(
-        self, path: str, listener: Listener, deflate: bool, headers: Mapping[str, str]
-    ) -> WebSocket:
-        """Open a WebSocket to the target, and close it at the end; raises WebSocketError."""
+    def json(self) -> Any:
+        """Return the body's JSON.
 
-    def send(self, exchange: Exchange, name: str, planned_ns: int) -> None:
-        """Send a request under a name."""
+        Raises
+        ------
+        ValueError
+            It is none, or was not to be kept.
+        NotServed
+            It was too large to be kept.
+        """
+        if self.error == "body_too_large":
+            raise NotServed(self.error, TOO_LARGE)
+        if not self.body:
+            raise ValueError(
+                "there is no body to read JSON from; with keep_body=False none is kept"
+            )
+        return json.loads(self.body)
 
-    def ended(self, exchange: Exchange) -> None:
-        """Record a request that is done, or was given up."""
+    def header(self, name: str) -> str:
+        """Return a header's first value, or an empty string."""
+        return header(self.head, name)
 
-    def note_failure(self, user: User, began_ns: int, kind: str, name: str = "script") -> None:
-        """Record a failure that is none of a request."""
+
+class NotServed(Exception):
+    """Raise it in a script that cannot go on because of what the server did.
+
+    ``kind`` is the error class under which the step is recorded; one that there is not raises
+    ParameterError. Whatever else a script raises is taken for a fault of its own (``script``).
+    """
+
+    def __init__(self, kind: str, reason: str) -> None:
+        if kind not in CODES:
+            told = f"'{kind}' is no error class{did_you_mean(kind, CODES)}; {reason}"
+            raise ParameterError("NotServed", [told])
+        super().__init__(reason)
+        self.kind = kind
+
+
+@dataclass
+class Course:
+    """Where a user is in its load; kept by the driver that lets it act.
+
+    ``due_ns`` is the instant for which what the user does now was planned, ``late_ns`` how much
+    later the script went on by the client's fault, ``over_ns`` when the last action was over.
+    """
+
+    driver: ScriptedDriver = field(init=False)
+    due_ns: int = 0
+    late_ns: int = 0
+    over_ns: int = 0
 
 
 class User:
@@ -140,12 +183,8 @@ class User:
         self.random = random.Random(f"{seed}/{number}")
         self.parameters = parameters
         self.headers: dict[str, str] = {}
-        self._driver: Driving
-        self._due_ns = 0
-        # How much later than it was due the script went on, by the client's fault.
-        self._late_ns = 0
-        self._over_ns = 0
-        self._connection: OwnConnection | None = None
+        self.course = Course()
+        self._connection: Connection | None = None
 
     async def on_start(self) -> None:
         """Run once, before the first action (a login, say)."""
@@ -156,12 +195,12 @@ class User:
     @property
     def due_ns(self) -> int:
         """Return the instant for which what the user does now was planned."""
-        return self._due_ns
+        return self.course.due_ns
 
     @property
     def load_began_ns(self) -> int:
         """Return the instant at which the load began."""
-        return self._driver.began_ns
+        return self.course.driver.began_ns
 
     @staticmethod
     def now_ns() -> int:
@@ -196,10 +235,10 @@ class User:
         """
         if not seconds >= 0:
             raise ValueError(f"a pause of {seconds} s: it must not be below 0")
-        driver = self._driver
-        due_ns = driver.now_ns() - self._late_ns + round(seconds * 1e9)
+        course, driver = self.course, self.course.driver
+        due_ns = driver.now_ns() - course.late_ns + round(seconds * 1e9)
         goes_on = await driver.until(due_ns)
-        self._due_ns, self._late_ns = due_ns, max(0, driver.now_ns() - due_ns)
+        course.due_ns, course.late_ns = due_ns, max(0, driver.now_ns() - due_ns)
         return goes_on
 
     async def get(self, path: str, **options: Any) -> Answer:
@@ -238,14 +277,13 @@ class User:
             "method": method, "path": path, "headers": {**self.headers, **(headers or {})},
             "body": body, "expect_status": expect_status, "expect_body": expect_body, **judged,
         }  # fmt: skip
-        request = Request.model_validate(words)
-        driver = self._driver
-        prepared = Prepared(request, driver.origin, driver.life)
+        driver = self.course.driver
+        prepared = Prepared(Request.model_validate(words), driver.origin, driver.life)
         prepared.want_answer(keep_body)
         return await self._perform(prepared, name or f"{method} {path}")
 
     async def _perform(self, prepared: Prepared, name: str) -> Answer:
-        driver = self._driver
+        course, driver = self.course, self.course.driver
         over: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
         def finished(_: Exchange) -> None:
@@ -254,13 +292,13 @@ class User:
 
         exchange = Exchange(prepared, self.number, finished)
         exchange.connection, self._connection = self._connection, None
-        driver.send(exchange, name, self._due_ns)
+        driver.send(exchange, name, course.due_ns)
         try:
             await over
         finally:
             driver.ended(exchange)
-        self._due_ns = exchange.done_ns
-        self._late_ns = driver.now_ns() - exchange.done_ns
+        course.due_ns = exchange.done_ns
+        course.late_ns = driver.now_ns() - exchange.done_ns
         own, exchange.connection = exchange.connection, None
         if self._connection is None:
             self._connection = own
@@ -284,13 +322,13 @@ class User:
         ``on_closed`` the error class and code of the end; without it, an end with an error class
         is recorded as a failure. Raises WebSocketError.
         """
-        ears = _Ears(on_message, on_closed or self._note_end)
         sent = {**self.headers, **(headers or {})}
-        return await self._driver.connect(path, ears, deflate, sent)
+        on_closed = on_closed or self._note_end
+        return await self.course.driver.connect(path, on_message, on_closed, deflate, sent)
 
     def _note_end(self, kind: str, _code: int) -> None:
         if kind:
-            self._driver.note_failure(self, self.now_ns(), kind, "websocket")
+            self.course.driver.note_failure(self, self.now_ns(), kind, "websocket")
 
     def note(self, direction: int, size: int, at_ns: int, key: int = 0, kind: str = "") -> None:
         """Record a message of a stream (``messages.SENT`` or ``messages.RECEIVED``).
@@ -299,12 +337,4 @@ class User:
         ``at_ns``: when the sending was taken up, or the instant that ``on_message`` was given; see
         :class:`perflab.load.message_record.MessageRecorder`.
         """
-        self._driver.messages.add(at_ns, self.number, direction, size, key, kind)
-
-
-class _Ears:
-    def __init__(
-        self, message: Callable[[bytes, int], None], closed: Callable[[str, int], None]
-    ) -> None:
-        self.message = message
-        self.closed = closed
+        self.course.driver.messages.add(at_ns, self.number, direction, size, key, kind)

@@ -17,12 +17,12 @@ import logging
 import socket
 import ssl
 import time
-from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import picows
 
-from perflab.load.dialled import kind_of
+from perflab.load.connection import kind_of
 from perflab.load.outcome import ERRORS
 from perflab.load.targets import addresses, refuse_foreign, split
 from perflab.load.websocket_messages import (
@@ -56,21 +56,20 @@ SILENT.propagate = False
 clock = time.monotonic_ns
 
 
-class Listener(Protocol):
-    """Who wants to know what arrives."""
-
-    def message(self, data: bytes, at_ns: int) -> None:
-        """A whole message has arrived; the loop handed its last bytes over at ``at_ns``."""
-
-    def closed(self, kind: str, code: int) -> None:
-        """The connection has ended: error class ('' when either side closed in order), code."""
+# Gets each message, and the instant at which the loop handed over its last bytes.
+OnMessage = Callable[[bytes, int], None]
+# Gets the error class of a connection's end ('' when either side closed in order), and its code.
+OnClosed = Callable[[str, int], None]
 
 
 class WebSocket:
     """An open connection; ``wire_bytes`` were read from the network, heads of frames included."""
 
-    def __init__(self, listener: Listener, deflate: bool, headers: Mapping[str, str]) -> None:
-        self._listener = listener
+    def __init__(
+        self, on_message: OnMessage, on_closed: OnClosed, deflate: bool, headers: Mapping[str, str]
+    ) -> None:
+        self._on_message = on_message
+        self._on_closed = on_closed
         self._offers_deflate = deflate
         self._asked = {name.lower() for name in headers}
         self._pieces = Pieces()
@@ -135,7 +134,7 @@ class WebSocket:
 
     def _tell(self, message: bytes, at_ns: int) -> None:
         try:
-            self._listener.message(message, at_ns)
+            self._on_message(message, at_ns)
         except Exception as error:  # the script is the user's: it ends this connection, no other
             asyncio.get_running_loop().call_exception_handler(
                 {"message": "a listener to a WebSocket failed", "exception": error}
@@ -177,7 +176,7 @@ class WebSocket:
         self.over.set()
         if not (self._kind or self._code):
             self._kind = self._kind_of_end()
-        self._listener.closed(self._kind, self._code)
+        self._on_closed(self._kind, self._code)
 
     def _kind_of_end(self) -> str:
         """Return why picows itself, or the server, ended the connection."""
@@ -258,7 +257,8 @@ class _Frames(picows.WSListener):
 
 async def connect(
     url: str,
-    listener: Listener,
+    on_message: OnMessage,
+    on_closed: OnClosed,
     *,
     deflate: bool = False,
     timeout_s: float = 10.0,
@@ -275,7 +275,7 @@ async def connect(
         Refused, timed out, or not agreed to; ``kind`` says which.
     """
     refuse_foreign(url, allowed)
-    connection = WebSocket(listener, deflate, headers or {})
+    connection = WebSocket(on_message, on_closed, deflate, headers or {})
     extensions = {"Sec-WebSocket-Extensions": OFFER} if deflate else {}
     try:
         async with asyncio.timeout(timeout_s + HANDSHAKE_ENDS_S):

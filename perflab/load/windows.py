@@ -93,14 +93,8 @@ def window_of(instants_ns: np.ndarray, windows: np.ndarray) -> np.ndarray:
     """
     which = np.searchsorted(windows[:, BEGIN], instants_ns, side="right") - 1
     inside = (which >= 0) & (instants_ns < windows[which, END])
-    found: np.ndarray = np.where(inside, which, -1)
-    return found
-
-
-def within(instants_ns: np.ndarray, windows: np.ndarray) -> np.ndarray:
-    """Return those of the instants that lie in a window."""
-    chosen: np.ndarray = instants_ns[window_of(instants_ns, windows) >= 0]
-    return chosen
+    numbers: np.ndarray = np.where(inside, which, -1)
+    return numbers
 
 
 def cut_at(windows: np.ndarray, end_ns: int) -> np.ndarray:
@@ -124,24 +118,24 @@ def time_before(instants_ns: np.ndarray, spans: np.ndarray) -> np.ndarray:
     lengths = np.cumsum(spans[:, 1] - spans[:, 0])
     heights = np.stack([np.concatenate([[0], lengths[:-1]]), lengths], axis=1)
     before = np.interp(instants_ns - origin, (spans - origin).ravel(), heights.ravel())
-    found: np.ndarray = np.rint(before).astype(np.int64)
-    return found
+    times_ns: np.ndarray = np.rint(before).astype(np.int64)
+    return times_ns
 
 
 def time_within(since_ns: np.ndarray, until_ns: np.ndarray, spans: np.ndarray) -> np.ndarray:
     """Return how much of each time from one instant to another lies in some spans, in ns."""
     if not len(spans):
         return np.zeros(len(since_ns), dtype=np.int64)
-    found: np.ndarray = time_before(until_ns, spans) - time_before(since_ns, spans)
-    return found
+    times_ns: np.ndarray = time_before(until_ns, spans) - time_before(since_ns, spans)
+    return times_ns
 
 
 def overlapping(since_ns: np.ndarray, until_ns: np.ndarray, spans: np.ndarray) -> np.ndarray:
     """Return which of some times, both ends included, share an instant with one of the spans."""
     which = np.searchsorted(spans[:, 1], since_ns)
     known = which < len(spans)
-    found: np.ndarray = known & (spans[np.where(known, which, 0), 0] <= until_ns)
-    return found
+    shares: np.ndarray = known & (spans[np.where(known, which, 0), 0] <= until_ns)
+    return shares
 
 
 @dataclass(frozen=True)

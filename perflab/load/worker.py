@@ -16,16 +16,16 @@ import sys
 import time
 from collections.abc import AsyncIterator, Coroutine
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import uvloop
 
-from perflab.host.processes import go_first, peak_memory_bytes
-from perflab.load.client import DEFAULT_CONNECTIONS, make_client
+from perflab.host.processes import go_first
+from perflab.load.client import DEFAULT_CONNECTIONS, Client, make_client
 from perflab.load.closed_driver import ClosedDriver
 from perflab.load.columns import Recorder
-from perflab.load.cpu_window import CpuInWindows, CpuWindow, run_delay_ns
-from perflab.load.exchange import Client, Exchange
+from perflab.load.cpu_window import CpuInWindows, run_delay_ns
+from perflab.load.exchange import Exchange
 from perflab.load.looks import Probe
 from perflab.load.open_driver import OpenDriver
 from perflab.load.outcome import CUT_OFF_CODES
@@ -33,6 +33,9 @@ from perflab.load.prepared import Prepared
 from perflab.load.targets import refuse_foreign, split
 from perflab.load.timer import Timer
 from perflab.load.workload import ClosedLoop, Scripted, Workload
+
+if TYPE_CHECKING:
+    from perflab.load.scripted import ScriptedDriver
 
 REPORT_S = 0.25
 # After a failure, where their number ends the load; in a storm of them one report does for many.
@@ -62,23 +65,6 @@ def say(words: dict[str, Any]) -> None:
     """Write one report."""
     sys.stdout.write(json.dumps(words) + "\n")
     sys.stdout.flush()
-
-
-class Driver(Protocol):
-    """Plans requests from a common start until its end or :meth:`stop`."""
-
-    cpu: CpuWindow
-    in_flight: int
-
-    @property
-    def unsent(self) -> int:
-        """Return the planned requests that were never started."""
-
-    async def run(self, start_ns: int) -> None:
-        """Return when every request that was started has ended."""
-
-    def stop(self) -> None:
-        """Start nothing more; what is under way may end."""
 
 
 class Load:
@@ -120,9 +106,10 @@ class Load:
             beside=beside,
         )
 
-    def _driver(self, prepared: Prepared) -> Driver:
+    def _driver(self, prepared: Prepared) -> ClosedDriver | OpenDriver | ScriptedDriver:
         order, arrivals = self.order, self.order.workload.arrivals
         record = self._record if order.workload.stop.failures else self.recorder.add
+        users = range(order.worker, getattr(arrivals, "users", 0), order.workers)
         if isinstance(arrivals, ClosedLoop):
             # A worker without users could not send its part.
             busy = min(order.workers, arrivals.users)
@@ -130,12 +117,10 @@ class Load:
                 share(arrivals.warmup_requests, order.worker, busy),
                 share(arrivals.requests, order.worker, busy),
             )
-            users = range(order.worker, arrivals.users, order.workers)
             return ClosedDriver(arrivals, users, quota, self.client, prepared, self.timer, record)
         if isinstance(arrivals, Scripted):
             from perflab.load.scripted import ScriptedDriver
 
-            users = range(order.worker, arrivals.users, order.workers)
             return ScriptedDriver(
                 arrivals,
                 users,
@@ -274,7 +259,6 @@ async def carry_out(load: Load) -> dict[str, Any]:
         "clock_step_ms": (_realtime_ahead_ns() - ahead_ns) / 1e6,
         "capped": load.client.capped,
         "stopped": load.stopped,
-        "peak_memory_bytes": peak_memory_bytes(),
     }
 
 

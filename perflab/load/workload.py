@@ -90,21 +90,10 @@ class Workload(FrozenModel):
 
     @model_validator(mode="after")
     def _is_in_reach_of_its_client(self) -> Self:
-        if self.client != "lean" and self.request.progress_points:
-            raise ValueError(
-                f"the {self.client} client records no progress_points; the lean one does "
-                "(client='lean')"
-            )
-        if self.client != "lean" and self.request.stream:
-            raise ValueError(
-                f"the {self.client} client records no chunks of a stream; the lean one does "
-                "(client='lean')"
-            )
-        if self.client == "http2" and (self.connections.closing or self.connections.most):
-            raise ValueError(
-                "over HTTP/2 the requests of a worker share one connection: it is neither closed "
-                "after each of them nor one of several"
-            )
+        if self.client != "lean":
+            from perflab.load.library_client import check_reach
+
+            check_reach(self)
         return self
 
     @model_validator(mode="after")

@@ -81,7 +81,7 @@ def load_result(
     woken_s, late_ms = delays if delays is not None else (np.zeros(0), np.zeros(0))
     given: dict[str, Any] = {
         "folder": folder, "workers": 1, "cpu_ns": S, "run_delay_share": 0.0, "unsent": 0,
-        "capped": 0, "stopped": "", "peak_memory_bytes": 1, "clock_step_ms": 0.0,
+        "capped": 0, "stopped": "", "clock_step_ms": 0.0,
         "real_time": True, "cores": 1, "lasted_s": 1e6,
         "looks": [Looks(BEGIN_NS + (woken_s * S).astype("int64"), late_ms)],
     }  # fmt: skip

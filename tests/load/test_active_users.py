@@ -4,56 +4,38 @@ from __future__ import annotations
 
 from collections import Counter
 
-import pytest
-
-from perflab.load import closed_driver
-from perflab.load.closed_driver import ClosedDriver
-from perflab.load.prepared import Prepared
 from perflab.load.schedule import active, stays
-from perflab.load.targets import split
 from perflab.load.workload import (
     Burst,
     ClosedLoop,
-    Connections,
     OpenLoop,
-    Request,
     Scripted,
     Stage,
     UserStage,
 )
-from tests.load.virtual import MS, START_NS, S, Sent, World
+from tests.load.virtual import MS, S, Sent, World
 
-NOTHING = Prepared(Request(), split("http://127.0.0.1:1/")[0], Connections())
 # As published: up to 500 users, a request of each every 20 s, for eight minutes.
 PUBLISHED = ClosedLoop(users=500, duration_s=480, max_duration_s=480, pacing_s=20, ramp_s=480)
 
 
-def carried_out(
-    arrivals: ClosedLoop, world: World, monkeypatch: pytest.MonkeyPatch
-) -> dict[int, list[Sent]]:
+def carried_out(arrivals: ClosedLoop, world: World) -> dict[int, list[Sent]]:
     """Return the requests of each user, in a world where only waiting takes time."""
-    monkeypatch.setattr(closed_driver, "clock", world.clock)
-    users = range(arrivals.users)
-    driver = ClosedDriver(arrivals, users, (0, 0), world, NOTHING, world, world.record)
-    found = world.live(driver.run(START_NS))
-    return {user: [each for each in found if each.user == user] for user in users}
+    found, _ = world.closed(arrivals)
+    return {user: [each for each in found if each.user == user] for user in range(arrivals.users)}
 
 
-def test_500_users_who_join_over_8_minutes_each_keep_their_own_pace(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_500_users_who_join_over_8_minutes_each_keep_their_own_pace() -> None:
     world = World(service_ns=3 * S, late_ns=7 * MS, handling_ns=2 * MS)
-    for user, own in carried_out(PUBLISHED, world, monkeypatch).items():
+    for user, own in carried_out(PUBLISHED, world).items():
         joins_ns = round(user * 480 / 500 * S)
         turns = -(-(480 * S - joins_ns) // (20 * S))
         assert [each.planned_ns for each in own] == [joins_ns + 20 * S * k for k in range(turns)]
 
 
-def test_the_record_shows_as_many_users_at_any_time_as_the_plan_has(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_the_record_shows_as_many_users_at_any_time_as_the_plan_has() -> None:
     ramp = ClosedLoop(users=60, duration_s=40, pacing_s=5, ramp_s=30)
-    by_user = carried_out(ramp, World(service_ns=S, late_ns=3 * MS), monkeypatch)
+    by_user = carried_out(ramp, World(service_ns=S, late_ns=3 * MS))
     joined_ns = [min(each.planned_ns for each in own) for own in by_user.values()]
     assert len(set(joined_ns)) == 60
     for at_s in (0.0, 0.499, 0.5, 7.3, 29.4, 29.5, 35.0):
@@ -73,11 +55,11 @@ def test_users_in_stages_come_and_go_and_loads_without_users_have_none() -> None
     assert active(Burst(size=3), 0) is None
 
 
-def test_users_in_stages_send_while_they_take_part(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_users_in_stages_send_while_they_take_part() -> None:
     stages = (UserStage(users=0, to_users=10, duration_s=10),
               UserStage(users=10, to_users=4, duration_s=6))  # fmt: skip
     loop = ClosedLoop(users=10, duration_s=16, max_duration_s=16, pacing_s=0.5, stages=stages)
-    for user, own in carried_out(loop, World(service_ns=30 * MS), monkeypatch).items():
+    for user, own in carried_out(loop, World(service_ns=30 * MS)).items():
         ((since_ns, until_ns),) = stays(stages, user)
         assert own[0].planned_ns == since_ns
         assert until_ns - S <= own[-1].planned_ns < until_ns

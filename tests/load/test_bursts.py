@@ -26,14 +26,6 @@ class Once(User):
     @action
     async def download(self):
         await self.get("/", expect_bytes=100_000, progress_points=4, keep_body=False)
-
-class Twice(User):
-    @action
-    async def ask(self):
-        await self.get("/", keep_body=False)
-        assert await self.pause(0.25)
-        await self.get("/", keep_body=False)
-        await self.pause(1000)
 """
 ANSWER = b"HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n" + bytes(50_000)
 
@@ -134,22 +126,4 @@ def test_every_kind_of_load_can_start_everyone_at_once(kind: str, script: str) -
     assert result.at_once
     # The client's CPU is that of the downloads, and not of their start alone.
     assert result.cpu_ns > 0
-    result.discard()
-
-
-@pytest.mark.slow
-def test_a_script_pauses_from_the_last_answer_on_and_until_the_load_ends(script: str) -> None:
-    arrivals = Scripted(script=f"{script}:Twice", users=3, duration_s=1.0, actions=1)
-    quick = Script((Part(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"),), end="keep")
-    result = loaded(Workload(request=Request(), arrivals=arrivals), quick)
-    assert result.failures == []
-    table = result.requests.sort_values(["user", "planned_ns"])
-    assert len(table) == 6
-    for _, own in table.groupby("user"):
-        first, second = own.to_dict("records")
-        waited_s = (second["planned_ns"] - first["done_ns"]) / 1e9
-        # What the script takes between answer and pause is its own time, and counts.
-        assert 0.25 <= waited_s < 0.5
-        assert second["started_ns"] >= second["planned_ns"]
-    assert result.lasted_s < 30
     result.discard()

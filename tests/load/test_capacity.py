@@ -170,3 +170,17 @@ def test_a_probe_is_long_enough_for_the_percentile_it_judges(share: float, neede
     changed = at_level(work, 100, 2.0, 0.5).arrivals
     assert isinstance(changed, OpenLoop)
     assert needed <= (changed.duration_s - 0.5) * 100 <= 1.2 * needed
+
+
+def test_a_step_is_judged_by_the_times_that_its_objective_is_about() -> None:
+    first = {"first_chunk_ms": {"p95": 600.0}, "chunk_gap_ms": {"p99": 90.0}}
+    streamed = shown(**first)
+    assert judged(100, streamed, [Objective.of_text("ttft_p95<700ms")]).missed == ()
+    assert "ttft_p95" in judged(100, streamed, [Objective.of_text("ttft_p95<500ms")]).missed[0]
+    assert "gap_p99" in judged(100, streamed, [Objective.of_text("gap_p99<80ms")]).missed[0]
+    assert judged(100, streamed, [Objective.of_text("p99<45ms")]).missed == ()
+
+
+def test_users_who_fell_behind_their_cycle_have_missed_an_objective_that_cannot_be_known() -> None:
+    few = shown(first_chunk_ms={"p95": None}, offered_rps=None, throughput_rps=10.0, paced_rps=40.0)
+    assert judged(40, few, [Objective.of_text("ttft_p95<500ms")]).missed == ("ttft_p95 unknown",)

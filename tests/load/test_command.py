@@ -1,17 +1,17 @@
-"""From options to a workload: what is asked for is what is planned."""
+"""From options to a workload: what is asked for is what is planned, objectives in words too."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from perflab.errors import ParameterError
 from perflab.load.options import LoadOptions
 from perflab.load.schedule import last_instant_s, planned_count
-from perflab.load.workload import OpenLoop
+from perflab.load.workload import Objective, OpenLoop
 
 URL = "http://127.0.0.1:9/"
 
@@ -22,6 +22,7 @@ def planned(**options: Any) -> OpenLoop:
     return arrivals
 
 
+@settings(deadline=None)
 @given(
     arrivals=st.sampled_from(["constant", "poisson"]),
     rate=st.floats(10, 2000),
@@ -54,3 +55,42 @@ def test_a_rate_without_a_count_lasts_its_time(
 def test_an_option_that_would_not_be_used_is_refused(options: dict[str, Any], text: str) -> None:
     with pytest.raises(ParameterError, match=text):
         LoadOptions.of({"url": URL, **options}).workload()
+
+
+@pytest.mark.parametrize(
+    ("text", "of", "percentile", "below_ms"),
+    [
+        ("p99<1000ms", "response", 99, 1000),
+        ("p95 <= 0.5s", "response", 95, 500),
+        ("ttft_p95<500ms", "ttft", 95, 500),
+        ("gap_p99<0.1s", "gap", 99, 100),
+    ],
+)
+def test_an_objective_is_read_and_said_again(
+    text: str, of: str, percentile: float, below_ms: float
+) -> None:
+    found = Objective.of_text(text)
+    assert (found.of, found.percentile, found.below_ms) == (of, percentile, below_ms)
+    assert Objective.of_text(found.text) == found
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("first<3ms", "is not like"),
+        ("ttft_p95", "is not like"),
+        ("p0<1ms", "percentiles are above 0"),
+        ("ttft_p101<1ms", "percentiles are above 0"),
+    ],
+)
+def test_what_is_no_objective_is_told_how_one_looks(text: str, words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        Objective.of_text(text)
+
+
+def test_times_of_streams_are_asked_of_streams_alone() -> None:
+    asked = {"url": URL, "users": 1, "objectives": ["ttft_p95<500ms"]}
+    with pytest.raises(ParameterError, match="give --stream sse or ndjson"):
+        LoadOptions.of(asked).workload()
+    made = LoadOptions.of({**asked, "stream": "sse"}).workload()
+    assert [each.of for each in made.objectives] == ["ttft"]

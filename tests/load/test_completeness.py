@@ -68,22 +68,3 @@ def test_what_found_no_connection_is_the_servers_and_what_was_not_begun_the_clie
     assert "200 planned requests were never sent: 60.1/s were reached of 100/s" in reason
     late = judged(tmp_path / "b", OPEN, 300, unsent=200)
     assert [each.side for each in late.reasons] == ["client"]
-
-
-def test_lateness_is_judged_by_percentiles_that_the_sample_supports(tmp_path: Path) -> None:
-    def late(number: int, share: float) -> list[str]:
-        arrivals = ClosedLoop(users=5, requests=number)
-        result = load_result(tmp_path / f"{number}-{share}", np.linspace(1, 5, number))
-        rows = np.array(result.rows[0])
-        rows["started_ns"][: round(share * number)] += 200_000_000
-        rows["sent_ns"] = np.maximum(rows["sent_ns"], rows["started_ns"])
-        (result.folder / "0" / "requests.rows").write_bytes(rows.tobytes())
-        del result.__dict__["rows"]
-        found = check(result, Workload(request=Request(), arrivals=arrivals))
-        assert np.isnan(found.lag_p99_ms) == (number < 368)
-        return [each.text.partition(" ms")[0] for each in found.reasons if "generator lag" in each]
-
-    assert late(368, 0.02) == ["generator lag p99 200.00"]
-    # A p99 of 200 requests is their third largest: nobody else may name it, and lag may not.
-    assert late(200, 0.02) == []
-    assert late(200, 0.08) == ["generator lag p95 200.00"]

@@ -4,26 +4,21 @@ from __future__ import annotations
 
 from itertools import pairwise
 from pathlib import Path
+from unittest.mock import patch
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from perflab.load import closed_driver, open_driver, scripted
-from perflab.load.closed_driver import ClosedDriver
-from perflab.load.open_driver import OpenDriver
+from perflab.load import scripted
 from perflab.load.outcome import AFTER, MEASURE, WARMUP
-from perflab.load.prepared import Prepared
 from perflab.load.schedule import instants
 from perflab.load.scripted import ScriptedDriver
-from perflab.load.targets import split
 from perflab.load.users import User, action
-from perflab.load.workload import Burst, ClosedLoop, Connections, OpenLoop, Request, Scripted, Stage
-from tests.load.virtual import MS, START_NS, S, Sent, World
+from perflab.load.workload import Burst, ClosedLoop, Connections, OpenLoop, Scripted, Stage
+from tests.load.virtual import MS, ORIGIN, START_NS, S, Sent, World
 
-ORIGIN, _ = split("http://127.0.0.1:80")
-NOTHING = Prepared(Request(), ORIGIN)
 WORLDS = st.builds(
     World,
     service_ns=st.integers(0, 300 * MS),
@@ -33,30 +28,15 @@ WORLDS = st.builds(
 )
 
 
-@pytest.fixture(autouse=True)
-def _no_clock_but_the_worlds(monkeypatch: pytest.MonkeyPatch) -> None:
-    def nowhere() -> int:
-        raise AssertionError("a driver without a world")
-
-    for module in (closed_driver, open_driver, scripted):
-        monkeypatch.setattr(module, "clock", nowhere)
-
-
 def opened(world: World, arrivals: OpenLoop | Burst) -> list[Sent]:
-    open_driver.clock = world.clock
-    driver = OpenDriver(arrivals, 0, 1, world, NOTHING, world, world.record)
-    found = world.live(driver.run(START_NS))
-    assert len(found) + driver.unsent == sum(map(len, instants(arrivals)))
-    return sorted(found, key=lambda each: each.planned_ns)
+    found, unsent = world.opened(arrivals)
+    assert len(found) + unsent == sum(map(len, instants(arrivals)))
+    return found
 
 
 def closed(world: World, arrivals: ClosedLoop) -> dict[int, list[Sent]]:
-    closed_driver.clock = world.clock
-    quota = (arrivals.warmup_requests, arrivals.requests)
-    users = range(arrivals.users)
-    driver = ClosedDriver(arrivals, users, quota, world, NOTHING, world, world.record)
-    found = world.live(driver.run(START_NS))
-    return {user: [each for each in found if each.user == user] for user in users}
+    found, _ = world.closed(arrivals)
+    return {user: [each for each in found if each.user == user] for user in range(arrivals.users)}
 
 
 def planned(arrivals: OpenLoop | Burst) -> list[int]:
@@ -89,12 +69,8 @@ def test_a_client_that_stood_still_starts_late_what_was_planned_meanwhile() -> N
 
 
 def test_what_a_stop_leaves_of_a_schedule_is_counted() -> None:
-    world = World()
-    open_driver.clock = world.clock
-    driver = OpenDriver(OPEN, 0, 1, world, NOTHING, world, world.record)
-    world.at(START_NS + 510 * MS, driver.stop)
-    assert len(world.live(driver.run(START_NS))) == 21
-    assert driver.unsent == 19
+    found, unsent = World().opened(OPEN, stop_ns=510 * MS)
+    assert (len(found), unsent) == (21, 19)
 
 
 @pytest.mark.parametrize("think_time_s", [0.0, 0.02])
@@ -119,14 +95,10 @@ def test_who_keeps_a_load_up_goes_on_until_the_last_answer_that_counts(
 
 @pytest.mark.parametrize("keep_up", [False, True])
 def test_what_a_stop_leaves_of_a_number_of_requests_is_counted(keep_up: bool) -> None:
-    world = World(service_ns=10 * MS)
-    closed_driver.clock = world.clock
     arrivals = ClosedLoop(users=3, requests=3000, think_time_s=0.02, keep_up=keep_up)
-    driver = ClosedDriver(arrivals, range(3), (0, 3000), world, NOTHING, world, world.record)
-    world.at(START_NS + 510 * MS, driver.stop)
-    found = world.live(driver.run(START_NS))
+    found, unsent = World(service_ns=10 * MS).closed(arrivals, stop_ns=510 * MS)
     assert {each.stage for each in found} == {MEASURE}
-    assert len(found) + driver.unsent == 3000
+    assert len(found) + unsent == 3000
 
 
 CLOSED = [
@@ -212,6 +184,15 @@ class Pausing(Paced):
     wait_s = 0.05
 
 
+class Resting(User):
+    @action
+    async def ask(self) -> None:
+        await self.get("/")
+        assert await self.pause(0.25)
+        await self.get("/")
+        assert not await self.pause(1000)
+
+
 class Working(Pausing):
     """Does 20 ms of work after each answer."""
 
@@ -224,7 +205,6 @@ class Working(Pausing):
 
 
 def acted(world: World, kind: str, folder: Path, **words: object) -> list[Sent]:
-    scripted.clock = world.clock
     arrivals = Scripted.model_validate(
         {"script": f"{__name__}:{kind}", "users": 1, "duration_s": 1.0, **words}
     )
@@ -232,7 +212,8 @@ def acted(world: World, kind: str, folder: Path, **words: object) -> list[Sent]:
     driver = ScriptedDriver(
         arrivals, range(arrivals.users), world, ORIGIN, Connections(), world, world.record, folder
     )
-    return world.live(driver.run(START_NS))
+    with patch.object(scripted, "clock", world.clock):
+        return world.live(driver.run(START_NS))
 
 
 @settings(max_examples=12, deadline=None)
@@ -258,6 +239,11 @@ def test_scripted_users_wait_from_the_last_answer_on_however_late_the_client_is(
     assert firsts
     for after, end_ns in zip(firsts[1:], ends, strict=False):
         assert after.planned_ns == end_ns + 50 * MS
+
+
+def test_a_pause_counts_from_the_last_answer_and_ends_with_the_load(tmp_path: Path) -> None:
+    first, second = acted(World(late_ns=7 * MS, handling_ns=3 * MS), "Resting", tmp_path, actions=1)
+    assert second.planned_ns == first.done_ns + 250 * MS
 
 
 def test_what_a_script_does_after_the_last_answer_is_its_own_time(tmp_path: Path) -> None:

@@ -95,23 +95,6 @@ def test_a_frozen_server_ends_in_time_and_unsent_requests_are_counted(
     assert any("never sent" in reason for reason in check(result, workload()).reasons)
 
 
-@pytest.mark.alone
-def test_a_freeze_in_the_middle_is_charged_to_the_requests_it_hit(
-    serve: Serve, generator: Generator
-) -> None:
-    url, pid = serve(0.005, "good")
-    timers = [
-        threading.Timer(0.3, os.kill, (pid, signal.SIGSTOP)),
-        threading.Timer(1.8, os.kill, (pid, signal.SIGCONT)),
-    ]
-    for timer in timers:
-        timer.start()
-    result = generator.run(workload(requests=4000), url)
-    response_ms = (result.requests["done_ns"] - result.requests["planned_ns"]) / 1e6
-    # One of each user, and what else a machine held up.
-    assert 10 <= (response_ms > 500).sum() <= 20
-
-
 def test_a_dead_worker_is_an_error_not_a_hang(serve: Serve, generator: Generator) -> None:
     url, _ = serve(0.05, "good")
     threading.Timer(0.3, os.kill, (generator.pids[0], signal.SIGKILL)).start()
@@ -156,19 +139,6 @@ def test_library_clients_give_up_what_waits_when_an_open_load_ends(
     result = generator.run(work, url)
     assert len(result.requests) == 50
     assert (result.requests["error"] == "unsent").sum() > 20
-
-
-@pytest.mark.alone
-def test_time_and_count_together_end_a_load_by_whichever_comes_first(
-    serve: Serve, generator: Generator
-) -> None:
-    url, _ = serve(0.05, "good")
-    for requests, duration_s in ((30, 60.0), (100_000, 0.5)):
-        work = workload(requests=requests, warmup_requests=0, duration_s=duration_s)
-        result = generator.run(work, url)
-        assert result.unsent == 0
-        reasons = check(result, work).reasons
-        assert not any("planned" in each for each in reasons)
 
 
 def stopped_for(pid: int, seconds: float) -> None:

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from perflab.load.dialled import kind_of
+from perflab.load.connection import kind_of
 from perflab.load.outcome import ERRORS
 from perflab.load.workload import Request
 from tests.examples import examples

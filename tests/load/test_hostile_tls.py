@@ -70,22 +70,17 @@ def test_certificates_that_cannot_be_read_or_name_another_host_are_tls_errors(
     assert on_uvloop(lambda: over_tls(certificate, 1, **options)).errors == ["tls"]
 
 
-@pytest.mark.parametrize("end", ["close", "reset"])
-def test_a_server_that_ends_in_the_handshake_is_a_tls_error(end: End) -> None:
+@pytest.mark.parametrize(
+    ("end", "kind", "timeout_s"),
+    [("close", "tls", 5.0), ("reset", "tls", 5.0), ("hang", "timeout", 0.1)],
+)
+def test_a_server_that_ends_in_the_handshake_or_is_silent_has_its_class(
+    end: End, kind: str, timeout_s: float
+) -> None:
     async def work() -> Seen:
         async with Hostile([Script((), end, reads=False)]) as url:
-            return await send(url.replace("http:", "https:"), 2)
+            return await send(url.replace("http:", "https:"), 2, timeout_s=timeout_s)
 
     seen = on_uvloop(work)
     check(seen, 2)
-    assert seen.errors == ["tls", "tls"]
-
-
-def test_a_server_that_is_silent_in_the_handshake_is_a_timeout() -> None:
-    async def work() -> Seen:
-        async with Hostile([Script((), "hang", reads=False)]) as url:
-            return await send(url.replace("http:", "https:"), 2, timeout_s=0.1)
-
-    seen = on_uvloop(work)
-    check(seen, 2)
-    assert seen.errors == ["timeout", "timeout"]
+    assert seen.errors == [kind] * 2

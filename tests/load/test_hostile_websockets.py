@@ -97,6 +97,7 @@ def check(result: LoadResult, peers: Sequence[Peer]) -> None:
 class Ears:
     def __init__(self) -> None:
         self.ends: list[tuple[str, int]] = []
+        self.both = (self.message, self.closed)
 
     def message(self, data: bytes, at_ns: int) -> None: ...
 
@@ -115,7 +116,7 @@ async def told(data: bytes, extensions: str, ears: Ears | None = None) -> int:
 
     listening = await asyncio.start_server(serve, "127.0.0.1", 0)
     url = f"ws://127.0.0.1:{listening.sockets[0].getsockname()[1]}/"
-    opened = await connect(url, ears or Ears(), deflate=bool(extensions))
+    opened = await connect(url, *(ears or Ears()).both, deflate=bool(extensions))
     async with asyncio.timeout(5):
         found = await heard
     await opened.close()
@@ -150,7 +151,7 @@ def test_a_server_that_reads_nothing_is_given_up_by_the_sender() -> None:
         hostile = Hostile([Script((), "hang", upgrades="")])
         ears = Ears()
         async with hostile as url:
-            opened = await connect(url.replace("http", "ws"), ears)
+            opened = await connect(url.replace("http", "ws"), *ears.both)
             with pytest.raises(WebSocketError, match="wait for answers") as caught:
                 send_for_ever(opened)
             await opened.close()

@@ -12,14 +12,15 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
+from pydantic import ValidationError
 
-from perflab.errors import LoadError, ParameterError
+from perflab.errors import LoadError
 from perflab.load import once
 from perflab.load.httpx_client import ask_for_http2
-from perflab.load.options import LoadOptions
-from perflab.load.workload import ClosedLoop, Request, Workload
+from perflab.load.workload import ClosedLoop, Request, Scripted, Workload
 from perflab.paths import project_root
 from tests.load.processes import a_certificate
 
@@ -112,12 +113,21 @@ def test_a_server_of_http_1_is_refused_and_hears_of_no_request() -> None:
     assert "does not speak HTTP/2" in out
 
 
-def test_what_http2_has_not_is_refused_before_the_start() -> None:
-    for words, told in (
-        ({"connection": "per-request"}, "share one connection"),
-        ({"connections": 4}, "share one connection"),
-        ({"stream": "sse"}, "records no chunks"),
-    ):
-        given = {"url": "http://127.0.0.1:9/", "users": 1, "requests": 1, "http2": True, **words}
-        with pytest.raises(ParameterError, match=told):
-            LoadOptions.of(given).workload()
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ({"client": "http2", "connections": "per_request"}, "share one connection"),
+        ({"client": "http2", "connections": 4}, "share one connection"),
+        ({"request": {"stream": "sse"}}, "the httpx client records no chunks"),
+        ({"request": {"progress_points": 8}}, "the httpx client records no progress_points"),
+        ({"request": {"redirects": 1}}, "the httpx client follows no redirects"),
+        ({"arrivals": Scripted(script="a:B", users=1, duration_s=1)}, "lets no scripted users act"),
+    ],
+)
+def test_what_only_the_lean_client_can_do_is_refused_before_the_start(
+    words: dict[str, Any], told: str
+) -> None:
+    with pytest.raises(ValidationError, match=told):
+        Workload.model_validate(
+            {"request": {}, "arrivals": OVER_HTTP2.arrivals, "client": "httpx", **words}
+        )

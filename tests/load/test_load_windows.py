@@ -11,25 +11,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from perflab.load import closed_driver, open_driver
 from perflab.load.by_window import window_table
-from perflab.load.closed_driver import ClosedDriver
 from perflab.load.looks import Looks
-from perflab.load.open_driver import OpenDriver
 from perflab.load.outcome import MEASURE, WARMUP
-from perflab.load.prepared import Prepared
 from perflab.load.result import LoadResult
 from perflab.load.schedule import instants, instants_of, planned_count
 from perflab.load.selfcheck import check, littles_law_ratio
 from perflab.load.stalls import stalled_share
-from perflab.load.targets import split
 from perflab.load.windows import Windows, cut_at, window_of
 from perflab.load.workload import ClosedLoop, OpenLoop, Request, Stage, Workload
 from tests.load.planted import BEGIN_NS, load_result
-from tests.load.virtual import MS, START_NS, S, Sent, World
+from tests.load.virtual import MS, S, Sent, World
 
-ORIGIN, _ = split("http://127.0.0.1:80")
-NOTHING = Prepared(Request(), ORIGIN)
 TURNS = [(0.1, 0.4), (0.4, 0.5), (1.0, 1.4)]
 SETTLE_MS = 50
 
@@ -40,25 +33,8 @@ def of(turns: list[tuple[float, float]], settle_ms: float = SETTLE_MS) -> Window
 
 
 def closed(world: World, **words: object) -> list[Sent]:
-    closed_driver.clock = world.clock
-    arrivals = ClosedLoop.model_validate(
-        {"users": 3, "duration_s": 1.5, "windows": of(TURNS), **words}
-    )
-    users = range(arrivals.users)
-    driver = ClosedDriver(arrivals, users, (0, 0), world, NOTHING, world, world.record)
-    return world.live(driver.run(START_NS))
-
-
-def opened(world: World, arrivals: OpenLoop) -> list[Sent]:
-    open_driver.clock = world.clock
-    driver = OpenDriver(arrivals, 0, 1, world, NOTHING, world, world.record)
-    return sorted(world.live(driver.run(START_NS)), key=lambda each: each.planned_ns)
-
-
-@pytest.fixture(autouse=True)
-def _clocks_are_given_back(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(open_driver, "clock", open_driver.clock)
-    monkeypatch.setattr(closed_driver, "clock", closed_driver.clock)
+    whole = {"users": 3, "duration_s": 1.5, "windows": of(TURNS), **words}
+    return world.closed(ClosedLoop.model_validate(whole))[0]
 
 
 def place(planned_ns: int) -> tuple[int, bool]:
@@ -112,7 +88,7 @@ def test_an_open_load_keeps_of_its_schedule_what_lies_in_windows(kind: str) -> N
         sorted(at for worker in range(3) for part in instants(some, worker, 3) for at in part)
         == kept
     )
-    found = opened(World(service_ns=20 * MS, late_ns=3 * MS), some)
+    found, _ = World(service_ns=20 * MS, late_ns=3 * MS).opened(some)
     assert [each.planned_ns for each in found] == kept
     assert [each.stage == MEASURE for each in found] == [place(at)[1] for at in kept]
 

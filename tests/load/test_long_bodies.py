@@ -13,12 +13,11 @@ from hypothesis import strategies as st
 
 from perflab.load import response
 from perflab.load.body import Wanted
-from perflab.load.client import LANDING_BYTES, LeanClient
+from perflab.load.client import LeanClient
 from perflab.load.exchange import Exchange
-from perflab.load.head import BadResponse
 from perflab.load.outcome import ERRORS
 from perflab.load.prepared import Prepared
-from perflab.load.response import ResponseReader
+from perflab.load.response import BadResponse, ResponseReader
 from perflab.load.targets import split
 from perflab.load.workload import Request
 from tests.examples import examples
@@ -30,7 +29,6 @@ LONG = 5 * MIB + 3
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % LONG
 BODY = (PIECE * (LONG // len(PIECE) + 1))[:LONG]
 SUMMED = {"expect_bytes": LONG, "expect_crc32": crc32_of(LONG)}
-WAYS: dict[str, dict[str, Any]] = {"counted": {"expect_bytes": LONG}, "summed": SUMMED}
 
 
 async def ask(
@@ -143,33 +141,3 @@ def test_bodies_that_share_a_buffer_are_summed_apart() -> None:
     found = on_uvloop(go)
     assert [kind for kind, _ in found] == [*[""] * 6, "checksum", ""]
     assert [number for _, number in found] == [*sizes, LONG, LONG]
-
-
-@pytest.mark.parametrize("way", WAYS)
-def test_all_connections_of_a_worker_read_into_one_small_place(
-    way: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    real, read_into = ResponseReader.take, []
-
-    def take(reader: ResponseReader, data: memoryview) -> bool:
-        read_into.append((id(data.obj), len(data)))
-        return real(reader, data)
-
-    monkeypatch.setattr(ResponseReader, "take", take)
-
-    async def go() -> None:
-        async with Meter() as url:
-            client = LeanClient(asyncio.get_running_loop())
-            try:
-                await asyncio.gather(
-                    *(ask(client, f"{url}/{LONG}", [WAYS[way]] * 2) for _ in range(4))
-                )
-            finally:
-                await client.close()
-
-    on_uvloop(go)
-    buffers, numbers = zip(*read_into, strict=True)
-    assert len(set(buffers)) == 1
-    # All but what came with the head, and no more at a time than the place holds.
-    assert sum(numbers) > 8 * (LONG - MIB)
-    assert max(numbers) <= LANDING_BYTES

@@ -16,7 +16,7 @@ import pytest
 from perflab.errors import LoadError, ParameterError
 from perflab.host.temporary_folders import OWNER, remove_abandoned
 from perflab.load import record_place as place_module
-from perflab.load.record_place import folder_problems, keep, place, raw_folder
+from perflab.load.record_place import folder_problems, place, raw_folder
 from perflab.load.workload import Burst, Request, Workload
 from perflab.paths import project_root
 
@@ -121,8 +121,5 @@ def test_what_a_user_was_told_of_outlives_its_owner(temporary: Path) -> None:
         here.keep = True
     assert here.folder.is_dir()
     assert not (here.folder / OWNER).exists()
-    kept = raw_folder()
-    keep(kept)
-    keep(kept)
     remove_abandoned()
-    assert {here.folder, kept} == set(temporary.iterdir())
+    assert {here.folder} == set(temporary.iterdir())

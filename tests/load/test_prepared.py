@@ -69,12 +69,6 @@ def test_text_that_is_no_unicode_is_refused_before_the_start() -> None:
             Prepared(request, HOME)
 
 
-def test_bodies_are_used_in_turn() -> None:
-    prepared = Prepared(Request(method="POST", body=("a", "bc")), HOME)
-    assert prepared.turn is not None
-    assert [parsed(next(prepared.turn))[1] for _ in range(4)] == [b"a", b"bc"] * 2
-
-
 def test_what_the_request_says_itself_is_not_said_again() -> None:
     headers = {"hOST": "other", "Content-type": "text/plain", "connection": "keep-alive"}
     request = Request(method="POST", headers=headers, body="x")
@@ -82,12 +76,6 @@ def test_what_the_request_says_itself_is_not_said_again() -> None:
     names = [b"connection", b"content-length", b"content-type", b"host"]
     assert sorted(name for name, _ in read.headers) == names
     assert dict(read.headers)[b"host"] == b"other"
-
-
-def test_a_connection_per_request_says_so() -> None:
-    closing = Prepared(Request(), HOME, Connections(reuse="per_request"))
-    assert b"Connection: close" in closing.payload
-    assert b"Connection" not in Prepared(Request(), HOME).payload
 
 
 @pytest.mark.parametrize(

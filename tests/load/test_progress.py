@@ -18,7 +18,7 @@ from perflab.load.result import LoadResult
 from perflab.load.workload import ClosedLoop, Request, Workload
 from perflab.recordings.columns import PROGRESS
 from perflab.trials.summary import streamed_tables
-from tests.load.hostile import Hostile, Part, Script, beside
+from tests.load.hostile import Hostile, Part, Script, beside, on_uvloop, play
 from tests.load.processes import a_worker
 
 SIZE = 2_000_000
@@ -98,11 +98,6 @@ def test_one_point_would_have_no_end() -> None:
         Request(progress_points=1)
 
 
-def test_a_client_without_points_says_so() -> None:
-    with pytest.raises(ValidationError, match="the httpx client records no progress_points"):
-        work(8, client="httpx")
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(("served", "points"), [(in_pieces, 8), (in_chunks, 8), (in_pieces, 1000)])
 def test_a_load_records_when_the_body_of_every_request_came(
@@ -129,13 +124,13 @@ def test_a_load_records_when_the_body_of_every_request_came(
     assert pq.read_table(tmp_path / "progress.parquet").num_rows == len(table)
 
 
-@pytest.mark.slow
-def test_a_body_that_stalls_has_points_up_to_its_last_byte(tmp_path: Path) -> None:
+def test_a_body_that_stalls_has_points_up_to_its_last_byte() -> None:
     script = Script((Part(LENGTH), Part(BODY[: SIZE // 4])), end="hang")
-    load = work(8, users=1, requests=1).model_copy(update={"timeout_s": 0.5})
-    result = loaded(script, load, tmp_path / "raw")
-    (row,) = result.requests.to_dict("records")
-    assert (row["error"], row["bytes"]) == ("timeout", SIZE // 4)
-    last = result.progress.iloc[-1]
-    assert last["bytes"] == SIZE // 4
-    assert last["at_ns"] < row["done_ns"] - 200_000_000
+    request = Request(progress_points=8, expect_bytes=SIZE)
+    seen = on_uvloop(lambda: play([script], request=request, timeout_s=0.5))
+    assert seen.outcomes == [("timeout", 200, SIZE // 4)]
+    (exchange,) = seen.exchanges
+    assert exchange.progress is not None
+    at_ns, size = exchange.progress.points()[-1]
+    assert size == SIZE // 4
+    assert at_ns < exchange.done_ns - 200_000_000

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from perflab.load import body
 from perflab.load.body import Body, Wanted
-from perflab.load.head import BadResponse, parse_server_timing, server_phases
-from perflab.load.response import ResponseReader
+from perflab.load.response import BadResponse, ResponseReader, parse_server_timing, server_phases
 from tests.examples import examples
 
 KEEP = Wanted(kept=True)

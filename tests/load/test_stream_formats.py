@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from perflab.load.events import Events, JsonLines, ServerSentEvents
+from perflab.load.events import JsonLines, ServerSentEvents
 from tests.examples import examples
 
 SSE_WORDS = [
@@ -28,7 +28,9 @@ def cut(whole: bytes, places: Iterable[int]) -> list[bytes]:
     return [whole[begin:end] for begin, end in pairwise(edges)]
 
 
-def fed(events: Events, pieces: Sequence[bytes]) -> tuple[list[int], bool, bool]:
+def fed(
+    events: ServerSentEvents | JsonLines, pieces: Sequence[bytes]
+) -> tuple[list[int], bool, bool]:
     lengths = [length for piece in pieces for length in events.feed(piece)]
     return lengths, events.is_ended, events.too_long
 

@@ -146,11 +146,6 @@ def test_what_no_stream_can_have_is_refused_before_the_load(
         Request.model_validate(words)
 
 
-def test_a_client_that_records_no_chunks_says_so() -> None:
-    with pytest.raises(ValidationError, match="the httpx client records no chunks"):
-        Workload(request=SSE, arrivals=ClosedLoop(users=1, requests=1), client="httpx")
-
-
 def test_the_options_of_the_command_make_a_streaming_request() -> None:
     asked = {"url": "http://127.0.0.1:1/", "users": 1, "min_chunks": 3}
     options = LoadOptions.of({**asked, "stream": "sse", "end_marker": "[DONE]"})

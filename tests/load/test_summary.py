@@ -10,9 +10,11 @@ import numpy as np
 import pytest
 
 from perflab.cli.load_live import Status, status_of
+from perflab.load.columns import latency_counts
 from perflab.load.outcome import LONGEST_TEXT, MOST_KINDS, FirstErrors
 from perflab.load.report import percentiles_ms, summary
 from perflab.load.selfcheck import check
+from perflab.load.stopping import percentile_ms
 from perflab.load.summary_table import WIDTH, table
 from perflab.load.workload import ClosedLoop, Objective, Request, Workload
 from perflab.percentiles import needed_n
@@ -127,3 +129,12 @@ def test_response_times_count_from_the_planned_instant_and_service_times_from_se
 MEDIANS = {
     "response_time": 70.0, "service_time": 45.0, "generator_lag": 20.0, "connection_wait": 5.0,
 }  # fmt: skip
+
+
+def test_percentiles_of_the_live_histogram_are_within_a_hundredth() -> None:
+    values = np.random.default_rng(1).lognormal(15, 1, 100_000).astype(np.int64)
+    counts = latency_counts(values)
+    for share in (50, 90, 99, 99.9):
+        exact = float(np.percentile(values, share)) / 1e6
+        assert percentile_ms(counts, share) == pytest.approx(exact, rel=0.01)
+    assert np.isnan(percentile_ms({}, 50))

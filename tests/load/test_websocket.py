@@ -24,6 +24,7 @@ class Ears:
         self.messages: list[tuple[bytes, int]] = []
         self.ends: list[tuple[str, int]] = []
         self.news = asyncio.Event()
+        self.both = (self.message, self.closed)
 
     def message(self, data: bytes, at_ns: int) -> None:
         self.messages.append((data, at_ns))
@@ -50,7 +51,7 @@ def server() -> Iterator[str]:
 def test_messages_come_back_whole_with_their_instants(server: str, deflate: bool) -> None:
     async def work() -> None:
         ears = Ears()
-        opened = await connect(f"{server}/echo", ears, deflate=deflate)
+        opened = await connect(f"{server}/echo", *ears.both, deflate=deflate)
         texts = [b"a", b"", "h\u00e9".encode(), b"x" * 200_000]
         before = time.monotonic_ns()
         for text in texts:
@@ -73,7 +74,7 @@ def test_messages_come_back_whole_with_their_instants(server: str, deflate: bool
 def test_deflate_is_negotiated_and_saves_bytes_on_the_wire(server: str) -> None:
     async def bytes_for(deflate: bool) -> int:
         ears = Ears()
-        opened = await connect(f"{server}/flood?n=50&bytes=5000", ears, deflate=deflate)
+        opened = await connect(f"{server}/flood?n=50&bytes=5000", *ears.both, deflate=deflate)
         await ears.until(50)
         assert all(len(data) == 5000 for data, _ in ears.messages)
         await opened.close()
@@ -86,10 +87,10 @@ def test_deflate_is_negotiated_and_saves_bytes_on_the_wire(server: str) -> None:
 
 def test_nobody_there_is_connect_and_a_foreign_host_is_not_asked() -> None:
     with pytest.raises(WebSocketError) as caught:
-        uvloop.run(connect("ws://127.0.0.1:9/", Ears(), timeout_s=1.0))
+        uvloop.run(connect("ws://127.0.0.1:9/", *Ears().both, timeout_s=1.0))
     assert caught.value.kind == "connect"
     with pytest.raises(TargetRefused):
-        uvloop.run(connect("ws://example.org/", Ears()))
+        uvloop.run(connect("ws://example.org/", *Ears().both))
 
 
 EXTENSIONS = {False: "", True: "permessage-deflate"}
@@ -124,7 +125,7 @@ def test_messages_of_one_read_share_its_instant_and_later_ones_do_not(deflate: b
         listening = await asyncio.start_server(talk, "127.0.0.1", 0)
         url = f"ws://127.0.0.1:{listening.sockets[0].getsockname()[1]}/"
         ears = BusyEars()
-        opened = await connect(url, ears, deflate=deflate)
+        opened = await connect(url, *ears.both, deflate=deflate)
         await ears.until(9)
         await opened.close()
         listening.close()

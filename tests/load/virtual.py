@@ -8,12 +8,21 @@ from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any
+from unittest.mock import patch
 
+from perflab.load import closed_driver, open_driver
+from perflab.load.closed_driver import ClosedDriver
 from perflab.load.exchange import Exchange
+from perflab.load.open_driver import OpenDriver
+from perflab.load.prepared import Prepared
+from perflab.load.targets import split
+from perflab.load.workload import Burst, ClosedLoop, OpenLoop, Request
 
 MS = 1_000_000
 S = 1_000_000_000
 START_NS = 50 * S
+ORIGIN, _ = split("http://127.0.0.1:80")
+NOTHING = Prepared(Request(), ORIGIN)
 
 
 @dataclass
@@ -90,6 +99,25 @@ class World:
         instants = (exchange.planned_ns, exchange.started_ns, exchange.done_ns)
         since = [instant - START_NS for instant in instants]
         self.sent.append(Sent(exchange.user, exchange.stage, exchange.template, *since))
+
+    def closed(self, arrivals: ClosedLoop, stop_ns: int = 0) -> tuple[list[Sent], int]:
+        """Let users of a closed loop live; return what they sent, and what a stop left unsent."""
+        quota = (arrivals.warmup_requests, arrivals.requests)
+        users = range(arrivals.users)
+        driver = ClosedDriver(arrivals, users, quota, self, NOTHING, self, self.record)
+        return self._driven(driver, closed_driver, stop_ns)
+
+    def opened(self, arrivals: OpenLoop | Burst, stop_ns: int = 0) -> tuple[list[Sent], int]:
+        """Send an open load; return what was sent, by planned instant, and what was not."""
+        driver = OpenDriver(arrivals, 0, 1, self, NOTHING, self, self.record)
+        found, unsent = self._driven(driver, open_driver, stop_ns)
+        return sorted(found, key=lambda each: each.planned_ns), unsent
+
+    def _driven(self, driver: Any, module: Any, stop_ns: int) -> tuple[list[Sent], int]:
+        if stop_ns:
+            self.at(START_NS + stop_ns, driver.stop)
+        with patch.object(module, "clock", self.clock):
+            return self.live(driver.run(START_NS)), driver.unsent
 
     def live(self, life: Coroutine[Any, Any, None]) -> list[Sent]:
         """Let a driver run to its end; return what it recorded, by planned instant."""

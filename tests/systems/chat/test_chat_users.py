@@ -43,7 +43,7 @@ class Noting(ChatUser):
         self.notes.append((at_ns, key))
 
     def says(self, due_ns: int) -> None:
-        self._due_ns = due_ns
+        self.course.due_ns = due_ns
         self.say("send", {"kind": "send", "channel": "channel0", "text": "basil"})
 
     def is_answered(self, stamp: int) -> None:
@@ -105,7 +105,7 @@ def test_a_closed_ping_holds_the_next_one_back_until_it_is_answered(
 ) -> None:
     async def work() -> None:
         monitor = Asking(pings)
-        monitor._due_ns = 7
+        monitor.course.due_ns = 7
         asking = asyncio.create_task(monitor.ping())
         await asyncio.sleep(0.03)
         assert asking.done() != holds
