@@ -16,21 +16,21 @@ from perflab.load.users import actions as actions_of
 from perflab.paths import services_dir
 from perflab.recordings import Run, published, published_value
 from perflab.systems import experiment, names
-from perflab.systems.chat.frames import CODECS, FIELD_NUMBERS, TEXTS
-from perflab.systems.chat.published_load import as_published, differences, load_warnings
+from perflab.systems.chat.frames import CODECS, FIELDS, TEXTS
+from perflab.systems.chat.published_load import differences, load_warnings
 from perflab.systems.chat.rungs import RUNGS, SCENARIOS, published_ms, rung_named
 from perflab.systems.chat.service import (
     ChatParameters,
     Rung,
     actions,
-    duration_s,
     expected_pings,
+    load_s,
     workload,
 )
 from perflab.systems.chat.users import DIGITS, MARK, ChatUser, marked
 
 sys.path.append(str(Path(__file__).parents[2] / "services"))
-sys.path.append(str(services_dir() / "chat"))
+sys.path.extend(str(services_dir() / folder) for folder in ("common", "chat"))
 from chatting import compiled_codecs
 
 QUICK = {
@@ -44,8 +44,8 @@ NUMBER = st.integers(-(2**63), 2**63 - 1)
 
 @st.composite
 def envelopes(draw: st.DrawFn) -> dict[str, object]:
-    kind = draw(st.sampled_from(sorted(FIELD_NUMBERS)))
-    fields = {name: draw(TEXT if name in TEXTS else NUMBER) for name in FIELD_NUMBERS[kind]}
+    kind = draw(st.sampled_from(sorted(FIELDS)))
+    fields = {name: draw(TEXT if name in TEXTS else NUMBER) for name in FIELDS[kind]}
     return {"kind": kind, **fields}
 
 
@@ -123,7 +123,7 @@ def test_as_many_actions_are_taken_as_give_the_plateau(delay: str) -> None:
     apart_s = 6.0 if delay in ("together", "spread") else 99 * 0.25
     acting_s = (actions(plain, rung) - 1) * 6.0
     assert 20 <= acting_s - apart_s < 26
-    assert duration_s(plain, rung) > 100 * 0.25 + acting_s
+    assert load_s(plain, rung) > 100 * 0.25 + acting_s
 
 
 def test_every_published_row_is_a_rung_with_its_percentiles() -> None:
@@ -219,62 +219,40 @@ def test_what_logins_do_to_deliveries_is_compared_in_direction_only(
     assert not any(each.not_testable for each in contrasts)
 
 
-LIKE_THE_STUDY = {"preset": "published"}
-OF_THE_BASE_CASE = Rung(first_delay="action")
-
-
 @pytest.mark.parametrize(
-    ("changes", "rung", "said"),
+    ("name", "parameters", "changes", "said"),
     [
-        ({"actions": 41}, OF_THE_BASE_CASE, "users take 41 actions (published: 40)"),
-        ({"action_s": 3.0}, OF_THE_BASE_CASE, "users act every 3 s (published: 6 s)"),
-        ({"join_s": 0.3}, OF_THE_BASE_CASE, "users join every 0.3 s (published: 0.25 or 0.35 s)"),
-        ({"subscriber_share": 1.0}, OF_THE_BASE_CASE, "reaches 100% of them (published: 64%)"),
-        ({}, Rung(first_delay="together"), "the first delay is 'together'"),
-        ({}, Rung(first_delay="spread"), "the first delay is 'spread'"),
-        ({}, Rung(first_delay="scaled", users=260), "the first delay is 'scaled'"),
-        ({}, Rung(ramp_s=20.0), "users join within 20 s"),
-        ({"preset": "quick"}, OF_THE_BASE_CASE, "pings do not wait"),
-        ({"bcrypt_rounds": 9}, OF_THE_BASE_CASE, "bcrypt_rounds is 9 (not published, by default"),
-    ],
-)
-def test_each_setting_that_enters_decides_whether_a_load_is_the_published_one(
-    changes: dict[str, object], rung: Rung, said: str
-) -> None:
-    parameters = ChatParameters.model_validate({**LIKE_THE_STUDY, **changes})
-    assert not as_published(parameters, rung)
-    assert any(said in each for each in differences(parameters, rung))
-    assert any(said in each for each in load_warnings(parameters, {"": rung}))
-
-
-@pytest.mark.parametrize(
-    "rung",
-    [OF_THE_BASE_CASE, Rung(first_delay="scaled"), Rung(first_delay="scaled", users=425),
-     Rung(first_delay="scaled", users=425, join_factor=1.4)],
-)  # fmt: skip
-def test_a_load_with_all_published_settings_is_the_published_one(rung: Rung) -> None:
-    assert differences(ChatParameters.model_validate(LIKE_THE_STUDY), rung) == []
-
-
-@pytest.mark.parametrize(
-    ("name", "changes", "said"),
-    [
-        ("json_login", {"users": 200}, "there are 200 users (published: 250)"),
-        ("no_deflate_425", {"join_factor": 1.4}, "users join every 0.35 s (published: 0.25 s)"),
-        ("json_login", {"first_delay": "scaled"}, "the first delay is 'scaled'"),
-        ("no_deflate", {"first_delay": "action", "login_hash": "none"}, "first delay is 'action'"),
-        ("json", {"first_delay": "action"}, "the first delay is 'action'"),
+        ("json_login", {"actions": 41}, {}, "users take 41 actions (published: 40)"),
+        ("json_login", {"action_s": 3.0}, {}, "users act every 3 s (published: 6 s)"),
+        ("json_login", {"join_s": 0.3}, {}, "users join every 0.3 s (published: 0.25)"),
+        ("json_login", {"subscriber_share": 1.0}, {}, "reaches 100% of them (published: 64%)"),
+        ("json_login", {"preset": "quick", "actions": 40}, {}, "pings do not wait"),
+        ("json_login", {"bcrypt_rounds": 9}, {}, "bcrypt_rounds is 9 (published: 11)"),
+        ("json_login", {}, {"users": 200}, "there are 200 users (published: 250)"),
+        ("json_login", {}, {"first_delay": "scaled"}, "the first delay is 'scaled'"),
+        ("no_deflate_425", {}, {"join_factor": 1.4}, "every 0.35 s (published: 0.25)"),
+        ("no_deflate", {}, {"first_delay": "action"}, "first delay is 'action' (that row's"),
+        ("json", {}, {"first_delay": "spread"}, "the first delay is 'spread'"),
     ],
 )
 def test_a_rung_that_stands_for_a_row_has_that_rows_load(
-    name: str, changes: dict[str, object], said: str
+    name: str, parameters: dict[str, object], changes: dict[str, object], said: str
 ) -> None:
-    parameters = ChatParameters.model_validate(LIKE_THE_STUDY)
     first_delay = "action" if name.endswith("login") else "scaled"
     rung = RUNGS[name].model_copy(update={"first_delay": first_delay})
-    assert differences(parameters, rung, name) == []
-    (found,) = differences(parameters, rung.model_copy(update=changes), name)
+    preset = ChatParameters.model_validate({"preset": "published"})
+    assert differences(preset, rung, name) == []
+    asked = ChatParameters.model_validate({"preset": "published", **parameters})
+    other = rung.model_copy(update=changes)
+    (found,) = differences(asked, other, name)
     assert said in found
+    assert any(said in each for each in load_warnings(asked, {name: other}))
+
+
+def test_users_who_join_faster_than_those_of_the_row_are_told() -> None:
+    hurried = RUNGS["json"].model_copy(update={"ramp_s": 20.0})
+    found = differences(ChatParameters(preset="published"), hurried, "json")
+    assert "users join within 20 s" in found
 
 
 def test_all_pings_of_a_trial_are_as_many_as_the_study_had() -> None:

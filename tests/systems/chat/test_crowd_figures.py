@@ -11,7 +11,6 @@ from perflab.systems.chat.figures.delivery_cpu import DELIVERY_CPU
 from perflab.systems.chat.figures.delivery_volume import DELIVERY_VOLUME
 from perflab.systems.chat.figures.ladder import LADDER
 from perflab.systems.chat.figures.stream_timeline import STREAM_TIMELINE
-from perflab.systems.chat.figures.volume_users import VOLUME_USERS
 from tests.figures.saved import check_columns_are_seen, check_drawn_from_files
 from tests.figures.shown import (
     all_words,
@@ -21,11 +20,11 @@ from tests.figures.shown import (
     picture,
     pictures,
 )
-from tests.systems.chat.synthetic_streams import write_ladder, write_stream_run
+from tests.systems.chat.synthetic_streams import write_stream_run
 
 NAMES = [
     "effect", "ladder", "targets_met", "users_held", "delivery_cpu", "stream_timeline",
-    "login_bands", "delivery_volume", "volume_users",
+    "login_bands", "delivery_volume",
 ]  # fmt: skip
 
 
@@ -100,14 +99,6 @@ def test_a_stream_run_without_a_valid_trial_says_so(refused: Run) -> None:
     for name, figure in pictures(refused).items():
         words = one_line(figure)
         assert "No trial of the run is valid (all superseded)." in words or name == "effect"
-
-
-def test_volume_against_users_needs_two_numbers_of_users(tmp_path) -> None:
-    rows = [{}, {}]
-    one = write_ladder(tmp_path / "one", {("json", 25): rows, ("best", 25): rows})
-    two = write_ladder(tmp_path / "two", {("json", 25): rows, ("json", 50): rows})
-    assert not VOLUME_USERS.suits(one)
-    assert VOLUME_USERS.suits(two)
 
 
 @pytest.mark.parametrize(
