@@ -57,11 +57,6 @@ def test_joins_and_leaves_stay_until_they_are_cleared() -> None:
     assert set(channels.of("user1")) == before
 
 
-def test_an_unknown_channel_is_named() -> None:
-    with pytest.raises(Refused, match="'channel10': channel0 to channel9"):
-        Channels(10, 0.64, []).members("channel10")
-
-
 @pytest.mark.parametrize(("login_hash", "begin"), [("none", "correct"), ("bcrypt", "$2b$05$")])
 def test_every_hashing_takes_the_password_and_no_other(
     accounts: Any, login_hash: str, begin: str
@@ -125,17 +120,6 @@ def test_a_message_is_told_to_be_stored_when_the_setting_says(
 
     asyncio.run(scene())
     assert store.next_sequence() == FIRST_SEQUENCE + BATCH_SIZE + 1
-
-
-def test_a_batch_that_is_not_full_is_committed_soon(tmp_path: Path) -> None:
-    async def scene() -> None:
-        told = asyncio.get_running_loop().create_future()
-        commits = Commits(Store(tmp_path), "batched", Counts())
-        commits.message(message(0), told.set_result)
-        assert await asyncio.wait_for(told, 10) is None
-        commits.close()
-
-    asyncio.run(scene())
 
 
 def test_what_a_thread_could_not_write_behind_is_counted(tmp_path: Path) -> None:

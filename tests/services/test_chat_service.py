@@ -54,22 +54,14 @@ def test_two_users_chat_through_every_codec_with_compression(variant: Service) -
         heard, ack = await ben.hear(), (await ann.hear_all(Ack, 1))[0]
         assert heard == Message("channel3", "user1", ack.sequence, TEXT)
         assert ack.stamp == 77
+        await ann.say(Ping(1))
+        is_text = isinstance(await ann.hear_frame(), str)
+        assert is_text == (variant.launch.settings["codec"] == "json")
         await ben.say(Send("channel3", "x" * 4000, 78))
         (own,) = await ben.hear_all(Message, 1)
         assert own == (await ann.hear_all(Message, 1))[0]
         assert (own.sender, own.sequence) == ("user2", ack.sequence + 1)
         await part(*users)
-
-    run(scene())
-
-
-def test_frames_are_text_for_json_and_binary_for_the_others(variant: Service) -> None:
-    async def scene() -> None:
-        user = await join(variant, 1)
-        await user.say(Ping(1))
-        is_text = isinstance(await user.hear_frame(), str)
-        assert is_text == (variant.launch.settings["codec"] == "json")
-        await part(user)
 
     run(scene())
 
@@ -81,20 +73,6 @@ def test_it_says_what_really_runs(variant: Service) -> None:
     assert shown["protobuf_backend"] == "upb"
     assert shown["versions"]["uvicorn"]
     assert shown["cores"] == list(variant.launch.cores)
-
-
-def test_the_history_has_what_was_acknowledged(variant: Service) -> None:
-    async def scene() -> None:
-        user = await join(variant, 5)
-        for number in range(7):
-            await user.say(Send("channel5", f"number {number}", number))
-        acks = await user.hear_all(Ack, 7)
-        with contextlib.closing(sqlite3.connect(variant.data / "chat.sqlite")) as file:
-            kept = dict(file.execute("SELECT sequence, text FROM messages"))
-        assert [kept[ack.sequence] for ack in acks] == [f"number {n}" for n in range(7)]
-        await part(user)
-
-    run(scene())
 
 
 def test_without_compression_none_is_negotiated(plain: Service) -> None:

@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 
 from perflab.errors import AnalysisError
-from perflab.recordings import Run, RunRecord, RunWriter, TreatmentRecord, trial_id
+from perflab.recordings import Run, TreatmentRecord
 from perflab.systems.chat.analysis import cost_table, implied_loops, loops_sentence
 from perflab.systems.chat.analysis.codec_costs import RESPONSE, loops_together
 from tests.synthetic import write_run
+from tests.systems.chat.synthetic_streams import NO_TABLES, write_trials
 
 PUBLISHED_MS = {
     ("json", "serialize"): 3588, ("json", "deserialize"): 2630, ("orjson", "serialize"): 407,
@@ -22,42 +23,13 @@ PUBLISHED_MS = {
 
 def run_with_times(root: Path, loops: float, blocks: int = 6, noise: float = 0.05) -> Run:
     """A run in which the published totals are of ``loops`` operations, give or take noise."""
-    model: RunRecord = write_run(root / "model", blocks=1, requests=10).record
-    treatments = [
-        TreatmentRecord(
-            name=f"{codec} {step}",
-            levels={"codec": codec, "operation": step, "message": "published", "bytes": "100"},
-        )
-        for codec, step in PUBLISHED_MS
-    ]
-    factors = {"codec": ["json", "orjson", "protobuf"], "operation": ["serialize", "deserialize"]}
-    record = model.model_copy(
-        update={
-            "treatments": treatments,
-            "factors": {**factors, "message": ["published"]},
-            "blocks": blocks,
-            "order": [[treatment.name for treatment in treatments]] * blocks,
-            "contrasts": [],
-            "run_id": "20260102T030405Z-codecs-1",
-        }
-    )
-    writer = RunWriter.create(root, record)
-    rng = np.random.default_rng(4)
-    for block in range(blocks):
-        for place, (treatment, total_ms) in enumerate(
-            zip(treatments, PUBLISHED_MS.values(), strict=True)
-        ):
-            row = {
-                "trial_id": trial_id(block, place, 0),
-                "block": block,
-                "position": place,
-                "attempt": 0,
-                "treatment": treatment.name,
-                "state": "valid",
-                RESPONSE: total_ms * 1e3 / loops * float(np.exp(rng.normal(0, noise))),
-            }
-            writer.commit_trial(row, None, None)
-    return Run(writer.path)
+    rng, planted = np.random.default_rng(4), []
+    for (codec, step), total_ms in PUBLISHED_MS.items():
+        levels = {"codec": codec, "operation": step, "message": "published", "bytes": "100"}
+        treatment = TreatmentRecord(name=f"{codec} {step}", levels=levels)
+        times_us = total_ms * 1e3 / loops * np.exp(rng.normal(0, noise, blocks))
+        planted.append((treatment, [({RESPONSE: each}, NO_TABLES) for each in times_us]))
+    return write_trials(root, planted)
 
 
 def test_the_implied_loop_count_is_found_with_an_interval_that_holds_it(tmp_path: Path) -> None:

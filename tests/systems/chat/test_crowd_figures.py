@@ -9,7 +9,6 @@ from perflab.figures.tables import reread
 from perflab.recordings import Run, TreatmentRecord
 from perflab.systems.chat.figures.delivery_cpu import DELIVERY_CPU
 from perflab.systems.chat.figures.delivery_volume import DELIVERY_VOLUME
-from perflab.systems.chat.figures.ladder import LADDER
 from perflab.systems.chat.figures.stream_timeline import STREAM_TIMELINE
 from tests.figures.saved import check_columns_are_seen, check_drawn_from_files
 from tests.figures.shown import (
@@ -20,7 +19,6 @@ from tests.figures.shown import (
     picture,
     pictures,
 )
-from tests.systems.chat.synthetic_streams import write_stream_run
 
 NAMES = [
     "effect", "ladder", "targets_met", "users_held", "delivery_cpu", "stream_timeline",
@@ -82,17 +80,6 @@ def test_a_knee_is_a_line_in_the_band_of_its_interval(streams: Run) -> None:
 
 def test_the_bands_say_how_far_apart_they_are(streams: Run) -> None:
     assert "60 [" in all_words(pictures(streams)["login_bands"]).replace("\n", " ")
-
-
-def test_published_percentiles_of_pings_do_not_stand_beside_deliveries(streams: Run) -> None:
-    assert "published" not in set(LADDER.table(streams)["what"])
-
-
-def test_a_rung_of_one_trial_has_no_bar_of_a_typical_value(tmp_path) -> None:
-    one = write_stream_run(tmp_path, blocks=1)
-    dashed = [len(axes.lines) for axes in picture(LADDER, one).axes]
-    # The target, and the rule between two rows.
-    assert dashed == [2, 2, 2]
 
 
 def test_a_stream_run_without_a_valid_trial_says_so(refused: Run) -> None:
