@@ -99,12 +99,13 @@ def bands(windows: pd.DataFrame, upper: str, lower: str) -> str:
     joining = windows[windows["joining"].astype(bool)]
     means = joining.pivot_table(values="cpu", index=["block", "users"], columns="treatment")
     both = means.reindex(columns=[upper, lower]).dropna()
-    points = (100 * (both[upper] - both[lower])).groupby("block").mean()
-    if points.empty:
+    points = (100 * (both[upper] - both[lower])).groupby("block").mean().to_numpy(float)
+    n = len(points)
+    if not n:
         return "no block holds both treatments with users joining"
-    middle, interval = points.mean(), "(no interval)"
-    if len(points) > 1:
-        margin = stats.t.ppf((1 + CONFIDENCE) / 2, len(points) - 1) * points.sem()
+    middle, interval = float(points.mean()), "(no interval)"
+    if n > 1:
+        margin = float(stats.t.ppf((1 + CONFIDENCE) / 2, n - 1) * stats.sem(points))
         interval = f"[{middle - margin:.0f}, {middle + margin:.0f}]"
-    n = counted(len(points), "block")
-    return f"{middle:.0f} {interval} points of CPU more while users join (n = {n})"
+    blocks = counted(n, "block")
+    return f"{middle:.0f} {interval} points of CPU more while users join (n = {blocks})"
