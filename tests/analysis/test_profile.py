@@ -14,7 +14,6 @@ from perflab.analysis.trials.profiles import (
     watched,
 )
 from perflab.errors import AnalysisError
-from perflab.systems.chat.analysis import deflate_of_sending
 from tests.synthetic import profiled_run, write_run
 
 
@@ -66,22 +65,11 @@ def test_watched_functions_have_shares_and_times_with_intervals_over_trials(
     assert table.loc[("variant b", "send"), "us"] == pytest.approx(2400, rel=0.05)
 
 
-def test_the_part_of_compression_in_sending_stands_beside_the_published_one(
-    tmp_path: Path,
-) -> None:
-    run = profiled_run(tmp_path, {"a": WITH, "b": WITHOUT}, watch=WATCH, noise=0.03)
-    (row,) = deflate_of_sending(run).to_dict("records")
-    assert (row["treatment"], row["n"]) == ("variant a", 6)
-    assert row["low"] < 54 < row["high"]
-    assert row["published %"] == pytest.approx(53.9, abs=0.1)
-
-
 def test_a_run_without_a_profiler_has_no_profile(tmp_path: Path) -> None:
     run = write_run(tmp_path, blocks=1, requests=10)
     assert profiled(run) == []
     assert top_functions(run).empty
     assert run.calls().empty
     assert watched(run).empty
-    assert deflate_of_sending(run).empty
     with pytest.raises(AnalysisError, match="no profiled trial"):
         profile_of(run, "synchronous_commit=on")

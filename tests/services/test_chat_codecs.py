@@ -12,9 +12,7 @@ import pytest
 from chat.envelopes import (
     KINDS,
     Ack,
-    Entry,
     Error,
-    History,
     Message,
     Ping,
     Pong,
@@ -23,10 +21,10 @@ from chat.envelopes import (
     Subscribe,
     Unsubscribe,
 )
-from chat.refusals import Refused
 from chatting import CODECS, compiled_codecs
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from specimen.refusal import Refused
 
 from perflab.systems.chat.experiments.serialization import SIZES
 
@@ -46,11 +44,9 @@ envelopes = st.one_of(
     st.builds(Pong, numbers, numbers, numbers, numbers),
     st.builds(Error, texts, texts, numbers),
 )
-entries = st.builds(Entry, texts, numbers, texts)
 shapes = {
     "envelope": envelopes,
     "published": st.builds(Published, texts, numbers, floats, st.lists(numbers, max_size=12)),
-    "history": st.builds(History, texts, st.lists(entries, max_size=12)),
 }
 anything = (
     st.binary(max_size=200)

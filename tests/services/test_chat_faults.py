@@ -86,7 +86,7 @@ def test_a_frame_that_is_too_large_or_none_ends_its_connection_only(service: Ser
         assert (await user.closed())[0] == 1009
         third.socket.transport.write(b"\xff\xff\xff\xff garbage on the wire")
         await third.closed()
-        await until(lambda: counts(service)["active_users"] == 1)
+        await until(lambda: counts(service)["open"] == 1)
         await assert_alive(other)
         await part(other)
 
@@ -111,7 +111,7 @@ def test_a_user_who_vanishes_is_gone_for_the_others_too(service: Service) -> Non
         raw = aborted.socket.transport.get_extra_info("socket")
         raw.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         aborted.socket.transport.abort()
-        await until(lambda: counts(service)["active_users"] == 1)
+        await until(lambda: counts(service)["open"] == 1)
         await other.say(Send("channel1", "anyone?", 0))
         await other.hear_all(Ack, 1)
         await assert_alive(other)
@@ -135,7 +135,7 @@ def test_a_slow_reader_is_closed_by_name_and_the_others_hear_everything(service:
         assert {each.text for each in heard} == {LARGE}
         after = counts(service)
         refused = after["refused"]["slow_reader"] - before["refused"].get("slow_reader", 0)
-        assert (refused, after["active_users"]) == (1, 2)
+        assert (refused, after["open"]) == (1, 2)
         assert await slow.closed() == (4408, "slow_reader")
         # What was delivered and what was dropped is what was sent while all three were there.
         dropped = after["dropped"] - before["dropped"]
@@ -167,9 +167,8 @@ def test_a_bad_login_is_named_and_not_quoted(
     assert "hush" not in str(answer.body)
 
 
-@pytest.mark.parametrize("commit", ["each", "batched"])
-def test_what_the_database_does_not_take_is_not_acknowledged(started: Start, commit: str) -> None:
-    service = started("chat", commit=commit, **EASY)
+def test_what_the_database_does_not_take_is_not_acknowledged(started: Start) -> None:
+    service = started("chat", **EASY)
 
     async def scene() -> None:
         user = await join(service, 1)
@@ -206,11 +205,8 @@ def stored(service: Service) -> dict[int, str]:
         return dict(file.execute("SELECT sequence, text FROM messages").fetchall())
 
 
-@pytest.mark.parametrize("commit", ["each", "batched"])
-def test_no_acknowledged_message_is_lost_when_the_service_is_killed(
-    started: Start, commit: str
-) -> None:
-    service = started("chat", commit=commit, **EASY)
+def test_no_acknowledged_message_is_lost_when_the_service_is_killed(started: Start) -> None:
+    service = started("chat", **EASY)
     acknowledged: dict[int, str] = {}
 
     async def scene() -> str:

@@ -54,22 +54,14 @@ def test_two_users_chat_through_every_codec_with_compression(variant: Service) -
         heard, ack = await ben.hear(), (await ann.hear_all(Ack, 1))[0]
         assert heard == Message("channel3", "user1", ack.sequence, TEXT)
         assert ack.stamp == 77
+        await ann.say(Ping(1))
+        is_text = isinstance(await ann.hear_frame(), str)
+        assert is_text == (variant.launch.settings["codec"] == "json")
         await ben.say(Send("channel3", "x" * 4000, 78))
         (own,) = await ben.hear_all(Message, 1)
         assert own == (await ann.hear_all(Message, 1))[0]
         assert (own.sender, own.sequence) == ("user2", ack.sequence + 1)
         await part(*users)
-
-    run(scene())
-
-
-def test_frames_are_text_for_json_and_binary_for_the_others(variant: Service) -> None:
-    async def scene() -> None:
-        user = await join(variant, 1)
-        await user.say(Ping(1))
-        is_text = isinstance(await user.hear_frame(), str)
-        assert is_text == (variant.launch.settings["codec"] == "json")
-        await part(user)
 
     run(scene())
 
@@ -81,20 +73,6 @@ def test_it_says_what_really_runs(variant: Service) -> None:
     assert shown["protobuf_backend"] == "upb"
     assert shown["versions"]["uvicorn"]
     assert shown["cores"] == list(variant.launch.cores)
-
-
-def test_the_history_has_what_was_acknowledged(variant: Service) -> None:
-    async def scene() -> None:
-        user = await join(variant, 5)
-        for number in range(7):
-            await user.say(Send("channel5", f"number {number}", number))
-        acks = await user.hear_all(Ack, 7)
-        with contextlib.closing(sqlite3.connect(variant.data / "chat.sqlite")) as file:
-            kept = dict(file.execute("SELECT sequence, text FROM messages"))
-        assert [kept[ack.sequence] for ack in acks] == [f"number {n}" for n in range(7)]
-        await part(user)
-
-    run(scene())
 
 
 def test_without_compression_none_is_negotiated(plain: Service) -> None:
@@ -147,13 +125,13 @@ def test_a_leave_is_remembered_until_the_next_reset(plain: Service) -> None:
     async def scene() -> None:
         user = await join(plain, 8)
         refused = call(plain.port, "POST", "/reset")
-        assert (refused.status, refused.body["error"]["code"]) == (409, "users_connected")
+        assert (refused.status, refused.body["error"]["code"]) == (409, "under_way")
         await user.say(Unsubscribe("channel4", 0))
         await user.say(Send("channel0", "soon forgotten", 1))
         await user.hear_all(Ack, 2)
         await part(user)
         assert "channel4" not in log_in(plain, "user8").body["channels"]
-        await until(lambda: counts(plain)["active_users"] == 0)
+        await until(lambda: counts(plain)["open"] == 0)
         assert call(plain.port, "POST", "/reset").status == 200
         assert "channel4" in log_in(plain, "user8").body["channels"]
         with contextlib.closing(sqlite3.connect(plain.data / "chat.sqlite")) as file:
@@ -209,7 +187,7 @@ def test_counts_add_up(plain: Service) -> None:
         after = counts(plain)
         added = {name: after[name] - before[name] for name in before if name in ADDED}
         assert added == ADDED
-        assert after["active_users"] == 3
+        assert after["open"] == 3
         await part(*users)
 
     run(scene())
@@ -251,36 +229,18 @@ def test_by_default_a_message_reaches_nearly_two_thirds(started: Start) -> None:
     run(scene())
 
 
-@pytest.mark.parametrize("hashing", ["bcrypt", "argon2"])
-def test_a_login_verifies_and_times_its_phases(started: Start, hashing: str) -> None:
-    service = started("chat", login_hash=hashing)
+def test_a_login_verifies_and_times_its_phases(started: Start) -> None:
+    service = started("chat", cprofile="on")
     answer = log_in(service, "user499")
     assert answer.status == 200
     # A hash that takes no time was not computed.
     assert answer.phases["hash"] > 10
     parts = answer.phases["hash"] + answer.phases["store"]
-    assert parts == pytest.approx(answer.phases["app"], rel=1e-4)
+    assert parts == pytest.approx(answer.phases["app"], rel=0.01)
     for user, password in (("user499", PASSWORD + "!"), ("user500", PASSWORD)):
         refused = log_in(service, user, password)
         assert (refused.status, refused.body["error"]["code"]) == (401, "wrong_login")
-
-
-@pytest.mark.parametrize("where", ["loop", "threads"])
-def test_passwords_are_verified_in_the_event_loop_or_in_threads(started: Start, where: str) -> None:
-    service = started("chat", login_in=where, bcrypt_rounds=12, accounts=2)
-    before = counts(service)
-    for _ in range(3):
-        assert log_in(service, "user1").status == 200
-    after = counts(service)
-    used_s = after["cpu_s"] - before["cpu_s"]
-    share = (after["loop_cpu_s"] - before["loop_cpu_s"]) / used_s
-    assert (share > 0.8) if where == "loop" else (share < 0.5)
-
-
-@pytest.mark.parametrize("setting", ["on", "off"])
-def test_it_runs_under_cprofile_where_that_is_wanted(started: Start, setting: str) -> None:
-    service = started("chat", cprofile=setting, **EASY)
-    assert call(service.port, "GET", "/settings").body["cprofile"] == setting
+    assert call(service.port, "GET", "/settings").body["cprofile"] == "on"
 
 
 @pytest.mark.parametrize("codec", CODECS)
@@ -300,7 +260,7 @@ def test_the_codec_benchmark_answers_with_one_unit(plain: Service, codec: str) -
         "codec=bson&message=chat&op=serialize",
         "codec=json&message=chat&op=fold",
         "codec=json",
-        "codec=json&message=batch&op=deserialize_values&loops=10001",
+        "codec=json&message=chat&op=deserialize_values&loops=10001",
     ],
 )
 def test_a_wrong_benchmark_is_refused_by_name(plain: Service, query: str) -> None:

@@ -7,11 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from perflab.recordings import Contrast
-from perflab.systems.chat.rungs import (
-    LADDER_USERS,
-    PERCENTILES,
-    published_ms,
-)
+from perflab.systems.chat.rungs import LADDER_USERS, PERCENTILES, published_ms
 from perflab.systems.chat.service import Rung
 
 TABLE = "chat study, published results"
@@ -143,21 +139,10 @@ def ping_contrasts(
     """Yield a contrast of pings for each pair of published rows that a step joins: with its size.
 
     The direction is that of the published numbers themselves, whatever the study's words say: those
-    are tested on deliveries (:func:`contrasts`). Only ratios are compared: both rows have the
-    distance between the study's two machines in them, which is not known and pulls them to 1.
-
-    Parameters
-    ----------
-    have : mapping
-        The rungs of the run, by name.
-    as_published : collection of str
-        Those that are at the published load, alone compared.
-    unstated : collection of str
-        Those whose first delay the study does not state.
-    refusals : mapping
-        As for :func:`contrasts`.
-    too_few : callable
-        Says why rungs' trials do not hold enough pings for a percentile.
+    are tested on deliveries (:func:`contrasts`, whose parameters these are). Only ratios are
+    compared: both rows have the distance between the study's two machines in them, which is not
+    known and pulls them to 1. ``as_published`` names the rungs at the published load, which alone
+    are compared; ``unstated`` those whose first delay the study does not state.
     """
     known = {*as_published, *refusals}
     for change in (*CHANGES, *AMONG_MANY):

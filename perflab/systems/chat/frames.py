@@ -16,12 +16,8 @@ import msgspec
 import orjson
 
 Fields = dict[str, Any]
-# Numbers of the fields in chat.proto: of the kinds in an envelope, and of each kind's own fields.
-KIND_NUMBERS = {
-    "send": 1, "subscribe": 2, "unsubscribe": 3, "ping": 4, "message": 5, "ack": 6, "pong": 7,
-    "error": 8,
-}  # fmt: skip
-FIELD_NUMBERS: Mapping[str, tuple[str, ...]] = {
+# Kinds of envelopes with their fields, both in the order of their numbers in chat.proto.
+FIELDS: Mapping[str, tuple[str, ...]] = {
     "send": ("channel", "text", "stamp"),
     "subscribe": ("channel", "stamp"),
     "unsubscribe": ("channel", "stamp"),
@@ -31,8 +27,8 @@ FIELD_NUMBERS: Mapping[str, tuple[str, ...]] = {
     "pong": ("stamp", "users", "messages", "covered_ns"),
     "error": ("code", "reason", "stamp"),
 }
+KINDS = tuple(FIELDS)
 TEXTS = ("channel", "text", "sender", "code", "reason")
-KINDS = {number: kind for kind, number in KIND_NUMBERS.items()}
 VARINT, LENGTH = 0, 2
 
 
@@ -52,14 +48,15 @@ def protobuf_frame(fields: Fields) -> bytes:
     """
     kind = fields["kind"]
     body = bytearray()
-    for number, name in enumerate(FIELD_NUMBERS[kind], 1):
+    for number, name in enumerate(FIELDS[kind], 1):
         value = fields.get(name)
         if isinstance(value, str):
             raw = value.encode()
             body += bytes((number << 3 | LENGTH,)) + _varint(len(raw)) + raw
         elif value:
             body += bytes((number << 3 | VARINT,)) + _varint(value)
-    return bytes((KIND_NUMBERS[kind] << 3 | LENGTH,)) + _varint(len(body)) + bytes(body)
+    head = bytes(((KINDS.index(kind) + 1) << 3 | LENGTH,))
+    return head + _varint(len(body)) + bytes(body)
 
 
 def protobuf_fields(frame: bytes) -> Fields:
@@ -71,10 +68,10 @@ def protobuf_fields(frame: bytes) -> Fields:
         The frame is cut short, or of no known kind.
     """
     number, body = next(_parts(frame), (0, b""))
-    if number not in KINDS or not isinstance(body, bytes):
+    if not 1 <= number <= len(KINDS) or not isinstance(body, bytes):
         raise ValueError("an envelope of no known kind")
-    kind = KINDS[number]
-    names = FIELD_NUMBERS[kind]
+    kind = KINDS[number - 1]
+    names = FIELDS[kind]
     fields: Fields = {"kind": kind, **{name: "" if name in TEXTS else 0 for name in names}}
     for place, value in _parts(body):
         if 1 <= place <= len(names):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cache
 
 from perflab.errors import ParameterError
@@ -121,3 +122,23 @@ def published_ms(name: str) -> dict[int, float]:
     own = table[(table["place"] == "published results") & (table["scenario"] == SCENARIOS[name])]
     values = dict(zip(own["measure"], own["value"], strict=True))
     return {share: float(values[f"p{share}_latency"]) for share in PERCENTILES}
+
+
+@dataclass(frozen=True)
+class PublishedRow:
+    """What was published of a treatment: percentiles of pings in ms by name (``p90``).
+
+    ``same_load``: the treatment has that row's load; only then may a size be compared.
+    """
+
+    ms: Mapping[str, float]
+    same_load: bool
+
+
+def published_of(levels: Mapping[str, str]) -> PublishedRow:
+    """Return what was published of a treatment with these levels; nothing of most."""
+    names = {scenario: name for name, scenario in SCENARIOS.items()}
+    stated = levels.get("scenario", "")
+    rung = names.get(stated) or levels.get("rung", "")
+    values = {f"p{share}": value for share, value in published_ms(rung).items()}
+    return PublishedRow(values, bool(stated))

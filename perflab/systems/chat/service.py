@@ -135,7 +135,7 @@ class Rung(Parameters):
     deflate: Literal["on", "off"] = "on"
     serialize: Literal["per_message", "per_send"] = "per_message"
     websocket: Literal["websockets", "websockets-sansio"] = "websockets"
-    commit: Literal["each", "batched", "write_behind"] = "batched"
+    commit: Literal["batched", "write_behind"] = "batched"
     bind: Literal["off", "on"] = "off"
     cprofile: Literal["off", "on"] = "off"
     login_hash: Literal["bcrypt", "none"] = "bcrypt"
@@ -145,11 +145,10 @@ class Rung(Parameters):
     users: int = Field(default=250, ge=1, le=100_000)
 
 
-FACTORS = (
+SETTINGS = (
     "codec", "loop", "deflate", "serialize", "websocket", "commit", "bind", "cprofile",
-    "login_hash", "first_delay",
+    "login_hash",
 )  # fmt: skip
-SETTINGS = tuple(name for name in FACTORS if name != "first_delay")
 
 
 def beat_s(parameters: ChatParameters, rung: Rung) -> float:
@@ -176,11 +175,6 @@ def actions(parameters: ChatParameters, rung: Rung) -> int:
     if rung.first_delay in TOGETHER:
         ahead_s = min(ahead_s, parameters.action_s)
     return 1 + math.ceil((ahead_s + parameters.plateau_s) / parameters.action_s)
-
-
-def duration_s(parameters: ChatParameters, rung: Rung) -> float:
-    """Return how long a trial of a rung may take."""
-    return load_s(parameters, rung) + SLACK_S
 
 
 def load_s(parameters: ChatParameters, rung: Rung) -> float:
@@ -227,7 +221,7 @@ def workload(parameters: ChatParameters, rung: Rung) -> Workload:
             script=f"{USERS}:ChatUser",
             monitor=f"{USERS}:Monitor",
             users=rung.users,
-            duration_s=duration_s(parameters, rung),
+            duration_s=load_s(parameters, rung) + SLACK_S,
             actions=actions(parameters, rung),
             join_s=join_s(parameters, rung),
             parameters=words,
@@ -262,7 +256,7 @@ def treatments(
     return [
         Treatment(
             name=f"rung={name}",
-            label=label(name, rung),
+            label=f"{name.replace('_', ' ')}, {rung.users} users",
             levels=levels(parameters, name, rung, scenarios),
             stack=stack(parameters, rung, accounts),
             workload=workload(parameters, rung),
@@ -276,15 +270,15 @@ def levels(
     parameters: ChatParameters, name: str, rung: Rung, scenarios: Mapping[str, str] = NOTHING
 ) -> dict[str, str]:
     """Return a rung's levels, its own name first."""
-    own = {factor: str(getattr(rung, factor)) for factor in FACTORS}
-    found = {
+    known = {"scenario": scenarios.get(name, "")} if scenarios else {}
+    return {
         "rung": name,
-        **own,
+        **{factor: str(getattr(rung, factor)) for factor in (*SETTINGS, "first_delay")},
         "users": str(rung.users),
         "join_s": f"{join_s(parameters, rung):.4g}",
         "beat_s": f"{beat_s(parameters, rung):.4g}",
+        **known,
     }
-    return found | ({"scenario": scenarios.get(name, "")} if scenarios else {})
 
 
 def factors(
@@ -293,8 +287,3 @@ def factors(
     """Return the levels of every factor, in the order in which rungs first have them."""
     rows = [levels(parameters, name, rung, scenarios) for name, rung in rungs.items()]
     return {factor: tuple(dict.fromkeys(row[factor] for row in rows)) for factor in rows[0]}
-
-
-def label(name: str, rung: Rung) -> str:
-    """Return a rung in words, for figures."""
-    return f"{name.replace('_', ' ')}, {rung.users} users"

@@ -12,9 +12,8 @@ from perflab.systems.chat.figures.login_bands import LOGIN_BANDS
 from perflab.systems.chat.figures.stream_timeline import STREAM_TIMELINE
 from perflab.systems.chat.figures.target_shares import TARGETS_MET
 from perflab.systems.chat.figures.users_held import USERS_HELD
-from perflab.systems.chat.figures.volume_users import VOLUME_USERS
 
 VIEWS = (
     EFFECT, CODEC_COST, LADDER, PINGED, TARGETS_MET, USERS_HELD, BURSTS, DELIVERY_CPU,
-    STREAM_TIMELINE, LOGIN_BANDS, DELIVERY_VOLUME, VOLUME_USERS, PROFILE,
+    STREAM_TIMELINE, LOGIN_BANDS, DELIVERY_VOLUME, PROFILE,
 )  # fmt: skip

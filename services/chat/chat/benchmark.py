@@ -13,7 +13,7 @@ from itertools import repeat
 from typing import Any
 
 from chat.codecs import CODERS, Coder, Frame
-from chat.envelopes import Entry, History, Message, Published, Shape
+from chat.envelopes import Message, Published, Shape
 
 TEXT = "Did anyone look at the latency of the second node? It doubled at noon — see the chart."
 MESSAGES: dict[str, tuple[str, Shape]] = {
@@ -27,16 +27,6 @@ MESSAGES: dict[str, tuple[str, Shape]] = {
         ),
     ),
     "chat": ("envelope", Message("channel7", "user183", 1_004_711, TEXT)),
-    "batch": (
-        "history",
-        History(
-            "channel7",
-            [
-                Entry(f"user{17 * place % 250}", 1_004_711 + place, TEXT[: 20 + 11 * place % 60])
-                for place in range(50)
-            ],
-        ),
-    ),
 }
 
 

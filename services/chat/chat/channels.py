@@ -14,7 +14,7 @@ import math
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from chat.refusals import Refused
+from specimen.refusal import Refused
 
 if TYPE_CHECKING:
     from chat.hub import Connection
@@ -42,7 +42,7 @@ class Channels:
         members = self._members.get(channel)
         if members is None:
             known = f"channel0 to channel{len(self._members) - 1}"
-            raise Refused("unknown_channel", f"no channel {channel!r}: {known}")
+            raise Refused(404, "unknown_channel", f"no channel {channel[:40]!r}: {known}")
         return members
 
     def of(self, user: str) -> list[str]:

@@ -1,6 +1,6 @@
 """Codecs: how what travels becomes frames, and frames become it.
 
-A codec knows three shapes: the envelopes of the WebSocket, and the two messages that only the
+A codec knows two shapes: the envelopes of the WebSocket, and the published message that only the
 benchmark uses. Each shape has a coder of four steps, so that the cost of serializing can be told
 from that of building what is serialized::
 
@@ -22,11 +22,13 @@ import msgspec
 import orjson
 from google.protobuf.internal import api_implementation  # type: ignore[import-untyped]
 from msgspec.structs import asdict
+from specimen.refusal import Refused
 
-from chat.envelopes import KINDS, Entry, Envelope, History, Published, tag_of
-from chat.refusals import Refused
+from chat.envelopes import KINDS, Envelope, Published, tag_of
 
 Frame = str | bytes
+# What is refused may be quoted, and must fit into a frame whatever it was.
+LONGEST_REASON = 300
 PROTOBUF_BACKEND: str = api_implementation.Type()
 _BY_KIND = {tag_of(kind): kind for kind in KINDS}
 
@@ -52,33 +54,29 @@ class Coder:
         # Five libraries read bytes that anyone may send; whatever one of them raises, from
         # RecursionError to an exception of its own, says that these bytes are wrong.
         except Exception as error:
-            raise Refused("bad_frame", f"no {self.codec} envelope: {error}") from None
+            reason = f"no {self.codec} envelope: {error}"[:LONGEST_REASON]
+            shown = reason.encode(errors="backslashreplace").decode()
+            raise Refused(400, "bad_frame", shown) from None
 
 
 # json, orjson and msgpack serialize dictionaries: msgspec turns a value into one and one into a
 # checked value, the same way for all three; only the step between dictionary and frame is theirs.
 
 
-def _envelope_of(found: Any) -> msgspec.Struct:
+def _envelope_of(fields: Any) -> msgspec.Struct:
     """Return the envelope that a dictionary is.
 
     msgspec would look for the kind itself, but prepares a union of types anew at every call.
     """
-    envelope: msgspec.Struct = msgspec.convert(found, _BY_KIND[found["kind"]])
+    envelope: msgspec.Struct = msgspec.convert(fields, _BY_KIND[fields["kind"]])
     return envelope
 
 
-_VALUES: Mapping[str, Callable[[Any], Any]] = {
-    "envelope": _envelope_of,
-    "published": partial(msgspec.convert, type=Published),
-    "history": partial(msgspec.convert, type=History),
-}
-
-
 def _of_dictionaries(codec: str, dumps: Any, loads: Any) -> dict[str, Coder]:
+    made = partial(Coder, codec, msgspec.to_builtins, dumps, loads)
     return {
-        shape: Coder(codec, msgspec.to_builtins, dumps, loads, value)
-        for shape, value in _VALUES.items()
+        "envelope": made(_envelope_of),
+        "published": made(partial(msgspec.convert, type=Published)),
     }
 
 
@@ -90,36 +88,31 @@ _json_dumps = json.JSONEncoder(ensure_ascii=False).encode
 def _json_loads(frame: Frame) -> Any:
     """Read a frame; half a surrogate pair, which no frame could carry on, is refused."""
     text = frame if isinstance(frame, str) else frame.decode()
-    found = json.loads(text)
+    fields = json.loads(text)
     if "\\u" in text:
-        _json_dumps(found).encode()
-    return found
-
-
-# msgspec's own JSON goes straight from and to typed values.
+        _json_dumps(fields).encode()
+    return fields
 
 
 def _unchanged(value: Any) -> Any:
     return value
 
 
-def _of_types(codec: str, types: Mapping[str, Any]) -> dict[str, Coder]:
-    dumps = msgspec.json.Encoder().encode
-    return {
-        shape: Coder(codec, _unchanged, dumps, msgspec.json.Decoder(kind).decode, _unchanged)
-        for shape, kind in types.items()
-    }
+def _of_type(kind: Any) -> Coder:
+    """Return msgspec's own coder, straight from and to typed values."""
+    dumps, loads = msgspec.json.Encoder().encode, msgspec.json.Decoder(kind).decode
+    return Coder("msgspec", _unchanged, dumps, loads, _unchanged)
 
 
 def _protobuf_envelope(value: msgspec.Struct) -> Any:
     return chat_pb2.Envelope(**{tag_of(type(value)): asdict(value)})
 
 
-def _from_protobuf_envelope(found: Any) -> msgspec.Struct:
-    name = found.WhichOneof("kind")
+def _from_protobuf_envelope(message: Any) -> msgspec.Struct:
+    name = message.WhichOneof("kind")
     if name is None:
         raise ValueError("it is of no known kind")
-    kind, body = _BY_KIND[name], getattr(found, name)
+    kind, body = _BY_KIND[name], getattr(message, name)
     return kind(*[getattr(body, field) for field in kind.__struct_fields__])
 
 
@@ -127,17 +120,8 @@ def _protobuf_published(value: Published) -> Any:
     return chat_pb2.Published(text=value.text, id=value.id, score=value.score, items=value.items)
 
 
-def _from_protobuf_published(found: Any) -> Published:
-    return Published(found.text, found.id, found.score, list(found.items))
-
-
-def _protobuf_history(value: History) -> Any:
-    return chat_pb2.History(channel=value.channel, entries=[asdict(one) for one in value.entries])
-
-
-def _from_protobuf_history(found: Any) -> History:
-    entries = [Entry(one.sender, one.sequence, one.text) for one in found.entries]
-    return History(found.channel, entries)
+def _from_protobuf_published(message: Any) -> Published:
+    return Published(message.text, message.id, message.score, list(message.items))
 
 
 def _of_protobuf(kind: Any, native: Any, value: Any) -> Coder:
@@ -149,14 +133,11 @@ CODERS: Mapping[str, Mapping[str, Coder]] = {
     "json": _of_dictionaries("json", _json_dumps, _json_loads),
     "orjson": _of_dictionaries("orjson", orjson.dumps, orjson.loads),
     "msgpack": _of_dictionaries("msgpack", msgpack.packb, msgpack.unpackb),
-    "msgspec": _of_types(
-        "msgspec", {"envelope": Envelope, "published": Published, "history": History}
-    ),
+    "msgspec": {"envelope": _of_type(Envelope), "published": _of_type(Published)},
     "protobuf": {
         "envelope": _of_protobuf(chat_pb2.Envelope, _protobuf_envelope, _from_protobuf_envelope),
         "published": _of_protobuf(
             chat_pb2.Published, _protobuf_published, _from_protobuf_published
         ),
-        "history": _of_protobuf(chat_pb2.History, _protobuf_history, _from_protobuf_history),
     },
 }

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import time
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass
+from typing import Any
+
+from specimen import counts
 
 
-@dataclass(slots=True)
-class Counts:
-    """Plain numbers; the message path adds to them."""
+@dataclass
+class Counts(counts.Counts):
+    """Messages by what became of them; ``open`` are the users who are connected."""
 
     received: int = 0
     delivered: int = 0
@@ -16,26 +19,11 @@ class Counts:
     acknowledged: int = 0
     stored: int = 0
     not_stored: int = 0
-    refused: dict[str, int] = field(default_factory=dict)
 
-    def refuse(self, code: str) -> None:
-        """Count a refusal by its code."""
-        self.refused[code] = self.refused.get(code, 0) + 1
-
-    def clear(self) -> None:
-        """Count from zero."""
-        for name, value in asdict(Counts()).items():
-            setattr(self, name, value)
-
-    def shown(self) -> dict[str, object]:
+    def shown(self) -> dict[str, Any]:
         """Return the counts, with CPU times since the start of the process.
 
         ``loop_cpu_s`` is the CPU time of the thread that calls, which is the event loop's: what
         ``cpu_s`` has beyond it was used by other threads, perhaps on another core.
         """
-        return {
-            **asdict(self),
-            "cpu_s": time.process_time(),
-            "loop_cpu_s": time.thread_time(),
-            "monotonic_ns": time.monotonic_ns(),
-        }
+        return {**super().shown(), "loop_cpu_s": time.thread_time()}

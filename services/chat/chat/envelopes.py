@@ -1,4 +1,4 @@
-"""What travels over a WebSocket, and the two other messages of the codec benchmark.
+"""What travels over a WebSocket, and the published message of the codec benchmark.
 
 These classes belong to no codec: each codec turns them into what it serializes, and back. ``kind``
 names an envelope in every codec that has no types of its own.
@@ -95,19 +95,4 @@ class Published(Struct, frozen=True):
     items: list[Int64]
 
 
-class Entry(Struct, frozen=True):
-    """One message of a history."""
-
-    sender: str
-    sequence: Int64
-    text: str
-
-
-class History(Struct, frozen=True):
-    """A page of a channel's history."""
-
-    channel: str
-    entries: list[Entry]
-
-
-Shape = Envelope | Published | History
+Shape = Envelope | Published

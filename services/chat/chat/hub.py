@@ -12,13 +12,13 @@ from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+from specimen.refusal import Refused
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from chat.channels import Channels
 from chat.codecs import CODERS, Frame
 from chat.counts import Counts
 from chat.envelopes import Ack, Error, Message, Ping, Pong, Send, Subscribe, Unsubscribe, tag_of
-from chat.refusals import Refused
 from chat.settings import Settings
 from chat.store import Commits
 
@@ -104,7 +104,7 @@ class Hub:
         counts: Counts,
         first_sequence: int,
     ) -> None:
-        self.connections: set[Connection] = set()
+        self._connections: set[Connection] = set()
         self._channels = channels
         self._commits = commits
         self._counts = counts
@@ -121,7 +121,8 @@ class Hub:
     async def serve(self, socket: WebSocket, user: str) -> None:
         """Serve an accepted WebSocket until it ends."""
         connection = Connection(user, socket, self._counts)
-        self.connections.add(connection)
+        self._connections.add(connection)
+        self._counts.add(open=1)
         self._channels.enter(connection)
         writer = asyncio.get_running_loop().create_task(connection.write())
         try:
@@ -153,7 +154,9 @@ class Hub:
             stamp = getattr(envelope, "stamp", 0)
             handler = self._handlers.get(type(envelope))
             if handler is None:
-                raise Refused("bad_frame", f"only the service sends '{tag_of(type(envelope))}'")
+                raise Refused(
+                    400, "bad_frame", f"only the service sends '{tag_of(type(envelope))}'"
+                )
             handler(connection, envelope)
         except Refused as refused:
             self._refuse(connection, refused, stamp)
@@ -161,7 +164,7 @@ class Hub:
     def _send(self, connection: Connection, asked: Send) -> None:
         members = self._channels.members(asked.channel)
         if connection not in members:
-            raise Refused("not_subscribed", f"subscribe to {asked.channel} before you write to it")
+            raise Refused(403, "not_subscribed", f"subscribe to {asked.channel} to write to it")
         message = Message(asked.channel, connection.user, self._sequence, asked.text)
         self._sequence += 1
 
@@ -201,8 +204,10 @@ class Hub:
             connection.close(SLOW_READER, "slow_reader")
 
     def _part(self, connection: Connection) -> None:
-        self.connections.discard(connection)
-        self._channels.part(connection)
+        if connection in self._connections:
+            self._connections.remove(connection)
+            self._counts.add(open=-1)
+            self._channels.part(connection)
 
     def _refuse(self, connection: Connection, refused: Refused, stamp: int) -> None:
         self._counts.refuse(refused.code)
@@ -222,7 +227,7 @@ class Hub:
         now_ns, delivered = time.monotonic_ns(), self._counts.delivered
         pong = Pong(
             stamp=asked.stamp,
-            users=len(self.connections),
+            users=self._counts.open,
             messages=delivered - connection.pinged_delivered,
             covered_ns=now_ns - connection.pinged_at_ns,
         )

@@ -4,53 +4,43 @@ from __future__ import annotations
 
 import cProfile
 import os
-import sys
 
-import uvicorn
+from fastapi import FastAPI
+from specimen.server import prepared, server
+from specimen.settings import read
 
 from chat.application import build
-from chat.settings import Settings, from_environment
+from chat.settings import Settings
 
 # A longer one ends its connection, unread.
 LONGEST_FRAME_BYTES = 16_384
 
 
-def configured(settings: Settings) -> uvicorn.Config:
-    """Return Uvicorn's configuration, with the application in it."""
-    app = build(settings)
-    config = uvicorn.Config(
-        app,
-        host=settings.host,
-        port=settings.port,
-        loop=settings.loop,
-        http="httptools",
-        ws=settings.websocket,
-        ws_max_size=LONGEST_FRAME_BYTES,
-        ws_per_message_deflate=settings.deflate == "on",
-        lifespan="on",
-        log_level="warning",
-        access_log=False,
-        timeout_graceful_shutdown=3,
-    )
-    config.load()
-    app.state.server = config
-    return config
+def made() -> tuple[Settings, FastAPI]:
+    """Return settings and application."""
+    settings = read(Settings, "CHAT_")
+    return settings, build(settings)
 
 
 def main() -> None:
-    """Read the settings, bind to a core where wanted, and serve until SIGTERM."""
-    try:
-        settings = from_environment()
-    except ValueError as error:
-        sys.exit(f"chat: {error}")
+    """Bind to a core where wanted, and serve until SIGTERM."""
+    settings, app = prepared("chat", made)
     if settings.bind == "on":
         # Before any thread is there, so that all of them inherit it.
         os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
-    server = uvicorn.Server(configured(settings))
+    running = server(
+        settings,
+        app,
+        settings.loop,
+        ws=settings.websocket,
+        ws_max_size=LONGEST_FRAME_BYTES,
+        ws_per_message_deflate=settings.deflate == "on",
+    )
+    app.state.server = running.config
     if settings.cprofile == "on":
-        cProfile.Profile().runcall(server.run)
+        cProfile.Profile().runcall(running.run)
     else:
-        server.run()
+        running.run()
 
 
 if __name__ == "__main__":

@@ -5,7 +5,6 @@ A commit is durable: write-ahead log, flushed to the disk at every commit (``syn
 ====================  =========================  ==========================================
 setting ``commit``    a message is acknowledged  where the commit runs
 ====================  =========================  ==========================================
-``each``              after its own commit       in the event loop, which waits for the disk
 ``batched``           after its batch's commit   in the event loop, once per batch
 ``write_behind``      at once                    in a thread, once per batch
 ====================  =========================  ==========================================
@@ -22,9 +21,10 @@ from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
+from specimen.refusal import Refused
+
 from chat.counts import Counts
 from chat.envelopes import Message
-from chat.refusals import Refused
 
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS accounts (user TEXT PRIMARY KEY, hash TEXT NOT NULL) WITHOUT ROWID;
@@ -85,7 +85,7 @@ class Store:
                     run("ROLLBACK")
                 raise
         except sqlite3.Error as error:
-            raise Refused("not_stored", f"SQLite: {error}") from None
+            raise Refused(503, "not_stored", f"SQLite: {error}") from None
 
     def prepare_accounts(self, accounts: Iterable[tuple[str, str]]) -> None:
         """Have exactly these accounts: user and password hash."""
@@ -131,7 +131,6 @@ class Commits:
     def __init__(self, store: Store, commit: str, counts: Counts) -> None:
         self._store = store
         self._counts = counts
-        self._size = 1 if commit == "each" else BATCH_SIZE
         self._thread = ThreadPoolExecutor(1, "commits") if commit == "write_behind" else None
         self._batch: list[tuple[Statement, Answer | None]] = []
         self._timer: asyncio.TimerHandle | None = None
@@ -162,7 +161,7 @@ class Commits:
 
     def _add(self, statement: Statement, answer: Answer | None) -> None:
         self._batch.append((statement, answer))
-        if len(self._batch) >= self._size:
+        if len(self._batch) >= BATCH_SIZE:
             self._hand_over()
         elif self._timer is None:
             loop = asyncio.get_running_loop()

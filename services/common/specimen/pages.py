@@ -11,8 +11,16 @@ from specimen.counts import Counts
 from specimen.refusal import check_reset
 
 
-def add_to(app: FastAPI, counts: Counts, in_force: Callable[[], dict[str, Any]]) -> None:
-    """Add the endpoints; ``in_force`` returns the settings. None of them waits for a thread."""
+def add_to(
+    app: FastAPI,
+    counts: Counts,
+    in_force: Callable[[], dict[str, Any]],
+    forget: Callable[[], None] = lambda: None,
+) -> None:
+    """Add the endpoints; none of them waits for a thread.
+
+    ``in_force`` returns the settings; ``forget`` sets back what the service keeps besides counts.
+    """
 
     @app.get("/health")
     async def health() -> dict[str, str]:
@@ -29,5 +37,6 @@ def add_to(app: FastAPI, counts: Counts, in_force: Callable[[], dict[str, Any]])
     @app.post("/reset")
     async def reset(request: Request) -> dict[str, str]:
         check_reset(request.headers.get("content-type", ""), counts.open)
+        forget()
         counts.clear()
         return {"status": "reset"}

@@ -24,20 +24,23 @@ def server(
     app: Any,
     loop: Literal["asyncio", "uvloop"] = "asyncio",
     lifespan: Literal["on", "off"] = "on",
+    ws: Literal["none", "websockets", "websockets-sansio"] = "none",
+    **more: Any,
 ) -> uvicorn.Server:
-    """Return a server whose ``run`` serves until SIGTERM."""
+    """Return a server whose ``run`` serves until SIGTERM; ``more`` goes to Uvicorn."""
     config = uvicorn.Config(
         app,
         host=settings.host,
         port=settings.port,
         loop=loop,
         http="httptools",
-        ws="none",
+        ws=ws,
         lifespan=lifespan,
         log_level="warning",
         access_log=False,
         server_header=False,
         backlog=2048,
         timeout_graceful_shutdown=3,
+        **more,
     )
     return uvicorn.Server(config)

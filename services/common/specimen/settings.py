@@ -15,7 +15,7 @@ from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 T = TypeVar("T")
 WORDS = {int: "a whole number", float: "a finite number"}
 # Where it listens, whom it asks, and its secrets: others after every start.
-PLACES = ("host", "port", "artifacts")
+PLACES = ("host", "port", "data", "artifacts")
 PLACES_END = ("_host", "_port", "_address", "_file")
 
 

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from perflab.load.message_record import RECEIVED, SENT
-from perflab.recordings import Contrast, Run, RunWriter, TreatmentRecord
+from perflab.recordings import Contrast, Run, RunWriter, TreatmentRecord, trial_id
 from perflab.systems.chat import streams
 from perflab.systems.chat.responses import RESPONSES, STEADY
 from perflab.trials.summary import message_table
@@ -20,6 +20,10 @@ from tests.synthetic import HOUR_NS, write_run
 
 S = 1_000_000_000
 HEARERS = 4
+LOGINS_COST = {"costly_logins": 0.6, "free_logins": 0.0}
+# A row of a trial, and its tables.
+Planted = tuple[Mapping[str, Any], Mapping[str, Any]]
+NO_TABLES = {"samples": None}
 DECLARED = {"system": "chat", "responses": list(RESPONSES), "steady": STEADY}
 
 
@@ -98,6 +102,38 @@ def cpu(messages: pd.DataFrame, joined_extra: float = 0.0, joining_s: float = 10
 
 
 @patch("os.fsync", new=lambda _: None)
+def write_trials(
+    root: Path, planted: Sequence[tuple[TreatmentRecord, list[Planted]]], **changes: Any
+) -> Run:
+    """Write a run of treatments with one trial for each planted row, and what it recorded.
+
+    ``changes`` are those to the record; factors are all levels of the treatments.
+    """
+    record = write_run(root / "model", blocks=1, requests=10).record
+    treatments = [treatment for treatment, _ in planted]
+    blocks = max(len(trials) for _, trials in planted)
+    factors = {
+        name: list(dict.fromkeys(each.levels[name] for each in treatments))
+        for name in treatments[0].levels
+    }
+    parameters = {**record.parameters, **changes.pop("parameters", {})}
+    update = {
+        "treatments": treatments, "blocks": blocks, "contrasts": [], "factors": factors,
+        "order": [[each.name for each in treatments]] * blocks, "parameters": parameters,
+        **DECLARED, **changes,
+    }  # fmt: skip
+    writer = RunWriter.create(root, record.model_copy(update=update))
+    for position, (treatment, trials) in enumerate(planted):
+        for block, (own, tables) in enumerate(trials):
+            row = {
+                "trial_id": trial_id(block, position, 0), "block": block, "attempt": 0,
+                "position": position, "treatment": treatment.name, "state": "valid", **own,
+            }  # fmt: skip
+            writer.commit_trial(row, None, **tables)
+    writer.update(state="finished")
+    return Run(writer.path)
+
+
 def write_stream_run(
     root: Path, blocks: int = 2, growth: float = 0.0, delay_s: float = 0.004,
     contrasts: Sequence[Contrast] = (),
@@ -107,44 +143,20 @@ def write_stream_run(
     With ``growth``, deliveries of the first take so many seconds longer with every second;
     ``delay_s`` is what the first hearer waits at the begin.
     """
-    record = write_run(root / "model", blocks=1, requests=10).record
-    named = {"costly_logins": 0.6, "free_logins": 0.0}
-    rungs = [
-        TreatmentRecord(
-            name=f"rung={name}",
-            levels={
-                "rung": name, "scenario": "JSON, with login", "users": str(20 + place),
-                "first_delay": "action",
-            },
-            label=name,
+    planted = []
+    for users, (name, extra) in zip(("20", "21"), LOGINS_COST.items(), strict=True):
+        levels = {"rung": name, "scenario": "JSON, with login", "users": users}
+        rung = TreatmentRecord(
+            name=f"rung={name}", levels={**levels, "first_delay": "action"}, label=name
         )
-        for place, name in enumerate(named)
-    ]  # fmt: skip
-    record = record.model_copy(
-        update={
-            "treatments": rungs, "blocks": blocks, "contrasts": list(contrasts),
-            "experiment": "latency_cpu", **DECLARED,
-            "factors": {"rung": list(named), "users": ["20", "21"]},
-            "order": [[rung.name for rung in rungs]] * blocks,
-        }
-    )  # fmt: skip
-    writer = RunWriter.create(root, record)
-    for block in range(blocks):
-        for position, (name, extra) in enumerate(named.items()):
-            messages = crowd(delay_s=delay_s, growth=growth if extra else 0.0)
-            samples = cpu(messages, extra)
-            services = ["chat", "client"]
-            seen = streams.observed(messages, samples, services, counts_of(messages))
-            row = {
-                "trial_id": f"b{block:03d}-p{position:02d}-a0", "block": block, "attempt": 0,
-                "position": position, "treatment": f"rung={name}", "state": "valid", **seen.columns,
-            }  # fmt: skip
-            writer.commit_trial(row, None, samples, messages=message_table(messages))
-    writer.update(state="finished")
-    return Run(writer.path)
+        messages = crowd(delay_s=delay_s, growth=growth if extra else 0.0)
+        samples = cpu(messages, extra)
+        seen = streams.observed(messages, samples, ["chat", "client"], counts_of(messages))
+        tables = {"samples": samples, "messages": message_table(messages)}
+        planted.append((rung, [(seen.columns, tables)] * blocks))
+    return write_trials(root, planted, contrasts=list(contrasts), experiment="latency_cpu")
 
 
-@patch("os.fsync", new=lambda _: None)
 def write_ladder(
     root: Path,
     planted: dict[tuple[str, int], list[dict[str, Any]]],
@@ -156,37 +168,18 @@ def write_ladder(
     A row may name ``state`` and any column; percentiles that it does not name are far below every
     target. ``levels`` are further ones of a rung; all rungs must then have the same.
     """
-    record = write_run(root / "model", blocks=1, requests=10).record
-    rungs = [
-        TreatmentRecord(
-            name=f"rung={kind}_{users}",
-            levels={"rung": f"{kind}_{users}", "codec": kind, "users": str(users)}
-            | dict(levels.get((kind, users), {})),
+    rungs = []
+    for (kind, users), rows in planted.items():
+        name = f"{kind}_{users}"
+        known = {"rung": name, "codec": kind, "users": str(users)}
+        rung = TreatmentRecord(
+            name=f"rung={name}",
+            levels=known | dict(levels.get((kind, users), {})),
             label=f"{kind}, {users} users",
         )
-        for kind, users in planted
-    ]
-    blocks = max(len(rows) for rows in planted.values())
-    factors = {
-        name: list(dict.fromkeys(rung.levels[name] for rung in rungs)) for name in rungs[0].levels
-    }
-    record = record.model_copy(
-        update={
-            "treatments": rungs, "blocks": blocks, "contrasts": [], "experiment": "chat_ladder",
-            "parameters": {**record.parameters, **parameters},
-            **DECLARED, "factors": factors, "order": [[rung.name for rung in rungs]] * blocks,
-        }
-    )  # fmt: skip
-    writer = RunWriter.create(root, record)
-    for position, (rung, rows) in enumerate(zip(rungs, planted.values(), strict=True)):
-        users = int(rung.levels["users"])
-        for block, own in enumerate(rows):
-            row = {
-                "trial_id": f"b{block:03d}-p{position:02d}-a0", "block": block, "attempt": 0,
-                "position": position, "treatment": rung.name, "state": "valid",
-                "delivery_p90_ms": 50.0, "delivery_p95_ms": 60.0, "delivery_p99_ms": 90.0,
-                "messages_per_s": 0.1 * users**2, "plateau_cpu_share_chat": 0.4, **own,
-            }  # fmt: skip
-            writer.commit_trial(row, None, None)
-    writer.update(state="finished")
-    return Run(writer.path)
+        usual = {
+            "delivery_p90_ms": 50.0, "delivery_p95_ms": 60.0, "delivery_p99_ms": 90.0,
+            "messages_per_s": 0.1 * users**2, "plateau_cpu_share_chat": 0.4,
+        }  # fmt: skip
+        rungs.append((rung, [({**usual, **row}, NO_TABLES) for row in rows]))
+    return write_trials(root, rungs, experiment="chat_ladder", parameters=parameters)

@@ -15,22 +15,22 @@ from perflab import laboratory
 from perflab.load.users import actions as actions_of
 from perflab.paths import services_dir
 from perflab.recordings import Run, published, published_value
-from perflab.systems import experiment, names
-from perflab.systems.chat.frames import CODECS, FIELD_NUMBERS, TEXTS
-from perflab.systems.chat.published_load import as_published, differences, load_warnings
+from perflab.systems import experiment
+from perflab.systems.chat.frames import CODECS, FIELDS, TEXTS
+from perflab.systems.chat.published_load import differences, load_warnings
 from perflab.systems.chat.rungs import RUNGS, SCENARIOS, published_ms, rung_named
 from perflab.systems.chat.service import (
     ChatParameters,
     Rung,
     actions,
-    duration_s,
     expected_pings,
+    load_s,
     workload,
 )
-from perflab.systems.chat.users import DIGITS, MARK, ChatUser, marked
+from perflab.systems.chat.users import ChatUser
 
 sys.path.append(str(Path(__file__).parents[2] / "services"))
-sys.path.append(str(services_dir() / "chat"))
+sys.path.extend(str(services_dir() / folder) for folder in ("common", "chat"))
 from chatting import compiled_codecs
 
 QUICK = {
@@ -44,8 +44,8 @@ NUMBER = st.integers(-(2**63), 2**63 - 1)
 
 @st.composite
 def envelopes(draw: st.DrawFn) -> dict[str, object]:
-    kind = draw(st.sampled_from(sorted(FIELD_NUMBERS)))
-    fields = {name: draw(TEXT if name in TEXTS else NUMBER) for name in FIELD_NUMBERS[kind]}
+    kind = draw(st.sampled_from(sorted(FIELDS)))
+    fields = {name: draw(TEXT if name in TEXTS else NUMBER) for name in FIELDS[kind]}
     return {"kind": kind, **fields}
 
 
@@ -70,17 +70,6 @@ def test_client_and_service_read_each_others_frames(codec: str, fields: dict[str
     assert read == fields
 
 
-@pytest.mark.parametrize("codec", CODECS)
-def test_the_instant_is_found_in_the_raw_frame_of_every_codec(codec: str) -> None:
-    from chat.envelopes import Message
-
-    coder = compiled_codecs().CODERS[codec]["envelope"]
-    frame = coder.encode(Message("channel3", "user9", 4, marked(123_456_789, "basil kettle")))
-    raw = frame.encode() if isinstance(frame, str) else frame
-    place = raw.find(MARK) + len(MARK)
-    assert int(raw[place : place + DIGITS]) == 123_456_789
-
-
 @pytest.mark.parametrize("frame", [b"", b"\x0a", b"\x0a\x05ab", b"\x7a\x00", b"\x0d\x01"])
 def test_a_damaged_protobuf_frame_is_refused(frame: bytes) -> None:
     with pytest.raises(ValueError, match=r"frame|kind"):
@@ -96,13 +85,15 @@ def test_actions_are_chosen_as_published() -> None:
     }
 
 
-def test_rungs_have_the_users_of_their_published_results() -> None:
+def test_every_published_row_is_a_rung_with_its_users_and_percentiles() -> None:
     table = published("chat")
     users = table[(table["place"] == "published results") & (table["measure"] == "users")]
     known = dict(zip(users["scenario"], users["value"].astype(int), strict=True))
-    assert len(known) > 8
+    assert len(SCENARIOS) == 19
     for name, scenario in SCENARIOS.items():
         assert RUNGS[name].users == known.get(scenario, 250)
+        assert len(published_ms(name)) == 3
+    assert published_ms("json") == {90: 203, 95: 246, 99: 311}
 
 
 def test_published_intervals_hold_unless_asked_otherwise() -> None:
@@ -123,15 +114,7 @@ def test_as_many_actions_are_taken_as_give_the_plateau(delay: str) -> None:
     apart_s = 6.0 if delay in ("together", "spread") else 99 * 0.25
     acting_s = (actions(plain, rung) - 1) * 6.0
     assert 20 <= acting_s - apart_s < 26
-    assert duration_s(plain, rung) > 100 * 0.25 + acting_s
-
-
-def test_every_published_row_is_a_rung_with_its_percentiles() -> None:
-    assert set(SCENARIOS) <= set(RUNGS)
-    assert published_ms("json") == {90: 203, 95: 246, 99: 311}
-    assert all(len(published_ms(name)) == 3 for name in SCENARIOS)
-    assert len(SCENARIOS) == 19
-    assert "chat" not in names()
+    assert load_s(plain, rung) > 100 * 0.25 + acting_s
 
 
 @pytest.fixture(scope="module")
@@ -199,13 +182,6 @@ def test_a_latency_is_that_of_its_messages_or_marked_for_a_tenth_of_it(
             assert given_ms == pytest.approx(seen_ms)
 
 
-def test_what_this_machine_cannot_separate_is_said() -> None:
-    plan = experiment("chat_ladder").plan(experiment("chat_ladder").check({"blocks": 1}))
-    refused = [each for each in plan.contrasts if each.not_testable]
-    assert all("bound" in each.name for each in refused)
-    assert len(plan.treatments) == 13
-
-
 @pytest.mark.parametrize("changes", [{}, {"actions": 40}, {"first_delay": "scheduled"}])
 def test_what_logins_do_to_deliveries_is_compared_in_direction_only(
     changes: dict[str, object],
@@ -219,62 +195,40 @@ def test_what_logins_do_to_deliveries_is_compared_in_direction_only(
     assert not any(each.not_testable for each in contrasts)
 
 
-LIKE_THE_STUDY = {"preset": "published"}
-OF_THE_BASE_CASE = Rung(first_delay="action")
-
-
 @pytest.mark.parametrize(
-    ("changes", "rung", "said"),
+    ("name", "parameters", "changes", "said"),
     [
-        ({"actions": 41}, OF_THE_BASE_CASE, "users take 41 actions (published: 40)"),
-        ({"action_s": 3.0}, OF_THE_BASE_CASE, "users act every 3 s (published: 6 s)"),
-        ({"join_s": 0.3}, OF_THE_BASE_CASE, "users join every 0.3 s (published: 0.25 or 0.35 s)"),
-        ({"subscriber_share": 1.0}, OF_THE_BASE_CASE, "reaches 100% of them (published: 64%)"),
-        ({}, Rung(first_delay="together"), "the first delay is 'together'"),
-        ({}, Rung(first_delay="spread"), "the first delay is 'spread'"),
-        ({}, Rung(first_delay="scaled", users=260), "the first delay is 'scaled'"),
-        ({}, Rung(ramp_s=20.0), "users join within 20 s"),
-        ({"preset": "quick"}, OF_THE_BASE_CASE, "pings do not wait"),
-        ({"bcrypt_rounds": 9}, OF_THE_BASE_CASE, "bcrypt_rounds is 9 (not published, by default"),
-    ],
-)
-def test_each_setting_that_enters_decides_whether_a_load_is_the_published_one(
-    changes: dict[str, object], rung: Rung, said: str
-) -> None:
-    parameters = ChatParameters.model_validate({**LIKE_THE_STUDY, **changes})
-    assert not as_published(parameters, rung)
-    assert any(said in each for each in differences(parameters, rung))
-    assert any(said in each for each in load_warnings(parameters, {"": rung}))
-
-
-@pytest.mark.parametrize(
-    "rung",
-    [OF_THE_BASE_CASE, Rung(first_delay="scaled"), Rung(first_delay="scaled", users=425),
-     Rung(first_delay="scaled", users=425, join_factor=1.4)],
-)  # fmt: skip
-def test_a_load_with_all_published_settings_is_the_published_one(rung: Rung) -> None:
-    assert differences(ChatParameters.model_validate(LIKE_THE_STUDY), rung) == []
-
-
-@pytest.mark.parametrize(
-    ("name", "changes", "said"),
-    [
-        ("json_login", {"users": 200}, "there are 200 users (published: 250)"),
-        ("no_deflate_425", {"join_factor": 1.4}, "users join every 0.35 s (published: 0.25 s)"),
-        ("json_login", {"first_delay": "scaled"}, "the first delay is 'scaled'"),
-        ("no_deflate", {"first_delay": "action", "login_hash": "none"}, "first delay is 'action'"),
-        ("json", {"first_delay": "action"}, "the first delay is 'action'"),
+        ("json_login", {"actions": 41}, {}, "users take 41 actions (published: 40)"),
+        ("json_login", {"action_s": 3.0}, {}, "users act every 3 s (published: 6 s)"),
+        ("json_login", {"join_s": 0.3}, {}, "users join every 0.3 s (published: 0.25)"),
+        ("json_login", {"subscriber_share": 1.0}, {}, "reaches 100% of them (published: 64%)"),
+        ("json_login", {"preset": "quick", "actions": 40}, {}, "pings do not wait"),
+        ("json_login", {"bcrypt_rounds": 9}, {}, "bcrypt_rounds is 9 (published: 11)"),
+        ("json_login", {}, {"users": 200}, "there are 200 users (published: 250)"),
+        ("json_login", {}, {"first_delay": "scaled"}, "the first delay is 'scaled'"),
+        ("no_deflate_425", {}, {"join_factor": 1.4}, "every 0.35 s (published: 0.25)"),
+        ("no_deflate", {}, {"first_delay": "action"}, "first delay is 'action' (that row's"),
+        ("json", {}, {"first_delay": "spread"}, "the first delay is 'spread'"),
     ],
 )
 def test_a_rung_that_stands_for_a_row_has_that_rows_load(
-    name: str, changes: dict[str, object], said: str
+    name: str, parameters: dict[str, object], changes: dict[str, object], said: str
 ) -> None:
-    parameters = ChatParameters.model_validate(LIKE_THE_STUDY)
     first_delay = "action" if name.endswith("login") else "scaled"
     rung = RUNGS[name].model_copy(update={"first_delay": first_delay})
-    assert differences(parameters, rung, name) == []
-    (found,) = differences(parameters, rung.model_copy(update=changes), name)
+    preset = ChatParameters.model_validate({"preset": "published"})
+    assert differences(preset, rung, name) == []
+    asked = ChatParameters.model_validate({"preset": "published", **parameters})
+    other = rung.model_copy(update=changes)
+    (found,) = differences(asked, other, name)
     assert said in found
+    assert any(said in each for each in load_warnings(asked, {name: other}))
+
+
+def test_users_who_join_faster_than_those_of_the_row_are_told() -> None:
+    hurried = RUNGS["json"].model_copy(update={"ramp_s": 20.0})
+    found = differences(ChatParameters(preset="published"), hurried, "json")
+    assert "users join within 20 s" in found
 
 
 def test_all_pings_of_a_trial_are_as_many_as_the_study_had() -> None:

@@ -9,9 +9,7 @@ from perflab.figures.tables import reread
 from perflab.recordings import Run, TreatmentRecord
 from perflab.systems.chat.figures.delivery_cpu import DELIVERY_CPU
 from perflab.systems.chat.figures.delivery_volume import DELIVERY_VOLUME
-from perflab.systems.chat.figures.ladder import LADDER
 from perflab.systems.chat.figures.stream_timeline import STREAM_TIMELINE
-from perflab.systems.chat.figures.volume_users import VOLUME_USERS
 from tests.figures.saved import check_columns_are_seen, check_drawn_from_files
 from tests.figures.shown import (
     all_words,
@@ -21,11 +19,10 @@ from tests.figures.shown import (
     picture,
     pictures,
 )
-from tests.systems.chat.synthetic_streams import write_ladder, write_stream_run
 
 NAMES = [
     "effect", "ladder", "targets_met", "users_held", "delivery_cpu", "stream_timeline",
-    "login_bands", "delivery_volume", "volume_users",
+    "login_bands", "delivery_volume",
 ]  # fmt: skip
 
 
@@ -85,29 +82,10 @@ def test_the_bands_say_how_far_apart_they_are(streams: Run) -> None:
     assert "60 [" in all_words(pictures(streams)["login_bands"]).replace("\n", " ")
 
 
-def test_published_percentiles_of_pings_do_not_stand_beside_deliveries(streams: Run) -> None:
-    assert "published" not in set(LADDER.table(streams)["what"])
-
-
-def test_a_rung_of_one_trial_has_no_bar_of_a_typical_value(tmp_path) -> None:
-    one = write_stream_run(tmp_path, blocks=1)
-    dashed = [len(axes.lines) for axes in picture(LADDER, one).axes]
-    # The target, and the rule between two rows.
-    assert dashed == [2, 2, 2]
-
-
 def test_a_stream_run_without_a_valid_trial_says_so(refused: Run) -> None:
     for name, figure in pictures(refused).items():
         words = one_line(figure)
         assert "No trial of the run is valid (all superseded)." in words or name == "effect"
-
-
-def test_volume_against_users_needs_two_numbers_of_users(tmp_path) -> None:
-    rows = [{}, {}]
-    one = write_ladder(tmp_path / "one", {("json", 25): rows, ("best", 25): rows})
-    two = write_ladder(tmp_path / "two", {("json", 25): rows, ("json", 50): rows})
-    assert not VOLUME_USERS.suits(one)
-    assert VOLUME_USERS.suits(two)
 
 
 @pytest.mark.parametrize(

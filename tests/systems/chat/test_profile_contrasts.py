@@ -85,23 +85,3 @@ def test_both_event_loops_are_compared_where_nobody_looks() -> None:
     (found,) = (each for each in plan.contrasts if each.response == "cpu_us_per_message")
     assert (found.numerator, found.denominator) == ({"rung": "json_uvloop"}, {"rung": "json"})
     assert not [each for each in plan_of().contrasts if each.response == "cpu_us_per_message"]
-
-
-def test_what_cprofile_costs_is_tested_beside_what_looking_from_outside_does() -> None:
-    plan = plan_of(profiler=["off", "on", "cprofile"])
-    under = {
-        each.levels["rung"]: (
-            each.levels["profiler"],
-            each.stack.node("chat").settings["cprofile"],
-            any(isinstance(look, Profiler) for look in each.instruments),
-        )
-        for each in plan.treatments
-    }
-    assert under == {
-        "json": ("off", "off", False),
-        "json_profiled": ("on", "off", True),
-        "json_cprofile": ("cprofile", "on", False),
-    }
-    costs = {(each.numerator["rung"], each.denominator["rung"]) for each in plan.contrasts}
-    assert costs == {("json_profiled", "json"), ("json_cprofile", "json")}
-    assert all(each.published_ratio is None for each in plan.contrasts)

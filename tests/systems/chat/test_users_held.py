@@ -6,8 +6,6 @@ from pathlib import Path
 
 from perflab.recordings import Reason, Run
 from perflab.systems.chat.analysis import held_sentences, users_held
-from perflab.systems.chat.figures.users_held import USERS_HELD
-from tests.figures.shown import one_line, picture
 from tests.systems.chat.synthetic_streams import write_ladder
 
 GOOD: dict[str, object] = {}
@@ -92,11 +90,3 @@ def test_what_the_client_did_or_too_few_deliveries_is_no_miss(tmp_path: Path) ->
     planted = {("best", 500): [GOOD, WORKER], ("best", 900): [REFUSED, FEW]}
     run = write_ladder(tmp_path, planted)
     assert users_held(run)[["held", "missed", "refused"]].values.tolist() == [[1, 0, 1], [0, 0, 2]]
-
-
-def test_the_figure_says_what_the_table_says(tmp_path: Path) -> None:
-    run = write_ladder(tmp_path, {("best", 500): [GOOD], ("best", 600): [LATE]})
-    figure = picture(USERS_HELD, run)
-    assert figure is not None
-    words = one_line(figure)
-    assert "with 600 users, 1 of 1 trial [3%, 100%] missed a target (p90)" in words

@@ -2,19 +2,15 @@
 
 from perflab.systems.chat.analysis.bursts import burst_model
 from perflab.systems.chat.analysis.codec_costs import cost_table, implied_loops, loops_sentence
-from perflab.systems.chat.analysis.deflate import deflate_of_sending
 from perflab.systems.chat.analysis.held import held_sentences, users_held
-from perflab.systems.chat.analysis.relating import relations
 from perflab.systems.chat.analysis.targets import targets_met
 
 __all__ = [
     "burst_model",
     "cost_table",
-    "deflate_of_sending",
     "held_sentences",
     "implied_loops",
     "loops_sentence",
-    "relations",
     "targets_met",
     "users_held",
 ]

@@ -10,18 +10,14 @@ import pandas as pd
 from perflab.analysis.methods.rates import Rate
 from perflab.recordings import Run, TreatmentRecord
 from perflab.systems.chat.analysis.held import targets_ms
-from perflab.systems.chat.analysis.study_table import (
-    OTHER,
-    SAME,
-    PublishedRow,
-    published_of,
-)
+from perflab.systems.chat.rungs import published_of
 
 COLUMNS = [
     "treatment", "percentile", "of", "target_ms", "met", "unknown", "trials", "low", "high",
     "published_ms", "load",
 ]  # fmt: skip
 DELIVERIES, PINGS = "deliveries", "pings"
+SAME, OTHER = "as published", "another one"
 
 
 def targets_met(run: Run) -> pd.DataFrame:
@@ -56,16 +52,11 @@ def _of_target(
     values = valid.reindex(columns=[column]).iloc[:, 0].astype(float)
     rate = Rate(int((values <= limit_ms).sum()), len(own))
     low, high = rate.interval
+    load = (SAME if known.same_load else OTHER) if known.ms else ""
     return {
         "treatment": item.name, "percentile": percentile,
         "of": PINGS if known.same_load else DELIVERIES, "target_ms": limit_ms,
         "met": rate.hits, "unknown": int(values.isna().sum()), "trials": rate.n,
         "low": low, "high": high,
-        "published_ms": known.ms.get(percentile, math.nan), "load": _load(known),
+        "published_ms": known.ms.get(percentile, math.nan), "load": load,
     }  # fmt: skip
-
-
-def _load(known: PublishedRow) -> str:
-    if not known.ms:
-        return ""
-    return SAME if known.same_load else OTHER

@@ -19,10 +19,9 @@ from perflab.systems.chat.changes import (
     ping_contrasts,
 )
 from perflab.systems.chat.published_load import (
-    as_published,
+    differences,
     has_unknown_delay,
     load_warnings,
-    published_exponent,
     too_few_pings,
     volume_differences,
 )
@@ -109,7 +108,7 @@ def _scenarios(parameters: ChatLadderParameters) -> Mapping[str, str]:
     return {
         name: SCENARIOS[name]
         for name, rung in _rungs(parameters).items()
-        if name in SCENARIOS and as_published(parameters, rung, name)
+        if name in SCENARIOS and not differences(parameters, rung, name)
     }
 
 
@@ -126,90 +125,89 @@ def _contrasts(parameters: ChatLadderParameters) -> list[Contrast]:
     return [
         *contrasts(have, refusals),
         *ping_contrasts(have, rows, unstated, refusals, too_few),
-        *_cost_contrasts(set(have)),
-        *_volume_contrasts(set(have), parameters),
-        *_second_core(set(have)),
+        *_beside_latency(parameters, set(have)),
     ]
 
 
-def _cost_contrasts(have: set[str]) -> list[Contrast]:
-    """Return what a step saves, as claimed: CPU per message, bytes on the wire."""
-    cpu, wire = ("cpu_us_per_message", "smaller"), ("wire_bytes_per_message", "none")
-    words = {cpu: "CPU per message", wire: "bytes on the wire"}
-    wanted = [
-        ("no_deflate", "uvloop", cpu, "chat study, claim 3",
-         "turning permessage-deflate off saves CPU per message (experiment 'profile' looks at "
-         "sending alone)"),
-        ("once", "json", cpu, "chat study, what profiling found",
-         "serializing a message once instead of once for every receiver saves CPU"),
-        ("protobuf", "orjson", cpu, "chat study, claim 1",
-         "protobuf costs less CPU per message than orjson"),
-        ("uvloop", "protobuf", cpu, "chat study, claim 2", "uvloop saves CPU per message"),
-        ("no_deflate", "uvloop", wire, "chat study, claim 7",
-         "compression gains little to nothing for these messages"),
+def _beside_latency(parameters: ChatLadderParameters, have: set[str]) -> list[Contrast]:
+    """Return the claims about CPU, bytes and volume whose rungs are both there."""
+    claims = [
+        _saves_cpu("no_deflate", "uvloop", "claim 3", "turning permessage-deflate off saves CPU "
+                   "per message (experiment 'profile' looks at sending alone)"),
+        _saves_cpu("once", "json", "what profiling found", "serializing a message once instead "
+                   "of once for every receiver saves CPU"),
+        _saves_cpu("protobuf", "orjson", "claim 1",
+                   "protobuf costs less CPU per message than orjson"),
+        _saves_cpu("uvloop", "protobuf", "claim 2", "uvloop saves CPU per message"),
+        _contrast(
+            "no_deflate against uvloop, bytes on the wire", "no_deflate", "uvloop", "claim 7",
+            claim="compression gains little to nothing for these messages",
+            response="wire_bytes_per_message",
+            published_direction="none",
+        ),
+        _volume(compared=not volume_differences(parameters)),
+        _second_core(),
     ]  # fmt: skip
     return [
-        Contrast(
-            name=f"{after} against {before}, {words[cost]}",
-            claim=claim,
-            response=cost[0],
-            numerator={"rung": after},
-            denominator={"rung": before},
-            published_direction=cost[1],
-            source=source,
-        )
-        for after, before, cost, source, claim in wanted
-        if {after, before} <= have
+        claim for claim in claims if {claim.numerator["rung"], claim.denominator["rung"]} <= have
     ]
 
 
-def _volume_contrasts(have: set[str], parameters: ChatLadderParameters) -> list[Contrast]:
-    if not {"no_deflate", "no_deflate_425"} <= have:
-        return []
-    compared = not volume_differences(parameters)
+def _volume(compared: bool) -> Contrast:
     more = RUNGS["no_deflate_425"].users / RUNGS["no_deflate"].users
-    ratio = more ** published_exponent()
-    return [
-        Contrast(
-            name="volume at 425 users against 250",
-            claim="volume grows with the square of the users",
-            response="messages_per_s",
-            numerator={"rung": "no_deflate_425"},
-            denominator={"rung": "no_deflate"},
-            published_ratio=ratio if compared else None,
-            published_direction="greater",
-            source="chat study, claim 5 (volume against users)",
-            set_by_load="the share of users whom a message reaches was derived from the published "
-            "volume itself",
-        )
-    ]
+    ratio = more ** published_value(service.STUDY, "system", "all", "volume_users_exponent")
+    return _contrast(
+        "volume at 425 users against 250",
+        "no_deflate_425",
+        "no_deflate",
+        "claim 5 (volume against users)",
+        claim="volume grows with the square of the users",
+        response="messages_per_s",
+        published_ratio=ratio if compared else None,
+        published_direction="greater",
+        set_by_load="the share of users whom a message reaches was derived from the published "
+        "volume itself",
+    )
 
 
-def _second_core(have: set[str]) -> list[Contrast]:
-    if not {"protobuf", "json"} <= have:
-        return []
+def _second_core() -> Contrast:
     before, after = (
         published_value(service.STUDY, "CPU", scenario, "second_core_cpu")
         for scenario in ("before protobuf", "protobuf")
     )
-    return [
-        Contrast(
-            name="second core",
-            claim="protobuf's C code moves work to a second core: to threads other than the event "
-            "loop's, for nothing else could run there",
-            response="beside_loop_cpu_share_chat",
-            scale="difference",
-            numerator={"rung": "protobuf"},
-            denominator={"rung": "json"},
-            published_direction="greater",
-            source=f"chat study, CPU (second core from {before:g}% to {after:g}%)",
-        )
-    ]
+    return _contrast(
+        "second core",
+        "protobuf",
+        "json",
+        f"CPU (second core from {before:g}% to {after:g}%)",
+        claim="protobuf's C code moves work to a second core: to threads other than the event "
+        "loop's, for nothing else could run there",
+        response="beside_loop_cpu_share_chat",
+        scale="difference",
+        published_direction="greater",
+    )
+
+
+def _saves_cpu(after: str, before: str, source: str, claim: str) -> Contrast:
+    return _contrast(
+        f"{after} against {before}, CPU per message",
+        after,
+        before,
+        source,
+        claim=claim,
+        response="cpu_us_per_message",
+        published_direction="smaller",
+    )
+
+
+def _contrast(name: str, after: str, before: str, source: str, **what: Any) -> Contrast:
+    sides = {"numerator": {"rung": after}, "denominator": {"rung": before}}
+    return Contrast(name=name, source=f"chat study, {source}", **sides, **what)
 
 
 def _warnings(parameters: ChatLadderParameters) -> list[Remark]:
     rungs = _rungs(parameters)
-    warnings = [*load_warnings(parameters, rungs, SCENARIOS), *_length(parameters, rungs)]
+    warnings = [*load_warnings(parameters, rungs), *_length(parameters, rungs)]
     if parameters.ramp_s is not None:
         text = (
             f"where logins are over before messages start, users join within "

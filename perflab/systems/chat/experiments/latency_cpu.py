@@ -9,7 +9,6 @@ from pydantic import Field
 from perflab.experiments.experiment import Experiment
 from perflab.recordings import Contrast
 from perflab.systems.chat import service
-from perflab.systems.chat.published_load import load_warnings
 from perflab.systems.chat.responses import STEADY
 from perflab.systems.chat.rungs import COSTLY, FREE, PERCENTILES
 from perflab.systems.chat.service import ChatParameters, Rung
@@ -95,13 +94,11 @@ SHORT = {
 EXPERIMENT = Experiment(
     name="latency_cpu",
     title="Chat: latency against CPU, volume and logins",
-    question="From which CPU share on is the chat service slow, what do logins add, and how does "
-    "volume grow with the users?",
+    question="From which CPU share on is the chat service slow, and what do logins add?",
     parameters=LatencyCpuParameters,
     main_job=SHORT,
     steady=STEADY,
     treatments=_treatments,
     factors=lambda parameters: service.factors(parameters, _rungs(parameters)),
     contrasts=_contrasts,
-    warnings=lambda parameters: load_warnings(parameters, _rungs(parameters)),
 )

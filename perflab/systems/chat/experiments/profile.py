@@ -12,7 +12,6 @@ from perflab.experiments.experiment import Experiment
 from perflab.instruments import Profiler
 from perflab.recordings import Contrast, published_value
 from perflab.systems.chat import service
-from perflab.systems.chat.published_load import load_warnings
 from perflab.systems.chat.responses import STEADY
 from perflab.systems.chat.service import ChatParameters, Codec, Rung
 from perflab.trials.plan import Treatment
@@ -26,8 +25,6 @@ RESPONSES = {
     "delivery_p95_ms": "the p95 of their latency",
 }
 Switch = Literal["on", "off"]
-Profiling = Literal["off", "on", "cprofile"]
-ENDINGS: Mapping[Profiling, str] = {"off": "", "on": "_profiled", "cprofile": "_cprofile"}
 Loop = Literal["asyncio", "uvloop"]
 
 # What a profile watches, as patterns of py-spy's frames. C functions have no frames: their time is
@@ -82,12 +79,11 @@ class ProfileParameters(ChatParameters):
         description="levels to compare: messages compressed or not; both show what compression "
         "costs in sending",
     )
-    profiler: tuple[Profiling, ...] = Field(
+    profiler: tuple[Switch, ...] = Field(
         default=("off", "on"),
         min_length=1,
-        description="levels to compare: with the profiler looking on from outside, without, or "
-        "cprofile, with the server under cProfile as in some published rows; off and another show "
-        "what looking costs",
+        description="levels to compare: with the profiler looking on from outside, or without; "
+        "both show what looking costs",
     )
     users: int = Field(default=70, ge=1, le=2000, description="users of the chat service")
     rate_hz: int = Field(
@@ -95,10 +91,14 @@ class ProfileParameters(ChatParameters):
     )
 
 
-def _name(codec: str, loop: str, deflate: str, profiler: Profiling) -> str:
-    other_loop = "" if loop == "asyncio" else f"_{loop}"
-    compressed = "_deflate" if deflate == "on" else ""
-    return f"{codec}{other_loop}{compressed}{ENDINGS[profiler]}"
+def _name(codec: str, loop: str, deflate: str, profiler: str = "off") -> str:
+    parts = [
+        codec,
+        loop if loop != "asyncio" else "",
+        "deflate" if deflate == "on" else "",
+        "profiled" if profiler == "on" else "",
+    ]
+    return "_".join(filter(None, parts))
 
 
 def _servers(parameters: ProfileParameters) -> list[tuple[Codec, Loop, Switch]]:
@@ -107,13 +107,9 @@ def _servers(parameters: ProfileParameters) -> list[tuple[Codec, Loop, Switch]]:
 
 
 def _rungs(parameters: ProfileParameters) -> dict[str, Rung]:
-    """Return the rungs of the chat service by name.
-
-    One that is looked at from outside differs in its name alone, one under cProfile by that.
-    """
-    rungs: dict[str, Rung] = {}
-    for codec, loop, deflate in _servers(parameters):
-        rung = Rung(
+    """Return the rungs of the chat service by name; a profiled one differs in its name alone."""
+    return {
+        _name(codec, loop, deflate, profiler): Rung(
             codec=codec,
             loop=loop,
             deflate=deflate,
@@ -123,25 +119,21 @@ def _rungs(parameters: ProfileParameters) -> dict[str, Rung]:
             first_delay="spread",
             users=parameters.users,
         )
-        rungs |= {
-            _name(codec, loop, deflate, profiler): rung.model_copy(
-                update={"cprofile": "on" if profiler == "cprofile" else "off"}
-            )
-            for profiler in parameters.profiler
-        }
-    return rungs
+        for codec, loop, deflate in _servers(parameters)
+        for profiler in parameters.profiler
+    }
 
 
 def _treatments(parameters: ProfileParameters) -> list[Treatment]:
     treatments = []
     for treatment in service.treatments(parameters, _rungs(parameters)):
-        seen = treatment.levels["rung"].endswith(ENDINGS["on"])
-        under = treatment.levels["cprofile"] == "on"
+        is_seen = treatment.levels["rung"].endswith("_profiled")
         watch = watch_of(treatment.levels["deflate"])
         look = Profiler(node=NODE, rate_hz=parameters.rate_hz, watch=watch, per="delivery")
-        levels = {**treatment.levels, FACTOR: "cprofile" if under else "on" if seen else "off"}
-        looks = (*treatment.instruments, look) if seen else treatment.instruments
-        changes = {"levels": levels, "instruments": looks}
+        changes = {
+            "levels": {**treatment.levels, FACTOR: "on" if is_seen else "off"},
+            "instruments": (*treatment.instruments, *([look] if is_seen else [])),
+        }
         treatments.append(treatment.model_copy(update=changes))
     return treatments
 
@@ -167,36 +159,26 @@ def _contrasts(parameters: ProfileParameters) -> list[Contrast]:
 
 
 def _costs(parameters: ProfileParameters) -> list[Contrast]:
-    if "off" not in parameters.profiler:
+    if set(parameters.profiler) != {"on", "off"}:
         return []
     return [
-        _cost(parameters, server, profiler, response)
-        for profiler in dict.fromkeys(parameters.profiler)
-        if profiler != "off"
+        Contrast(
+            name=f"profiler on against off, {_name(*server)}: {response}",
+            claim=f"profiling at {parameters.rate_hz} Hz leaves {what} as it is "
+            f"({_in_words(*server)})",
+            response=response,
+            numerator={"rung": _name(*server, "on")},
+            denominator={"rung": _name(*server)},
+            published_direction="none",
+            source=COST,
+        )
         for server in _servers(parameters)
-        for response in RESPONSES
+        for response, what in RESPONSES.items()
     ]
 
 
-def _cost(
-    parameters: ProfileParameters,
-    server: tuple[Codec, Loop, Switch],
-    profiler: Profiling,
-    response: str,
-) -> Contrast:
-    name = _name(*server, "off")
-    what, doing = "profiler on", f"profiling at {parameters.rate_hz} Hz"
-    if profiler == "cprofile":
-        what, doing = "cProfile on", "running under cProfile"
-    return Contrast(
-        name=f"{what} against off, {name}: {response}",
-        claim=f"{doing} leaves {RESPONSES[response]} as it is ({name.replace('_', ' with ')})",
-        response=response,
-        numerator={"rung": _name(*server, profiler)},
-        denominator={"rung": name},
-        published_direction="none",
-        source=COST,
-    )
+def _in_words(*server: str) -> str:
+    return _name(*server).replace("_", " with ")
 
 
 def _sending(parameters: ProfileParameters) -> list[Contrast]:
@@ -209,9 +191,9 @@ def _sending(parameters: ProfileParameters) -> list[Contrast]:
     )
     return [
         Contrast(
-            name=f"sending without deflate against with, {_name(codec, loop, 'off', 'off')}",
+            name=f"sending without deflate against with, {_name(codec, loop, 'off')}",
             claim="turning permessage-deflate off halves the time that sending takes "
-            f"({_name(codec, loop, 'off', 'off').replace('_', ' with ')})",
+            f"({_in_words(codec, loop, 'off')})",
             response="profile_send_us_per_message",
             numerator={"rung": _name(codec, loop, "off", "on")},
             denominator={"rung": _name(codec, loop, "on", "on")},
@@ -226,15 +208,15 @@ def _loops(parameters: ProfileParameters) -> list[Contrast]:
     """Return what uvloop saves, told without a profiler where there are trials without one."""
     if set(parameters.loop) != {"asyncio", "uvloop"}:
         return []
-    seen = next(each for each in ENDINGS if each in parameters.profiler)
+    profiler = "off" if "off" in parameters.profiler else "on"
     return [
         Contrast(
-            name=f"uvloop against asyncio, {_name(codec, 'asyncio', deflate, 'off')}",
+            name=f"uvloop against asyncio, {_name(codec, 'asyncio', deflate)}",
             claim="the event loop itself costs time: uvloop saves CPU per message "
-            f"({_name(codec, 'asyncio', deflate, 'off').replace('_', ' with ')})",
+            f"({_in_words(codec, 'asyncio', deflate)})",
             response="cpu_us_per_message",
-            numerator={"rung": _name(codec, "uvloop", deflate, seen)},
-            denominator={"rung": _name(codec, "asyncio", deflate, seen)},
+            numerator={"rung": _name(codec, "uvloop", deflate, profiler)},
+            denominator={"rung": _name(codec, "asyncio", deflate, profiler)},
             published_direction="smaller",
             source="chat study, what profiling found",
         )
@@ -252,5 +234,4 @@ EXPERIMENT = Experiment(
     treatments=_treatments,
     factors=_factors,
     contrasts=_contrasts,
-    warnings=lambda parameters: load_warnings(parameters, _rungs(parameters)),
 )

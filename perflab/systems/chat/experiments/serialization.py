@@ -16,30 +16,26 @@ from perflab.systems.chat.service import Codec
 from perflab.trials.plan import Treatment
 
 Operation = Literal["serialize", "deserialize", "serialize_values", "deserialize_values"]
-MessageName = Literal["published", "chat", "batch"]
+MessageName = Literal["published", "chat"]
 Levels = dict[str, tuple[str, ...]]
 
 CODECS: tuple[Codec, ...] = ("json", "orjson", "msgspec", "protobuf", "msgpack")
 # A request asks for this many operations, so that it takes milliseconds also for the fastest codec:
 # a load of shorter ones would be as slow as its client. Its phase ``op`` is the time of a thousand.
-LOOPS = {"published": 10_000, "chat": 10_000, "batch": 1_000}
+LOOPS = 10_000
 RESPONSE = "phase_op_p50_ms"
 SCENARIOS = {"json": "json", "orjson": "orjson", "protobuf": "protobuf (upb)"}
-
-
-def _published_sizes() -> dict[str, int]:
-    """Return the bytes of the study's message, by codec; it has not tried all of them."""
-    return {
-        codec: int(published_value("chat", "microbenchmark", scenario, "message_size"))
-        for codec, scenario in SCENARIOS.items()
-    }
-
-
 # Bytes of one message; every answer must state them, so a codec that writes something else fails.
 SIZES = {
-    "published": {**_published_sizes(), "msgspec": 116, "msgpack": 93},
+    "published": {
+        **{
+            codec: int(published_value("chat", "microbenchmark", scenario, "message_size"))
+            for codec, scenario in SCENARIOS.items()
+        },
+        "msgspec": 116,
+        "msgpack": 93,
+    },
     "chat": {"json": 184, "orjson": 175, "msgspec": 175, "protobuf": 115, "msgpack": 155},
-    "batch": {"json": 5302, "orjson": 5000, "msgspec": 5000, "protobuf": 3326, "msgpack": 4335},
 }
 STUDY = "chat study, microbenchmark table"
 PAIRS = (("json", "orjson"), ("json", "protobuf"), ("orjson", "protobuf"))
@@ -63,16 +59,15 @@ class SerializationParameters(RunParameters):
         "made or read",
     )
     message: tuple[MessageName, ...] = Field(
-        default=("published", "chat", "batch"),
+        default=("published", "chat"),
         min_length=1,
-        description="levels to compare: the published study's message, the chat service's, or many "
-        "in one",
+        description="levels to compare: the published study's message, or the chat service's",
     )
     requests: int = Field(
         default=20,
         ge=6,
         le=1_000_000,
-        description="repetitions in each trial, each of 10,000 operations (1,000 of a batch)",
+        description="repetitions in each trial, each of 10,000 operations",
     )
     warmup_requests: int = Field(
         default=3, ge=0, le=1_000_000, description="repetitions before them, recorded apart"
@@ -96,7 +91,7 @@ def _treatments(parameters: SerializationParameters) -> list[Treatment]:
     treatments = []
     for codec, operation, message in product(*_levels(parameters).values()):
         size = SIZES[message][codec]
-        query = f"codec={codec}&op={operation}&message={message}&loops={LOOPS[message]}"
+        query = f"codec={codec}&op={operation}&message={message}&loops={LOOPS}"
         request = Request(node="chat", path=f"/codec-bench?{query}", expect_body=f'"bytes":{size},')
         treatments.append(
             Treatment(

@@ -14,13 +14,13 @@ from perflab.recordings import Run
 from perflab.systems.chat.analysis.bursts import burst_model
 
 TITLE = "p90 of deliveries from CPU and bursts"
-MEASURED, PREDICTED = "measured", "predicted from the other rungs"
+MEASURED, COMPUTED = "measured", "computed, nothing fitted"
 ALONE = "0.9 B c, as if bursts never met"
 P90, ERROR, MIDDLE = "p90", "error", "middle"
 # An interval may reach so many times beyond the values.
 BEYOND = 3.0
 SHOWN = [
-    "treatment", "no_overlap_ms", "predicted_ms", "measured_ms", "low", "high", "error_percent",
+    "treatment", "no_overlap_ms", "model_ms", "measured_ms", "low", "high", "error_percent",
     "left_out",
 ]  # fmt: skip
 
@@ -36,7 +36,7 @@ def has_beats(run: Run) -> bool:
 
 
 def draw_bursts(table: pd.DataFrame, page: Page) -> LabFigure:
-    """Draw measured, predicted and no-overlap p90 per treatment, and the error."""
+    """Draw measured, computed and no-overlap p90 per treatment, and the error."""
     errors = table["error_percent"].astype(float).abs()
     widest = max(10.0, 1.15 * float(errors.fillna(0.0).max()))
     chart = RowChart(
@@ -47,7 +47,7 @@ def draw_bursts(table: pd.DataFrame, page: Page) -> LabFigure:
         layers=(
             Intervals((MEASURED,), at=0.15, beyond=BEYOND, among=(MEASURED,), size=9, lw=1.1,
                       label=MEASURED),
-            Marks((PREDICTED,), "o", PREDICTED, color=PALETTE[0], hollow=True, at=-0.18),
+            Marks((COMPUTED,), "o", COMPUTED, color=PALETTE[0], hollow=True, at=-0.18),
             Marks((ALONE,), "x", ALONE, color=PALETTE[1], at=-0.18),
             Rules((MIDDLE,), ls="-"),
             Marks((ERROR,), "o", color=PALETTE[0]),
@@ -69,7 +69,7 @@ def _as_drawn(table: pd.DataFrame) -> pd.DataFrame:
     known = np.isfinite(table["measured_ms"].astype(float))
     parts = [
         table[known].assign(panel=P90, what=MEASURED, value=table["measured_ms"]),
-        own.assign(panel=P90, what=PREDICTED, value=table["predicted_ms"]).where(known).dropna(),
+        own.assign(panel=P90, what=COMPUTED, value=table["model_ms"]).where(known).dropna(),
         own.assign(panel=P90, what=ALONE, value=table["no_overlap_ms"]).where(known).dropna(),
         own.assign(panel=ERROR, what=ERROR, value=table["error_percent"], words=table["left_out"]),
         pd.DataFrame([{"panel": ERROR, "what": MIDDLE, "value": 0.0, "treatment": ""}]),
@@ -80,11 +80,10 @@ def _as_drawn(table: pd.DataFrame) -> pd.DataFrame:
 
 def _said(errors: pd.Series[float]) -> str:
     if errors.empty:
-        return "too few rungs to predict one from the others."
+        return "nothing can be computed of these rungs."
     return (
-        "a rung's prediction has one factor, that of the other rungs. Error of"
-        f" {len(errors)} predictions: {errors.median():.0f}% in the middle, {errors.max():.0f}%"
-        " at most."
+        f"error of {len(errors)} computed values: {errors.median():.0f}% in the middle,"
+        f" {errors.max():.0f}% at most."
     )
 
 

@@ -18,7 +18,7 @@ from perflab.figures.plots.published_marks import (
 from perflab.figures.view import View
 from perflab.recordings import Run
 from perflab.systems.chat.analysis.held import targets_ms
-from perflab.systems.chat.analysis.study_table import published_of
+from perflab.systems.chat.rungs import published_of
 
 DELIVERIES, PINGS = "delivery", "all_ping"
 TITLES = {

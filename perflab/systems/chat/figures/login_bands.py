@@ -41,7 +41,7 @@ def login_bands_table(run: Run) -> pd.DataFrame:
     logins = shown["treatment"].map(dict(zip(names, LOGINS, strict=True)))
     joining = shown["joining"].map({True: "joining, ", False: "all joined, "})
     points = shown.assign(band=joining + logins, cpu_percent=100 * shown["cpu"])
-    said = pd.DataFrame([{"words": bands(every, names[0], names[1]).text()}])
+    said = pd.DataFrame([{"words": bands(every, names[0], names[1])}])
     return pd.concat([said, points], ignore_index=True)[COLUMNS]
 
 

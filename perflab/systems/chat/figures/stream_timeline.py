@@ -2,29 +2,28 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.patches import Patch
-from matplotlib.ticker import MaxNLocator
 
-from perflab.figures.canvas import LabFigure, finish, only_grid, page_canvas
+from perflab.figures.canvas import LabFigure
+from perflab.figures.charts import Axis, Lines, Plane, Planes
 from perflab.figures.looks import looks_of
 from perflab.figures.page import Page
-from perflab.figures.plots.milliseconds import log_axis
-from perflab.figures.sheets import grid_of
-from perflab.figures.theme import MUTED
 from perflab.figures.view import View
-from perflab.figures.words import tick_label
 from perflab.recordings import Run
 from perflab.systems.chat.figures import phases
 
 TITLE = "a trial over time"
 PANELS = {
-    "cpu_percent": "CPU,\n% of a core",
-    "messages_per_s": "messages\nper second",
-    "p90_ms": "p90,\nms (log)",
-    "users": "connected\nusers",
+    "cpu_percent": Axis("CPU,\n% of a core", ends=(0, None), whole=True, few=4),
+    "messages_per_s": Axis("messages\nper second", ends=(0, None), whole=True, few=4),
+    "p90_ms": Axis("p90,\nms (log)", log=True),
+    "users": Axis("connected\nusers", ends=(0, None), whole=True, few=4),
 }
+SECONDS = Axis("seconds since the first connection")
 MOST_COLUMNS = 2
 
 
@@ -38,63 +37,52 @@ def stream_timeline_table(run: Run) -> pd.DataFrame:
     return own[["treatment", "t_s", "phase", *PANELS]]
 
 
+@dataclass(frozen=True)
+class Shades:
+    """A shade behind the seconds of each phase, as a layer."""
+
+    def draw(self, axes: Axes, own: pd.DataFrame, page: Page) -> None:  # noqa: ARG002
+        """Shade the phases of one panel."""
+        for phase, seconds in own.groupby("phase", sort=False)["t_s"]:
+            color, alpha = phases.LOOKS[str(phase)].color, phases.SHADES[str(phase)]
+            axes.axvspan(seconds.min(), seconds.max() + 1, color=color, alpha=alpha, lw=0, zorder=0)
+
+    def key(self, table: pd.DataFrame, page: Page) -> list[Patch]:  # noqa: ARG002
+        """Return a patch for each phase that occurs."""
+        return [
+            Patch(fc=look.color, alpha=phases.SHADES[name], label=look.label)
+            for name, look in phases.LOOKS.items()
+            if name in set(table["phase"])
+        ]
+
+
 def draw_stream_timeline(table: pd.DataFrame, page: Page) -> LabFigure:
     """Draw each treatment's first valid trial over time, one column per treatment."""
     shown = dict([*page.looks.items()][:MOST_COLUMNS])
-    seen = set(table["phase"])
-    grid = grid_of(len(shown), across=MOST_COLUMNS)
-    figure = page_canvas(
-        page,
+    planes = {
+        f"{what} {name}": Plane(SECONDS, axis, look.label if what == "cpu_percent" else "")
+        for what, axis in PANELS.items()
+        for name, look in shown.items()
+    }
+    chart = Planes(
         TITLE,
-        plot_height_in=5.6,
-        subtitle="Seconds of each treatment's first valid trial; shaded by phase. CPU is that of"
+        "Seconds of each treatment's first valid trial; shaded by phase. CPU is that of"
         f" {phases.SERVICE}; latency is that of deliveries, from the planned instant of sending."
         f"{phases.left_out(page, MOST_COLUMNS)}",
-        key=[
-            Patch(fc=look.color, alpha=phases.SHADES[name], label=look.label)
-            for name, look in phases.LOOKS.items()
-            if name in seen
-        ],
+        layers=(Shades(), Lines(by="treatment", how={"lw": 1.1}, keyed=False)),
+        planes=lambda _, __: planes,
+        panel="panel",
+        x="middle_s",
+        across=len(shown),
+        height_in=1.7,
+        further_in=1.3,
+        share_x="col",
+        share_y="row",
+        empty=phases.EMPTY,
     )
-    panels = figure.subplots(
-        len(PANELS), len(shown), sharex="col", sharey="row", squeeze=False,
-        height_ratios=[1.3, 1, 1, 0.8],
-    )  # fmt: skip
-    for column, (name, look) in enumerate(shown.items()):
-        own = table[table["treatment"] == name]
-        panels[0, column].set_title(tick_label(look.label, grid.room_in(3.2), 9, 1))
-        for axes, what in zip(panels[:, column], PANELS, strict=True):
-            _draw(axes, own, what, look.color)
-        panels[-1, column].set_xlabel("seconds since the first connection")
-    for axes, words in zip(panels[:, 0], PANELS.values(), strict=True):
-        axes.set_ylabel(words)
-    figure.align_ylabels(panels[:, 0])
-    return finish(figure)
-
-
-def _draw(axes: Axes, own: pd.DataFrame, what: str, color: str) -> None:
-    if own.empty:
-        # The ticks stay: panels that share their axes share them as well.
-        axes.text(0.5, 0.5, phases.EMPTY, transform=axes.transAxes, ha="center", color=MUTED)
-        return
-    for phase, group in own.groupby("phase", sort=False):
-        begin, end = float(group["t_s"].min()), float(group["t_s"].max()) + 1
-        axes.axvspan(
-            begin,
-            end,
-            color=phases.LOOKS[str(phase)].color,
-            alpha=phases.SHADES[str(phase)],
-            lw=0,
-            zorder=0,
-        )
-    axes.plot(own["t_s"] + 0.5, own[what], color=color, lw=1.1)
-    if what == "p90_ms":
-        log_axis(axes, "y")
-    else:
-        axes.set_ylim(bottom=0)
-        axes.yaxis.set_major_locator(MaxNLocator(4, integer=True))
-        axes.yaxis.set_major_formatter("{x:,.0f}")
-    only_grid(axes, "y")
+    by_panel = table.melt(["treatment", "t_s", "phase"], [*PANELS])
+    panel = by_panel["variable"] + " " + by_panel["treatment"]
+    return chart.draw(by_panel.assign(panel=panel, middle_s=by_panel["t_s"] + 0.5), page)
 
 
 STREAM_TIMELINE = View(

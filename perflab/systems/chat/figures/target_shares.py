@@ -12,8 +12,7 @@ from perflab.figures.page import Page
 from perflab.figures.plots.published_marks import OTHER_LOAD, PUBLISHED, SAME_LOAD
 from perflab.figures.view import View
 from perflab.recordings import Run
-from perflab.systems.chat.analysis.study_table import SAME
-from perflab.systems.chat.analysis.targets import targets_met
+from perflab.systems.chat.analysis.targets import SAME, targets_met
 from perflab.systems.chat.figures.ladder import has_rungs
 
 TITLE = "the three targets, met in k of n trials"
