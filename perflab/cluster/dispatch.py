@@ -111,7 +111,10 @@ class Dispatch:
                 came.append(self._came.get())
             # What a cell told before it ended is told before its end.
             for item in sorted(came, key=lambda item: not isinstance(item, News)):
-                yield from self._told(item) if isinstance(item, News) else self._ended(item)
+                if isinstance(item, News):
+                    yield from self._told(item)
+                else:
+                    yield from self._ended(item)
 
     def _told(self, news: News) -> Iterator[News | Came]:
         """Yield news of an order under way; its end is believed at once.

@@ -121,8 +121,9 @@ class _Conductor:
     def _end_of(self, order: Order, **told: Any) -> AttemptEnded:
         """Return the end of an attempt of which its worker tells nothing."""
         run_id = self._journal.cell(order.cell.id).run_id
-        place = {"cell": order.cell.id, "attempt": order.attempt, "run_id": run_id}
-        return AttemptEnded(**place, seconds=0.0, **told)
+        return AttemptEnded(
+            cell=order.cell.id, attempt=order.attempt, run_id=run_id, seconds=0.0, **told
+        )
 
     def _write_down_ends(self) -> None:
         """Write down that the cells under way were ended."""

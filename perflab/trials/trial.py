@@ -37,7 +37,7 @@ from perflab.trials import summary
 from perflab.trials.looking import GuardedLook
 from perflab.trials.plan import Treatment
 from perflab.trials.summary import OnTime
-from perflab.trials.surroundings import OthersCpu
+from perflab.trials.surroundings import others_cpu
 
 MAX_PAUSED_CPU_SHARE = 0.01
 # A dead service answers nothing: what is under way need not run into its timeout.
@@ -166,9 +166,9 @@ def _unseen(
 
 def _measured(bench: Bench, treatment: Treatment, row: dict[str, Any], kept: Kept) -> TrialTables:
     prepare(bench, treatment, kept)
-    others = OthersCpu(bench.residents, treatment.name)
+    others_shares = others_cpu(bench.residents, treatment.name)
     load, own = send(bench, treatment, kept)
-    shares = others.shares()
+    shares = others_shares()
     bench.residents.check_alive(treatment.name)
     losses = losses_of(bench.residents, treatment.name)
     time.sleep(bench.cooldown_s)
