@@ -24,21 +24,13 @@ OPEN: Mapping[str, Any] = {"backend": "auto", "seed": None}
 def asked_for(chosen: Experiment, given: Mapping[str, Any] | RunParameters) -> RunParameters:
     """Return the parameters of the run that ``given`` asks for.
 
-    Those that the experiment has checked are taken as they are.
+    Those that the experiment has checked are taken as they are; defaults are left out of ``given``,
+    for they would be taken as given by the user.
 
     With ``from_run`` or ``resume`` they are the recorded run's own, its seed and backend included;
     what an older run did not record is None. ``from_run`` and ``resume`` then name that run itself:
-    "latest" may be another one by the time it is opened.
-
-    Parameters
-    ----------
-    given : mapping or RunParameters
-        What the user gave; defaults are left out, for they would be taken as given.
-
-    Raises
-    ------
-    ParameterError
-        Every problem: what is wrong in itself, or every parameter in which the run differs.
+    "latest" may be another one by the time it is opened. ParameterError names every problem, and
+    every parameter in which the run differs.
     """
     if isinstance(given, RunParameters):
         if chosen.has_checked(given):
@@ -53,91 +45,77 @@ def asked_for(chosen: Experiment, given: Mapping[str, Any] | RunParameters) -> R
             ["from_run shows a run and resume finishes one; give one of them"],
         )
     reference = references[0]
-    found = existing(str(given[reference]), chosen.name, reference)
-    _refuse_contradictions(chosen, found, given, reference)
-    call = check(
-        chosen.parameters,
-        {"wait_s": given.get("wait_s", 0.0), reference: _name_of(found)},
-        f"experiment '{chosen.name}'",
-    )
+    run = existing(str(given[reference]), chosen.name, reference)
+    _refuse_contradictions(chosen, run, given, reference)
+    name = run.path.name if run.path.parent == runs_dir() else str(run.path)
+    of_call = {"wait_s": given.get("wait_s", 0.0), reference: name}
+    call = check(chosen.parameters, of_call, f"experiment '{chosen.name}'")
     asked = {name: getattr(call, name) for name in OF_THE_CALL}
-    return _as_recorded(chosen, found).model_copy(update=asked)
+    return _as_recorded(chosen, run).model_copy(update=asked)
 
 
 def existing(reference: str, experiment: str, parameter: str) -> Run:
     """Open a recorded run of an experiment; ``parameter`` is how it was asked for."""
-    found = open_run(reference, runs_dir())
-    if found.record.experiment != experiment:
-        raise ParameterError(
-            parameter,
-            [f"run {found.run_id} is of '{found.record.experiment}', not '{experiment}'"],
-        )
-    return found
+    run = open_run(reference, runs_dir())
+    if run.record.experiment != experiment:
+        text = f"run {run.run_id} is of '{run.record.experiment}', not '{experiment}'"
+        raise ParameterError(parameter, [text])
+    return run
 
 
-def _name_of(found: Run) -> str:
-    return found.path.name if found.path.parent == runs_dir() else str(found.path)
+def _parameters_of(chosen: Experiment, run: Run) -> dict[str, Any]:
+    words = {**run.record.parameters, "backend": run.record.backend}
+    return {name: value for name, value in words.items() if name in chosen.parameters.model_fields}
 
 
-def _own(chosen: Experiment, found: Run) -> dict[str, Any]:
-    own = {**found.record.parameters, "backend": found.record.backend}
-    return {name: value for name, value in own.items() if name in chosen.parameters.model_fields}
-
-
-def _as_recorded(chosen: Experiment, found: Run) -> RunParameters:
-    own = _own(chosen, found)
-    missing = {name: None for name in chosen.parameters.model_fields if name not in own}
+def _as_recorded(chosen: Experiment, run: Run) -> RunParameters:
+    words = _parameters_of(chosen, run)
+    missing = {name: None for name in chosen.parameters.model_fields if name not in words}
     try:
-        checked = check(chosen.parameters, own, f"run {found.run_id}")
+        checked = check(chosen.parameters, words, f"run {run.run_id}")
     except ParameterError:
         # It was measured when other values were allowed; that is what it shows.
-        return chosen.parameters.model_construct(**{**missing, **own})
+        return chosen.parameters.model_construct(**{**missing, **words})
     return checked.model_copy(update=missing)
 
 
 def _refuse_contradictions(
-    chosen: Experiment, found: Run, given: Mapping[str, Any], reference: str
+    chosen: Experiment, run: Run, given: Mapping[str, Any], reference: str
 ) -> None:
-    own, recorded = _own(chosen, found), _as_recorded(chosen, found)
+    words, recorded = _parameters_of(chosen, run), _as_recorded(chosen, run)
     asked = {
         name: value
         for name, value in given.items()
-        if name not in OF_THE_CALL
-        and not (name in OPEN and value == OPEN[name])
-        and not (hasattr(recorded, name) and value == getattr(recorded, name))
+        if name not in OF_THE_CALL and not (name in OPEN and value == OPEN[name])
     }
-    if not asked:
+    differing = {
+        name: value
+        for name, value in asked.items()
+        if not hasattr(recorded, name) or value != getattr(recorded, name)
+    }
+    if not differing:
         return
     # Spelled otherwise is not different: "0,5" is [0.0, 5.0].
-    both = check(chosen.parameters, {**own, **asked}, f"experiment '{chosen.name}'")
+    both = check(chosen.parameters, {**words, **differing}, f"experiment '{chosen.name}'")
     problems = [
-        f"{name} = {value!r} is given, the run has {own.get(name, 'none recorded')!r}"
-        for name, value in asked.items()
+        f"{name} = {value!r} is given, the run has {words.get(name, 'none recorded')!r}"
+        for name, value in differing.items()
         if getattr(both, name) != getattr(recorded, name)
     ]
     if problems:
         way_out = f"leave out what differs, or measure anew without {reference}"
-        raise ParameterError(f"{reference} = {found.run_id}", [*problems, way_out])
+        raise ParameterError(f"{reference} = {run.run_id}", [*problems, way_out])
 
 
 def order_of(chosen: Experiment, checked: RunParameters) -> Order:
     """Return the order for a run with these parameters, new or gone on with."""
+    call: dict[str, Any] = {"runs": runs_dir(), "wait_s": checked.wait_s}
     if not checked.resume:
-        return Order(
-            plan=chosen.plan(checked),
-            backend=checked.backend,
-            runs=runs_dir(),
-            wait_s=checked.wait_s,
-        )
-    found = existing(checked.resume, chosen.name, "resume")
-    return Order(
-        # Its own parameters, seed included.
-        plan=chosen.plan(chosen.check(found.record.parameters)),
-        backend=found.record.backend,
-        runs=runs_dir(),
-        resume=found.path,
-        wait_s=checked.wait_s,
-    )
+        return Order(plan=chosen.plan(checked), backend=checked.backend, **call)
+    run = existing(checked.resume, chosen.name, "resume")
+    # Its own parameters, seed included.
+    plan = chosen.plan(chosen.check(run.record.parameters))
+    return Order(plan=plan, backend=run.record.backend, resume=run.path, **call)
 
 
 def assigned_names(cells: Iterable[str]) -> list[str]:

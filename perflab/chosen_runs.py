@@ -12,7 +12,6 @@ from perflab.errors import ParameterError, PerflabError
 from perflab.paths import runs_dir
 from perflab.recordings import FREE_PARAMETERS, Run, Selected, list_runs, select
 from perflab.recordings.imported import is_imported
-from perflab.reports.verdicts import verdict_table
 
 BACKENDS = ("docker", "process")
 
@@ -35,8 +34,8 @@ def judged_runs(backend: str = "") -> list[Selected]:
     """
     if backend not in ("", *BACKENDS):
         raise ParameterError("backend", [f"'{backend}' is not {' or '.join(BACKENDS)}"])
-    own = (run for run in list_runs(runs_dir()) if not is_imported(run.record))
-    return select(run for run in own if backend in ("", run.record.backend))
+    measured = (run for run in list_runs(runs_dir()) if not is_imported(run.record))
+    return select(run for run in measured if backend in ("", run.record.backend))
 
 
 def overview(backend: str = "") -> pd.DataFrame:
@@ -51,6 +50,8 @@ def judged(backend: str = "") -> pd.DataFrame:
 
 def verdicts_of(chosen: Sequence[Selected]) -> pd.DataFrame:
     """Return the claims' verdicts: each row is of one run, named in its column ``run``."""
+    from perflab.reports.verdicts import verdict_table
+
     runs = [selected.run for selected in chosen]
     tables = [verdict_table([run]).assign(run=short_id(run)) for run in runs]
     return pd.concat(tables, ignore_index=True) if tables else verdict_table([])
@@ -76,13 +77,11 @@ def changed_parameters(run: Run) -> str:
         fields = systems.experiment(run.record.experiment).parameters.model_fields
     except PerflabError:
         fields = {}
-    named = {**run.record.parameters}
-    for name in FREE_PARAMETERS:
-        named.pop(name, None)
     return ", ".join(
         f"{name}={_plain(value)}"
-        for name, value in named.items()
-        if name not in fields or _plain(value) != _plain(fields[name].get_default())
+        for name, value in run.record.parameters.items()
+        if name not in FREE_PARAMETERS
+        and (name not in fields or _plain(value) != _plain(fields[name].get_default()))
     )
 
 

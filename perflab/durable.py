@@ -24,16 +24,8 @@ def explained(
 ) -> Iterator[None]:
     """Turn an OSError into an error that says what is safe and what to do.
 
-    Parameters
-    ----------
-    path : Path
-        What was being written.
-    kept : str
-        What is still readable.
-    elsewhere : str
-        How to write to another place.
-    kind : type
-        The error's class.
+    ``path`` was being written, ``kept`` says what is still readable, ``elsewhere`` how to write to
+    another place.
     """
     try:
         yield
@@ -99,10 +91,7 @@ def remove(path: Path) -> None:
 def remove_broken_off(folder: Path, age_s: float = 0.0) -> None:
     """Remove what killed writers left half in a folder: temporary files and folders.
 
-    Parameters
-    ----------
-    age_s : float
-        What was written to within so many seconds stays: somebody may be at it.
+    What was written to within the last ``age_s`` seconds stays: somebody may be at it.
     """
     for half in folder.glob(".tmp-*"):
         # What cannot be removed is in nobody's way.

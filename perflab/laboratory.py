@@ -8,33 +8,23 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
+# Whoever measures need not wait for what judges and shows: that is imported when it is asked for.
 from perflab import recordings, systems
 from perflab.asked import asked_for, assigned_names, existing, given_values, order_of
 from perflab.chosen_runs import judged, judged_runs, overview
 from perflab.display import Lines, Shown
 from perflab.errors import ParameterError
 from perflab.experiments import RunParameters
-from perflab.imports import import_files
-from perflab.load import once
-from perflab.load.summary_table import LoadSummary
 from perflab.parameters import did_you_mean
 from perflab.paths import figures_dir, runs_dir
 from perflab.progress import showing
 from perflab.recordings import Run
-from perflab.reports import findings as findings_in_words
-from perflab.reports.shown import (
-    Saved,
-    shown_comparison,
-    shown_findings,
-    shown_runs,
-    shown_summary,
-    shown_table,
-)
-from perflab.starting import shown_newest, shown_questions
 from perflab.trials.client import conduct
 
 if TYPE_CHECKING:
     from perflab.figures import LabFigure
+    from perflab.load.summary_table import LoadSummary
+    from perflab.reports.shown import Saved
 
 Compared = Run | str | Path | Iterable[Run | str | Path]
 __all__ = [
@@ -120,17 +110,23 @@ def import_results(groups: Mapping[str, Sequence[str | Path]]) -> Run:
     ImportRefused
         A file is damaged, or of another tool; the message names file and line. Nothing was written.
     """
-    own = {name: [*map(Path, files)] for name, files in groups.items()}
-    return import_files(own, runs_dir())
+    from perflab.imports import import_files
+
+    paths = {name: [*map(Path, files)] for name, files in groups.items()}
+    return import_files(paths, runs_dir())
 
 
 def questions() -> Shown:
     """Show what can be asked: every experiment with its question and its notebook."""
+    from perflab.starting import shown_questions
+
     return shown_questions()
 
 
 def latest_runs(most: int = 10) -> Shown:
     """Show the newest runs, and how to see each or go on with it; no others are read."""
+    from perflab.starting import shown_newest
+
     return shown_newest(most)
 
 
@@ -142,7 +138,12 @@ def compare(a: Compared, b: Compared) -> Shown:
     a, b : Run or reference (see :func:`open_run`), or several of them
         From three a side on the run is the unit, and better and worse are said.
     """
-    return shown_comparison(_side(a), _side(b))
+    from perflab.reports.shown import shown_comparison
+
+    sides = _listed(a), _listed(b)
+    if not all(sides):
+        raise ParameterError("compare", ["a side has no runs; name at least one"])
+    return shown_comparison(*sides)
 
 
 def trials_of(which: Compared | None = None) -> pd.DataFrame:
@@ -172,13 +173,6 @@ def trials_of(which: Compared | None = None) -> pd.DataFrame:
     return recordings.trials_of_runs(runs() if which is None else _listed(which))
 
 
-def _side(side: Compared) -> list[Run]:
-    found = _listed(side)
-    if not found:
-        raise ParameterError("compare", ["a side has no runs; name at least one"])
-    return found
-
-
 def _listed(which: Compared) -> list[Run]:
     several = [which] if isinstance(which, str | Path | Run) else list(which)
     return [each if isinstance(each, Run) else open_run(each) for each in several]
@@ -186,26 +180,36 @@ def _listed(which: Compared) -> list[Run]:
 
 def findings(run: Run) -> Shown:
     """Show published against measured, with what each verdict rests on; ``.table`` is the data."""
+    from perflab.reports.shown import shown_findings
+
     return shown_findings(run)
 
 
 def summary(run: Run) -> Shown:
     """Show what each treatment did: trials, throughput, latency, CPU, flush cost."""
+    from perflab.reports.shown import shown_summary
+
     return shown_summary(run)
 
 
 def verdict(run: Run) -> Lines:
     """Return the verdicts in sentences that the data wrote; ``str`` gives a line each."""
-    return Lines(findings_in_words.sentences(run))
+    from perflab.reports.findings import sentences
+
+    return Lines(sentences(run))
 
 
 def bottlenecks(run: Run) -> Lines:
     """Return where the time goes, and what changes are made of, in sentences."""
-    return Lines(findings_in_words.bottlenecks(run))
+    from perflab.reports import findings
+
+    return Lines(findings.bottlenecks(run))
 
 
 def show(what: pd.DataFrame | Iterable[Run]) -> Shown:
     """Show a table, or a list of runs, whole: pandas would cut long cells."""
+    from perflab.reports.shown import shown_runs, shown_table
+
     return shown_table(what) if isinstance(what, pd.DataFrame) else shown_runs(what)
 
 
@@ -261,9 +265,9 @@ def draw(run: Run, name: str) -> LabFigure:
 
 def save(run: Run) -> Saved:
     """Save every figure (SVG, PNG, its table) and the design-document section; return paths."""
-    # Whoever draws nothing need not wait for what draws.
     from perflab.reports import pictures
     from perflab.reports.section import write_section
+    from perflab.reports.shown import Saved
 
     folder = figures_dir() / run.run_id
     paths = list(pictures.save_all(run, folder))
@@ -285,6 +289,7 @@ def export(
     sections have the question, what was found, and figures.
     """
     from perflab.reports import exporting
+    from perflab.reports.shown import Saved
 
     every = [what] if isinstance(what, Run) else list(what)
     target = exporting.Target(Path(to), overwrite=overwrite)
@@ -294,4 +299,7 @@ def export(
 
 def send_load(url: str, **options: Any) -> LoadSummary:
     """Send load to an address without an experiment; see :func:`perflab.load.once.send`."""
+    from perflab.load import once
+    from perflab.load.summary_table import LoadSummary
+
     return LoadSummary(once.send(url, **options))

@@ -50,14 +50,9 @@ def execute(
     """Execute an experiment's notebook; parameters are checked before a kernel starts.
 
     papermill writes its output in place, where a crash can leave half a file; so it writes beside
-    and the finished notebook is renamed into the folder of the run's figures.
-
-    Parameters
-    ----------
-    on_event : callable, optional
-        Receives the events of the run; without it they are shown on standard error.
-    failed : Path, optional
-        Where a notebook is kept that did not come to its end.
+    and the finished notebook is renamed into the folder of the run's figures. One that did not come
+    to its end is kept as ``failed``. ``on_event`` receives the events of the run, which else are
+    shown on standard error.
 
     Raises
     ------
@@ -108,14 +103,8 @@ def _execute(name: str, output: Path, parameters: Mapping[str, Any]) -> None:
     except PapermillExecutionError as error:
         log = "\n".join(ESCAPES.sub("", line) for line in error.traceback)
         raise NotebookFailed(name, error.ename, error.evalue, log) from None
-    except DeadKernelError as error:
-        raise NotebookFailed(name, type(error).__name__, str(error), _words(error)) from None
+    # As RuntimeError Jupyter tells of a kernel that died, or never answered, before its first cell;
+    # a DeadKernelError is one. The engine noted what the kernel said by itself.
     except RuntimeError as error:
-        # So Jupyter tells of a kernel that died, or never answered, before its first cell.
-        kind = DeadKernelError.__name__
-        raise NotebookFailed(name, kind, str(error), _words(error)) from None
-
-
-def _words(error: Exception) -> str:
-    """Return what the kernel said by itself, which the engine noted."""
-    return "\n".join(getattr(error, "__notes__", ()))
+        log = "\n".join(getattr(error, "__notes__", ()))
+        raise NotebookFailed(name, DeadKernelError.__name__, str(error), log) from None

@@ -14,11 +14,11 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import TracebackType
 from typing import Any, TextIO
 
-from perflab.errors import UnknownEvent
 from perflab.host.temporary_folders import temporary
 from perflab.trials.events import (
     Event,
@@ -78,19 +78,11 @@ def showing() -> Iterator[Callable[[Event], None]]:
 
 
 class Narrator:
-    """Turns events into a standing line and lines that stay.
-
-    Attributes
-    ----------
-    trial : TrialBegun or None
-        The one under way.
-    rate : float
-        Requests per second, lately.
-    """
+    """Turns events into a standing line and lines that stay."""
 
     def __init__(self) -> None:
-        self.trial: TrialBegun | None = None
-        self.rate = 0.0
+        self._trial: TrialBegun | None = None
+        self._rate_rps = 0.0
         self._last: tuple[float, int] | None = None
 
     def line(self, event: Event) -> tuple[str, bool]:
@@ -101,7 +93,7 @@ class Narrator:
             case Note():
                 return f"  {event.text}", True
             case TrialBegun():
-                self.trial, self.rate, self._last = event, 0.0, None
+                self._trial, self._rate_rps, self._last = event, 0.0, None
                 return self._standing("", 0.0), False
             case LoadProgress():
                 self._count(event.finished)
@@ -110,43 +102,43 @@ class Narrator:
                 return self._done(event), True
         return "", False
 
-    def left(self, seconds: float | None) -> str:
+    def _left(self, seconds: float | None) -> str:
         """Return how long the run will take, or at most: it may end once all is decided."""
         if not seconds or seconds < 0:
             return ""
-        bound = "at most" if self.trial is not None and self.trial.at_most else "about"
+        bound = "at most" if self._trial is not None and self._trial.at_most else "about"
         return f"{bound} {minutes(seconds)} left"
 
     def _count(self, finished: int) -> None:
         """Smooth the count of requests so far into a rate."""
         now = time.monotonic()
         if self._last is not None and finished > self._last[1]:
-            self.rate = (finished - self._last[1]) / max(1e-3, now - self._last[0])
+            self._rate_rps = (finished - self._last[1]) / max(1e-3, now - self._last[0])
         if self._last is None or finished != self._last[1]:
             self._last = (now, finished)
 
     def _standing(self, load: str, seconds: float) -> str:
-        trial = self.trial
+        trial = self._trial
         if trial is None:
             return ""
-        left = self.left((trial.left_s or 0.0) - seconds)
+        left = self._left((trial.left_s or 0.0) - seconds)
         block = f"block {trial.block}/{trial.blocks}"
         shown = f"  trial {trial.number}/{trial.of}, {block}: {trial.label}"
         return f"{shown}{left and ', '}{left}  {load}"
 
     def _live(self, load: LoadProgress) -> str:
         of = f"/{load.of}" if load.of >= 0 else ""
-        parts = [f"{load.finished}{of} at {self.rate:.0f}/s"]
+        parts = [f"{load.finished}{of} at {self._rate_rps:.0f}/s"]
         parts += ["warming up"] if load.warming_up else []
         parts += [f"{load.failed} failed"] if load.failed else []
         return ", ".join(parts)
 
     def _done(self, event: TrialDone) -> str:
-        trial, rate = self.trial, event.throughput_rps
+        trial, rate = self._trial, event.throughput_rps
         shown = f"{rate:.0f} requests/s" if rate is not None else "measured"
         if event.messages_per_s is not None:
             shown = f"{event.messages_per_s:.0f} messages/s"
-        left = self.left(event.left_s)
+        left = self._left(event.left_s)
         which = f"{trial.number}/{trial.of} {trial.label}" if trial else event.trial_id
         text = f"  {which}: {shown}"
         if event.state != "valid":
@@ -186,13 +178,8 @@ class Terminal:
 class LiveCell:
     """Shows events below the cell that is running, while the block lasts.
 
-    While a trial runs, its numbers so far stand there, said to be live. When the run ends, in order
-    or not, they give way to the lines that stay.
-
-    Parameters
-    ----------
-    redraw_s : float
-        How often live numbers are drawn anew, at most; what stays is drawn at once.
+    While a trial runs, its numbers so far stand there, said to be live, and are drawn anew every
+    ``redraw_s`` at most. When the run ends, in order or not, they give way to the lines that stay.
     """
 
     def __init__(self, redraw_s: float = REDRAW_S) -> None:
@@ -245,40 +232,25 @@ def followed(on_event: Callable[[Event], None]) -> Iterator[None]:
     """Hear of every event of the runs that kernels started in the block make.
 
     The kernel inherits the name of a file (``PERFLAB_PROGRESS``) and appends its events to it; a
-    thread reads it and calls ``on_event``, for the last ones before the block is left.
-
-    Raises
-    ------
-    UnknownEvent
-        When the block is left: a run said what is no event here.
+    thread reads it and calls ``on_event``, for the last ones before the block is left. UnknownEvent
+    is raised then, where a run said what is no event here.
     """
     with temporary("progress") as folder:
         path = folder / "events"
         path.touch()
         ended = threading.Event()
-        problems: list[UnknownEvent] = []
-
-        def read() -> None:
-            try:
-                _read(path, ended, on_event)
-            except UnknownEvent as error:
-                problems.append(error)
-
-        thread = threading.Thread(target=read, daemon=True)
         before = os.environ.get(PROGRESS_FILE)
         os.environ[PROGRESS_FILE] = str(path)
-        thread.start()
-        try:
-            yield
-        finally:
-            ended.set()
-            thread.join(timeout=5)
-            if before is None:
-                del os.environ[PROGRESS_FILE]
-            else:
-                os.environ[PROGRESS_FILE] = before
-        if problems:
-            raise problems[0]
+        with ThreadPoolExecutor(1) as threads:
+            reading = threads.submit(_read, path, ended, on_event)
+            try:
+                yield
+            finally:
+                ended.set()
+                os.environ.pop(PROGRESS_FILE)
+                if before is not None:
+                    os.environ[PROGRESS_FILE] = before
+            reading.result()
 
 
 def _read(path: Path, ended: threading.Event, on_event: Callable[[Event], None]) -> None:

@@ -16,7 +16,7 @@ from perflab.durable import (
     whole_folder,
     write_file,
 )
-from perflab.errors import PerflabError, RecordingError
+from perflab.errors import PerflabError
 
 
 def plain(path: Path) -> str:
@@ -93,22 +93,6 @@ def test_a_folder_that_cannot_be_filled_never_comes_to_be(tmp_path: Path) -> Non
     with pytest.raises(ValueError, match="full"), whole_folder(tmp_path / "trial"):
         raise ValueError("full")
     assert list(tmp_path.iterdir()) == []
-
-
-def test_a_replacement_that_fails_leaves_the_old_file(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    file = tmp_path / "run.json"
-    file.write_text("old")
-
-    def full(_: int) -> None:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(RecordingError, match="make room"), explained(file, "the old is there"):
-        replace_file(file, b"new")
-    assert [path.name for path in tmp_path.iterdir()] == ["run.json"]
-    assert file.read_text() == "old"
 
 
 def test_what_is_there_is_not_written_to(tmp_path: Path) -> None:

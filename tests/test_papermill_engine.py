@@ -38,11 +38,8 @@ def test_the_lines_of_a_run_stand_in_place_of_papermills_bar(
     assert told.splitlines()[-2:] == [
         "run 20260102-a on the process backend", "  removed 2 services",
     ]  # fmt: skip
-    # papermill goes on counting cells, but no longer with this bar.
+    # papermill goes on counting cells, but no longer with this bar; without a run it stays.
     assert manager.pbar is None
-
-
-def test_a_notebook_without_a_run_keeps_its_bar_of_cells() -> None:
     assert shown_after().pbar is not None
 
 

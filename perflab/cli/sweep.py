@@ -83,16 +83,16 @@ def command(
     else:
         outcome = carry_out_sweep(sweep, how)
     told = ", ".join(f"{count} {state}" for state, count in outcome.states.items())
-    print(f"{len(sweep.cells)} cells: {told}")
+    print(f"{len(cells)} cells: {told}")
     print(outcome.folder / "index.html")
-    if outcome.failed:
+    if outcome.states.get("failed"):
         print(
             f"perflab: notebooks and logs of failed cells are in {outcome.folder / 'cells'}; "
             "'--resume' tries them again",
             file=sys.stderr,
         )
         raise typer.Exit(SOME_FAILED)
-    if minutes is not None and outcome.unfinished:
+    if minutes is not None and outcome.states.get("done") != len(cells):
         raise typer.Exit(TIME_WAS_UP)
 
 

@@ -7,16 +7,10 @@ import queue
 import secrets
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any
 
-from perflab.cluster.hosts import (
-    BENCH,
-    check_installed,
-    host_facts,
-    unfit,
-    worker_facts,
-)
+from perflab.cluster.hosts import BENCH, check_installed, host_facts, unfit, worker_facts
 from perflab.cluster.order import ENDED, Order, execute
 from perflab.errors import ClusterError, HostsDiffer
 from perflab.sweeps.cells import Cell
@@ -68,7 +62,7 @@ class Dispatch:
 
     def _take(self, event: tuple[float, Mapping[str, Any]]) -> None:
         _, told = event
-        self._came.put(News(**{each.name: told[each.name] for each in fields(News)}))
+        self._came.put(News(**told))
 
     @property
     def under_way(self) -> list[Order]:
@@ -84,14 +78,8 @@ class Dispatch:
         self._there = [each for each in self._there if self._hosts[each] != host]
 
     def submit(self, order: Order, host: str = "") -> None:
-        """Hand an order to a worker that is free, or to the one of a host.
-
-        Raises
-        ------
-        ClusterError
-            No worker is left.
-        """
-        workers = [each for each in self._there if host in ("", self._hosts[each])]
+        """Hand an order to a worker that is free, or to the one of a host."""
+        workers = [worker for worker in self._there if host in ("", self._hosts[worker])]
         if not workers:
             # To Dask no worker means any: also one that came later.
             raise ClusterError(NONE_LEFT)
@@ -110,10 +98,7 @@ class Dispatch:
     def news(self) -> Iterator[News | Came]:
         """Yield what comes, until no order is under way.
 
-        Raises
-        ------
-        ClusterError
-            No worker is left, or the scheduler is gone.
+        ClusterError where no worker is left, or the scheduler is gone.
         """
         while self._handed:
             try:
@@ -125,12 +110,11 @@ class Dispatch:
             while not self._came.empty():
                 came.append(self._came.get())
             # What a cell told before it ended is told before its end.
-            news = [each for each in came if isinstance(each, News)]
-            for each in news:
-                yield from self._told(each)
-            for each in came:
-                if each not in news:
-                    yield from self._ended(each)
+            for item in sorted(came, key=lambda item: not isinstance(item, News)):
+                if isinstance(item, News):
+                    yield from self._told(item)
+                else:
+                    yield from self._ended(item)
 
     def _told(self, news: News) -> Iterator[News | Came]:
         """Yield news of an order under way; its end is believed at once.
@@ -203,13 +187,7 @@ def _executes(dask_worker: Any) -> bool:
 
 @contextlib.contextmanager
 def connected(scheduler: str) -> Iterator[Any]:
-    """Give a client of a scheduler that re-runs nothing by itself.
-
-    Raises
-    ------
-    ClusterError
-        It cannot be reached, has no worker, or would re-run a cell whose worker is lost.
-    """
+    """Give a client of a scheduler; refuse one that would re-run a cell whose worker is lost."""
     check_installed()
     from distributed import Client
 
@@ -237,12 +215,7 @@ def compared(
 ) -> tuple[dict[str, str], dict[str, Any]]:
     """Return the workers' hosts by their addresses, and the kind of machine that they all are.
 
-    Raises
-    ------
-    ClusterError
-        There is no worker that could measure.
-    HostsDiffer
-        They differ in what must be equal, or cannot use the store.
+    HostsDiffer where they differ in what must be equal, or cannot use the store.
     """
     found = client.run(worker_facts, cells, store)
     if not found:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from perflab.cluster.dispatch import Came, Dispatch, News, compared, connected
 from perflab.cluster.order import BEGUN, RUN, Order
 from perflab.cluster.store import Store
@@ -15,7 +17,6 @@ from perflab.sweeps.journal import (
     AttemptBegun,
     AttemptEnded,
     RunMade,
-    parse_end,
 )
 from perflab.trials.events import Note
 
@@ -25,17 +26,8 @@ LOST = "WorkerLost"
 def carry_out_on(sweep: Sweep, how: How, scheduler: str, store: str) -> Outcome:
     """Carry a sweep out on the workers of a Dask scheduler, or go on with it.
 
-    Parameters
-    ----------
-    store : str
-        Where every host copies what its cells left; see :class:`Store`.
-
-    Raises
-    ------
-    ClusterError, HostsDiffer, StoreError
-        Nothing was started, or no worker is left.
-    RunInterrupted
-        The user ended it; the cells under way ended in order on their hosts.
+    Every host copies what its cells left to ``store``. RunInterrupted where the user ended it: the
+    cells under way then ended in order on their hosts.
     """
     place = Store(store)
     place.check_writable()
@@ -109,7 +101,7 @@ class _Conductor:
             self._begun.show(Note(text=f"{came.lost}: lost before it began {cell.label}"))
             self._submit(cell)
             return
-        ended = parse_end(came.line) if came.line else self._lost(came)
+        ended = AttemptEnded.model_validate_json(came.line) if came.line else self._lost(came)
         if not is_begun:
             # News are told beside results: those of its beginning did not come.
             self._hear(News(BEGUN, came.order.goes_on, cell.id, attempt, ended.host))
@@ -122,30 +114,22 @@ class _Conductor:
             self._submit(cell)
 
     def _lost(self, came: Came) -> AttemptEnded:
+        error = f"the worker of {came.lost} was lost; what its run had measured is kept there"
+        told = {"done": False, "kind": LOST, "error": error, "infrastructure": True}
+        return self._end_of(came.order, host=came.lost, **told)
+
+    def _end_of(self, order: Order, **told: Any) -> AttemptEnded:
+        """Return the end of an attempt of which its worker tells nothing."""
+        run_id = self._journal.cell(order.cell.id).run_id
         return AttemptEnded(
-            cell=came.order.cell.id,
-            attempt=came.order.attempt,
-            done=False,
-            seconds=0.0,
-            run_id=self._journal.cell(came.order.cell.id).run_id,
-            kind=LOST,
-            error=f"the worker of {came.lost} was lost; what its run had measured is kept there",
-            infrastructure=True,
-            host=came.lost,
+            cell=order.cell.id, attempt=order.attempt, run_id=run_id, seconds=0.0, **told
         )
 
     def _write_down_ends(self) -> None:
         """Write down that the cells under way were ended."""
         for order in self._dispatch.under_way:
-            state = self._journal.cell(order.cell.id)
-            if len(state.attempts) == order.attempt:
-                self._begun.ended(
-                    AttemptEnded(
-                        cell=order.cell.id,
-                        attempt=order.attempt,
-                        seconds=0.0,
-                        run_id=state.run_id,
-                        host=state.attempts[-1].begun.host,
-                        **interruption(order.cell, self._begun.asked.by),
-                    )
-                )
+            attempts = self._journal.cell(order.cell.id).attempts
+            if len(attempts) == order.attempt:
+                told = interruption(order.cell, self._begun.asked.by)
+                host = attempts[-1].begun.host
+                self._begun.ended(self._end_of(order, host=host, **told))

@@ -30,13 +30,7 @@ ASKED, ALIKE = ("code", "notebooks", "parameters"), ("python", "packages", "mach
 
 
 def check_installed() -> None:
-    """Refuse where Dask distributed is not installed.
-
-    Raises
-    ------
-    ClusterError
-        Names the extra to install.
-    """
+    """Refuse where Dask distributed is not installed, and name the extra to install."""
     if find_spec("distributed") is None:
         raise ClusterError(
             "Dask distributed is not installed; run 'make setup', or install 'perflab[cluster]'"
@@ -88,7 +82,7 @@ def worker_facts(cells: Sequence[Cell], store: str, dask_worker: Any) -> dict[st
 
     return {
         **host_facts(cells),
-        "store": _fault(store),
+        "store": _fault_of(store),
         "worker": {
             "threads": dask_worker.state.nthreads,
             BENCH: dask_worker.state.total_resources.get(BENCH, 0),
@@ -97,7 +91,7 @@ def worker_facts(cells: Sequence[Cell], store: str, dask_worker: Any) -> dict[st
     }
 
 
-def _fault(store: str) -> str:
+def _fault_of(store: str) -> str:
     try:
         Store(store).check_writable()
     except StoreError as error:
@@ -105,18 +99,14 @@ def _fault(store: str) -> str:
     return ""
 
 
-def unfit(here: Mapping[str, Any], found: Sequence[Mapping[str, Any]]) -> list[str]:
+def unfit(here: Mapping[str, Any], workers: Sequence[Mapping[str, Any]]) -> list[str]:
     """Return in sentences why these hosts cannot carry out the sweep together.
 
-    Parameters
-    ----------
-    here : mapping
-        :func:`host_facts` where the sweep was asked for: its machine does not matter.
-    found : sequence
-        :func:`worker_facts` of every worker.
+    ``here`` is of :func:`host_facts` where the sweep was asked for, whose machine does not matter;
+    ``workers`` are of :func:`worker_facts`.
     """
-    faults = [f"{each['host']}: {each['store']}" for each in found if each["store"]]
-    return [*_started_wrongly(found), *_same_twice(found), *_differing(here, found), *faults]
+    faults = [f"{worker['host']}: {worker['store']}" for worker in workers if worker["store"]]
+    return [*_started_wrongly(workers), *_same_twice(workers), *_differing(here, workers), *faults]
 
 
 def _started_wrongly(found: Iterable[Mapping[str, Any]]) -> Iterator[str]:

@@ -123,15 +123,13 @@ def stored(ended: AttemptEnded, order: Order, kept: Path) -> AttemptEnded:
     """
     here = figures_dir() / ended.run_id if ended.done else kept
     place = f"cells/{order.sweep}/{order.cell.id}-{order.attempt}"
+    if not any((ended.notebook, ended.log)):
+        return ended
     try:
         store = Store(order.store)
-        if not any((ended.notebook, ended.log)):
-            return ended
-        told = _moved(ended, here, store.put(here, place))
-        if ended.done:
-            run = store.put(runs_dir() / ended.run_id, f"{RUNS}/{ended.run_id}")
-            told = told.model_copy(update={"stored": run})
-        return told
+        there = store.put(here, place)
+        run_there = f"{RUNS}/{ended.run_id}"
+        run = store.put(runs_dir() / ended.run_id, run_there) if ended.done else ""
     except PerflabError as error:
         return ended.model_copy(
             update={
@@ -140,15 +138,9 @@ def stored(ended: AttemptEnded, order: Order, kept: Path) -> AttemptEnded:
             }
         )  # fmt: skip
 
-
-def _moved(ended: AttemptEnded, here: Path, there: str) -> AttemptEnded:
     def moved(path: str) -> str:
         return f"{there}/{Path(path).relative_to(here)}" if path else ""
 
-    return ended.model_copy(
-        update={
-            "notebook": moved(ended.notebook),
-            "log": moved(ended.log),
-            "figures": tuple(map(moved, ended.figures)),
-        }
-    )
+    figures = tuple(map(moved, ended.figures))
+    places = {"notebook": moved(ended.notebook), "log": moved(ended.log), "figures": figures}
+    return ended.model_copy(update={**places, "stored": run})

@@ -30,15 +30,8 @@ SECRET = re.compile(r"@|\?")
 class Store:
     """A folder, or whatever else fsspec opens by its address, such as ``s3://bucket/place``.
 
-    Parameters
-    ----------
-    address : str
-        Without keys: those come from where the package that opens it looks for them.
-
-    Raises
-    ------
-    StoreError
-        Nothing installed opens it, or there is a key in it. The message does not repeat one.
+    An address has no keys: those come from where the package that opens it looks for them. One
+    with a key in it is a StoreError that does not repeat it.
     """
 
     def __init__(self, address: str) -> None:
@@ -78,13 +71,7 @@ class Store:
         return "file" in self._files.protocol
 
     def check_writable(self) -> None:
-        """Write a file and take it away again.
-
-        Raises
-        ------
-        StoreError
-            That is not possible.
-        """
+        """Write a file and take it away again; StoreError where that is not possible."""
         probe = f"{self._root}/.tmp-{secrets.token_hex(4)}"
         with self._explained():
             if self._is_folder:
@@ -95,10 +82,7 @@ class Store:
     def put(self, folder: Path, place: str) -> str:
         """Copy a folder to a place, unless the same is there, and return its address.
 
-        Raises
-        ------
-        StoreError
-            It cannot be written, or something else was copied there.
+        StoreError where it cannot be written, or something else was copied there.
         """
         files = _files_of(folder)
         digests = {name: _sha256(path) for name, path in files.items()}
@@ -143,10 +127,7 @@ class Store:
     def get(self, place: str, folder: Path) -> None:
         """Copy what lies at a place into a new folder: all of it as it was, or nothing.
 
-        Raises
-        ------
-        StoreError
-            Nothing whole is there, or a file is not what was copied.
+        StoreError where nothing whole is there, or a file is not what was copied.
         """
         with self._explained():
             digests = self._listed(place)

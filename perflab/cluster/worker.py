@@ -31,17 +31,7 @@ TAKEN_S = 10.0
 def serve(scheduler: str, listen: str = "127.0.0.1") -> None:
     """Be this host's worker until the scheduler ends, or a signal asks to.
 
-    Parameters
-    ----------
-    scheduler : str
-        Its address, such as ``tcp://head:8786``.
-    listen : str
-        The address of this host on which scheduler and other workers reach it.
-
-    Raises
-    ------
-    ClusterError
-        The scheduler cannot be reached, or Dask is not installed.
+    Scheduler and other workers reach it at the address ``listen`` of this host.
     """
     check_installed()
     import dask

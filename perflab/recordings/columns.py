@@ -146,10 +146,7 @@ COLUMN_TYPES = {
 def schemas(declared: Mapping[str, Mapping[str, str]]) -> dict[str, pa.Schema]:
     """Return the schema of every table that trials may have, by name: those declared and the lab's.
 
-    Raises
-    ------
-    RecordingError
-        A declared table is not one that can be.
+    RecordingError where a declared table is not one that can be.
     """
     added = {name: declared_schema(name, columns) for name, columns in declared.items()}
     return {**added, **TABLES}
@@ -158,10 +155,7 @@ def schemas(declared: Mapping[str, Mapping[str, str]]) -> dict[str, pa.Schema]:
 def declared_schema(name: str, columns: Mapping[str, str]) -> pa.Schema:
     """Return the schema of a table that an instrument adds.
 
-    Raises
-    ------
-    RecordingError
-        The name is the lab's own or no name, it has no column, or a column has an unknown type.
+    RecordingError where the name is the lab's own or no name, or its columns cannot be.
     """
     if not TABLE_NAME.fullmatch(name) or name in OWN_FILES:
         raise RecordingError(
@@ -169,15 +163,15 @@ def declared_schema(name: str, columns: Mapping[str, str]) -> pa.Schema:
             f"letter first, and none of {', '.join(OWN_FILES)}"
         )
     try:
-        found = pa.schema([(each, COLUMN_TYPES[kind]) for each, kind in columns.items()])
+        schema = pa.schema([(column, COLUMN_TYPES[kind]) for column, kind in columns.items()])
     except KeyError as error:
         kinds = ", ".join(COLUMN_TYPES)
         raise RecordingError(f"table {name}: no column type {error}; there are: {kinds}") from None
-    if not len(found):
+    if not len(schema):
         raise RecordingError(f"table {name}: has no column")
-    if name in TABLES and found != TABLES[name]:
+    if name in TABLES and schema != TABLES[name]:
         raise RecordingError(f"table {name}: the lab has one of that name with other columns")
-    return found
+    return schema
 
 
 def described_schema(schema: pa.Schema) -> dict[str, str]:
@@ -186,13 +180,7 @@ def described_schema(schema: pa.Schema) -> dict[str, str]:
 
 
 def check_columns(schema: pa.Schema, kind: str, names: Iterable[str], where: str) -> None:
-    """Refuse a table that lacks columns of its schema.
-
-    Raises
-    ------
-    RecordingError
-        Names the table, the place and the columns.
-    """
+    """Refuse a table that lacks columns of its schema."""
     given = set(names)
     missing = [name for name in schema.names if name not in given]
     if missing:

@@ -14,10 +14,7 @@ SHOWN = 5
 def list_runs(root: Path | str, problems: list[str] | None = None) -> list[Run]:
     """Return the readable runs under ``root``, oldest first.
 
-    Parameters
-    ----------
-    problems : list of str, optional
-        Receives a sentence for every folder whose record cannot be read.
+    ``problems`` receives a sentence for every folder whose record cannot be read.
     """
     runs = []
     for path in _folders(Path(root)):
@@ -44,17 +41,16 @@ def open_run(reference: Path | str, root: Path | str) -> Run:
     root, text = Path(root), str(reference)
     if text == "latest" or text.startswith("latest:"):
         return _latest(root, text.partition(":")[2])
-    if "/" in text and (Path(text) / "run.json").exists():
+    is_folder = (Path(text) / "run.json").exists()
+    if "/" in text and is_folder:
         return Run(Path(text))
     names = [path.name for path in _folders(root)]
-    if text in names:
-        return Run(root / text)
     matching = [name for name in names if text and name.startswith(text)]
-    if len(matching) == 1:
-        return Run(root / matching[0])
+    if text in names or len(matching) == 1:
+        return Run(root / (text if text in names else matching[0]))
     if matching:
         raise RunNotFound(f"'{text}' fits {len(matching)} runs: {_listed(matching)}")
-    if not text.startswith(".") and (Path(text) / "run.json").exists():
+    if is_folder and not text.startswith("."):
         return Run(Path(text))
     raise RunNotFound(f"no run '{text}' in {root}; {_nearest(text, names)}")
 
@@ -67,17 +63,13 @@ def _latest(root: Path, experiment: str) -> Run:
         return finished[-1]
     if chosen:
         whose = f"of '{experiment}' " if experiment else ""
-        raise RunNotFound(f"no run {whose}in {root} has finished; {_not_finished(chosen[-1])}")
+        state = {"running": "is not finished", "interrupted": "was interrupted", "failed": "failed"}
+        told = f"run {chosen[-1].run_id} {state[chosen[-1].record.state]}; name it to see it"
+        raise RunNotFound(f"no run {whose}in {root} has finished; {told}")
     if not runs:
         raise RunNotFound(f"there is no run in {root}; 'perflab run' makes one")
     measured = sorted({run.record.experiment for run in runs})
     raise RunNotFound(f"no run of '{experiment}' in {root}; there are runs of {_listed(measured)}")
-
-
-def _not_finished(run: Run) -> str:
-    """Say what became of a run that did not finish, and how to see it."""
-    state = {"running": "is not finished", "interrupted": "was interrupted", "failed": "failed"}
-    return f"run {run.run_id} {state[run.record.state]}; name it to see it"
 
 
 def _folders(root: Path) -> list[Path]:

@@ -21,19 +21,19 @@ LARGEST_BYTES = 64 * 1024
 READ_AT_ONCE_BYTES = 4 * 2**20
 
 
-class File(BaseModel):
-    """One file of a trial."""
-
+class _Part(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+
+class File(_Part):
+    """One file of a trial."""
 
     size_bytes: int = Field(ge=0)
     sha256: str
 
 
-class Manifest(BaseModel):
+class Manifest(_Part):
     """All files of a trial but the manifest itself, by name."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
     files: dict[str, File]
 
@@ -48,27 +48,17 @@ def describe(folder: Path) -> bytes:
 
 
 def check_files(folder: Path) -> None:
-    """Compare a trial's files with their manifest.
-
-    Raises
-    ------
-    RecordingError
-        A file is missing, the manifest itself too, not in the manifest, or not as committed.
-    OSError
-        One cannot be read.
-    """
+    """Refuse a trial whose files are not those of its manifest, or which has none."""
     try:
-        content = read_plain(folder / FILE, LARGEST_BYTES)
+        files = Manifest.model_validate_json(read_plain(folder / FILE, LARGEST_BYTES)).files
     except FileNotFoundError:
         raise RecordingError(f"{FILE}: missing") from None
-    try:
-        files = Manifest.model_validate_json(content).files
     except ValidationError as error:
         raise RecordingError(f"{FILE}: is damaged: {error.errors()[0]['msg']}") from None
-    found = {path.name for path in folder.iterdir()} - {FILE}
+    there = {path.name for path in folder.iterdir()} - {FILE}
     for words, names in (
-        ("missing", set(files) - found),
-        ("not of this trial", found - set(files)),
+        ("missing", set(files) - there),
+        ("not of this trial", there - set(files)),
     ):
         if names:
             raise RecordingError(f"{', '.join(sorted(names))}: {words}")

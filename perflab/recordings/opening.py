@@ -15,36 +15,16 @@ from perflab.errors import RecordingError
 
 
 def open_plain(path: Path) -> BufferedReader:
-    """Open a plain file to read; wait for nothing and follow no link.
-
-    Raises
-    ------
-    RecordingError
-        It is a link, a folder, a pipe or a device.
-    OSError
-        It is missing, or may not be read.
-    """
-    refused = RecordingError(f"{path}: is no plain file (a link, a folder, a pipe or a device)")
+    """Open a plain file to read; refuse a link, a folder, a pipe and a device."""
+    # A link or a pipe that takes its place after the look is not followed, and not waited for.
     if not stat.S_ISREG(os.lstat(path).st_mode):
-        raise refused
+        raise RecordingError(f"{path}: is no plain file (a link, a folder, a pipe or a device)")
     descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-    # It may have been replaced since it was looked at.
-    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-        os.close(descriptor)
-        raise refused
     return os.fdopen(descriptor, "rb")
 
 
 def read_plain(path: Path, largest_bytes: int) -> bytes:
-    """Return the content of a plain file of at most ``largest_bytes``.
-
-    Raises
-    ------
-    RecordingError
-        It is larger, or no plain file.
-    OSError
-        It is missing, or cannot be read.
-    """
+    """Return the content of a plain file; refuse one that is larger than ``largest_bytes``."""
     with open_plain(path) as file:
         size = os.fstat(file.fileno()).st_size
         if size > largest_bytes:
@@ -55,14 +35,6 @@ def read_plain(path: Path, largest_bytes: int) -> bytes:
 
 
 def check_folder(path: Path) -> None:
-    """Refuse what is no folder, a link to one included.
-
-    Raises
-    ------
-    RecordingError
-        It is something else.
-    OSError
-        It is missing, or cannot be looked at.
-    """
+    """Refuse what is no folder, a link to one included."""
     if not stat.S_ISDIR(os.lstat(path).st_mode):
         raise RecordingError(f"{path}: is no folder, or a link to one")

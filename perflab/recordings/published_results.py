@@ -5,6 +5,7 @@ from __future__ import annotations
 from csv import DictReader
 from functools import cache
 from pathlib import Path
+from typing import TypeAlias
 
 import pandas as pd
 
@@ -17,6 +18,8 @@ COLUMNS = (
 )  # fmt: skip
 CLAIM_COLUMNS = ("study", "place", "claim_id", "claim", "kind", "answer")
 CLAIMS = "claims"
+# A table, and its numbers by place, scenario and measure.
+Study: TypeAlias = tuple[pd.DataFrame, dict[tuple[str, str, str], float]]
 # Tables of all studies beside the files of single ones: what `perflab.published` reads.
 SHARED = (CLAIMS, "reasons", "estimands", "checks")
 
@@ -37,36 +40,33 @@ def published(study: str) -> pd.DataFrame:
     RecordingError
         There is no study of that name.
     """
-    return _read(*_version(study)).copy()
+    table, _ = _read(study)
+    return table.copy()
 
 
-def _version(study: str) -> tuple[Path, int]:
-    """Return a study's file and when it was written: it is read once."""
-    path = _path(study)
-    return path, path.stat().st_mtime_ns
-
-
-def _path(study: str) -> Path:
-    own = _own_folder() / f"{study}.csv"
-    if study not in SHARED and own.exists():
-        return own
-    known = _files()
-    if study not in known:
-        raise RecordingError(
-            f"no published study '{study}'{did_you_mean(study, known)}; "
-            f"there are: {', '.join(sorted(known)) or 'none in ' + str(_folders()[0])}"
-        )
-    return known[study]
+def _read(study: str) -> Study:
+    path = _own_folder() / f"{study}.csv"
+    if study in SHARED or not path.exists():
+        known = _files()
+        if study not in known:
+            raise RecordingError(
+                f"no published study '{study}'{did_you_mean(study, known)}; "
+                f"there are: {', '.join(sorted(known)) or 'none in ' + str(_folders()[0])}"
+            )
+        path = known[study]
+    return _version(path, path.stat().st_mtime_ns)
 
 
 @cache
-def _read(path: Path, _: int) -> pd.DataFrame:
+def _version(path: Path, _: int) -> Study:
+    """Return what a study's file holds; it is read once, and again when it was written anew."""
     table = pd.read_csv(path, keep_default_na=False, dtype="str")
     try:
         table["value"] = table["value"].astype(float)
     except (KeyError, ValueError) as error:
         raise RecordingError(f"{path}: column 'value' must hold numbers ({error})") from None
-    return table[list(COLUMNS)]
+    keys = zip(table["place"], table["scenario"], table["measure"], strict=True)
+    return table[list(COLUMNS)], dict(zip(keys, table["value"], strict=True))
 
 
 def published_value(study: str, place: str, scenario: str, measure: str) -> float:
@@ -77,37 +77,20 @@ def published_value(study: str, place: str, scenario: str, measure: str) -> floa
     RecordingError
         There is no such study, or no such row in it; the message names the nearest.
     """
-    rows = _rows(*_version(study))
+    _, values = _read(study)
     wanted = (place, scenario, measure)
-    if wanted not in rows:
-        nearest = did_you_mean(_named(wanted), map(_named, rows))
-        raise RecordingError(f"{study}.csv has no row '{_named(wanted)}'{nearest}")
-    return rows[wanted]
-
-
-@cache
-def _rows(path: Path, written: int) -> dict[tuple[str, str, str], float]:
-    """Return a study's numbers by place, scenario and measure."""
-    table = _read(path, written)
-    keys = zip(table["place"], table["scenario"], table["measure"], strict=True)
-    return dict(zip(keys, table["value"], strict=True))
-
-
-def _named(row: tuple[str, str, str]) -> str:
-    return " / ".join(row)
+    if wanted not in values:
+        name = " / ".join(wanted)
+        nearest = did_you_mean(name, map(" / ".join, values))
+        raise RecordingError(f"{study}.csv has no row '{name}'{nearest}")
+    return values[wanted]
 
 
 def targets(study: str) -> dict[str, float]:
-    """Return a study's targets by measure, in the unit of the measure; empty where it has none.
-
-    Raises
-    ------
-    RecordingError
-        There is no study of that name.
-    """
-    table = published(study)
-    own = table[table["place"] == "targets"]
-    return dict(zip(own["measure"], own["value"].astype(float), strict=True))
+    """Return a study's targets by measure, in the unit of the measure; empty where it has none."""
+    _, values = _read(study)
+    rows = values.items()
+    return {measure: value for (place, _, measure), value in rows if place == "targets"}
 
 
 def claims() -> pd.DataFrame:
@@ -116,13 +99,7 @@ def claims() -> pd.DataFrame:
 
 
 def shared_rows(name: str) -> list[dict[str, str]]:
-    """Return the rows of a table about all studies: the checkout's, then those of systems.
-
-    Raises
-    ------
-    RecordingError
-        The checkout has no such table.
-    """
+    """Return the rows of a table about all studies: the checkout's, then those of systems."""
     first, *others = [folder / f"{name}.csv" for folder in _folders()]
     if not first.exists():
         raise RecordingError(f"{first}: is missing; it is part of the checkout")

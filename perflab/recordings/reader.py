@@ -54,21 +54,17 @@ class Run:
     def facts(self) -> list[tuple[str, str]]:
         """Return in words which run this is, how far it came, and where it lies."""
         record, trials = self.record, self.trials()
-        own = int((~trials["superseded"].astype(bool)).sum())
+        count = int((~trials["superseded"].astype(bool)).sum())
         because = f" ({record.reason})" if record.reason else ""
+        valid = f"{len(self.valid_trials())} of {count} valid"
         return [
             ("run", self.run_id),
             ("state", f"{record.state}{because}"),
             ("backend", record.backend),
             ("blocks", record.blocks_text()),
-            ("trials", self._counted(own)),
+            ("trials", f"{count}, not judged" if is_imported(record) else valid),
             ("folder", str(self.path)),
         ]
-
-    def _counted(self, own: int) -> str:
-        if is_imported(self.record):
-            return f"{own}, not judged"
-        return f"{len(self.valid_trials())} of {own} valid"
 
     @property
     def run_id(self) -> str:
@@ -111,10 +107,7 @@ class Run:
     ) -> pd.DataFrame:
         """Return the requests of a stage (None: of all), with trial_id, treatment and block.
 
-        Parameters
-        ----------
-        trial_ids : sequence of str, optional
-            By default those of :meth:`valid_trials`: what does not count must be asked for.
+        By default of :meth:`valid_trials`: what does not count must be asked for.
 
         Raises
         ------
@@ -123,8 +116,8 @@ class Run:
         RecordingError
             A trial id is not in the run.
         """
-        found = self._joined("requests", trial_ids)
-        return found if stage is None else found[found["stage"] == stage].reset_index(drop=True)
+        rows = self.table("requests", trial_ids)
+        return rows if stage is None else rows[rows["stage"] == stage].reset_index(drop=True)
 
     def table(self, name: str, trial_ids: Sequence[str] | None = None) -> pd.DataFrame:
         """Return a table of the trials, joined, with trial_id, treatment and block.
@@ -144,44 +137,30 @@ class Run:
                 f"run {self.run_id} has no table '{name}'{did_you_mean(name, known)}; there are: "
                 f"{', '.join(known)}"
             )
-        found = self._joined(name, trial_ids)
-        if name not in ALWAYS:
-            # There may be a million rows in a trial: they are read anew each time.
-            for key in [key for key in self._cache if key[0] == name]:
-                del self._cache[key]
-        return found
+        return self._joined(name, trial_ids)
 
     def samples(self, trial_ids: Sequence[str] | None = None) -> pd.DataFrame:
-        """Return the samples of CPU and memory; see :meth:`requests`."""
+        """Return the samples of CPU and memory; see :meth:`table`."""
         return self.table("samples", trial_ids)
 
     def waits(self, trial_ids: Sequence[str] | None = None) -> pd.DataFrame:
-        """Return the database's wait events; empty without a database. See :meth:`requests`."""
+        """Return the database's wait events; see :meth:`table`."""
         return self.table("waits", trial_ids)
 
     def calls(self, trial_ids: Sequence[str] | None = None) -> pd.DataFrame:
-        """Return sampled call chains; empty where no profiler ran. See :meth:`requests`."""
+        """Return the profiler's call chains; see :meth:`table`."""
         return self.table("calls", trial_ids)
 
     def messages(self, trial_ids: Sequence[str] | None = None) -> pd.DataFrame:
-        """Return the messages of streams; empty without any. See :meth:`requests`.
-
-        There may be a million in a trial: ask for one trial at a time where that will do.
-        """
+        """Return the messages of streams; a trial may have a million. See :meth:`table`."""
         return self.table("messages", trial_ids)
 
     def progress(self, trial_ids: Sequence[str] | None = None) -> pd.DataFrame:
-        """Return how far bodies had come at instants while they came; see :meth:`requests`.
-
-        Empty where no request asked for it (``progress_points``).
-        """
+        """Return how far bodies had come while they came (``progress_points``)."""
         return self.table("progress", trial_ids)
 
     def chunks(self, trial_ids: Sequence[str] | None = None) -> pd.DataFrame:
-        """Return when each chunk of streamed answers came; see :meth:`requests`.
-
-        Empty where no answer was streamed (``stream``); there may be millions in a trial.
-        """
+        """Return when each chunk of streamed answers came; see :meth:`table`."""
         return self.table("chunks", trial_ids)
 
     @cached_property
@@ -279,14 +258,18 @@ class Run:
         return pd.concat(parts, ignore_index=True)
 
     def _table(self, kind: str, trial: str) -> pd.DataFrame | None:
-        if (kind, trial) not in self._cache:
-            try:
-                found = read_table(self.path / "trials" / trial, kind)
-            except RecordingError as error:
-                self._skip(trial, error)
-                return None
-            if found is None:
-                return None
-            # The words of a million messages are a handful.
-            self._cache[kind, trial] = found.to_pandas(strings_to_categorical=kind == "messages")
-        return self._cache[kind, trial]
+        if (kind, trial) in self._cache:
+            return self._cache[kind, trial]
+        try:
+            rows = read_table(self.path / "trials" / trial, kind)
+        except RecordingError as error:
+            self._skip(trial, error)
+            return None
+        if rows is None:
+            return None
+        # The words of a million messages are a handful.
+        table: pd.DataFrame = rows.to_pandas(strings_to_categorical=kind == "messages")
+        if kind in ALWAYS:
+            # Others may have a million rows in a trial: they are read anew each time.
+            self._cache[kind, trial] = table
+        return table

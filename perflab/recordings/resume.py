@@ -24,23 +24,18 @@ class Remainder:
 def remainder(
     record: RunRecord, committed: Iterable[str], unreadable: Iterable[str] = ()
 ) -> Remainder:
-    """Return what is left to do.
+    """Return what is left to do, by the ids of the trials that can be read.
 
     A block is finished when every position of its order has a committed trial, whatever its
     state. All trials of an unfinished block are replaced, so that a block is measured in one go.
-
-    Parameters
-    ----------
-    committed : iterable of str
-        Ids of the trials that can be read.
-    unreadable : iterable of str
-        Ids of damaged trials: they count for nothing, but their ids are taken.
+    Trials that are ``unreadable`` count for nothing, but their ids are taken.
     """
     by_block: dict[int, list[str]] = {}
     taken: dict[int, int] = {}
+    committed = list(committed)
     for name in committed:
         by_block.setdefault(parse_trial_id(name)[0], []).append(name)
-    for name in [*unreadable, *(name for names in by_block.values() for name in names)]:
+    for name in [*unreadable, *committed]:
         block, _, attempt = parse_trial_id(name)
         taken[block] = max(taken.get(block, 0), attempt + 1)
     blocks, superseded = [], []
@@ -59,10 +54,7 @@ def remainder(
 def remaining_blocks(record: RunRecord, path: Path) -> tuple[list[int], int, list[str]]:
     """Return the blocks to measure, the attempt of the first, and the trials it replaces.
 
-    Raises
-    ------
-    ResumeRefused
-        More than one block was broken off, which one attempt number cannot say.
+    ResumeRefused where more than one block was broken off: one attempt number cannot say that.
     """
     run = Run(path)
     readable = [str(name) for name in run.trials()["trial_id"]]

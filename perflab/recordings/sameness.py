@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import zip_longest
 from typing import Any, NamedTuple
 
@@ -16,26 +16,10 @@ ABSENT = "nothing"
 def check_same(before: RunRecord, now: RunRecord) -> None:
     """Refuse to continue a run that would now be measured in another way.
 
-    Parameters
-    ----------
-    before : RunRecord
-        Of the run that was broken off.
-    now : RunRecord
-        As a run of the same plan would begin now.
-
-    Raises
-    ------
-    ResumeRefused
-        Names everything that differs, with both values and the way out.
+    ``before`` is of the run that was broken off; ``now`` is as a run of the same plan would begin.
+    ResumeRefused names everything that differs, with both values and the way out.
     """
-    _refuse(
-        before,
-        [
-            *_code(before, now),
-            *_set_up(before, now),
-            *_treatments(before, now),
-        ],
-    )
+    _refuse(before, [*_code(before, now), *_set_up(before, now), *_treatments(before, now)])
 
 
 def check_services(
@@ -43,33 +27,25 @@ def check_services(
 ) -> None:
     """Refuse to continue a run whose services are started from something else than they were.
 
-    Parameters
-    ----------
-    images, versions : mapping
-        Of the services now: what each is started from, and what is installed in it.
-
-    Raises
-    ------
-    ResumeRefused
-        Names everything that differs, with both values and the way out.
+    ``images`` and ``versions`` say of the services now what each is started from, and what is
+    installed in it.
     """
-    found = [
-        f"service {each}: install what the run had, as its commit pins it"
-        for each in differences(before.versions, dict(versions))
+    changed = [
+        f"service {difference}: install what the run had, as its commit pins it"
+        for difference in differences(before.versions, dict(versions))
     ]
-    if not found:
-        found = [
-            f"what service {each} is started from: bring that image back"
-            for each in differences(before.images, dict(images))
+    if not changed:
+        changed = [
+            f"what service {difference} is started from: bring that image back"
+            for difference in differences(before.images, dict(images))
         ]
-    _refuse(before, found)
+    _refuse(before, changed)
 
 
-def _refuse(before: RunRecord, found: Iterable[str]) -> None:
-    listed = list(found)
+def _refuse(before: RunRecord, listed: Sequence[str]) -> None:
     if not listed:
         return
-    shown = listed[:SHOWN]
+    shown = [*listed[:SHOWN]]
     if len(listed) > SHOWN:
         shown.append(f"and {len(listed) - SHOWN} more differences")
     lines = "\n".join(f"  - {each}" for each in shown)

@@ -219,10 +219,7 @@ class RunRecord(_Record):
 def read_record(path: Path) -> RunRecord:
     """Read the record in a run's folder.
 
-    Raises
-    ------
-    RecordingError
-        There is none, it is damaged or contradicts itself, or has another schema.
+    RecordingError where there is none, it is damaged or contradicts itself, or has another schema.
     """
     file = path / FILE
     try:

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from perflab.numerals import counted
 from perflab.recordings.reader import Run
 from perflab.recordings.schema import RunRecord
 
@@ -31,8 +32,8 @@ class Selected:
         return [self._reason(run, complete_blocks(run)) for run in self.superseded]
 
     def _reason(self, other: Run, blocks: int) -> str:
-        found = f"{blocks} complete block{'' if blocks == 1 else 's'}"
-        why = f"only {found}" if blocks < self.complete_blocks else f"{found} as well, and is older"
+        count = counted(blocks, "complete block")
+        why = f"only {count}" if blocks < self.complete_blocks else f"{count} as well, and is older"
         mine, theirs = (run.record.code.get("fingerprint") for run in (self.run, other))
         by = "" if mine == theirs else "; it was measured by other code"
         return f"{other.run_id}, which has {why}{by}"
@@ -51,12 +52,7 @@ def select(runs: Iterable[Run]) -> list[Selected]:
 
     The same: experiment, backend, machine, treatments and parameters, but for blocks and seed.
     Of those the run with most complete blocks is taken, the newest where several have as many.
-    Runs that did not finish are left out.
-
-    Parameters
-    ----------
-    runs : iterable of Run
-        Oldest first.
+    Runs that did not finish are left out. ``runs`` come oldest first.
     """
     alike: dict[str, list[Run]] = {}
     for run in runs:
@@ -74,8 +70,8 @@ def _best(group: list[Run]) -> Selected:
     """
     best, most = group[-1], complete_blocks(group[-1])
     for run in reversed(group[:-1]):
-        if run.record.blocks > most and (found := complete_blocks(run)) > most:
-            best, most = run, found
+        if run.record.blocks > most and (blocks := complete_blocks(run)) > most:
+            best, most = run, blocks
     others = tuple(run for run in reversed(group) if run is not best)
     return Selected(best, most, others)
 

@@ -16,7 +16,6 @@ import pyarrow.parquet as pq
 
 from perflab.durable import (
     explained,
-    remove,
     remove_broken_off,
     replace_file,
     whole_folder,
@@ -52,10 +51,7 @@ class RunWriter:
     def create(cls, root: Path, record: RunRecord) -> RunWriter:
         """Make the folder of a new run under ``root``.
 
-        Raises
-        ------
-        RecordingError
-            A run of that id exists, or the folder is another user's or cannot be written.
+        RecordingError where a run of that id exists, or the folder is another user's.
         """
         path = Path(root) / record.run_id
         if path.exists():
@@ -71,30 +67,17 @@ class RunWriter:
 
     @classmethod
     def reopen(cls, path: Path) -> RunWriter:
-        """Open an existing run to write on; what an aborted commit left is removed.
-
-        Raises
-        ------
-        RecordingError
-            There is no readable record.
-        """
-        path = Path(path)
+        """Open an existing run to write on; what an aborted commit left is removed."""
         writer = cls(path, read_record(path))
         with explained(path, "the committed trials are unharmed"):
             (path / "trials").mkdir(exist_ok=True)
             check_folder(path / "trials")
-            for leftover in [*path.glob(".tmp-*"), *path.glob("trials/.tmp-*")]:
-                remove(leftover)
+            for folder in (path, path / "trials"):
+                remove_broken_off(folder)
         return writer
 
     def update(self, **changes: Any) -> None:
-        """Change fields of the record and rewrite ``run.json`` atomically.
-
-        Raises
-        ------
-        RecordingError
-            The record cannot be written; the old one is in place.
-        """
+        """Change fields of the record and rewrite ``run.json`` atomically."""
         fields = {name: getattr(self.record, name) for name in RunRecord.model_fields}
         changed = RunRecord.model_validate({**fields, **changes})
         path = self.path / "run.json"
@@ -111,19 +94,10 @@ class RunWriter:
     ) -> Path:
         """Write one trial whole and return its folder.
 
-        Parameters
-        ----------
-        row : mapping
-            The trial's row; a failed trial needs only who it is, its state and its reasons.
-        requests, samples, others : DataFrame, Table or None
-            As their schemas say (:func:`perflab.recordings.columns.schemas`); None for a trial that
-            has none. Of the others there is then no file.
-
-        Raises
-        ------
-        RecordingError
-            A table is not declared or does not fit its schema, the trial is committed already, or
-            the disk is full; earlier trials stay readable.
+        A failed trial's row needs only who it is, its state and its reasons. Tables are as their
+        schemas say (:func:`perflab.recordings.columns.schemas`); those that are None have no rows,
+        and of the others no file. RecordingError where something does not fit, the trial is
+        committed already, or the disk is full; earlier trials stay readable.
         """
         table = trial_table(row)
         name = str(row["trial_id"])

@@ -60,13 +60,7 @@ def trial_id(block: int, position: int, attempt: int) -> str:
 
 
 def parse_trial_id(name: str) -> tuple[int, int, int]:
-    """Return block, position and attempt.
-
-    Raises
-    ------
-    RecordingError
-        The name is not a trial's.
-    """
+    """Return block, position and attempt; RecordingError where the name is not a trial's."""
     match = TRIAL_ID.fullmatch(name)
     if match is None:
         raise RecordingError(f"'{name}' is not a trial id (b<block>-p<position>-a<attempt>)")
@@ -79,12 +73,8 @@ def typed_table(
 ) -> pa.Table:
     """Return ``table``, which is called ``kind``, with its schema; None gives an empty one.
 
-    Phases become float32; other columns beyond the schema are kept as they are.
-
-    Raises
-    ------
-    RecordingError
-        A column is missing, or holds what its type cannot.
+    Phases become float32; other columns beyond the schema are kept as they are. RecordingError
+    where a column is missing, or holds what its type cannot.
     """
     if table is None:
         return schema.empty_table()
@@ -94,31 +84,26 @@ def typed_table(
         given: Any = table
         if isinstance(table, pd.DataFrame):
             given = pa.Table.from_pandas(table, preserve_index=False)
-        extra = [field for field in given.schema if field.name not in schema.names]
-        wanted = pa.schema([*schema, *(_extra_field(kind, field) for field in extra)])
+        wanted = schema
+        for field in given.schema:
+            if field.name not in schema.names:
+                is_phase = kind == "requests" and PHASE_COLUMN.fullmatch(field.name)
+                wanted = wanted.append(field.with_type(pa.float32()) if is_phase else field)
         return given.select(wanted.names).cast(wanted)
     except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
         raise RecordingError(f"{where}: {kind} do not fit their schema: {error}") from error
 
 
-def _extra_field(kind: str, field: pa.Field) -> pa.Field:
-    if kind == "requests" and PHASE_COLUMN.fullmatch(field.name):
-        return pa.field(field.name, pa.float32())
-    return pa.field(field.name, field.type)
-
-
 def trial_table(row: Mapping[str, Any]) -> pa.Table:
     """Return a trial's row as a table of one row; what a failed trial lacks is filled in.
 
-    Raises
-    ------
-    RecordingError
-        A required column is missing or contradicts another, or a value has the wrong type.
+    RecordingError where a required column is missing or contradicts another, or a value has the
+    wrong type.
     """
     check_row(row)
     filled = {**ABSENT, **row}
     for name in KINDS_OF_REMARK:
-        filled[name] = [each.model_dump() for each in remarks(name, filled[name])]
+        filled[name] = [remark.model_dump() for remark in remarks(name, filled[name])]
     extra = [
         pa.field(name, _extra_type(name, row[name])) for name in row if name not in TRIAL.names
     ]
@@ -134,13 +119,7 @@ def trial_table(row: Mapping[str, Any]) -> pa.Table:
 
 
 def check_row(row: Mapping[str, Any]) -> None:
-    """Refuse a trial's row that lacks who it is or contradicts itself.
-
-    Raises
-    ------
-    RecordingError
-        Names what is missing, or the contradiction.
-    """
+    """Refuse a trial's row that lacks who it is or contradicts itself."""
     missing = [name for name in REQUIRED if name not in row]
     if missing:
         raise RecordingError(f"a trial's row lacks {', '.join(missing)}")
@@ -152,30 +131,20 @@ def check_row(row: Mapping[str, Any]) -> None:
             f"trial {wanted}: state '{row['state']}' is none of {', '.join(STATES)}"
         )
     for name in KINDS_OF_REMARK:
-        _check_remarks(name, row, wanted)
+        try:
+            remarks(name, row.get(name))
+        except ValidationError as error:
+            first = error.errors(include_url=False)[0]
+            raise RecordingError(
+                f"trial {wanted}: {name} are models with code, side and text: {first['msg']:.200} "
+                f"({first['input']!r:.100})"
+            ) from error
 
 
 def remarks(name: str, cells: Iterable[Any] | None) -> list[Remark]:
-    """Return what a row holds in ``reasons`` or ``warnings`` as models; nothing of None.
-
-    Raises
-    ------
-    ValidationError
-        One of them is none.
-    """
+    """Return what a row holds in ``reasons`` or ``warnings`` as models; nothing of None."""
     kind = KINDS_OF_REMARK[name]
     return [kind.model_validate(cell) for cell in (() if cells is None else cells)]
-
-
-def _check_remarks(name: str, row: Mapping[str, Any], trial: str) -> None:
-    try:
-        remarks(name, row.get(name))
-    except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        raise RecordingError(
-            f"trial {trial}: {name} are models with code, side and text: {first['msg']:.200} "
-            f"({first['input']!r:.100})"
-        ) from error
 
 
 def _extra_type(name: str, value: object) -> pa.DataType:

@@ -27,36 +27,30 @@ def read_row(folder: Path, record: RunRecord) -> pa.Table:
     """Return a trial's row after making sure that the trial is whole and of this run.
 
     Files of up to 4 MiB are read to the end; of larger ones size and footer are looked at, and
-    damage within is found when they are read.
-
-    Raises
-    ------
-    RecordingError
-        It is not; the message names the file.
+    damage within is found when they are read. RecordingError names the damaged file.
     """
     with _named(folder):
         check_folder(folder)
         check_files(folder)
-    row = _read(folder / "trial.parquet")
-    with _named(folder / "trial.parquet"):
+    with _opened(folder / "trial.parquet") as parquet:
+        row = parquet.read()
         _check_row(row, folder.name, record)
-    for kind in schemas(record.tables):
+    for kind, schema in schemas(record.tables).items():
         if _is_there(folder, kind):
-            _check_table(folder, kind, record)
+            with _opened(_file(folder, kind)) as parquet:
+                check_columns(schema, kind, parquet.schema_arrow.names, "it")
     return row
 
 
 def read_table(folder: Path, kind: str) -> pa.Table | None:
     """Read a table of a trial and verify the checksums of its pages; None where it has none.
 
-    Raises
-    ------
-    RecordingError
-        It cannot be read; the message names the file.
+    RecordingError names the damaged file.
     """
     if not _is_there(folder, kind):
         return None
-    return _read(_file(folder, kind))
+    with _opened(_file(folder, kind)) as parquet:
+        return parquet.read()
 
 
 def has_rows(folder: Path, kind: str) -> bool | None:
@@ -76,16 +70,6 @@ def _is_there(folder: Path, kind: str) -> bool:
 
 def _file(folder: Path, kind: str) -> Path:
     return folder / f"{kind}.parquet"
-
-
-def _read(path: Path) -> pa.Table:
-    with _opened(path) as parquet:
-        return parquet.read()
-
-
-def _check_table(folder: Path, kind: str, record: RunRecord) -> None:
-    with _opened(_file(folder, kind)) as parquet:
-        check_columns(schemas(record.tables)[kind], kind, parquet.schema_arrow.names, "it")
 
 
 @contextmanager
@@ -122,6 +106,7 @@ def _check_row(table: pa.Table, name: str, record: RunRecord) -> None:
 
 
 def _check_values(row: Mapping[str, Any]) -> None:
+    """Refuse infinite numbers, and rates and times that are below 0."""
     for field in TRIAL:
         value = row.get(field.name)
         if isinstance(value, float) and math.isinf(value):

@@ -55,12 +55,6 @@ class UntilDecided(BaseModel):
     ended: Ending = ""
 
     @model_validator(mode="after")
-    def _least_is_not_above_most(self) -> UntilDecided:
-        if self.least_blocks > self.most_blocks:
-            raise ValueError(f"least_blocks = {self.least_blocks} is above {self.most_blocks}")
-        return self
-
-    @model_validator(mode="after")
     def _plan_leads_from_least_to_most(self) -> UntilDecided:
         blocks = [look.blocks for look in self.plan]
         ends = (blocks[0], blocks[-1])
@@ -107,7 +101,5 @@ class UntilDecided(BaseModel):
         if not self.looks:
             return f"until decided, at most {self.most_blocks}"
         last = self.looks[-1]
-        if self.ended == "decided":
-            return f"until decided: after {last.blocks} of at most {self.most_blocks}"
-        names = ", ".join(last.undecided)
-        return f"until decided: after {last.blocks} of at most {self.most_blocks} undecided {names}"
+        names = "" if self.ended == "decided" else f" undecided {', '.join(last.undecided)}"
+        return f"until decided: after {last.blocks} of at most {self.most_blocks}{names}"

@@ -11,7 +11,6 @@ from perflab.durable import replace_file
 from perflab.errors import NotebookFailed, PerflabError, RecordingError
 from perflab.papermill_job import Executed, execute
 from perflab.paths import runs_dir
-from perflab.progress import Narrator
 from perflab.recordings import Run, open_run
 from perflab.reports.verdicts import verdict_table
 from perflab.sweeps.cells import Cell
@@ -61,16 +60,17 @@ def carry_out(
 ) -> AttemptEnded:
     """Execute a cell's notebook once, and return how it ended, whatever that was.
 
-    Parameters
-    ----------
-    number : int
-        Which attempt it is, from 1.
-    again : mapping
-        Of :func:`goes_on_with`.
-    folder : Path
-        Where a notebook that failed, and its log, are kept.
+    ``number`` counts its attempts from 1, ``again`` is of :func:`goes_on_with`; a notebook that
+    failed, and its log, are kept in ``folder``.
     """
-    log = _Log(on_event)
+    run_id = next(iter(again.values()), "")
+
+    def hear(event: Event) -> None:
+        nonlocal run_id
+        if isinstance(event, RunBegun):
+            run_id = event.run_id
+        on_event(event)
+
     # The attempt before may have been killed before anybody knew of its run.
     wait_s = max(wait_s, AFTER_A_KILL_S) if number > 1 else wait_s
     kept = folder / f"{cell.notebook}-attempt-{number}"
@@ -78,7 +78,7 @@ def carry_out(
     told: dict[str, Any]
     try:
         parameters: dict[str, Any] = {**cell.parameters, **again, "wait_s": wait_s}
-        told = _result(execute(cell.notebook, parameters, log, kept.with_suffix(".ipynb")))
+        told = _result(execute(cell.notebook, parameters, hear, kept.with_suffix(".ipynb")))
     except KeyboardInterrupt:
         told = interruption(cell)
     except PerflabError as error:
@@ -86,12 +86,12 @@ def carry_out(
         if kind in ("KeyboardInterrupt", INTERRUPTED):
             told = interruption(cell)
         else:
-            told = {**_failure(kind, error), **_kept(kept, log, error)}
+            told = {**_failure(kind, error), **_kept(kept, error)}
     return AttemptEnded(
         cell=cell.id,
         attempt=number,
         seconds=round(time.monotonic() - began, 1),
-        run_id=log.run_id or next(iter(again.values()), ""),
+        run_id=run_id,
         **told,
     )
 
@@ -102,37 +102,18 @@ def interruption(cell: Cell, by: str = "") -> dict[str, Any]:
     return {"done": False, "kind": INTERRUPTED, "error": error, "infrastructure": False}
 
 
-class _Log:
-    """What a cell's run told, as lines, on the way to whoever shows it."""
-
-    def __init__(self, on_event: Callable[[Event], None]) -> None:
-        self._on_event = on_event
-        self._narrator = Narrator()
-        self.lines: list[str] = []
-        self.run_id = ""
-
-    def __call__(self, event: Event) -> None:
-        if isinstance(event, RunBegun):
-            self.run_id = event.run_id
-        text, stays = self._narrator.line(event)
-        if stays:
-            self.lines.append(text)
-        self._on_event(event)
-
-
 def _failure(kind: str, error: PerflabError) -> dict[str, Any]:
     text = error.text if isinstance(error, NotebookFailed) else str(error)
     return {"done": False, "kind": kind, "error": text, "infrastructure": kind in INFRASTRUCTURE}
 
 
-def _kept(kept: Path, log: _Log, error: PerflabError) -> dict[str, str]:
-    """Write the log of a failed attempt; return where it and the notebook are."""
+def _kept(kept: Path, error: PerflabError) -> dict[str, str]:
+    """Write why an attempt failed; return where that and the notebook are."""
     kept.parent.mkdir(parents=True, exist_ok=True)
-    path = kept.with_suffix(".log")
+    log, notebook = kept.with_suffix(".log"), kept.with_suffix(".ipynb")
     trace = error.log if isinstance(error, NotebookFailed) else ""
-    replace_file(path, "\n".join([*log.lines, str(error), trace, ""]).encode())
-    notebook = kept.with_suffix(".ipynb")
-    return {"log": str(path), "notebook": str(notebook) if notebook.exists() else ""}
+    replace_file(log, f"{error}\n{trace}\n".encode())
+    return {"log": str(log), "notebook": str(notebook) if notebook.exists() else ""}
 
 
 def _result(done: Executed) -> dict[str, Any]:

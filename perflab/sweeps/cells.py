@@ -38,7 +38,7 @@ class Cell:
     @property
     def label(self) -> str:
         """Return it in words: the notebook and what is varied."""
-        values = (f"{name}={plain(self.parameters[name])}" for name in self.varied)
+        values = (f"{name}={typed(self.parameters[name])}" for name in self.varied)
         return " ".join([self.notebook, *values])
 
 
@@ -59,13 +59,7 @@ class Sweep:
 
 
 def open_sweep(file: Path) -> Sweep:
-    """Read a sweep file and check every cell of it.
-
-    Raises
-    ------
-    ParameterError
-        Every problem, with its place in the file.
-    """
+    """Read a sweep file and check every cell; ParameterError names all problems and places."""
     try:
         content = file.read_bytes()
     except OSError as error:
@@ -86,15 +80,9 @@ def systems_of(cells: Iterable[Cell]) -> set[str]:
     return {systems.system_of(cell.notebook) for cell in cells}
 
 
-def identity(notebook: str, parameters: Mapping[str, Any]) -> str:
-    """Return the id of a cell: a digest of what it asks."""
-    text = json.dumps([notebook, parameters], sort_keys=True)
-    return hashlib.sha256(text.encode()).hexdigest()[:ID_LENGTH]
-
-
-def plain(value: Any) -> str:
+def typed(value: Any) -> str:
     """Return a parameter's value as it is typed on a command line."""
-    return ",".join(map(plain, value)) if isinstance(value, list) else str(value)
+    return ",".join(map(typed, value)) if isinstance(value, list) else str(value)
 
 
 def _cells(read: SweepFile, problems: list[str]) -> Iterator[Cell]:
@@ -158,7 +146,8 @@ def _cell(
         return None
     asked = checked.model_dump(mode="json", exclude=set(OF_THE_CALL))
     words = {name: asked[name] for name in given}
-    return Cell(identity(chosen.name, words), chosen.name, words, tuple(varied), trials)
+    digest = hashlib.sha256(json.dumps([chosen.name, words], sort_keys=True).encode()).hexdigest()
+    return Cell(digest[:ID_LENGTH], chosen.name, words, tuple(varied), trials)
 
 
 def _fields(chosen: Experiment) -> set[str]:

@@ -51,17 +51,7 @@ class Outcome:
     """What became of a sweep: its folder, and how many of its cells are in which state."""
 
     folder: Path
-    states: dict[str, int]
-
-    @property
-    def failed(self) -> int:
-        """Return how many cells failed."""
-        return self.states.get("failed", 0)
-
-    @property
-    def unfinished(self) -> int:
-        """Return how many cells have not come to an end."""
-        return sum(self.states.values()) - self.states.get("done", 0) - self.failed
+    states: Mapping[str, int]
 
 
 @dataclass(frozen=True)
@@ -82,13 +72,13 @@ class UnderWay:
 
     def outcome(self) -> Outcome:
         """Return what has become of it so far."""
-        found = [self.journal.cell(cell.id).state for cell in self.sweep.cells]
-        return Outcome(self.folder, {state: found.count(state) for state in dict.fromkeys(found)})
+        states = (self.journal.cell(cell.id).state for cell in self.sweep.cells)
+        return Outcome(self.folder, Counter(states))
 
     def ended(self, end: AttemptEnded) -> bool:
         """Write down how an attempt ended; return whether the cell is to be tried again now."""
         self.journal.add(end)
-        self.write_index()
+        write_index(self.folder, self.sweep, self.journal)
         if end.done or end.kind == INTERRUPTED:
             return False
         last = self.journal.cell(end.cell).attempts[-1]
@@ -96,10 +86,6 @@ class UnderWay:
             return True  # and measured anew
         self.failures[end.cell] += 1
         return end.infrastructure and self.failures[end.cell] <= self.sweep.retries
-
-    def write_index(self) -> None:
-        """Write the index anew."""
-        write_index(self.folder, self.sweep, self.journal)
 
     @property
     def way_on(self) -> str:
@@ -118,40 +104,25 @@ def under_way(
 ) -> Iterator[UnderWay]:
     """Make or find the folder of a sweep, hold it, and write down that it is gone on with.
 
-    Parameters
-    ----------
-    machine : mapping, optional
-        What its cells are measured on; this host where it is left out.
-
-    Raises
-    ------
-    HostBusy
-        Another process goes on with it.
-    ResumeRefused
-        Code or machine changed since it began.
+    ``machine`` is what its cells are measured on, where that is not this host. HostBusy where
+    another process holds it, ResumeRefused where code or machine changed since it began.
     """
     folder = newest_folder(sweep) if how.resume else new_folder(sweep)
     with heard() as asked, held(folder), showing() as show:
         journal = Journal(folder)
         now = session_now(sweep, machine)
         show(Note(text=f"sweep {folder}"))
-        for each in changes(journal, now):
-            show(Note(text=f"changed: {each}"))
+        if change := changes(journal, now):
+            show(Note(text=change))
         journal.add(now)
-        begun = UnderWay(sweep, how, folder, journal, show, asked)
-        begun.write_index()
-        yield begun
+        write_index(folder, sweep, journal)
+        yield UnderWay(sweep, how, folder, journal, show, asked)
 
 
 def carry_out_sweep(sweep: Sweep, how: How) -> Outcome:
     """Carry a sweep out, or go on with it; a failed cell does not end it.
 
-    Raises
-    ------
-    RunInterrupted
-        The user ended it; the same command with ``--resume`` goes on.
-    HostBusy, ResumeRefused
-        Nothing was measured; see :func:`under_way`.
+    RunInterrupted where the user ended it; see also :func:`under_way`.
     """
     with under_way(sweep, how) as begun:
         todo = begun.cells_to_do()

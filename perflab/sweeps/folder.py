@@ -39,30 +39,19 @@ def new_folder(sweep: Sweep) -> Path:
 
 def newest_folder(sweep: Sweep) -> Path:
     """Return the folder to go on with."""
-    found = _folders(sweep)
-    if not found:
+    folders = [path.parent for path in sweeps_dir().glob(f"*/{COPY}")]
+    # Its name stands between time and id.
+    alike = [path for path in folders if "-".join(path.name.split("-")[1:-1]) == sweep.name]
+    if not alike:
         raise ParameterError(
             "--resume", [f"there is no sweep '{sweep.name}' in {sweeps_dir()}; leave --resume out"]
         )
-    return found[-1]
-
-
-def _folders(sweep: Sweep) -> list[Path]:
-    """Return the folders of a sweep file's earlier sweeps, oldest first."""
-    found = [path.parent for path in sweeps_dir().glob(f"*/{COPY}")]
-    # Between time and id.
-    return sorted(each for each in found if "-".join(each.name.split("-")[1:-1]) == sweep.name)
+    return max(alike)
 
 
 @contextlib.contextmanager
 def held(folder: Path) -> Iterator[None]:
-    """Hold the folder's lock while the block runs; the kernel lets go of it with its holder.
-
-    Raises
-    ------
-    HostBusy
-        Another process goes on with this sweep.
-    """
+    """Hold the folder's lock while the block runs; HostBusy where another process has it."""
     with (folder / LOCK).open("a+") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -77,10 +66,7 @@ def held(folder: Path) -> Iterator[None]:
 
 
 def session_now(sweep: Sweep, machine: Mapping[str, Any] | None = None) -> SessionBegun:
-    """Return what a session that begins now measures: cells, code, notebooks and machine.
-
-    ``machine`` is what it measures on, where that is not this host.
-    """
+    """Return what a session that begins now measures, on this host or another ``machine``."""
     return SessionBegun(
         cells=tuple(cell.id for cell in sweep.cells),
         file_sha256=hashlib.sha256(sweep.content).hexdigest(),
@@ -97,19 +83,26 @@ def digests_of_notebooks(cells: Iterable[Cell]) -> dict[str, str]:
     }
 
 
-def changes(journal: Journal, now: SessionBegun) -> list[str]:
-    """Return in sentences how the sweep file changed since the last session.
+def changes(journal: Journal, now: SessionBegun) -> str:
+    """Say how the sweep file changed since the last session; refuse changed code and machines.
 
     A changed file decides which cells there are, and what is finished stays.
-
-    Raises
-    ------
-    ResumeRefused
-        Code or machine changed: its cells would not compare.
     """
     if not journal.sessions:
-        return []
+        return ""
     before = journal.sessions[-1]
+    _refuse_changes(journal.path.parent, before, now)
+    if before.file_sha256 == now.file_sha256:
+        return ""
+    new, gone = set(now.cells) - set(before.cells), set(before.cells) - set(now.cells)
+    kept = len(set(now.cells) & set(before.cells))
+    return (
+        f"the sweep file changed: {len(new)} cells are new, {len(gone)} are no longer asked for, "
+        f"{kept} are as they were"
+    )
+
+
+def _refuse_changes(folder: Path, before: SessionBegun, now: SessionBegun) -> None:
     # A notebook of which there are cells only now, or no more, compares with nothing.
     both = [name for name in now.sources if name in before.sources]
     was, is_now = ({name: it.sources[name] for name in both} for it in (before, now))
@@ -120,12 +113,6 @@ def changes(journal: Journal, now: SessionBegun) -> list[str]:
     if grave:
         listed = "\n".join(f"  - {each}" for each in grave)
         raise ResumeRefused(
-            f"{journal.path.parent}: its cells would not compare. Changed since it was last gone "
-            f"on with:\n{listed}\nUndo that, or begin anew without --resume"
+            f"{folder}: its cells would not compare. Changed since it was last gone on with:\n"
+            f"{listed}\nUndo that, or begin anew without --resume"
         )
-    new, gone = set(now.cells) - set(before.cells), set(before.cells) - set(now.cells)
-    if before.file_sha256 == now.file_sha256:
-        return []
-    kept = len(set(now.cells) & set(before.cells))
-    text = f"{len(new)} cells are new, {len(gone)} are no longer asked for, {kept} are as they were"
-    return [f"the sweep file changed: {text}"]

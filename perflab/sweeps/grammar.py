@@ -116,7 +116,7 @@ class _Part(BaseModel):
 
 
 class Sample(_Part):
-    """Combinations that are drawn at random: always the same ones for one seed."""
+    """Combinations that are drawn at random: always the same for one seed."""
 
     count: int = Field(ge=1, le=MOST_VALUES)
     of: dict[Name, Drawn] = Field(min_length=1)
@@ -179,13 +179,7 @@ class _Loader(yaml.BaseLoader):  # type: ignore[misc]
 
 
 def read_sweep(file: Path, content: bytes) -> SweepFile:
-    """Read a sweep file.
-
-    Raises
-    ------
-    ParameterError
-        It is no YAML, or says what is not understood; every problem names its place in the file.
-    """
+    """Read a sweep file; ParameterError names every problem with its place in the file."""
     try:
         words = yaml.load(content.decode("utf-8-sig"), Loader=_Loader)
         if not isinstance(words, dict):
@@ -219,10 +213,7 @@ def _sentence(error: Any) -> str:
 def axes_of(group: Group, seed: int | None) -> list[list[dict[str, Any]]]:
     """Return what is varied in a group: each axis a list of alternatives, all to be combined.
 
-    Parameters
-    ----------
-    seed : int, optional
-        That of the file; a sample needs it.
+    A sample needs the ``seed`` of the file.
     """
     axes = [[{name: each} for each in values] for name, values in group.grid.items()]
     if group.zip:

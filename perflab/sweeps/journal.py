@@ -135,19 +135,8 @@ class CellState:
         return self.attempts[-1].outcome if self.attempts else "waiting"
 
 
-def parse_end(line: str) -> AttemptEnded:
-    """Return the end of an attempt that another process wrote down."""
-    return AttemptEnded.model_validate_json(line)
-
-
 class Journal:
-    """The journal of a sweep's folder.
-
-    Raises
-    ------
-    RecordingError
-        It cannot be read; the message names the line.
-    """
+    """The journal of a sweep's folder; RecordingError names the line that cannot be read."""
 
     def __init__(self, folder: Path) -> None:
         self.path = folder / FILE

@@ -24,11 +24,8 @@ class AskedToEnd:
     def ask(self, by: str) -> None:
         """Interrupt the kernel under way: its run ends in order, and its notebook tells of that.
 
-        Raises
-        ------
-        KeyboardInterrupt
-            There is no kernel, or this is the second time: somebody does not want to wait. Later
-            ones are not heard, so that what ends is not disturbed.
+        KeyboardInterrupt where there is no kernel, and the second time: somebody does not want to
+        wait. Later signals are not heard, so that what ends is not disturbed.
         """
         self.by = self.by or by
         self._times += 1

@@ -62,20 +62,14 @@ def choose(bench: Bench, plan: RunPlan, backend: str) -> Design:
 
 
 def look(bench: Bench, plan: RunPlan) -> dict[str, Pace]:
-    """Send every treatment a short load; return its pace by name.
-
-    Raises
-    ------
-    StackError, LoadError
-        A service died, or the load could not be sent.
-    """
-    found = {}
+    """Send every treatment a short load; return its pace by name."""
+    paces = {}
     for treatment in plan.treatments:
         bench.residents.activate(treatment.name)
         result = send_beside(bench, treatment, shortened(treatment.workload))
-        found[treatment.name] = Pace(_usual_ms(result), _wait_ms(treatment.workload))
+        paces[treatment.name] = Pace(_usual_ms(result), _wait_ms(treatment.workload))
         result.discard()
-    return found
+    return paces
 
 
 def shortened(workload: Workload) -> Workload:
@@ -114,14 +108,9 @@ def needed_slice_ms(paces: Iterable[Pace], backend: str) -> float:
 
 
 def chosen(asked: Design, paces: Mapping[str, Pace], backend: str) -> Design:
-    """Return the design of a run, with the reason in a few words.
+    """Return the design of a run, with the reason, from the paces that :func:`look` found.
 
-    Parameters
-    ----------
-    asked : Design
-        ``auto``, or slices whose length is left open.
-    paces : mapping
-        Of :func:`look`.
+    ``asked`` is ``auto``, or slices whose length is left open.
     """
     needed_ms = needed_slice_ms(paces.values(), backend)
     slowest_ms = max(pace.response_ms for pace in paces.values())

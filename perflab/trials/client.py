@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-import selectors
+import select
 import signal
 import subprocess
 import sys
@@ -44,26 +44,18 @@ class Conducted:
         return self._child.pid
 
     def events(self) -> Iterator[Event]:
-        """Yield events until the conductor ends.
-
-        Raises
-        ------
-        UnknownEvent
-            The conductor is of another version.
-        """
+        """Yield events until the conductor ends; UnknownEvent if it is of another version."""
         assert self._child.stdout is not None
         descriptor = self._child.stdout.fileno()
-        with selectors.DefaultSelector() as selector:
-            selector.register(descriptor, selectors.EVENT_READ)
-            while True:
-                if not selector.select(timeout=1.0):
-                    continue
-                arrived = os.read(descriptor, 1 << 16)
-                if not arrived:
-                    return
-                *lines, self._pending = (self._pending + arrived).split(b"\n")
-                for line in lines:
-                    yield parse(line)
+        while True:
+            # An interrupt that comes just before a read without end is not noticed in it.
+            if not select.select([descriptor], [], [], 1.0)[0]:
+                continue
+            arrived = os.read(descriptor, 1 << 16)
+            if not arrived:
+                return
+            *lines, self._pending = (self._pending + arrived).split(b"\n")
+            yield from map(parse, lines)
 
     def ask_to_stop(self) -> None:
         """Ask for an orderly end."""
@@ -88,12 +80,7 @@ class Conducted:
 
 
 def conduct(order: Order, show: Callable[[Event], None]) -> Path:
-    """Run an order and return the run's folder.
-
-    Parameters
-    ----------
-    show : callable
-        Receives every event, for progress.
+    """Run an order and return the run's folder; ``show`` receives every event.
 
     Raises
     ------
@@ -136,13 +123,9 @@ def conduct(order: Order, show: Callable[[Event], None]) -> Path:
     if failure is not None:
         raise _as_error(failure, path)
     if code or path is None:
-        raise ConductorLost(
-            _resume_hint(
-                f"the conductor (pid {conducted.pid}), which runs the trials, "
-                f"{how_it_ended(code)} before the run was finished",
-                path,
-            )
-        )
+        who = f"the conductor (pid {conducted.pid}), which runs the trials,"
+        lost = f"{who} {how_it_ended(code)} before the run was finished"
+        raise ConductorLost(_resume_hint(lost, path))
     return path
 
 

@@ -66,12 +66,10 @@ class Conductor:
     def _end_because(self, why: str) -> None:
         self._why_to_end = self._why_to_end or why
 
-    def interrupted(self) -> str:
-        """Return why the run is to end, or an empty string."""
+    def _interrupted(self) -> str:
         return self._why_to_end
 
-    def note(self, text: str) -> None:
-        """Tell of a step of slow work."""
+    def _note(self, text: str) -> None:
         self.emit(Note(text=text))
 
     def listen(self) -> None:
@@ -89,17 +87,13 @@ class Conductor:
             signal.signal(number, take)
 
     def run(self) -> None:
-        """Hold the host's lock, clean up after crashes, and measure.
-
-        Raises
-        ------
-        PerflabError
-            Why nothing, or not everything, was measured.
-        """
+        """Hold the host's lock, clean up after crashes, and measure."""
         plan = self._order.plan
         with ExitStack() as ending:
             self._take_lock(ending)
-            self._clean()
+            # We hold the lock, so none of what crashed runs left is still in use.
+            if removed := leftovers.remove_of_kind("run"):
+                self._note(f"removed {len(removed)} services that a crashed run left behind")
             for treatment in plan.treatments:
                 for instrument in treatment.instruments:
                     instrument.check_usable(treatment.stack)
@@ -111,7 +105,7 @@ class Conductor:
     def _take_lock(self, ending: ExitStack) -> None:
         """Hold the host's lock; wait for it as long as the order says, or until told to end."""
         deadline = time.monotonic() + self._order.wait_s
-        told = False
+        told = ""
         while True:
             try:
                 ending.enter_context(measurement_lock(self._order.plan.experiment))
@@ -120,16 +114,10 @@ class Conductor:
                 if time.monotonic() >= deadline:
                     raise
                 if not told:
-                    self.note(f"waiting: this host measures {busy.who}")
-            told = True
-            go_on(self.interrupted, "while it waited for the host")
+                    told = f"waiting: this host measures {busy.who}"
+                    self._note(told)
+            go_on(self._interrupted, "while it waited for the host")
             time.sleep(0.2)
-
-    def _clean(self) -> None:
-        """Remove what crashed runs left: we hold the lock, so none of them is alive."""
-        removed = leftovers.remove_of_kind("run")
-        if removed:
-            self.note(f"removed {len(removed)} services that a crashed run left behind")
 
     def _measure(self, ending: ExitStack, backend: Backend, places: Placement) -> None:
         writer, remaining = self._open(backend, places)
@@ -146,8 +134,7 @@ class Conductor:
             bench = self._bench(ending, backend, places, writer)
             plan = self._settled(bench, backend, writer)
             bench = self._with_company(ending, bench, plan)
-            session = Session(plan, writer, bench, self.emit)
-            session.run(remaining)
+            Session(plan, writer, bench, self.emit).run(remaining)
         except BaseException as caught:
             error = caught
             raise
@@ -166,11 +153,8 @@ class Conductor:
         check_same(writer.record, new_record(_as_before(plan, writer.record), backend, places))
         blocks, attempt, superseded = remaining_blocks(writer.record, writer.path)
         writer.supersede(superseded)
-        writer.update(
-            state="running",
-            reason="",
-            sessions=[*writer.record.sessions, facts.session()],
-        )
+        sessions = [*writer.record.sessions, facts.session()]
+        writer.update(state="running", reason="", sessions=sessions)
         return writer, Remaining(tuple(blocks), attempt)
 
     def _bench(
@@ -178,9 +162,9 @@ class Conductor:
     ) -> Bench:
         plan = self._order.plan
         name = writer.record.run_id.rpartition("-")[2] + f"-{os.getpid()}"
-        ending.callback(Reapers(name, self.note).dismiss)
+        ending.callback(Reapers(name, self._note).dismiss)
         stacks = {treatment.name: treatment.stack for treatment in plan.treatments}
-        residents = Residents(backend, stacks, places, name, "run", self.note, self.interrupted)
+        residents = Residents(backend, stacks, places, name, "run", self._note, self._interrupted)
         residents.prepare()
         if writer.record.images:
             check_services(writer.record, residents.images, residents.versions)
@@ -191,7 +175,7 @@ class Conductor:
             residents,
             self._generator(ending, places, name),
             places,
-            self.interrupted,
+            self._interrupted,
             labels=Labels(name, "profiler", "run").as_environment(),
         )
 
@@ -225,7 +209,7 @@ class Conductor:
         of_plan = new_record(plan, backend, bench.placement)
         kept = ("design", "tables", "treatments", "parts")
         writer.update(**{name: getattr(of_plan, name) for name in kept})
-        self.note(f"design: {design.text()}")
+        self._note(f"design: {design.text()}")
         return plan
 
 
@@ -280,26 +264,22 @@ def _systems(plan: RunPlan) -> set[str]:
 def _bystanders() -> list[Remark]:
     remarks = [Remark(code="host.other_users", text=text) for text in other_users()]
     others = [item for item in leftovers.everything() if item.kind == "up"]
-    if others:
-        names = ", ".join(f"{item.service} ({item.stack})" for item in others)
-        text = (
-            f"other services of the lab were up during the run: {names}; "
-            "'perflab stack down' ends them"
-        )
+    names = ", ".join(f"{item.service} ({item.stack})" for item in others)
+    if names:
+        told = f"other services of the lab were up during the run: {names}"
+        text = f"{told}; 'perflab stack down' ends them"
         remarks.append(Remark(code="host.other_services", text=text))
     return remarks
 
 
 def main() -> None:
     """Carry out the order on standard input."""
-    # One unbuffered line: what follows belongs to the listener.
-    line = bytearray()
-    while not line.endswith(b"\n"):
-        arrived = os.read(0, 1)
-        if not arrived:
-            return
-        line += arrived
-    conductor = Conductor(Order.model_validate_json(bytes(line)))
+    # Unbuffered: what follows the first line belongs to the listener.
+    with open(0, "rb", buffering=0, closefd=False) as asked:
+        line = asked.readline()
+    if not line:
+        return
+    conductor = Conductor(Order.model_validate_json(line))
     conductor.listen()
     try:
         conductor.run()

@@ -16,7 +16,7 @@ whoever's turn it is.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -37,6 +37,14 @@ LONGEST_MS = 60_000.0
 FEWEST_TREATMENTS, MOST_TREATMENTS = 2, 8
 
 
+def random_orders(names: Sequence[str], seed: int, count: int) -> list[list[str]]:
+    """Return ``names`` in as many random orders; the seed and its number decide each."""
+    return [
+        [names[place] for place in np.random.default_rng((seed, number)).permutation(len(names))]
+        for number in range(count)
+    ]
+
+
 @dataclass(frozen=True)
 class Turn:
     """One window: which treatment is under load in it, and when (s from the planned start)."""
@@ -51,19 +59,10 @@ class Turn:
 class Rounds:
     """Rounds in which every treatment has a window, one after the other.
 
-    Parameters
-    ----------
-    treatments : tuple of str
-        At least two.
-    rounds : int
-        How many there are.
-    slice_ms : float
-        How long each window is; its first ``settle_ms`` are discarded.
-    gap_ms : float
-        Between two windows: what is under way ends, one service is paused and the next resumed.
-    seed : int
-        Decides the order within each round; every round is permuted on its own, so that its order
-        does not depend on how many there are.
+    A window lasts ``slice_ms``, the first ``settle_ms`` of which are discarded. In the gap before
+    each what is under way ends, one service is paused and the next resumed. The seed decides the
+    order within each round; every round is permuted on its own, so that its order does not depend
+    on how many there are.
     """
 
     treatments: tuple[str, ...]
@@ -75,25 +74,17 @@ class Rounds:
 
     def order(self) -> list[list[str]]:
         """Return, per round, the treatments in random order."""
-        return [
-            [
-                self.treatments[place]
-                for place in np.random.default_rng((self.seed, number)).permutation(
-                    len(self.treatments)
-                )
-            ]
-            for number in range(self.rounds)
-        ]
+        return random_orders(self.treatments, self.seed, self.rounds)
 
     def turns(self) -> list[Turn]:
         """Return every window in the order of time; a gap comes before each."""
-        found: list[Turn] = []
+        turns: list[Turn] = []
         step_s, gap_s = (self.slice_ms + self.gap_ms) / 1e3, self.gap_ms / 1e3
         for number, order in enumerate(self.order()):
             for name in order:
-                start_s = len(found) * step_s + gap_s
-                found.append(Turn(number, name, start_s, start_s + self.slice_ms / 1e3))
-        return found
+                start_s = len(turns) * step_s + gap_s
+                turns.append(Turn(number, name, start_s, start_s + self.slice_ms / 1e3))
+        return turns
 
     def windows(self, treatment: str) -> Windows:
         """Return the windows of a treatment's load: one per round, in their order."""
@@ -164,15 +155,12 @@ class Design(BaseModel):
     def rounds(self, loads: Mapping[str, Workload], seed: int, block: int) -> Rounds:
         """Return the rounds of one block: those of the warm-up, then as many as the loads need.
 
-        Parameters
-        ----------
-        loads : mapping
-            Treatment to its load.
+        ``loads`` are by treatment; no other block has its order.
         """
         warm, counted = self._numbers(loads)
         return Rounds(
             tuple(loads), warm + counted, self.length_ms, self.settle_ms, self.gap_ms,
-            seed=_seed_of(seed, block),
+            seed=(seed * 1_000_003 + block) % 2**63,
         )  # fmt: skip
 
     def workload(self, treatment: str, rounds: Rounds, loads: Mapping[str, Workload]) -> Workload:
@@ -183,17 +171,13 @@ class Design(BaseModel):
         begun = [turn.start_s for turn in rounds.turns() if turn.round == warm]
         # In the middle of the gap before the first round that counts.
         warmup_s = max(0.0, min(begun) - self.gap_ms / 2e3) if warm else 0.0
-        words: dict[str, Any]
+        words: dict[str, Any] = {"warmup_s": warmup_s}
         if isinstance(arrivals, ClosedLoop):
-            words = {
-                "warmup_s": warmup_s,
-                "duration_s": length_s - warmup_s,
-                "max_duration_s": length_s + 1.0,
-            }
+            words |= {"duration_s": length_s - warmup_s, "max_duration_s": length_s + 1.0}
         else:
             assert isinstance(arrivals, OpenLoop)
             stage = arrivals.stages[0].model_copy(update={"duration_s": length_s})
-            words = {"warmup_s": warmup_s, "stages": [stage.model_dump()]}
+            words["stages"] = [stage.model_dump()]
         cut = type(arrivals).model_validate({**arrivals.model_dump(), **words, "windows": windows})
         return Workload.model_validate({**loads[treatment].model_dump(), "arrivals": cut})
 
@@ -232,8 +216,3 @@ def not_cut(workload: Workload) -> str:
     if len(arrivals.stages) > 1 or arrivals.stages[0].to_rate is not None:
         return "a load whose rate changes is not the same in all windows"
     return ""
-
-
-def _seed_of(seed: int, block: int) -> int:
-    """Return a seed for the order within a block: one that other blocks do not have."""
-    return (seed * 1_000_003 + block) % 2**63

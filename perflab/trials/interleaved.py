@@ -72,21 +72,9 @@ def measure_block(
 ) -> list[TrialTables]:
     """Measure the trials of a block together; return what each leaves, in the order of treatments.
 
-    They stand and fall together: where one fails, none of the others met what it should have.
-
-    Parameters
-    ----------
-    benches : mapping
-        Treatment to the bench of its trial: each has a generator of its own, all the same services.
-    identities : mapping
-        Treatment to the columns that say which trial it is.
-
-    Raises
-    ------
-    RunInterrupted
-        The user ended the run during the load.
-    WrongAnswer
-        A variant answers otherwise than it was said to, which ends the run.
+    They stand and fall together: where one fails, none of the others met what it should have. Every
+    treatment has a bench whose generator is its own, and columns (``identities``) that say which
+    trial it is. RunInterrupted and WrongAnswer end the run.
     """
     started_at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
     loads = {each.name: each.workload for each in treatments}
@@ -144,10 +132,7 @@ def _sent(
 ) -> TurnsTaken:
     """Send all loads while services take turns; return the turns that were taken.
 
-    Raises
-    ------
-    RunInterrupted, PerflabError
-        What ended the first load that failed; all services are awake, and no load goes on.
+    Raises what ended the first load that failed: all services are awake then, and no load goes on.
     """
     start_ns = time.monotonic_ns() + AHEAD_NS
     broken = threading.Event()
@@ -180,15 +165,15 @@ def _tables(
     (load, meters), name = part.sent, part.treatment.name
     pauses = taken.pauses[name]
     load = replace(load, result=replace(load.result, pauses=pauses))
-    own = taken.table[taken.table["treatment"] == name].sort_values("round", ignore_index=True)
-    table = turn_table(window_table(load.result), own)
+    turns = taken.table[taken.table["treatment"] == name]
+    table = turn_table(window_table(load.result), turns)
     # Every service has turns of its own: what all use together while they rest is not told.
     shares = {"paused_cpu_share": float("nan"), "steal_share": steal_share}
     reasons, warnings = judged_turns(table, rounds, times_of(load.result).paused_share)
     tables = judged(part.row, part.treatment, part.kept, load, meters, shares, [*losses, *reasons])
-    mine = {id(each) for each in own_services(residents, rounds.treatments)[name]}
+    own = own_services(residents, rounds.treatments)[name]
     for node, instance in residents.active(name).items():
-        if id(instance) not in mine:
+        if not any(instance is service for service in own):
             tables.row[f"cpu_share_{node}"] = float("nan")
     tables.row["warnings"] = [*tables.row["warnings"], *warnings]
     tables.others[TURNS] = table
@@ -201,12 +186,8 @@ def _tables(
 def turn_table(windows: pd.DataFrame, taken: pd.DataFrame) -> pd.DataFrame:
     """Return the turns of one treatment that count, as they are recorded.
 
-    Parameters
-    ----------
-    windows : DataFrame
-        Of :func:`perflab.load.by_window.window_table`; its windows are rounds.
-    taken : DataFrame
-        The treatment's turns, of :func:`perflab.trials.turns.take_turns`.
+    ``windows`` are of :func:`perflab.load.by_window.window_table`, ``taken`` of
+    :func:`perflab.trials.turns.take_turns`; a window is a round.
     """
     table = windows.rename(columns={"window": "round"})
     late = taken.set_index("round")["late_ns"]

@@ -5,9 +5,8 @@ from __future__ import annotations
 import contextlib
 import inspect
 import traceback
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TypeVar
 
 import pandas as pd
 
@@ -23,7 +22,6 @@ from perflab.instruments.instrument import kind_of
 from perflab.paths import system_folder
 from perflab.sampling.meters import Meter, ProcessTable, Reading
 
-_T = TypeVar("_T")
 LONGEST_TEXT = 300
 # By these the lab itself fails a trial or ends a run; an instrument may raise them, too.
 _THE_LABS = (StackError, LoadError, WrongAnswer, RunInterrupted)
@@ -32,15 +30,12 @@ _THE_LABS = (StackError, LoadError, WrongAnswer, RunInterrupted)
 class GuardedLook(Look):
     """The look of an instrument; what it raises of its own becomes :class:`InstrumentFailed`.
 
-    Raises
-    ------
-    InstrumentFailed
-        From every step, and from making it: names instrument, step, exception and line.
+    That names instrument, step, exception and line, from every step, and from making the look.
     """
 
     def __init__(self, instrument: Instrument, scene: Scene) -> None:
         self._instrument = instrument
-        self._meters: list[_GuardedMeter] = []
+        self._meters: dict[str, _GuardedMeter] = {}
         with self._guarded("look"):
             self._look = instrument.look(scene)
 
@@ -57,15 +52,15 @@ class GuardedLook(Look):
     def meters(self) -> Mapping[str, Meter]:
         """Return its meters; one that fails is read no more, and told of at the end."""
         with self._guarded("meters"):
-            found = {name: _GuardedMeter(meter) for name, meter in self._look.meters().items()}
-        self._meters = list(found.values())
-        return found
+            meters = self._look.meters().items()
+            self._meters = {name: _GuardedMeter(meter) for name, meter in meters}
+        return self._meters
 
     def end(self) -> None:
         """End the look."""
         with self._guarded("end"):
             self._look.end()
-        for meter in self._meters:
+        for meter in self._meters.values():
             if meter.trouble is not None:
                 raise self._failure("meters", meter.trouble)
 
@@ -97,10 +92,11 @@ class GuardedLook(Look):
             raise self._failure(step, error) from error
 
     def _failure(self, step: str, error: Exception) -> InstrumentFailed:
-        module, _, name = kind_of(type(self._instrument)).partition(":")
+        kind = type(self._instrument)
+        module, _, name = kind_of(kind).partition(":")
         said = " ".join(str(error).split())[:LONGEST_TEXT]
         raised = ": ".join(filter(None, [type(error).__name__, said]))
-        where = _own_line(type(self._instrument), error)
+        where = _line_in(kind, error)
         return InstrumentFailed(f"instrument {name} ({module}) raised in {step}: {raised}{where}")
 
 
@@ -112,30 +108,32 @@ class _GuardedMeter:
         self.trouble: Exception | None = None
 
     def read(self, table: ProcessTable) -> Reading | None:
-        return self._heard(lambda: self._meter.read(table), None)
+        with self._noted():
+            return self._meter.read(table) if self.trouble is None else None
+        return None
 
     def members(self, table: ProcessTable) -> list[int]:
-        return self._heard(lambda: self._meter.members(table), [])
+        with self._noted():
+            return self._meter.members(table) if self.trouble is None else []
+        return []
 
-    def _heard(self, ask: Callable[[], _T], nothing: _T) -> _T:
-        if self.trouble is not None:
-            return nothing
+    @contextlib.contextmanager
+    def _noted(self) -> Iterator[None]:
         try:
-            return ask()
+            yield
         except Exception as error:
             self.trouble = error
-            return nothing
 
 
-def _own_line(instrument: type[Instrument], error: Exception) -> str:
+def _line_in(instrument: type[Instrument], error: Exception) -> str:
     """Return the last line of the traceback that lies in the system of an instrument."""
     try:
         home = system_folder(Path(inspect.getfile(instrument)))
     except (TypeError, OSError):
         return ""
     frames = traceback.extract_tb(error.__traceback__)
-    own = [each for each in frames if Path(each.filename).is_relative_to(home)]
-    if not own:
-        return ""
-    place = Path(own[-1].filename).relative_to(home.parent)
-    return f" ({place}, line {own[-1].lineno}: {own[-1].line})"
+    for frame in reversed(frames):
+        if Path(frame.filename).is_relative_to(home):
+            place = Path(frame.filename).relative_to(home.parent)
+            return f" ({place}, line {frame.lineno}: {frame.line})"
+    return ""

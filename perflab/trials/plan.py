@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from pydantic import BaseModel, ConfigDict
 
 from perflab.instruments import STANDARD
@@ -16,7 +15,13 @@ from perflab.recordings import Contrast, Remark, Response, Steady, UntilDecided
 from perflab.recordings.columns import TURN_COLUMNS, TURNS
 from perflab.recordings.responses import COMMON
 from perflab.stacks.plan import StackPlan
-from perflab.trials.designs import FEWEST_TREATMENTS, MOST_TREATMENTS, Design, not_cut
+from perflab.trials.designs import (
+    FEWEST_TREATMENTS,
+    MOST_TREATMENTS,
+    Design,
+    not_cut,
+    random_orders,
+)
 
 
 class Target(BaseModel):
@@ -89,9 +94,8 @@ class RunPlan(BaseModel):
         Where treatments share their time, standard instruments that would see all of them together
         are left out.
         """
-        return self.model_copy(
-            update={"design": design, "treatments": tuple(self._treatments_of(design))}
-        )
+        treatments = tuple(self._treatments_of(design))
+        return self.model_copy(update={"design": design, "treatments": treatments})
 
     def seeded(self, seed: int) -> RunPlan:
         """Return the plan with another seed, which is recorded among its parameters."""
@@ -127,11 +131,9 @@ class RunPlan(BaseModel):
 
     def _treatments_of(self, design: Design) -> Iterator[Treatment]:
         for treatment in self.treatments:
-            kept = tuple(
-                each
-                for each in treatment.instruments
-                if each.shares_time or not design.shares_time or each not in STANDARD
-            )
+            kept = treatment.instruments
+            if design.shares_time:
+                kept = tuple(each for each in kept if each.shares_time or each not in STANDARD)
             yield treatment.model_copy(update={"instruments": kept})
 
     def treatment(self, name: str) -> Treatment:
@@ -152,17 +154,10 @@ class RunPlan(BaseModel):
     def order(self) -> list[list[str]]:
         """Return, per block, the treatments' names in random order.
 
-        Every block is permuted on its own with a generator seeded by (seed, block), so that the
-        order of a block does not depend on how many there are.
+        Every block is permuted on its own, by the seed and its number, so that its order does not
+        depend on how many there are.
         """
-        names = [treatment.name for treatment in self.treatments]
-        return [
-            [
-                names[index]
-                for index in np.random.default_rng((self.seed, block)).permutation(len(names))
-            ]
-            for block in range(self.blocks)
-        ]
+        return random_orders([item.name for item in self.treatments], self.seed, self.blocks)
 
 
 class Order(BaseModel):

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
 
 from perflab.analysis.methods.comparison import SMALLEST_SIGNED_RANK
 from perflab.analysis.methods.family import blocks_for_one
 from perflab.errors import RecordingError, StackError, TargetRefused
 from perflab.instruments.instrument import kind_of
 from perflab.load.targets import refuse_foreign
-from perflab.load.workload import OpenLoop, Workload
+from perflab.load.workload import OpenLoop
 from perflab.parameters import did_you_mean
 from perflab.recordings import Contrast, Remark, named
 from perflab.recordings.columns import declared_schema
 from perflab.stacks.plan import settle
-from perflab.stacks.spec import ServiceSpec, load_service
+from perflab.stacks.spec import load_service
 from perflab.trials.plan import RunPlan
 
 # A single request has no rate, and so few have no percentile: such a trial says nothing.
@@ -29,17 +30,16 @@ def obstacles(plan: RunPlan) -> list[str]:
     ``service.toml`` allows; every node must be wired; every load must send something that counts;
     every instrument must be able to look; every claim must be about a declared response.
     """
-    found = [*_treatments(plan), *dict.fromkeys(_settings(plan)), *dict.fromkeys(_loads(plan))]
-    found += [*_targets(plan), *dict.fromkeys(_instruments(plan)), *dict.fromkeys(_tables(plan))]
-    found += dict.fromkeys(_claims(plan))
+    checks = (_treatments, _settings, _loads, _targets, _instruments, _tables, _claims)
+    problems = [problem for check in checks for problem in check(plan)]
     way_out = "measure them one after the other (design = trials)"
-    found += [f"design = {plan.design.kind}: {each}; {way_out}" for each in plan.hindrances()]
-    if not found:
+    problems += [f"design = {plan.design.kind}: {each}; {way_out}" for each in plan.hindrances()]
+    if not problems:
         try:
             settle({treatment.name: treatment.stack for treatment in plan.treatments})
         except StackError as error:
-            found.append(str(error))
-    return found
+            problems.append(str(error))
+    return list(dict.fromkeys(problems))
 
 
 def _treatments(plan: RunPlan) -> Iterator[str]:
@@ -52,13 +52,11 @@ def _treatments(plan: RunPlan) -> Iterator[str]:
 
 
 def _settings(plan: RunPlan) -> Iterator[str]:
-    specs: dict[str, ServiceSpec] = {}
+    load = cache(load_service)
     for treatment in plan.treatments:
         for node in treatment.stack.nodes:
             try:
-                if node.service not in specs:
-                    specs[node.service] = load_service(node.service)
-                specs[node.service].resolve(node.settings)
+                load(node.service).resolve(node.settings)
             except StackError as error:
                 yield str(error)
 
@@ -105,19 +103,17 @@ def _claims(plan: RunPlan) -> Iterator[str]:
 
 
 def _loads(plan: RunPlan) -> Iterator[str]:
-    for treatment in plan.treatments:
-        yield from _load(treatment.workload)
+    for workload in (treatment.workload for treatment in plan.treatments):
+        if workload.windows is not None:
+            yield (
+                "a trial's load has windows only where the design of the run gives it some "
+                "(design = slices): leave windows out"
+            )
+        if isinstance(workload.arrivals, OpenLoop):
+            yield from _few_requests(workload.arrivals)
 
 
-def _load(workload: Workload) -> Iterator[str]:
-    arrivals = workload.arrivals
-    if workload.windows is not None:
-        yield (
-            "a trial's load has windows only where the design of the run gives it some (design = "
-            "slices): leave windows out"
-        )
-    if not isinstance(arrivals, OpenLoop):
-        return
+def _few_requests(arrivals: OpenLoop) -> Iterator[str]:
     measured_s = arrivals.duration_s - arrivals.warmup_s
     rate = max(max(stage.rate, stage.end_rate) for stage in arrivals.stages)
     if rate * measured_s < FEWEST_REQUESTS:

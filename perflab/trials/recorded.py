@@ -55,23 +55,16 @@ def _whole(treatment: Treatment) -> dict[str, Any]:
 
 def resolved(stack: StackPlan) -> dict[str, Any]:
     """Return a stack as plain words, with the default of every setting that it leaves open."""
-    nodes = [
-        {
-            **node.model_dump(mode="json"),
-            "settings": load_service(node.service).resolve(node.settings),
-        }
-        for node in stack.nodes
-    ]
-    return {**stack.model_dump(mode="json"), "nodes": nodes}
+    words = stack.model_dump(mode="json")
+    for node, named in zip(stack.nodes, words["nodes"], strict=True):
+        named["settings"] = load_service(node.service).resolve(node.settings)
+    return words
 
 
 def confirm(writer: RunWriter, treatment: str, reported: Mapping[str, Any]) -> list[Reason]:
     """Record what the services of a treatment report; return a reason where it is something new.
 
-    Parameters
-    ----------
-    reported : mapping
-        Node to its settings, as the services of the treatment's latest trial reported them.
+    ``reported`` has the settings by node, of the treatment's latest trial.
     """
     recorded = writer.record.reported_by(treatment)
     if recorded is None:
@@ -79,10 +72,10 @@ def confirm(writer: RunWriter, treatment: str, reported: Mapping[str, Any]) -> l
         key = shared(reported, parts)
         writer.update(parts=parts, reported={**writer.record.reported, treatment: key})
         return []
-    found = list(differences(recorded, to_jsonable_python(reported)))
-    if not found:
+    changed = list(map(str, differences(recorded, to_jsonable_python(reported))))
+    if not changed:
         return []
-    more = f", and {len(found) - SHOWN} more" if len(found) > SHOWN else ""
-    text = "services report other settings than the run's record has: "
-    text += ", ".join(map(str, found[:SHOWN])) + more
+    more = [f"and {len(changed) - SHOWN} more"] if len(changed) > SHOWN else []
+    listed = ", ".join([*changed[:SHOWN], *more])
+    text = f"services report other settings than the run's record has: {listed}"
     return [Reason(code="stack.settings", text=text)]

@@ -45,10 +45,7 @@ class Remaining:
 class Session:
     """Runs the remaining blocks of a plan and commits every trial when it ends.
 
-    Parameters
-    ----------
-    emit : callable
-        Receives events for progress.
+    ``emit`` receives events for progress.
     """
 
     def __init__(self, plan: RunPlan, writer: RunWriter, bench: Bench, emit: Emit) -> None:
@@ -93,7 +90,9 @@ class Session:
             self._measured_trials += len(step)
             for (_, _, name), tables in zip(step, measured, strict=True):
                 self._confirm(tables, name)
-                self._commit(tables)
+                self._writer.commit_trial(
+                    tables.row, tables.requests, tables.samples, **tables.others
+                )
                 if len(step) > 1:
                     self._announce(done, todo, todo[done : done + 1])
                 done += 1
@@ -119,10 +118,10 @@ class Session:
     def _note_unsteady(self) -> None:
         """Write into the record which treatments are compared with nothing: their loads drift."""
         before = self._writer.record.warnings
-        kept = [each for each in before if each.code != steadiness.OF_TREATMENT]
-        found = [*kept, *steadiness.told(Run(self._writer.path).trials())]
-        if found != before:
-            self._writer.update(warnings=found)
+        kept = [warning for warning in before if warning.code != steadiness.OF_TREATMENT]
+        warnings = [*kept, *steadiness.told(Run(self._writer.path).trials())]
+        if warnings != before:
+            self._writer.update(warnings=warnings)
 
     def _begins_afresh(self, block: int) -> bool:
         """Return whether the plan wants fresh services before a block."""
@@ -189,10 +188,10 @@ class Session:
     def _confirm(self, tables: TrialTables, name: str) -> None:
         """Refuse a trial whose services report other settings than the run's record has."""
         reported = self._bench.residents.reported.get(name)
-        found = confirm(self._writer, name, reported) if reported else []
-        if found:
+        reasons = confirm(self._writer, name, reported) if reported else []
+        if reasons:
             state = "invalid" if tables.row["state"] == "valid" else tables.row["state"]
-            tables.row |= {"state": state, "reasons": [*tables.row["reasons"], *found]}
+            tables.row |= {"state": state, "reasons": [*tables.row["reasons"], *reasons]}
 
     def _announce(self, number: int, todo: Sequence[Todo], step: Sequence[Todo]) -> None:
         block, _, name = todo[number]
@@ -216,9 +215,6 @@ class Session:
         if not self._measured_trials:
             return None
         return (time.monotonic() - self._began) / self._measured_trials * ahead
-
-    def _commit(self, tables: TrialTables) -> None:
-        self._writer.commit_trial(tables.row, tables.requests, tables.samples, **tables.others)
 
     def _tell(self, row: Mapping[str, Any], left_s: float | None) -> None:
         self._emit(
@@ -244,22 +240,17 @@ class Session:
                 f"{self._failed} trials failed, although the services were started afresh "
                 f"{MAX_RESTARTS} times; committed trials are kept. The last reason: {reason}"
             )
-        self._emit(
-            Note(text=f"a trial was lost ({reason.splitlines()[0]}); starting the services afresh")
-        )
+        lost = f"a trial was lost ({reason.splitlines()[0]})"
+        self._emit(Note(text=f"{lost}; starting the services afresh"))
         self._restart()
 
 
 def has_ended(writer: RunWriter, blocks: int, tell: Emit) -> bool:
-    """Look at a run of which so many blocks, from the first on, are committed.
+    """Look at a run of which so many blocks are committed; return whether it ends here.
 
     The look is recorded; a run that ends by it has no further blocks in its record. Whoever looks
-    again at the same trials, after a resume, comes to the same.
-
-    Returns
-    -------
-    bool
-        Whether the run ends here. Never, where its number of blocks is fixed.
+    again at the same trials, after a resume, comes to the same. A run whose number of blocks is
+    fixed does not end by a look.
     """
     rule = writer.record.until_decided
     if rule is None:

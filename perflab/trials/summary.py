@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -55,8 +54,7 @@ def selfcheck_columns(check: SelfCheck) -> dict[str, Any]:
     }
 
 
-@dataclass(frozen=True)
-class OnTime:
+class OnTime(NamedTuple):
     """Between which instants a load's CPU time is taken, and for how long the load was on (ns)."""
 
     begin_ns: int
@@ -71,8 +69,7 @@ class OnTime:
         of the first window that counts until after the last, and belongs to the windows.
         """
         if result.windows is None:
-            begin_ns, end_ns = result.begin_ns, result.end_ns
-            return cls(begin_ns, end_ns, max(0, end_ns - begin_ns))
+            return cls(result.begin_ns, result.end_ns, max(0, result.end_ns - result.begin_ns))
         counts = result.windows[result.windows[:, COUNTED] < result.windows[:, END]]
         if not len(counts):
             return cls(0, 0, 0)
@@ -102,8 +99,8 @@ def cpu_us_per_success(own: pd.DataFrame, result: LoadResult) -> float:
         rate = result.throughput_rps
         share = cpu_share(own, when.begin_ns, when.end_ns)
         return share * 1e6 / rate if rate > 0 else float("nan")
-    good = (rows["done_ns"][rows["error"] == 0] for rows in result.chunks())
-    count = sum(completed(done, when.begin_ns, when.end_ns) for done in good)
+    done_ns = (rows["done_ns"][rows["error"] == 0] for rows in result.chunks())
+    count = sum(completed(done, when.begin_ns, when.end_ns) for done in done_ns)
     used_ns = cpu_used_ns(own, when.begin_ns, when.end_ns)
     return used_ns / 1e3 / count if count else float("nan")
 
@@ -150,17 +147,13 @@ def identity_columns(
 
 
 def streamed_tables(result: LoadResult) -> dict[str, pd.DataFrame]:
-    """Return the tables of a recording about what came over time: ``messages``, ``progress``,
-    ``chunks``.
-
-    One is left out where the load had nothing of it.
-    """
-    found = {
+    """Return the tables of a recording about what came over time; none where nothing came."""
+    tables = {
         "messages": message_table(result.messages),
         "progress": result.progress,
         "chunks": result.stream_chunks,
     }
-    return {name: table for name, table in found.items() if len(table)}
+    return {name: table for name, table in tables.items() if len(table)}
 
 
 def message_table(noted: pd.DataFrame) -> pd.DataFrame:

@@ -4,31 +4,24 @@ from __future__ import annotations
 
 import contextlib
 import time
-from dataclasses import dataclass, field
+from collections.abc import Callable
 
 from perflab.sampling.meters import ProcessTable, core_times
 from perflab.stacks.residents import Residents
 
 
-@dataclass
-class OthersCpu:
-    """CPU that others use from now on; ``shares`` gives it as parts of a core so far."""
+def others_cpu(residents: Residents, treatment: str) -> Callable[[], dict[str, float]]:
+    """Return what gives ``paused_cpu_share`` and ``steal_share`` since now (1.0 = one core)."""
+    began_ns = time.monotonic_ns()
+    before_ns, stolen_ns = cpu_of_idle(residents, treatment), steal_ns()
 
-    residents: Residents
-    treatment: str
-    began_ns: int = field(default_factory=time.monotonic_ns)
+    def shares() -> dict[str, float]:
+        wall_ns = time.monotonic_ns() - began_ns
+        idle_ns = cpu_of_idle(residents, treatment) - before_ns
+        stolen = (steal_ns() - stolen_ns) / wall_ns
+        return {"paused_cpu_share": idle_ns / wall_ns, "steal_share": stolen}
 
-    def __post_init__(self) -> None:
-        self._idle_ns, self._steal_ns = cpu_of_idle(self.residents, self.treatment), steal_ns()
-
-    def shares(self) -> dict[str, float]:
-        """Return ``paused_cpu_share`` and ``steal_share`` since the begin (1.0 = one core)."""
-        wall_ns = time.monotonic_ns() - self.began_ns
-        idle_ns = cpu_of_idle(self.residents, self.treatment) - self._idle_ns
-        return {
-            "paused_cpu_share": idle_ns / wall_ns,
-            "steal_share": (steal_ns() - self._steal_ns) / wall_ns,
-        }
+    return shares
 
 
 def cpu_of_idle(residents: Residents, name: str) -> int:

@@ -27,7 +27,7 @@ from perflab.load.result import LoadResult
 from perflab.load.selfcheck import check
 from perflab.load.stopping import Progress, StopLoad
 from perflab.load.workload import Workload
-from perflab.recordings import Reason
+from perflab.recordings import Reason, Side
 from perflab.sampling.meters import Meter
 from perflab.sampling.sampler import Sampler
 from perflab.stacks.backend import HOST
@@ -37,7 +37,7 @@ from perflab.trials import summary
 from perflab.trials.looking import GuardedLook
 from perflab.trials.plan import Treatment
 from perflab.trials.summary import OnTime
-from perflab.trials.surroundings import OthersCpu
+from perflab.trials.surroundings import others_cpu
 
 MAX_PAUSED_CPU_SHARE = 0.01
 # A dead service answers nothing: what is under way need not run into its timeout.
@@ -111,14 +111,14 @@ class Kept:
 
 def _failure(error: PerflabError) -> Reason:
     """Return why a trial failed, and whose fault it is."""
-    text = str(error)
-    if isinstance(error, LoadError):
-        return Reason(code="load.failed", side="client", text=text)
-    if isinstance(error, ServiceFailed):
-        return Reason(code="service.failed", side="server", text=text)
-    if isinstance(error, InstrumentFailed):
-        return Reason(code="instrument.error", text=text)
-    return Reason(code="stack.failed", text=text)
+    kinds: tuple[tuple[type[PerflabError], str, Side], ...] = (
+        (LoadError, "load.failed", "client"),
+        (ServiceFailed, "service.failed", "server"),
+        (InstrumentFailed, "instrument.error", "unknown"),
+        (PerflabError, "stack.failed", "unknown"),
+    )
+    code, side = next((code, side) for kind, code, side in kinds if isinstance(error, kind))
+    return Reason(code=code, side=side, text=str(error))
 
 
 def losses_of(residents: Residents, name: str) -> list[Reason]:
@@ -139,14 +139,7 @@ def measure(bench: Bench, treatment: Treatment, identity: dict[str, Any]) -> Tri
 
     A failure of the stack, of the generator or of an instrument gives a trial of state ``failed``
     with the reason, the service's last log lines and what was recorded until then; it is not
-    raised.
-
-    Raises
-    ------
-    RunInterrupted
-        The user ended the run during the load.
-    WrongAnswer
-        A variant answers otherwise than it was said to, which ends the run.
+    raised. RunInterrupted and WrongAnswer end the run.
     """
     row = {**identity, "started_at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())}
     kept = Kept()
@@ -173,9 +166,9 @@ def _unseen(
 
 def _measured(bench: Bench, treatment: Treatment, row: dict[str, Any], kept: Kept) -> TrialTables:
     prepare(bench, treatment, kept)
-    others = OthersCpu(bench.residents, treatment.name)
+    others_shares = others_cpu(bench.residents, treatment.name)
     load, own = send(bench, treatment, kept)
-    shares = others.shares()
+    shares = others_shares()
     bench.residents.check_alive(treatment.name)
     losses = losses_of(bench.residents, treatment.name)
     time.sleep(bench.cooldown_s)
@@ -195,8 +188,8 @@ def prepare(bench: Bench, treatment: Treatment, kept: Kept) -> None:
         residents, name, treatment.workload, bench.placement, bench.labels, pids,
         bench.interrupted, send=lambda load: send_beside(bench, treatment, load),
     )  # fmt: skip
-    kept.looks = looks = [GuardedLook(each, scene) for each in treatment.instruments]
-    for look in looks:
+    kept.looks = [GuardedLook(instrument, scene) for instrument in treatment.instruments]
+    for look in kept.looks:
         look.before()
 
 
@@ -217,26 +210,32 @@ def judged(
 ) -> TrialTables:
     """Return a trial's row and tables, with what speaks against it; ``own`` are looks' meters."""
     found = check(load.result, treatment.workload)
-    seen = [look.observe(load) for look in kept.looks]
     reasons = [*losses, *found.reasons, *_disturbances(shares)]
-    reasons += [reason for each in seen for reason in each.reasons]
-    warnings = [*found.warnings, *(warning for each in seen for warning in each.warnings)]
-    # What speaks against the trial need not be told beside it, too.
-    against = {reason.code for reason in reasons}
+    warnings = [*found.warnings]
     row = row | {
         **summary.load_columns(load.result),
         **summary.selfcheck_columns(found),
         **_used(load, [*load.services, *own]),
         **shares,
+    }
+    tables = dict(summary.streamed_tables(load.result))
+    for look in kept.looks:
+        seen = look.observe(load)
+        reasons += seen.reasons
+        warnings += seen.warnings
+        tables |= seen.tables
+        _add_columns(row, seen)
+    # What speaks against the trial need not be told beside it, too.
+    against = {reason.code for reason in reasons}
+    row |= {
         "state": "invalid" if reasons else "valid",
         "reasons": reasons,
         "warnings": [warning for warning in warnings if warning.code not in against],
     }
-    for each in seen:
-        row |= _new_columns(each, row)
-    return TrialTables(
-        row, load.result.requests, load.samples, _tables(load.result, seen), not losses
-    )
+    requests = load.result.requests
+    # The raw rows are needed no more.
+    load.result.discard()
+    return TrialTables(row, requests, load.samples, tables, not losses)
 
 
 def _used(load: Load, services: Sequence[str]) -> dict[str, Any]:
@@ -260,21 +259,12 @@ def _disturbances(shares: Mapping[str, float]) -> list[Reason]:
     return [Reason(code="stack.paused_cpu", text=text)]
 
 
-def _new_columns(seen: Observation, row: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the columns of an observation; refuse one that would write over another's."""
-    twice = sorted(set(seen.columns) & set(row))
+def _add_columns(row: dict[str, Any], seen: Observation) -> None:
+    """Add what an instrument measured to a trial's row; refuse what is measured twice."""
+    twice = sorted(set(seen.columns) & {*row, "state", "reasons", "warnings"})
     if twice:
         raise ExperimentError(f"two instruments, or one and the lab, measure {', '.join(twice)}")
-    return seen.columns
-
-
-def _tables(result: LoadResult, seen: Iterable[Observation]) -> dict[str, pd.DataFrame]:
-    """Return all tables but requests and samples; the raw rows are needed no more after it."""
-    tables = dict(summary.streamed_tables(result))
-    for each in seen:
-        tables |= each.tables
-    result.discard()
-    return tables
+    row.update(seen.columns)
 
 
 def send(
@@ -294,12 +284,7 @@ def send(
         sampler.start()
         try:
             kept.result = result = bench.generator.run(
-                treatment.workload,
-                address,
-                bench.on_progress,
-                watch,
-                allowed,
-                start_ns=start_ns,
+                treatment.workload, address, bench.on_progress, watch, allowed, start_ns=start_ns
             )
         finally:
             sampler.stop()

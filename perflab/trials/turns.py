@@ -5,8 +5,9 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from itertools import zip_longest
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -20,9 +21,8 @@ LOOK_S = 0.25
 ENDING_SHARE = 0.75
 
 
-@dataclass(frozen=True)
-class Taken:
-    """What became of a treatment's turn.
+class Taken(NamedTuple):
+    """A treatment's turn that was taken.
 
     ``late_ns`` is how long after the begin of its window the last of its own services was resumed
     (0: before it).
@@ -37,15 +37,9 @@ class Taken:
 class TurnsTaken:
     """What became of all turns.
 
-    Attributes
-    ----------
-    table : DataFrame
-        A row per treatment and round, with the columns of :class:`Taken`, in the order of time. A
-        turn that came late by more than is discarded of its window is to be left out.
-    pauses : mapping
-        Treatment to the times in which its own services were paused, or about to be paused or
-        resumed, each from a begin to an end (ns, shape (pauses, 2)); none where it has no services
-        of its own.
+    ``table`` has a row per treatment and round, with the columns of :class:`Taken`, in the order
+    of time. ``pauses`` has for each treatment the times in which its own services were paused, or
+    about to be paused or resumed (ns, shape (pauses, 2)).
     """
 
     table: pd.DataFrame
@@ -70,7 +64,7 @@ def take_turns(
     start_ns : int
         The planned start of the loads (CLOCK_MONOTONIC).
     is_over : callable
-        Asked before and while a turn is waited for: whether the loads have ended before their time.
+        Whether the loads have ended before their time.
     """
     turns = rounds.turns()
     accounts = {name: _Account(services[name]) for name in rounds.treatments}
@@ -86,8 +80,8 @@ def take_turns(
             account.pause()
             late_ns = _resume(accounts, after, start_ns) if after else 0
             taken.append(Taken(turn.round, turn.treatment, was_late_ns))
-    told = pd.DataFrame(taken, columns=[each.name for each in fields(Taken)])
-    return TurnsTaken(told, {name: each.pauses() for name, each in accounts.items()})
+    table = pd.DataFrame(taken, columns=Taken._fields)
+    return TurnsTaken(table, {name: account.pauses() for name, account in accounts.items()})
 
 
 class _Account:
@@ -96,27 +90,24 @@ class _Account:
     def __init__(self, services: Sequence[Instance]) -> None:
         self._services = services
         self._paused_ns: list[tuple[int, int]] = []
-        self._pausing_ns = 0
-        self.paused = False
+        # 0 while they are awake.
+        self._since_ns = 0
 
     def pause(self) -> None:
-        if not self.paused:
-            self._pausing_ns = clock()
-        for each in self._services:
-            each.pause()
-        self.paused = True
+        self._since_ns = self._since_ns or clock()
+        for service in self._services:
+            service.pause()
 
     def resume(self) -> None:
-        for each in self._services:
-            each.resume()
-        if self.paused:
-            self._paused_ns.append((self._pausing_ns, clock()))
-        self.paused = False
+        for service in self._services:
+            service.resume()
+        if self._since_ns and self._services:
+            self._paused_ns.append((self._since_ns, clock()))
+        self._since_ns = 0
 
     def pauses(self) -> np.ndarray:
         """Return the pauses that are over, ns, shape (pauses, 2)."""
-        own = self._paused_ns if self._services else []
-        return np.array(own, dtype=np.int64).reshape(-1, 2)
+        return np.array(self._paused_ns, dtype=np.int64).reshape(-1, 2)
 
 
 @contextmanager

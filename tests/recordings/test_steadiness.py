@@ -31,7 +31,7 @@ from tests.simulations.steadiness import (
     refused,
 )
 from tests.synthetic import write_run
-from tests.trials.test_session import Told
+from tests.trials.fakes import Told
 from tests.trials.test_trial import drifting
 
 UP = [0.12, 0.15, 0.18, 0.11, 0.16, 0.14]

@@ -93,12 +93,12 @@ def test_what_a_killed_sweep_left_half_is_removed_by_whoever_goes_on_with_it(
 def test_a_changed_file_is_told_and_changed_code_or_machine_is_refused(sweep: Sweep) -> None:
     journal = Journal(new_folder(sweep))
     now = session_now(sweep)
-    assert changes(journal, now) == []
+    assert changes(journal, now) == ""
     journal.add(now)
-    assert changes(journal, now) == []
+    assert changes(journal, now) == ""
     sweep.file.write_text(TWO.replace("[2, 4]", "[4, 6, 8]"))
     other = session_now(open_sweep(sweep.file))
-    (told,) = changes(journal, other)
+    told = changes(journal, other)
     assert "2 cells are new, 1 are no longer asked for, 1 are as they were" in told
     code = now.model_copy(update={"sources": {**now.sources, "perflab": "other"}})
     with pytest.raises(ResumeRefused, match="perflab"):

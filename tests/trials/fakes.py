@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -19,15 +19,18 @@ from perflab.load.result import LoadResult
 from perflab.load.schedule import instants_of
 from perflab.load.stopping import Progress, StopLoad
 from perflab.load.workload import ClosedLoop, Request, Workload
-from perflab.recordings import RunRecord
+from perflab.recordings import Run, RunRecord, RunWriter
 from perflab.sampling.meters import ProcessTable, Reading
 from perflab.stacks.plan import Node, StackPlan
+from perflab.trials.events import Event, Note, TrialBegun, TrialDone
 from perflab.trials.plan import RunPlan, Treatment
 from perflab.trials.recorded import treatment_records
+from perflab.trials.session import Remaining, Session
 from perflab.trials.trial import Bench
 from tests.load.planted import BEGIN_NS, S, load_result
 
 REQUESTS = 500
+AnyEvent = TypeVar("AnyEvent", Note, TrialBegun, TrialDone)
 
 
 @dataclass
@@ -208,6 +211,7 @@ def record(of: RunPlan) -> RunRecord:
         environment={},
         code={},
         sessions=[],
+        tables=of.tables,
     )
 
 
@@ -220,3 +224,29 @@ def bench(folder: Path, residents: Residents | None = None, **load: Any) -> Benc
         placement=placement(),
         cooldown_s=0.0,
     )
+
+
+class Told:
+    """A run of a session: its events, its services' notes, its recording."""
+
+    def __init__(
+        self,
+        root: Path,
+        residents: Residents | None = None,
+        of: RunPlan | None = None,
+        **words: Any,
+    ) -> None:
+        load = {name: words.pop(name) for name in ("facts", "fails") if name in words}
+        self.plan = of or plan(**words)
+        self.residents = residents or Residents()
+        self.bench = bench(root / "raw", self.residents, takes_s=0.0, **load)
+        self.events: list[Event] = []
+        self.writer = RunWriter.create(root / "runs", record(self.plan))
+
+    def go(self, *blocks: int, attempt: int = 0) -> Run:
+        session = Session(self.plan, self.writer, self.bench, self.events.append)
+        session.run(Remaining(blocks or tuple(range(self.plan.blocks)), attempt))
+        return Run(self.writer.path)
+
+    def of(self, kind: type[AnyEvent]) -> list[AnyEvent]:
+        return [event for event in self.events if isinstance(event, kind)]

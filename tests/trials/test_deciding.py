@@ -6,11 +6,10 @@ from pathlib import Path
 from typing import Any
 
 from perflab.analysis.methods.repeated_looks import planned
-from perflab.recordings import Contrast, Run, RunWriter
+from perflab.recordings import Contrast, UntilDecided
 from perflab.recordings.contrasts import Direction
-from perflab.trials.events import Event, Note, TrialBegun
-from perflab.trials.session import Remaining, Session
-from tests.trials.fakes import Residents, bench, plan, record
+from perflab.trials.events import Note, TrialBegun
+from tests.trials.fakes import Told
 
 RULE = planned(8, 10)
 OTHER = planned(8, 10, apart=1)
@@ -25,32 +24,25 @@ def claim(direction: Direction) -> Contrast:
     )  # fmt: skip
 
 
-class Looked:
-    """A run of a plan with the rule, its events and its recording."""
+class Looked(Told):
+    """A run of a plan with the rule."""
 
     def __init__(self, root: Path, *directions: Direction, **words: Any) -> None:
-        contrasts = tuple(map(claim, directions))
         words = {"until_decided": RULE, "blocks": RULE.most_blocks, **words}
-        self.plan = plan(contrasts=contrasts, **words)
-        self.bench = bench(root / "raw", Residents(), takes_s=0.0)
-        self.events: list[Event] = []
-        self.writer = RunWriter.create(root / "runs", record(self.plan))
+        super().__init__(root, contrasts=tuple(map(claim, directions)), **words)
 
-    def go(self, *blocks: int, attempt: int = 0) -> Run:
-        remaining = Remaining(blocks or tuple(range(self.plan.blocks)), attempt)
-        Session(self.plan, self.writer, self.bench, self.events.append).run(remaining)
-        return Run(self.writer.path)
+    def follow(self, rule: UntilDecided, kept: UntilDecided | None = None) -> None:
+        """Go on by a rule; ``kept`` is another that the record has."""
+        self.events.clear()
+        self.writer.update(until_decided=kept or rule)
+        self.plan = self.plan.model_copy(update={"until_decided": rule})
 
     def measured(self) -> list[int]:
         """Return the blocks of the trials begun, counted from 1."""
-        return list(dict.fromkeys(each.block for each in self.events if _is_trial(each)))
+        return list(dict.fromkeys(event.block for event in self.of(TrialBegun)))
 
     def notes(self) -> list[str]:
-        return [each.text for each in self.events if isinstance(each, Note)]
-
-
-def _is_trial(event: Event) -> bool:
-    return isinstance(event, TrialBegun)
+        return [note.text for note in self.of(Note)]
 
 
 def test_a_run_ends_at_the_first_look_that_leaves_nothing_undecided(tmp_path: Path) -> None:
@@ -84,9 +76,7 @@ def test_one_contrast_that_is_undecided_keeps_the_run_going_to_its_most_blocks(
 def test_a_look_that_a_kill_prevented_is_taken_when_the_run_is_resumed(tmp_path: Path) -> None:
     looked = Looked(tmp_path, "none", until_decided=None)
     looked.go(*range(8))
-    looked.events.clear()
-    looked.writer.update(until_decided=RULE)
-    looked.plan = looked.plan.model_copy(update={"until_decided": RULE})
+    looked.follow(RULE)
     found = looked.go(8, 9).record
     assert looked.measured() == []
     assert (found.blocks, found.until_decided and found.until_decided.ended) == (8, "decided")
@@ -95,8 +85,7 @@ def test_a_look_that_a_kill_prevented_is_taken_when_the_run_is_resumed(tmp_path:
 def test_a_run_that_is_gone_on_with_keeps_the_rule_of_its_record(tmp_path: Path) -> None:
     looked = Looked(tmp_path, "greater", until_decided=None)
     looked.go(*range(8))
-    looked.writer.update(until_decided=OTHER)
-    looked.plan = looked.plan.model_copy(update={"until_decided": RULE})
+    looked.follow(RULE, kept=OTHER)
     found = looked.go(8, 9).record.until_decided
     assert found is not None
     assert found.plan == OTHER.plan
@@ -108,10 +97,8 @@ def test_a_block_that_was_broken_off_is_measured_before_the_run_is_looked_at(
 ) -> None:
     looked = Looked(tmp_path, "none", until_decided=None)
     looked.go(*range(9))
-    looked.events.clear()
     looked.writer.supersede(["b002-p00-a0", "b002-p01-a0"])
-    looked.writer.update(until_decided=RULE)
-    looked.plan = looked.plan.model_copy(update={"until_decided": RULE})
+    looked.follow(RULE)
     found = looked.go(2, 9, attempt=1).record
     assert looked.measured() == [3, 10]
     assert found.blocks == 10

@@ -78,15 +78,3 @@ def test_the_stop_button_ends_the_trial_in_order_and_says_how_to_go_on(
     assert reply["traceback"] == [f"RunInterrupted: {reply['evalue']}"]
     assert run.record.state == "interrupted"
     wait_clean()
-
-
-def test_a_kernel_that_is_killed_leaves_no_service_and_no_lock(
-    kernel: tuple[KernelManager, BlockingKernelClient],
-) -> None:
-    manager, client = kernel
-    client.execute(RUN)
-    wait_measuring(client)
-    assert leftovers.everything()
-    manager.restart_kernel(now=True)
-    wait_clean()
-    assert laboratory.runs()[-1].record.state == "interrupted"

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import os
-import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable
-from pathlib import Path
 
 import psutil
 import pytest
@@ -122,47 +118,3 @@ def test_a_conductor_that_waits_for_the_host_ends_with_the_program_that_asked() 
         conductor.stdout.close()
         assert conductor.wait(timeout=WITHIN_S) == 1
     assert b"the program that asked for it is gone" in said
-
-
-LOAD = ["load", "{url}", "--users", "2", "-d", "60"]
-
-
-@pytest.mark.slow
-def test_the_workers_of_a_load_end_when_the_command_is_killed() -> None:
-    server = subprocess.Popen(
-        [sys.executable, "-m", "http.server", "0", "--bind", "127.0.0.1"],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        cwd=project_root() / "data",
-        env={**os.environ, "PYTHONUNBUFFERED": "1"},
-    )
-    assert server.stdout is not None
-    url = server.stdout.readline().decode().split("(")[1].split(")")[0]
-    words = [word.format(url=url) for word in LOAD]
-    asked = subprocess.Popen(
-        [str(Path(sys.executable).with_name("perflab")), *words],
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,
-    )
-    try:
-        deadline = time.monotonic() + 30
-        workers: list[psutil.Process] = []
-        while not workers and time.monotonic() < deadline:
-            time.sleep(0.1)
-            workers = [
-                child
-                for child in psutil.Process(asked.pid).children()
-                if "perflab.load.worker" in child.cmdline()
-            ]
-        assert workers
-        time.sleep(1.0)
-        os.kill(asked.pid, signal.SIGKILL)
-        asked.wait()
-        _, alive = psutil.wait_procs(workers, timeout=WITHIN_S)
-        assert alive == []
-    finally:
-        for child in (asked, server):
-            child.kill()
-            child.wait()
-        server.stdout.close()

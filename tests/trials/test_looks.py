@@ -11,12 +11,11 @@ import pytest
 
 from perflab.errors import ExperimentError, LoadError, ServiceFailed, StackError, WrongAnswer
 from perflab.instruments import STANDARD, Instrument, Load, Look, Observation, Scene
-from perflab.recordings import Reason, Remark, Run, RunWriter
+from perflab.recordings import Reason, Remark, Run
 from perflab.sampling.meters import Meter, ProcessTable, Reading
 from perflab.trials.plan import RunPlan
-from perflab.trials.session import Remaining, Session
 from perflab.trials.trial import TrialTables, measure
-from tests.trials.fakes import Residents, bench, plan, record, treatment
+from tests.trials.fakes import Residents, Told, bench, plan, treatment
 
 NOTES: list[str] = []
 STEPS = ("look", "before", "begin", "meters", "end", "after", "observe")
@@ -204,29 +203,19 @@ def test_the_end_of_the_run_is_never_held_back(tmp_path: Path, step: str) -> Non
 
 
 def test_the_run_goes_on_with_the_services_it_has(tmp_path: Path) -> None:
-    own = with_instrument(plan(blocks=6), Noting(trouble="observe", only="a"))
-    writer = RunWriter.create(
-        tmp_path / "runs", record(own).model_copy(update={"tables": own.tables})
-    )
-    residents = Residents()
-    made = bench(tmp_path / "raw", residents, takes_s=0.0)
-    Session(own, writer, made, lambda _: None).run(Remaining(tuple(range(6))))
-    trials = Run(writer.path).trials()
+    told = Told(tmp_path, of=with_instrument(plan(6), Noting(trouble="observe", only="a")))
+    trials = told.go().trials()
     states = trials.groupby("treatment")["state"].agg(list)
     assert states.to_dict() == {"a": ["failed"] * 6, "b": ["valid"] * 6}
     assert {each.code for reasons in trials["reasons"] for each in reasons} == {"instrument.error"}
-    assert "start" not in residents.notes
+    assert "start" not in told.residents.notes
 
 
 def test_a_wrong_answer_ends_the_run_and_nothing_is_started_afresh(tmp_path: Path) -> None:
-    own = with_instrument(plan(blocks=3), Noting(trouble="before", raises="wrong", only="b"))
-    writer = RunWriter.create(
-        tmp_path / "runs", record(own).model_copy(update={"tables": own.tables})
-    )
-    residents = Residents()
-    made = bench(tmp_path / "raw", residents, takes_s=0.0)
+    wrong = Noting(trouble="before", raises="wrong", only="b")
+    told = Told(tmp_path, of=with_instrument(plan(3), wrong))
     with pytest.raises(WrongAnswer, match="b says no"):
-        Session(own, writer, made, lambda _: None).run(Remaining((0, 1, 2)))
-    first = own.order()[0].index("b")
-    assert len(Run(writer.path).trials()) == first, "what was measured before it is kept"
-    assert "start" not in residents.notes
+        told.go()
+    first = told.plan.order()[0].index("b")
+    assert len(Run(told.writer.path).trials()) == first, "what was measured before it is kept"
+    assert "start" not in told.residents.notes

@@ -12,7 +12,7 @@ from perflab.recordings import Run
 from perflab.stacks import leftovers
 from perflab.systems import experiment
 from perflab.trials.client import conduct
-from perflab.trials.plan import Order, RunPlan
+from perflab.trials.plan import Order
 
 pytestmark = pytest.mark.alone
 
@@ -42,22 +42,6 @@ def test_the_profiler_sees_the_service_on_each_backend(backend_name: str) -> Non
     assert_plausible(trials.loc["on"])
     assert trials.loc["off"].filter(like="profile_").isna().all()
     assert leftovers.everything() == []
-
-
-@pytest.mark.slow
-def test_sending_and_compressing_are_seen_with_uvicorns_other_implementation() -> None:
-    chosen = experiment("profile")
-    plan = served_by("websockets-sansio", chosen.plan(chosen.check({**SMALL, "profiler": ["on"]})))
-    run = Run(conduct(Order(plan=plan, backend="process", runs=runs_dir()), lambda _: None))
-    assert_plausible(run.trials().iloc[0])
-
-
-def served_by(websocket: str, plan: RunPlan) -> RunPlan:
-    (treatment,) = plan.treatments
-    (node,) = treatment.stack.nodes
-    node = node.model_copy(update={"settings": {**node.settings, "websocket": websocket}})
-    stack = treatment.stack.model_copy(update={"nodes": (node,)})
-    return plan.model_copy(update={"treatments": (treatment.model_copy(update={"stack": stack}),)})
 
 
 def assert_plausible(trial: pd.Series[Any]) -> None:

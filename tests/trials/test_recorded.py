@@ -11,13 +11,12 @@ import pytest
 
 from perflab.host.placing import placement
 from perflab.load.workload import Workload
-from perflab.recordings import Run, RunRecord, RunWriter, check_same
+from perflab.recordings import RunRecord, check_same
 from perflab.stacks.spec import load_service
 from perflab.systems import experiment, names
 from perflab.trials.conductor import new_record
 from perflab.trials.recorded import treatment_records
-from perflab.trials.session import Remaining, Session
-from tests.trials.fakes import Residents, bench, plan, record
+from tests.trials.fakes import Residents, Told
 
 
 @pytest.mark.parametrize("name", names())
@@ -44,16 +43,8 @@ def test_a_record_says_the_same_once_it_was_written_and_read(name: str) -> None:
     check_same(RunRecord.model_validate_json(begun.model_dump_json()), begun)
 
 
-def run_of(tmp_path: Path, residents: Residents, blocks: int = 2) -> Run:
-    of = plan(blocks=blocks)
-    writer = RunWriter.create(tmp_path, record(of))
-    made = bench(tmp_path / "raw", residents, takes_s=0.0)
-    Session(of, writer, made, lambda _: None).run(Remaining(tuple(range(blocks))))
-    return Run(writer.path)
-
-
 def test_what_services_report_is_recorded_for_every_treatment(tmp_path: Path) -> None:
-    run = run_of(tmp_path, Residents(says={"workers": 2, "pool_per_worker": 4}))
+    run = Told(tmp_path, Residents(says={"workers": 2, "pool_per_worker": 4})).go()
     assert run.record.reported_by("a") == {"echo": {"workers": 2, "pool_per_worker": 4}}
     assert run.record.reported_by("a") == run.record.reported_by("b")
     assert set(run.trials()["state"]) == {"valid"}
@@ -74,7 +65,7 @@ def test_a_trial_whose_services_report_something_else_is_refused(tmp_path: Path)
 
     residents.activate = changing  # type: ignore[method-assign]
     residents.says = says
-    trials = run_of(tmp_path, residents).trials()
+    trials = Told(tmp_path, residents).go().trials()
     assert list(trials["state"]) == ["valid", "valid", "invalid", "invalid"]
     for reasons in trials["reasons"][2:]:
         assert [each.code for each in reasons] == ["stack.settings"]

@@ -3,37 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, TypeVar
 
 import pytest
 
 from perflab.errors import LoadError, RunInterrupted, StackError
-from perflab.recordings import Run, RunWriter
-from perflab.trials.events import Event, Note, TrialBegun, TrialDone
-from perflab.trials.session import Remaining, Session
-from tests.trials.fakes import Residents, bench, plan, record
-
-AnyEvent = TypeVar("AnyEvent", Note, TrialBegun, TrialDone)
-
-
-class Told:
-    """A run of a session: its events, its services' notes, its recording."""
-
-    def __init__(self, root: Path, residents: Residents | None = None, **words: Any) -> None:
-        load = {name: words.pop(name) for name in ("facts", "fails") if name in words}
-        self.plan = plan(**words)
-        self.residents = residents or Residents()
-        self.bench = bench(root / "raw", self.residents, takes_s=0.0, **load)
-        self.events: list[Event] = []
-        self.writer = RunWriter.create(root / "runs", record(self.plan))
-
-    def go(self, *blocks: int, attempt: int = 0) -> Run:
-        session = Session(self.plan, self.writer, self.bench, self.events.append)
-        session.run(Remaining(blocks or tuple(range(self.plan.blocks)), attempt))
-        return Run(self.writer.path)
-
-    def of(self, kind: type[AnyEvent]) -> list[AnyEvent]:
-        return [each for each in self.events if isinstance(each, kind)]
+from perflab.recordings import Run
+from perflab.trials.events import Note, TrialBegun, TrialDone
+from tests.trials.fakes import Told
 
 
 def test_every_trial_is_measured_in_the_plans_order_committed_and_valid(tmp_path: Path) -> None:
