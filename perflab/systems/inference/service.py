@@ -12,14 +12,12 @@ from perflab.experiments.experiment import Preset, PresetParameters
 from perflab.instruments import STANDARD, DatabaseWaits, FlushProbe, ServerCount
 from perflab.load.workload import ClosedLoop, Connections, Request, Workload
 from perflab.recordings import Remark
-from perflab.stacks.plan import Link, Node, RoundTripMs, StackPlan
+from perflab.stacks.plan import Link, Node, StackPlan
 from perflab.stacks.spec import load_service
 from perflab.systems.inference.published_load import differences, published_settings
 from perflab.trials.plan import Treatment
 
 DATABASE = "postgres"
-# What the preset sets: the rest is a factor of one experiment or another.
-PRESET = ("requests", "concurrency", "workers", "pool_size", "connection")
 # One row of scikit-learn's breast cancer data set (its first), as any client would send it.
 FEATURES = (
     17.99, 10.38, 122.8, 1001.0, 0.1184, 0.2776, 0.3001, 0.1471, 0.2419, 0.07871,
@@ -29,9 +27,7 @@ FEATURES = (
 
 Driver = Literal["psycopg2", "asyncpg"]
 Runtime = Literal["sklearn", "onnx", "compiled"]
-RoundTrip = RoundTripMs
 Workers = Annotated[int, Field(ge=1, le=64)]
-CommitDelay = Annotated[int, Field(ge=0, le=100_000)]
 
 
 def as_levels(value: Any) -> Any:
@@ -51,7 +47,7 @@ POOLS, OTHER_CONNECTIONS = 2, 20
 
 
 class LoadParameters(PresetParameters):
-    """What every experiment on the inference service has: its load, pool and transactions."""
+    """What every experiment on the inference service has: its load and its pool."""
 
     preset: Preset = Field(
         default="quick",
@@ -79,15 +75,12 @@ class LoadParameters(PresetParameters):
         le=200,
         description="connections to the database, over all workers together",
     )
-    transaction_style: Literal["transaction", "autocommit"] = Field(
-        default="transaction",
-        description="BEGIN and COMMIT around an insert, or the insert on its own",
-    )
 
     @classmethod
     def published_values(cls) -> dict[str, Any]:
-        """Return what the preset sets."""
-        return published_settings()
+        """Return what the preset sets, of the parameters that there are."""
+        stated = published_settings()
+        return {name: value for name, value in stated.items() if name in cls.model_fields}
 
     @model_validator(mode="after")
     def _check_users(self) -> LoadParameters:
@@ -100,17 +93,10 @@ class LoadParameters(PresetParameters):
 
 
 class InferenceParameters(LoadParameters):
-    """Parameters of experiments that vary neither the workers nor the delay of commits."""
+    """Parameters of experiments that do not vary the workers."""
 
     workers: int = Field(
         default=4, ge=1, le=64, description="processes of the service (Uvicorn workers)"
-    )
-    commit_delay_us: int = Field(
-        default=0,
-        ge=0,
-        le=100_000,
-        description="PostgreSQL waits so many microseconds before a flush, so that commits can "
-        "share it",
     )
 
     @model_validator(mode="after")
@@ -167,7 +153,6 @@ def stack(
                     "workers": workers,
                     "pool_size": connections,
                     "pool_minconn": minconn,
-                    "transaction_style": parameters.transaction_style,
                     "driver": "both",
                 },
             ),

@@ -31,7 +31,6 @@ class BlockingStore:
     """
 
     def __init__(self, settings: Settings) -> None:
-        self._in_transaction = settings.transaction_style == "transaction"
         self._free = threading.BoundedSemaphore(settings.pool_per_worker)
         self._pool = ThreadedConnectionPool(
             settings.minimum_per_worker,
@@ -68,15 +67,12 @@ class BlockingStore:
     def _insert(
         self, connection: extensions.connection, label: int, probability: float, phases: Phases
     ) -> int:
-        if connection.autocommit == self._in_transaction:
-            connection.autocommit = not self._in_transaction
         with connection.cursor() as cursor:
             with phases.phase("execute"):
                 cursor.execute(INSERT, (label, probability))
                 row = cursor.fetchone()
-            if self._in_transaction:
-                with phases.phase("commit"):
-                    connection.commit()
+            with phases.phase("commit"):
+                connection.commit()
         return int(row[0]) if row else 0
 
     def show(self, name: str) -> str:
