@@ -124,10 +124,12 @@ def stack(
     minconn: str = "max",
     synchronous_commit: str = "on",
     round_trip_ms: float = 0.0,
+    writes: bool = True,
 ) -> StackPlan:
     """Return PostgreSQL, the link, and the inference service wired together.
 
-    ``pool_size`` counts all workers together; without it, that of the parameters is taken.
+    ``pool_size`` counts all workers together; without it, that of the parameters is taken. The rows
+    are counted where the load ``writes`` any.
     """
     connections = pool_size or parameters.pool_size
     return StackPlan(
@@ -153,13 +155,12 @@ def stack(
                     "workers": workers,
                     "pool_size": connections,
                     "pool_minconn": minconn,
-                    "driver": "both",
                 },
             ),
         ),
         database="postgres",
         reset=("TRUNCATE inferences RESTART IDENTITY", "CHECKPOINT"),
-        count="SELECT count(*) FROM inferences",
+        count="SELECT count(*) FROM inferences" if writes else "",
     )
 
 
@@ -233,11 +234,6 @@ def treatment(levels: Mapping[str, str], label: str, plan: StackPlan, load: Work
         workload=load,
         instruments=INSTRUMENTS,
     )
-
-
-def without_count(plan: StackPlan) -> StackPlan:
-    """Return a plan whose rows are not counted: the load writes none."""
-    return plan.model_copy(update={"count": ""})
 
 
 def uneven_pools(pool_size: int, workers: Sequence[int]) -> list[Remark]:

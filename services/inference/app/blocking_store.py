@@ -75,19 +75,6 @@ class BlockingStore:
                 connection.commit()
         return int(row[0]) if row else 0
 
-    def show(self, name: str) -> str:
-        """Return a setting of the server as this pool's connections see it."""
-        with self._free:
-            connection = self._take()
-            try:
-                with connection.cursor() as cursor:
-                    cursor.execute("SELECT current_setting(%s)", (name,))
-                    row = cursor.fetchone()
-                connection.rollback()
-            finally:
-                self._pool.putconn(connection, close=connection.closed != 0)
-        return str(row[0]) if row else ""
-
     def close(self) -> None:
         """Close all connections."""
         self._pool.closeall()

@@ -17,7 +17,6 @@ class Settings:
     workers: int = 4
     pool_size: int = 50
     pool_minconn: Literal["max", "1"] = "max"
-    driver: Literal["both", "psycopg2", "asyncpg", "none"] = "both"
     port: int = 8000
     artifacts: Path = Path()
     database_host: str = "127.0.0.1"

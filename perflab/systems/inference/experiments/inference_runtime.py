@@ -45,12 +45,10 @@ class InferenceRuntimeParameters(InferenceParameters):
 def _treatments(parameters: InferenceRuntimeParameters) -> list[Treatment]:
     treatments = []
     for runtime, write in product(parameters.runtime, WRITES):
-        levels = {"runtime": runtime, "database_write": write}
-        path = service.endpoint("psycopg2", database_write=write == "yes")
-        plan = service.stack(parameters, workers=parameters.workers, runtime=runtime)
-        if write == "no":
-            plan = service.without_count(plan)
-        label = f"{runtime}, {'with' if write == 'yes' else 'no'} database write"
+        levels, writes = {"runtime": runtime, "database_write": write}, write == "yes"
+        path = service.endpoint("psycopg2", database_write=writes)
+        plan = service.stack(parameters, workers=parameters.workers, runtime=runtime, writes=writes)
+        label = f"{runtime}, {'with' if writes else 'no'} database write"
         found = service.treatment(levels, label, plan, service.workload(parameters, path))
         instruments = (*found.instruments, PredictionCost(node="inference"))
         treatments.append(found.model_copy(update={"instruments": instruments}))

@@ -42,12 +42,13 @@ def _treatment(parameters: SynchronousCommitParameters, levels: dict[str, str]) 
         workers=parameters.workers,
         synchronous_commit=levels[FACTOR] if writes else "on",
         round_trip_ms=parameters.round_trip_ms,
+        writes=writes,
     )
     path = service.endpoint(parameters.driver, database_write=writes)
     return service.treatment(
         levels,
         LABELS[levels[FACTOR]],
-        plan if writes else service.without_count(plan),
+        plan,
         service.workload(parameters, path),
     )
 
