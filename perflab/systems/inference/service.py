@@ -170,12 +170,10 @@ def with_room(treatments: Sequence[Treatment]) -> list[Treatment]:
     Treatments that differ in what a service is started with have one each, and all of them are
     connected at once, also while they are paused.
     """
-    services = {
-        tuple(sorted(node.settings.items())): int(node.settings["pool_size"])
-        for node in (each.stack.node("inference") for each in treatments)
-    }
-    setting = load_service("postgres").settings["max_connections"]
-    needed = POOLS * sum(services.values()) + OTHER_CONNECTIONS
+    services = [each.stack.node("inference").settings for each in treatments]
+    pools = {tuple(sorted(each.items())): int(each["pool_size"]) for each in services}
+    setting = load_service(DATABASE).settings["max_connections"]
+    needed = POOLS * sum(pools.values()) + OTHER_CONNECTIONS
     room = min(max(int(setting.default), needed), int(setting.maximum or needed))
     return [
         each.model_copy(update={"stack": _with_connections(each.stack, room)})
@@ -184,13 +182,11 @@ def with_room(treatments: Sequence[Treatment]) -> list[Treatment]:
 
 
 def _with_connections(plan: StackPlan, room: int) -> StackPlan:
-    nodes = (
-        node.model_copy(update={"settings": {**node.settings, "max_connections": room}})
-        if node.name == DATABASE
-        else node
-        for node in plan.nodes
-    )
-    return plan.model_copy(update={"nodes": tuple(nodes)})
+    database = plan.node(DATABASE)
+    settings = {**database.settings, "max_connections": room}
+    others = [node for node in plan.nodes if node.name != DATABASE]
+    nodes = (database.model_copy(update={"settings": settings}), *others)
+    return plan.model_copy(update={"nodes": nodes})
 
 
 def endpoint(driver: Driver, database_write: bool = True) -> str:

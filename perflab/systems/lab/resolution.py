@@ -113,34 +113,22 @@ def is_fault(level: str) -> bool:
     return level == OVERLOAD or level.startswith(STALLED)
 
 
-def refused(run: Run) -> dict[str, Rate]:
-    """Return how often clients were refused, by what was planted; healthy ones come last."""
+def refused(run: Run) -> pd.DataFrame:
+    """Return how often clients were refused, by what was planted; healthy ones come last.
+
+    Columns: client, refused (text of a :class:`Rate` with its 95% interval).
+    """
     trials = run.trials()
     trials = trials[~trials["superseded"].astype(bool)]
     levels = [_level(run, name) for name in trials["treatment"]]
     kinds = np.array([level if is_fault(level) else HEALTHY for level in levels], dtype=object)
     planted = dict.fromkeys(item.levels.get(FACTOR, "") for item in run.record.treatments)
     bad = (trials["state"] != "valid").to_numpy()
-    return {
-        kind: Rate(int(bad[kinds == kind].sum()), int((kinds == kind).sum()))
-        for kind in (*filter(is_fault, planted), HEALTHY)
-    }
-
-
-def refused_table(run: Run) -> pd.DataFrame:
-    """Return :func:`refused` as a table: client, refused (a text with its 95% interval)."""
-    return pd.DataFrame(
-        [{"client": kind, "refused": rate.text()} for kind, rate in refused(run).items()]
-    )
-
-
-def planted_found(run: Run, response: str = "mean_ms", blocks: int = USUAL_BLOCKS) -> list[str]:
-    """Say for each planted service how often so many blocks of the run called it different."""
-    table = known_effects(run, response, blocks)
-    return [
-        f"{row['service']}: {blocks} blocks called it different in {row['called_different']}"
-        for row in table[table["planted"] > 1].to_dict("records")
-    ]
+    rows = []
+    for kind in (*filter(is_fault, planted), HEALTHY):
+        rate = Rate(int(bad[kinds == kind].sum()), int((kinds == kind).sum()))
+        rows.append({"client": kind, "refused": rate.text()})
+    return pd.DataFrame(rows)
 
 
 def power_here(run: Run, response: str = "mean_ms", sets: int = 200) -> pd.DataFrame:

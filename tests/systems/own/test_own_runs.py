@@ -230,33 +230,6 @@ def test_variants_that_share_their_time_are_measured_in_windows_and_leave_nothin
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("answers_in_s", [0.0, 0.13])
-def test_how_variants_share_their_time_is_chosen_by_their_responses_and_kept(
-    tmp_path: Path, answers_in_s: float
-) -> None:
-    program = tmp_path / "server.py"
-    program.write_text(
-        EXAMPLE.read_text().replace(ANSWERS, f"await asyncio.sleep({answers_in_s}); {ANSWERS}")
-    )
-    variants = [f"{name}=command:python3 {program} --port {{port}}" for name in ("a", "b")]
-    run = laboratory.run("own_service", {**SMALL, "variants": variants})
-    design = run.record.design
-    assert design is not None
-    assert design.kind == ("trials" if answers_in_s else "slices")
-    assert "of the responses came within" in design.why
-    assert design.why in method(run)
-    assert run.record.shares_time == (not answers_in_s)
-    kinds = {each["kind"] for each in run.record.whole("variant=a")["instruments"]}
-    assert ("AcceptQueues" in str(kinds)) == bool(answers_in_s)
-    assert "failed" not in set(run.trials()["state"])
-    assert run.problems == []
-    # Whoever goes on with it takes the design that it had.
-    resumed = laboratory.run("own_service", {"resume": run.run_id})
-    assert resumed.record.design == design
-    assert resumed.record.sessions[1:]
-
-
-@pytest.mark.slow
 def test_a_service_that_answers_too_slowly_for_its_slices_is_refused_and_not_slowed_down(
     tmp_path: Path,
 ) -> None:
