@@ -22,7 +22,7 @@ a problem. Nothing is constructed by a tag.
           pool_size: [4, 8]
         sample:               # drawn by the seed
           count: 3
-          of: {commit_delay_us: {integers: [0, 1000]}}
+          of: {requests: {integers: [200, 1000]}}
 """
 
 from __future__ import annotations

@@ -1,26 +1,13 @@
 """The systems under study: each is a folder that holds all that only it knows.
 
-What a system's folder may hold, each part found by its name:
+What a folder may hold is found by its name: ``experiments/``, ``responses.py``, ``views.py``,
+``stacks.py``, ``services/``, ``published/`` and ``notebooks/`` (see "Adding a system" in
+CONTRIBUTING.md).
 
-``experiments/``
-    A module for each experiment, which ends with ``EXPERIMENT = Experiment(...)``.
-``responses.py``
-    ``RESPONSES``: the numbers of its trials that can be compared.
-``views.py``
-    ``VIEWS``: what is drawn of its runs.
-``stacks.py``
-    ``STACKS``: what ``perflab stack up`` starts, each a ``ReadyStack``.
-``services/``, ``published/``
-    As at the top of the checkout: specimens and published results that belong to this system alone.
+Systems from elsewhere lie in folders that ``PERFLAB_SYSTEMS`` (separated as in ``PATH``) or
+``perflab.toml`` names; they are imported as ``perflab.systems.<name>``, too.
 
-``notebooks/``
-    The notebooks of its experiments, where they are not among the lab's.
-
-Systems from elsewhere lie in folders that ``PERFLAB_SYSTEMS`` names (several are separated as in
-``PATH``), or ``perflab.toml``; they are imported as ``perflab.systems.<name>`` like those that are
-here.
-
-Load workers import scripts of users from here: what they need not is imported by who asks for it.
+Load workers import scripts of users from here, so functions import what only they need.
 """
 
 from __future__ import annotations

@@ -32,7 +32,7 @@ CLIENTS = {
 }  # fmt: skip
 CHECK = {
     **QUICK, "copies": 2, "planted": [1.5], "requests": 40, "warmup_requests": 5,
-    "overload_s": 0.05, "stalls_ms": [50.0], "stall_s": 0.4,
+    "stalls_ms": [50.0],
 }  # fmt: skip
 CODECS = {
     **QUICK, "requests": 6, "warmup_requests": 1, "codec": ["json", "orjson"],
@@ -51,7 +51,7 @@ DOWNLOADS = {
     "timeout_s": 5.0, "models": 2,
 }  # fmt: skip
 CONNECTIONS = {
-    **QUICK, "blocks": 1, "sets": ["parts", "naive"], "target_rate": 200.0, "duration_s": 0.4,
+    **QUICK, "blocks": 1, "sets": ["naive"], "target_rate": 200.0, "duration_s": 0.4,
     "warmup_s": 0.1,
 }  # fmt: skip
 STREAMS = {

@@ -21,7 +21,7 @@ from perflab.trials.summary import message_table
 from tests.synthetic import HOUR_NS, Planted, PlantedTrial
 from tests.systems.chat.synthetic_streams import counts_of, cpu, crowd
 from tests.systems.llm.planted_streams import answers
-from tests.systems.metricstream.planted_connections import posts, rate_of
+from tests.systems.metricstream.planted_connections import posts
 from tests.systems.registry.planted_downloads import batches, looks, told_columns, told_of
 
 Tables = dict[str, Any]
@@ -92,7 +92,7 @@ def _of_answers(treatment: Treatment, _: Effects, __: np.random.Generator) -> Ma
 def _of_posts(treatment: Treatment, effects: Effects, _: np.random.Generator) -> Made:
     """Return posts; the naive client, which had room, is slow where it makes the server busy."""
     requests = posts(treatment.levels["connection"] == "per_request")
-    rate_rps = rate_of(treatment.levels["load"])
+    rate_rps = 2000.0
     told = {
         "told_success_rate": 0.98,
         "told_achieved_rps": rate_rps * math.exp(-2 * effects.get("cpu_share_metricstream", 0.0)),

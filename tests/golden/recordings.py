@@ -160,12 +160,10 @@ CASES = {
         cut_off={"rung": "thread_keeps_reused"},
         bounds=TIMES,
         parameters={
-            "sets": ("phases", "interaction", "parts", "clients", "naive"),
-            "users": (1, 4, 10, 50),
+            "sets": ("phases", "interaction", "naive"),
             "rungs": (
                 "sequential", "phase_1", "phase_2", "thread_closes_new", "thread_keeps_reused",
-                "naive_closes_new", "low_new", "target_new", "users_1", "users_4", "users_10",
-                "users_50",
+                "naive_closes_new",
             ),
         },
     ),

@@ -9,8 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 import psutil
 import psycopg2
 import pytest
-from running import SECRET, Answer, Service, Start, call, wait_until
-from wire import CountingProxy
+from running import SECRET, Answer, Service, Start, call
 
 from perflab.systems.inference.service import FEATURES
 
@@ -55,8 +54,6 @@ def test_it_reports_every_setting_in_force(service: Service) -> None:
         "pool_minconn": "max",
         "pool_per_worker": 2,
         "minimum_per_worker": 2,
-        "transaction_style": "transaction",
-        "driver": "both",
         "database": {"synchronous_commit": "on"},
     }
 
@@ -122,43 +119,9 @@ def test_more_requests_than_connections_wait_and_all_succeed(
     assert rows(postgres) == before + 120
 
 
-@pytest.mark.parametrize(
-    ("style", "driver", "each"),
-    [
-        ("transaction", "psycopg2", 3),  # BEGIN, INSERT, COMMIT
-        ("autocommit", "psycopg2", 1),
-        ("transaction", "asyncpg", 4),  # BEGIN, INSERT, COMMIT, and the pool's reset
-        ("autocommit", "asyncpg", 2),
-    ],
-)
-def test_an_insert_costs_so_many_round_trips(
-    started: Start, postgres: Service, style: str, driver: str, each: int
-) -> None:
-    with CountingProxy(postgres.port) as wire:
-        service = started(
-            "inference",
-            {"database": wire.port},
-            workers=1,
-            pool_size=1,
-            driver=driver,
-            transaction_style=style,
-        )
-        for _ in range(3):  # the first insert of a connection also prepares the statement
-            assert infer(service, WRITING[driver]).status == 200
-        before = wire.round_trips
-        for _ in range(10):
-            answer = infer(service, WRITING[driver])
-            assert ("commit" in answer.phases) == (style == "transaction")
-        wait_until(lambda: wire.round_trips >= before + 10 * each, timeout_s=5)
-        time.sleep(0.1)
-        assert wire.round_trips - before == 10 * each
-        service.instance.stop()
-
-
-@pytest.mark.parametrize("driver", WRITING)
 @pytest.mark.parametrize(("minconn", "kept"), [("max", 3), ("1", 1)])
-def test_a_pool_opens_its_minimum_at_the_start(
-    started: Start, postgres: Service, driver: str, minconn: str, kept: int
+def test_both_pools_open_their_minimum_at_the_start(
+    started: Start, postgres: Service, minconn: str, kept: int
 ) -> None:
     latest = (
         "SELECT coalesce(extract(epoch FROM max(backend_start)) * 1000000, 0)::bigint "
@@ -166,31 +129,15 @@ def test_a_pool_opens_its_minimum_at_the_start(
     )
     before = rows(postgres, latest)
     service = started(
-        "inference",
-        {"database": postgres.port},
-        workers=1,
-        pool_size=3,
-        driver=driver,
-        pool_minconn=minconn,
+        "inference", {"database": postgres.port}, workers=1, pool_size=3, pool_minconn=minconn
     )
-    opened = (
-        f"SELECT count(*) FROM pg_stat_activity WHERE application_name = 'inference-{driver}' "
-        f"AND extract(epoch FROM backend_start) * 1000000 > {before}"
-    )
-    assert rows(postgres, opened) == kept
+    for driver in WRITING:
+        opened = (
+            "SELECT count(*) FROM pg_stat_activity WHERE application_name = "
+            f"'inference-{driver}' AND extract(epoch FROM backend_start) * 1000000 > {before}"
+        )
+        assert rows(postgres, opened) == kept
     service.instance.stop()
-
-
-def test_a_driver_that_was_not_opened_is_refused_with_a_reason(
-    started: Start, postgres: Service
-) -> None:
-    service = started("inference", {"database": postgres.port}, workers=1, driver="none")
-    for driver, path in WRITING.items():
-        answer = infer(service, path)
-        assert answer.status == 409
-        assert driver in answer.body["detail"]
-    assert infer(service, "/inferences_no_db").status == 200
-    assert "database" not in call(service.port, "GET", "/settings").body
 
 
 @pytest.mark.slow

@@ -40,8 +40,3 @@ def words(plan: RunPlan) -> list[tuple[str, str]]:
 def test_claims_of_a_run_differ_in_their_words_or_their_response(name: str) -> None:
     for plan in plans(name):
         assert [each for each, count in Counter(words(plan)).items() if count > 1] == []
-
-
-def test_claims_of_connections_say_of_which_response_and_which_load_test() -> None:
-    claims = [claim for claim, _ in words(plans("connection_lifecycle")[-1])]
-    assert [each for each, count in Counter(claims).items() if count > 1] == []

@@ -8,6 +8,7 @@ import pandas as pd
 
 from perflab.figures.plots.published_marks import OTHER_LOAD, SAME_LOAD
 from perflab.recordings import Run, published
+from perflab.systems.inference.published_load import published_settings
 
 STUDY, TABLE = "inference", "results table"
 MEASURES = {"throughput_rps": "throughput", "mean_ms": "mean_latency"}
@@ -21,8 +22,7 @@ DRIVERS = {
     "psycopg2": "sync driver (psycopg2), 4 workers, pool 50",
     "asyncpg": "async driver (asyncpg), 4 workers, pool 50",
 }
-LOAD = {"concurrency": 50, "requests": 1000, "connection": "per_request"}
-POOL = {"pool_size": 50}
+LOAD = ("concurrency", "requests", "connection")
 
 
 def published_absolutes(run: Run, response: str) -> pd.DataFrame:
@@ -53,35 +53,20 @@ def scenario(
     driver study was at a database next door with 4 workers; its pool's minimum and meaning are not
     stated.
     """
-    if parameters.get("round_trip_ms", 0) not in (0, 0.0) and "round_trip_ms" not in levels:
-        return None
     if experiment == "sync_vs_async":
-        plain = levels.get("round_trip_ms") == "0" and levels.get("workers", "4") == "4"
-        usual = parameters.get("synchronous_commit", "on") == "on"
-        return (
-            DRIVERS.get(levels.get("driver", ""))
-            if plain and usual and _is_onnx(parameters)
-            else None
-        )
-    if parameters.get("driver", "psycopg2") != "psycopg2":
-        return None
-    if experiment == "synchronous_commit":
-        return COMMITS.get(levels.get("synchronous_commit", "")) if _is_onnx(parameters) else None
+        is_near = levels.get("round_trip_ms") == "0" and levels.get("workers", "4") == "4"
+        waits = parameters.get("synchronous_commit", "on") == "on"
+        return DRIVERS.get(levels.get("driver", "")) if is_near and waits else None
     if experiment == "inference_runtime":
-        return (
-            WRITES.get(levels.get("database_write", ""))
-            if levels.get("runtime") == "onnx"
-            else None
-        )
+        has_onnx = levels.get("runtime") == "onnx"
+        return WRITES.get(levels.get("database_write", "")) if has_onnx else None
+    is_usual = parameters.get("driver", "psycopg2") == "psycopg2"
+    if experiment == "synchronous_commit" and is_usual and not parameters.get("round_trip_ms"):
+        return COMMITS.get(levels.get("synchronous_commit", ""))
     return None
 
 
-def _is_onnx(parameters: Mapping[str, object]) -> bool:
-    return parameters.get("runtime", "onnx") == "onnx"
-
-
 def _is_published_load(run: Run, row: str) -> bool:
-    wanted = {**LOAD, **POOL} if row in DRIVERS.values() else LOAD
-    parameters = run.record.parameters
-    planted = parameters.get("commit_delay_us", 0) not in (0, None)
-    return not planted and all(parameters.get(name) == each for name, each in wanted.items())
+    stated = published_settings()
+    names = (*LOAD, "pool_size") if row in DRIVERS.values() else LOAD
+    return all(run.record.parameters.get(name) == stated[name] for name in names)

@@ -19,7 +19,7 @@ PUBLISHED = {
 }
 PER_CONNECTION = ("workload", "all", "requests_per_connection")
 # What says how often and where something is measured, and not what.
-NO_SETTINGS = frozenset({*RunParameters.model_fields, "preset", "warmup_requests", "design"})
+NO_SETTINGS = frozenset({*RunParameters.model_fields, "preset", "warmup_requests"})
 
 
 def as_published(parameters: RunParameters, **levels: Any) -> bool:
@@ -30,9 +30,8 @@ def as_published(parameters: RunParameters, **levels: Any) -> bool:
 def differences(parameters: RunParameters, **levels: Any) -> list[str]:
     """Return in what a run differs from the study, as sentences.
 
-    What the study states must be as stated. What it does not state (the pool's minimum, how
-    transactions are made) must be as it is by default: else one could try settings until the size
-    fits.
+    What the study states must be as stated. What it does not state (such as the pool's minimum)
+    must be as it is by default: else one could try settings until the size fits.
 
     Parameters
     ----------

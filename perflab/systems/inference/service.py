@@ -12,14 +12,12 @@ from perflab.experiments.experiment import Preset, PresetParameters
 from perflab.instruments import STANDARD, DatabaseWaits, FlushProbe, ServerCount
 from perflab.load.workload import ClosedLoop, Connections, Request, Workload
 from perflab.recordings import Remark
-from perflab.stacks.plan import Link, Node, RoundTripMs, StackPlan
+from perflab.stacks.plan import Link, Node, StackPlan
 from perflab.stacks.spec import load_service
 from perflab.systems.inference.published_load import differences, published_settings
 from perflab.trials.plan import Treatment
 
 DATABASE = "postgres"
-# What the preset sets: the rest is a factor of one experiment or another.
-PRESET = ("requests", "concurrency", "workers", "pool_size", "connection")
 # One row of scikit-learn's breast cancer data set (its first), as any client would send it.
 FEATURES = (
     17.99, 10.38, 122.8, 1001.0, 0.1184, 0.2776, 0.3001, 0.1471, 0.2419, 0.07871,
@@ -29,9 +27,7 @@ FEATURES = (
 
 Driver = Literal["psycopg2", "asyncpg"]
 Runtime = Literal["sklearn", "onnx", "compiled"]
-RoundTrip = RoundTripMs
 Workers = Annotated[int, Field(ge=1, le=64)]
-CommitDelay = Annotated[int, Field(ge=0, le=100_000)]
 
 
 def as_levels(value: Any) -> Any:
@@ -51,7 +47,7 @@ POOLS, OTHER_CONNECTIONS = 2, 20
 
 
 class LoadParameters(PresetParameters):
-    """What every experiment on the inference service has: its load, pool and transactions."""
+    """What every experiment on the inference service has: its load and its pool."""
 
     preset: Preset = Field(
         default="quick",
@@ -79,15 +75,12 @@ class LoadParameters(PresetParameters):
         le=200,
         description="connections to the database, over all workers together",
     )
-    transaction_style: Literal["transaction", "autocommit"] = Field(
-        default="transaction",
-        description="BEGIN and COMMIT around an insert, or the insert on its own",
-    )
 
     @classmethod
     def published_values(cls) -> dict[str, Any]:
-        """Return what the preset sets."""
-        return published_settings()
+        """Return what the preset sets, of the parameters that there are."""
+        stated = published_settings()
+        return {name: value for name, value in stated.items() if name in cls.model_fields}
 
     @model_validator(mode="after")
     def _check_users(self) -> LoadParameters:
@@ -100,17 +93,10 @@ class LoadParameters(PresetParameters):
 
 
 class InferenceParameters(LoadParameters):
-    """Parameters of experiments that vary neither the workers nor the delay of commits."""
+    """Parameters of experiments that do not vary the workers."""
 
     workers: int = Field(
         default=4, ge=1, le=64, description="processes of the service (Uvicorn workers)"
-    )
-    commit_delay_us: int = Field(
-        default=0,
-        ge=0,
-        le=100_000,
-        description="PostgreSQL waits so many microseconds before a flush, so that commits can "
-        "share it",
     )
 
     @model_validator(mode="after")
@@ -138,10 +124,12 @@ def stack(
     minconn: str = "max",
     synchronous_commit: str = "on",
     round_trip_ms: float = 0.0,
+    writes: bool = True,
 ) -> StackPlan:
     """Return PostgreSQL, the link, and the inference service wired together.
 
-    ``pool_size`` counts all workers together; without it, that of the parameters is taken.
+    ``pool_size`` counts all workers together; without it, that of the parameters is taken. The rows
+    are counted where the load ``writes`` any.
     """
     connections = pool_size or parameters.pool_size
     return StackPlan(
@@ -167,14 +155,12 @@ def stack(
                     "workers": workers,
                     "pool_size": connections,
                     "pool_minconn": minconn,
-                    "transaction_style": parameters.transaction_style,
-                    "driver": "both",
                 },
             ),
         ),
         database="postgres",
         reset=("TRUNCATE inferences RESTART IDENTITY", "CHECKPOINT"),
-        count="SELECT count(*) FROM inferences",
+        count="SELECT count(*) FROM inferences" if writes else "",
     )
 
 
@@ -184,12 +170,10 @@ def with_room(treatments: Sequence[Treatment]) -> list[Treatment]:
     Treatments that differ in what a service is started with have one each, and all of them are
     connected at once, also while they are paused.
     """
-    services = {
-        tuple(sorted(node.settings.items())): int(node.settings["pool_size"])
-        for node in (each.stack.node("inference") for each in treatments)
-    }
-    setting = load_service("postgres").settings["max_connections"]
-    needed = POOLS * sum(services.values()) + OTHER_CONNECTIONS
+    services = [each.stack.node("inference").settings for each in treatments]
+    pools = {tuple(sorted(each.items())): int(each["pool_size"]) for each in services}
+    setting = load_service(DATABASE).settings["max_connections"]
+    needed = POOLS * sum(pools.values()) + OTHER_CONNECTIONS
     room = min(max(int(setting.default), needed), int(setting.maximum or needed))
     return [
         each.model_copy(update={"stack": _with_connections(each.stack, room)})
@@ -198,13 +182,11 @@ def with_room(treatments: Sequence[Treatment]) -> list[Treatment]:
 
 
 def _with_connections(plan: StackPlan, room: int) -> StackPlan:
-    nodes = (
-        node.model_copy(update={"settings": {**node.settings, "max_connections": room}})
-        if node.name == DATABASE
-        else node
-        for node in plan.nodes
-    )
-    return plan.model_copy(update={"nodes": tuple(nodes)})
+    database = plan.node(DATABASE)
+    settings = {**database.settings, "max_connections": room}
+    others = [node for node in plan.nodes if node.name != DATABASE]
+    nodes = (database.model_copy(update={"settings": settings}), *others)
+    return plan.model_copy(update={"nodes": nodes})
 
 
 def endpoint(driver: Driver, database_write: bool = True) -> str:
@@ -248,11 +230,6 @@ def treatment(levels: Mapping[str, str], label: str, plan: StackPlan, load: Work
         workload=load,
         instruments=INSTRUMENTS,
     )
-
-
-def without_count(plan: StackPlan) -> StackPlan:
-    """Return a plan whose rows are not counted: the load writes none."""
-    return plan.model_copy(update={"count": ""})
 
 
 def uneven_pools(pool_size: int, workers: Sequence[int]) -> list[Remark]:

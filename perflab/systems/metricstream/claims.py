@@ -52,8 +52,7 @@ def contrasts(have: Collection[str]) -> list[Contrast]:
     have : collection of str
         Rungs of the run.
     """
-    wanted = [*_phases(), *_costs(), *_interactions(), *_saturated(), *_parts(), *_backlogs()]
-    wanted += _naive()
+    wanted = [*_phases(), *_costs(), *_interactions(), *_saturated(), *_naive()]
     return having(wanted, have)
 
 
@@ -150,26 +149,6 @@ def _saturated() -> Iterator[Contrast]:
         "while every request connects, a thread pool makes no difference to throughput",
         "metricstream study, claim 2",
     )  # fmt: skip
-
-
-def _parts() -> Iterator[Contrast]:
-    yield _between(
-        ("target_new", "target_reused"), MEAN, "greater",
-        "a connection for every request makes a request longer",
-        "metricstream study, claim 1 as time",
-    )  # fmt: skip
-    yield _between(
-        ("target_new", "low_new"), MEAN, None,
-        "beyond the study: a request at the target rate against one at a low rate",
-    )  # fmt: skip
-
-
-def _backlogs() -> Iterator[Contrast]:
-    for times in (1, 2):
-        yield _between(
-            (f"backlog_1_x{times}", f"backlog_1024_x{times}"), SUCCESS, None,
-            f"beyond the study: hardly any room in the backlog, {times} x the target rate",
-        )  # fmt: skip
 
 
 def _naive() -> Iterator[Contrast]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any
+from typing import Any
 
 from pydantic import Field
 
@@ -32,7 +32,6 @@ NODE = "metricstream"
 LEAST_CONNECTIONS = 1024
 # Each load and its end, without the load's own length.
 SLOWEST_S = 120.0
-Users = Annotated[int, Field(ge=1, le=1000)]
 
 
 class LifeCycleParameters(LadderParameters):
@@ -47,10 +46,8 @@ class LifeCycleParameters(LadderParameters):
         default=("phases",),
         min_length=1,
         description="which rungs: phases (the published steps), interaction (connections x "
-        "keep-alive x threads at the target rate), saturation (the same in a closed loop), parts "
-        "(a request's time at a low rate and at the target), clients (throughput over users), "
-        "backlog (room for connections not accepted yet), naive (the study's own load tests "
-        "and the lab's clients on one server)",
+        "keep-alive x threads at the target rate), saturation (the same in a closed loop), naive "
+        "(the study's own load tests and the lab's clients on one server)",
     )
     clients: int = Field(
         default=100,
@@ -60,9 +57,6 @@ class LifeCycleParameters(LadderParameters):
     )
     target_rate: float = Field(
         default=2000.0, gt=0, le=100_000, description="requests a second that are planned"
-    )
-    low_rate: float = Field(
-        default=100.0, gt=0, le=100_000, description="requests a second of the low load of 'parts'"
     )
     duration_s: float = Field(
         default=0.6, ge=0.1, le=600, description="seconds of each trial that count"
@@ -82,14 +76,6 @@ class LifeCycleParameters(LadderParameters):
         le=60,
         description="seconds within which an answer must be there to be a success",
     )
-    long_body_metrics: int = Field(
-        default=60, ge=2, le=500, description="metrics in a long body, for which parsers matter"
-    )
-    users: tuple[Users, ...] = Field(
-        default=(1, 2, 4, 10, 25, 50, 100, 200),
-        min_length=1,
-        description="levels of the set 'clients': users of a closed loop without think time",
-    )
     server_cpus: Cpus | None = Field(
         default=None,
         description="CPUs that the server may use (0.2: a fifth of one core), so that the server "
@@ -103,7 +89,7 @@ class LifeCycleParameters(LadderParameters):
 
     def offered(self) -> Mapping[str, Rung]:
         """Return every rung of the chosen sets, by name."""
-        return chosen(self.sets, self.users)
+        return chosen(self.sets)
 
 
 def rungs(parameters: LifeCycleParameters) -> dict[str, Rung]:
@@ -112,40 +98,20 @@ def rungs(parameters: LifeCycleParameters) -> dict[str, Rung]:
 
 
 def levels(parameters: LifeCycleParameters, rung: Rung) -> Mapping[str, object]:
-    """Return a rung\'s levels beside its name."""
+    """Return a rung's levels beside its name."""
+    rate, count = f"{parameters.target_rate:.12g}/s", f"{parameters.clients} users"
     return {
         **rung.settings,
         "connection": rung.connection,
-        "metrics": metrics(parameters, rung),
-        "load": _load_words(parameters, rung),
+        "metrics": rung.metrics,
+        "load": count if rung.load == "closed" else rate,
         "load_from": rung.load_from,
     }
 
 
-def metrics(parameters: LifeCycleParameters, rung: Rung) -> int:
-    """Return how many metrics a rung's requests hold."""
-    return parameters.long_body_metrics if rung.long_body else 1
-
-
-def users(parameters: LifeCycleParameters, rung: Rung) -> int:
-    """Return how many users a rung's closed loop has."""
-    return rung.users or parameters.clients
-
-
-def rate(parameters: LifeCycleParameters, rung: Rung) -> float:
-    """Return the requests a second that a rung's open loop plans."""
-    return rung.times * (parameters.low_rate if rung.load == "low" else parameters.target_rate)
-
-
-def _load_words(parameters: LifeCycleParameters, rung: Rung) -> str:
-    if rung.load == "closed":
-        return f"{users(parameters, rung)} users"
-    return f"{rate(parameters, rung):.12g}/s"
-
-
 def stack(parameters: LifeCycleParameters, rung: Rung) -> StackPlan:
     """Return the server with the settings of a rung, and what loads it beside the lab."""
-    room = max(LEAST_CONNECTIONS, 2 * users(parameters, rung))
+    room = max(LEAST_CONNECTIONS, 2 * parameters.clients)
     settings = {**rung.settings, "max_connections": room}
     server = Node(name=NODE, service="metricstream", settings=settings, cpus=parameters.server_cpus)
     other = () if rung.load_from == "lab" else (naive_load.node(_asked(parameters, rung)),)
@@ -155,7 +121,7 @@ def stack(parameters: LifeCycleParameters, rung: Rung) -> StackPlan:
 def instruments(parameters: LifeCycleParameters, rung: Rung) -> tuple[Instrument, ...]:
     """Return what looks at a rung's trials."""
     if rung.load_from == "lab":
-        return (*STANDARD, ConnectionCost(node=NODE, metrics=metrics(parameters, rung)))
+        return (*STANDARD, ConnectionCost(node=NODE, metrics=rung.metrics))
     return naive_load.instruments(_asked(parameters, rung))
 
 
@@ -164,7 +130,7 @@ def _asked(parameters: LifeCycleParameters, rung: Rung) -> naive_load.Asked:
     return naive_load.Asked(
         server=NODE,
         clients=parameters.clients,
-        rate=rate(parameters, rung),
+        rate=parameters.target_rate,
         length_s=_length_s(parameters),
         reuses=rung.connection == "keep_alive",
         timeout_s=parameters.timeout_s,
@@ -185,7 +151,7 @@ def workload(parameters: LifeCycleParameters, rung: Rung) -> Workload:
             method="POST",
             path="/metrics",
             headers={"Content-Type": "application/json"},
-            body=body(metrics(parameters, rung)),
+            body=body(rung.metrics),
             expect_status=202,
         ),
         arrivals=_arrivals(parameters, rung),
@@ -203,15 +169,15 @@ def body(number: int) -> str:
 
 def _arrivals(parameters: LifeCycleParameters, rung: Rung) -> Arrivals:
     if rung.load == "closed":
-        count = users(parameters, rung)
+        users = parameters.clients
         return ClosedLoop(
-            users=count,
-            requests=max(parameters.closed_requests, 10 * count),
-            warmup_requests=max(parameters.closed_requests // 5, count),
+            users=users,
+            requests=max(parameters.closed_requests, 10 * users),
+            warmup_requests=max(parameters.closed_requests // 5, users),
             keep_up=True,
             max_duration_s=SLOWEST_S,
         )
-    stage = Stage(rate=rate(parameters, rung), duration_s=_length_s(parameters))
+    stage = Stage(rate=parameters.target_rate, duration_s=_length_s(parameters))
     return OpenLoop(stages=(stage,), warmup_s=parameters.warmup_s)
 
 
@@ -229,17 +195,17 @@ def remarks(parameters: LifeCycleParameters) -> Sequence[Remark]:
         "the study does not define its own, so its percentages lie beside and are not compared"
     )
     found = [Remark(code="metricstream.success", text=success)]
-    chosen_ones = rungs(parameters).values()
+    of_run = rungs(parameters).values()
     if parameters.server_cpus is not None:
         found.append(_cpu_limit(parameters.server_cpus))
-    if any(rung.load == "closed" for rung in chosen_ones):
+    if any(rung.load == "closed" for rung in of_run):
         text = (
             "closed loops without think time: with a whole core this server answers faster than "
             "one core of a client can ask; where the client is the limit, the trial is refused, "
             "and that is the answer"
         )
         found.append(Remark(code="metricstream.closed_loop", text=text))
-    if any(rung.load_from != "lab" for rung in chosen_ones):
+    if any(rung.load_from != "lab" for rung in of_run):
         found.append(Remark(code="metricstream.naive_client", text=naive_load.REMARK))
     return found
 

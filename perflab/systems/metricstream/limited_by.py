@@ -28,7 +28,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
@@ -52,44 +51,24 @@ RATES = Response(
 )
 
 
-@dataclass(frozen=True)
-class Pair:
-    """A load test of the study beside the lab's client; ``claim`` is what was published of it."""
-
-    naive: str
-    claim: str = ""
-
-    @property
-    def words(self) -> str:
-        """What the load test does with connections."""
-        return LOAD_TESTS[self.naive]
-
-    @property
-    def own(self) -> str:
-        """The rung with the same server and the same connections, and the lab's load."""
-        return OF_THE_LAB[self.naive]
+# The load tests of the study, each beside the lab's client, and what was published of one of them.
+PAIRS = tuple(OF_THE_LAB)
+CLAIMS = {"naive_closes_new": "claim 4"}
 
 
-PAIRS = (
-    Pair("naive_closes_new", "claim 4"),
-    Pair("naive_closes_reused"),
-    Pair("naive_keeps_reused"),
-)
-
-
-def pairs_of(run: Run) -> tuple[Pair, ...]:
-    """Return the pairs of which a run has both sides."""
+def pairs_of(run: Run) -> tuple[str, ...]:
+    """Return the load tests of a run beside which the lab's client had the same server."""
     have = {item.levels.get("rung") for item in run.record.treatments}
-    return tuple(pair for pair in PAIRS if {pair.naive, pair.own} <= have)
+    return tuple(naive for naive, own in OF_THE_LAB.items() if {naive, own} <= have)
 
 
-def blocks_of(run: Run, pair: Pair) -> pd.DataFrame:
+def blocks_of(run: Run, pair: str) -> pd.DataFrame:
     """Return a row per block, its number the index: both rates, and who was the limit.
 
     ``naive_rps``, ``lab_rps``, ``has_room`` (under the naive load), and ``word``: empty where a
     side has no valid trial, and all else is NaN or False.
     """
-    naive, own = (_by_block(run, rung) for rung in (pair.naive, pair.own))
+    naive, own = (_by_block(run, rung) for rung in (pair, OF_THE_LAB[pair]))
     target = float(run.record.parameters["target_rate"])
     rates = {"naive_rps": naive["told_achieved_rps"], "lab_rps": own["throughput_rps"]}
     reached = naive["told_success_rate"] >= REACHED
@@ -157,7 +136,7 @@ def word_of(blocks: pd.DataFrame) -> str:
     return str(first) if enough else UNDECIDED
 
 
-def finding_of(run: Run, pair: Pair) -> Finding:
+def finding_of(run: Run, pair: str) -> Finding:
     """Judge by the ratio of rates whether the naive client fell short where the server had room."""
     blocks = blocks_of(run, pair)
     usable = blocks["word"].isin((NOBODY, CLIENT)) & blocks["has_room"] & (blocks["naive_rps"] > 0)
@@ -192,14 +171,14 @@ def in_words(blocks: pd.DataFrame) -> str:
     return f"{word_of(blocks)} ({counted(len(known), 'block')}{': ' if counts else ''}{counts})"
 
 
-def _contrast(pair: Pair) -> Contrast:
-    name = pair.claim or f"claim 4, {pair.words}"
+def _contrast(pair: str) -> Contrast:
+    words = LOAD_TESTS[pair]
     return Contrast(
-        name=name,
-        claim=f"the way the load generator was built was the bottleneck ({pair.words})",
+        name=CLAIMS.get(pair, f"claim 4, {words}"),
+        claim=f"the way the load generator was built was the bottleneck ({words})",
         response=RATES.name,
-        numerator={"rung": pair.naive},
-        denominator={"rung": pair.own},
+        numerator={"rung": pair},
+        denominator={"rung": OF_THE_LAB[pair]},
         published_direction="smaller",
         source="metricstream study, claim 4",
     )
@@ -207,7 +186,8 @@ def _contrast(pair: Pair) -> Contrast:
 
 def judged_claims(run: Run) -> Mapping[str, JointClaim]:
     """Return the published claims that a run's pairs answer, by name."""
-    return {pair.claim: joined([finding_of(run, pair)]) for pair in pairs_of(run) if pair.claim}
+    pairs = [pair for pair in pairs_of(run) if pair in CLAIMS]
+    return {CLAIMS[pair]: joined([finding_of(run, pair)]) for pair in pairs}
 
 
 def has_pairs(run: Run) -> bool:

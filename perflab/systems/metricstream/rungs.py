@@ -6,13 +6,11 @@ from collections.abc import Iterable, Mapping
 from itertools import product
 from typing import Any, Literal
 
-from pydantic import Field
-
 from perflab.load.workload import Reuse
 from perflab.parameters import Parameters
 
 Threading = Literal["thread", "producer_consumer", "pool", "epoll"]
-Set = Literal["phases", "interaction", "saturation", "parts", "clients", "backlog", "naive"]
+Set = Literal["phases", "interaction", "saturation", "naive"]
 LoadFrom = Literal["lab", "naive_client"]
 # One request at a time: one worker, as before the first phase.
 SEQUENTIAL = {"threading": "pool", "threads": 1}
@@ -21,9 +19,8 @@ SEQUENTIAL = {"threading": "pool", "threads": 1}
 class Rung(Parameters):
     """A server and the load it gets.
 
-    ``load`` is ``target`` (``times`` the target rate), ``low`` (the low rate) or ``closed``: so
-    many ``users`` without think time (0: as many as there are clients). ``long_body`` sends as many
-    metrics in a request as the run has for it, else one. ``load_from`` says who posts: the lab's
+    ``load`` is ``target`` (the target rate) or ``closed``: as many users as there are clients,
+    without think time. A request holds ``metrics``. ``load_from`` says who posts: the lab's
     clients, or the load tests of the study, built anew.
     """
 
@@ -33,19 +30,16 @@ class Rung(Parameters):
     keep_alive: Literal["off", "on"] = "off"
     parser: Literal["quadratic", "linear"] = "linear"
     store: Literal["double_mutex", "per_client", "ring"] = "per_client"
-    backlog: int = 1024
     connection: Reuse = "per_request"
-    load: Literal["target", "low", "closed"] = "target"
-    times: float = Field(default=1.0, gt=0)
-    users: int = Field(default=0, ge=0)
-    long_body: bool = False
+    load: Literal["target", "closed"] = "target"
+    metrics: int = 1
     load_from: LoadFrom = "lab"
 
     @property
     def settings(self) -> dict[str, str | int | float]:
         """Return the settings of the service."""
-        own = ("threading", "threads", "keep_alive", "parser", "store", "backlog")
-        return {name: getattr(self, name) for name in own}
+        names = ("threading", "threads", "keep_alive", "parser", "store")
+        return {name: getattr(self, name) for name in names}
 
 
 def _rung(label: str, *changes: Mapping[str, Any]) -> Rung:
@@ -58,6 +52,8 @@ def _rung(label: str, *changes: Mapping[str, Any]) -> Rung:
 OLD: Mapping[str, Any] = {"parser": "quadratic", "store": "double_mutex"}
 QUEUED: Mapping[str, Any] = {"threading": "producer_consumer", "store": "double_mutex"}
 POOL: Mapping[str, Any] = {"threading": "pool"}
+# So many metrics in a request that the parser matters.
+LONG: Mapping[str, Any] = {"metrics": 60}
 REUSED: Mapping[str, Any] = {"keep_alive": "on", "connection": "keep_alive"}
 PHASES: dict[str, Rung] = {
     "sequential": _rung("before phase 1: one worker", OLD, SEQUENTIAL),
@@ -68,8 +64,8 @@ PHASES: dict[str, Rung] = {
     "phase_5": _rung("phase 5: a mutex per client", QUEUED, {"store": "per_client"}),
     "phase_6": _rung("phase 6: pool of 16", POOL),
     "phase_7": _rung("phase 7: keep-alive, pool of 16", POOL, REUSED),
-    "long_quadratic": _rung("long body, quadratic parser", QUEUED, OLD, {"long_body": True}),
-    "long_linear": _rung("long body, linear parser", QUEUED, {"long_body": True}),
+    "long_quadratic": _rung("long body, quadratic parser", QUEUED, OLD, LONG),
+    "long_linear": _rung("long body, linear parser", QUEUED, LONG),
 }
 # What each phase is set against: the study's steps, but for phases 4 and 5, two other stores.
 BEFORE = {
@@ -123,48 +119,16 @@ NAIVE = {
     )
     for name, own in OF_THE_LAB.items()
 }
-LOW: Mapping[str, Any] = {"load": "low"}
-PARTS = {
-    "low_new": _rung("low rate, a connection per request", LOW),
-    "target_new": _rung("target rate, a connection per request"),
-    "low_reused": _rung("low rate, reused connections", REUSED, LOW),
-    "target_reused": _rung("target rate, reused connections", REUSED),
-}
-BACKLOGS, TIMES = (1, 16, 1024), (1, 2)
-BACKLOG = {
-    f"backlog_{room}_x{times}": _rung(
-        f"backlog of {room}, {times} x the target rate", {"backlog": room, "times": times}
-    )
-    for room, times in product(BACKLOGS, TIMES)
-}
-RUNGS = {**PHASES, **CROSSED, **NAIVE, **FULL_LOAD, **PARTS, **BACKLOG}
+RUNGS = {**PHASES, **CROSSED, **NAIVE, **FULL_LOAD}
 SETS: dict[str, tuple[str, ...]] = {
     "phases": tuple(PHASES),
     "interaction": tuple(CROSSED),
     "saturation": tuple(FULL_LOAD),
-    "parts": tuple(PARTS),
-    "clients": (),
-    "backlog": tuple(BACKLOG),
     "naive": (*OF_THE_LAB.values(), *NAIVE),
 }
 
 
-def users_rung(users: int) -> Rung:
-    """Return the rung of a closed loop of so many users, with a thread and a connection each."""
-    label = f"{users} user{'' if users == 1 else 's'}, a connection per request"
-    return _rung(label, FULL, {"users": users})
-
-
-def chosen(sets: Iterable[str], users: Iterable[int]) -> dict[str, Rung]:
-    """Return the rungs of all sets, each once, in the order in which they stand above.
-
-    Parameters
-    ----------
-    users : iterable of int
-        Those of the set ``clients``.
-    """
+def chosen(sets: Iterable[str]) -> dict[str, Rung]:
+    """Return the rungs of all sets, each once, in the order in which they stand above."""
     wanted = {name for each in sets for name in SETS[each]}
-    found = {name: rung for name, rung in RUNGS.items() if name in wanted}
-    if "clients" in set(sets):
-        found |= {f"users_{each}": users_rung(each) for each in sorted(set(users))}
-    return found
+    return {name: rung for name, rung in RUNGS.items() if name in wanted}

@@ -18,9 +18,8 @@ NEVER = 2**62
 class AsyncStore:
     """A pool of asyncpg connections."""
 
-    def __init__(self, pool: asyncpg.Pool, in_transaction: bool) -> None:
+    def __init__(self, pool: asyncpg.Pool) -> None:
         self._pool = pool
-        self._in_transaction = in_transaction
 
     @classmethod
     async def open(cls, settings: Settings) -> AsyncStore:
@@ -40,7 +39,7 @@ class AsyncStore:
             max_queries=NEVER,
             server_settings={"application_name": "inference-asyncpg"},
         )
-        return cls(pool, settings.transaction_style == "transaction")
+        return cls(pool)
 
     async def insert(self, label: int, probability: float, phases: Phases) -> int:
         """Write one row and return its id."""
@@ -54,9 +53,6 @@ class AsyncStore:
                 await self._pool.release(connection)
 
     async def _insert(self, connection: Any, label: int, probability: float, phases: Phases) -> int:
-        if not self._in_transaction:
-            with phases.phase("execute"):
-                return int(await connection.fetchval(INSERT, label, probability))
         transaction = connection.transaction()
         with phases.phase("execute"):
             await transaction.start()

@@ -31,7 +31,6 @@ class BlockingStore:
     """
 
     def __init__(self, settings: Settings) -> None:
-        self._in_transaction = settings.transaction_style == "transaction"
         self._free = threading.BoundedSemaphore(settings.pool_per_worker)
         self._pool = ThreadedConnectionPool(
             settings.minimum_per_worker,
@@ -68,29 +67,13 @@ class BlockingStore:
     def _insert(
         self, connection: extensions.connection, label: int, probability: float, phases: Phases
     ) -> int:
-        if connection.autocommit == self._in_transaction:
-            connection.autocommit = not self._in_transaction
         with connection.cursor() as cursor:
             with phases.phase("execute"):
                 cursor.execute(INSERT, (label, probability))
                 row = cursor.fetchone()
-            if self._in_transaction:
-                with phases.phase("commit"):
-                    connection.commit()
+            with phases.phase("commit"):
+                connection.commit()
         return int(row[0]) if row else 0
-
-    def show(self, name: str) -> str:
-        """Return a setting of the server as this pool's connections see it."""
-        with self._free:
-            connection = self._take()
-            try:
-                with connection.cursor() as cursor:
-                    cursor.execute("SELECT current_setting(%s)", (name,))
-                    row = cursor.fetchone()
-                connection.rollback()
-            finally:
-                self._pool.putconn(connection, close=connection.closed != 0)
-        return str(row[0]) if row else ""
 
     def close(self) -> None:
         """Close all connections."""

@@ -8,10 +8,9 @@ import sys
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Annotated, TypeVar
+from typing import Annotated
 
-import anyio.to_thread
-from fastapi import Depends, FastAPI, HTTPException, Request
+from fastapi import Depends, FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from specimen.settings import read
@@ -23,7 +22,6 @@ from app.readiness import Sign
 from app.settings import Settings
 from app.timing import KEY, Phases
 
-Store = TypeVar("Store")
 SHOWN = ("synchronous_commit", "server_version")
 
 
@@ -32,18 +30,13 @@ async def lifespan(app: FastAPI) -> AsyncIterator[None]:
     """Load the model and open the pools before the first request."""
     settings = app.state.settings = read(Settings, "INFERENCE_")
     app.state.predict = loaded(settings)
-    app.state.blocking = app.state.nonblocking = None
-    if settings.driver in ("both", "psycopg2"):
-        app.state.blocking = blocking_store.BlockingStore(settings)
-    if settings.driver in ("both", "asyncpg"):
-        app.state.nonblocking = await async_store.AsyncStore.open(settings)
+    app.state.blocking = blocking_store.BlockingStore(settings)
+    app.state.nonblocking = await async_store.AsyncStore.open(settings)
     app.state.sign = Sign(settings.port)
     yield
     app.state.sign.take_down()
-    if app.state.blocking:
-        app.state.blocking.close()
-    if app.state.nonblocking:
-        await app.state.nonblocking.close()
+    app.state.blocking.close()
+    await app.state.nonblocking.close()
 
 
 def loaded(settings: Settings) -> runtimes.Predict:
@@ -71,13 +64,6 @@ async def handed_over(request: Request) -> int:
 HandedOver = Annotated[int, Depends(handed_over)]
 
 
-def opened(store: Store | None, driver: str) -> Store:
-    """Return a driver's store; refuse the request when its pool was not opened."""
-    if store is None:
-        raise HTTPException(409, f"the pool of {driver} is not open: see the setting 'driver'")
-    return store
-
-
 def predict(request: Request, body: Inference) -> Answer:
     """Run the model as a timed phase."""
     phases: Phases = request.scope[KEY]
@@ -91,7 +77,7 @@ def infer(request: Request, body: Inference, handed: HandedOver) -> Answer:
     """Predict, and write the result through the blocking driver."""
     phases: Phases = request.scope[KEY]
     phases.add("threadpool", handed)
-    store: blocking_store.BlockingStore = opened(request.app.state.blocking, "psycopg2")
+    store: blocking_store.BlockingStore = request.app.state.blocking
     answer = predict(request, body)
     answer.id = store.insert(answer.label, answer.probability, phases)
     phases.done()
@@ -103,7 +89,7 @@ async def infer_async(request: Request, body: Inference) -> Answer:
     """Predict, and write the result through the non-blocking driver."""
     phases: Phases = request.scope[KEY]
     phases.reached("request")
-    store: async_store.AsyncStore = opened(request.app.state.nonblocking, "asyncpg")
+    store: async_store.AsyncStore = request.app.state.nonblocking
     answer = predict(request, body)
     answer.id = await store.insert(answer.label, answer.probability, phases)
     phases.done()
@@ -143,14 +129,8 @@ async def health(request: Request) -> JSONResponse:
 async def settings(request: Request) -> dict[str, object]:
     """Return the settings in force, and the database's as the pools' connections see them."""
     shown: dict[str, object] = request.app.state.settings.shown()
-    if request.app.state.nonblocking:
-        store = request.app.state.nonblocking
-        shown["database"] = {name: await store.show(name) for name in SHOWN}
-    elif request.app.state.blocking:
-        store = request.app.state.blocking
-        shown["database"] = {
-            name: await anyio.to_thread.run_sync(store.show, name) for name in SHOWN
-        }
+    store: async_store.AsyncStore = request.app.state.nonblocking
+    shown["database"] = {name: await store.show(name) for name in SHOWN}
     return shown
 
 

@@ -17,8 +17,6 @@ class Settings:
     workers: int = 4
     pool_size: int = 50
     pool_minconn: Literal["max", "1"] = "max"
-    transaction_style: Literal["transaction", "autocommit"] = "transaction"
-    driver: Literal["both", "psycopg2", "asyncpg", "none"] = "both"
     port: int = 8000
     artifacts: Path = Path()
     database_host: str = "127.0.0.1"
@@ -37,7 +35,8 @@ class Settings:
 
     def shown(self) -> dict[str, Any]:
         """Return what may be shown."""
-        each = (self.pool_per_worker, self.minimum_per_worker)
-        return public(self) | dict(
-            zip(("pool_per_worker", "minimum_per_worker"), each, strict=True)
-        )
+        return {
+            **public(self),
+            "pool_per_worker": self.pool_per_worker,
+            "minimum_per_worker": self.minimum_per_worker,
+        }

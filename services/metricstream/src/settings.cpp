@@ -1,9 +1,6 @@
 #include "settings.hpp"
 
-#include <charconv>
-#include <string_view>
 #include <utility>
-#include <vector>
 
 namespace metricstream {
 namespace {
@@ -14,36 +11,17 @@ const Words defaults{
     {"host", "127.0.0.1"},      {"port", "0"},
     {"threading", "thread"},    {"threads", "16"},
     {"keep_alive", "off"},      {"parser", "linear"},
-    {"store", "double_mutex"},  {"backlog", "1024"},
-    {"max_connections", "1024"}};
+    {"store", "double_mutex"},  {"max_connections", "1024"}};
 
-[[noreturn]] void refuse(const std::string& name, const std::string& text, const std::string& why) {
-  throw SettingError(name + ": '" + text + "' must be " + why);
-}
-
-std::size_t number(const Words& words, const std::string& name, std::size_t least,
-                   std::size_t most) {
-  const auto& text = words.at(name);
-  std::size_t value = 0;
-  const auto* end = text.data() + text.size();
-  const auto [stopped, error] = std::from_chars(text.data(), end, value);
-  if (error != std::errc() || stopped != end || value < least || value > most) {
-    refuse(name, text, "a whole number from " + std::to_string(least) + " to " +
-                           std::to_string(most));
-  }
-  return value;
+std::size_t number(const Words& words, const std::string& name) {
+  return std::stoul(words.at(name));
 }
 
 template <typename Kind>
-Kind choice(const Words& words, const std::string& name,
-            const std::vector<std::pair<std::string, Kind>>& kinds) {
-  const auto& text = words.at(name);
-  std::string listed;
-  for (const auto& [known, kind] : kinds) {
-    if (known == text) return kind;
-    listed += (listed.empty() ? "" : ", ") + known;
-  }
-  refuse(name, text, "one of " + listed);
+Kind choice(const Words& words, const std::string& name, const std::map<std::string, Kind>& kinds) {
+  const auto found = kinds.find(words.at(name));
+  if (found == kinds.end()) throw SettingError(name + ": no choice '" + words.at(name) + "'");
+  return found->second;
 }
 
 bool is_number(const std::string& text) {
@@ -65,13 +43,13 @@ Settings read_settings(std::span<char* const> given) {
   return {
       .words = words,
       .host = words.at("host"),
-      .port = number(words, "port", 0, 65535),
+      .port = number(words, "port"),
       .threading = choice<Threading>(words, "threading",
                                      {{"thread", Threading::Thread},
                                       {"producer_consumer", Threading::ProducerConsumer},
                                       {"pool", Threading::Pool},
                                       {"epoll", Threading::Epoll}}),
-      .threads = number(words, "threads", 1, 1024),
+      .threads = number(words, "threads"),
       .keep_alive = choice<bool>(words, "keep_alive", {{"off", false}, {"on", true}}),
       .parser = choice<ParserKind>(
           words, "parser", {{"quadratic", ParserKind::Quadratic}, {"linear", ParserKind::Linear}}),
@@ -79,8 +57,7 @@ Settings read_settings(std::span<char* const> given) {
                                  {{"double_mutex", StoreKind::DoubleMutex},
                                   {"per_client", StoreKind::PerClient},
                                   {"ring", StoreKind::Ring}}),
-      .backlog = number(words, "backlog", 1, 65535),
-      .max_connections = number(words, "max_connections", 1, 65536),
+      .max_connections = number(words, "max_connections"),
   };
 }
 

@@ -27,17 +27,17 @@ struct Settings {
   bool keep_alive;
   ParserKind parser;
   StoreKind store;
-  std::size_t backlog;
   std::size_t max_connections;
 };
 
-/// A word of the command line that is no setting; its text names the word and what is allowed.
+/// A word of the command line that is no setting; its text names the word.
 class SettingError : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
 
-/// Read words such as `threading=pool`; throw SettingError for any that is unknown or out of range.
+/// Read words such as `threading=pool`; throw SettingError for any that is unknown. Ranges are the
+/// lab's to check, by service.toml.
 Settings read_settings(std::span<char* const> words);
 
 /// Return the settings in force as a JSON object, by the names that the command line has for them.

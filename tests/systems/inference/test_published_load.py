@@ -30,8 +30,6 @@ def warnings(name: str, **changes: object) -> str:
         ({"connection": "keep_alive"}, "connection is keep_alive (published: per_request)"),
         ({"round_trip_ms": 5.0}, "round_trip_ms is 5 (published: 0)"),
         ({"driver": "asyncpg"}, "driver is asyncpg (not published, by default: psycopg2)"),
-        ({"commit_delay_us": 500}, "commit_delay_us is 500"),
-        ({"transaction_style": "autocommit"}, "transaction_style is autocommit"),
     ],
 )
 def test_each_setting_that_enters_takes_the_size_away(changes: dict, said: str) -> None:

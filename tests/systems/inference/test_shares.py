@@ -133,16 +133,6 @@ def test_a_share_is_held_against_its_limit_and_not_against_nothing() -> None:
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("middle", [0.3, 0.53, 0.9])
-def test_a_wider_interval_never_makes_it_more_favourable(middle: float) -> None:
-    widths = [0.01, 0.05, 0.1, 0.2, 0.4, 0.8]
-    found = [HALF.finding(around(middle, width), same_load=True).verdict for width in widths]
-    shown = [each.direction is Way.SHOWN for each in found]
-    assert shown == sorted(shown, reverse=True)
-    agrees = [each.size is Size.AGREES for each in found]
-    assert agrees == sorted(agrees, reverse=True)
-
-
 def test_a_claim_of_less_holds_below_its_limit() -> None:
     idle = Share("c", "claim", "what", "share", 0.8, above=False)
     assert idle.finding(around(0.4, 0.02)).verdict.outcome is Outcome.DIRECTION_SHOWN
@@ -217,14 +207,13 @@ def test_full_cores_speak_against_the_claim_where_services_fill_them(
     assert claim_4(with_cores(Run(recorded), busy, own, waiting, flushing=9))[0] == said
 
 
-def test_cores_that_others_filled_are_told_with_what_was_waited_for(recorded: Path) -> None:
+def test_cores_that_others_filled_are_told(recorded: Path) -> None:
     run = with_cores(Run(recorded), 0.97, 0.40, waiting=2.5, flushing=9)
     found = judged_claims(run)["claim 4"]
     why = found.findings[0].verdict.reason
     assert why == (
         "other processes filled the services' cores: these were busy 97% of the time, with the "
-        "services alone 40% [40%, 40%]; meanwhile 2.50 of their threads waited for a core, on the "
-        "mean"
+        "services alone 40%"
     )
     assert why in found.verdict.reason
     table = shares_table(run).set_index("name")

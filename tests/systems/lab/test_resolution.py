@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,14 +13,8 @@ from perflab.systems.lab.resolution import (
     copies_noise,
     false_alarms,
     known_effects,
-    overhead,
-    planted_found,
     power_here,
-    process_noise,
     refused,
-    refused_table,
-    resolving_power,
-    trial_noise,
     work_share,
 )
 from tests.synthetic import APP_SHARE, Planted, write_run
@@ -74,17 +67,6 @@ def test_the_share_of_work_is_that_of_the_copies(tmp_path, planted: float) -> No
     assert work_share(run) == pytest.approx(WORK * planted / 0.8, abs=0.005)
 
 
-def test_the_cost_of_measuring_stands_with_its_interval_and_n(tmp_path) -> None:
-    table = overhead(lab_check(tmp_path)).set_index("who")
-    for who, planted in (("load workers", 0.25), ("conductor and sampler", 0.04)):
-        row = table.loc[who]
-        assert row["low"] < row["typical"] < row["high"] < row["largest"]
-        assert row["typical"] == pytest.approx(planted, abs=0.015)
-        assert row["n"] == 60
-    single = lab_check(tmp_path / "single", blocks=1, failed=[(0, index) for index in range(1, 5)])
-    assert overhead(single)["low"].isna().all()
-
-
 def test_refusals_are_counted_apart_for_the_overloaded_and_the_healthy(tmp_path) -> None:
     levels = ("A1", "overload", "stalled: open loop, 20 ms")
     treatments = tuple(Planted({"service": level}) for level in levels)
@@ -92,30 +74,30 @@ def test_refusals_are_counted_apart_for_the_overloaded_and_the_healthy(tmp_path)
         tmp_path, treatments=treatments, blocks=4, contrasts=[],
         invalid=[*((block, 1) for block in range(3)), *((block, 2) for block in range(4))],
     )  # fmt: skip
-    found = {kind: (rate.hits, rate.n) for kind, rate in refused(run).items()}
-    assert found == {"overload": (3, 4), "stalled: open loop, 20 ms": (4, 4), "healthy": (0, 4)}
-    assert "3 of 4" in refused_table(run)["refused"][0]
+    told = {
+        row["client"]: row["refused"].partition(":")[0] for row in refused(run).to_dict("records")
+    }
+    assert told == {
+        "overload": "3 of 4", "stalled: open loop, 20 ms": "4 of 4", "healthy": "0 of 4",
+    }  # fmt: skip
 
 
-@pytest.mark.slow
-def test_the_noise_of_a_trial_is_what_was_planted(tmp_path) -> None:
-    run = lab_check(tmp_path, noise=0.05, blocks=40)
-    noise, trials = trial_noise(run, "throughput_rps", [t.name for t in run.record.treatments])
-    assert trials == 200
-    assert noise == pytest.approx(0.05, rel=0.15)
-
-
-def test_more_time_resolves_smaller_effects_as_its_square_root(tmp_path) -> None:
-    found = resolving_power(lab_check(tmp_path), "mean_ms", (1, 10, 100))
-    effects = list(found.effects.values())
-    assert effects[0] > effects[1] > effects[2] > 0
-    assert math.log1p(effects[1]) / math.log1p(effects[2]) == pytest.approx(math.sqrt(10), rel=0.1)
-    assert "cannot be seen here below" in found.text()
+@pytest.mark.parametrize("own", [0.0, 0.1])
+def test_the_noise_of_copies_is_what_was_planted_with_that_of_their_processes(
+    copies: Run, own: float
+) -> None:
+    trials = copies.trials()
+    random = np.random.default_rng(3)
+    names = trials["treatment"].unique()
+    speeds = dict(zip(names, np.exp(own * random.normal(size=len(names))), strict=True))
+    run = Run(copies.path)
+    rates = trials["throughput_rps"] * trials["treatment"].map(speeds)
+    run._trials = trials.assign(throughput_rps=rates)
+    assert copies_noise(run, "throughput_rps") == pytest.approx(math.hypot(0.02, own), rel=0.4)
 
 
 def test_without_enough_trials_nothing_is_promised(tmp_path) -> None:
     run = lab_check(tmp_path, blocks=1)
-    assert "Too few" in resolving_power(run).text()
     assert power_here(run).empty
     assert false_alarms(run).text() == "no case"
 
@@ -126,21 +108,6 @@ def test_a_run_without_answers_is_refused_in_words(tmp_path) -> None:
         work_share(run)
 
 
-def stubborn(run: Run, deviation: float, fresh_blocks: int) -> Run:
-    """Give every copy a speed of its own for as long as its process lives."""
-    random = np.random.default_rng(3)
-    trials = run.trials()
-    every = fresh_blocks or run.record.blocks
-    lives = trials["treatment"] + (trials["block"] // every).astype(str)
-    speeds = {life: math.exp(deviation * random.normal()) for life in lives.unique()}
-    other = Run(run.path)
-    other._trials = trials.assign(mean_ms=trials["mean_ms"] * lives.map(speeds))
-    other.record = run.record.model_copy(
-        update={"parameters": {**run.record.parameters, "fresh_blocks": fresh_blocks}}
-    )
-    return other
-
-
 @pytest.fixture(scope="module")
 def copies(tmp_path_factory: pytest.TempPathFactory) -> Run:
     treatments = tuple(Planted({"service": f"A{place}"}, 1.0) for place in range(1, 9))
@@ -148,31 +115,6 @@ def copies(tmp_path_factory: pytest.TempPathFactory) -> Run:
         tmp_path_factory.mktemp("copies"), treatments=treatments, experiment="lab_check",
         contrasts=[], blocks=8, noise=0.02, requests=40,
     )  # fmt: skip
-
-
-def test_processes_that_live_on_are_noise_that_no_block_averages_out(copies: Run) -> None:
-    for fresh_blocks in (0, 4):
-        run = stubborn(copies, 0.1, fresh_blocks)
-        names = [item.name for item in run.record.treatments]
-        assert process_noise(run, "mean_ms", names) == pytest.approx(0.1, rel=0.5)
-    run = stubborn(copies, 0.1, 0)
-    calm, kept = (
-        resolving_power(copies, "mean_ms", (1, 1000)),
-        resolving_power(run, "mean_ms", (1, 1000)),
-    )
-    assert calm.processes == 0
-    assert calm.effects[1000] < 0.02
-    assert kept.effects[1000] > 0.1
-    assert "for as long as they live" in kept.text()
-    # Started afresh, they are in the noise of trials.
-    assert copies_noise(stubborn(copies, 0.1, 1)) == pytest.approx(0.1, rel=0.3)
-
-
-def test_what_the_usual_blocks_find_of_planted_services_stands_with_its_interval(
-    tmp_path: Path,
-) -> None:
-    (text,) = planted_found(lab_check(tmp_path), blocks=6)
-    assert text == "+20%: 6 blocks called it different in 2 of 2: 100% [16%, 100%]"
 
 
 def test_power_is_told_at_the_noise_of_the_run(copies: Run) -> None:

@@ -63,7 +63,7 @@ def write_posts(
     cores: int = 2,
     **parameters: object,
 ) -> Run:
-    """Write a run; throughput over the users of a closed loop rises and falls again.
+    """Write a run.
 
     ``planted`` gives columns of a trial, by its rung and block, over those that are written;
     ``parameters`` are further ones of the experiment.
@@ -82,18 +82,10 @@ def write_posts(
                 **part_columns(requests),
                 "success_share": 1 - 0.01 * position - 0.002 * block,
                 "server_cpu_us_per_request": 50.0,
-                "throughput_rps": rate_of(treatment.levels["load"]) * (1 + 0.02 * block),
+                "throughput_rps": 2000.0 * (1 + 0.02 * block),
                 "mean_ms": 0.1 + 0.01 * position,
                 **planted(treatment.levels["rung"], block),
             }  # fmt: skip
             writer.commit_trial(row, requests, None)
     writer.update(state="finished", finished_at="2026-01-02T03:14:05Z")
     return Run(writer.path)
-
-
-def rate_of(load: str) -> float:
-    """Return the planted throughput of a load."""
-    if not load.endswith("users"):
-        return 2000.0
-    users = float(load.split()[0])
-    return 1000 * users / (1 + 0.05 * (users - 1) + 0.0005 * users * (users - 1))

@@ -39,7 +39,7 @@ import numpy as np
 import pandas as pd
 
 from perflab import systems
-from perflab.analysis.methods.comparison import Effect, effect_of
+from perflab.analysis.methods.comparison import effect_of
 from perflab.analysis.treatments.evaluation import Finding, with_trials
 from perflab.analysis.treatments.joint import JointClaim, joined
 from perflab.analysis.treatments.noise import noise_flags
@@ -47,7 +47,7 @@ from perflab.analysis.treatments.verdict import Limit, Outcome, Verdict, Way, ju
 from perflab.analysis.trials.core_accounts import service_cores
 from perflab.analysis.trials.waits import active_counts, waits_for_flush
 from perflab.errors import PerflabError
-from perflab.numerals import counted, number
+from perflab.numerals import counted
 from perflab.recordings import Contrast, Response, Run, UntilDecided, published_value
 from perflab.systems.inference.published import COMMITS, STUDY, TABLE
 from perflab.systems.inference.published_load import as_published
@@ -216,22 +216,8 @@ def _filled_by_others(run: Run, busy: Finding) -> str:
         return ""
     return (
         f"other processes filled the services' cores: these were busy {busy.effect.estimate:.0%} "
-        f"of the time, with the services alone {_interval(own.effect)}{_waited(run)}"
+        f"of the time, with the services alone {own.effect.estimate:.0%}"
     )
-
-
-def _interval(effect: Effect) -> str:
-    return f"{effect.estimate:.0%} [{effect.low:.0%}, {effect.high:.0%}]"
-
-
-def _waited(run: Run) -> str:
-    """Say how long services waited for a core with commit on, by the scheduler's accounts."""
-    trials = _with_commit_on(run)
-    columns = _waits_for_core(trials)
-    if not columns:
-        return ""
-    waiting = float(trials[columns].astype(float).sum(axis=1).mean())
-    return f"; meanwhile {number(waiting)} of their threads waited for a core, on the mean"
 
 
 def _levels_by_block(run: Run, response: str) -> pd.DataFrame:

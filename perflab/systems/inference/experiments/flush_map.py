@@ -10,17 +10,17 @@ from pydantic import Field, model_validator
 
 from perflab.experiments.experiment import Experiment
 from perflab.recordings import Contrast
+from perflab.stacks.plan import RoundTripMs
 from perflab.systems.inference import service
 from perflab.systems.inference.service import (
-    CommitDelay,
     Driver,
     LoadParameters,
     OneOrMore,
-    RoundTrip,
     Workers,
 )
 from perflab.trials.plan import Treatment
 
+CommitDelay = Annotated[int, Field(ge=0, le=100_000)]
 PLACE = ("workers", "round_trip_ms")
 # With synchronous_commit=off nobody waits for a flush, however long it takes.
 NO_DELAY = "0"
@@ -46,7 +46,7 @@ class FlushMapParameters(LoadParameters):
         min_length=1,
         description="levels to compare: processes of the service (Uvicorn workers)",
     )
-    round_trip_ms: Annotated[tuple[RoundTrip, ...], OneOrMore] = Field(
+    round_trip_ms: Annotated[tuple[RoundTripMs, ...], OneOrMore] = Field(
         default=(0.0, 5.0),
         min_length=1,
         description="levels to compare: delay that the link adds to a round trip to the database, "

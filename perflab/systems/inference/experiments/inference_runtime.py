@@ -12,13 +12,7 @@ from perflab.recordings import Contrast, ContrastPair
 from perflab.systems.inference import service
 from perflab.systems.inference.prediction_cost import PredictionCost
 from perflab.systems.inference.published_load import as_published, published_rps
-from perflab.systems.inference.service import (
-    Driver,
-    InferenceParameters,
-    OneOrMore,
-    RoundTrip,
-    Runtime,
-)
+from perflab.systems.inference.service import InferenceParameters, OneOrMore, Runtime
 from perflab.trials.plan import Treatment
 
 WRITES = ("yes", "no")
@@ -32,13 +26,6 @@ class InferenceRuntimeParameters(InferenceParameters):
     )
     warmup_requests: int = Field(
         default=1000, ge=0, le=1_000_000, description="requests before them, recorded apart"
-    )
-    driver: Driver = Field(
-        default="psycopg2",
-        description="database driver: psycopg2, which blocks a thread, or asyncpg, which does not",
-    )
-    round_trip_ms: RoundTrip = Field(
-        default=0.0, description="delay that the link adds to a round trip to the database, in ms"
     )
     runtime: Annotated[tuple[Runtime, ...], OneOrMore] = Field(
         default=("sklearn", "onnx"),
@@ -58,18 +45,10 @@ class InferenceRuntimeParameters(InferenceParameters):
 def _treatments(parameters: InferenceRuntimeParameters) -> list[Treatment]:
     treatments = []
     for runtime, write in product(parameters.runtime, WRITES):
-        levels = {"runtime": runtime, "database_write": write}
-        path = service.endpoint(parameters.driver, database_write=write == "yes")
-        plan = service.stack(
-            parameters,
-            workers=parameters.workers,
-            commit_delay_us=parameters.commit_delay_us,
-            runtime=runtime,
-            round_trip_ms=parameters.round_trip_ms,
-        )
-        if write == "no":
-            plan = service.without_count(plan)
-        label = f"{runtime}, {'with' if write == 'yes' else 'no'} database write"
+        levels, writes = {"runtime": runtime, "database_write": write}, write == "yes"
+        path = service.endpoint("psycopg2", database_write=writes)
+        plan = service.stack(parameters, workers=parameters.workers, runtime=runtime, writes=writes)
+        label = f"{runtime}, {'with' if writes else 'no'} database write"
         found = service.treatment(levels, label, plan, service.workload(parameters, path))
         instruments = (*found.instruments, PredictionCost(node="inference"))
         treatments.append(found.model_copy(update={"instruments": instruments}))

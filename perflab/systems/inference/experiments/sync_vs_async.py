@@ -3,24 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from itertools import product
 from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
 from perflab.experiments.experiment import Experiment
 from perflab.recordings import Contrast, Remark
+from perflab.stacks.plan import RoundTripMs
 from perflab.systems.inference import service
 from perflab.systems.inference.published_load import as_published, differences, published_rps
-from perflab.systems.inference.service import (
-    CommitDelay,
-    Driver,
-    LoadParameters,
-    OneOrMore,
-    RoundTrip,
-    Runtime,
-    Workers,
-)
+from perflab.systems.inference.service import Driver, LoadParameters, OneOrMore, Workers
 from perflab.trials.plan import Treatment
 
 DRIVERS: tuple[Driver, ...] = ("psycopg2", "asyncpg")
@@ -33,18 +25,10 @@ PER_WORKER: PoolMeaning = "per_worker"
 class SyncVsAsyncParameters(LoadParameters):
     """Parameters of the driver study; distance, pool and workers are factors beside the driver."""
 
-    runtime: Runtime = Field(
-        default="onnx", description="what computes the predictions: scikit-learn or ONNX Runtime"
-    )
     synchronous_commit: Literal["on", "off"] = Field(
         default="on", description="whether a commit waits until the disk has it"
     )
-    commit_delay_us: CommitDelay = Field(
-        default=0,
-        description="PostgreSQL waits so many microseconds before a flush, so that commits can "
-        "share it",
-    )
-    round_trip_ms: Annotated[tuple[RoundTrip, ...], OneOrMore] = Field(
+    round_trip_ms: Annotated[tuple[RoundTripMs, ...], OneOrMore] = Field(
         default=(0.0, 5.0),
         min_length=1,
         description="levels to compare: delay that the link adds to a round trip to the database, "
@@ -67,11 +51,6 @@ class SyncVsAsyncParameters(LoadParameters):
         description="levels to compare: pool_size counts all workers together (total), or each "
         "worker has so many (per_worker)",
     )
-    design: Literal["one_by_one", "every"] = Field(
-        default="one_by_one",
-        description="one_by_one: the first level of every factor, and each other level by itself; "
-        "every: all combinations",
-    )
 
     @model_validator(mode="after")
     def _check_pools(self) -> SyncVsAsyncParameters:
@@ -91,23 +70,18 @@ def _levels(parameters: SyncVsAsyncParameters) -> dict[str, tuple[str, ...]]:
 
 
 def _settings(parameters: SyncVsAsyncParameters) -> Iterator[dict[str, str]]:
-    """Yield the settings in which both drivers are measured."""
-    factors = {name: each for name, each in _levels(parameters).items() if name != "driver"}
+    """Yield the settings in which both drivers are measured.
+
+    First the first level of every factor, then each other level by itself.
+    """
+    factors = {name: levels for name, levels in _levels(parameters).items() if name != "driver"}
     first = {name: levels[0] for name, levels in factors.items()}
-    for chosen in product(*factors.values()):
-        setting = dict(zip(factors, chosen, strict=True))
-        changed = sum(setting[name] != first[name] for name in factors)
-        if parameters.design == "one_by_one" and changed > 1:
-            continue
-        if _is_another_again(setting, factors):
-            continue
-        yield setting
-
-
-def _is_another_again(setting: Mapping[str, str], factors: Mapping[str, tuple[str, ...]]) -> bool:
-    """Return whether a pool means the same as in another setting: one worker has all of it."""
-    first, *others = factors["pool_meaning"]
-    return bool(others) and setting["workers"] == "1" and setting["pool_meaning"] != first
+    yield first
+    for name, levels in reversed(factors.items()):
+        for level in levels[1:]:
+            # One worker has the whole pool, whatever its size counts.
+            if name != "pool_meaning" or first["workers"] != "1":
+                yield {**first, name: level}
 
 
 def _treatments(parameters: SyncVsAsyncParameters) -> list[Treatment]:
@@ -126,9 +100,7 @@ def _treatment(
     plan = service.stack(
         parameters,
         workers=workers,
-        commit_delay_us=parameters.commit_delay_us,
         pool_size=parameters.pool_size * (workers if each else 1),
-        runtime=parameters.runtime,
         minconn=setting["pool_minconn"],
         synchronous_commit=parameters.synchronous_commit,
         round_trip_ms=float(setting["round_trip_ms"]),

@@ -6,9 +6,10 @@ from pydantic import Field
 
 from perflab.experiments.experiment import Experiment
 from perflab.recordings import Contrast, ContrastPair
+from perflab.stacks.plan import RoundTripMs
 from perflab.systems.inference import service
 from perflab.systems.inference.published_load import as_published, published_rps
-from perflab.systems.inference.service import Driver, InferenceParameters, RoundTrip, Runtime
+from perflab.systems.inference.service import Driver, InferenceParameters
 from perflab.trials.plan import Treatment
 
 FACTOR, WRITE = "synchronous_commit", "database_write"
@@ -19,16 +20,13 @@ LABELS = {"on": f"{FACTOR}=on", "off": f"{FACTOR}=off", "none": "no database wri
 
 
 class SynchronousCommitParameters(InferenceParameters):
-    """Parameters of the durability study: which driver and runtime it uses."""
+    """Parameters of the durability study: which driver it uses, at which distance."""
 
     driver: Driver = Field(
         default="psycopg2",
         description="database driver: psycopg2, which blocks a thread, or asyncpg, which does not",
     )
-    runtime: Runtime = Field(
-        default="onnx", description="what computes the predictions: scikit-learn or ONNX Runtime"
-    )
-    round_trip_ms: RoundTrip = Field(
+    round_trip_ms: RoundTripMs = Field(
         default=0.0, description="delay that the link adds to a round trip to the database, in ms"
     )
 
@@ -42,16 +40,15 @@ def _treatment(parameters: SynchronousCommitParameters, levels: dict[str, str]) 
     plan = service.stack(
         parameters,
         workers=parameters.workers,
-        commit_delay_us=parameters.commit_delay_us,
-        runtime=parameters.runtime,
         synchronous_commit=levels[FACTOR] if writes else "on",
         round_trip_ms=parameters.round_trip_ms,
+        writes=writes,
     )
     path = service.endpoint(parameters.driver, database_write=writes)
     return service.treatment(
         levels,
         LABELS[levels[FACTOR]],
-        plan if writes else service.without_count(plan),
+        plan,
         service.workload(parameters, path),
     )
 

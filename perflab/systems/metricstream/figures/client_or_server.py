@@ -15,9 +15,8 @@ from perflab.figures.page import Page
 from perflab.figures.view import Judging, View
 from perflab.recordings import Run
 from perflab.systems.metricstream.limited_by import (
-    PAIRS,
+    CLAIMS,
     REACHED,
-    Pair,
     blocks_of,
     finding_of,
     has_pairs,
@@ -25,6 +24,7 @@ from perflab.systems.metricstream.limited_by import (
     judged_claims,
     pairs_of,
 )
+from perflab.systems.metricstream.rungs import LOAD_TESTS, OF_THE_LAB
 
 TITLE = "client-limited or server-limited"
 RATE, SUCCESS, CORES = "rate", "success", "cores"
@@ -55,7 +55,7 @@ def limits_table(run: Run) -> pd.DataFrame:
     points = [
         _points(run, trials, rung, who, panel)
         for pair in pairs
-        for rung, who in ((pair.naive, NAIVE), (pair.own, OWN))
+        for rung, who in ((pair, NAIVE), (OF_THE_LAB[pair], OWN))
         for panel in PANELS
     ]
     if not any(len(each) for each in points):
@@ -78,11 +78,11 @@ def _points(run: Run, trials: pd.DataFrame, rung: str, who: str, panel: str) -> 
     return own[["treatment", "state"]].assign(panel=panel, what=who, value=factor * values)
 
 
-def _said(run: Run, pair: Pair) -> str:
+def _said(run: Run, pair: str) -> str:
     found = finding_of(run, pair)
     ratio = _ratio(found)
-    judged = f"; {pair.claim}: {found.verdict}" if pair.claim else ""
-    return f"{pair.words}: {in_words(blocks_of(run, pair))}{ratio}{judged}"
+    judged = f"; {CLAIMS[pair]}: {found.verdict}" if pair in CLAIMS else ""
+    return f"{LOAD_TESTS[pair]}: {in_words(blocks_of(run, pair))}{ratio}{judged}"
 
 
 def _ratio(found: Finding) -> str:
@@ -120,5 +120,5 @@ CHART = RowChart(
 )
 CLIENT_OR_SERVER = View(
     "client_or_server", TITLE, limits_table, CHART.draw, suits=has_pairs,
-    judging=Judging(tuple(pair.claim for pair in PAIRS if pair.claim), judged_claims),
+    judging=Judging(tuple(CLAIMS.values()), judged_claims),
 )  # fmt: skip
