@@ -6,9 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from perflab.figures.looks import Look, looks_of
+from perflab.figures.looks import Look, compared_pairs, looks_of
 from perflab.figures.origin import footer, origin_of
-from perflab.figures.pairs import compared_pairs
 from perflab.recordings import Run
 
 
