@@ -52,18 +52,8 @@ def save_view(
 ) -> list[Path]:
     """Write the table of a view as ``<name>.csv``, read it back, and save what is drawn from it.
 
-    Parameters
-    ----------
-    directory : Path
-        Made when missing.
-    formats : sequence of str
-        Of "svg", "png" and "pdf", which is not promised to be byte-identical across matplotlib's
-        versions.
-
-    Returns
-    -------
-    list of Path
-        The pictures, then the table.
+    ``formats`` are of "svg", "png" and "pdf". Returns the pictures' paths, then the table's; the
+    ``directory`` is made when missing.
     """
     files = {directory / name: content for name, content in rendered(view, run, formats)}
     for path, content in sorted(files.items(), key=lambda item: item[0].suffix != ".csv"):
@@ -88,10 +78,7 @@ def save_drawing(
     *,
     table: bytes | None = None,
 ) -> list[Path]:
-    """Write what was drawn on ``page`` with its origin inside; ``name`` has no suffix.
-
-    ``table`` is the file that it was drawn from, where it is to lie beside it.
-    """
+    """Write what was drawn on ``page``, from the file ``table``, with its origin inside."""
     paths = []
     for file, content in _files(drawing, name, page, formats, table):
         paths.append(directory / file)
@@ -153,13 +140,7 @@ def _rendered(figure: Figure, kind: str, metadata: Mapping[str, str | None]) -> 
 
 
 def write_whole(path: Path, content: bytes) -> None:
-    """Put ``content`` at ``path`` so that a reader sees the old file or the new, never a part.
-
-    Raises
-    ------
-    FigureNotSaved
-        The file cannot be written; what was there is still there.
-    """
+    """Put ``content`` at ``path``: a reader sees the old file or the new, also where this fails."""
     with explained(path, "the run is kept", ELSEWHERE, FigureNotSaved):
         path.parent.mkdir(parents=True, exist_ok=True)
         replace_file(path, content)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+import pandas as pd
 from matplotlib.colors import to_rgb
 
 from perflab.figures.theme import PALETTE as PALETTE
@@ -47,6 +48,12 @@ def looks_of(record: RunRecord) -> dict[str, Look]:
         for place, treatment in enumerate(record.treatments)
     }
     return {name: found[name] for name in side_by_side(record)}
+
+
+def in_order(table: pd.DataFrame, treatments: Iterable[str]) -> pd.DataFrame:
+    """Return the rows of a table in the order of their treatments, else as they stand."""
+    place = table["treatment"].map({name: n for n, name in enumerate(treatments)})
+    return table.iloc[place.argsort(kind="stable")].reset_index(drop=True)
 
 
 def compared_pairs(record: RunRecord) -> list[tuple[str, str]]:

@@ -3,26 +3,35 @@
 from __future__ import annotations
 
 import os
+import stat
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from perflab.durable import explained, whole_file
 from perflab.errors import ExportRefused, ParameterError
 from perflab.parameters import did_you_mean
 from perflab.recordings import Run
-from perflab.reports import drafts, pandoc, web
-from perflab.reports.drafts import Draft
-from perflab.reports.figures import Figure, figures_of
-from perflab.reports.marked_regions import NAME
+from perflab.reports import pandoc, web
+from perflab.reports.marked_regions import NAME, filled
 from perflab.reports.pictures import save_all, views_of
-from perflab.reports.section import brief_text, section_text
+from perflab.reports.section import Figure, brief_text, figures_of, section_text
 
 FORMATS = ("md", "html", "pdf", "docx")
 OF_DOCUMENTS = ("pdf", "docx")
 SEVERAL = "report"
 # Word takes no SVG.
 PRINTED = (".png",)
+
+
+@dataclass(frozen=True)
+class Draft:
+    """A file as it was found (None: not there), and as it shall be."""
+
+    path: Path
+    before: bytes | None
+    after: bytes
 
 
 @dataclass(frozen=True)
@@ -73,7 +82,7 @@ def export_runs(
     made = planned(runs, target, formats, content)
     # Figures first: a text never links what is not there.
     for draft in made:
-        drafts.write(draft)
+        _write(draft)
     return [draft.path for draft in made]
 
 
@@ -93,12 +102,12 @@ def planned(
         documents = [desk.document(each) for each in FORMATS if each in formats]
         # A page of HTML, a PDF and a Word file hold their figures.
         files = [
-            drafts.copied(target.folder / path.relative_to(workshop), path.read_bytes())
+            (target.folder / path.relative_to(workshop), path.read_bytes())
             for part in parts
             for path in part.saved
             if "md" in formats or path.suffix == ".csv"
         ]
-    return [*files, *documents]
+    return [*(Draft(path, _read(path), content) for path, content in files), *documents]
 
 
 def region_names(runs: Sequence[Run]) -> list[str]:
@@ -164,7 +173,7 @@ class Desk:
         path = self.target.folder / f"{self._stem()}.{kind}"
         if kind == "md":
             return self._markdown(path)
-        return drafts.whole(path, self._whole(kind), self.target.overwrite)
+        return _whole(path, self._printed(kind), self.target.overwrite)
 
     def _stem(self) -> str:
         names = dict.fromkeys(part.run.record.experiment for part in self.parts)
@@ -184,9 +193,9 @@ class Desk:
             moved = [_moved(each, away) for each in figures]
             bodies[part.name] = self.content.text(part.run, moved, level)
         append = target.into is not None
-        return drafts.marked(document, bodies, append=append, overwrite=target.overwrite)
+        return _marked(document, bodies, append=append, overwrite=target.overwrite)
 
-    def _whole(self, kind: str) -> bytes:
+    def _printed(self, kind: str) -> bytes:
         """Return a document of all parts in a format that is written whole."""
         if kind == "html":
             sections = ((self._text(part), _pictures(part, self.workshop)) for part in self.parts)
@@ -222,3 +231,55 @@ def _moved(figure: Figure, away: Path) -> Figure:
 
 def _relative(folder: Path, start: Path) -> str:
     return Path(os.path.relpath(folder.resolve(), start.resolve())).as_posix()
+
+
+def _read(path: Path) -> bytes | None:
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise ExportRefused(
+            f"{path}: cannot be read ({error.strerror}); nothing was written"
+        ) from error
+
+
+def _marked(
+    path: Path, bodies: Mapping[str, str], *, append: bool = False, overwrite: bool = False
+) -> Draft:
+    """Return the draft of a Markdown text with marked regions; a refusal names the file."""
+    before = _read(path)
+    # What is no UTF-8 comes back as it was.
+    text = "" if before is None else before.decode("utf-8", "surrogateescape")
+    try:
+        after = filled(text, bodies, append=append or before is None, overwrite=overwrite)
+    except ExportRefused as error:
+        raise ExportRefused(f"{path}: {error}") from None
+    return Draft(path, before, after.encode("utf-8", "surrogateescape"))
+
+
+def _whole(path: Path, content: bytes, overwrite: bool = False) -> Draft:
+    """Return the draft of a document that is written whole: over nothing else, unless it may."""
+    before = _read(path)
+    if before not in (None, content) and not overwrite:
+        raise ExportRefused(
+            f"{path}: is not what would be written (another run, or an edit); move it away, or "
+            "give --overwrite to lose it"
+        )
+    return Draft(path, before, content)
+
+
+def _write(draft: Draft) -> None:
+    """Put a draft in its place, whole or not at all; a file keeps its mode."""
+    if draft.after == draft.before:
+        return
+    path = draft.path
+    if _read(path) != draft.before:
+        raise ExportRefused(f"{path}: was changed by somebody else meanwhile; export again")
+    elsewhere = "give --to another folder"
+    with explained(path, "the run is kept", elsewhere, ExportRefused):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with whole_file(path) as file:
+            if draft.before is not None:
+                os.fchmod(file.fileno(), stat.S_IMODE(path.stat().st_mode))
+            file.write(draft.after)

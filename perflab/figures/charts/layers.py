@@ -58,18 +58,9 @@ def rows_of(table: pd.DataFrame, of: Sequence[str]) -> pd.DataFrame:
 class Points:
     """A point per row, in the look of what it is of; hollow where a trial does not count.
 
-    Attributes
-    ----------
-    of : sequence of str
-        What is drawn; all rows where it names nothing.
-    by : str
-        The column that names a look.
-    looks : mapping, optional
-        By default those of the run's treatments.
-    at : float
-        How far below the middle of a row.
-    how : mapping
-        For :func:`draw_points`.
+    ``of`` names what is drawn (nothing: all rows), and ``by`` the column that names a look: one of
+    ``looks``, by default of the run's treatments. Points lie ``at`` so much below the middle of a
+    row, and are drawn as ``how`` says (:func:`draw_points`).
     """
 
     of: Sequence[str] = (TRIAL,)
@@ -99,18 +90,9 @@ class Points:
 class Intervals:
     """Intervals along an axis, in arrows where they leave the picture, and a mark at the value.
 
-    Attributes
-    ----------
-    low, high : str
-        Columns of the ends; NaN where there is no interval.
-    along : str
-        The axis that the values lie along.
-    beyond : float
-        How many times beyond the values of ``among`` an interval is shown.
-    within : pair, optional
-        How far it is shown instead.
-    by, looks
-        As of :class:`Points`; without ``by`` everything is in ink, and marked by a bar across.
+    ``low`` and ``high`` are the columns of the ends, NaN where there is no interval. It is shown as
+    far as ``within``, or ``beyond`` times beyond the values of ``among``. Without ``by`` (see
+    :class:`Points`) everything is in ink, and marked by a bar across.
     """
 
     of: Sequence[str] = ()
@@ -236,20 +218,9 @@ class Rules:
 class Lines:
     """A line through the rows of each look and each value of ``unit``.
 
-    Attributes
-    ----------
-    by : str
-        The column that names a look; empty: all lines are of one ``color``.
-    unit : str
-        The column that parts lines of one look.
-    step : bool
-        Whether values hold until the next.
-    how : mapping
-        For :meth:`matplotlib.axes.Axes.plot`.
-    label : str
-        In the key, of lines without looks.
-    marked : bool
-        Whether each row has its look's marker.
+    Without ``by`` all lines are of one ``color``, and ``label`` stands in the key. In a ``step``
+    values hold until the next; ``marked`` rows have their look's marker. ``how`` is for
+    :meth:`matplotlib.axes.Axes.plot`.
     """
 
     of: Sequence[str] = ()
@@ -366,17 +337,11 @@ def highest_of(own: pd.DataFrame, column: str) -> float:
 def draw_points(
     axes: Axes, points: pd.DataFrame, x: str, y: str, by: str, looks: Mapping[str, Look], **how: Any
 ) -> None:
-    """Draw a row of ``points`` as a point, in the look of what it is of.
+    """Draw a row of ``points`` as a point, in the look that its column ``by`` names.
 
-    Parameters
-    ----------
-    x, y : str
-        Columns of numbers; rows without both are left out.
-    by : str
-        The column that names a look; rows of none are left out.
-    **how
-        For :func:`seaborn.scatterplot`, over what is set here. With a column ``state``, points
-        other than ``valid`` are hollow, and lie below those that are.
+    Rows without a look, or without a number in ``x`` or ``y``, are left out. With a column
+    ``state``, points other than ``valid`` are hollow and lie below those that are. ``how`` is for
+    :func:`seaborn.scatterplot`.
     """
     finite = np.isfinite(points[[x, y]].to_numpy(float)).all(axis=1)
     shown = points.loc[finite]

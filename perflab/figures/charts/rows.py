@@ -39,26 +39,12 @@ def nothing_said(_: pd.DataFrame) -> dict[Hashable, str]:
 class RowChart:
     """A chart whose panels stand side by side and have the same rows.
 
-    Attributes
-    ----------
-    title, words : str
-        What it shows, and how to read it; ``words`` may be made of the table and the page.
-    layers : sequence of Layer
-        Drawn in each panel, the first below.
-    panels : mapping
-        The x axis of each value of the column ``panel``; of one panel the name is "".
-    panel, row, value : str
-        Columns: a row's panel, the row that it lies in, and its number.
-    labels : callable
-        The rows of a table and page with their labels, the first on top.
-    row_in : float
-        How high a row is; higher where its label needs it.
-    said : callable
-        What is said in numbers at the right of a row, in lines.
-    nothing : str
-        What a row says that has nothing to draw.
-    widths : sequence of float
-        Of panels, where they differ.
+    ``words`` say how to read it, and may be made of the table and the page. ``panels`` has the x
+    axis of each value of the column ``panel`` (of one panel the name is ""), ``labels`` the rows,
+    the first on top, with what stands beside them. ``row`` and ``value`` are the columns of a row's
+    name and number. A row is at least ``row_in`` inches high; ``said`` is told in numbers at its
+    right, and ``nothing`` within it where there is nothing to draw. ``widths`` are those of the
+    panels where they differ.
     """
 
     title: str
