@@ -79,24 +79,13 @@ def export_runs(
     ExportRefused
         Something is in the way; then nothing was written.
     """
-    made = planned(runs, target, formats, content)
-    # Figures first: a text never links what is not there.
-    for draft in made:
-        _write(draft)
-    return [draft.path for draft in made]
-
-
-def planned(
-    runs: Sequence[Run], target: Target, formats: Sequence[str], content: Content = WHOLE
-) -> list[Draft]:
-    """Return what an export would write: figures and tables, then documents."""
     _check(runs, target, formats, content)
     pandoc.check_installed([each for each in OF_DOCUMENTS if each in formats])
     with tempfile.TemporaryDirectory(prefix="perflab-export-") as name:
         workshop = Path(name)
         parts = [
             Part(region, run, tuple(save_all(run, workshop / region, names=content.views)))
-            for region, run in zip(region_names(runs), runs, strict=True)
+            for region, run in zip(_region_names(runs), runs, strict=True)
         ]
         desk = Desk(parts, target, content, workshop)
         documents = [desk.document(each) for each in FORMATS if each in formats]
@@ -107,17 +96,15 @@ def planned(
             for path in part.saved
             if "md" in formats or path.suffix == ".csv"
         ]
-    return [*(Draft(path, _read(path), content) for path, content in files), *documents]
+    # Figures first: a text never links what is not there.
+    drafts = [*(Draft(path, _read(path), content) for path, content in files), *documents]
+    for draft in drafts:
+        _write(draft)
+    return [draft.path for draft in drafts]
 
 
-def region_names(runs: Sequence[Run]) -> list[str]:
-    """Return the names of the runs' regions: their experiments', numbered where there are several.
-
-    Raises
-    ------
-    ExportRefused
-        An experiment has a name that no file can have.
-    """
+def _region_names(runs: Sequence[Run]) -> list[str]:
+    """Return the names of the runs' regions: their experiments', numbered where one has several."""
     found: list[str] = []
     for run in runs:
         name = run.record.experiment

@@ -57,14 +57,8 @@ def figures_of(
 ) -> list[Figure]:
     """Return the saved figures of a run, in the order in which they are shown.
 
-    Parameters
-    ----------
-    saved : sequence of Path
-        Pictures and tables; what belongs to one figure has one stem.
-    directory : Path
-        Where the document lies.
-    kinds : sequence of str
-        Which picture is shown, best first.
+    Of the pictures and tables that are ``saved``, those of one figure have one stem. Links begin at
+    the document's ``directory``; ``kinds`` are the pictures that may be shown, best first.
     """
     titles = {view.name: view.title for view in views_of(run)}
     files: dict[str, dict[str, Path]] = {}
@@ -88,16 +82,8 @@ def section_text(run: Run, figures: Sequence[Figure] = (), level: int = 1) -> st
     """Return the Markdown of ``run``: what it asks, how, and what came of it.
 
     What a reader must know before any number stands first: a run that did not finish, trials that
-    do not count.
-
-    Parameters
-    ----------
-    run : Run
-        The recording.
-    figures : sequence of Figure
-        As :func:`figures_of` gives them, with links as they shall stand in the text.
-    level : int
-        Of the section's heading; those of its parts are one deeper.
+    do not count. Links of ``figures`` (:func:`figures_of`) stand there as they are; the section's
+    heading has the ``level``, and those of its parts are one deeper.
     """
     record, found = run.record, readable_findings(run)
     parts = [
@@ -131,11 +117,7 @@ def section_text(run: Run, figures: Sequence[Figure] = (), level: int = 1) -> st
 
 
 def brief_text(run: Run, figures: Sequence[Figure] = (), level: int = 1) -> str:
-    """Return the core of a run as Markdown: the question, what came of it, figures, its origin.
-
-    Parameters are those of :func:`section_text`. What a reader must know before any number stands
-    here as well.
-    """
+    """Return the core of a run as Markdown: the question, what came of it, figures, its origin."""
     record, found = run.record, readable_findings(run)
     # Several runs of one experiment stand in one document.
     about = f"{record.backend}, {counted(record.blocks, 'block')}"
@@ -186,7 +168,7 @@ def _figures(figures: Sequence[Figure]) -> str:
     if not figures:
         return ""
     told = [
-        f"![{alt_text(each)}](<{each.image}>)\n\n"
+        f"![{_alt_text(each)}](<{each.image}>)\n\n"
         f"*Figure {place}. {cell(each.caption).replace('*', '∗')}*"
         + (f" {_files(each)}" if each.files else "")
         + "\n"
@@ -195,7 +177,7 @@ def _figures(figures: Sequence[Figure]) -> str:
     return "## Figures\n\n" + "\n".join(told)
 
 
-def alt_text(figure: Figure) -> str:
+def _alt_text(figure: Figure) -> str:
     """Return what stands in the place of a figure; brackets would end it."""
     return cell(figure.title).replace("[", "\\[").replace("]", "\\]")
 
@@ -218,16 +200,13 @@ def _not_counted(run: Run) -> str:
     listed = trials[(trials["state"] != "valid") | superseded]
     if not len(listed):
         return "Every trial is valid.\n"
-    return to_markdown(
-        pd.DataFrame(
-            {
-                "trial": listed["trial_id"],
-                "treatment": listed["treatment"],
-                "state": listed["state"].where(~superseded, listed["state"] + ", superseded"),
-                "reason": ["; ".join(map(str, reasons)) for reasons in listed["reasons"]],
-            }
-        )
-    )
+    columns = {
+        "trial": listed["trial_id"],
+        "treatment": listed["treatment"],
+        "state": listed["state"].where(~superseded, listed["state"] + ", superseded"),
+        "reason": ["; ".join(map(str, reasons)) for reasons in listed["reasons"]],
+    }
+    return to_markdown(pd.DataFrame(columns))
 
 
 def _bullets(lines: Iterable[str]) -> str:
