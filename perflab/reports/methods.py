@@ -227,7 +227,7 @@ def _placement(placement: dict[str, Any]) -> str:
         for role, cores in placement.items()
         if role != "shared" and cores not in (None, "", [], ())
     }
-    several = {role for role, cores in places.items() if isinstance(cores, list) and len(cores) > 1}
+    several = {role for role, cores in places.items() if "," in plain(cores)}
     return "; ".join(
         f"{role}: core{'s' * (role in several)} {plain(cores)}" for role, cores in places.items()
     )

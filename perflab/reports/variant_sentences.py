@@ -123,10 +123,8 @@ def _difference_of(finding: Finding, effect: Effect) -> str:
     """Return a difference that is certain: as a factor of time, or as a share more or less."""
     response, (new, old) = finding.contrast.response, _names(finding)
     if response in TIMES:
-        word = "slow" if effect.estimate > 1 else "fast"
-        shown = _shown(
-            effect, (lambda ratio: ratio) if word == "slow" else (lambda ratio: 1 / ratio)
-        )
+        word, power = ("slow", 1) if effect.estimate > 1 else ("fast", -1)
+        shown = _shown(effect, lambda ratio: float(ratio**power))
         return f"{new} is {shown} times as {word} {TIMES[response]} as {old}"
     shown = _shown(effect, lambda ratio: abs(ratio - 1) * PERCENT, "%")
     noun = SHARES.get(response, finding.response.title)

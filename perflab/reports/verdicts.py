@@ -133,12 +133,9 @@ def to_terminal(table: pd.DataFrame, title: str = "Verdicts") -> Table:
     for row in table.to_dict("records"):
         style = LOOKS[Outcome(row["verdict"])].style
         # Text, not markup: an interval like "[1.49, 1.70]" would be taken for a style.
-        beside = [
-            *_single_run(row),
-            f"{row['valid trials']} trials valid",
-            f"noise: {row['noise']}",
-        ]
-        verdict = Text(str(row["verdict"]), style).append("\n" + "\n".join(beside), "")
+        valid, noise = f"{row['valid trials']} trials valid", f"noise: {row['noise']}"
+        beside = "".join(f"\n{line}" for line in (*_single_run(row), valid, noise))
+        verdict = Text(str(row["verdict"]), style).append(beside, "")
         drawn.add_row(Text(f"{row['claim']}\n({_where(row)})"), Text(_numbers(row)), verdict)
     return drawn
 
