@@ -69,29 +69,8 @@ def rendered(view: View, run: Run, formats: Sequence[str] = FORMATS) -> list[tup
     return [*pictures, (f"{view.name}.csv", table)]
 
 
-def save_drawing(
-    drawing: LabFigure,
-    name: str,
-    page: Page,
-    directory: Path,
-    formats: Sequence[str] = FORMATS,
-    *,
-    table: bytes | None = None,
-) -> list[Path]:
-    """Write what was drawn on ``page``, from the file ``table``, with its origin inside."""
-    paths = []
-    for file, content in _files(drawing, name, page, formats, table):
-        paths.append(directory / file)
-        write_whole(paths[-1], content)
-    return paths
-
-
 def _files(
-    drawing: LabFigure,
-    name: str,
-    page: Page,
-    formats: Sequence[str],
-    table: bytes | None,
+    drawing: LabFigure, name: str, page: Page, formats: Sequence[str], table: bytes
 ) -> list[tuple[str, bytes]]:
     origin = {**page.origin, "figure": name}
     digest = table_digest(table)
