@@ -21,8 +21,6 @@ from perflab.reports.section import Figure, brief_text, figures_of, section_text
 FORMATS = ("md", "html", "pdf", "docx")
 OF_DOCUMENTS = ("pdf", "docx")
 SEVERAL = "report"
-# Word takes no SVG.
-PRINTED = (".png",)
 
 
 @dataclass(frozen=True)
@@ -87,8 +85,9 @@ def export_runs(
             Part(region, run, tuple(save_all(run, workshop / region, names=content.views)))
             for region, run in zip(_region_names(runs), runs, strict=True)
         ]
-        desk = Desk(parts, target, content, workshop)
-        documents = [desk.document(each) for each in FORMATS if each in formats]
+        documents = [
+            _document(kind, parts, target, content, workshop) for kind in FORMATS if kind in formats
+        ]
         # A page of HTML, a PDF and a Word file hold their figures.
         files = [
             (target.folder / path.relative_to(workshop), path.read_bytes())
@@ -146,58 +145,44 @@ def _unknown_views(runs: Sequence[Run], names: Sequence[str]) -> list[str]:
     ]
 
 
-@dataclass(frozen=True)
-class Desk:
-    """Where the documents of some parts are written; figures lie in ``workshop``."""
+def _document(
+    kind: str, parts: Sequence[Part], target: Target, content: Content, workshop: Path
+) -> Draft:
+    """Return the draft of all parts in a format; their figures lie in ``workshop``."""
+    names = list(dict.fromkeys(part.run.record.experiment for part in parts))
+    path = target.folder / f"{names[0] if len(names) == 1 else SEVERAL}.{kind}"
+    if kind == "md":
+        return _markdown(path, parts, target, content, workshop)
+    title = "; ".join(part.run.record.title for part in parts)
+    # Word takes no SVG.
+    kinds = (".png",) if kind == "docx" else (".svg", ".png")
+    texts = [_without_links(part, content, workshop, kinds) for part in parts]
+    if kind == "html":
+        pictures = [_pictures(part, workshop) for part in parts]
+        made = web.page(title, zip(texts, pictures, strict=True)).encode()
+    elif kind == "docx":
+        made = pandoc.docx("\n\n".join(texts), workshop)
+    else:
+        made = pandoc.pdf("\n\n".join(texts), workshop, title)
+    return _whole(path, made, target.overwrite)
 
-    parts: Sequence[Part]
-    target: Target
-    content: Content
-    workshop: Path
 
-    def document(self, kind: str) -> Draft:
-        """Return the draft of all parts in a format."""
-        path = self.target.folder / f"{self._stem()}.{kind}"
-        if kind == "md":
-            return self._markdown(path)
-        return _whole(path, self._printed(kind), self.target.overwrite)
+def _markdown(
+    path: Path, parts: Sequence[Part], target: Target, content: Content, workshop: Path
+) -> Draft:
+    document = target.into.resolve() if target.into else path
+    away = Path(os.path.relpath(target.folder.resolve(), document.parent.resolve()))
+    bodies = {}
+    for part in parts:
+        figures = [_moved(each, away) for each in figures_of(part.run, part.saved, workshop)]
+        bodies[part.name] = content.text(part.run, figures, level=2 if target.into else 1)
+    return _marked(document, bodies, append=target.into is not None, overwrite=target.overwrite)
 
-    def _stem(self) -> str:
-        names = dict.fromkeys(part.run.record.experiment for part in self.parts)
-        return next(iter(names)) if len(names) == 1 else SEVERAL
 
-    def _title(self) -> str:
-        return "; ".join(part.run.record.title for part in self.parts)
-
-    def _markdown(self, path: Path) -> Draft:
-        target = self.target
-        document = target.into.resolve() if target.into else path
-        level = 2 if target.into else 1
-        away = Path(_relative(target.folder, document.parent))
-        bodies = {}
-        for part in self.parts:
-            figures = figures_of(part.run, part.saved, self.workshop)
-            moved = [_moved(each, away) for each in figures]
-            bodies[part.name] = self.content.text(part.run, moved, level)
-        append = target.into is not None
-        return _marked(document, bodies, append=append, overwrite=target.overwrite)
-
-    def _printed(self, kind: str) -> bytes:
-        """Return a document of all parts in a format that is written whole."""
-        if kind == "html":
-            sections = ((self._text(part), _pictures(part, self.workshop)) for part in self.parts)
-            return web.page(self._title(), sections).encode()
-        printed = PRINTED if kind == "docx" else None
-        text = "\n\n".join(self._text(part, printed) for part in self.parts)
-        if kind == "docx":
-            return pandoc.docx(text, self.workshop)
-        return pandoc.pdf(text, self.workshop, self._title())
-
-    def _text(self, part: Part, kinds: Sequence[str] | None = None) -> str:
-        """Return a section that holds its figures, so that nothing but pictures is linked."""
-        chosen = {} if kinds is None else {"kinds": kinds}
-        figures = figures_of(part.run, part.saved, self.workshop, **chosen)
-        return self.content.text(part.run, [replace(each, files=()) for each in figures])
+def _without_links(part: Part, content: Content, workshop: Path, kinds: Sequence[str]) -> str:
+    """Return a section that holds its figures, so that nothing but pictures is linked."""
+    figures = figures_of(part.run, part.saved, workshop, kinds)
+    return content.text(part.run, [replace(each, files=()) for each in figures])
 
 
 def _pictures(part: Part, workshop: Path) -> Mapping[str, bytes]:
@@ -214,10 +199,6 @@ def _moved(figure: Figure, away: Path) -> Figure:
         image=(away / figure.image).as_posix(),
         files=tuple((away / each).as_posix() for each in figure.files),
     )
-
-
-def _relative(folder: Path, start: Path) -> str:
-    return Path(os.path.relpath(folder.resolve(), start.resolve())).as_posix()
 
 
 def _read(path: Path) -> bytes | None:
