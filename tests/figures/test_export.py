@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -17,9 +16,7 @@ from perflab.figures import (
     save_view,
 )
 from perflab.figures.export import (
-    FigureNotSaved,
     ProvenanceError,
-    write_whole,
 )
 from perflab.figures.looks import looks_of
 
@@ -84,16 +81,3 @@ def test_a_file_that_is_no_figure_is_named_in_the_error(tmp_path, name) -> None:
         (tmp_path / name).write_text("not a figure")
     with pytest.raises(ProvenanceError, match=name):
         provenance(tmp_path / name)
-
-
-def test_a_write_that_breaks_leaves_the_old_file_and_nothing_else(tmp_path, monkeypatch) -> None:
-    path = tmp_path / "f.svg"
-    write_whole(path, b"old")
-
-    def full(_: int) -> None:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(FigureNotSaved, match="No space"):
-        write_whole(path, b"new")
-    assert contents(tmp_path) == {"f.svg": b"old"}
