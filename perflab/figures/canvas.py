@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from matplotlib.artist import Artist
@@ -92,7 +93,7 @@ def page_canvas(
 def _write(figure: LabFigure, lines: Sequence[Line], top_in: float) -> None:
     width, height = figure.get_size_inches()
     for text, size, color, weight in lines:
-        look = {"size": size, "color": color, "weight": weight, "va": "top"}
+        look: dict[str, Any] = {"size": size, "color": color, "weight": weight, "va": "top"}
         figure.text(MARGIN_IN / width, top_in / height, text, **look)
         top_in -= _line_in(size)
 

@@ -144,8 +144,8 @@ class Intervals:
 
 def Typical(**how: Any) -> Intervals:  # noqa: N802
     """Return the layer of typical values of treatments, with their 95% intervals."""
-    label = "typical value and its 95% interval"
-    return Intervals(**{"of": TYPICAL, "among": (TRIAL, *TYPICAL), "label": label, **how})
+    usual: dict[str, Any] = {"of": TYPICAL, "among": (TRIAL, *TYPICAL)}
+    return Intervals(**{**usual, "label": "typical value and its 95% interval", **how})
 
 
 @dataclass(frozen=True)
