@@ -76,7 +76,7 @@ def told(found: list[Verified]) -> set[tuple[str, str]]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("case", ["normal", "codecs", "copies"])
+@pytest.mark.parametrize("case", ["normal", "copies"])
 def test_another_process_on_another_day_rebuilds_every_picture(case, request, tmp_path) -> None:
     run: Run = request.getfixturevalue(case)
     save_everything(run, tmp_path / "here")
