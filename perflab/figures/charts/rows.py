@@ -86,8 +86,8 @@ class RowChart:
             middle = rows[self.row].map(places).astype(float)
             _frame(axes, beside)
             self._draw_panel(axes, axis, rows.assign(y=middle + rows.get(ASIDE, 0.0)), page, places)
-        for name, words in said.items():
-            axes.text(SAID_AT, places[name], words, va="center", size=7, linespacing=1.25,
+        for row, words in said.items():
+            axes.text(SAID_AT, places[row], words, va="center", size=7, linespacing=1.25,
                       transform=axes.get_yaxis_transform())  # fmt: skip
         return finish(figure)
 
