@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from importlib import resources
 from importlib.resources.abc import Traversable
 from pathlib import Path, PurePosixPath
+from typing import Any, cast
 
 from perflab import systems, user_file
 from perflab.errors import ParameterError
@@ -106,15 +107,17 @@ def _notebook(text: str) -> str:
     """Return a notebook in JSON of cells that begin with ``# %% id`` or ``# %% [markdown] id``."""
     import nbformat
 
+    # It types only part of what it offers.
+    v4, writes = cast(Any, nbformat.v4), cast(Any, nbformat.writes)
     _, *parts = CELL.split(text)
     cells = []
     for words, name, source in zip(parts[::3], parts[1::3], parts[2::3], strict=True):
-        make = nbformat.v4.new_markdown_cell if words else nbformat.v4.new_code_cell
+        make = v4.new_markdown_cell if words else v4.new_code_cell
         tags = {"tags": ["parameters"]} if name == "parameters" else {}
         cells.append(make(source.rstrip("\n"), id=name, metadata=tags))
     kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
     about = {"kernelspec": kernel, "language_info": {"name": "python"}}
-    return str(nbformat.writes(nbformat.v4.new_notebook(cells=cells, metadata=about))) + "\n"
+    return str(writes(v4.new_notebook(cells=cells, metadata=about))) + "\n"
 
 
 def _write(home: Path, files: dict[PurePosixPath, str]) -> None:
