@@ -25,24 +25,11 @@ LONG_WIDTH = "min-width: 11em;"
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Shown:
-    """A table as it is shown, with the ``table`` of the data behind it.
+    """A table as it is shown, with the ``table`` of the data behind it, to go on with.
 
-    Parameters
-    ----------
-    table : DataFrame
-        The data, to go on with.
-    text : DataFrame
-        What is shown: one text per cell, in which lines may be broken.
-    right : collection of str
-        Columns of ``text`` that lean right.
-    heading : str
-        Stands above the table.
-    notes : sequence of str
-        Stand below it.
-    marks : mapping
-        Colours (CSS) of a bar before a cell, by the first line of its text.
-    links : mapping
-        Where a cell leads to, by its whole text: addresses beside the notebook.
+    ``text`` has one text per cell, in which lines may be broken; its columns ``right`` lean right.
+    ``heading`` stands above, ``notes`` below. ``marks`` are colours (CSS) of a bar before a cell,
+    by the first line of its text; ``links`` are addresses beside the notebook, by the whole text.
     """
 
     table: pd.DataFrame

@@ -8,14 +8,14 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from perflab.host.lock import holder, other_users
 from perflab.host.placing import placement
 from perflab.paths import runs_dir, state_dir
 from perflab.stacks import leftovers
 
-State = Literal["ok", "beware", "wrong"]
+OK, BEWARE, WRONG = "ok", "beware", "wrong"
 CPU = "/sys/devices/system/cpu"
 # What is looked at, the kernel's file, the values that bear on results, how, and what to do.
 SWITCHES = (
@@ -43,19 +43,19 @@ class Finding:
     """
 
     what: str
-    state: State
+    state: str
     found: str
     todo: str = ""
 
 
 def examine() -> list[Finding]:
     """Look at everything; takes about a second, and changes nothing."""
-    state, runs = state_dir(), runs_dir()
+    state, runs, client = state_dir(), runs_dir(), leftovers.docker_client()
     before = _first_line("/proc/stat")
     time.sleep(LOOK_S)
     return [
         *neighbours(before, _first_line("/proc/stat")),
-        engine(_asked_engine()),
+        engine(None if client is None else client.info()),
         room("room for runs", runs, _free_gb(runs)),
         room("room for services", state, _free_gb(state)),
         database_disk(Path("/proc/mounts").read_text(), state),
@@ -86,7 +86,7 @@ def neighbours(before: str, after: str) -> list[Finding]:
 
 def _share(what: str, share: float, most: float, todo: str) -> Finding:
     shown = f"{share:.1%} of all cores in {LOOK_S:g} s"
-    return Finding(what, "beware", shown, todo) if share > most else Finding(what, "ok", shown)
+    return Finding(what, BEWARE, shown, todo) if share > most else Finding(what, OK, shown)
 
 
 def engine(info: Mapping[str, Any] | None) -> Finding:
@@ -94,26 +94,21 @@ def engine(info: Mapping[str, Any] | None) -> Finding:
     way_out = "use an engine on Linux itself, or --backend process"
     if info is None:
         found = "none answers: services run as plain processes"
-        return Finding("Docker engine", "beware", found, way_out)
+        return Finding("Docker engine", BEWARE, found, way_out)
     version = str(info.get("ServerVersion", "unknown"))
     networks = (info.get("Plugins") or {}).get("Network") or []
     if "host" not in networks or "Docker Desktop" in str(info.get("OperatingSystem", "")):
         found = f"{version}, no host network: a proxy is in the path"
-        return Finding("Docker engine", "beware", found, way_out)
-    return Finding("Docker engine", "ok", f"{version}, host network")
-
-
-def _asked_engine() -> Mapping[str, Any] | None:
-    client = leftovers.docker_client()
-    return None if client is None else dict(client.info())
+        return Finding("Docker engine", BEWARE, found, way_out)
+    return Finding("Docker engine", OK, f"{version}, host network")
 
 
 def room(what: str, folder: Path, free_gb: float) -> Finding:
     """Judge the room in a folder."""
     shown = f"{free_gb:,.1f} GB free in {folder}"
     if free_gb >= LITTLE_GB:
-        return Finding(what, "ok", shown)
-    state: State = "wrong" if free_gb < TOO_LITTLE_GB else "beware"
+        return Finding(what, OK, shown)
+    state = WRONG if free_gb < TOO_LITTLE_GB else BEWARE
     return Finding(what, state, shown, "remove old runs and images, or take another disk")
 
 
@@ -130,25 +125,25 @@ def database_disk(mounts: str, folder: Path) -> Finding:
     kind = max(reversed(above), key=lambda each: len(Path(each[1]).parts), default=[""] * 3)[2]
     if kind in ("tmpfs", "ramfs"):
         found = f"{folder} is in memory ({kind}): a flush costs nothing there"
-        return Finding("state folder", "wrong", found, "PERFLAB_STATE=/var/tmp/... on a real disk")
-    return Finding("state folder", "ok", f"{folder} on {kind or 'an unknown file system'}")
+        return Finding("state folder", WRONG, found, "PERFLAB_STATE=/var/tmp/... on a real disk")
+    return Finding("state folder", OK, f"{folder} on {kind or 'an unknown file system'}")
 
 
 def cores(available: Sequence[int]) -> Finding:
     """Tell what shares a core with what."""
     found = placement(available).shared
     if not found:
-        return Finding("cores", "ok", f"{len(available)} cores: every role has its own")
+        return Finding("cores", OK, f"{len(available)} cores: every role has its own")
     if len(available) < 2:
-        return Finding("cores", "wrong", found, "give the lab two cores at least (cpuset)")
-    return Finding("cores", "beware", found, "8 cores keep all of them apart")
+        return Finding("cores", WRONG, found, "give the lab two cores at least (cpuset)")
+    return Finding("cores", BEWARE, found, "8 cores keep all of them apart")
 
 
 def switch(what: str, value: str, bad: Sequence[str], effect: str, todo: str) -> Finding:
     """Judge what a file of the kernel says; one that is not there is no fault."""
     if value in bad:
-        return Finding(what, "beware", f"{value}: {effect}", todo)
-    return Finding(what, "ok", value or "the kernel does not tell")
+        return Finding(what, BEWARE, f"{value}: {effect}", todo)
+    return Finding(what, OK, value or "the kernel does not tell")
 
 
 def leftover() -> list[Finding]:
@@ -156,14 +151,20 @@ def leftover() -> list[Finding]:
     busy, others = holder(), other_users()
     up = [f"{item.service} ({item.stack}, {item.backend})" for item in leftovers.everything()]
     folders = [str(folder) for folder in leftovers.orphaned_folders()]
+    left = [] if busy else [*up, *folders]
     return [
-        Finding("host lock", "beware", f"measuring now: {busy}", "wait for its end (--wait)")
-        if busy else Finding("host lock", "ok", "free"),
-        Finding("other users", "beware", "; ".join(others), "measure when they have ended")
-        if others else Finding("other users", "ok", "none measures"),
-        Finding("services", "beware", f"up: {', '.join([*up, *folders])}", "perflab stack down")
-        if not busy and (up or folders) else Finding("services", "ok", "none left"),
-    ]  # fmt: skip
+        _unless(
+            "host lock", "free", f"measuring now: {busy}" * bool(busy), "wait for its end (--wait)"
+        ),
+        _unless("other users", "none measures", "; ".join(others), "measure when they have ended"),
+        _unless(
+            "services", "none left", f"up: {', '.join(left)}" * bool(left), "perflab stack down"
+        ),
+    ]
+
+
+def _unless(what: str, good: str, bad: str, todo: str) -> Finding:
+    return Finding(what, BEWARE, bad, todo) if bad else Finding(what, OK, good)
 
 
 def _first_line(path: str) -> str:

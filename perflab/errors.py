@@ -1,34 +1,7 @@
 """Errors for the reader: what was wrong, where, and what to do next.
 
-PerflabError
- +-- ParameterError         one or more parameters are wrong; lists every problem
- +-- ExperimentError        an experiment's module is wrong; names the file and the fault
- +-- StackError
- |    +-- BackendUnavailable   no Docker engine, or no embedded server
- |    +-- ImageError           an image cannot be built or found
- |    +-- ServiceFailed        a service died, or never became healthy; carries its last log lines
- |    +-- SettingRefused       a service does not run with the setting it was given
- |    +-- ProfilerFailed       a profiler is missing, not permitted, or left no call chains
- |    +-- HookFailed           a stack could not be seeded, reset or counted; holds the answer
- +-- UnsafePlace            a folder or file that somebody else made or can change
- +-- HostBusy               another measurement holds the host's lock
- +-- LoadError              the load generator itself failed
- +-- InstrumentFailed       what looks at a trial raised an exception of its own
- +-- WrongAnswer            a variant answers otherwise than it was said to; names it and how
- +-- TargetRefused          load was asked for a host that is not allowed
- +-- RecordingError
- |    +-- RunNotFound
- |    +-- ResumeRefused        code or machine changed since the run began
- +-- AnalysisError          a question the recording cannot answer
- +-- RunInterrupted         the user ended the run; committed trials are kept
- +-- ConductorLost          the process that runs the trials died
- +-- NotebookFailed         a cell of a notebook raised, or its kernel died
- +-- UnknownEvent           a run and who follows it are of different versions
- +-- ClusterError           the workers that there are cannot carry out a sweep
- |    +-- HostsDiffer          they differ in what must be equal; lists host and difference
- +-- StoreError             runs cannot be copied; they are still where they were
- +-- ImportRefused          a file of another tool cannot be taken over; names file and line
- +-- ExportRefused          a section cannot be put where it was asked for; nothing was written
+PerflabError is the base of all. Below it three have kinds of their own: StackError (what services
+cannot do), RecordingError (what cannot be read or written) and ClusterError (several hosts).
 """
 
 from __future__ import annotations
@@ -76,17 +49,7 @@ class HookFailed(StackError):
 
 
 class ServiceFailed(StackError):
-    """A service died or never became healthy.
-
-    Parameters
-    ----------
-    service : str
-        Name of the service in its stack.
-    reason : str
-        What happened.
-    log : str
-        The last lines the service wrote.
-    """
+    """A service (its name in the stack) died or never became healthy; ``log`` is what it wrote."""
 
     def __init__(self, service: str, reason: str, log: str = "") -> None:
         self.service = service
@@ -161,19 +124,7 @@ class ConductorLost(PerflabError):
 
 
 class NotebookFailed(PerflabError):
-    """A cell of a notebook raised, or its kernel died.
-
-    Parameters
-    ----------
-    name : str
-        The notebook.
-    kind : str
-        The class of the exception.
-    text : str
-        What it said.
-    log : str
-        Its traceback.
-    """
+    """A cell of a notebook raised, or its kernel died: class, text and traceback of the error."""
 
     def __init__(self, name: str, kind: str, text: str, log: str = "") -> None:
         self.kind = kind

@@ -87,10 +87,9 @@ def from_text(text: str) -> Any:
     if lowered in ("true", "false"):
         return lowered == "true"
     try:
-        value = json.loads(text)
+        return json.loads(text)
     except ValueError:
         return text
-    return value
 
 
 def parse_assignments(assignments: Iterable[str]) -> dict[str, Any]:
@@ -136,17 +135,16 @@ def check(model: type[P], values: Mapping[str, Any], subject: str) -> P:
         range, impossible combinations.
     """
     known = list(model.model_fields)
-    unknown = [name for name in values if name not in known]
     problems = [
         f"unknown parameter '{name}'{did_you_mean(name, known)}; known: {', '.join(known)}"
-        for name in unknown
+        for name in values
+        if name not in known
     ]
     given = {name: _listed(model, name, value) for name, value in values.items() if name in known}
     try:
         checked = model.model_validate(given)
     except ValidationError as error:
-        problems.extend(sentences(error))
-        raise ParameterError(subject, problems) from None
+        problems += sentences(error)
     if problems:
         raise ParameterError(subject, problems)
     return checked

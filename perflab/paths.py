@@ -10,15 +10,17 @@ from perflab.errors import ParameterError
 
 # Several folders are separated as in PATH.
 FOREIGN = "PERFLAB_SYSTEMS"
-
-
 _CHECKOUT = Path(__file__).resolve().parent.parent
+
+
+def _place(variable: str, usual: Path) -> Path:
+    override = os.environ.get(variable)
+    return Path(override).resolve() if override else usual
 
 
 def project_root() -> Path:
     """Return the checkout that this package belongs to (``PERFLAB_ROOT`` overrides it)."""
-    override = os.environ.get("PERFLAB_ROOT")
-    return Path(override).resolve() if override else _CHECKOUT
+    return _place("PERFLAB_ROOT", _CHECKOUT)
 
 
 def runs_dir() -> Path:
@@ -35,19 +37,17 @@ def runs_dir() -> Path:
             "PERFLAB_RUNS",
             [f"'{override}' is no folder; bring its runs by 'perflab runs --from ADDRESS'"],
         )
-    return Path(override).resolve() if override else project_root() / "data" / "runs"
+    return _place("PERFLAB_RUNS", project_root() / "data" / "runs")
 
 
 def figures_dir() -> Path:
     """Return the folder of exported figures (``PERFLAB_FIGURES`` overrides it)."""
-    override = os.environ.get("PERFLAB_FIGURES")
-    return Path(override).resolve() if override else project_root() / "figures" / "runs"
+    return _place("PERFLAB_FIGURES", project_root() / "figures" / "runs")
 
 
 def sweeps_dir() -> Path:
     """Return the folder of sweeps (``PERFLAB_SWEEPS`` overrides it)."""
-    override = os.environ.get("PERFLAB_SWEEPS")
-    return Path(override).resolve() if override else project_root() / "data" / "sweeps"
+    return _place("PERFLAB_SWEEPS", project_root() / "data" / "sweeps")
 
 
 def services_dir() -> Path:
@@ -89,10 +89,8 @@ def system_folder(file: Path) -> Path:
 
 def foreign_system(file: Path) -> str:
     """Return the system from elsewhere that a file or folder belongs to; empty for the lab's."""
-    for home in foreign_dirs():
-        if file.is_relative_to(home) and file != home:
-            return file.relative_to(home).parts[0]
-    return ""
+    homes = (home for home in foreign_dirs() if file.is_relative_to(home) and file != home)
+    return next((file.relative_to(home).parts[0] for home in homes), "")
 
 
 def foreign_systems() -> dict[str, Path]:
@@ -111,8 +109,7 @@ def _homes() -> list[Path]:
 
 def notebooks_dir() -> Path:
     """Return the folder of the notebooks (``PERFLAB_NOTEBOOKS`` overrides it)."""
-    override = os.environ.get("PERFLAB_NOTEBOOKS")
-    return Path(override).resolve() if override else project_root() / "notebooks"
+    return _place("PERFLAB_NOTEBOOKS", project_root() / "notebooks")
 
 
 def notebook_file(experiment: str) -> Path:
@@ -142,17 +139,12 @@ def environments_dir() -> Path:
 
     They are named by their content, so that several states can share them.
     """
-    override = os.environ.get("PERFLAB_ENVIRONMENTS")
-    return Path(override).absolute() if override else state_dir() / "environments"
+    return Path(os.environ.get("PERFLAB_ENVIRONMENTS") or state_dir() / "environments").absolute()
 
 
 def compiled_dir() -> Path:
-    """Return the folder of compiled services (``PERFLAB_COMPILED`` overrides it).
-
-    They are named by their content, so that several states can share them.
-    """
-    override = os.environ.get("PERFLAB_COMPILED")
-    return Path(override).absolute() if override else state_dir() / "compiled"
+    """Return the folder of compiled services (``PERFLAB_COMPILED`` overrides it), named alike."""
+    return Path(os.environ.get("PERFLAB_COMPILED") or state_dir() / "compiled").absolute()
 
 
 def open_dir() -> Path:

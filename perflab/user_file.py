@@ -57,24 +57,17 @@ def folders(start: Path | None = None) -> list[Path]:
         The file cannot be read, or says what is not understood.
     """
     file = found(start)
-    return [] if file is None else _folders_of(file)
-
-
-def text() -> str:
-    """Return a file that names the usual folder."""
-    return f'[{TABLE}]\n{KEY} = ["{DEFAULT}"]\n'
-
-
-def _folders_of(file: Path) -> list[Path]:
+    if file is None:
+        return []
     try:
         content = tomllib.loads(file.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise ParameterError(str(file), [f"cannot be read: {error}"]) from None
-    named = _named(content)
-    if named is None:
+    if not _is_understood(content):
         raise ParameterError(
             str(file), [f'holds more, or something else, than [{TABLE}] and {KEY} = ["{DEFAULT}"]']
         )
+    named = content.get(TABLE, {KEY: []})[KEY]
     places = [(file.parent / Path(each).expanduser()).resolve() for each in named]
     problems = [
         f"{KEY}: {place} is no folder; make it, or take it off the list"
@@ -86,12 +79,16 @@ def _folders_of(file: Path) -> list[Path]:
     return places
 
 
-def _named(content: dict[str, Any]) -> list[str] | None:
-    """Return what the file names; None where it holds anything else."""
+def text() -> str:
+    """Return a file that names the usual folder."""
+    return f'[{TABLE}]\n{KEY} = ["{DEFAULT}"]\n'
+
+
+def _is_understood(content: dict[str, Any]) -> bool:
+    """Return whether a file holds a list of folders and nothing else."""
     table = content.get(TABLE, {KEY: []})
     if set(content) - {TABLE} or not isinstance(table, dict) or set(table) != {KEY}:
-        return None
-    named = table[KEY]
-    if not isinstance(named, list) or not all(isinstance(each, str) and each for each in named):
-        return None
-    return named
+        return False
+    return isinstance(table[KEY], list) and all(
+        isinstance(each, str) and each for each in table[KEY]
+    )

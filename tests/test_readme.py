@@ -21,7 +21,6 @@ import perflab as perflab_package
 from perflab import systems
 from perflab.cli import app
 from perflab.load import users
-from perflab.parameters import parse_assignments
 from perflab.paths import notebooks_dir, project_root
 
 README = (project_root() / "README.md").read_text()
@@ -69,15 +68,6 @@ def parsed(words: list[str]) -> dict[str, Any]:
 @pytest.mark.parametrize("words", commands("perflab"), ids=" ".join)
 def test_the_command_line_knows_every_word(words: list[str]) -> None:
     parsed(words)
-
-
-@pytest.mark.parametrize(
-    "words", [words for words in commands("perflab") if words[0] == "run"], ids=" ".join
-)
-def test_an_experiment_that_is_run_exists_and_has_the_parameters(words: list[str]) -> None:
-    given = parsed(words)
-    if given["name"]:
-        systems.experiment(given["name"]).check(parse_assignments(given["parameter"] or []))
 
 
 @pytest.mark.parametrize("words", commands("papermill"), ids=" ".join)

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
-from perflab.cli.terminal import console, print_table
+from perflab.cli.terminal import make_console, print_table
 
 
 def command(
@@ -23,7 +23,10 @@ def command(
     backend: Annotated[str, typer.Option(help="docker or process; both unless given")] = "",
     check: Annotated[
         bool,
-        typer.Option("--check", help="check the published numbers by themselves, without any run"),
+        typer.Option(
+            "--check",
+            help="by rules such as Little's law: which published numbers agree, without any run",
+        ),
     ] = False,
     verdicts: Annotated[
         bool,
@@ -32,38 +35,28 @@ def command(
 ) -> None:
     """Show every published number, claim, figure and target, with what became of it.
 
-    Verdicts come from finished runs, one run for each experiment and backend: of runs with the
-    same parameters the one with most complete blocks. Runs are never pooled. A number of another
-    estimand or load than what was measured has no verdict. With --check no run is looked at: rules
-    such as Little's law say which published numbers agree with one another.
+    Verdicts come from finished runs, one for each experiment and backend: of runs with the same
+    parameters the one with most complete blocks. A number of another estimand or load than what
+    was measured has no verdict.
 
-    Example: perflab claims --study registry --answer judged
+    Example: perflab claims --answer judged
 
     Example: perflab claims --verdicts --backend docker
 
     Example: perflab claims --check
     """
-    if check:
-        _check(study)
-    elif verdicts:
+    if verdicts and not check:
         _verdicts(backend)
-    else:
-        _ledger(study, answer, backend)
-
-
-def _check(study: str) -> None:
-    from perflab.ledger.shown import shown_checks, to_terminal
+        return
+    from perflab.ledger import ledger, narrowed
+    from perflab.ledger.shown import shown_checks, shown_counts, shown_ledger, to_terminal
     from perflab.published import check_table
 
-    shown = shown_checks(check_table(study))
-    print_table(to_terminal(shown, "What published numbers say by themselves", (2, 5, 4)))
-    _say(shown.notes[0])
-
-
-def _ledger(study: str, answer: str, backend: str) -> None:
-    from perflab.ledger import ledger, narrowed
-    from perflab.ledger.shown import shown_counts, shown_ledger, to_terminal
-
+    if check:
+        shown = shown_checks(check_table(study))
+        print_table(to_terminal(shown, "What published numbers say by themselves", (2, 5, 4)))
+        _say(shown.notes[0])
+        return
     entries = narrowed(ledger(study, backend), answer)
     rows, counts = shown_ledger(entries), shown_counts(entries)
     print_table(to_terminal(rows, "Published rows and what became of them", (4, 3, 5)))
@@ -82,7 +75,7 @@ def _verdicts(backend: str) -> None:
         return
     table = verdicts_of(chosen)
     print_table(to_terminal(table))
-    terminal = console()
+    terminal = make_console()
     terminal.print("\nEach row is of one run, nothing is pooled:")
     for selected in chosen:
         parameters = changed_parameters(selected.run) or "defaults"
@@ -93,4 +86,4 @@ def _verdicts(backend: str) -> None:
 
 
 def _say(sentence: str) -> None:
-    print(f"\n{textwrap.fill(sentence, console().width)}")
+    print(f"\n{textwrap.fill(sentence, make_console().width)}")

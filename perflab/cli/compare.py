@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from perflab.cli.terminal import console as make_console
-from perflab.cli.terminal import frame_table, print_table
+from perflab.cli.terminal import frame_table, make_console, print_table
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -16,9 +15,7 @@ if TYPE_CHECKING:
     from perflab.analysis.treatments.between_runs import RunComparison
     from perflab.recordings import Run
 
-WORSE = 3
-NOT_COMPARABLE = 4
-TOO_FEW_RUNS = 5
+WORSE, NOT_COMPARABLE, TOO_FEW_RUNS = 3, 4, 5
 STYLES = {"worse": "red", "better": "green", "": "yellow"}
 
 

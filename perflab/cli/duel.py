@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from perflab.cli.terminal import console as make_console
+from perflab.cli.terminal import make_console
 from perflab.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -18,9 +18,7 @@ if TYPE_CHECKING:
 
 EXPERIMENT = "own_service"
 VARIANTS, LOAD_TABLE = "variants", "load"
-WORSE = 3
-NOT_COMPARED = 4
-UNDECIDED = 5
+WORSE, NOT_COMPARED, UNDECIDED = 3, 4, 5
 START, LOAD, VERDICT = "Variants and their start", "Load", "Verdict"
 
 
@@ -89,10 +87,7 @@ def command(
     strict: Annotated[
         bool, _option("status 5 where a bound is undecided", VERDICT, "--strict")
     ] = False,
-    resume: Annotated[
-        str,
-        typer.Option(help="finish this run", rich_help_panel=VERDICT),
-    ] = "",
+    resume: Annotated[str, _option("finish this run", VERDICT)] = "",
     wait: Annotated[float, _option("seconds to wait for another measurement", VERDICT)] = 0.0,
 ) -> None:
     """Compare variants of a service of your own; how much slower is which, and how sure is that?

@@ -10,8 +10,7 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from perflab.cli.terminal import console as make_console
-from perflab.cli.terminal import print_table
+from perflab.cli.terminal import make_console, print_table
 
 if TYPE_CHECKING:
     from perflab.experiments import Experiment

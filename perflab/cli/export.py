@@ -13,12 +13,16 @@ from rich.text import Text
 
 from perflab.cli.terminal import print_table
 from perflab.errors import ParameterError
+from perflab.parameters import did_you_mean
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from perflab.recordings import Run
 
 STALE = 3
 FIGURES = "Figures as files (--figures)"
+PICTURES = ("svg", "png", "pdf")
 
 
 def command(
@@ -89,11 +93,9 @@ def command(
         return
     runs = _opened(references or [])
     if figures:
-        from perflab.cli.export_figures import export_figures
-
         for run in runs:
             folder = to / run.run_id if to is not None and len(runs) > 1 else to
-            export_figures(run, _listed(views), folder, _listed(formats or "svg,png"))
+            _export_figures(run, _listed(views), folder, _listed(formats or "svg,png"))
         return
     from perflab.reports.exporting import Content, Target, export_runs
 
@@ -114,6 +116,40 @@ def _opened(references: list[str]) -> list[Run]:
     if not references:
         raise ParameterError("perflab export", ["name a run; 'perflab runs' lists them"])
     return [laboratory.open_run(reference) for reference in references]
+
+
+def _export_figures(run: Run, names: list[str], folder: Path | None, formats: list[str]) -> None:
+    """Write the views of a run, each with its table; print where they are, and their captions."""
+    from perflab.figures import save_view
+    from perflab.figures.origin import commit, n_text
+    from perflab.paths import figures_dir
+    from perflab.reports.pictures import views_of
+
+    views = {view.name: view for view in views_of(run)}
+    _check("format", formats, PICTURES)
+    _check("view", names, views)
+    if not names:
+        table = Table("view", "shows")
+        for view in views.values():
+            table.add_row(Text(view.name), Text(view.title))
+        print_table(table)
+    place = folder if folder is not None else Path(_short(figures_dir() / run.run_id))
+    for name in names or views:
+        view = views[name]
+        print("", *save_view(view, run, place, formats), sep="\n")
+        title = f"{view.title[:1].upper()}{view.title[1:]}"
+        print(f"\n{title}. {n_text(run)}. Run {run.run_id}, commit {commit(run.record)}.")
+
+
+def _check(kind: str, names: list[str], known: Iterable[str]) -> None:
+    listed = list(known)
+    problems = [
+        f"no {kind} '{name}'{did_you_mean(name, listed)}; there are: {', '.join(listed)}"
+        for name in names
+        if name not in listed
+    ]
+    if problems:
+        raise ParameterError("perflab export --figures", problems)
 
 
 def _verify(paths: list[Path]) -> bool:

@@ -7,7 +7,7 @@ import json
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer.core import TyperCommand
@@ -20,6 +20,14 @@ if TYPE_CHECKING:
 
 SENDING, OUTPUT, ENDING = "Sending", "Output", "Ending"
 RECORD = ("requests.parquet", "load.json")
+OF_THE_COMMAND: tuple[tuple[str, Any, str, str, str], ...] = (
+    ("find_capacity", False, "search the highest --rate or --users that meets the objectives",
+     ENDING, "--find-capacity"),
+    ("workers", 0, "processes (0: one per client core)", SENDING, "--workers"),
+    ("out", "", "new folder for requests.parquet and load.json", OUTPUT, "--out"),
+    ("as_json", False, "print one JSON object", OUTPUT, "--json"),
+    ("wait", 0.0, "seconds to wait for another measurement", SENDING, "--wait"),
+)  # fmt: skip
 _BY_NAME = inspect.Parameter.KEYWORD_ONLY
 
 
@@ -33,7 +41,7 @@ class LoadCommand(TyperCommand):
         """Return the options of a load, and those of the command."""
         if not self._made:
             app = typer.Typer(add_completion=False)
-            app.command()(_of_options(_load))
+            app.command()(_with_options())
             made = typer.main.get_command(app)
             self._made, self.callback = made.params, made.callback
         return self._made
@@ -67,60 +75,39 @@ def command() -> None:
     """
 
 
-def _of_options(function: Callable[..., None]) -> Callable[..., None]:
-    """Return a function of every option of a load, which hands them on as one."""
+def _with_options() -> Callable[..., None]:
+    """Return a function of every option of a load and of the command, which carries it out."""
     from perflab.load.options import OPTIONS, LoadOptions, flag_of
 
     address = typer.Argument(help="address, like http://127.0.0.1:8000/path")
-    listed = {"url": inspect.Parameter("url", _BY_NAME, annotation=Annotated[str, address])}
+    asked = {"url": inspect.Parameter("url", _BY_NAME, annotation=Annotated[str, address])}
     for name, field in OPTIONS.items():
         if isinstance(field.json_schema_extra, dict):
             extra: Any = field.json_schema_extra
-            flag = _option(
-                str(field.description), extra["panel"], *(extra["names"] or [flag_of(name)])
-            )
-            kind = list[str] if isinstance(field.default, tuple) else type(field.default)
-            default = [] if isinstance(field.default, tuple) else field.default
-            listed[name] = inspect.Parameter(
-                name, _BY_NAME, default=default, annotation=Annotated[kind, flag]
-            )
-    hints = get_type_hints(function, localns={"LoadOptions": LoadOptions}, include_extras=True)
-    del hints["return"], hints["asked"]
-    own = inspect.signature(function).parameters
-    listed_too = [own[name].replace(annotation=hint) for name, hint in hints.items()]
+            flags = extra["names"] or [flag_of(name)]
+            text = str(field.description)
+            asked[name] = _parameter(name, field.default, text, extra["panel"], *flags)
+    every = [*asked.values(), *(_parameter(*each) for each in OF_THE_COMMAND)]
 
     def whole(**given: Any) -> None:
-        asked = LoadOptions.of({name: given.pop(name) for name in listed})
-        function(asked, **given)
+        _load(LoadOptions.of({name: given.pop(name) for name in asked}), **given)
 
-    every = [*listed.values(), *listed_too]
     whole.__signature__ = inspect.Signature(every)  # type: ignore[attr-defined]
     whole.__annotations__ = {each.name: each.annotation for each in every}
     return whole
 
 
-def _option(text: str, panel: str, *names: str) -> typer.models.OptionInfo:
+def _parameter(name: str, default: Any, text: str, panel: str, *flags: str) -> inspect.Parameter:
     # Most defaults are 0 or nothing, which says little.
-    return typer.Option(  # type: ignore[no-any-return]
-        *names, help=text, rich_help_panel=panel, show_default=False
-    )
+    flag = typer.Option(*flags, help=text, rich_help_panel=panel, show_default=False)
+    if isinstance(default, tuple):
+        return inspect.Parameter(name, _BY_NAME, default=[], annotation=Annotated[list[str], flag])
+    kind = type(default)
+    return inspect.Parameter(name, _BY_NAME, default=default, annotation=Annotated[kind, flag])
 
 
 def _load(
-    asked: LoadOptions,
-    *,
-    find_capacity: Annotated[
-        bool,
-        _option(
-            "search the highest --rate or --users that meets the objectives",
-            ENDING,
-            "--find-capacity",
-        ),
-    ] = False,
-    workers: Annotated[int, _option("processes (0: one per client core)", SENDING)] = 0,
-    out: Annotated[str, _option("new folder for requests.parquet and load.json", OUTPUT)] = "",
-    as_json: Annotated[bool, _option("print one JSON object", OUTPUT, "--json")] = False,
-    wait: Annotated[float, _option("seconds to wait for another measurement", SENDING)] = 0.0,
+    asked: LoadOptions, *, find_capacity: bool, workers: int, out: str, as_json: bool, wait: float
 ) -> None:
     from perflab.cli.load_live import Status, status_of
     from perflab.load import once
@@ -141,15 +128,9 @@ def _load(
     show = load_live.Live()
     with load_live.interruptible() as look:
         carried = once.carry_out(
-            made,
-            asked.url,
-            allowed=asked.allow_targets,
-            workers=workers,
-            wait_s=wait,
-            out=Path(out) if out else None,
-            on_progress=show,
-            look=look,
-        )
+            made, asked.url, allowed=asked.allow_targets, workers=workers, wait_s=wait,
+            out=Path(out) if out else None, on_progress=show, look=look,
+        )  # fmt: skip
     show.end()
     for text in carried.failures:
         print(f"the script failed:\n{text}", file=sys.stderr)

@@ -53,11 +53,7 @@ def search(made: Workload, asked: LoadOptions, workers: int, wait: float, as_jso
     length_s = asked.duration_s or DEFAULT_PROBE_S
     by_users = asked.users > 0
 
-    with (
-        place(None, made) as here,
-        once.ready(workers, wait) as generator,
-        interruptible() as look,
-    ):
+    with place(None, made) as here, once.ready(workers, wait) as generator, interruptible() as look:
 
         def sent(load: Workload) -> LoadResult:
             result = generator.run(
@@ -74,12 +70,8 @@ def search(made: Workload, asked: LoadOptions, workers: int, wait: float, as_jso
             print(f"{level:12.5g}  {state}", file=sys.stderr, flush=True)
             return found
 
-        limit = capacity.search(
-            probe,
-            asked.users or asked.rate,
-            HIGHEST_USERS if by_users else HIGHEST_RATE,
-            whole=by_users,
-        )
+        highest = HIGHEST_USERS if by_users else HIGHEST_RATE
+        limit = capacity.search(probe, asked.users or asked.rate, highest, whole=by_users)
     if as_json:
         shown = {"low": limit.low, "high": limit.high, "limit": limit.limit}
         probes = [

@@ -1,9 +1,4 @@
-"""How ``perflab load`` runs and ends: a line of progress, an ear for Ctrl-C, an exit status.
-
-Scripts tell causes apart by the status. A missed objective has the status that k6 gives to a missed
-threshold, and so has a load that a number of failures ended. Of several causes the first in the
-order of :func:`status_of` is told.
-"""
+"""How ``perflab load`` runs and ends: a line of progress, an ear for Ctrl-C, an exit status."""
 
 from __future__ import annotations
 
@@ -23,7 +18,7 @@ INTERRUPTION = "interrupted"
 
 
 class Status(IntEnum):
-    """The exit statuses; 2 is the command line's own, for words that it cannot read."""
+    """The exit statuses: 99 is k6's for a missed threshold, 2 typer's for words it cannot read."""
 
     GOOD = 0
     ERROR = 1

@@ -12,15 +12,9 @@ from collections.abc import Iterator
 from perflab.errors import PerflabError
 
 PLACE_ERRORS = (
-    errno.EACCES,
-    errno.EDQUOT,
-    errno.EFBIG,
-    errno.EIO,
-    errno.ENOSPC,
-    errno.EPERM,
-    errno.EPIPE,
+    errno.EACCES, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.ENOSPC, errno.EPERM, errno.EPIPE,
     errno.EROFS,
-)
+)  # fmt: skip
 
 
 class OutputFailed(PerflabError):
@@ -53,7 +47,8 @@ def usable() -> Iterator[None]:
     except OSError as error:
         if error.errno not in PLACE_ERRORS:
             raise
-        _say_no_more()
+        # Else what is left of standard output is tried, and fails, once more.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         if isinstance(error, BrokenPipeError):
             sys.exit(1)  # the reader has seen enough, as in `perflab runs | head`
         what = error.filename or "what was to be shown or recorded cannot be written"
@@ -76,10 +71,3 @@ def _fill_closed() -> set[int]:
     if sys.stderr is None:
         sys.stderr = open(2, "w", closefd=False)  # noqa: SIM115
     return closed
-
-
-def _say_no_more() -> None:
-    """Send standard output nowhere: else what is left of it is tried, and fails, once more."""
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, 1)
-    os.close(nowhere)

@@ -6,8 +6,7 @@ from typing import Annotated
 
 import typer
 
-from perflab.cli.terminal import console as make_console
-from perflab.cli.terminal import print_table
+from perflab.cli.terminal import make_console, print_table
 from perflab.errors import ParameterError
 
 

@@ -15,14 +15,6 @@ if TYPE_CHECKING:
     from perflab.recordings import Run
 
 STATES = ("valid", "invalid", "failed")
-NOT_JUDGED = "not judged"
-
-
-def state_of(run: Run) -> str:
-    """Return a run's state; one that says running while nobody measures was killed."""
-    from perflab import starting
-
-    return starting.state_of(run)
 
 
 def command(
@@ -108,6 +100,7 @@ def _check_experiment(name: str, every: list[Run]) -> None:
 
 def _table(found: list[Run]) -> Table:
     from perflab.recordings import complete_blocks
+    from perflab.starting import state_of
 
     table = Table("run", "state", "backend", "blocks", "valid")
     table.columns[0].no_wrap = True
@@ -126,15 +119,14 @@ def _table(found: list[Run]) -> Table:
 def _counts(run: Run) -> dict[str, int]:
     """Return the trials by state; those that were measured again do not count."""
     trials = run.trials()
-    states = trials.loc[~trials["superseded"], "state"]
-    counts = {state: int((states == state).sum()) for state in STATES}
-    # Only imported results are in a further state.
-    unjudged = int((states == NOT_JUDGED).sum())
-    return {**counts, NOT_JUDGED: unjudged} if unjudged else counts
+    states = trials.loc[~trials["superseded"], "state"].value_counts()
+    # Only imported results are in a further state: "not judged".
+    return {**dict.fromkeys(STATES, 0), **{str(name): int(n) for name, n in states.items()}}
 
 
 def _as_words(run: Run) -> dict[str, Any]:
     from perflab.recordings import complete_blocks
+    from perflab.starting import state_of
 
     record = run.record
     return {

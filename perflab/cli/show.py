@@ -10,8 +10,7 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from perflab.cli.terminal import console as make_console
-from perflab.cli.terminal import frame_table, print_table
+from perflab.cli.terminal import frame_table, make_console, print_table
 
 if TYPE_CHECKING:
     from perflab.recordings import Run
@@ -63,7 +62,7 @@ def command(
 
 
 def _print_record(run: Run) -> None:
-    from perflab.cli.runs import state_of
+    from perflab.starting import state_of
 
     record, console = run.record, make_console()
     state = state_of(run)

@@ -7,8 +7,7 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from perflab.cli.terminal import console as make_console
-from perflab.cli.terminal import print_table
+from perflab.cli.terminal import make_console, print_table
 from perflab.errors import ParameterError
 
 app = typer.Typer(no_args_is_help=True, help="Services that stay: start, list, read, remove.")
@@ -23,7 +22,7 @@ def up(
 ) -> None:
     """Start a stack and leave it running; 'perflab stack down' ends it.
 
-    Example: perflab stack up metricstream --backend process
+    Example: perflab stack up NAME --backend process
     """
     from perflab.host.placing import placement
     from perflab.parameters import did_you_mean
@@ -32,13 +31,9 @@ def up(
     from perflab.systems import ready_stacks
 
     stacks = ready_stacks()
-    problems = []
-    if stack not in stacks:
-        problems.append(
-            f"no stack '{stack}'{did_you_mean(stack, stacks)}; stacks: {', '.join(stacks)}"
-        )
-    if backend not in BACKENDS:
-        problems.append(f"backend '{backend}' is not one of {', '.join(BACKENDS)}")
+    wrong = f"no stack '{stack}'{did_you_mean(stack, stacks)}; stacks: {', '.join(stacks)}"
+    other = f"backend '{backend}' is not one of {', '.join(BACKENDS)}"
+    problems = [wrong] * (stack not in stacks) + [other] * (backend not in BACKENDS)
     if problems:
         raise ParameterError("perflab stack up", problems)
     console = make_console()
@@ -59,8 +54,7 @@ def ps() -> None:
     from perflab.stacks.leftovers import survey
 
     seen = survey()
-    busy = holder()
-    if busy:
+    if busy := holder():
         print(f"measuring now: {busy}")
     for word in other_users():
         print(word)
@@ -91,16 +85,14 @@ def logs(
     from perflab.stacks.leftovers import everything, log_of
 
     found = everything()
-    chosen = [item for item in found if item.service == service]
-    if not chosen:
-        names = sorted({item.service for item in found})
-        listed = ", ".join(names) or "none"
-        raise ParameterError(
-            "perflab stack logs",
-            [f"no service '{service}' is up{did_you_mean(service, names)}; up: {listed}"],
-        )
-    for item in chosen:
-        print(log_of(item, lines))
+    names = sorted({item.service for item in found})
+    if service not in names:
+        near, listed = did_you_mean(service, names), ", ".join(names) or "none"
+        problem = f"no service '{service}' is up{near}; up: {listed}"
+        raise ParameterError("perflab stack logs", [problem])
+    for item in found:
+        if item.service == service:
+            print(log_of(item, lines))
 
 
 @app.command()

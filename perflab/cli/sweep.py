@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 from rich.table import Table
 
 from perflab.cli.terminal import print_table
 
-if TYPE_CHECKING:
-    from perflab.sweeps.cells import Cell
-
-SOME_FAILED = 3
-TIME_WAS_UP = 4
+SOME_FAILED, TIME_WAS_UP = 3, 4
 
 
 def command(
@@ -60,18 +55,18 @@ def command(
     from perflab.sweeps.execution import How, carry_out_sweep
 
     if bool(scheduler) != bool(store):
-        raise ParameterError(
-            "perflab sweep",
-            ["--scheduler and --store belong together: what cells leave on hosts is copied there"],
-        )
+        wrong = "--scheduler and --store belong together: what cells leave on hosts is copied there"
+        raise ParameterError("perflab sweep", [wrong])
     if minutes is not None and scheduler:
-        raise ParameterError(
-            "perflab sweep", ["--minutes is for one host: --scheduler hands out all cells at once"]
-        )
+        wrong = "--minutes is for one host: --scheduler hands out all cells at once"
+        raise ParameterError("perflab sweep", [wrong])
     sweep = open_sweep(file)
     cells = sweep.cells
     if dry_run:
-        _print_plan(cells)
+        table = Table("cell", "what", "trials")
+        for cell in cells:
+            table.add_row(cell.id, cell.label, str(cell.trials))
+        print_table(table)
     print(f"{sweep.title}: {len(cells)} cells, {sum(cell.trials for cell in cells)} trials")
     if dry_run:
         return
@@ -94,10 +89,3 @@ def command(
         raise typer.Exit(SOME_FAILED)
     if minutes is not None and outcome.states.get("done") != len(cells):
         raise typer.Exit(TIME_WAS_UP)
-
-
-def _print_plan(cells: Sequence[Cell]) -> None:
-    table = Table("cell", "what", "trials")
-    for cell in cells:
-        table.add_row(cell.id, cell.label, str(cell.trials))
-    print_table(table)

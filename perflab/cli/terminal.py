@@ -19,19 +19,13 @@ READABLE = 12
 GAP = 2
 
 
-def console() -> Console:
+def make_console() -> Console:
     """Return a console as wide as the terminal; in a file or pipe 80 columns, or COLUMNS."""
     return Console()
 
 
 def frame_table(rows: pd.DataFrame, styles: Mapping[str, Mapping[str, str]] | None = None) -> Table:
-    """Return a table of texts to print.
-
-    Parameters
-    ----------
-    styles : mapping
-        By column, the styles of its texts; that of "" is for all others.
-    """
+    """Return a table of texts; ``styles`` are by column and text, that of "" for all others."""
     table = Table(*map(str, rows.columns))
     for row in rows.to_dict("records"):
         cells = []
@@ -48,7 +42,7 @@ def print_table(table: Table) -> None:
     Cells wrap. Where columns would become too narrow to read, each row is printed as lines of name
     and value. In a file or pipe there are no lines around cells and no blanks at ends of lines.
     """
-    out = console()
+    out = make_console()
     fitting = table if _readable_width(table.columns) <= out.width else _as_lines(table)
     fitting.box = box.SIMPLE_HEAD if out.is_terminal and fitting is table else None
     fitting.show_edge = fitting.pad_edge = fitting.show_lines = False

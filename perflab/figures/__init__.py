@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from perflab.figures.canvas import LabFigure
 from perflab.figures.export import ProvenanceError, provenance, save_view
-from perflab.figures.general import GENERAL_VIEWS, OF_REQUESTS
 from perflab.figures.page import Page, page_of
 from perflab.figures.plots.core_time import CORE_TIME
 from perflab.figures.plots.database_waits import DATABASE_WAITS
@@ -21,29 +20,15 @@ from perflab.figures.plots.throughput import THROUGHPUT, throughput_view
 from perflab.figures.plots.time_breakdown import TIME_BREAKDOWN, time_breakdown_view
 from perflab.figures.view import Judging, View, draw_table, draw_view
 
+# Of runs whose requests are the work that is measured.
+OF_REQUESTS = (EFFECT, THROUGHPUT, LATENCY_ECDF, TIME_BREAKDOWN, CORE_TIME, IN_FLIGHT)
+# What a run of any system can show; what it holds decides which of them say something.
+GENERAL_VIEWS = (*OF_REQUESTS, DATABASE_WAITS, FLUSH_COST, PROFILE)
+
 __all__ = [
-    "CORE_TIME",
-    "DATABASE_WAITS",
-    "EFFECT",
-    "FLUSH_COST",
-    "GENERAL_VIEWS",
-    "IN_FLIGHT",
-    "LATENCY_ECDF",
-    "OF_REQUESTS",
-    "PROFILE",
-    "THROUGHPUT",
-    "TIME_BREAKDOWN",
-    "Judging",
-    "LabFigure",
-    "Page",
-    "ProvenanceError",
-    "View",
-    "draw_table",
-    "draw_view",
-    "latency_cpu_view",
-    "page_of",
-    "provenance",
-    "save_view",
-    "throughput_view",
+    "CORE_TIME", "DATABASE_WAITS", "EFFECT", "FLUSH_COST", "GENERAL_VIEWS", "IN_FLIGHT",
+    "LATENCY_ECDF", "OF_REQUESTS", "PROFILE", "THROUGHPUT", "TIME_BREAKDOWN", "Judging",
+    "LabFigure", "Page", "ProvenanceError", "View", "draw_table", "draw_view",
+    "latency_cpu_view", "page_of", "provenance", "save_view", "throughput_view",
     "time_breakdown_view",
 ]  # fmt: skip

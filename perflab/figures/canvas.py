@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import io
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
-from matplotlib.layout_engine import ConstrainedLayoutEngine, LayoutEngine
+from matplotlib.layout_engine import ConstrainedLayoutEngine
 
 from perflab.figures.page import Page
 from perflab.figures.sheets import (
@@ -54,19 +55,13 @@ def blank_canvas(
 ) -> LabFigure:
     """Return an empty figure with title and key above, and its origin in small print below.
 
-    The figure grows with its words, so that a long footer takes nothing from the plot. Axes added
-    to it are laid out between the two; call :func:`finish` when all artists are in.
-
-    Parameters
-    ----------
-    title, subtitle, footer : str
-        Wrapped to the figure's width; lines of the footer are kept apart.
-    plot_height_in : float
-        Height left for the axes and their labels.
-    key : sequence of Artist
-        Legend handles with their labels, set in as many columns as fit.
+    It grows with its words, which are wrapped, so that a long footer takes nothing from the plot's
+    ``plot_height_in``. ``key`` holds legend handles with their labels. Axes added to it are laid
+    out between the two; call :func:`finish` when all artists are in.
     """
-    head = _head(title, subtitle)
+    head = [(line, TITLE_PT, INK, "bold") for line in wrap(title, TITLE_PT, TEXT_IN, "bold")]
+    below = wrap(subtitle, SUBTITLE_PT, TEXT_IN) if subtitle else []
+    head += [(line, SUBTITLE_PT, MUTED, "normal") for line in below]
     foot = [line for part in footer.split("\n") for line in wrap(part, FOOTER_PT, TEXT_IN)]
     columns, lines = _columns(key)
     key_in = lines * KEY_LINE_IN + MARGIN_IN if key else 0.0
@@ -95,26 +90,11 @@ def page_canvas(
     return blank_canvas(whole, page.footer, plot_height_in, subtitle, key)
 
 
-def _head(title: str, subtitle: str) -> list[Line]:
-    head = [(line, TITLE_PT, INK, "bold") for line in wrap(title, TITLE_PT, TEXT_IN, "bold")]
-    if subtitle:
-        lines = wrap(subtitle, SUBTITLE_PT, TEXT_IN)
-        head += [(line, SUBTITLE_PT, MUTED, "normal") for line in lines]
-    return head
-
-
 def _write(figure: LabFigure, lines: Sequence[Line], top_in: float) -> None:
     width, height = figure.get_size_inches()
     for text, size, color, weight in lines:
-        figure.text(
-            MARGIN_IN / width,
-            top_in / height,
-            text,
-            size=size,
-            color=color,
-            weight=weight,
-            va="top",
-        )
+        look: dict[str, Any] = {"size": size, "color": color, "weight": weight, "va": "top"}
+        figure.text(MARGIN_IN / width, top_in / height, text, **look)
         top_in -= _line_in(size)
 
 
@@ -149,18 +129,10 @@ def _lines(labels: Sequence[str], columns: int) -> int:
 def _set_key(figure: LabFigure, key: Sequence[Artist], columns: int, top_in: float) -> None:
     width, height = figure.get_size_inches()
     legend = figure.legend(
-        handles=list(key),
-        loc="upper left",
-        ncols=columns,
-        fontsize=KEY_PT,
-        bbox_to_anchor=(MARGIN_IN / width, top_in / height),
-        borderaxespad=0,
-        borderpad=0.1,
-        handlelength=1.6,
-        handletextpad=0.5,
-        columnspacing=1.3,
-        labelspacing=0.35,
-    )
+        handles=list(key), loc="upper left", ncols=columns, fontsize=KEY_PT,
+        bbox_to_anchor=(MARGIN_IN / width, top_in / height), borderaxespad=0, borderpad=0.1,
+        handlelength=1.6, handletextpad=0.5, columnspacing=1.3, labelspacing=0.35,
+    )  # fmt: skip
     legend.set_in_layout(False)
 
 
@@ -178,12 +150,8 @@ def only_grid(axes: Axes, axis: str) -> None:
 def finish(figure: LabFigure) -> LabFigure:
     """Lay the figure out and freeze it: later drawing, at any resolution, moves nothing."""
     engine = figure.get_layout_engine()
-    if engine is not None:
-        _lay_out(figure, engine)
+    for _ in range(2):
+        if engine is not None:
+            engine.execute(figure)
     figure.set_layout_engine("none")
     return figure
-
-
-def _lay_out(figure: LabFigure, engine: LayoutEngine) -> None:
-    for _ in range(2):
-        engine.execute(figure)

@@ -9,16 +9,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from perflab.analysis.curves.correlation import Correlation, correlate, windows
 from perflab.analysis.methods.quantiles import Estimate, across_trials
-from perflab.analysis.trials.decomposition import decompose, mean_responses
 from perflab.recordings import Run
 
 # Below 6 trials a median has no 95% interval; the geometric mean has one of Student's t.
 MEDIAN, GEOMETRIC_MEAN = "median", "geometric mean"
 TYPICAL = (MEDIAN, GEOMETRIC_MEAN)
-WINDOW_S = 0.1
-LATENCY = "p50_ms"
 
 
 def typical_rows(run: Run, response: str) -> pd.DataFrame:
@@ -62,30 +58,3 @@ def trials_shown(run: Run) -> pd.DataFrame:
     """Return the trials that figures show: those that were not superseded, nor failed."""
     trials = run.trials()
     return trials[~trials["superseded"].astype(bool) & (trials["state"] != "failed")]
-
-
-def parts(run: Run) -> pd.DataFrame:
-    """Return treatment, part, mean_ms and its interval, the parts not in any order."""
-    return decompose(run.requests())[["treatment", "part", "mean_ms", "low_ms", "high_ms"]]
-
-
-def whole_responses(run: Run) -> pd.DataFrame:
-    """Return treatment, mean_ms of its responses with its interval, and trials."""
-    return mean_responses(run.requests())
-
-
-def cpu_windows(run: Run, services: tuple[str, ...]) -> pd.DataFrame:
-    """Return the time windows of valid trials that hold an answer, in the order they happened.
-
-    Columns: treatment, trial_id, start_ns, p50_ms and ``cpu_<service>`` (1.0 = one core) of the
-    services that were sampled.
-    """
-    samples = run.samples()
-    sampled = [name for name in services if name in set(samples["service"])]
-    columns = ["treatment", "trial_id", "start_ns", LATENCY, *(f"cpu_{name}" for name in sampled)]
-    return windows(run.requests(), samples, sampled, WINDOW_S)[columns].dropna()
-
-
-def latency_and_cpu(table: pd.DataFrame, service: str) -> Correlation:
-    """Return the correlation of a service's CPU with latency, from :func:`cpu_windows`."""
-    return correlate(table, f"cpu_{service}", LATENCY)

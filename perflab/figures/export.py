@@ -11,6 +11,8 @@ import io
 import json
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
 
 from matplotlib.figure import Figure
 from PIL import Image
@@ -19,9 +21,6 @@ from PIL.PngImagePlugin import PngInfo
 from perflab.durable import explained, replace_file
 from perflab.errors import PerflabError
 from perflab.figures.canvas import LabFigure
-from perflab.figures.inscribed import PDF_ORIGIN
-from perflab.figures.inscribed import ProvenanceError as ProvenanceError
-from perflab.figures.inscribed import provenance as provenance
 from perflab.figures.origin import perflab_version
 from perflab.figures.page import Page, page_of
 from perflab.figures.stamp import stamped, table_digest
@@ -33,10 +32,16 @@ from perflab.recordings import Run
 DOTS_PER_INCH, COLORS = 200, 256
 ELSEWHERE = "point PERFLAB_FIGURES at another folder"
 FORMATS = ("svg", "png")
+DESCRIPTION = "{http://purl.org/dc/elements/1.1/}description"
+PDF_ORIGIN = b"%perflab origin "
 
 
 class FigureNotSaved(PerflabError):
     """The folder of figures cannot be written, or is full."""
+
+
+class ProvenanceError(PerflabError):
+    """A figure file says nothing about its origin, or cannot be read."""
 
 
 def save_view(
@@ -47,18 +52,8 @@ def save_view(
 ) -> list[Path]:
     """Write the table of a view as ``<name>.csv``, read it back, and save what is drawn from it.
 
-    Parameters
-    ----------
-    directory : Path
-        Made when missing.
-    formats : sequence of str
-        Of "svg", "png" and "pdf", which is not promised to be byte-identical across matplotlib's
-        versions.
-
-    Returns
-    -------
-    list of Path
-        The pictures, then the table.
+    ``formats`` are of "svg", "png" and "pdf". Returns the pictures' paths, then the table's; the
+    ``directory`` is made when missing.
     """
     files = {directory / name: content for name, content in rendered(view, run, formats)}
     for path, content in sorted(files.items(), key=lambda item: item[0].suffix != ".csv"):
@@ -74,32 +69,8 @@ def rendered(view: View, run: Run, formats: Sequence[str] = FORMATS) -> list[tup
     return [*pictures, (f"{view.name}.csv", table)]
 
 
-def save_drawing(
-    drawing: LabFigure,
-    name: str,
-    page: Page,
-    directory: Path,
-    formats: Sequence[str] = FORMATS,
-    *,
-    table: bytes | None = None,
-) -> list[Path]:
-    """Write what was drawn on ``page`` with its origin inside; ``name`` has no suffix.
-
-    ``table`` is the file that it was drawn from, where it is to lie beside it.
-    """
-    paths = []
-    for file, content in _files(drawing, name, page, formats, table):
-        paths.append(directory / file)
-        write_whole(paths[-1], content)
-    return paths
-
-
 def _files(
-    drawing: LabFigure,
-    name: str,
-    page: Page,
-    formats: Sequence[str],
-    table: bytes | None,
+    drawing: LabFigure, name: str, page: Page, formats: Sequence[str], table: bytes
 ) -> list[tuple[str, bytes]]:
     origin = {**page.origin, "figure": name}
     digest = table_digest(table)
@@ -148,13 +119,49 @@ def _rendered(figure: Figure, kind: str, metadata: Mapping[str, str | None]) -> 
 
 
 def write_whole(path: Path, content: bytes) -> None:
-    """Put ``content`` at ``path`` so that a reader sees the old file or the new, never a part.
-
-    Raises
-    ------
-    FigureNotSaved
-        The file cannot be written; what was there is still there.
-    """
+    """Put ``content`` at ``path``: a reader sees the old file or the new, also where this fails."""
     with explained(path, "the run is kept", ELSEWHERE, FigureNotSaved):
         path.parent.mkdir(parents=True, exist_ok=True)
         replace_file(path, content)
+
+
+def provenance(path: Path) -> dict[str, Any]:
+    """Read back what a saved SVG, PNG or PDF says about its origin.
+
+    Raises
+    ------
+    ProvenanceError
+        The file is none of them, cannot be read, or carries no provenance.
+    """
+    readers: dict[str, Callable[[Path], str | None]] = {
+        ".svg": _from_svg, ".png": _from_png, ".pdf": _from_pdf,
+    }  # fmt: skip
+    reader = readers.get(path.suffix.lower())
+    if reader is None:
+        raise ProvenanceError(f"{path}: provenance is read from .svg, .png and .pdf files")
+    try:
+        text = reader(path)
+        found = json.loads(text) if text else None
+    except (OSError, ValueError, SyntaxError) as error:
+        raise ProvenanceError(f"{path}: cannot be read as a figure of perflab: {error}") from error
+    if not isinstance(found, dict) or "runs" not in found:
+        raise ProvenanceError(f"{path}: says nothing about its origin; was it saved by perflab?")
+    return found
+
+
+def _from_svg(path: Path) -> str | None:
+    element = next(ElementTree.parse(path).iter(DESCRIPTION), None)
+    return None if element is None else element.text
+
+
+def _from_png(path: Path) -> str | None:
+    with Image.open(path) as image:
+        image.load()
+        return image.info.get("Description")
+
+
+def _from_pdf(path: Path) -> str | None:
+    # Its dictionary has the same text, in an encoding of its own.
+    lines = (line for line in path.read_bytes().splitlines() if line.startswith(PDF_ORIGIN))
+    last = next(reversed([*lines]), None)
+    return None if last is None else last[len(PDF_ORIGIN) :].decode()

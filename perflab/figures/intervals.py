@@ -33,18 +33,10 @@ def draw_interval(
     arrow_pt: float = ARROW_PT,
     **line: Any,
 ) -> None:
-    """Draw an interval along an axis; nothing where there is none (NaN).
+    """Draw an interval along an axis, ``at`` so much on the other; nothing where it is NaN.
 
-    Parameters
-    ----------
-    interval, within : pair of float
-        Its ends, and how much of it is shown: beyond, it ends in an arrow.
-    at : float
-        Where it lies on the other axis.
-    arrow_pt : float
-        Size of an arrow.
-    **line
-        For :meth:`matplotlib.axes.Axes.plot`.
+    Beyond ``within`` it is not shown and ends in an arrow. ``line`` is for
+    :meth:`matplotlib.axes.Axes.plot`.
     """
     if any(map(math.isnan, interval)):
         return

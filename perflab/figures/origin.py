@@ -30,14 +30,13 @@ def valid_counts(run: Run) -> dict[str, int]:
 
 def commit(record: RunRecord, length: int = 10) -> str:
     """Return the commit that measured the run, marked "+changes" when the tree was dirty."""
-    code: dict[str, Any] = _as_dict(record.code)
-    name = str(code.get("commit") or "")[:length] or "unknown"
-    return f"{name}+changes" if code.get("dirty") else name
+    name = str(record.code.get("commit") or "")[:length] or "unknown"
+    return f"{name}+changes" if record.code.get("dirty") else name
 
 
 def shared_note(record: RunRecord) -> str:
     """Return what the machine could not keep apart, or an empty string."""
-    return str(_as_dict(record.placement).get("shared") or "")
+    return str(dict(record.placement).get("shared") or "")
 
 
 def footer(run: Run) -> str:
@@ -65,25 +64,18 @@ def n_text(run: Run) -> str:
     having = Counter(counts.values())
     usual, alike = max(having.items(), key=lambda item: (item[1], item[0]))
     if len(counts) - alike > MOST_NAMED:
-        return _by_number(having, usual)
+        fewer = [f"{n} for {having[n]}" for n in sorted(having, reverse=True) if n != usual]
+        most = counted(having[usual], "treatment")
+        return ", ".join([f"n = {usual} valid trials for {most}", *fewer])
     labels = {t.name: t.label or t.name for t in run.record.treatments}
     others = [f"{count} of {labels[name]}" for name, count in counts.items() if count != usual]
     exceptions = f" (except {'; '.join(others)})" if others else ""
     return f"n = {usual} valid trials per treatment{exceptions}"
 
 
-def _by_number(having: Counter[int], usual: int) -> str:
-    """Return how many treatments have how many trials: the usual number first, then the most."""
-    others = [f"{count} for {having[count]}" for count in sorted(having, reverse=True)
-              if count != usual]  # fmt: skip
-    most = counted(having[usual], "treatment")
-    return ", ".join([f"n = {usual} valid trials for {most}", *others])
-
-
 def origin_of(run: Run) -> dict[str, Any]:
     """Return what the saved figures of a run say about themselves; plain JSON values only."""
-    record = run.record
-    code = _as_dict(record.code)
+    record, code = run.record, run.record.code
     return {
         "runs": [run.run_id],
         "experiment": record.experiment,
@@ -96,7 +88,3 @@ def origin_of(run: Run) -> dict[str, Any]:
         "seed": record.seed,
         "perflab": perflab_version(),
     }
-
-
-def _as_dict(value: Any) -> dict[str, Any]:
-    return dict(value) if isinstance(value, dict) else dict(value.model_dump())

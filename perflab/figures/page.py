@@ -6,9 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from perflab.figures.looks import Look, looks_of
+from perflab.figures.looks import Look, compared_pairs, looks_of
 from perflab.figures.origin import footer, origin_of
-from perflab.figures.pairs import compared_pairs
 from perflab.recordings import Run
 
 
@@ -16,22 +15,10 @@ from perflab.recordings import Run
 class Page:
     """All that a drawing may know of a run beside its table: the record, and counts of trials.
 
-    Attributes
-    ----------
-    experiment : str
-        Stands before every title.
-    title : str
-        Of the run, for the files' metadata.
-    footer : str
-        Small print: run, seed, commit, number of valid trials, what the machine shares.
-    origin : mapping
-        The same as data, with the parameters; plain JSON values.
-    looks : mapping
-        Each treatment's colour, marker and label, those that are compared side by side.
-    pairs : tuple of (str, str)
-        The treatments that claims compare.
-    nothing : str
-        Why there may be nothing to draw, in a sentence.
+    ``experiment`` stands before every title; ``title`` and ``origin`` go into the files' metadata,
+    and ``footer`` is the small print. ``looks`` are the treatments' colours, markers and labels,
+    those that are compared side by side; ``pairs`` are those that claims compare; ``nothing`` says
+    in a sentence why there may be nothing to draw.
     """
 
     experiment: str

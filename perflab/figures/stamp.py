@@ -38,15 +38,7 @@ def table_digest(table: bytes | None) -> str:
 
 
 def stamped(content: bytes, suffix: str, table: str) -> bytes:
-    """Return a figure's file with a stamp, that of before replaced.
-
-    Parameters
-    ----------
-    suffix : str
-        "svg", "png" or "pdf".
-    table : str
-        From :func:`table_digest`.
-    """
+    """Return a figure's file with a stamp, that of before replaced; see :func:`table_digest`."""
     plain = unstamped(content, suffix)
     digest = hashlib.sha256(plain + table.encode()).hexdigest()
     text = f"figure={digest} table={table}".encode()

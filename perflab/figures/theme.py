@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import cache, wraps
-from typing import Any, ParamSpec, TypeVar
+from functools import cache
+from typing import Any
 
 import matplotlib as mpl
 import seaborn as sns
@@ -17,18 +17,8 @@ FAINT = "#D9D9D9"
 # Colours that stay apart for those who do not see red or green, each a step lighter or darker in
 # greyscale than the one before and the one after, and at least 3:1 against white.
 PALETTE = (
-    "#0072B2",
-    "#D55E00",
-    "#CC79A7",
-    "#3B3B3B",
-    "#C98500",
-    "#00805D",
-    "#3A93C9",
-    "#6B4E1E",
-)
-
-P = ParamSpec("P")
-T = TypeVar("T")
+    "#0072B2", "#D55E00", "#CC79A7", "#3B3B3B", "#C98500", "#00805D", "#3A93C9", "#6B4E1E",
+)  # fmt: skip
 
 
 @cache
@@ -81,22 +71,8 @@ def _settings() -> dict[str, Any]:
 @contextmanager
 def applied(**extra: Any) -> Iterator[None]:
     """Apply the style, and only while the block runs, whatever the notebook has set."""
-    defaults = {key: value for key, value in mpl.rcParamsDefault.items() if _resettable(key)}
+    kept = ("backend", "interactive", "toolbar", "webagg", "keymap", "date.")
+    defaults = {key: v for key, v in mpl.rcParamsDefault.items() if not key.startswith(kept)}
     settings: Any = {**defaults, **_settings(), **extra}
     with mpl.rc_context(settings):
         yield
-
-
-def _resettable(key: str) -> bool:
-    return not key.startswith(("backend", "interactive", "toolbar", "webagg", "keymap", "date."))
-
-
-def styled(function: Callable[P, T]) -> Callable[P, T]:
-    """Run ``function`` inside :func:`applied`."""
-
-    @wraps(function)
-    def inside(*args: P.args, **kwargs: P.kwargs) -> T:
-        with applied():
-            return function(*args, **kwargs)
-
-    return inside

@@ -37,25 +37,13 @@ class Judging:
 
 @dataclass(frozen=True)
 class View:
-    """One kind of picture.
+    """One kind of picture; its files have its ``name``.
 
-    Attributes
-    ----------
-    name : str
-        Also that of its files.
-    title : str
-        What it shows, in a few words.
-    table : callable
-        Everything that is seen but the words around it, as a tidy table of texts and numbers
-        (:mod:`perflab.figures.tables`); no rows where the run holds nothing of it.
-    draw : callable
-        Draws a table that has rows. It knows no run: a page and the table are all it needs.
-    suits : callable
-        Whether a run is of the kind that this is a view of, whatever was measured.
-    empty : callable
-        Why there may be nothing to show.
-    judging : Judging, optional
-        How it judges what it shows; most views judge nothing.
+    ``table`` gives everything that is seen but the words around it, as a tidy table of texts and
+    numbers (:mod:`perflab.figures.tables`), without rows where the run holds nothing of it; and
+    ``draw`` draws a table that has rows, without its run. ``suits`` says whether a run is of the
+    kind that this is a view of, whatever was measured, and ``empty`` why nothing may be shown.
+    ``judging`` is how it judges claims, where it does.
     """
 
     name: str

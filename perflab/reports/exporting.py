@@ -3,26 +3,33 @@
 from __future__ import annotations
 
 import os
+import stat
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from perflab.durable import explained, whole_file
 from perflab.errors import ExportRefused, ParameterError
 from perflab.parameters import did_you_mean
 from perflab.recordings import Run
-from perflab.reports import drafts, pandoc, web
-from perflab.reports.drafts import Draft
-from perflab.reports.figures import Figure, figures_of
-from perflab.reports.marked_regions import NAME
+from perflab.reports import pandoc, web
+from perflab.reports.marked_regions import NAME, filled
 from perflab.reports.pictures import save_all, views_of
-from perflab.reports.section import brief_text, section_text
+from perflab.reports.section import Figure, brief_text, figures_of, section_text
 
 FORMATS = ("md", "html", "pdf", "docx")
 OF_DOCUMENTS = ("pdf", "docx")
 SEVERAL = "report"
-# Word takes no SVG.
-PRINTED = (".png",)
+
+
+@dataclass(frozen=True)
+class Draft:
+    """A file as it was found (None: not there), and as it shall be."""
+
+    path: Path
+    before: bytes | None
+    after: bytes
 
 
 @dataclass(frozen=True)
@@ -70,45 +77,33 @@ def export_runs(
     ExportRefused
         Something is in the way; then nothing was written.
     """
-    made = planned(runs, target, formats, content)
-    # Figures first: a text never links what is not there.
-    for draft in made:
-        drafts.write(draft)
-    return [draft.path for draft in made]
-
-
-def planned(
-    runs: Sequence[Run], target: Target, formats: Sequence[str], content: Content = WHOLE
-) -> list[Draft]:
-    """Return what an export would write: figures and tables, then documents."""
     _check(runs, target, formats, content)
     pandoc.check_installed([each for each in OF_DOCUMENTS if each in formats])
     with tempfile.TemporaryDirectory(prefix="perflab-export-") as name:
         workshop = Path(name)
         parts = [
             Part(region, run, tuple(save_all(run, workshop / region, names=content.views)))
-            for region, run in zip(region_names(runs), runs, strict=True)
+            for region, run in zip(_region_names(runs), runs, strict=True)
         ]
-        desk = Desk(parts, target, content, workshop)
-        documents = [desk.document(each) for each in FORMATS if each in formats]
+        documents = [
+            _document(kind, parts, target, content, workshop) for kind in FORMATS if kind in formats
+        ]
         # A page of HTML, a PDF and a Word file hold their figures.
         files = [
-            drafts.copied(target.folder / path.relative_to(workshop), path.read_bytes())
+            (target.folder / path.relative_to(workshop), path.read_bytes())
             for part in parts
             for path in part.saved
             if "md" in formats or path.suffix == ".csv"
         ]
-    return [*files, *documents]
+    # Figures first: a text never links what is not there.
+    drafts = [*(Draft(path, _read(path), content) for path, content in files), *documents]
+    for draft in drafts:
+        _write(draft)
+    return [draft.path for draft in drafts]
 
 
-def region_names(runs: Sequence[Run]) -> list[str]:
-    """Return the names of the runs' regions: their experiments', numbered where there are several.
-
-    Raises
-    ------
-    ExportRefused
-        An experiment has a name that no file can have.
-    """
+def _region_names(runs: Sequence[Run]) -> list[str]:
+    """Return the names of the runs' regions: their experiments', numbered where one has several."""
     found: list[str] = []
     for run in runs:
         name = run.record.experiment
@@ -150,58 +145,44 @@ def _unknown_views(runs: Sequence[Run], names: Sequence[str]) -> list[str]:
     ]
 
 
-@dataclass(frozen=True)
-class Desk:
-    """Where the documents of some parts are written; figures lie in ``workshop``."""
+def _document(
+    kind: str, parts: Sequence[Part], target: Target, content: Content, workshop: Path
+) -> Draft:
+    """Return the draft of all parts in a format; their figures lie in ``workshop``."""
+    names = list(dict.fromkeys(part.run.record.experiment for part in parts))
+    path = target.folder / f"{names[0] if len(names) == 1 else SEVERAL}.{kind}"
+    if kind == "md":
+        return _markdown(path, parts, target, content, workshop)
+    title = "; ".join(part.run.record.title for part in parts)
+    # Word takes no SVG.
+    kinds = (".png",) if kind == "docx" else (".svg", ".png")
+    texts = [_without_links(part, content, workshop, kinds) for part in parts]
+    if kind == "html":
+        pictures = [_pictures(part, workshop) for part in parts]
+        made = web.page(title, zip(texts, pictures, strict=True)).encode()
+    elif kind == "docx":
+        made = pandoc.docx("\n\n".join(texts), workshop)
+    else:
+        made = pandoc.pdf("\n\n".join(texts), workshop, title)
+    return _whole(path, made, target.overwrite)
 
-    parts: Sequence[Part]
-    target: Target
-    content: Content
-    workshop: Path
 
-    def document(self, kind: str) -> Draft:
-        """Return the draft of all parts in a format."""
-        path = self.target.folder / f"{self._stem()}.{kind}"
-        if kind == "md":
-            return self._markdown(path)
-        return drafts.whole(path, self._whole(kind), self.target.overwrite)
+def _markdown(
+    path: Path, parts: Sequence[Part], target: Target, content: Content, workshop: Path
+) -> Draft:
+    document = target.into.resolve() if target.into else path
+    away = Path(os.path.relpath(target.folder.resolve(), document.parent.resolve()))
+    bodies = {}
+    for part in parts:
+        figures = [_moved(each, away) for each in figures_of(part.run, part.saved, workshop)]
+        bodies[part.name] = content.text(part.run, figures, level=2 if target.into else 1)
+    return _marked(document, bodies, append=target.into is not None, overwrite=target.overwrite)
 
-    def _stem(self) -> str:
-        names = dict.fromkeys(part.run.record.experiment for part in self.parts)
-        return next(iter(names)) if len(names) == 1 else SEVERAL
 
-    def _title(self) -> str:
-        return "; ".join(part.run.record.title for part in self.parts)
-
-    def _markdown(self, path: Path) -> Draft:
-        target = self.target
-        document = target.into.resolve() if target.into else path
-        level = 2 if target.into else 1
-        away = Path(_relative(target.folder, document.parent))
-        bodies = {}
-        for part in self.parts:
-            figures = figures_of(part.run, part.saved, self.workshop)
-            moved = [_moved(each, away) for each in figures]
-            bodies[part.name] = self.content.text(part.run, moved, level)
-        append = target.into is not None
-        return drafts.marked(document, bodies, append=append, overwrite=target.overwrite)
-
-    def _whole(self, kind: str) -> bytes:
-        """Return a document of all parts in a format that is written whole."""
-        if kind == "html":
-            sections = ((self._text(part), _pictures(part, self.workshop)) for part in self.parts)
-            return web.page(self._title(), sections).encode()
-        printed = PRINTED if kind == "docx" else None
-        text = "\n\n".join(self._text(part, printed) for part in self.parts)
-        if kind == "docx":
-            return pandoc.docx(text, self.workshop)
-        return pandoc.pdf(text, self.workshop, self._title())
-
-    def _text(self, part: Part, kinds: Sequence[str] | None = None) -> str:
-        """Return a section that holds its figures, so that nothing but pictures is linked."""
-        chosen = {} if kinds is None else {"kinds": kinds}
-        figures = figures_of(part.run, part.saved, self.workshop, **chosen)
-        return self.content.text(part.run, [replace(each, files=()) for each in figures])
+def _without_links(part: Part, content: Content, workshop: Path, kinds: Sequence[str]) -> str:
+    """Return a section that holds its figures, so that nothing but pictures is linked."""
+    figures = figures_of(part.run, part.saved, workshop, kinds)
+    return content.text(part.run, [replace(each, files=()) for each in figures])
 
 
 def _pictures(part: Part, workshop: Path) -> Mapping[str, bytes]:
@@ -220,5 +201,53 @@ def _moved(figure: Figure, away: Path) -> Figure:
     )
 
 
-def _relative(folder: Path, start: Path) -> str:
-    return Path(os.path.relpath(folder.resolve(), start.resolve())).as_posix()
+def _read(path: Path) -> bytes | None:
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise ExportRefused(
+            f"{path}: cannot be read ({error.strerror}); nothing was written"
+        ) from error
+
+
+def _marked(
+    path: Path, bodies: Mapping[str, str], *, append: bool = False, overwrite: bool = False
+) -> Draft:
+    """Return the draft of a Markdown text with marked regions; a refusal names the file."""
+    before = _read(path)
+    # What is no UTF-8 comes back as it was.
+    text = "" if before is None else before.decode("utf-8", "surrogateescape")
+    try:
+        after = filled(text, bodies, append=append or before is None, overwrite=overwrite)
+    except ExportRefused as error:
+        raise ExportRefused(f"{path}: {error}") from None
+    return Draft(path, before, after.encode("utf-8", "surrogateescape"))
+
+
+def _whole(path: Path, content: bytes, overwrite: bool = False) -> Draft:
+    """Return the draft of a document that is written whole: over nothing else, unless it may."""
+    before = _read(path)
+    if before not in (None, content) and not overwrite:
+        raise ExportRefused(
+            f"{path}: is not what would be written (another run, or an edit); move it away, or "
+            "give --overwrite to lose it"
+        )
+    return Draft(path, before, content)
+
+
+def _write(draft: Draft) -> None:
+    """Put a draft in its place, whole or not at all; a file keeps its mode."""
+    if draft.after == draft.before:
+        return
+    path = draft.path
+    if _read(path) != draft.before:
+        raise ExportRefused(f"{path}: was changed by somebody else meanwhile; export again")
+    elsewhere = "give --to another folder"
+    with explained(path, "the run is kept", elsewhere, ExportRefused):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with whole_file(path) as file:
+            if draft.before is not None:
+                os.fchmod(file.fileno(), stat.S_IMODE(path.stat().st_mode))
+            file.write(draft.after)

@@ -1,8 +1,14 @@
-"""A run's findings and summary as text: numbers with interval and n, or a dash."""
+"""A run's findings and summary as text: numbers with interval and n, or a dash.
+
+Most claims are contrasts, and one rule judges them all. Of some a system has a rule of its own,
+fixed before anything was measured, which a view declares (:class:`perflab.figures.Judging`). Such a
+claim has no p-value: it is no member of a family, and corrects none.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import pandas as pd
@@ -12,16 +18,20 @@ from perflab.analysis.treatments.evaluation import Finding, evaluate, not_asked
 from perflab.analysis.treatments.findings import (
     achieved,
     adjusted_words,
-    findings_table,
+    decision_text,
+    evidence,
+    left_out,
+    published_text,
     sentence,
+    single_run,
 )
+from perflab.analysis.treatments.joint import JointClaim
 from perflab.analysis.trials.core_accounts import core_sentence, core_time
 from perflab.analysis.trials.decomposition import change, change_sentence, decompose, largest_phase
 from perflab.analysis.trials.summary import measured_responses, measures, summary_table
 from perflab.errors import AnalysisError
 from perflab.recordings import Response, Run
 from perflab.recordings.tables import NOT_JUDGED
-from perflab.reports.judged import judged_rows, judged_sentences
 from perflab.reports.numbers import MISSING, count, effect_text, measured, missing, number, p_value
 from perflab.reports.variant_sentences import are_variants, compared
 
@@ -38,6 +48,7 @@ SINGLE_RUN_NOTE = (
 COUNTS = ("valid", "invalid", "failed", "errors")
 # What a page is wide enough for.
 MOST_ACROSS = 4
+IN_WORDS, OF_ALL = "in words", "all of its parts"
 BRIEF = ("claim", "response", "published", "measured [95%]", "n", ADJUSTED, "verdict")
 
 
@@ -57,8 +68,7 @@ def readable_findings(run: Run, adjusted: str = "") -> pd.DataFrame:
     found = evaluate(run)
     counts = {each.claims for each in found if each.claims}
     named = columns(adjusted or adjusted_words(counts.pop() if len(counts) == 1 else 0))
-    rows = [_finding(each) for each in found]
-    rows += [{**dict.fromkeys(COLUMNS, MISSING), **row} for row in judged_rows(run)]
+    rows = [*map(_finding, found), *_judged_rows(run)]
     return pd.DataFrame(rows, columns=list(COLUMNS)).set_axis(named, axis=1)
 
 
@@ -73,26 +83,107 @@ def reading_notes(table: pd.DataFrame) -> list[str]:
 
 
 def _finding(finding: Finding) -> dict[str, str]:
-    row = findings_table([finding]).iloc[0]
+    contrast, effect = finding.contrast, finding.effect
     response = finding.response.title
-    is_difference = finding.contrast.scale == "difference"
+    known = effect is not None and not missing(effect.confidence)
     return {
-        "claim": str(row["claim"]),
-        "response": f"{response}, difference" if is_difference else response,
-        "published": str(row["published"]) or MISSING,
-        "measured [95%]": effect_text(finding.effect),
-        "achieved": MISSING if missing(row["achieved"]) else achieved(row["achieved"]),
-        "n": count(row["n"]),
-        "p": p_value(row["p"]),
-        ADJUSTED: p_value(row["p (adjusted)"]),
-        "decision": str(row["decision"]) or MISSING,
-        "verdict": str(row["verdict"]),
-        "single run": str(row["single run"]) or MISSING,
+        "claim": contrast.claim,
+        "response": f"{response}, difference" if contrast.scale == "difference" else response,
+        "published": published_text(contrast) or MISSING,
+        "measured [95%]": effect_text(effect),
+        "achieved": achieved(effect.confidence) if effect and known else MISSING,
+        "n": count(effect.n if effect else 0),
+        "p": p_value(effect.p_value if effect else math.nan),
+        ADJUSTED: p_value(finding.p_adjusted),
+        "decision": decision_text(finding) or MISSING,
+        "verdict": str(finding.verdict),
+        "single run": single_run(finding) or MISSING,
         "valid trials": f"{finding.valid} of {finding.trials}",
-        "left out": str(row["left out"]) or MISSING,
-        "noise": str(row["noise"]) or "no flag",
-        "source": MISSING if row["source"] in ("", "none") else str(row["source"]),
+        "left out": left_out(finding) or MISSING,
+        "noise": "; ".join(finding.noise) or "no flag",
+        "source": MISSING if contrast.source in ("", "none") else contrast.source,
     }
+
+
+def claims_by_rule(run: Run) -> dict[str, JointClaim]:
+    """Return the claims of a run that rules of its system's own judge, by name."""
+    # What draws is slow to import, and most of what asks for verdicts draws nothing.
+    from perflab.reports.pictures import judging_of
+
+    return {name: claim for rule in judging_of(run) for name, claim in rule.of(run).items()}
+
+
+def _judged_rows(run: Run) -> Iterator[dict[str, str]]:
+    """Yield a row for each part of a claim by rule; of several parts also one for all of them."""
+    for name, claim in claims_by_rule(run).items():
+        yield from map(_part, claim.findings)
+        if len(claim.findings) > 1:
+            yield _whole(name, claim)
+
+
+def _part(finding: Finding) -> dict[str, str]:
+    why = left_out(finding) or ("" if finding.effect else finding.verdict.reason)
+    return {
+        **_finding(finding),
+        **dict.fromkeys(("p", ADJUSTED, "decision", "single run"), MISSING),
+        "response": finding.response.title,
+        "published": _published(finding),
+        "left out": why or MISSING,
+    }
+
+
+def _whole(name: str, claim: JointClaim) -> dict[str, str]:
+    findings = claim.findings
+    sources = dict.fromkeys(each.contrast.source for each in findings if each.contrast.source)
+    noise = dict.fromkeys(flag for each in findings for flag in each.noise)
+    most = _of_most_trials(findings)
+    return {
+        **dict.fromkeys(COLUMNS, MISSING),
+        "claim": f"{name}: {_asked(claim)}",
+        "response": OF_ALL,
+        "verdict": str(claim.verdict),
+        "valid trials": f"{most.valid} of {most.trials}",
+        "noise": "; ".join(noise) or "no flag",
+        "source": "; ".join(sources) or MISSING,
+    }
+
+
+def _of_most_trials(findings: Sequence[Finding]) -> Finding:
+    return max(findings, key=lambda each: each.trials)
+
+
+def _asked(claim: JointClaim) -> str:
+    return ", and ".join(each.contrast.claim for each in claim.findings)
+
+
+def _published(finding: Finding) -> str:
+    """Return the published size, or that there is none, and what the rule holds the claim to."""
+    contrast = finding.contrast
+    ratio, difference = contrast.published_ratio, contrast.published_difference
+    sizes = [number(each) for each in (ratio, difference) if each is not None]
+    if finding.limit:
+        return "; ".join([*(sizes or [IN_WORDS]), f"the rule: {finding.limit}"])
+    return published_text(contrast) or MISSING
+
+
+def _judged_sentence(claim: JointClaim) -> str:
+    """Return the verdict on a claim by rule, in words."""
+    sources = dict.fromkeys(each.contrast.source for each in claim.findings)
+    parts = [
+        f"{str(claim.verdict).capitalize()}: {_asked(claim)}",
+        f"Source: {'; '.join(sources)}" if all(sources) else "",
+        *(_measured(each) for each in claim.findings if each.effect),
+        f"{claim.verdict.reason[:1].upper()}{claim.verdict.reason[1:]}",
+        evidence(_of_most_trials(claim.findings)),
+    ]
+    return ". ".join(filter(None, parts)) + "."
+
+
+def _measured(finding: Finding) -> str:
+    title = finding.response.title
+    n = finding.effect.n if finding.effect else 0
+    numbers = f"{effect_text(finding.effect)} (95% interval, n = {n})"
+    return f"{title[:1].upper()}{title[1:]}: {numbers}, published {_published(finding)}"
 
 
 def readable_summary(run: Run) -> pd.DataFrame:
@@ -147,8 +238,8 @@ def sentences(run: Run) -> list[str]:
     """
     if are_variants(run):
         return compared(run)
-    judged = [*(sentence(finding) for finding in evaluate(run)), *judged_sentences(run)]
-    return [*judged, *filter(None, [not_asked(run)])]
+    by_rule = map(_judged_sentence, claims_by_rule(run).values())
+    return [*map(sentence, evaluate(run)), *by_rule, *filter(None, [not_asked(run)])]
 
 
 def bottlenecks(run: Run) -> list[str]:

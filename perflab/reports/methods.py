@@ -27,7 +27,6 @@ STATISTICS = (
 MOST_NAMED = 8
 # What is left out of the command: it says where recordings are, not what is measured.
 NOT_ASKED = ("from_run", "resume", "wait_s", "backend")
-NOT_PLACES = ("shared",)
 AT_THE_END = "the reasons stand at the end"
 
 
@@ -82,28 +81,23 @@ def _design(run: Run) -> str:
 
 def _sharing(record: RunRecord) -> str:
     """Return how the trials of a block share its time; nothing where one follows the other."""
-    why = record.design.why if record.design is not None else ""
-    words = _sharing_words(record)
+    words = ""
+    if record.shares_time:
+        slice_ms = (
+            record.design.slice_ms if record.design else record.parameters.get("slice_ms")
+        ) or math.nan
+        words = (
+            f" The treatments of a block take turns in windows of {slice_ms:g} ms in random order, "
+            "the rest paused meanwhile (randomised multiple interleaved trials; Abedi and Brecht, "
+            "2017). The first fifth of each slice is not counted; what was under way late in the "
+            "gap after it met the next, and its own time is in no number that this could move by "
+            "more than 5%."
+        )
+    why = record.design.why if record.design else ""
     if not why:
         return words
-    return (
-        f"{words or ' One trial follows the other.'} Chosen by the load and its responses: {why}."
-    )
-
-
-def _sharing_words(record: RunRecord) -> str:
-    if not record.shares_time:
-        return ""
-    slice_ms = record.parameters.get("slice_ms")
-    if record.design is not None:
-        slice_ms = record.design.slice_ms
-    slices = f"windows of {slice_ms or math.nan:g} ms"
-    return (
-        f" The treatments of a block take turns in {slices} in random order, the rest paused "
-        "meanwhile (randomised multiple interleaved trials; Abedi and Brecht, 2017). The first "
-        "fifth of each slice is not counted; what was under way late in the gap after it met the "
-        "next, and its own time is in no number that this could move by more than 5%."
-    )
+    told = words or " One trial follows the other."
+    return f"{told} Chosen by the load and its responses: {why}."
 
 
 def _load(record: RunRecord) -> str:
@@ -117,8 +111,7 @@ def _load(record: RunRecord) -> str:
         told.setdefault(words, []).append(item.label or item.name)
     if len(told) > MOST_NAMED:
         return f"The load differs between treatments: {len(told)} loads, as in the record."
-    whole = len(told) == 1 and sum(map(len, told.values())) == len(record.treatments)
-    if whole:
+    if len(told) == 1 and sum(map(len, told.values())) == len(record.treatments):
         return f"Load of every trial: {next(iter(told))}."
     return " ".join(f"Load of {', '.join(labels)}: {words}." for words, labels in told.items())
 
@@ -160,17 +153,13 @@ def environment(record: RunRecord) -> dict[str, str]:
     """Return what the run was measured on: machine, system, interpreter and services."""
     facts, machine = record.environment, record.environment.get("machine", {})
     memory = machine.get("memory_bytes")
+    parts = [
+        str(machine.get("cpu", "")),
+        counted(int(machine["cores"]), "core") if machine.get("cores") else "",
+        f"{number(memory / 2**30)} GiB" if memory else "",
+    ]
     return {
-        "machine": ", ".join(
-            filter(
-                None,
-                [
-                    str(machine.get("cpu", "")),
-                    counted(int(machine.get("cores", 0)), "core") if machine.get("cores") else "",
-                    f"{number(memory / 2**30)} GiB" if memory else "",
-                ],
-            )
-        ),
+        "machine": ", ".join(filter(None, parts)),
         "system": str(facts.get("system", "")),
         "CPU clock": f"governor {facts['governor']}, turbo {facts.get('turbo', 'unknown')}"
         if facts.get("governor", "unknown") != "unknown"
@@ -233,16 +222,15 @@ def where_and_when(run: Run) -> str:
 
 
 def _placement(placement: dict[str, Any]) -> str:
-    places = [
-        f"{role}: core{'s' if _many(cores) else ''} {plain(cores)}"
+    places = {
+        role: cores
         for role, cores in placement.items()
-        if role not in NOT_PLACES and cores not in (None, "", [], ())
-    ]
-    return "; ".join(places)
-
-
-def _many(value: Any) -> bool:
-    return isinstance(value, Sequence) and not isinstance(value, str) and len(value) > 1
+        if role != "shared" and cores not in (None, "", [], ())
+    }
+    several = {role for role, cores in places.items() if "," in plain(cores)}
+    return "; ".join(
+        f"{role}: core{'s' * (role in several)} {plain(cores)}" for role, cores in places.items()
+    )
 
 
 def command(record: RunRecord) -> str:
@@ -265,9 +253,7 @@ def _typed(value: Any) -> str:
 
 def reproduce(record: RunRecord) -> str:
     """Return the lines of a shell that measure the run again."""
-    dirty = "+changes" in commit(record)
     code = str(record.code.get("commit") or "")
-    lines = [f"git checkout {shlex.quote(code)}"] if code else []
-    if dirty:
-        lines[-1:] = [f"{lines[-1]}  # the run was measured with changes on top of it"]
+    changed = "  # the run was measured with changes on top of it" * ("+changes" in commit(record))
+    lines = [f"git checkout {shlex.quote(code)}{changed}"] if code else []
     return "\n".join([*lines, command(record)])

@@ -6,11 +6,9 @@ too, so that no TeX and no package of the system is asked for.
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import subprocess
-from collections.abc import Sequence
 from pathlib import Path
 
 from PIL import Image
@@ -36,18 +34,9 @@ TYPST = """\
   fill: luma(240), inset: 8pt, width: 100%, stroke: (left: 3pt + rgb("#cc6600")), it.body)
 #let horizontalrule = line(length: 100%)
 """
-# A picture as pandoc writes it where nothing says how wide it is.
-IMAGE = re.compile(r"(?<=image\()(\"(?:[^\"\\]|\\.)*\")(?=\))")
-# Of a page's text, inches; what is below a picture is left for its caption.
+# A picture of a section, and of a page's text, inches; below a picture its caption needs room.
+IMAGE = re.compile(r"!\[.*?\]\(<(.+?)>\)")
 WIDEST_IN, TALLEST_IN = 6.0, 7.6
-# Pictures are as wide as a page by themselves; of one that would be too tall, how wide it shall be.
-NARROWED = """\
-local widths = {%s}
-function Image(image)
-  image.attributes.width = widths[image.src]
-  return image
-end
-"""
 SIZE_OF_SVG = re.compile(rb'viewBox="0 0 ([\d.]+) ([\d.]+)"')
 
 
@@ -73,7 +62,7 @@ def check_installed(formats: list[str]) -> None:
 def docx(text: str, folder: Path) -> bytes:
     """Return sections as a Word document; links to pictures are relative to ``folder``."""
     target = folder / "document.docx"
-    _convert(text, "docx", folder, target, options=_narrowed(folder))
+    _convert(_sized(text, folder), "docx", folder, target)
     return target.read_bytes()
 
 
@@ -87,8 +76,7 @@ def pdf(text: str, folder: Path, title: str) -> bytes:
     """
     import typst
 
-    written = _convert(text, "typst", folder, options=_narrowed(folder))
-    body = IMAGE.sub(r"\1, width: 100%", written)
+    body = _convert(_sized(text, folder, usual="100%"), "typst", folder)
     source = folder / "document.typ"
     named = title.replace("\\", "\\\\").replace('"', '\\"')
     source.write_text(f'#set document(title: "{named}", date: none)\n{TYPST}\n{body}')
@@ -102,17 +90,16 @@ def pdf(text: str, folder: Path, title: str) -> bytes:
     return made
 
 
-def _narrowed(folder: Path) -> list[str]:
-    """Return the option by which pictures that are too tall for a page become narrower."""
-    widths = []
-    for path in sorted(each for each in folder.rglob("*") if each.suffix in (".svg", ".png")):
-        width, height = _size(path)
-        if height / width > TALLEST_IN / WIDEST_IN:
-            name = path.relative_to(folder).as_posix()
-            widths.append(f"[{json.dumps(name)}] = '{TALLEST_IN * width / height:.2f}in'")
-    script = folder / "narrowed.lua"
-    script.write_text(NARROWED % ", ".join(widths))
-    return ["--lua-filter", str(script)]
+def _sized(text: str, folder: Path, usual: str = "") -> str:
+    """Return a section whose pictures are narrower where they are too tall for a page."""
+
+    def sized(picture: re.Match[str]) -> str:
+        width, height = _size(folder / picture[1])
+        is_tall = height / width > TALLEST_IN / WIDEST_IN
+        wide = f"{TALLEST_IN * width / height:.2f}in" if is_tall else usual
+        return f"{picture[0]}{{width={wide}}}" if wide else picture[0]
+
+    return IMAGE.sub(sized, text)
 
 
 def _size(path: Path) -> tuple[float, float]:
@@ -124,12 +111,10 @@ def _size(path: Path) -> tuple[float, float]:
         return float(picture.width), float(picture.height)
 
 
-def _convert(
-    text: str, to: str, folder: Path, target: Path | None = None, options: Sequence[str] = ()
-) -> str:
+def _convert(text: str, to: str, folder: Path, target: Path | None = None) -> str:
     import pypandoc
 
-    words = [pypandoc.get_pandoc_path(), "--from", READER, "--to", to, "--wrap=preserve", *options]
+    words = [pypandoc.get_pandoc_path(), "--from", READER, "--to", to, "--wrap=preserve"]
     # What is shown is there: pandoc shall look nowhere else, and fetch nothing.
     words += ["--sandbox"] if target is None else ["--resource-path", str(folder)]
     words += [] if target is None else ["--output", str(target)]

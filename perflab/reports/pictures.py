@@ -26,10 +26,9 @@ def views_of(run: Run) -> list[View]:
     They are those of its system; a run of a system that is not installed has the general ones that
     it holds something of.
     """
-    suiting = [view for view in _every_view(run) if view.suits(run)]
-    if _declared(run):
-        return suiting
-    return [view for view in suiting if not view.shown(run).empty]
+    declared = _declared(run)
+    suiting = [view for view in declared or GENERAL_VIEWS if view.suits(run)]
+    return suiting if declared else [view for view in suiting if not view.shown(run).empty]
 
 
 def declared_views(system: str) -> dict[str, View]:
@@ -43,10 +42,6 @@ def judging_of(run: Run) -> list[Judging]:
     They are those of views that suit it; nothing is drawn for them.
     """
     return [each.judging for each in _declared(run) if each.judging and each.suits(run)]
-
-
-def _every_view(run: Run) -> Sequence[View]:
-    return _declared(run) or GENERAL_VIEWS
 
 
 def _declared(run: Run) -> Sequence[View]:
@@ -81,50 +76,32 @@ def draw(run: Run, name: str) -> LabFigure:
     ParameterError
         The run's system has no view of that name; the message proposes the nearest.
     """
-    views = {view.name: view for view in _every_view(run)}
+    views = {view.name: view for view in _declared(run) or GENERAL_VIEWS}
     if name not in views:
-        known = ", ".join(views)
-        raise ParameterError(
-            "view", [f"no view '{name}'{did_you_mean(name, views)}; there are: {known}"]
-        )
+        near = did_you_mean(name, views)
+        raise ParameterError("view", [f"no view '{name}'{near}; there are: {', '.join(views)}"])
     return draw_view(views[name], run)
 
 
 def save_all(
     run: Run, directory: Path | None = None, *, pdf: bool = False, names: Sequence[str] = ()
 ) -> list[Path]:
-    """Save the pictures of a run, each drawn from its table, which lies beside it as CSV.
+    """Save the views of these names (none: all that suit a run), each with its table as CSV.
 
-    Parameters
-    ----------
-    directory : Path, optional
-        By default ``<figures>/<run id>/``.
-    pdf : bool
-        Also write PDF files.
-    names : sequence of str
-        Only these views; none named: every one that suits the run.
-
-    Returns
-    -------
-    list of Path
-        SVG, PNG, PDF and CSV of each figure, in this order; with the figure of a profile its call
-        chains, which https://www.speedscope.app opens.
+    They go to ``directory``, by default ``<figures>/<run id>/``. Returns SVG, PNG, PDF (if asked
+    for) and CSV of each figure, in this order; with the figure of a profile its call chains, which
+    https://www.speedscope.app opens.
     """
     target = figures_dir() / run.run_id if directory is None else directory
     formats = (*FORMATS, "pdf") if pdf else FORMATS
     chosen = [view for view in views_of(run) if not names or view.name in names]
     paths = [path for view in chosen for path in save_view(view, run, target, formats)]
-    kept = PROFILE in chosen and CALL_CHAINS in run.record.tables
-    return [*paths, _save_profile(run, target)] if kept else paths
-
-
-def _save_profile(run: Run, directory: Path) -> Path:
-    """Write the call chains of all valid trials as one file, as the profiler recorded them."""
-    kept = run.table(CALL_CHAINS)
+    if PROFILE not in chosen or CALL_CHAINS not in run.record.tables:
+        return paths
     texts = (
         (f"{row['treatment']}, block {row['block']}", str(row["content"]))
-        for row in kept.to_dict("records")
+        for row in run.table(CALL_CHAINS).to_dict("records")
     )
-    path = directory / f"{PROFILE.name}.json"
-    write_whole(path, speedscope.joined(texts, run.run_id).encode())
-    return path
+    chains = target / f"{PROFILE.name}.json"
+    write_whole(chains, speedscope.joined(texts, run.run_id).encode())
+    return [*paths, chains]

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import pandas as pd
 
 from perflab.analysis.treatments.noise import noise_report
 from perflab.figures.export import write_whole
+from perflab.figures.origin import n_text
 from perflab.numerals import counted
 from perflab.recordings import Run
-from perflab.reports.figures import Figure, figures_of
 from perflab.reports.findings import (
     bottlenecks,
     brief,
@@ -29,23 +31,59 @@ from perflab.reports.methods import (
     set_up,
     where_and_when,
 )
+from perflab.reports.pictures import views_of
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A figure of a document; ``image`` and ``files`` are links, relative to the document.
+
+    The numbers that it shows are in the table beside it. ``n`` says of how many trials it is.
+    """
+
+    title: str
+    n: str
+    image: str
+    files: tuple[str, ...] = ()
+
+    @property
+    def caption(self) -> str:
+        """What stands below it."""
+        return f"{self.title[:1].upper()}{self.title[1:]}. {self.n}."
+
+
+def figures_of(
+    run: Run, saved: Sequence[Path], directory: Path, kinds: Sequence[str] = (".svg", ".png")
+) -> list[Figure]:
+    """Return the saved figures of a run, in the order in which they are shown.
+
+    Of the pictures and tables that are ``saved``, those of one figure have one stem. Links begin at
+    the document's ``directory``; ``kinds`` are the pictures that may be shown, best first.
+    """
+    titles = {view.name: view.title for view in views_of(run)}
+    files: dict[str, dict[str, Path]] = {}
+    for path in saved:
+        files.setdefault(path.stem, {})[path.suffix] = path
+    n, found = n_text(run), []
+    for name, own in files.items():
+        shown = next((own[kind] for kind in kinds if kind in own), None)
+        if shown is None:
+            continue
+        links = tuple(_link(path, directory) for path in own.values())
+        found.append(Figure(titles.get(name, name), n, _link(shown, directory), links))
+    return found
+
+
+def _link(path: Path, directory: Path) -> str:
+    return Path(os.path.relpath(path, directory)).as_posix()
 
 
 def section_text(run: Run, figures: Sequence[Figure] = (), level: int = 1) -> str:
     """Return the Markdown of ``run``: what it asks, how, and what came of it.
 
     What a reader must know before any number stands first: a run that did not finish, trials that
-    do not count.
-
-    Parameters
-    ----------
-    run : Run
-        The recording.
-    figures : sequence of Figure
-        As :func:`perflab.reports.figures.figures_of` gives them, with links as they shall stand in
-        the text.
-    level : int
-        Of the section's heading; those of its parts are one deeper.
+    do not count. Links of ``figures`` (:func:`figures_of`) stand there as they are; the section's
+    heading has the ``level``, and those of its parts are one deeper.
     """
     record, found = run.record, readable_findings(run)
     parts = [
@@ -79,11 +117,7 @@ def section_text(run: Run, figures: Sequence[Figure] = (), level: int = 1) -> st
 
 
 def brief_text(run: Run, figures: Sequence[Figure] = (), level: int = 1) -> str:
-    """Return the core of a run as Markdown: the question, what came of it, figures, its origin.
-
-    Parameters are those of :func:`section_text`. What a reader must know before any number stands
-    here as well.
-    """
+    """Return the core of a run as Markdown: the question, what came of it, figures, its origin."""
     record, found = run.record, readable_findings(run)
     # Several runs of one experiment stand in one document.
     about = f"{record.backend}, {counted(record.blocks, 'block')}"
@@ -134,7 +168,7 @@ def _figures(figures: Sequence[Figure]) -> str:
     if not figures:
         return ""
     told = [
-        f"![{alt_text(each)}](<{each.image}>)\n\n"
+        f"![{_alt_text(each)}](<{each.image}>)\n\n"
         f"*Figure {place}. {cell(each.caption).replace('*', '∗')}*"
         + (f" {_files(each)}" if each.files else "")
         + "\n"
@@ -143,7 +177,7 @@ def _figures(figures: Sequence[Figure]) -> str:
     return "## Figures\n\n" + "\n".join(told)
 
 
-def alt_text(figure: Figure) -> str:
+def _alt_text(figure: Figure) -> str:
     """Return what stands in the place of a figure; brackets would end it."""
     return cell(figure.title).replace("[", "\\[").replace("]", "\\]")
 
@@ -166,16 +200,13 @@ def _not_counted(run: Run) -> str:
     listed = trials[(trials["state"] != "valid") | superseded]
     if not len(listed):
         return "Every trial is valid.\n"
-    return to_markdown(
-        pd.DataFrame(
-            {
-                "trial": listed["trial_id"],
-                "treatment": listed["treatment"],
-                "state": listed["state"].where(~superseded, listed["state"] + ", superseded"),
-                "reason": ["; ".join(map(str, reasons)) for reasons in listed["reasons"]],
-            }
-        )
-    )
+    columns = {
+        "trial": listed["trial_id"],
+        "treatment": listed["treatment"],
+        "state": listed["state"].where(~superseded, listed["state"] + ", superseded"),
+        "reason": ["; ".join(map(str, reasons)) for reasons in listed["reasons"]],
+    }
+    return to_markdown(pd.DataFrame(columns))
 
 
 def _bullets(lines: Iterable[str]) -> str:

@@ -34,21 +34,15 @@ def shown_summary(run: Run) -> Shown:
     """Return what each treatment did; a few treatments stand side by side."""
     table = readable_summary(run)
     counted = table.assign(trials=[_trials(row) for row in table.to_dict("records")])
-    text = counted[
-        [
-            TREATMENT,
-            "trials",
-            *table.columns.drop([TREATMENT, *STATES, NOT_JUDGED], errors="ignore"),
-        ]
-    ]
+    rest = table.columns.drop([TREATMENT, *STATES, NOT_JUDGED], errors="ignore")
+    text = counted[[TREATMENT, "trials", *rest]]
     # What nothing was measured of has no column.
     text = text.loc[:, ~(text == MISSING).all()]
     notes = [f"In brackets: 95% intervals. {MISSING}: too few trials or requests to say."]
     if len(text) > MOST_ACROSS:
         text = _narrow(text)
-        return Shown(
-            table, text, frozenset(text.columns[2:].drop(CPU, errors="ignore")), notes=notes
-        )
+        right = frozenset(text.columns[2:].drop(CPU, errors="ignore"))
+        return Shown(table, text, right, notes=notes)
     text = text.assign(**{name: text[name].map(broken) for name in text.columns[1:]})
     across = text.set_index(TREATMENT).T.rename_axis("").reset_index()
     return Shown(table, across, frozenset(across.columns[1:]), notes=notes)
@@ -124,17 +118,15 @@ class Saved(tuple[Path, ...]):
     __slots__ = ()
 
     def _repr_html_(self) -> str:
-        return html_list([f"Saved in {self._folder()}:", *self._names()])
+        return html_list(self._lines())
 
     def __repr__(self) -> str:
-        return "\n".join([f"Saved in {self._folder()}:", *(f"- {name}" for name in self._names())])
+        return "\n- ".join(self._lines())
 
-    def _folder(self) -> Path | str:
-        return self[0].parent if self else "no folder"
-
-    def _names(self) -> list[str]:
-        """Return the files' names; those of one figure stand together."""
+    def _lines(self) -> list[str]:
+        """Return the folder, and the files' names; those of one figure stand together."""
         kinds: dict[str, list[str]] = {}
         for path in self:
             kinds.setdefault(path.stem, []).append(path.suffix)
-        return [f"{stem}{', '.join(suffixes)}" for stem, suffixes in kinds.items()]
+        names = [f"{stem}{', '.join(suffixes)}" for stem, suffixes in kinds.items()]
+        return [f"Saved in {self[0].parent if self else 'no folder'}:", *names]

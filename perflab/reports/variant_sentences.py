@@ -38,7 +38,11 @@ def compared(run: Run) -> list[str]:
     undecided say how many blocks a fresh run would need.
     """
     found = evaluate(run)
-    lines = [line for own in _by_pair(found) for line in _of_pair(own)]
+    pairs: dict[str, list[Finding]] = {}
+    for each in found:
+        key = f"{each.contrast.numerator} {each.contrast.denominator}"
+        pairs.setdefault(key, []).append(each)
+    lines = [line for pair in pairs.values() for line in _of_pair(pair)]
     if any(each.decision and each.decision.kind is Kind.UNDECIDED for each in found):
         lines.append(PEEKING_NOTE)
     return [*lines, *(f"Note: {warning.text}" for warning in run.record.warnings)]
@@ -55,15 +59,6 @@ def gate_lines(found: list[Judged]) -> list[str]:
     return [f"{each.threshold.text} ({_sides(each)}): {words[each.crossed]}" for each in found]
 
 
-def _by_pair(found: list[Finding]) -> list[list[Finding]]:
-    """Return the findings of each two sides together."""
-    pairs: dict[str, list[Finding]] = {}
-    for each in found:
-        key = f"{each.contrast.numerator} {each.contrast.denominator}"
-        pairs.setdefault(key, []).append(each)
-    return list(pairs.values())
-
-
 def _of_pair(found: list[Finding]) -> list[str]:
     """Return a sentence for each finding, with what it rests on; one where none could be had."""
     measured = [each for each in found if not each.contrast.set_by_load]
@@ -75,8 +70,7 @@ def _of_pair(found: list[Finding]) -> list[str]:
 
 
 def _both(finding: Finding) -> str:
-    new, old = _names(finding)
-    return f"{new} against {old}"
+    return " against ".join(_names(finding))
 
 
 def _names(finding: Finding) -> tuple[str, str]:
@@ -113,21 +107,15 @@ def _sentence(finding: Finding) -> str:
         case Kind.EQUIVALENT:
             return f"{begin}: no difference larger than {MARGIN:.0%} ({shown}, {blocks})."
         case Kind.UNDECIDED:
-            return f"{begin}: undecided ({shown}, {blocks}); {_way_out(finding)}."
+            way_out = "; ".join(filter(None, [finding.decision.missing, finding.decision.text]))
+            return f"{begin}: undecided ({shown}, {blocks}); {way_out}."
     return f"{_difference_of(finding, effect)} ({blocks})."
-
-
-def _way_out(finding: Finding) -> str:
-    decision = finding.decision
-    assert decision is not None
-    return "; ".join(filter(None, [decision.missing, decision.text]))
 
 
 def _difference(effect: Effect) -> str:
     """Return a difference of shares, in percentage points."""
-    low, middle, high = (
-        number(each * PERCENT) for each in (effect.low, effect.estimate, effect.high)
-    )
+    ends = (effect.low, effect.estimate, effect.high)
+    low, middle, high = (number(each * PERCENT) for each in ends)
     return f"{middle} [{low}, {high}] percentage points more"
 
 
@@ -135,15 +123,13 @@ def _difference_of(finding: Finding, effect: Effect) -> str:
     """Return a difference that is certain: as a factor of time, or as a share more or less."""
     response, (new, old) = finding.contrast.response, _names(finding)
     if response in TIMES:
-        slower = effect.estimate > 1
-        shown = _shown(effect, (lambda ratio: ratio) if slower else (lambda ratio: 1 / ratio))
-        word = "slow" if slower else "fast"
+        word, power = ("slow", 1) if effect.estimate > 1 else ("fast", -1)
+        shown = _shown(effect, lambda ratio: float(ratio**power))
         return f"{new} is {shown} times as {word} {TIMES[response]} as {old}"
-    more = effect.estimate > 1
     shown = _shown(effect, lambda ratio: abs(ratio - 1) * PERCENT, "%")
     noun = SHARES.get(response, finding.response.title)
     verb = "takes" if response in OF_SERVICE else "has"
-    return f"{new} {verb} {shown} {'more' if more else 'less'} {noun} than {old}"
+    return f"{new} {verb} {shown} {'more' if effect.estimate > 1 else 'less'} {noun} than {old}"
 
 
 def _shown(effect: Effect, scale: Callable[[float], float], unit: str = "") -> str:

@@ -78,6 +78,9 @@ def shown_verdicts(table: pd.DataFrame, notes: Sequence[str] = ()) -> Shown:
 
 def _row(row: Mapping[Any, Any]) -> dict[str, str]:
     adjusted = next(name for name in row if str(name).startswith(ADJUSTED))
+    # What may be said of the difference as such, whatever was published.
+    decision = [told for told in (str(row["decision"]),) if told != MISSING]
+    decision = ["a difference is shown" if told == "different" else told for told in decision]
     asked = [_where(row), f"of: {row['response']}", f"source: {row['source']}"]
     return {
         "claim": "\n".join([str(row["claim"]), *filter(None, asked)]),
@@ -88,9 +91,7 @@ def _row(row: Mapping[Any, Any]) -> dict[str, str]:
         "n": str(row["n"]),
         "p": str(row["p"]),
         str(adjusted): str(row[adjusted]),
-        "verdict": "\n".join(
-            [str(row["verdict"]), *_decision(str(row["decision"])), *_single_run(row)]
-        ),
+        "verdict": "\n".join([str(row["verdict"]), *decision, *_single_run(row)]),
         "valid trials": str(row["valid trials"]),
         "noise": "\n".join(f"- {flag}" for flag in str(row["noise"]).split("; ")),
     }
@@ -109,19 +110,11 @@ def _achieved(row: Mapping[Any, Any]) -> list[str]:
 
 def _left_out(row: Mapping[Any, Any]) -> list[str]:
     """Return why there is no number, or none from some blocks."""
-    told = str(row["left out"])
-    return [] if told == MISSING else [told]
+    return [told for told in (str(row["left out"]),) if told != MISSING]
 
 
 def _single_run(row: Mapping[Any, Any]) -> list[str]:
     return [] if row["single run"] == MISSING else [f"single run: {row['single run']}"]
-
-
-def _decision(decision: str) -> list[str]:
-    """Return what may be said of the difference as such, whatever was published."""
-    if decision == MISSING:
-        return []
-    return ["a difference is shown" if decision == "different" else decision]
 
 
 def to_terminal(table: pd.DataFrame, title: str = "Verdicts") -> Table:
@@ -140,13 +133,11 @@ def to_terminal(table: pd.DataFrame, title: str = "Verdicts") -> Table:
     for row in table.to_dict("records"):
         style = LOOKS[Outcome(row["verdict"])].style
         # Text, not markup: an interval like "[1.49, 1.70]" would be taken for a style.
-        verdict = Text(str(row["verdict"]), style).append(f"\n{_beside(row)}", "")
-        drawn.add_row(Text(_claim(row)), Text(_numbers(row)), verdict)
+        valid, noise = f"{row['valid trials']} trials valid", f"noise: {row['noise']}"
+        beside = "".join(f"\n{line}" for line in (*_single_run(row), valid, noise))
+        verdict = Text(str(row["verdict"]), style).append(beside, "")
+        drawn.add_row(Text(f"{row['claim']}\n({_where(row)})"), Text(_numbers(row)), verdict)
     return drawn
-
-
-def _claim(row: Mapping[Any, Any]) -> str:
-    return f"{row['claim']}\n({_where(row)})"
 
 
 def _where(row: Mapping[Any, Any]) -> str:
@@ -164,8 +155,3 @@ def _numbers(row: Mapping[Any, Any]) -> str:
         f"p {row['p']}; p, adjusted: {row[OF_ITS_RUN]}"
         + "".join(f"\n{each}" for each in _left_out(row))
     )
-
-
-def _beside(row: Mapping[Any, Any]) -> str:
-    lines = [*_single_run(row), f"{row['valid trials']} trials valid", f"noise: {row['noise']}"]
-    return "\n".join(lines)

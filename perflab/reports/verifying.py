@@ -66,13 +66,8 @@ def _files(paths: Sequence[Path]) -> list[Path]:
         raise NothingToVerify(
             f"there is no {', '.join(missing)}; name a folder, figure, table or document"
         )
-    every = [each for path in paths for each in ([path] if path.is_file() else path.rglob("*"))]
-    seen = dict.fromkeys(each for each in every if each.is_file() and not _hidden(each))
-    return sorted(seen)
-
-
-def _hidden(path: Path) -> bool:
-    return path.name.startswith(".")
+    every = {each for path in paths for each in ([path] if path.is_file() else path.rglob("*"))}
+    return sorted(each for each in every if each.is_file() and not each.name.startswith("."))
 
 
 def _origin(path: Path) -> dict[str, Any] | None:
@@ -115,7 +110,8 @@ def _redrawn(path: Path, origin: dict[str, Any], content: bytes) -> Verified:
     names = [str(name) for name in origin["runs"]]
     if len(names) != 1:
         return Verified(path, ONLY_EDITS, f"of {len(names)} runs: only checked for edits")
-    run = _run(names[0])
+    # A name comes from a file: it may lead nowhere else.
+    run = _opened(names[0], runs_dir()) if Path(names[0]).name == names[0] else None
     if run is None:
         return Verified(path, ONLY_EDITS, NOT_HERE)
     view = next((view for view in views_of(run) if view.name == origin["figure"]), None)
@@ -126,11 +122,6 @@ def _redrawn(path: Path, origin: dict[str, Any], content: bytes) -> Verified:
         return Verified(path, WHOLE)
     by = f"perflab {origin.get('perflab', 'unknown')}"
     return Verified(path, STALE, f"drawn anew the run gives other bytes (it was drawn by {by})")
-
-
-def _run(name: str) -> Run | None:
-    # A name comes from a file: it may lead nowhere else.
-    return _opened(name, runs_dir()) if Path(name).name == name else None
 
 
 @cache

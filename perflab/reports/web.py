@@ -58,8 +58,8 @@ def section_html(text: str, pictures: Mapping[str, bytes]) -> str:
     """Return the HTML of a section."""
     parser = MarkdownIt("commonmark", {"html": False}).enable("table")
     parser.add_render_rule("image", _image(pictures))
-    parser.add_render_rule("table_open", _wrapped("<div class='table'><table>\n"))
-    parser.add_render_rule("table_close", _wrapped("</table></div>\n"))
+    parser.add_render_rule("table_open", lambda *_: "<div class='table'><table>\n")
+    parser.add_render_rule("table_close", lambda *_: "</table></div>\n")
     return f"<section>\n{parser.render(text)}</section>\n"
 
 
@@ -80,12 +80,5 @@ def _image(pictures: Mapping[str, bytes]) -> Any:
         kind = KINDS[link.rpartition(".")[2]]
         data = base64.b64encode(content).decode()
         return f'<img alt="{html.escape(alt)}" src="data:{kind};base64,{data}">'
-
-    return render
-
-
-def _wrapped(tag: str) -> Any:
-    def render(*_: Any) -> str:
-        return tag
 
     return render

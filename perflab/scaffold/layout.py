@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import keyword
 import os
 import re
@@ -12,7 +11,7 @@ from dataclasses import dataclass
 from importlib import resources
 from importlib.resources.abc import Traversable
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import Any, cast
 
 from perflab import systems, user_file
 from perflab.errors import ParameterError
@@ -39,12 +38,7 @@ def lay_out(name: str) -> Laid:
     """Write a system folder with an experiment, a notebook, an example of a service and a test.
 
     It goes to the first folder that ``perflab.toml`` names, else to ``perflab_experiments`` here,
-    which a new ``perflab.toml`` then names.
-
-    Parameters
-    ----------
-    name : str
-        Of the experiment; its system, service and stack are named like it.
+    which a new ``perflab.toml`` then names. System, service and stack have the experiment's name.
 
     Raises
     ------
@@ -111,26 +105,19 @@ def _files(
 
 def _notebook(text: str) -> str:
     """Return a notebook in JSON of cells that begin with ``# %% id`` or ``# %% [markdown] id``."""
+    import nbformat
+
+    # It types only part of what it offers.
+    v4, writes = cast(Any, nbformat.v4), cast(Any, nbformat.writes)
     _, *parts = CELL.split(text)
-    cells = zip(parts[::3], parts[1::3], parts[2::3], strict=True)
-    content = {
-        "cells": [_cell(name, source.rstrip("\n"), bool(words)) for words, name, source in cells],
-        "metadata": {
-            "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
-            "language_info": {"name": "python"},
-        },
-        "nbformat": 4,
-        "nbformat_minor": 5,
-    }
-    return json.dumps(content, indent=1, ensure_ascii=False) + "\n"
-
-
-def _cell(name: str, source: str, is_words: bool) -> dict[str, Any]:
-    tags = {"tags": ["parameters"]} if name == "parameters" else {}
-    cell = {"id": name, "metadata": tags, "source": source.splitlines(keepends=True)}
-    if is_words:
-        return {"cell_type": "markdown", **cell}
-    return {"cell_type": "code", **cell, "execution_count": None, "outputs": []}
+    cells = []
+    for words, name, source in zip(parts[::3], parts[1::3], parts[2::3], strict=True):
+        make = v4.new_markdown_cell if words else v4.new_code_cell
+        tags = {"tags": ["parameters"]} if name == "parameters" else {}
+        cells.append(make(source.rstrip("\n"), id=name, metadata=tags))
+    kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
+    about = {"kernelspec": kernel, "language_info": {"name": "python"}}
+    return str(writes(v4.new_notebook(cells=cells, metadata=about))) + "\n"
 
 
 def _write(home: Path, files: dict[PurePosixPath, str]) -> None:

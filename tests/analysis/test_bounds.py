@@ -23,10 +23,9 @@ from perflab.errors import AnalysisError
 from perflab.figures.plots.effects import effect_table
 from perflab.numerals import at_least, at_most
 from perflab.recordings import Contrast, Run
-from perflab.reports.figures import figures_of
 from perflab.reports.findings import readable_findings, readable_summary
 from perflab.reports.pictures import save_all
-from perflab.reports.section import section_text
+from perflab.reports.section import figures_of, section_text
 from tests.examples import examples
 from tests.synthetic import TIMEOUT_MS, USERS, Planted, contrast_of, write_run
 

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import json
-import re
 import subprocess
 import sys
-import urllib.request
 from pathlib import Path
 
 import pytest
@@ -64,19 +61,6 @@ def test_a_stack_can_be_put_up_looked_at_and_taken_down(
         removed = typed("stack", "down")
     assert "inference" in removed
     assert "no services are up" in perflab(tmp_path, "stack", "ps")[0]
-
-
-@pytest.mark.slow
-def test_the_chat_service_can_be_put_up_to_try_by_hand(backend_name: str) -> None:
-    try:
-        told = typed("stack", "up", "chat", "--backend", backend_name)
-        address = re.search(r"http://127\.0\.0\.1:\d+", told)
-        assert address
-        assert "password" in told
-        with urllib.request.urlopen(f"{address[0]}/settings", timeout=10) as shown:
-            assert json.load(shown)["accounts"] == 251
-    finally:
-        typed("stack", "down")
 
 
 @pytest.mark.slow

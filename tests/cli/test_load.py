@@ -17,7 +17,7 @@ import pandas as pd
 import pytest
 
 import perflab as perflab_package
-from perflab.errors import LoadError, TargetRefused
+from perflab.errors import LoadError
 from perflab.load.columns import frame
 from perflab.paths import project_root
 from tests.load.processes import served
@@ -211,10 +211,3 @@ def test_a_freeze_is_charged_to_the_requests_that_it_kept_waiting(
     assert 150 < shown["response_time_ms"]["p95"] < 900
     assert 300 < shown["response_time_ms"]["p99"] < 1600
     assert shown["service_time_ms"]["max"] >= 500
-
-
-def test_a_notebook_sends_load_under_the_same_rules(server: tuple[str, int]) -> None:
-    shown = perflab_package.send_load(server[0], users=2, requests=50)
-    assert (shown["requests"], shown["errors"], shown["failures"]) == (50, 0, [])
-    with pytest.raises(TargetRefused, match="allow_targets"):
-        perflab_package.send_load("http://example.org/", users=2, requests=50)

@@ -11,7 +11,7 @@ from matplotlib.lines import Line2D
 
 from perflab.analysis.treatments.evaluation import evaluate
 from perflab.analysis.treatments.findings import findings_table
-from perflab.figures import EFFECT, save_view
+from perflab.figures import EFFECT
 from perflab.figures.canvas import LabFigure
 from perflab.figures.plots.ratios import limits, marks
 from perflab.recordings import Run
@@ -92,12 +92,6 @@ def test_the_published_value_is_a_hollow_diamond_at_its_place(many: Run) -> None
         assert part in words
 
 
-def test_a_published_size_near_1_is_marked_at_its_size(tmp_path) -> None:
-    claim = contrast_of(*ON_AND_OFF, published_ratio=1.01, published_direction="none")
-    axes = effect(write_run(tmp_path, requests=20, blocks=3, contrasts=[claim])).axes[0]
-    assert [float(line.get_xdata()[0]) for line in drawn(axes, "published")] == [1.01]
-
-
 def test_differences_have_a_panel_of_their_own_with_no_effect_at_0(many: Run) -> None:
     panels = {axes.get_xlabel(): axes for axes in effect(many).axes if axes.axison}
     assert list(panels) == [
@@ -164,14 +158,6 @@ def test_without_a_comparison_it_says_why(tmp_path, changes, words) -> None:
     figure = effect(write_run(tmp_path, blocks=2, requests=20, **changes))
     assert words in one_line(figure)
     assert cut_off(figure) == []
-
-
-def test_it_is_saved_with_its_table_and_rebuilt_byte_for_byte(many: Run, tmp_path) -> None:
-    svg, png, table = save_view(EFFECT, many, tmp_path / "a")
-    assert [path.suffix for path in (svg, png, table)] == [".svg", ".png", ".csv"]
-    # A picture's pixels are painted from what its SVG draws.
-    again = save_view(EFFECT, many, tmp_path / "b", ["svg"])
-    assert [path.read_bytes() for path in again] == [svg.read_bytes(), table.read_bytes()]
 
 
 @pytest.mark.slow

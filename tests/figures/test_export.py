@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -14,60 +11,18 @@ import pytest
 from PIL import Image
 
 from perflab.figures import (
-    EFFECT,
-    LATENCY_ECDF,
     THROUGHPUT,
-    draw_view,
-    page_of,
     provenance,
     save_view,
 )
 from perflab.figures.export import (
-    FORMATS,
-    FigureNotSaved,
     ProvenanceError,
-    save_drawing,
-    write_whole,
 )
 from perflab.figures.looks import looks_of
-from perflab.paths import project_root
-from perflab.recordings import Run
-from perflab.reports.pictures import views_of
-from tests.figures.studies import VIEWS
-
-REBUILD = """
-import sys
-from pathlib import Path
-from perflab.recordings import Run
-from tests.figures.test_export import save_each
-save_each(Run(Path(sys.argv[1])), Path(sys.argv[2]))
-"""
-
-
-def save_each(run: Run, directory: Path) -> None:
-    """Save every figure as SVG; pixels are painted from the same drawing, so one PNG will do."""
-    for view in views_of(run):
-        save_view(view, run, directory, FORMATS if view.name == "throughput" else ["svg"])
 
 
 def contents(directory: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in directory.iterdir()}
-
-
-@pytest.mark.slow
-def test_another_process_rebuilds_every_file_byte_for_byte(normal, tmp_path) -> None:
-    save_each(normal, tmp_path / "here")
-    environment = {**os.environ, "PYTHONHASHSEED": "7", "TZ": "Asia/Tokyo", "MPLBACKEND": "svg"}
-    subprocess.run(
-        [sys.executable, "-c", REBUILD, str(normal.path), str(tmp_path / "there")],
-        check=True,
-        env=environment,
-        cwd=project_root(),
-    )
-    here, there = contents(tmp_path / "here"), contents(tmp_path / "there")
-    of_all = [f"{name}.{suffix}" for name in VIEWS["normal"] for suffix in ("svg", "csv")]
-    assert sorted(here) == sorted([*of_all, "throughput.png"])
-    assert [name for name in here if here[name] != there.get(name)] == []
 
 
 def test_settings_of_the_notebook_do_not_change_the_bytes(normal, tmp_path) -> None:
@@ -75,17 +30,6 @@ def test_settings_of_the_notebook_do_not_change_the_bytes(normal, tmp_path) -> N
     with mpl.rc_context({"font.size": 20, "svg.fonttype": "none", "savefig.dpi": 30}):
         odd = save_view(THROUGHPUT, normal, tmp_path / "b")
     assert [p.read_bytes() for p in plain] == [p.read_bytes() for p in odd]
-
-
-def test_having_been_shown_in_a_notebook_does_not_change_the_bytes(normal, tmp_path) -> None:
-    for view, formats in ((EFFECT, ["svg"]), (THROUGHPUT, FORMATS), (LATENCY_ECDF, ["svg"])):
-        shown = draw_view(view, normal)
-        picture, _ = shown._repr_png_()
-        assert picture.startswith(b"\x89PNG")
-        *first, table = save_view(view, normal, tmp_path / "a", formats)
-        page, drawn_from = page_of(normal), table.read_bytes()
-        second = save_drawing(shown, view.name, page, tmp_path / "b", formats, table=drawn_from)
-        assert [p.read_bytes() for p in first] == [p.read_bytes() for p in second]
 
 
 def test_both_formats_carry_the_same_complete_origin(normal, tmp_path) -> None:
@@ -137,16 +81,3 @@ def test_a_file_that_is_no_figure_is_named_in_the_error(tmp_path, name) -> None:
         (tmp_path / name).write_text("not a figure")
     with pytest.raises(ProvenanceError, match=name):
         provenance(tmp_path / name)
-
-
-def test_a_write_that_breaks_leaves_the_old_file_and_nothing_else(tmp_path, monkeypatch) -> None:
-    path = tmp_path / "f.svg"
-    write_whole(path, b"old")
-
-    def full(_: int) -> None:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(FigureNotSaved, match="No space"):
-        write_whole(path, b"new")
-    assert contents(tmp_path) == {"f.svg": b"old"}

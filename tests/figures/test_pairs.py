@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from perflab.figures.looks import PALETTE, looks_of
-from perflab.figures.pairs import compared_pairs, side_by_side
+from perflab.figures.looks import PALETTE, compared_pairs, looks_of, side_by_side
 from perflab.recordings import Contrast, RunRecord
 from tests.synthetic import Planted, contrast_of, variants, write_run
 

@@ -9,8 +9,8 @@ import pytest
 from matplotlib.colors import to_rgba
 from matplotlib.figure import Figure
 
+from perflab.figures.charts.layers import draw_points
 from perflab.figures.looks import Look
-from perflab.figures.points import draw_points
 
 LOOKS = {"a": Look("#102030", "o", "a"), "b": Look("#aabbcc", "s", "b")}
 

@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 from itertools import combinations, pairwise
-from pathlib import Path
 
 import numpy as np
 import pytest
 from matplotlib.colors import to_rgb
-from matplotlib.text import Text
 
-from perflab.figures import draw_view, save_view
 from perflab.figures.looks import MARKERS, luminance
 from perflab.figures.theme import INK, MUTED, PALETTE
-from perflab.reports.pictures import views_of
-from tests.figures.shown import shown_texts
 
 # G. M. Machado, M. M. Oliveira, L. A. F. Fernandes, IEEE TVCG 15(6), 2009, severity 1.0.
 SEEN_BY = {
@@ -29,7 +24,6 @@ SEEN_BY = {
         (-0.011820, 0.042940, 0.968881),
     ],
 }
-SMALLEST_PT = 6.0
 
 
 def contrast_with_white(color: str) -> float:
@@ -58,20 +52,3 @@ def test_neighbours_differ_for_those_who_do_not_see_red_or_green(eye) -> None:
     seen = np.clip(linear @ np.array(SEEN_BY[eye]).T, 0, 1) ** (1 / 2.2)
     assert all(np.linalg.norm(a - b) >= 0.15 for a, b in pairwise(seen))
     assert all(np.linalg.norm(a - b) >= 0.15 for a, b in combinations(seen[:4], 2))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("case", ["normal", "clients", "codecs", "copies"])
-def test_no_word_is_smaller_than_can_be_read_on_a_page(case, request) -> None:
-    for view in views_of(request.getfixturevalue(case)):
-        words: list[Text] = shown_texts(draw_view(view, request.getfixturevalue(case)))
-        assert min(text.get_fontsize() for text in words) >= SMALLEST_PT
-
-
-REBUILT = {"svg", "png"}
-
-
-def save_everything(run, directory: Path) -> None:
-    """Save every figure in both formats."""
-    for view in views_of(run):
-        save_view(view, run, directory, sorted(REBUILT))

@@ -39,7 +39,7 @@ RICH = {
     "copies": ["known_effects"],
     "profiled": ["profile"],
 }
-DRAWN = {**RICH, **{case: VIEWS[case] for case in ("normal", "single", "all_failed", "empty")}}
+DRAWN = {**RICH, **{case: VIEWS[case] for case in ("single", "empty")}}
 
 
 @pytest.mark.slow

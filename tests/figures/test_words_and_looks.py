@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import matplotlib as mpl
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from perflab.figures.looks import MARKERS, PALETTE, appearance, looks_of
+from perflab.figures.looks import MARKERS, PALETTE, appearance
 from perflab.figures.theme import applied
 from perflab.figures.words import text_width_in, tick_label, wrap
 
@@ -49,29 +48,8 @@ def test_the_style_holds_whatever_the_notebook_has_set() -> None:
         assert mpl.rcParams["axes.facecolor"] != "red"
 
 
-def test_eight_treatments_have_eight_colours_and_eight_markers(eight) -> None:
-    found = looks_of(eight.record).values()
-    assert len({look.color for look in found}) == 8
-    assert len({look.marker for look in found}) == 8
-
-
 def test_no_two_of_64_treatments_look_alike() -> None:
     found = [appearance(place) for place in range(64)]
     assert len(set(found)) == 64
     # The first eight differ in both, as they always did.
     assert found[:8] == list(zip(PALETTE, MARKERS, strict=True))
-
-
-def test_every_colour_stands_out_from_white() -> None:
-    for color in PALETTE:
-        red, green, blue = mpl.colors.to_rgb(color)
-        assert 0.2126 * red + 0.7152 * green + 0.0722 * blue < 0.75
-
-
-def test_wrapping_nothing_gives_one_empty_line() -> None:
-    assert wrap("", 8, 1.0) == [""]
-
-
-@pytest.mark.parametrize("size", [6.5, 8.0, 11.0])
-def test_width_grows_with_the_text(size: float) -> None:
-    assert 0 < text_width_in("ab", size) < text_width_in("abab", size)

@@ -113,7 +113,7 @@ def test_a_picture_that_is_taller_than_a_page_is_whole_on_one(tmp_path) -> None:
     pandoc.pdf("![a](<tall.svg>)\n\n![b](<wide.png>)\n", tmp_path, "t")
     source = (tmp_path / "document.typ").read_text()
     assert re.search(r'image\("tall.svg"[^)]*width: 3.91in', source)
-    assert 'image("wide.png", width: 100%' in source
+    assert 'image("wide.png", width: 100.0%' in source
 
 
 def test_a_document_saved_by_another_program_is_refused(run, tmp_path) -> None:

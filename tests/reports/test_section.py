@@ -33,12 +33,6 @@ def saved_section(run: Run, directory: Path) -> Path:
     return write_section(run, directory, save_all(run, directory / run.run_id))
 
 
-@pytest.fixture(scope="module")
-def written(run, tmp_path_factory) -> Path:
-    """The run's section in a folder that is not its own."""
-    return saved_section(run, tmp_path_factory.mktemp("sections") / "report")
-
-
 def test_a_section_holds_question_verdict_tables_set_up_and_warnings(run) -> None:
     text = section_text(run)
     for part in (
@@ -54,21 +48,6 @@ def test_failed_and_invalid_trials_stand_with_their_reasons(run) -> None:
     text = section_text(run)
     assert re.search(r"\| failed \| service 'postgres': died \(planted\) \|", text)
     assert re.search(r"\| invalid \| the client used 97% of its cores \|", text)
-
-
-@pytest.mark.slow
-def test_every_linked_figure_exists_relative_to_the_section(written) -> None:
-    links = re.findall(r"!\[.*?\]\(<(.*?)>\)", written.read_text())
-    assert len(links) == 9
-    for link in links:
-        assert not Path(link).is_absolute()
-        assert link.endswith(".svg")
-        assert (written.parent / link).is_file()
-
-
-@pytest.mark.slow
-def test_a_section_is_the_same_when_written_again(run, written, tmp_path) -> None:
-    assert written.read_bytes() == saved_section(run, tmp_path / "b").read_bytes()
 
 
 def test_a_run_whose_every_trial_failed_still_makes_a_section(tmp_path) -> None:

@@ -16,8 +16,7 @@ from rich.console import Console
 from perflab import laboratory
 from perflab.display import Lines, Shown
 from perflab.recordings import Run, RunWriter
-from perflab.reports.findings import columns, readable_findings
-from perflab.reports.judged import claims_by_rule
+from perflab.reports.findings import claims_by_rule, columns, readable_findings
 from perflab.reports.section import section_text
 from perflab.reports.shown import Saved
 from perflab.reports.verdicts import to_terminal, verdict_table

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from io import StringIO
-
 import pytest
-from rich.console import Console
 
 from perflab.reports.markdown import to_markdown
-from perflab.reports.verdicts import to_terminal, verdict_table
+from perflab.reports.verdicts import verdict_table
 from tests.synthetic import ON_AND_OFF, contrast_of, write_run
 
 
@@ -36,11 +33,3 @@ def test_what_was_not_measured_is_a_dash_and_never_nan(runs) -> None:
     table = verdict_table(runs)
     assert table.iloc[1]["measured [95%]"] == "–"
     assert "nan" not in to_markdown(table).lower()
-
-
-def test_a_terminal_shows_intervals_as_they_are(runs) -> None:
-    console = Console(width=200, record=True, file=StringIO())
-    console.print(to_terminal(verdict_table(runs)))
-    text = console.export_text()
-    assert verdict_table(runs).iloc[0]["measured [95%]"] in text
-    assert "not testable here" in text

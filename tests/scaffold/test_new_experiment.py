@@ -14,8 +14,6 @@ from perflab.errors import ParameterError
 from perflab.paths import project_root
 from perflab.scaffold.layout import lay_out
 
-CLI = "from perflab.cli import main; main()"
-
 
 @pytest.fixture
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
@@ -59,27 +57,6 @@ def check_style(home: Path) -> None:
         assert done.returncode == 0, done.stdout
     server = home / "services" / home.name / "server.py"
     told("-m", "mypy", "--strict", "--config-file", own[1], str(server))
-
-
-@pytest.mark.slow
-@pytest.mark.usefixtures("here")
-def test_the_example_runs_to_a_verdict_by_command_and_by_its_own_test() -> None:
-    home = lay_out("cart_speed").home
-    shown = told(
-        "-c", CLI, "run", "cart_speed", "--backend", "process",
-        "-p", "blocks=3", "-p", "duration_s=0.4", "-p", "warmup_s=0.1",
-    )  # fmt: skip
-    assert "with a delay of 4 ms" in " ".join(shown.split())
-    assert "effect.svg" in shown
-    told("-m", "pytest", "-q", "-p", "no:cacheprovider", str(home / "tests"))
-
-
-@pytest.mark.slow
-def test_its_notebook_runs_by_papermill_from_the_user_s_folder(here: Path) -> None:
-    home = lay_out("cart_speed").home
-    told("-m", "papermill", str(home / "notebooks" / "cart_speed.ipynb"), "done.ipynb",
-         "-p", "blocks", "1", "-p", "duration_s", "0.4", "-p", "backend", "process")  # fmt: skip
-    assert "of 2 trials valid" in (here / "done.ipynb").read_text()
 
 
 @pytest.mark.parametrize(

@@ -21,22 +21,6 @@ from perflab.figures.charts.planes import Plane, Planes, treatment_panels
 from perflab.figures.charts.rows import RowChart
 
 __all__ = [
-    "TRIAL",
-    "Axis",
-    "Bands",
-    "Bars",
-    "Intervals",
-    "Layer",
-    "Lines",
-    "Marks",
-    "Plane",
-    "Planes",
-    "Points",
-    "Published",
-    "RowChart",
-    "Rules",
-    "Stack",
-    "Texts",
-    "Typical",
-    "treatment_panels",
-]
+    "TRIAL", "Axis", "Bands", "Bars", "Intervals", "Layer", "Lines", "Marks", "Plane", "Planes",
+    "Points", "Published", "RowChart", "Rules", "Stack", "Texts", "Typical", "treatment_panels",
+]  # fmt: skip

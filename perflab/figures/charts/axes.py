@@ -17,27 +17,11 @@ from perflab.figures.plots.milliseconds import log_axis
 class Axis:
     """An axis of numbers.
 
-    Attributes
-    ----------
-    label : str
-        Its quantity and unit.
-    log : bool
-        Logarithmic, with plain numbers.
-    ends : pair
-        Where it begins and ends; None: where what is drawn ends.
-    below : float, optional
-        It begins at 0, or this share of the largest value below it.
-    above : float
-        Then it ends at so many times the largest value.
-    ticks : mapping
-        Numbers and the words that stand at them; by default as many numbers as there is room for.
-    whole : bool
-        Whole numbers with separators.
-    few : int
-        About how many of them.
-    sparse : bool
-        A logarithmic axis with little room: numbers at the tens, and at the threes where the axis
-        spans little.
+    It ends at ``ends`` (None: where what is drawn ends), or begins at 0, or the share ``below`` of
+    the largest value below it, and ends at ``above`` times that value. ``ticks`` are numbers with
+    the words that stand there; otherwise there are as many as have room, or about ``few`` ``whole``
+    ones. A ``log`` axis has plain numbers, a ``sparse`` one few of them: at the tens, and at the
+    threes where it spans little.
     """
 
     label: str = ""

@@ -26,16 +26,10 @@ BARS_HIGH = 0.8
 
 @dataclass(frozen=True)
 class Stack:
-    """The parts of a row end to end from 0.
+    """The parts of a row end to end from 0, in the order of ``colors``.
 
-    Attributes
-    ----------
-    colors : mapping
-        The colour of each part, in the order in which parts follow each other.
-    labels : mapping
-        What the key calls a part; by default its name.
-    words : callable, optional
-        What is written into a part that has room for it.
+    ``labels`` are what the key calls them where it is not their names; ``words`` makes what is
+    written into a part that has room for it.
     """
 
     colors: Mapping[str, str]
@@ -84,18 +78,10 @@ class Stack:
 
 @dataclass(frozen=True)
 class Bars:
-    """Bars below each other in a row, one a part, with intervals, and numbers behind them.
+    """Bars below each other in a row, in the order of ``colors``, with intervals and numbers.
 
-    Attributes
-    ----------
-    colors : mapping
-        The colour of each part, in the order in which bars lie below each other.
-    words : callable
-        A number as it is written.
-    missing : str
-        What stands in the place of a bar that a row does not have.
-    within : pair, optional
-        How far intervals are shown.
+    ``missing`` stands in the place of a bar that a row does not have; intervals are shown as far as
+    ``within``.
     """
 
     colors: Mapping[str, str]

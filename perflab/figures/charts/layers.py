@@ -12,6 +12,7 @@ from typing import Any, Literal, Protocol
 
 import numpy as np
 import pandas as pd
+import seaborn as sns
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
@@ -21,17 +22,19 @@ from perflab.figures.intervals import draw_interval, reach
 from perflab.figures.looks import Look
 from perflab.figures.page import Page
 from perflab.figures.plots.published_marks import PUBLISHED, published_key, published_mark
-from perflab.figures.points import draw_points
 from perflab.figures.theme import INK, MUTED
 from perflab.figures.words import tick_label, wrap
 
 TRIAL = "trial"
 DASHED = (0, (4, 2))
-TEXT_PT = 7.5
+TEXT_PT, TEXT_IN = 7.5, 1.8
 # Lines of a grid go behind words.
 BOX = {"facecolor": "white", "edgecolor": "none", "pad": 0.5}
 # A label in a key, on one line.
 KEY_IN, KEY_PT = 6.4, 8.0
+VALID = "valid"
+# Points that do not count hide none that do.
+ZORDER, BELOW = 3.0, 0.1
 Looks = Mapping[str, Look]
 
 
@@ -41,8 +44,9 @@ class Layer(Protocol):
     def draw(self, axes: Axes, own: pd.DataFrame, page: Page) -> None:
         """Draw the rows of one panel."""
 
-    def key(self, table: pd.DataFrame, page: Page) -> Sequence[Artist]:
-        """Return handles with labels for what occurs in the whole table."""
+    def key(self, table: pd.DataFrame, page: Page) -> Sequence[Artist]:  # noqa: ARG002
+        """Return handles with labels for what occurs in the whole table; none unless overridden."""
+        return ()
 
 
 def rows_of(table: pd.DataFrame, of: Sequence[str]) -> pd.DataFrame:
@@ -54,18 +58,9 @@ def rows_of(table: pd.DataFrame, of: Sequence[str]) -> pd.DataFrame:
 class Points:
     """A point per row, in the look of what it is of; hollow where a trial does not count.
 
-    Attributes
-    ----------
-    of : sequence of str
-        What is drawn; all rows where it names nothing.
-    by : str
-        The column that names a look.
-    looks : mapping, optional
-        By default those of the run's treatments.
-    at : float
-        How far below the middle of a row.
-    how : mapping
-        For :func:`~perflab.figures.points.draw_points`.
+    ``of`` names what is drawn (nothing: all rows), and ``by`` the column that names a look: one of
+    ``looks``, by default of the run's treatments. Points lie ``at`` so much below the middle of a
+    row, and are drawn as ``how`` says (:func:`draw_points`).
     """
 
     of: Sequence[str] = (TRIAL,)
@@ -95,18 +90,9 @@ class Points:
 class Intervals:
     """Intervals along an axis, in arrows where they leave the picture, and a mark at the value.
 
-    Attributes
-    ----------
-    low, high : str
-        Columns of the ends; NaN where there is no interval.
-    along : str
-        The axis that the values lie along.
-    beyond : float
-        How many times beyond the values of ``among`` an interval is shown.
-    within : pair, optional
-        How far it is shown instead.
-    by, looks
-        As of :class:`Points`; without ``by`` everything is in ink, and marked by a bar across.
+    ``low`` and ``high`` are the columns of the ends, NaN where there is no interval. It is shown as
+    far as ``within``, or ``beyond`` times beyond the values of ``among``. Without ``by`` (see
+    :class:`Points`) everything is in ink, and marked by a bar across.
     """
 
     of: Sequence[str] = ()
@@ -158,15 +144,13 @@ class Intervals:
 
 def Typical(**how: Any) -> Intervals:  # noqa: N802
     """Return the layer of typical values of treatments, with their 95% intervals."""
-    usual: dict[str, Any] = {
-        "of": TYPICAL, "among": (TRIAL, *TYPICAL), "label": "typical value and its 95% interval",
-    }  # fmt: skip
-    return Intervals(**{**usual, **how})
+    usual: dict[str, Any] = {"of": TYPICAL, "among": (TRIAL, *TYPICAL)}
+    return Intervals(**{**usual, "label": "typical value and its 95% interval", **how})
 
 
 @dataclass(frozen=True)
 class Marks:
-    """A marker of one kind per row, filled or hollow; without looks all in one colour."""
+    """A marker of one kind and colour per row, filled or hollow."""
 
     of: Sequence[str]
     marker: str
@@ -175,16 +159,12 @@ class Marks:
     hollow: bool = False
     size: float = 5.0
     at: float = 0.0
-    by: str = ""
-    looks: Looks | None = None
 
-    def draw(self, axes: Axes, own: pd.DataFrame, page: Page) -> None:
+    def draw(self, axes: Axes, own: pd.DataFrame, page: Page) -> None:  # noqa: ARG002
         """Draw the rows of one panel."""
-        looks = looks_in(self.looks, page)
         for row in rows_of(own, self.of).to_dict("records"):
-            color = looks[str(row[self.by])].color if self.by else self.color
             xy = (row["x"], row["y"] + self.at)
-            axes.add_line(marker(self.marker, color, self.hollow, self.size, xy))
+            axes.add_line(marker(self.marker, self.color, self.hollow, self.size, xy))
 
     def key(self, table: pd.DataFrame, page: Page) -> list[Line2D]:  # noqa: ARG002
         """Return the marker, where it occurs and has a label."""
@@ -238,20 +218,9 @@ class Rules:
 class Lines:
     """A line through the rows of each look and each value of ``unit``.
 
-    Attributes
-    ----------
-    by : str
-        The column that names a look; empty: all lines are of one ``color``.
-    unit : str
-        The column that parts lines of one look.
-    step : bool
-        Whether values hold until the next.
-    how : mapping
-        For :meth:`matplotlib.axes.Axes.plot`.
-    label : str
-        In the key, of lines without looks.
-    marked : bool
-        Whether each row has its look's marker.
+    Without ``by`` all lines are of one ``color``, and ``label`` stands in the key. In a ``step``
+    values hold until the next; ``marked`` rows have their look's marker. ``how`` is for
+    :meth:`matplotlib.axes.Axes.plot`.
     """
 
     of: Sequence[str] = ()
@@ -298,64 +267,43 @@ class Lines:
 
 
 @dataclass(frozen=True)
-class Bands:
-    """A pale band between two columns, for each look."""
+class Bands(Layer):
+    """A pale band between the columns ``low`` and ``high``, for each look."""
 
-    low: str = "low"
-    high: str = "high"
-    of: Sequence[str] = ()
     by: str = "what"
     looks: Looks | None = None
-    alpha: float = 0.2
 
     def draw(self, axes: Axes, own: pd.DataFrame, page: Page) -> None:
         """Draw the rows of one panel."""
-        shown = rows_of(own, self.of)
         for name, look in looks_in(self.looks, page).items():
-            band = shown[shown[self.by] == name]
-            axes.fill_between(band["x"], band[self.low], band[self.high], color=look.color,
-                              alpha=self.alpha, lw=0)  # fmt: skip
-
-    def key(self, table: pd.DataFrame, page: Page) -> list[Line2D]:  # noqa: ARG002
-        """Return nothing: bands lie around lines, which have their own."""
-        return []
+            band = own[own[self.by] == name]
+            axes.fill_between(
+                band["x"], band["low"], band["high"], color=look.color, alpha=0.2, lw=0
+            )
 
 
 @dataclass(frozen=True)
-class Texts:
-    """A row's words within its panel; a row without any says nothing.
+class Texts(Layer):
+    """The column ``words`` written into a panel, ``x`` widths of it from the left; empty: nothing.
 
-    Attributes
-    ----------
-    x : float
-        Where they stand, in widths of the panel.
-    muted : bool
-        Whether they are about something that is missing.
-    room_in : float
-        How wide they may be.
+    ``muted`` words are about something that is missing.
     """
 
     of: Sequence[str] = ()
-    words: str = "words"
     x: float = 0.5
     at: float = 0.0
     muted: bool = True
-    room_in: float = 1.8
 
     def draw(self, axes: Axes, own: pd.DataFrame, page: Page) -> None:  # noqa: ARG002
         """Write the words of one panel."""
         for row in rows_of(own, self.of).to_dict("records"):
-            if row[self.words]:
-                words = "\n".join(wrap(str(row[self.words]), TEXT_PT, self.room_in))
+            if row["words"]:
+                words = "\n".join(wrap(str(row["words"]), TEXT_PT, TEXT_IN))
                 axes.text(
                     self.x, row["y"] + self.at, words, transform=axes.get_yaxis_transform(),
                     ha="center" if self.x else "left", va="center", size=TEXT_PT,
                     color=MUTED if self.muted else INK, bbox=BOX, zorder=5,
                 )  # fmt: skip
-
-    def key(self, table: pd.DataFrame, page: Page) -> list[Artist]:  # noqa: ARG002
-        """Return nothing: words explain themselves."""
-        return []
 
 
 def looks_in(looks: Looks | None, page: Page) -> Looks:
@@ -384,3 +332,45 @@ def highest_of(own: pd.DataFrame, column: str) -> float:
     """Return the largest number of a column; NaN where it has none."""
     values = own[column].astype(float) if column in own else pd.Series(dtype=float)
     return float(np.nanmax(values)) if values.notna().any() else float("nan")
+
+
+def draw_points(
+    axes: Axes, points: pd.DataFrame, x: str, y: str, by: str, looks: Mapping[str, Look], **how: Any
+) -> None:
+    """Draw a row of ``points`` as a point, in the look that its column ``by`` names.
+
+    Rows without a look, or without a number in ``x`` or ``y``, are left out. With a column
+    ``state``, points other than ``valid`` are hollow and lie below those that are. ``how`` is for
+    :func:`seaborn.scatterplot`.
+    """
+    finite = np.isfinite(points[[x, y]].to_numpy(float)).all(axis=1)
+    shown = points.loc[finite]
+    if "state" not in shown:
+        _scatter(axes, shown, x, y, by, looks, **how)
+        return
+    valid = shown["state"].eq(VALID)
+    if not valid.all():
+        below = {**how, "zorder": how.get("zorder", ZORDER) - BELOW}
+        before = len(axes.collections)
+        _scatter(axes, shown.loc[~valid], x, y, by, looks, **below)
+        for drawn in axes.collections[before:]:
+            drawn.set(edgecolors=drawn.get_facecolor(), facecolors="white", linewidths=1.0)
+    _scatter(axes, shown.loc[valid], x, y, by, looks, **how)
+
+
+def _scatter(
+    axes: Axes, points: pd.DataFrame, x: str, y: str, by: str, looks: Mapping[str, Look], **how: Any
+) -> None:
+    names = [name for name in looks if name in set(points[by])]
+    if not names:
+        return
+    settings: dict[str, Any] = {"s": 20, "edgecolor": "white", "linewidth": 0.3, "zorder": ZORDER}
+    # The plots name their axes themselves.
+    named = {"xlabel": axes.get_xlabel(), "ylabel": axes.get_ylabel()}
+    sns.scatterplot(
+        points, x=x, y=y, hue=by, style=by, hue_order=names, style_order=names, legend=False,
+        palette={name: looks[name].color for name in names},
+        markers={name: looks[name].marker for name in names},
+        ax=axes, **{**settings, **how},
+    )  # fmt: skip
+    axes.set(**named)

@@ -48,23 +48,11 @@ def treatment_panels(
 class Planes:
     """A chart of panels that each have two axes of numbers.
 
-    Attributes
-    ----------
-    title, words, layers
-        As of :class:`~perflab.figures.charts.rows.RowChart`.
-    planes : callable or Plane
-        The panels by the value of the column ``panel``; a single plane shows the whole table.
-        Rows in which that column is empty are in every panel.
-    panel, x, y : str
-        Columns: a row's panel, and the numbers along the axes.
-    across : int
-        How many panels stand side by side.
-    height_in, further_in : float
-        How high one row of panels is with its labels, and each further one.
-    share_x, share_y
-        Whether panels share an axis (as of :meth:`matplotlib.figure.Figure.subplots`).
-    empty : str
-        What a panel without rows says.
+    ``title``, ``words`` and ``layers`` are as of :class:`~perflab.figures.charts.rows.RowChart`.
+    ``planes`` are the panels by the value of the column ``panel``; rows in which it is empty are in
+    every panel, and a single plane shows the whole table. ``across`` panels stand side by side; a
+    row of them is ``height_in`` inches high, each further one ``further_in``. ``empty`` is what a
+    panel without rows says.
     """
 
     title: str
@@ -79,7 +67,6 @@ class Planes:
     further_in: float = 2.6
     share_x: bool | Literal["col"] = False
     share_y: bool | Literal["row"] = False
-    grid: Literal["x", "y"] = "y"
     empty: str = "no valid trial"
 
     def draw(self, table: pd.DataFrame, page: Page) -> LabFigure:
@@ -128,7 +115,7 @@ class Planes:
                 axes.set_axis_off()
             axes.text(0.5, 0.5, self.empty, transform=axes.transAxes, ha="center", color=MUTED)
             return
-        only_grid(axes, self.grid)
+        only_grid(axes, "y")
         for layer in self.layers:
             layer.draw(axes, own, page)
 

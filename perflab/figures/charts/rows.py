@@ -7,18 +7,20 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import pandas as pd
+from matplotlib.axes import Axes
 
 from perflab.figures.canvas import LabFigure, finish, only_grid, page_canvas
 from perflab.figures.charts.axes import Axis
 from perflab.figures.charts.layers import Layer, highest_of
 from perflab.figures.nothing import empty_figure
 from perflab.figures.page import Page
-from perflab.figures.plots.rows import LABEL_WIDTH_IN, Rows
-from perflab.figures.theme import MUTED
+from perflab.figures.theme import FAINT, INK, MUTED
 from perflab.figures.words import tick_label
 
 Words = str | Callable[[pd.DataFrame, Page], str]
-LINE_IN, AROUND_IN = 0.155, 0.1
+LINE_IN, AROUND_IN, LABEL_IN = 0.155, 0.1, 1.9
+# Where numbers beside a row begin, in widths of the panel.
+SAID_AT = 1.015
 # The column, where a table has it, of how far below the middle of its row something lies.
 ASIDE = "aside"
 
@@ -37,28 +39,12 @@ def nothing_said(_: pd.DataFrame) -> dict[Hashable, str]:
 class RowChart:
     """A chart whose panels stand side by side and have the same rows.
 
-    Attributes
-    ----------
-    title, words : str
-        What it shows, and how to read it; ``words`` may be made of the table and the page.
-    layers : sequence of Layer
-        Drawn in each panel, the first below.
-    panels : mapping
-        The x axis of each value of the column ``panel``; of one panel the name is "".
-    panel, row, value : str
-        Columns: a row's panel, the row that it lies in, and its number.
-    labels : callable
-        The rows of a table and page with their labels, the first on top.
-    row_in : float
-        How high a row is; higher where its label needs it.
-    said : callable
-        What is said in numbers at the right of a row, in lines.
-    said_at : float
-        Where that begins, in widths of the panel.
-    nothing : str
-        What a row says that has nothing to draw.
-    widths : sequence of float
-        Of panels, where they differ.
+    ``words`` say how to read it, and may be made of the table and the page. ``panels`` has the x
+    axis of each value of the column ``panel`` (of one panel the name is ""), ``labels`` the rows,
+    the first on top, with what stands beside them. ``row`` and ``value`` are the columns of a row's
+    name and number. A row is at least ``row_in`` inches high; ``said`` is told in numbers at its
+    right, and ``nothing`` within it where there is nothing to draw. ``widths`` are those of the
+    panels where they differ.
     """
 
     title: str
@@ -71,7 +57,6 @@ class RowChart:
     labels: Callable[[pd.DataFrame, Page], Mapping[Hashable, str]] = treatments
     row_in: float = 0.34
     said: Callable[[pd.DataFrame], Mapping[Hashable, str]] = nothing_said
-    said_at: float = 1.015
     nothing: str = ""
     widths: Sequence[float] = ()
 
@@ -80,43 +65,59 @@ class RowChart:
         if not np.isfinite(table[self.value].astype(float)).any():
             return empty_figure(page, self.title, page.nothing)
         table = table.assign(x=table[self.value])
-        rows = self._rows(table, page)
+        labels = self.labels(table, page)
+        said = {name: words for name, words in self.said(table).items() if name in labels}
+        beside = {name: tick_label(label, LABEL_IN) for name, label in labels.items()}
+        texts = [*beside.values(), *said.values()]
+        lines = max((text.count("\n") + 1 for text in texts), default=1)
         figure = page_canvas(
             page,
             self.title,
-            plot_height_in=0.6 + rows.height_in,
+            plot_height_in=0.6 + len(labels) * max(self.row_in, LINE_IN * lines + AROUND_IN),
             subtitle=self.words if isinstance(self.words, str) else self.words(table, page),
             key=[handle for layer in self.layers for handle in layer.key(table, page)],
         )
+        places = {name: float(row) for row, name in enumerate(labels)}
         drawn = figure.subplots(
             1, len(self.panels), sharey=True, squeeze=False, width_ratios=self.widths or None
         )[0]
         for axes, (name, axis) in zip(drawn, self.panels.items(), strict=True):
-            own = table[table[self.panel] == name] if len(self.panels) > 1 else table
-            places = rows.frame(axes)
-            middle, aside = own[self.row].map(places).astype(float), own.get(ASIDE, 0.0)
-            own = own.assign(y=middle + aside)
-            if axis.is_known:
-                axis.apply(axes, "x", highest_of(own, "x"))
-            for layer in self.layers:
-                layer.draw(axes, own, page)
-            for row in places.keys() - set(own[self.row]) if self.nothing else ():
-                axes.text(0.01, places[row], self.nothing, va="center", size=7.5, color=MUTED,
-                          transform=axes.get_yaxis_transform())  # fmt: skip
-            rows.rules(axes)
-            axis.apply(axes, "x", highest_of(own, "x"))
-            axes.set_xlabel(axis.label)
-            only_grid(axes, "x")
-        for row in rows.said:
-            rows.say(axes, row, self.said_at, places[row], size=7, linespacing=1.25,
-                     transform=axes.get_yaxis_transform())  # fmt: skip
+            rows = table[table[self.panel] == name] if len(self.panels) > 1 else table
+            middle = rows[self.row].map(places).astype(float)
+            _frame(axes, beside)
+            self._draw_panel(axes, axis, rows.assign(y=middle + rows.get(ASIDE, 0.0)), page, places)
+        for row, words in said.items():
+            axes.text(SAID_AT, places[row], words, va="center", size=7, linespacing=1.25,
+                      transform=axes.get_yaxis_transform())  # fmt: skip
         return finish(figure)
 
-    def _rows(self, table: pd.DataFrame, page: Page) -> Rows:
-        labels = self.labels(table, page)
-        said = {name: words for name, words in self.said(table).items() if name in labels}
-        beside = {name: tick_label(label, LABEL_WIDTH_IN) for name, label in labels.items()}
-        texts = [*beside.values(), *said.values()]
-        lines = max((text.count("\n") + 1 for text in texts), default=1)
-        high_in = max(self.row_in, LINE_IN * lines + AROUND_IN)
-        return Rows(beside, high_in, said)
+    def _draw_panel(
+        self,
+        axes: Axes,
+        axis: Axis,
+        rows: pd.DataFrame,
+        page: Page,
+        places: Mapping[Hashable, float],
+    ) -> None:
+        highest = highest_of(rows, "x")
+        if axis.is_known:
+            axis.apply(axes, "x", highest)
+        for layer in self.layers:
+            layer.draw(axes, rows, page)
+        missing = [name for name in places if name not in set(rows[self.row])]
+        for name in missing if self.nothing else ():
+            axes.text(0.01, places[name], self.nothing, va="center", size=7.5, color=MUTED,
+                      transform=axes.get_yaxis_transform())  # fmt: skip
+        for place in range(len(places) - 1):
+            axes.axhline(place + 0.5, color=FAINT, lw=0.6, zorder=0)
+        axis.apply(axes, "x", highest)
+        axes.set_xlabel(axis.label)
+        only_grid(axes, "x")
+
+
+def _frame(axes: Axes, labels: Mapping[Hashable, str]) -> None:
+    """Give ``axes`` its rows, one unit high, the first on top."""
+    axes.set_ylim(len(labels) - 0.5, -0.5)
+    axes.set_yticks(range(len(labels)), [*labels.values()])
+    axes.tick_params(axis="y", length=0, labelcolor=INK)
+    axes.spines["left"].set_visible(False)

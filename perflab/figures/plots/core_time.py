@@ -19,7 +19,7 @@ from perflab.analysis.trials.core_accounts import (
 )
 from perflab.figures.canvas import LabFigure
 from perflab.figures.charts import Axis, Marks, RowChart, Stack
-from perflab.figures.looks import PALETTE, looks_of
+from perflab.figures.looks import PALETTE, in_order, looks_of
 from perflab.figures.page import Page
 from perflab.figures.theme import INK
 from perflab.figures.view import View
@@ -33,10 +33,7 @@ CAPACITY = "capacity"
 
 def core_time_table(run: Run) -> pd.DataFrame:
     """Return what an answer costs the cores, in the order of the record."""
-    table = core_time(run)
-    order = list(looks_of(run.record))
-    place = table["treatment"].map({name: n for n, name in enumerate(order)})
-    return table.iloc[place.argsort(kind="stable")].reset_index(drop=True)
+    return in_order(core_time(run), looks_of(run.record))
 
 
 def draw_core_time(table: pd.DataFrame, page: Page) -> LabFigure:
@@ -84,9 +81,8 @@ def _words(account: CoreAccount) -> str:
 
 
 def _ms(account: CoreAccount, service: str, what: str) -> str:
-    mean, low, high = (
-        account.value(service, what, name) for name in ("mean_ms", "low_ms", "high_ms")
-    )
+    names = ("mean_ms", "low_ms", "high_ms")
+    mean, low, high = (account.value(service, what, name) for name in names)
     interval = f" [{_short(low)}, {_short(high)}]" if math.isfinite(low) else ""
     return f"{_short(mean)}{interval} ms"
 

@@ -9,7 +9,7 @@ import pandas as pd
 from perflab.analysis.trials.waits import NO_WAIT, has_waits, wait_shares
 from perflab.figures.canvas import LabFigure
 from perflab.figures.charts import Axis, Bars, RowChart
-from perflab.figures.looks import PALETTE, looks_of
+from perflab.figures.looks import PALETTE, in_order, looks_of
 from perflab.figures.page import Page
 from perflab.figures.theme import FAINT
 from perflab.figures.view import View
@@ -24,9 +24,7 @@ COLUMNS = ["treatment", "event", "share", "low", "high", "trials", "samples", "b
 
 def database_waits_table(run: Run) -> pd.DataFrame:
     """Return :func:`~perflab.analysis.trials.waits.wait_shares`, in the order of the record."""
-    table = wait_shares(run)
-    place = table["treatment"].map({name: n for n, name in enumerate(looks_of(run.record))})
-    return table.iloc[place.argsort(kind="stable")].reset_index(drop=True)[COLUMNS]
+    return in_order(wait_shares(run), looks_of(run.record))[COLUMNS]
 
 
 def draw_database_waits(table: pd.DataFrame, page: Page) -> LabFigure:

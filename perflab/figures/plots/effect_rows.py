@@ -15,7 +15,7 @@ from perflab.figures.looks import PALETTE
 from perflab.figures.sheets import MARGIN_IN, WIDTH_IN
 from perflab.figures.theme import FAINT, INK, MUTED
 from perflab.figures.words import text_width_in, wrap
-from perflab.numerals import at_least, at_most, number
+from perflab.numerals import at_least, at_most, counted, number
 
 LEFT_IN, RIGHT_IN = 2.45, 1.72
 SIZE_PT, SMALL_PT = 8.0, 7.0
@@ -108,10 +108,8 @@ def row(claim: Claim) -> Row:
             *_lines(_measured(claim), right_in, SIZE_PT, INK),
             *_lines(_blocks(claim), right_in, SMALL_PT, MUTED),
         ]
-    if claim.reason:
-        result += _lines(claim.reason, right_in, SMALL_PT, MUTED)
-    if claim.absent:
-        result += _lines(claim.absent, right_in, SMALL_PT, MUTED)
+    for words in filter(None, (claim.reason, claim.absent)):
+        result += _lines(words, right_in, SMALL_PT, MUTED)
     return Row(claim, tuple(asked), tuple(result))
 
 
@@ -131,12 +129,8 @@ def _measured(claim: Claim) -> str:
 
 
 def _blocks(claim: Claim) -> str:
-    left_out = f", {_counted(claim.left_out)} left out" if claim.left_out else ""
-    return f"n = {_counted(len(claim.of_blocks))}{left_out}"
-
-
-def _counted(blocks: int) -> str:
-    return f"{blocks} block{'s' if blocks != 1 else ''}"
+    left_out = f", {counted(claim.left_out, 'block')} left out" if claim.left_out else ""
+    return f"n = {counted(len(claim.of_blocks), 'block')}{left_out}"
 
 
 def _height_in(lines: tuple[Line, ...]) -> float:
@@ -172,12 +166,14 @@ def draw(axes: Axes, claim: Claim, top_in: float, height_in: float) -> None:
     places = np.linspace(*BLOCKS, count) if count > 1 else np.array([sum(BLOCKS) / 2])
     axes.plot(claim.of_blocks, [at(place) for place in places], ls="", marker=_mark(claim), ms=4,
               mfc=POINT, mec=INK, mew=0.4, zorder=3, gid="blocks")  # fmt: skip
-    if math.isfinite(bound_of(claim)):
+    is_bound = math.isfinite(bound_of(claim))
+    if is_bound or math.isfinite(claim.low):
         draw_interval(axes, (claim.low, claim.high), at(ESTIMATE), axes.get_xlim(), arrow_pt=5.0,
                       color=MEASURED, lw=2.0, solid_capstyle="butt", zorder=3,
-                      gid="bound")  # fmt: skip
-    elif math.isfinite(claim.low):
-        _draw_estimate(axes, claim.low, claim.measured, claim.high, at(ESTIMATE))
+                      gid="bound" if is_bound else "interval")  # fmt: skip
+    if math.isfinite(claim.low) and not is_bound:
+        axes.plot([claim.measured], [at(ESTIMATE)], marker="s", ms=5, color=MEASURED, zorder=4,
+                  gid="estimate")  # fmt: skip
     if claim.published:
         _draw_published(axes, claim, at(PUBLISHED))
 
@@ -187,12 +183,6 @@ def _mark(claim: Claim) -> str:
     if math.isnan(bound_of(claim)):
         return "o"
     return "<" if is_at_most(claim) else ">"
-
-
-def _draw_estimate(axes: Axes, low: float, middle: float, high: float, y: float) -> None:
-    draw_interval(axes, (low, high), y, axes.get_xlim(), arrow_pt=5.0, color=MEASURED, lw=2.0,
-                  solid_capstyle="butt", zorder=3, gid="interval")  # fmt: skip
-    axes.plot([middle], [y], marker="s", ms=5, color=MEASURED, zorder=4, gid="estimate")
 
 
 def _draw_published(axes: Axes, claim: Claim, y: float) -> None:

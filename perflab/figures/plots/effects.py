@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from dataclasses import fields
 
 import numpy as np
 import pandas as pd
@@ -36,10 +37,7 @@ from perflab.recordings import Contrast, Run
 TITLE = "what every claim comes to, block by block"
 NO_BREAK = "\N{NO-BREAK SPACE}"
 AXIS_IN = 0.5
-COLUMNS = [
-    "claim", "name", "scale", "quantity", "unit", "published", "published_value", "measured", "low",
-    "high", "of_blocks", "left_out", "verdict", "reason", "absent",
-]  # fmt: skip
+COLUMNS = [field.name for field in fields(Claim)]
 # A panel holds rows that share an axis: what is measured, in which unit, and on which scale.
 Kind = tuple[str, str, str]
 WITHOUT: Kind = ("", "", "")
@@ -68,7 +66,7 @@ def _told(finding: Finding) -> dict[str, object]:
         "measured": effect.estimate if effect else math.nan,
         "low": effect.low if effect else math.nan,
         "high": effect.high if effect else math.nan,
-        "of_blocks": " ".join(f"{value:.6g}" for value in _of_blocks(finding)),
+        "of_blocks": " ".join(f"{each:.6g}" for each in _of_blocks(finding)),
         "left_out": finding.left_out,
         "verdict": verdict.outcome.value,
         "reason": "" if verdict.outcome is Outcome.UNPUBLISHED else verdict.reason,

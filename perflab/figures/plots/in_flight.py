@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
 import pandas as pd
 
 from perflab.analysis.trials.users_elsewhere import (
@@ -18,7 +17,7 @@ from perflab.analysis.trials.users_elsewhere import (
 )
 from perflab.figures.canvas import LabFigure
 from perflab.figures.charts import Axis, Bands, Lines, Plane, Planes
-from perflab.figures.looks import PALETTE, Look
+from perflab.figures.looks import PALETTE, Look, in_order
 from perflab.figures.page import Page
 from perflab.figures.theme import INK
 from perflab.figures.view import View
@@ -35,10 +34,7 @@ ROOM = 1.3
 
 def in_flight_table(run: Run) -> pd.DataFrame:
     """Return how many requests are where, over time, in the order of the record."""
-    table = in_flight(run)
-    order = {item.name: place for place, item in enumerate(run.record.treatments)}
-    places = table["treatment"].map(order).to_numpy(float)
-    return table.iloc[np.argsort(places, kind="stable")].reset_index(drop=True)
+    return in_order(in_flight(run), [item.name for item in run.record.treatments])
 
 
 def draw_in_flight(table: pd.DataFrame, page: Page) -> LabFigure:

@@ -3,31 +3,30 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 
 import pandas as pd
 
-from perflab.analysis.curves.correlation import Correlation
+from perflab.analysis.curves.correlation import Correlation, correlate, windows
 from perflab.figures.charts import Axis, Plane, Planes, Points
-from perflab.figures.evidence import LATENCY, WINDOW_S, cpu_windows, latency_and_cpu
 from perflab.figures.page import Page
 from perflab.figures.view import View
 from perflab.recordings import Run
 
 TITLE = "response time against CPU use of each service"
-COLUMNS = ["service", "treatment", "cpu_cores", "p50_ms", "words"]
+WINDOW_S = 0.1
+LATENCY = "p50_ms"
+COLUMNS = ["service", "treatment", "cpu_cores", LATENCY, "words"]
 
 
 def latency_cpu_view(*services: str) -> View:
     """Return the view of the services of a system: one panel for each that was sampled."""
 
-    def table(run: Run) -> pd.DataFrame:
-        return _table(run, services)
-
     def suits(run: Run) -> bool:
         sampled = set(run.samples()["service"])
         return not sampled or bool(sampled & set(services))
 
-    return View("latency_cpu", TITLE, table, CHART.draw, suits)
+    return View("latency_cpu", TITLE, partial(_table, services=services), CHART.draw, suits)
 
 
 def _table(run: Run, services: tuple[str, ...]) -> pd.DataFrame:
@@ -35,17 +34,20 @@ def _table(run: Run, services: tuple[str, ...]) -> pd.DataFrame:
 
     First of each service a row with the ``words`` that say how the two go together.
     """
-    windows = cpu_windows(run, services)
-    sampled = [name for name in services if f"cpu_{name}" in windows]
-    if windows.empty:
+    samples = run.samples()
+    sampled = [name for name in services if name in set(samples["service"])]
+    wanted = ["treatment", "trial_id", "start_ns", LATENCY, *(f"cpu_{name}" for name in sampled)]
+    found = windows(run.requests(), samples, sampled, WINDOW_S)[wanted].dropna()
+    if found.empty:
         return pd.DataFrame(columns=COLUMNS)
-    parts = [part for service in sampled for part in _of_service(windows, service)]
+    parts = [part for service in sampled for part in _of_service(found, service)]
     return pd.concat(parts, ignore_index=True)
 
 
-def _of_service(windows: pd.DataFrame, service: str) -> list[pd.DataFrame]:
-    points = windows.assign(service=service, words="", cpu_cores=windows[f"cpu_{service}"])
-    said = _in_words(latency_and_cpu(windows, service))
+def _of_service(found: pd.DataFrame, service: str) -> list[pd.DataFrame]:
+    cpu = f"cpu_{service}"
+    points = found.assign(service=service, words="", cpu_cores=found[cpu])
+    said = _in_words(correlate(found, cpu, LATENCY))
     head = {"service": service, "treatment": "", "cpu_cores": math.nan, LATENCY: math.nan}
     return [pd.DataFrame([{**head, "words": said}]), points[COLUMNS]]
 

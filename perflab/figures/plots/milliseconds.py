@@ -43,8 +43,8 @@ def log_axis(axes: Axes, which: Literal["x", "y"]) -> None:
 def _drawn(axes: Axes, which: Literal["x", "y"]) -> tuple[float, float]:
     """Return the smallest and largest value in all panels that share the axis."""
     shared = axes.get_shared_x_axes() if which == "x" else axes.get_shared_y_axes()
-    limits = [panel.dataLim for panel in shared.get_siblings(axes)]
-    ends = np.array([each.intervalx if which == "x" else each.intervaly for each in limits])
+    panels = shared.get_siblings(axes)
+    ends = np.array([getattr(panel.dataLim, f"interval{which}") for panel in panels])
     ends = ends[np.isfinite(ends).all(axis=1)]
     return (float(ends.min()), float(ends.max())) if len(ends) else (np.inf, -np.inf)
 

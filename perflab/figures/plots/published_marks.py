@@ -8,6 +8,7 @@ nothing.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import pandas as pd
 from matplotlib.lines import Line2D
@@ -27,18 +28,15 @@ def nothing_published(_run: Run, _response: str) -> pd.DataFrame:
     return pd.DataFrame({"treatment": [], "value": [], "load": []})
 
 
-def published_mark(load: str) -> Line2D:
+def published_mark(load: str, **more: Any) -> Line2D:
     """Return the diamond of a published value, filled where the run has the published load."""
     fill, edge = (COLOR, "white") if load == SAME_LOAD else ("white", COLOR)
     return Line2D([], [], marker="D", ms=5.5, mfc=fill, mec=edge, mew=1.3, ls="", zorder=6,
-                  clip_on=False, gid="published")  # fmt: skip
+                  clip_on=False, gid="published", **more)  # fmt: skip
 
 
 def published_key(table: pd.DataFrame) -> list[Line2D]:
     """Return the legend of the marks that are drawn."""
     words = {SAME_LOAD: "published, same load", OTHER_LOAD: "published; this run: other load"}
-    shown = [load for load in words if load in set(table["state"])]
-    marks = [published_mark(load) for load in shown]
-    for mark, load in zip(marks, shown, strict=True):
-        mark.set(label=words[load])
-    return marks
+    loads = [load for load in words if load in set(table["state"])]
+    return [published_mark(load, label=words[load]) for load in loads]

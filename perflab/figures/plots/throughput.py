@@ -10,10 +10,18 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
-from matplotlib.lines import Line2D
 
 from perflab.figures.canvas import LabFigure
-from perflab.figures.charts import TRIAL, Axis, Intervals, Marks, Points, Published, RowChart
+from perflab.figures.charts import (
+    TRIAL,
+    Axis,
+    Intervals,
+    Layer,
+    Marks,
+    Points,
+    Published,
+    RowChart,
+)
 from perflab.figures.evidence import TYPICAL, in_words, typical_rows
 from perflab.figures.intervals import ARROW, reach
 from perflab.figures.page import Page
@@ -57,7 +65,7 @@ def throughput_table(run: Run, published: PublishedValues = nothing_published) -
 
 
 @dataclass(frozen=True)
-class Joined:
+class Joined(Layer):
     """Faint lines between the valid trials of a block that a claim compares, as a layer."""
 
     def draw(self, axes: Axes, own: pd.DataFrame, page: Page) -> None:
@@ -72,10 +80,6 @@ class Joined:
             if (block, one) in points and (block, other) in points
         ]
         axes.add_collection(LineCollection(lines, colors=FAINT, linewidths=0.9, zorder=1))
-
-    def key(self, table: pd.DataFrame, page: Page) -> list[Line2D]:  # noqa: ARG002
-        """Return nothing: the words around the figure explain the lines."""
-        return []
 
 
 def draw_throughput(table: pd.DataFrame, page: Page) -> LabFigure:

@@ -10,10 +10,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from perflab.analysis.trials.decomposition import part_words
+from perflab.analysis.trials.decomposition import decompose, mean_responses, part_words
 from perflab.figures.canvas import LabFigure
 from perflab.figures.charts import Axis, Intervals, Published, RowChart, Stack
-from perflab.figures.evidence import parts, whole_responses
 from perflab.figures.looks import looks_of
 from perflab.figures.page import Page
 from perflab.figures.plots.published_marks import PUBLISHED, nothing_published
@@ -52,7 +51,8 @@ def time_breakdown_table(run: Run, published: PublishedValues = nothing_publishe
     to high_ms, and their number; then what was published of it, where something was, with the load
     as ``state``.
     """
-    found, whole = parts(run), whole_responses(run).assign(part=WHOLE)
+    requests = run.requests()
+    found, whole = decompose(requests), mean_responses(requests).assign(part=WHOLE)
     order = [*_order(found["part"]), WHOLE, PUBLISHED]
     named = {"value": "mean_ms", "load": "state"}
     absolutes = published(run, "mean_ms").rename(columns=named).assign(part=PUBLISHED)
