@@ -56,7 +56,7 @@ def test_the_exponent_of_crowds_is_found_again(growing: Run, power: float) -> No
         }
     )
     law = crowd_law(crowds(growing, planted))
-    assert law.exponent.value == pytest.approx(power, abs=0.02)
+    assert law.exponent == pytest.approx(power, abs=0.02)
     assert "(n = 4 trials" in law.text()
 
 
@@ -91,8 +91,8 @@ def test_both_kinds_of_treatments_are_told_apart(growing: Run) -> None:
 def test_whole_trials_with_other_numbers_of_users_tell_the_exponent(tmp_path: Path) -> None:
     run = ladder(tmp_path, [250, 300, 425])
     (law,) = volume_laws(run, stream_windows(run, "chat")).values()
-    assert law.exponent.value == pytest.approx(2)
-    assert law.factor.value == pytest.approx(0.1)
+    assert law.exponent == pytest.approx(2)
+    assert law.factor == pytest.approx(0.1)
     assert "n = 4 blocks" in law.text()
 
 

@@ -7,13 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
-from perflab.analysis.curves.power_laws import (
-    ENOUGH_BLOCKS,
-    SMALLEST_X,
-    Interval,
-    PowerLaw,
-    power_law,
-)
+from perflab.analysis.curves.power_laws import SMALLEST_X, PowerLaw, power_law
+from perflab.numerals import counted
 from perflab.recordings import Run, published_value
 
 # With these delays users begin to act one after the other, as they joined: the number of those
@@ -91,33 +86,17 @@ def crowd_law(table: pd.DataFrame) -> PowerLaw:
 
     The sizes that a crowd has within a trial are not trials.
     """
-    found = power_law(table, "crowd", "messages_per_s")
-    trials = int(table["block"].nunique())
-    if trials >= ENOUGH_BLOCKS or not found.supported:
-        return replace(found, unit="trials")
-    reason = f"no exponent from {trials} trials: {ENOUGH_BLOCKS} are needed"
-    nothing = Interval.missing()
-    # What the fit itself warns of went with it; points that are not shown are still to be told of.
-    warnings = tuple(each for each in found.warnings if "left out" in each)
-    return replace(
-        found,
-        factor=nothing,
-        exponent=nothing,
-        n=trials,
-        supported=False,
-        reason=reason,
-        warnings=warnings,
-    )
+    return power_law(table, "crowd", "messages_per_s", unit="trial")
 
 
 def plateau_law(table: pd.DataFrame) -> PowerLaw:
-    """Fit an exponent to :func:`plateaus`; refused below 3 numbers of users."""
+    """Fit an exponent to :func:`plateaus`; refused below 3 numbers of users, or 4 blocks."""
     found = power_law(table, "users", "messages_per_s")
     counts = int(table["users"].nunique())
     if counts >= SMALLEST_X:
         return found
-    seen = f"{counts} number{'s' if counts != 1 else ''} of users"
-    reason = f"no exponent from treatments with {seen}: {SMALLEST_X} are needed"
+    seen = counted(counts, "number")
+    reason = f"no exponent from treatments with {seen} of users: {SMALLEST_X} are needed"
     return replace(found, reason=reason, warnings=())
 
 

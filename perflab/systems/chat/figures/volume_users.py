@@ -77,7 +77,7 @@ def _law(where: str, law: PowerLaw, own: pd.DataFrame) -> pd.DataFrame:
     said = pd.DataFrame([{"what": SAID, "from": where, "words": words}])
     if not law.supported:
         return said
-    line = _line(own["users"].agg(["min", "max"]), law.factor.value, law.exponent.value)
+    line = _line(own["users"].agg(["min", "max"]), law.factor, law.exponent)
     return pd.concat([said, line.assign(**{"what": FITTED, "from": where})])
 
 
