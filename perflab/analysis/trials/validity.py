@@ -9,7 +9,7 @@ from typing import Any
 
 import pandas as pd
 
-from perflab.analysis.curves.correlation import windows
+from perflab.analysis.curves.correlation import WINDOW_COLUMNS, windows
 from perflab.analysis.curves.steady import unsettled
 from perflab.analysis.trials.summary import measures
 from perflab.numerals import counted
@@ -17,7 +17,6 @@ from perflab.recordings import Remark, Response, Run, Steady
 
 WINDOWS = 40
 GAP = "\0"
-WINDOW_COLUMNS = ["trial_id", "treatment", "start_ns", "throughput_rps", "p50_ms"]
 # A version (14.2.1) or an address is none.
 NUMBER = re.compile(r"(?<![\w.])[+-]?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?:e[+-]?\d+)?(?![.,]?\d)")
 # For these a valid trial gives no number, or none that may be compared; they name the numbers.
@@ -150,11 +149,7 @@ def message_windows(run: Run, steady: Steady, count: int) -> pd.DataFrame:
         begin, end = span_ns(row, steady)
         if end > begin:
             parts.append(_of_trial(run, row, steady.kind, (begin, end), count))
-    return (
-        pd.concat(parts, ignore_index=True)[WINDOW_COLUMNS]
-        if parts
-        else pd.DataFrame(columns=WINDOW_COLUMNS)
-    )
+    return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=WINDOW_COLUMNS)
 
 
 def span_ns(row: Mapping[Any, Any], steady: Steady) -> tuple[int, int]:
@@ -174,13 +169,11 @@ def _of_trial(
     places = {name: (own[name] - begin) // width_ns for name in ("at_ns", "planned_ns")}
     latency_ms = (own["at_ns"] - own["planned_ns"]) / 1e6
     index = pd.RangeIndex(count)
-    came = places["at_ns"].value_counts().reindex(index, fill_value=0)
-    return pd.DataFrame(
-        {
-            "trial_id": row["trial_id"],
-            "treatment": row["treatment"],
-            "start_ns": begin + width_ns * index.to_numpy(),
-            "throughput_rps": came / (width_ns / 1e9),
-            "p50_ms": latency_ms.groupby(places["planned_ns"]).median().reindex(index),
-        }
+    values = (
+        row["trial_id"],
+        row["treatment"],
+        begin + width_ns * index.to_numpy(),
+        places["at_ns"].value_counts().reindex(index, fill_value=0) / (width_ns / 1e9),
+        latency_ms.groupby(places["planned_ns"]).median().reindex(index),
     )
+    return pd.DataFrame(dict(zip(WINDOW_COLUMNS, values, strict=True)))
