@@ -7,6 +7,7 @@ R. Killick, S. Mount, L. Tratt, "Virtual machine warmup blows hot and cold", OOP
 from __future__ import annotations
 
 import math
+from collections import Counter
 
 import numpy as np
 import pandas as pd
@@ -56,7 +57,7 @@ def never_settles(throughput: ArrayLike, latency: ArrayLike) -> str:
     )
 
 
-def unsettled(table: pd.DataFrame) -> pd.Series[int]:
+def unsettled(table: pd.DataFrame) -> Counter[str]:
     """Return how many trials never settle, by treatment, from a table of windows.
 
     Parameters
@@ -64,12 +65,11 @@ def unsettled(table: pd.DataFrame) -> pd.Series[int]:
     table : DataFrame
         trial_id, treatment, start_ns, throughput_rps, p50_ms.
     """
-    restless = [
-        treatment
-        for (_, treatment), own in table.sort_values("start_ns").groupby(["trial_id", "treatment"])
+    return Counter(
+        str(own["treatment"].iloc[0])
+        for _, own in table.sort_values("start_ns").groupby("trial_id")
         if never_settles(own["throughput_rps"], own["p50_ms"])
-    ]
-    return pd.Series(restless, dtype=object).value_counts()
+    )
 
 
 def _relative(values: np.ndarray, logs: bool = False) -> np.ndarray:
@@ -79,7 +79,8 @@ def _relative(values: np.ndarray, logs: bool = False) -> np.ndarray:
         return np.zeros(0)
     typical = float(np.median(values[positive]))
     kept = values[positive if logs else np.isfinite(values) & (values >= 0)] / typical
-    return np.log(kept) if logs else kept - 1
+    relative: np.ndarray = np.log(kept) if logs else kept - 1
+    return relative
 
 
 def _trouble(x: np.ndarray) -> str:

@@ -47,14 +47,14 @@ def validity_table(run: Run) -> pd.DataFrame:
                 "label": treatment.label or treatment.name,
                 **counts,
                 "failed": failed,
-                "unsettled": int(restless.get(treatment.name, 0)),
+                "unsettled": restless.get(treatment.name, 0),
                 "reason": told(own["reasons"]),
             }
         )
     return pd.DataFrame(rows)
 
 
-def _unsettled(run: Run) -> Mapping[Any, int]:
+def _unsettled(run: Run) -> Mapping[str, int]:
     """Return how many valid trials of each treatment never settle in their measured stage.
 
     Each trial is cut into some 40 windows of equal width. What is looked at, and over which time,
