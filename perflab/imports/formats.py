@@ -49,16 +49,10 @@ FORMATS = (
 
 
 def format_of(path: Path, text: str) -> Format:
-    """Return the format that a file begins as.
-
-    Raises
-    ------
-    ImportRefused
-        It begins as none of them.
-    """
-    found = next((each for each in FORMATS if each.fits(text)), None)
-    if found is None:
-        tools = ", ".join(each.tool for each in FORMATS)
-        said = f"it is no output of {tools} that can be taken over"
-        raise refused(path, 1, f"{said}; docs/import.md says which of their outputs can")
-    return found
+    """Return the format that a file begins as; raises ImportRefused where it is none of them."""
+    for form in FORMATS:
+        if form.fits(text):
+            return form
+    tools = ", ".join(each.tool for each in FORMATS)
+    said = f"it is no output of {tools} that can be taken over"
+    raise refused(path, 1, f"{said}; docs/import.md says which of their outputs can")

@@ -24,13 +24,7 @@ def refused(path: Path, line: int, text: str) -> ImportRefused:
 
 
 def bytes_of(path: Path) -> bytes:
-    """Return a whole file.
-
-    Raises
-    ------
-    ImportRefused
-        It cannot be read, is empty, or larger than a report of these tools.
-    """
+    """Return a whole file; raises ImportRefused where it is unreadable, empty, or too large."""
     try:
         content = read_plain(path, LARGEST_BYTES)
     except RecordingError as error:
@@ -53,13 +47,7 @@ def text_of(path: Path, content: bytes) -> str:
 
 
 def number(text: str) -> float:
-    """Return a finite number.
-
-    Raises
-    ------
-    ValueError
-        It is none; a comma in it is explained.
-    """
+    """Return a finite number; raises ValueError, which explains a comma."""
     plain = text.strip()
     if not _NUMBER.fullmatch(plain):
         hint = ""
@@ -73,12 +61,9 @@ def number(text: str) -> float:
 
 
 def time_ms(text: str) -> float:
-    """Return a time with its unit (``1.23ms``, ``12us``, ``1.00m``) in ms; NaN of ``-nanus``.
+    """Return a time of at least 0 with its unit (``1.23ms``, ``12us``, ``1.00m``) in ms.
 
-    Raises
-    ------
-    ValueError
-        It is none, has no unit, or is below 0.
+    It is NaN of ``-nanus``; raises ValueError of anything else.
     """
     match = _TIME.fullmatch(text.strip())
     if match is None:
@@ -94,10 +79,7 @@ def time_ms(text: str) -> float:
 class Report:
     """The lines of a report in text, which holds one load that begins with ``begin``.
 
-    Raises
-    ------
-    ImportRefused
-        There is none, or more than one.
+    Whatever is read of it raises ImportRefused, which names the line, where it is missing or wrong.
     """
 
     def __init__(self, path: Path, text: str, begin: str) -> None:
@@ -113,72 +95,50 @@ class Report:
     def all(self, pattern: str, after: str = "") -> Iterator[tuple[int, re.Match[str]]]:
         """Yield number and match of lines that a pattern fits whole, below the first ``after``.
 
-        With ``after`` an empty line that follows a found one ends the search.
+        With ``after`` an empty line that follows a match ends the search.
         """
-        wanted, found = re.compile(pattern), False
+        wanted, matched = re.compile(pattern), False
         begun = not after
         for line, text in enumerate(self._lines, 1):
             if not begun:
                 begun = re.fullmatch(after, text) is not None
             elif match := wanted.fullmatch(text):
-                found = True
+                matched = True
                 yield line, match
-            elif after and found and not text.strip():
+            elif after and matched and not text.strip():
                 return
 
     def first(self, pattern: str) -> re.Match[str] | None:
         """Return the first line that a pattern fits whole."""
         return next((match for _, match in self.all(pattern)), None)
 
-    def number(self, pattern: str, what: str) -> float:
-        """Return the number in the first group of the first line that fits.
-
-        Raises
-        ------
-        ImportRefused
-            There is no such line: the report is cut off.
-        """
-        return self._read(pattern, what, number)
-
-    def time_ms(self, pattern: str, what: str) -> float:
-        """Return a time with its unit, as :meth:`number` does."""
-        return self._read(pattern, what, time_ms)
+    def number(self, pattern: str, what: str, kind: Callable[[str], float] = number) -> float:
+        """Return the number (or time) in the first group of the first line that fits."""
+        for line, match in self.all(pattern):
+            return self.value(line, match[1], kind)
+        said = f"it ends without {what}; was the tool interrupted?"
+        raise refused(self.path, len(self._lines), said)
 
     def count(self, pattern: str, what: str) -> int:
         """Return a number of things, as :meth:`number` does."""
-        return int(self._read(pattern, what, int))
+        return int(self.number(pattern, what, int))
 
     def count_or(self, pattern: str, otherwise: int) -> int:
         """Return a number of things; ``otherwise`` where the tool left it out."""
         return self.count(pattern, "") if self.first(pattern) else otherwise
 
     def value(self, line: int, text: str, kind: Callable[[str], float]) -> float:
-        """Return a value of a line.
-
-        Raises
-        ------
-        ImportRefused
-            It is none; names the line.
-        """
+        """Return a value of a line."""
         try:
             return kind(text)
         except ValueError as error:
             raise refused(self.path, line, str(error)) from None
 
-    def _read(self, pattern: str, what: str, kind: Callable[[str], float]) -> float:
-        for line, match in self.all(pattern):
-            return self.value(line, match[1], kind)
-        said = f"it ends without {what}; was the tool interrupted?"
-        raise refused(self.path, len(self._lines), said)
-
 
 class Numbers:
     """A tool's JSON, of which numbers are asked by the names that lead to them.
 
-    Raises
-    ------
-    ImportRefused
-        It is cut off, or no JSON object.
+    Whatever is read of it raises ImportRefused, which names the place, where it cannot be.
     """
 
     def __init__(self, path: Path, text: str) -> None:
@@ -194,35 +154,27 @@ class Numbers:
 
     def inside(self, *names: str) -> Mapping[str, Any]:
         """Return the object at a place; an empty one where there is none."""
-        found = self._at(names)
-        if found is None:
-            return {}
-        if not isinstance(found, Mapping):
+        value = self._at(names)
+        if not isinstance(value, Mapping | None):
             raise self._fault(names, "is no object")
-        return found
+        return value or {}
 
     def number(self, *names: str) -> float:
-        """Return a number of at least 0.
-
-        Raises
-        ------
-        ImportRefused
-            There is none; the message names the place.
-        """
-        found = self.told(*names)
-        if math.isnan(found):
+        """Return a number of at least 0, which must be there."""
+        value = self.told(*names)
+        if math.isnan(value):
             raise self._fault(names, "is missing; is the file whole, and of this version?")
-        return found
+        return value
 
     def told(self, *names: str) -> float:
-        """Return a number of at least 0, NaN where there is none or null."""
-        found = self._at(names)
-        if found is None:
+        """Return a number of at least 0; NaN where the tool tells none."""
+        told = self._at(names)
+        if told is None:
             return math.nan
-        if isinstance(found, bool) or not isinstance(found, (int, float)):
-            raise self._fault(names, f"is no number: {str(found)[:40]!r}")
+        if isinstance(told, bool) or not isinstance(told, (int, float)):
+            raise self._fault(names, f"is no number: {str(told)[:40]!r}")
         try:
-            value = float(found)
+            value = float(told)
         except OverflowError:
             value = math.inf
         if not (value >= 0 and math.isfinite(value)):
@@ -237,14 +189,14 @@ class Numbers:
         return int(value)
 
     def _at(self, names: tuple[str, ...]) -> Any:
-        found: Any = self._document
+        value: Any = self._document
         for name in names:
-            if not isinstance(found, Mapping):
+            if not isinstance(value, Mapping):
                 raise self._fault(names, "is not where it should be")
-            found = found.get(name)
-            if found is None:
+            value = value.get(name)
+            if value is None:
                 return None
-        return found
+        return value
 
     def _fault(self, names: tuple[str, ...], text: str) -> Exception:
         return refused(self._path, 0, f"'{'.'.join(names)}' {text}")

@@ -75,13 +75,7 @@ def import_files(groups: Mapping[str, Sequence[Path]], root: Path) -> Run:
 
 
 def _check_names(groups: Mapping[str, Sequence[Path]]) -> None:
-    """Refuse treatments that cannot be named so, or have no or too many files.
-
-    Raises
-    ------
-    ParameterError
-        Lists every problem.
-    """
+    """Raise ParameterError for treatments that cannot be named so, or have no or too many files."""
     problems = [
         f"treatment '{name:.100}': a name has letters, digits and _ . , = + : -, at most 100"
         for name in groups
@@ -99,13 +93,7 @@ def _check_names(groups: Mapping[str, Sequence[Path]]) -> None:
 
 
 def _loads(groups: Mapping[str, Sequence[Path]]) -> dict[str, list[Load]]:
-    """Return the loads of every treatment, in their order.
-
-    Raises
-    ------
-    ImportRefused
-        A file cannot be read, is given twice, or is of another tool than the first.
-    """
+    """Return the loads of every treatment; every file counts once, and all are of one tool."""
     found = {name: [_load(path) for path in paths] for name, paths in groups.items()}
     first, *others = [load for own in found.values() for load in own]
     seen = {first.sha256: first.path}

@@ -30,16 +30,14 @@ def read(path: Path, text: str) -> Told:
     report = Report(path, text, BEGIN)
     times = {}
     for line, match in report.all(_STATISTICS):
-        times = {
-            name: report.value(line, match[group], time_ms)
-            for name, group in {"mean": 1, "max": 3}.items()
-        }
+        mean, most = (report.value(line, match[group], time_ms) for group in (1, 3))
+        times = {"mean": mean, "max": most}
         break
     for line, match in report.all(_SHARE, after=r"\s*Latency Distribution\s*"):
         share = report.value(line, match[1], number)
         times["max" if share == 100 else share_name(share)] = report.value(line, match[2], time_ms)
     requests = report.count(r"\s*(\d+) requests in \S+, .*", "the number of requests")
-    duration_ms = report.time_ms(r"\s*\d+ requests in (\S+), .*", "the duration")
+    duration_ms = report.number(r"\s*\d+ requests in (\S+), .*", "the duration", time_ms)
     bad = report.count_or(r"\s*Non-2xx or 3xx responses: (\d+)\s*", 0)
     errors = _socket_errors(report)
     return Told(

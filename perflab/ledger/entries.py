@@ -54,24 +54,16 @@ class _Books:
 
 
 def ledger(study: str = "", backend: str = "") -> list[Entry]:
-    """Return an entry for every published row.
-
-    Parameters
-    ----------
-    study : str
-        Only rows of this one; empty: all.
-    backend : str
-        Only from runs on this one; empty: both.
+    """Return an entry for every published row of a study, from runs on a backend; empty: all.
 
     Raises
     ------
     RecordingError
         There is no such study, or a table of published rows is not well formed.
     """
-    found = rows(study)
     known = {(check.study, check.name): check for check in checks(study)}
     books = _Books(Evidence(judged_runs(backend)), known, reasons())
-    entries = [_entry(row, books) for row in found]
+    entries = [_entry(row, books) for row in rows(study)]
     by_key = {(entry.row.study, entry.row.key): entry for entry in entries}
     return [_followed(entry, by_key) for entry in entries]
 

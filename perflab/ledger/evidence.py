@@ -82,20 +82,17 @@ class Witness:
             return None
         return Told(self.run_id, claim.findings, str(claim.verdict), claim.verdict.reason)
 
-    def is_as_declared(self, answer: Answer) -> bool:
-        """Say whether it has the parameters that the answer names, and defaults for the rest."""
-        own, wanted = self.selected.run.record.parameters, plan_of(answer).parameters
-        names = (set(own) | set(wanted)) - set(FREE_PARAMETERS)
-        return all(own.get(name) == wanted.get(name) for name in names)
-
     def weight(self, answer: Answer) -> tuple[bool, int, str]:
         """Return what decides which of several runs to go by: the largest one.
 
-        A run with the parameters that the answer names goes before one with more complete blocks,
-        and that before the newest.
+        A run with the parameters that the answer names, and defaults for the rest, goes before one
+        with more complete blocks, and that before the newest.
         """
-        blocks, created_at = self.selected.complete_blocks, self.selected.run.record.created_at
-        return self.is_as_declared(answer), blocks, created_at
+        record = self.selected.run.record
+        own, wanted = record.parameters, plan_of(answer).parameters
+        names = (set(own) | set(wanted)) - set(FREE_PARAMETERS)
+        is_as_declared = all(own.get(name) == wanted.get(name) for name in names)
+        return is_as_declared, self.selected.complete_blocks, record.created_at
 
 
 class Evidence:

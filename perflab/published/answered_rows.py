@@ -139,13 +139,7 @@ def row_key(place: str, scenario: str, measure: str = "") -> str:
 
 
 def parse(text: str) -> Answer:
-    """Take an answer apart.
-
-    Raises
-    ------
-    RecordingError
-        It has none of the forms; the message names them.
-    """
+    """Take an answer apart; raises RecordingError, which names the forms, where it has none."""
     if not text:
         return Answer(Answered.NONE)
     if found := _EXPERIMENT.fullmatch(text):
@@ -160,12 +154,7 @@ def parse(text: str) -> Answer:
 
 
 def rows(study: str = "") -> list[Row]:
-    """Return all published rows, by study: numbers first, in the order of their files.
-
-    Parameters
-    ----------
-    study : str
-        Only those of this one; empty: all.
+    """Return the published rows of a study, or of all: numbers first, in the order of their files.
 
     Raises
     ------
@@ -175,26 +164,25 @@ def rows(study: str = "") -> list[Row]:
     words = claims().to_dict("records")
     found = []
     for each in [study] if study else studies():
-        found += [_number(line) for line in published(each).assign(study=each).to_dict("records")]
-        found += [_claim(line) for line in words if line["study"] == each]
+        numbers = published(each).assign(study=each).to_dict("records")
+        found += [_row(line) for line in numbers]
+        found += [_row(_of_claim(line)) for line in words if line["study"] == each]
     return found
 
 
-def _number(line: Mapping[Any, Any]) -> Row:
-    return Row(**{**line, "answer": _answer(line, line["measure"])})
+def _of_claim(line: Mapping[Any, Any]) -> dict[str, Any]:
+    """Return a claim in words as the line of a number, which it has not."""
+    taken = {name: line[name] for name in ("study", "place", "answer")}
+    kind = line["kind"] or CLAIM
+    return {**taken, "scenario": line["claim_id"], "measure": "", "kind": kind,
+            "words": line["claim"]}  # fmt: skip
 
 
-def _claim(line: Mapping[Any, Any]) -> Row:
-    place, name, kind = line["place"], line["claim_id"], line["kind"] or CLAIM
-    answer = _answer({**line, "scenario": name})
-    return Row(line["study"], place, name, "", kind, answer, words=line["claim"])
-
-
-def _answer(line: Mapping[Any, Any], measure: str = "") -> Answer:
+def _row(line: Mapping[Any, Any]) -> Row:
     try:
-        return parse(line["answer"])
+        return Row(**{**line, "answer": parse(line["answer"])})
     except RecordingError as error:
-        key = row_key(line["place"], line["scenario"], measure)
+        key = row_key(line["place"], line["scenario"], line["measure"])
         raise RecordingError(f"{line['study']}, row '{key}': {error}") from None
 
 
@@ -208,7 +196,8 @@ def estimands() -> dict[tuple[str, str], frozenset[str]]:
 
     A measure that is not named is measured by nothing: its rows are compared with no contrast.
     """
-    found: dict[tuple[str, str], set[str]] = {}
+    responses: dict[tuple[str, str], frozenset[str]] = {}
     for line in shared_rows("estimands"):
-        found.setdefault((line["study"], line["measure"]), set()).add(line["response"])
-    return {key: frozenset(responses) for key, responses in found.items()}
+        key = line["study"], line["measure"]
+        responses[key] = responses.get(key, frozenset()) | {line["response"]}
+    return responses

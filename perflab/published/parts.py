@@ -47,30 +47,19 @@ class Parts:
         return [part for part in self.parts if part.name == name]
 
     def values(self, name: str) -> list[Interval]:
-        """Return the numbers of a name.
-
-        Raises
-        ------
-        RecordingError
-            One of them has no number.
-        """
-        found = [part.value for part in self.named(name)]
-        if not all(found):
+        """Return the numbers of a name; raises RecordingError where one of them has none."""
+        parts = self.named(name)
+        values = [part.value for part in parts if part.value is not None]
+        if len(values) < len(parts):
             raise RecordingError(f"part '{name}' has no number, and no row that has one")
-        return [value for value in found if value is not None]
+        return values
 
     def value(self, name: str) -> Interval:
-        """Return the one number of a name.
-
-        Raises
-        ------
-        RecordingError
-            There is none, or several.
-        """
-        found = self.values(name)
-        if len(found) != 1:
-            raise RecordingError(f"wants one part '{name}', not {len(found)}")
-        return found[0]
+        """Return the one number of a name; raises RecordingError where there are others."""
+        values = self.values(name)
+        if len(values) != 1:
+            raise RecordingError(f"wants one part '{name}', not {len(values)}")
+        return values[0]
 
     def texts(self, name: str) -> list[str]:
         """Return the words of a name."""

@@ -92,36 +92,20 @@ def test_a_finding_is_corrected_for_the_probe_before_the_load_alone(tmp_path) ->
     assert not any(text.startswith("adjusted") for text in plain.warnings)
 
 
-def speed_runs(random: np.random.Generator, slope: float, ratio: float) -> pd.DataFrame:
+def speed_runs(random: np.random.Generator, slope: float) -> pd.DataFrame:
     """Three treatments whose response follows the CPU's speed with a slope."""
-    rows = []
-    for block in range(12):
-        for treatment in "abc":
-            probe = math.exp(0.1 * random.standard_normal())
-            value = probe**slope * math.exp(0.02 * random.standard_normal())
-            rows.append((treatment, block, value * (ratio if treatment == "a" else 1), probe))
-    return pd.DataFrame(rows, columns=["treatment", "block", "response", "cpu_probe_ms"])
-
-
-def adjusted(trials: pd.DataFrame) -> tuple[bool, float, float]:
-    found = adjustment(trials, "response", "cpu_probe_ms")
-    logs, probes = (
-        np.log(trials.pivot(index="block", columns="treatment", values=name))
-        for name in ("response", "cpu_probe_ms")
-    )
-    effects = (logs["a"] - logs["b"]).to_numpy()
-    if found.used:
-        effects = priced(effects, (probes["a"] - probes["b"]).to_numpy(), found, weight=2.0)
-    interval = mean_interval(effects)
-    return found.used, math.exp(interval.low), math.exp(interval.high)
+    keys = pd.MultiIndex.from_product([range(12), "abc"], names=["block", "treatment"])
+    probe, noise = np.exp(random.normal(0, [[0.1], [0.02]], (2, len(keys))))
+    response = probe**slope * noise
+    return pd.DataFrame({"response": response, "cpu_probe_ms": probe}, keys).reset_index()
 
 
 def test_the_speed_of_the_cpu_is_used_only_where_it_cuts_the_variance() -> None:
     random = np.random.default_rng(7)
-    used = [adjusted(speed_runs(random, 0.0, 1.0))[0] for _ in range(60)]
-    assert sum(used) <= 2
-    used = [adjusted(speed_runs(random, -1.0, 1.0))[0] for _ in range(30)]
-    assert sum(used) >= 29
+    for slope, least, most in ((0.0, 0, 2), (-1.0, 29, 30)):
+        runs = [speed_runs(random, slope) for _ in range(30)]
+        used = sum(adjustment(trials, "response", "cpu_probe_ms").used for trials in runs)
+        assert least <= used <= most
 
 
 def drifting(trials: pd.DataFrame, random: np.random.Generator) -> pd.DataFrame:
@@ -134,9 +118,9 @@ def drifting(trials: pd.DataFrame, random: np.random.Generator) -> pd.DataFrame:
 
 def test_a_drift_that_pairing_removes_is_no_ground_for_an_adjustment() -> None:
     random = np.random.default_rng(9)
-    runs = [drifting(speed_runs(random, 0.0, 1.0), random) for _ in range(60)]
-    assert sum(adjusted(trials)[0] for trials in runs) <= 2
+    runs = [drifting(speed_runs(random, 0.0), random) for _ in range(60)]
+    assert sum(adjustment(trials, "response", "cpu_probe_ms").used for trials in runs) <= 2
     # What the probe tells within blocks is still used, with the slope that it has there.
-    runs = [drifting(speed_runs(random, -0.5, 1.0), random) for _ in range(30)]
+    runs = [drifting(speed_runs(random, -0.5), random) for _ in range(30)]
     slopes = [adjustment(trials, "response", "cpu_probe_ms").slope for trials in runs]
     assert np.median(slopes) == pytest.approx(-0.5, abs=0.03)

@@ -11,12 +11,12 @@ from scipy.signal import lfilter
 
 from perflab.analysis.curves.knees import knee
 
-RUNS = 24
+RUNS = 12
 PLACE = 0.55
-# At 95% coverage, fewer than 20 of 24 has a probability below 1%, as have more than 4 false ones
+# At 95% coverage, fewer than 9 of 12 has a probability below 1%, as have more than 3 false ones
 # at 5%. benchmarks/coverage.py runs 1,000.
-LEAST_COVERED = 20
-MOST_FALSE = 4
+LEAST_COVERED = 9
+MOST_FALSE = 3
 
 
 def ar1(random, trials: int, count: int, rho: float, heavy: bool = False) -> np.ndarray:
@@ -81,7 +81,7 @@ def test_a_straight_line_rarely_has_a_knee(design: str, slope: float) -> None:
         found.append(knee(windows_of(random, cpu, slope * cpu), "cpu"))
     assert sum(each.supported for each in found) <= MOST_FALSE
     straight = next(each for each in found if not each.supported)
-    assert "no upward bend can be shown" in straight.text()
+    assert "no upward bend can be shown" in straight.words()
     assert math.isnan(straight.cpu)
 
 
@@ -107,8 +107,8 @@ def test_a_smooth_curve_is_no_threshold_and_a_bend_is_told_from_it() -> None:
     bends = [each for each in smooth if each.supported]
     assert len(bends) >= 3
     assert sum(each.smooth for each in bends) >= 0.9 * len(bends)
-    assert "but a smooth curve" in bends[0].text()
-    assert "nearest broken line" in bends[0].text()
+    assert "but a smooth curve" in bends[0].words()
+    assert "nearest broken line" in bends[0].words()
     assert sum(each.smooth for each in sharp) <= 1
 
 
@@ -118,5 +118,5 @@ def test_the_knee_is_said_in_a_sentence() -> None:
     found = knee(windows_of(random, cpu, bent(cpu)), "cpu")
     words = f"[{100 * found.low:.0f}, {100 * found.high:.0f}] CPU: latency rises from there on"
     assert found.words() == f"the nearest broken line bends at {100 * found.cpu:.0f}% {words}"
-    assert found.text() == f"{found.words()} (n = 12 trials)"
+    assert found.unit == "12 trials"
     assert found.after - found.before == pytest.approx(4, rel=0.15)

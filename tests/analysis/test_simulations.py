@@ -31,15 +31,14 @@ def run(
     return pd.Series(np.exp(logs[:, 0])), pd.Series(np.exp(logs[:, 1]))
 
 
-@pytest.mark.parametrize("drift", [0.0, 0.05])
 @pytest.mark.parametrize("blocks", [3, 6, 12])
 def test_identical_treatments_are_called_different_in_no_more_than_one_of_twenty(
-    blocks: int, drift: float
+    blocks: int,
 ) -> None:
     random = np.random.default_rng(1)
     alarms = 0
     for _ in range(600):
-        effect = compare(*run(random, blocks, 1.0, 0.1, drift))
+        effect = compare(*run(random, blocks, 1.0, 0.1, drift=0.05))
         alarms += effect.low > 1 or effect.high < 1
     assert wilson_upper(alarms, 600) <= 0.09
     assert alarms / 600 <= 0.065

@@ -25,9 +25,8 @@ LARGEST_LEVERAGE = 0.97
 class Bend:
     """The best y = level + before * x + (after - before) * max(0, x - place).
 
-    ``p_value`` is that of a straight line, with ``slope``, against an upward bend anywhere.
-    ``squares`` and ``squares_line`` are sums of squared residuals of both. ``open_low`` and
-    ``open_high`` say that the interval reaches the end of the places that were tried.
+    ``p_value`` is that of a straight line against an upward bend anywhere.
+    ``squares`` and ``squares_line`` are sums of squared residuals of both.
     """
 
     place: float
@@ -37,11 +36,8 @@ class Bend:
     after: float
     p_value: float
     squares: float
-    slope: float
     squares_line: float
     residuals: np.ndarray
-    open_low: bool
-    open_high: bool
 
 
 def bend(x: np.ndarray, y: np.ndarray, own: Clusters, confidence: float) -> Bend | None:
@@ -80,11 +76,8 @@ def bend(x: np.ndarray, y: np.ndarray, own: Clusters, confidence: float) -> Bend
         float(before + change[best]),
         _straight_p(_scaled(own, rest, hinges, [lines])),
         float((residuals[:, best] ** 2).sum()),
-        slope,
         float((rest**2).sum()),
         residuals[:, best],
-        first == 0,
-        last == len(places) - 1,
     )
 
 

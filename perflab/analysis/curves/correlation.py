@@ -14,6 +14,7 @@ from perflab.analysis.methods.quantiles import t_interval
 from perflab.errors import AnalysisError
 
 WIDTH_S = 0.1
+WINDOW_COLUMNS = ["trial_id", "treatment", "start_ns", "throughput_rps", "p50_ms"]
 SMALLEST_WINDOWS = 6
 # A rank correlation of 1 over few windows is no perfect one: keep Fisher's z finite.
 LARGEST_RHO = 0.995
@@ -43,16 +44,12 @@ def check_columns(table: pd.DataFrame, rows: str, names: Iterable[str]) -> None:
 
 
 def windows(
-    requests: pd.DataFrame,
-    samples: pd.DataFrame,
-    services: Sequence[str],
-    width_s: float = WIDTH_S,
+    requests: pd.DataFrame, samples: pd.DataFrame, services: Sequence[str], width_s: float = WIDTH_S
 ) -> pd.DataFrame:
     """Cut every trial's measured stage into windows.
 
-    A request belongs to the window in which it was done. CPU time is interpolated between
-    samples at the window's edges, so ``width_s`` should hold at least two samples. Only whole
-    windows are kept, and only successes count.
+    A request belongs to the window in which it was done; only whole windows and successes count.
+    CPU time is interpolated between samples, so ``width_s`` should hold at least two of them.
 
     Parameters
     ----------
@@ -64,37 +61,17 @@ def windows(
     Returns
     -------
     DataFrame
-        One row per window: trial_id, treatment, block, start_ns, count, throughput_rps, mean_ms,
-        p50_ms, p95_ms (response times, NaN in a window without an answer), and per service
-        ``cpu_<service>`` (1.0 = one core).
-
-    Raises
-    ------
-    AnalysisError
-        The width is not positive.
+        One row per window: trial_id, treatment, start_ns, throughput_rps, p50_ms (of response
+        times, NaN in a window without an answer), and per service ``cpu_<service>`` (1.0 = one
+        core).
     """
-    if not width_s > 0:
-        raise AnalysisError(f"width_s = {width_s} must be above 0")
-    columns = [
-        "trial_id",
-        "treatment",
-        "block",
-        "start_ns",
-        "count",
-        "throughput_rps",
-        "mean_ms",
-        "p50_ms",
-        "p95_ms",
-        *(f"cpu_{service}" for service in services),
-    ]
+    columns = [*WINDOW_COLUMNS, *(f"cpu_{service}" for service in services)]
     good = requests[(requests["error"] == "") & (requests["done_ns"] > 0)]
     parts = [
         _of_trial(own, samples[samples["trial_id"] == trial], services, round(width_s * 1e9))
         for trial, own in good.groupby("trial_id", sort=True)
     ]
-    if not parts:
-        return pd.DataFrame(columns=columns)
-    return pd.concat(parts, ignore_index=True)[columns]
+    return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=columns)
 
 
 def _of_trial(
@@ -105,25 +82,18 @@ def _of_trial(
     place = ((own["done_ns"] - begin) // width_ns).astype("int64").rename("window")
     response_ms = ((own["done_ns"] - own["planned_ns"]) / 1e6).groupby(place)
     index = pd.RangeIndex(len(edges) - 1)
-    count = response_ms.size().reindex(index, fill_value=0)
     first = own.iloc[0]
-    found = pd.DataFrame(
-        {
-            "trial_id": first["trial_id"],
-            "treatment": first["treatment"],
-            "block": first["block"],
-            "start_ns": edges[:-1],
-            "count": count,
-            "throughput_rps": count / (width_ns / 1e9),
-            "mean_ms": response_ms.mean().reindex(index),
-            "p50_ms": response_ms.quantile(0.5).reindex(index),
-            "p95_ms": response_ms.quantile(0.95).reindex(index),
-        },
-        index=index,
+    values = (
+        first["trial_id"],
+        first["treatment"],
+        edges[:-1],
+        response_ms.size().reindex(index, fill_value=0) / (width_ns / 1e9),
+        response_ms.median().reindex(index),
     )
+    table = pd.DataFrame(dict(zip(WINDOW_COLUMNS, values, strict=True)), index=index)
     for service in services:
-        found[f"cpu_{service}"] = cpu_shares(samples[samples["service"] == service], edges)
-    return found
+        table[f"cpu_{service}"] = cpu_shares(samples[samples["service"] == service], edges)
+    return table
 
 
 def cpu_shares(samples: pd.DataFrame, edges: np.ndarray) -> np.ndarray:
@@ -162,23 +132,18 @@ def correlate(table: pd.DataFrame, x: str, y: str = "p50_ms", phase: str = "") -
     columns = [x, y, *([phase] if phase else [])]
     check_columns(table, "windows", columns)
     known = table[["trial_id", *columns]].dropna()
-    z, counted, left_out = [], 0, []
-    for trial in pd.unique(table["trial_id"]):
-        own = known[known["trial_id"] == trial]
+    z, counted = [], 0
+    for _, own in known.groupby("trial_id", sort=False):
         stretches = [part for _, part in own.groupby(phase, sort=False)] if phase else [own]
-        found = [
-            (_z(part[x], part[y], beyond_time=bool(phase)), len(part))
-            for part in stretches
-            if _can_vary(part, x, y)
-        ]
-        if not found:
-            left_out.append(str(trial))
+        usable = [part for part in stretches if _can_vary(part, x, y)]
+        if not usable:
             continue
-        values, sizes = np.array(found).T
+        values = [_z(part[x], part[y], beyond_time=bool(phase)) for part in usable]
+        sizes = np.array([len(part) for part in usable])
         # The variance of z is 1 / (windows - 3), and one more goes to time.
         z.append(float(np.average(values, weights=sizes - 3 - bool(phase))))
         counted += int(sizes.sum())
-    return _over_trials(np.array(z), counted, left_out)
+    return _over_trials(np.array(z), counted, table["trial_id"].nunique() - len(z))
 
 
 def _can_vary(part: pd.DataFrame, x: str, y: str) -> bool:
@@ -199,14 +164,13 @@ def _z(x: pd.Series[Any], y: pd.Series[Any], beyond_time: bool) -> float:
     return math.atanh(max(-LARGEST_RHO, min(LARGEST_RHO, rho)))
 
 
-def _over_trials(z: np.ndarray, counted: int, left_out: list[str]) -> Correlation:
-    n = len(z)
+def _over_trials(z: np.ndarray, counted: int, left_out: int) -> Correlation:
     warnings: tuple[str, ...] = ()
     if left_out:
         warnings = (
-            f"{len(left_out)} trials have fewer than {SMALLEST_WINDOWS} windows or constant "
-            "values and are left out",
+            f"{left_out} trials have fewer than {SMALLEST_WINDOWS} windows or constant values and "
+            "are left out",
         )
-    rho = math.tanh(float(z.mean())) if n else math.nan
+    rho = math.tanh(float(z.mean())) if len(z) else math.nan
     low, high = map(math.tanh, t_interval(z))
-    return Correlation(rho, low, high, n, counted, warnings)
+    return Correlation(rho, low, high, len(z), counted, warnings)

@@ -10,15 +10,9 @@ import pandas as pd
 
 from perflab.analysis.curves.broken_line import Bend, bend
 from perflab.analysis.curves.correlation import check_columns
-from perflab.analysis.methods.clustering import (
-    ONLY_THESE,
-    TRIALS,
-    Clusters,
-    clusters,
-    unit,
-    with_evidence,
-)
+from perflab.analysis.methods.clustering import Clusters, clusters
 from perflab.analysis.methods.comparison import CONFIDENCE, USUAL_P
+from perflab.numerals import counted
 
 SMALLEST_WINDOWS = 60
 # Beyond these a value is no CPU share and no latency, in whatever unit.
@@ -36,35 +30,30 @@ LARGEST_RHO = 0.98
 class Knee:
     """Where the broken line nearest to latency over CPU bends, over the windows of several trials.
 
-    ``cpu``, ``low`` and ``high`` (1.0 = one core) are NaN where ``supported`` is False: there is
-    no knee, or the data cannot tell, as ``reason`` says. ``p_value`` is that of a straight line
-    against a bend. ``before`` and ``after`` are slopes of log latency per core. ``smooth`` says
-    that a curve without a bend fits as well as the broken line: the bend is then no threshold.
-    ``n`` counts trials, ``windows`` their windows; ``unit`` says what test and interval count: the
-    trials, or below 8 of them the blocks of windows within them. Empty where nothing was fitted.
+    ``cpu`` with its 95% interval (1.0 = one core) is NaN where there is no knee, or the data cannot
+    tell, as ``reason`` says. ``before`` and ``after`` are slopes of log latency per core.
+    ``smooth`` says that a curve without a bend fits as well: the bend is then no threshold.
+    ``unit`` says what test and interval count: trials, or blocks of windows within them. It is
+    empty where nothing was fitted.
     """
 
-    cpu: float
-    low: float
-    high: float
-    p_value: float
-    before: float
-    after: float
-    smooth: bool
-    n: int
-    windows: int
-    supported: bool
-    reason: str = ""
-    warnings: tuple[str, ...] = ()
+    cpu: float = math.nan
+    low: float = math.nan
+    high: float = math.nan
+    before: float = math.nan
+    after: float = math.nan
+    smooth: bool = False
     unit: str = ""
+    reason: str = ""
 
-    def text(self) -> str:
-        """Return the knee in a sentence, or why there is none, with n, its unit and warnings."""
-        return with_evidence(self.words(), self.unit, self.warnings, self.reason)
+    @property
+    def supported(self) -> bool:
+        """Whether there is a knee."""
+        return not self.reason
 
     def words(self) -> str:
-        """Return the same without what it rests on."""
-        if not self.supported:
+        """Return the knee in words, or why there is none, without what it rests on."""
+        if self.reason:
             return self.reason
         place = f"{100 * self.cpu:.0f}% [{100 * self.low:.0f}, {100 * self.high:.0f}]"
         bend = f"the nearest broken line bends at {place} CPU"
@@ -79,22 +68,17 @@ def knee(table: pd.DataFrame, cpu: str, latency: str = "p50_ms") -> Knee:
 
     A broken line is fitted to log latency against CPU, outliers drawn in. It is a knee only where
     a straight line is refused (p < 5%) and the line bends upward to a rise. From 8 trials on trials
-    are the unit; below that blocks of windows within trials are, each trial with a level of its
-    own, so that trials have to span the knee themselves; the interval is then for these trials
-    and says nothing of others.
+    are the unit. Below that blocks of windows within trials are, each trial with a level of its
+    own: trials then have to span the knee themselves, and the interval says nothing of others.
+
+    There is no knee with fewer than 60 windows or 8 clusters, without room on the CPU axis, or
+    where no upward bend is shown (latency may still rise throughout).
 
     Parameters
     ----------
     table : DataFrame
-        Windows of :func:`~perflab.analysis.curves.correlation.windows`, in the order they happened
-        within a trial; needs trial_id and both columns. Windows without a latency or CPU share are
-        left out.
-
-    Returns
-    -------
-    Knee
-        Not supported with fewer than 60 windows or 8 clusters, without room on the CPU axis, or
-        where no upward bend is shown (latency may still rise throughout).
+        trial_id and both columns, a row per window, in the order they happened within a trial.
+        Windows without a latency or CPU share are left out.
 
     Raises
     ------
@@ -104,27 +88,32 @@ def knee(table: pd.DataFrame, cpu: str, latency: str = "p50_ms") -> Knee:
     Notes
     -----
     A broken line is near enough to any curve that steepens, so that a bend can be fitted to all of
-    them, and depends then on which CPU shares were seen. A threshold is said only where the broken
-    line fits better than polynomials of degree 2 and 3: by BIC, clearly, which is a difference
-    above 2. A queue's latency is among the curves that those fit.
+    them. A threshold is said only where the broken line fits better than polynomials of degree 2
+    and 3 by BIC, clearly, which is a difference above 2. A queue's latency is among the curves that
+    those fit.
 
-    Sources: see :mod:`~perflab.analysis.curves.broken_line` and
-    :mod:`~perflab.analysis.methods.clustering`; BIC: G. Schwarz, Ann. Stat. 6, 1978; R. E. Kass,
-    A. E. Raftery, J. Am. Stat. Assoc. 90, 1995 (how large a difference says something).
+    Sources: see :mod:`~perflab.analysis.curves.broken_line`; BIC: G. Schwarz, Ann. Stat. 6, 1978;
+    R. E. Kass, A. E. Raftery, J. Am. Stat. Assoc. 90, 1995 (how large a difference says something).
     """
     check_columns(table, "windows", ("trial_id", cpu, latency))
     trial, x, y = _usable(table, cpu, latency)
-    n = int(trial[-1]) + 1 if len(trial) else 0
-    own, trials = clusters(trial), unit(n, TRIALS, n)
+    own, trials = clusters(trial), counted(len(np.unique(trial)), "trial")
     if len(x) < SMALLEST_WINDOWS or own is None:
         reason = f"too few windows for a knee: {len(x)} in {trials}; {SMALLEST_WINDOWS} needed"
-        return _none(reason, n, len(x))
+        return Knee(reason=reason)
     calm = _calmed(x, y)
     found = bend(x, calm, own, CONFIDENCE)
     if found is None:
         reason = f"no knee can be seen in {trials}: the CPU shares are too much alike"
-        return _none(reason, n, len(x))
-    return _described(x, calm, own, found, n)
+        return Knee(reason=reason)
+    unit = trials if own.of_trials else f"{own.count} blocks of windows within {trials}"
+    if found.p_value >= USUAL_P:
+        reason = f"no knee: no upward bend can be shown, p = {found.p_value:.2g}"
+        return Knee(unit=unit, reason=reason)
+    if not found.after > 0:
+        return Knee(unit=unit, reason="no knee: latency falls with CPU throughout")
+    smooth = _is_smooth(x, calm, own, found)
+    return Knee(found.place, found.low, found.high, found.before, found.after, smooth, unit)
 
 
 def _usable(
@@ -150,26 +139,6 @@ def _calmed(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     reach = OUTLIER * float(stats.median_abs_deviation(y - usual, scale="normal"))
     calm: np.ndarray = usual + np.clip(y - usual, -reach, reach) if reach > 0 else y
     return calm
-
-
-def _described(x: np.ndarray, y: np.ndarray, own: Clusters, found: Bend, n: int) -> Knee:
-    supported = found.p_value < USUAL_P and found.after > 0
-    missing = math.nan
-    return Knee(
-        found.place if supported else missing,
-        found.low if supported else missing,
-        found.high if supported else missing,
-        found.p_value,
-        found.before if supported else found.slope,
-        found.after if supported else found.slope,
-        supported and _is_smooth(x, y, own, found),
-        n,
-        len(x),
-        supported,
-        "" if supported else _why_not(found),
-        _warnings(found, own) if supported else (),
-        unit(own.count, own.kind, n),
-    )
 
 
 def _is_smooth(x: np.ndarray, y: np.ndarray, own: Clusters, found: Bend) -> bool:
@@ -200,27 +169,3 @@ def _squares(x: np.ndarray, y: np.ndarray, own: Clusters, degree: int) -> float:
     level = own.centred(y[:, None])[:, 0]
     rest = level - terms @ np.linalg.lstsq(terms, level, rcond=None)[0]
     return float(rest @ rest)
-
-
-def _why_not(found: Bend) -> str:
-    if found.p_value >= USUAL_P:
-        return f"no knee: no upward bend can be shown, p = {found.p_value:.2g}"
-    return "no knee: latency falls with CPU throughout"
-
-
-def _warnings(found: Bend, own: Clusters) -> tuple[str, ...]:
-    warnings = []
-    if found.open_low or found.open_high:
-        side = " and ".join(
-            name
-            for name, is_open in (("low", found.open_low), ("high", found.open_high))
-            if is_open
-        )
-        warnings.append(f"the interval reaches the {side} end of the CPU shares seen")
-    if own.kind != TRIALS:
-        warnings.append(ONLY_THESE)
-    return tuple(warnings)
-
-
-def _none(reason: str, n: int, windows: int) -> Knee:
-    return Knee(*(math.nan,) * 6, False, n, windows, False, reason, (reason,))

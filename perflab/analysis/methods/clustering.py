@@ -9,9 +9,8 @@ Cameron, J. B. Gelbach, D. L. Miller, Rev. Econ. Stat. 90, 2008).
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import lru_cache
 
 import numpy as np
 
@@ -19,48 +18,37 @@ ENOUGH_TRIALS = 8
 WANTED_BLOCKS = 16
 SMALLEST_BLOCK = 10
 DRAWS = 1999
-TRIALS, BLOCKS = "trials", "blocks of windows"
-ONLY_THESE = "the interval is for these trials, not for others like them"
 
 
 @dataclass(frozen=True)
 class Clusters:
     """Which cluster and which level each window belongs to.
 
-    ``cluster`` and ``level`` are numbers from 0, shape (windows,), ``count`` that of the clusters.
-    Where clusters are trials they share one level. Where they are blocks each trial has a level of
-    its own: blocks of one trial share what makes it differ from others.
+    ``cluster`` and ``level`` are numbers from 0, not falling, shape (windows,). Where clusters are
+    trials they share one level. Where they are blocks each trial has a level of its own: blocks of
+    one trial share what makes it differ from others.
     """
 
     cluster: np.ndarray
     level: np.ndarray
-    count: int
-    kind: str
+    of_trials: bool
+
+    @property
+    def count(self) -> int:
+        """Return how many clusters there are."""
+        return int(self.cluster[-1]) + 1
 
     def sums(self, values: np.ndarray) -> np.ndarray:
         """Return sums per cluster, shape (count, k), of values of shape (windows, k)."""
-        total: np.ndarray = np.add.reduceat(values, self._cluster_begins, axis=0)
+        total: np.ndarray = np.add.reduceat(values, _begins(self.cluster), axis=0)
         return total
 
     def centred(self, values: np.ndarray) -> np.ndarray:
         """Return values of shape (windows, k) less the means of their levels."""
-        counts = self._level_counts
-        means = np.add.reduceat(values, self._level_begins, axis=0) / counts[:, None]
-        centred: np.ndarray = values - np.repeat(means, counts, axis=0)
+        counts = np.bincount(self.level)
+        means = np.add.reduceat(values, _begins(self.level), axis=0) / counts[:, None]
+        centred: np.ndarray = values - means[self.level]
         return centred
-
-    # A fit asks for them thousands of times.
-    @cached_property
-    def _cluster_begins(self) -> np.ndarray:
-        return _begins(self.cluster)
-
-    @cached_property
-    def _level_begins(self) -> np.ndarray:
-        return _begins(self.level)
-
-    @cached_property
-    def _level_counts(self) -> np.ndarray:
-        return np.diff(self._level_begins, append=len(self.level))
 
 
 def _begins(ordered: np.ndarray) -> np.ndarray:
@@ -79,7 +67,7 @@ def clusters(trial: np.ndarray) -> Clusters | None:
         return None
     sizes = np.bincount(trial)
     if len(sizes) >= ENOUGH_TRIALS:
-        return Clusters(trial, np.zeros_like(trial), len(sizes), TRIALS)
+        return Clusters(trial, np.zeros_like(trial), of_trials=True)
     per_trial = math.ceil(WANTED_BLOCKS / len(sizes))
     parts = np.minimum(per_trial, np.maximum(1, sizes // SMALLEST_BLOCK))
     if parts.sum() < ENOUGH_TRIALS:
@@ -88,20 +76,7 @@ def clusters(trial: np.ndarray) -> Clusters | None:
         [np.arange(size) * part // size for size, part in zip(sizes, parts, strict=True)]
     )
     first = np.cumsum(parts) - parts
-    return Clusters(first[trial] + block, trial, int(parts.sum()), BLOCKS)
-
-
-def unit(count: int, kind: str, trials: int) -> str:
-    """Say what is counted: ``12 trials``, or ``16 blocks of windows within 4 trials``."""
-    within = f"{trials} trial{'s' if trials != 1 else ''}"
-    return within if kind == TRIALS else f"{count} {kind} within {within}"
-
-
-def with_evidence(words: str, counted: str, warnings: Sequence[str], reason: str) -> str:
-    """Return words with what they rest on: what is counted, and warnings not yet said in them."""
-    evidence = [f"n = {counted}"] if counted else []
-    more = [*evidence, *(each for each in warnings if each != reason)]
-    return f"{words} ({'; '.join(more)})" if more else words
+    return Clusters(first[trial] + block, trial, of_trials=False)
 
 
 @lru_cache(maxsize=32)

@@ -30,8 +30,8 @@ class Effect:
     are NaN with fewer than 2 blocks. ``size`` is the matched-pairs rank-biserial correlation: 1
     where every block says "greater", -1 "smaller" (D. S. Kerby, Compr. Psychol. 3, 2014).
     ``by_block`` are the log ratios of the blocks, or their differences. ``narrow_low`` and
-    ``narrow_high`` are the ends of the 90% interval (two one-sided 5% tests), of which
-    ``narrow_confidence`` is achieved. ``warnings`` travel with the result. Where ``bound`` says "at
+    ``narrow_high`` are the ends of the 90% interval (two one-sided 5% tests). ``warnings`` travel
+    with the result. Where ``bound`` says "at
     most" or "at least" the effect is no number but a bound, ``high`` or ``low``, and has no
     estimate (:mod:`perflab.analysis.methods.bounds`). ``looked`` says how a run was looked at
     whose blocks were added until all was decided: intervals and p-value then hold whenever it
@@ -50,7 +50,6 @@ class Effect:
     by_block: tuple[float, ...] = ()
     narrow_low: float = math.nan
     narrow_high: float = math.nan
-    narrow_confidence: float = math.nan
     bound: Bound = ""
     looked: Looked | None = None
 
@@ -165,7 +164,6 @@ def effect_of(
         tuple(map(float, x)),
         back(narrow.low),
         back(narrow.high),
-        narrow.confidence,
         looked=looked,
     )
 

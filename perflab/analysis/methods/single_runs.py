@@ -15,17 +15,10 @@ FEWEST = 3
 
 @dataclass(frozen=True)
 class Scatter:
-    """How much runs of one kind scatter.
+    """How much ``n`` runs of one kind scatter around their ``mean``.
 
-    Attributes
-    ----------
-    n : int
-        Runs that reached their end.
-    mean : float
-        Over the runs.
-    smallest_difference : float
-        How far two single runs of one and the same kind lie apart at most, in 95% of the pairs:
-        a difference between two single runs below it is no sign of two kinds.
+    ``smallest_difference`` is how far two single runs of one and the same kind lie apart at most,
+    in 95% of the pairs: a smaller difference is no sign of two kinds.
     """
 
     n: int
@@ -34,48 +27,35 @@ class Scatter:
 
 
 def scatter(values: Sequence[float]) -> Scatter:
-    """Return what runs that end at a number of failures can tell, by one number of each.
+    """Return how much runs that end at a number of failures scatter, by one number of each.
 
-    Parameters
-    ----------
-    values : sequence of float
-        Users at the stop, successes until it, or another number, one of each run in any order; NaN
-        for runs that never came to the number of failures.
+    The number of a run that never came to its end is NaN. Those runs held out longest: with any of
+    them the mean is too low, and both numbers are NaN. With fewer than 3 runs there is no
+    difference: two give one that is 13 times as wide as the values lie apart.
 
-    Notes
-    -----
     Runs are taken as independent and normal: Student's t with n - 1 degrees of freedom times the
-    standard error of a difference of two, s sqrt(2). Runs that held out longest are those that did
-    not come to their end: with any of them the mean is too low, and both are NaN. With fewer than 3
-    runs there is no difference: two give one that is 13 times as wide as the values lie apart.
-    Source: G. J. Hahn, W. Q. Meeker, Statistical Intervals, 1991, chapter 4.
+    standard error of a difference of two, s sqrt(2). Source: G. J. Hahn, W. Q. Meeker, Statistical
+    Intervals, 1991, chapter 4.
     """
     from scipy import stats
 
     every = np.asarray(values, dtype=float)
-    known = every[~np.isnan(every)]
-    n, whole = len(known), len(known) == len(every)
-    mean = float(known.mean()) if n and whole else math.nan
-    if n < FEWEST or not whole:
+    n = int(np.isfinite(every).sum())
+    mean = float(every.mean()) if len(every) else math.nan
+    if n < FEWEST or math.isnan(mean):
         return Scatter(n, mean, math.nan)
-    spread = float(known.std(ddof=1)) * math.sqrt(2)
+    spread = float(every.std(ddof=1)) * math.sqrt(2)
     return Scatter(n, mean, float(stats.t.ppf((1 + CONFIDENCE) / 2, n - 1)) * spread)
 
 
 @dataclass(frozen=True)
 class Apart:
-    """How often two single runs of one and the same kind lie further apart than a ratio.
+    """How often two single runs of one and the same kind lie further apart than ``ratio``.
 
-    Attributes
-    ----------
-    n, kinds : int
-        Runs, and kinds of which there are several; ``unreached`` runs did not reach their end.
-    pairs, beyond : int
-        Pairs of runs of one kind, and those of them whose larger number is more than ``ratio``
-        times the smaller. Pairs share runs: they are told, and are no sample.
-    share, low, high : float
-        The share of all pairs that could ever be made, with its confidence interval; NaN with too
-        few runs, or unreached ones.
+    ``n`` runs are of ``kinds`` kinds; ``unreached`` ones did not reach their end. Of ``pairs`` of
+    runs of one kind the larger number is more than ``ratio`` times the smaller in ``beyond``; pairs
+    share runs, so they are told and are no sample. ``share`` is that of all pairs that could ever
+    be made, with its 95% interval; NaN with too few runs, or unreached ones.
     """
 
     ratio: float
@@ -90,37 +70,22 @@ class Apart:
 
 
 def apart(groups: Sequence[Sequence[float]], ratio: float) -> Apart:
-    """Return how often single runs of one kind differ by more than ``ratio``.
+    """Return how often single runs of one kind differ by more than ``ratio``, which is above 1.
 
-    Parameters
-    ----------
-    groups : sequence of sequences of float
-        A positive number of each run, by kind; NaN for runs that never came to their end.
-    ratio : float
-        Above 1.
+    ``groups`` hold a positive number of each run, by kind; NaN for runs that never came to their
+    end.
 
-    Notes
-    -----
     Logs of the numbers are taken as independent and normal with one spread for all kinds, s, from
     the pooled variance with as many degrees of freedom as runs beyond the first of each kind. Two
     runs then lie beyond the ratio with probability 2 (1 - Phi(log(ratio) / (s sqrt(2)))), which
     rises with s: its interval is that of s, from the chi-squared distribution. As with
     :func:`scatter`, runs that held out would make the spread too small, and there is no number.
-
-    Raises
-    ------
-    ValueError
-        The ratio is not above 1, or a number is not positive.
     """
     from scipy import stats
 
-    if not ratio > 1:
-        raise ValueError(f"ratio {ratio:g} is not above 1")
     every = [np.asarray(own, dtype=float) for own in groups]
     unreached = sum(int(np.isnan(own).sum()) for own in every)
     known = [own[~np.isnan(own)] for own in every]
-    if any((own <= 0).any() for own in known):
-        raise ValueError("numbers of runs are not all positive: they have no ratio")
     logs = [np.log(own) for own in known if len(own) > 1]
     differences = [
         abs(a - b) for own in logs for place, a in enumerate(own) for b in own[place + 1 :]

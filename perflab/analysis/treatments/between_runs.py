@@ -12,7 +12,7 @@ them.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -74,10 +74,8 @@ def compare_runs(a: Sequence[Run], b: Sequence[Run]) -> RunComparison:
         for treatment in a[0].record.treatments
         for response in _compared([*a, *b])
     ]
-    table = pd.DataFrame([row for row in rows if row is not None], columns=COLUMNS)
-    table["p_adjusted"] = benjamini_hochberg(table["p_adjusted"].tolist())
-    table["verdict"] = [_verdict(row) for row in table.to_dict("records")]
-    said = notes(a, b)
+    table = judged_table(rows, _differs)
+    said = (*_order(a, b), *_drifts(a, b), *_sources(a, b))
     if not enough:
         said = (*said, "intervals are of trials: what differs from run to run is not in them")
     return RunComparison((), said, enough, table)
@@ -93,20 +91,22 @@ def _compared(runs: Sequence[Run]) -> list[Response]:
     ]
 
 
-def _row(
-    treatment: str,
-    response: Response,
-    first: Sequence[pd.DataFrame],
-    second: Sequence[pd.DataFrame],
-) -> dict[str, Any] | None:
-    sides = [[_logs(own, treatment, response.name) for own in side] for side in (first, second)]
-    if any(logs is None for side in sides for logs in side):
-        return None
-    a, b = ([logs for logs in side if logs is not None and len(logs)] for side in sides)
-    if not (a and b):
-        return None
-    trials = sum(map(len, a)), sum(map(len, b))
-    return table_row(treatment, response, compared(a, b), (len(a), len(b)), trials)
+def judged_table(
+    rows: Iterable[dict[str, Any] | None], differs: Callable[[dict[Any, Any]], str]
+) -> pd.DataFrame:
+    """Return a table of :func:`table_row`'s rows with adjusted p-values and verdicts.
+
+    ``differs`` is the verdict of a row whose interval excludes 1 and whose p-value is 5% at most.
+    """
+    table = pd.DataFrame([row for row in rows if row is not None], columns=COLUMNS)
+    table["p_adjusted"] = benjamini_hochberg(table["p_adjusted"].tolist())
+    certain = (table["low"] > 1) | (table["high"] < 1)
+    certain &= table["p_adjusted"] <= 1 - CONFIDENCE
+    table["verdict"] = [
+        differs(row) if is_certain else UNCLEAR
+        for row, is_certain in zip(table.to_dict("records"), certain, strict=True)
+    ]
+    return table
 
 
 def table_row(
@@ -123,10 +123,24 @@ def table_row(
     return dict(zip(COLUMNS, values, strict=True))
 
 
-def _logs(trials: pd.DataFrame, treatment: str, response: str) -> np.ndarray | None:
-    """Return the logs of a response in a run's trials; None where one is not positive."""
-    own = trials.loc[trials["treatment"] == treatment, response].dropna().to_numpy(float)
-    return np.log(own) if (own > 0).all() else None
+def _row(
+    treatment: str,
+    response: Response,
+    first: Sequence[pd.DataFrame],
+    second: Sequence[pd.DataFrame],
+) -> dict[str, Any] | None:
+    """Return the row of a response; None where a side has none, or one that is not positive."""
+    sides = [
+        [own.loc[own["treatment"] == treatment, response.name].dropna() for own in side]
+        for side in (first, second)
+    ]
+    if any((values <= 0).any() for side in sides for values in side):
+        return None
+    a, b = ([np.log(values.to_numpy(float)) for values in side if len(values)] for side in sides)
+    if not (a and b):
+        return None
+    trials = sum(map(len, a)), sum(map(len, b))
+    return table_row(treatment, response, compared(a, b), (len(a), len(b)), trials)
 
 
 def compared(a: Sequence[np.ndarray], b: Sequence[np.ndarray]) -> tuple[float, float, float, float]:
@@ -140,15 +154,7 @@ def compared(a: Sequence[np.ndarray], b: Sequence[np.ndarray]) -> tuple[float, f
     return unpaired(np.exp(np.concatenate(b)), np.exp(np.concatenate(a)))
 
 
-def is_certain(row: dict[Any, Any]) -> bool:
-    """Say whether a row's interval excludes 1, and its adjusted p-value is 5% at most."""
-    excludes = row["low"] > 1 or row["high"] < 1
-    return bool(excludes and row["p_adjusted"] <= 1 - CONFIDENCE)
-
-
-def _verdict(row: dict[Any, Any]) -> str:
-    if not is_certain(row):
-        return UNCLEAR
+def _differs(row: dict[Any, Any]) -> str:
     runs = row["runs_a"], row["runs_b"]
     if min(runs) >= ENOUGH_RUNS:
         return WORSE if row["worse_by"] > 1 else BETTER
@@ -159,8 +165,11 @@ def _verdict(row: dict[Any, Any]) -> str:
 
 def obstacles(a: Sequence[Run], b: Sequence[Run]) -> tuple[str, ...]:
     """Return why runs of two sides cannot be compared; empty where they can."""
-    named = [(f"A{place or ''}", run) for place, run in _numbered(a)]
-    named += [(f"B{place or ''}", run) for place, run in _numbered(b)]
+    named = [
+        (name if len(side) == 1 else f"{name}{place}", run)
+        for name, side in (("A", a), ("B", b))
+        for place, run in enumerate(side, 1)
+    ]
     found = [
         f"run {run_id} is given {times} times; every run counts once"
         for run_id, times in Counter(run.run_id for _, run in named).items()
@@ -170,12 +179,6 @@ def obstacles(a: Sequence[Run], b: Sequence[Run]) -> tuple[str, ...]:
     for name, run in others:
         found += _between(model, run, first, name)
     return tuple(dict.fromkeys(found))
-
-
-def _numbered(side: Sequence[Run]) -> Iterator[tuple[int, Run]]:
-    """Yield runs with numbers from 1 on; a single one has none."""
-    for place, run in enumerate(side, 1):
-        yield (place if len(side) > 1 else 0), run
 
 
 def _between(a: Run, b: Run, name_a: str, name_b: str) -> Iterator[str]:
@@ -195,11 +198,6 @@ def _between(a: Run, b: Run, name_a: str, name_b: str) -> Iterator[str]:
             yield f"parameter {name} is {first!r} in {name_a} and {second!r} in {name_b}"
     if {item.name for item in one.treatments} != {item.name for item in other.treatments}:
         yield f"{name_a} and {name_b} have different treatments"
-
-
-def notes(a: Sequence[Run], b: Sequence[Run]) -> tuple[str, ...]:
-    """Return what else differs between the sides, or within one."""
-    return (*_order(a, b), *_drifts(a, b), *_sources(a, b))
 
 
 def _order(a: Sequence[Run], b: Sequence[Run]) -> Iterator[str]:

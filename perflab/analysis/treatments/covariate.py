@@ -68,11 +68,8 @@ class Adjustment:
 def adjustment(trials: pd.DataFrame, response: str, covariate: str) -> Adjustment:
     """Return the correction of a response for a covariate, over all treatments of a run.
 
-    Parameters
-    ----------
-    trials : DataFrame
-        Valid trials: treatment, block, the response and the covariate (positive), which must have
-        been measured before the load.
+    ``trials`` are valid ones: treatment, block, the response and the covariate (positive), which
+    must have been measured before the load.
     """
     nothing = Adjustment(covariate, 0.0, math.nan)
     if covariate not in trials.columns or response not in trials.columns:

@@ -74,7 +74,6 @@ class Decision:
     """
 
     kind: Kind
-    margin: float
     blocks: tuple[int, int]
     text: str
     missing: str = ""
@@ -112,32 +111,30 @@ def decide(
     bound = math.log1p(margin)
     if len(x) < 2:
         text = "fewer than 2 blocks: nothing can be said of the noise"
-        return Decision(Kind.UNDECIDED, margin, (OUT_OF_REACH, OUT_OF_REACH), text)
+        return Decision(Kind.UNDECIDED, (OUT_OF_REACH, OUT_OF_REACH), text)
     narrow, wide = (mean_interval(x, each, looked) for each in (narrower(CONFIDENCE), CONFIDENCE))
     if -bound < narrow.low and narrow.high < bound:
-        return Decision(Kind.EQUIVALENT, margin, (0, 0), f"no difference larger than {margin:.0%}")
+        return Decision(Kind.EQUIVALENT, (0, 0), f"no difference larger than {margin:.0%}")
     if not (wide.low > 0 or wide.high < 0):
-        return _undecided(x, margin, bound, 1 - CONFIDENCE)
+        return _undecided(x, bound, 1 - CONFIDENCE)
     if corrected is None or corrected.holds:
-        return Decision(Kind.DIFFERENT, margin, (0, 0), "the interval excludes no difference")
+        return Decision(Kind.DIFFERENT, (0, 0), "the interval excludes no difference")
     missing = f"the interval excludes no difference, but {corrected.text()}"
-    return _undecided(x, margin, bound, corrected.own_level, missing)
+    return _undecided(x, bound, corrected.own_level, missing)
 
 
 def decide_bound(excludes: bool, corrected: Corrected | None = None) -> Decision:
     """Decide where only a bound is known, by whether it excludes no difference."""
     if excludes and (corrected is None or corrected.holds):
-        return Decision(Kind.DIFFERENT, MARGIN, (0, 0), "the bound excludes no difference")
+        return Decision(Kind.DIFFERENT, (0, 0), "the bound excludes no difference")
     text = "only a bound is known; a longer time-out would tell more than more blocks"
     missing = ""
     if excludes and corrected is not None:
         missing = f"the bound excludes no difference, but {corrected.text()}"
-    return Decision(Kind.UNDECIDED, MARGIN, (OUT_OF_REACH, OUT_OF_REACH), text, missing)
+    return Decision(Kind.UNDECIDED, (OUT_OF_REACH, OUT_OF_REACH), text, missing)
 
 
-def _undecided(
-    x: np.ndarray, margin: float, bound: float, level: float, missing: str = ""
-) -> Decision:
+def _undecided(x: np.ndarray, bound: float, level: float, missing: str = "") -> Decision:
     """Say how many blocks would decide it, if the mean is what it seems."""
     noise, seen = float(x.std(ddof=1)), abs(float(x.mean()))
     # Fewer blocks than these did not decide it; below 6 noise would have to be normal.
@@ -145,12 +142,12 @@ def _undecided(
     least, most = (_blocks(seen, each, bound, level, start) for each in noise_range(noise, len(x)))
     if least == OUT_OF_REACH:
         text = f"more than {MOST_BLOCKS:,} blocks would be needed"
-        return Decision(Kind.UNDECIDED, margin, (least, most), text, missing)
+        return Decision(Kind.UNDECIDED, (least, most), text, missing)
     text = (
         f"{FRESH_RUN} {_range(least, most)} blocks would decide it, if the difference is "
         f"the one seen ({len(x)} so far)"
     )
-    return Decision(Kind.UNDECIDED, margin, (least, most), text, missing)
+    return Decision(Kind.UNDECIDED, (least, most), text, missing)
 
 
 def _blocks(seen: float, noise: float, bound: float, level: float, start: int) -> int:

@@ -13,13 +13,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from perflab.analysis.methods.comparison import benjamini_hochberg
 from perflab.analysis.methods.two_samples import unpaired
 from perflab.analysis.treatments.between_runs import (
     COLUMNS,
     DIFFERS,
-    UNCLEAR,
-    is_certain,
+    judged_table,
     table_row,
 )
 from perflab.analysis.trials.summary import measured_responses
@@ -38,21 +36,13 @@ def against_first(run: Run) -> pd.DataFrame:
     Columns are those of :class:`perflab.analysis.treatments.between_runs.RunComparison`'s table.
     """
     first, *others = [each.name for each in run.record.treatments]
-    tables = [_against(run, first, other) for other in others]
-    return pd.concat(tables, ignore_index=True) if tables else pd.DataFrame(columns=COLUMNS)
-
-
-def _against(run: Run, a: str, b: str) -> pd.DataFrame:
+    responses = [each for each in measured_responses(run).values() if each.better != "neither"]
     trials = run.compared_trials()
-    rows = [
-        _row(trials, each, (a, b))
-        for each in measured_responses(run).values()
-        if each.better != "neither"
+    tables = [
+        judged_table([_row(trials, each, (first, other)) for each in responses], _differs)
+        for other in others
     ]
-    table = pd.DataFrame([row for row in rows if row is not None], columns=COLUMNS)
-    table["p_adjusted"] = benjamini_hochberg(table["p_adjusted"].tolist())
-    table["verdict"] = [_verdict(row) for row in table.to_dict("records")]
-    return table
+    return pd.concat(tables, ignore_index=True) if tables else pd.DataFrame(columns=COLUMNS)
 
 
 def _row(trials: pd.DataFrame, response: Response, sides: tuple[str, str]) -> dict[str, Any] | None:
@@ -63,7 +53,5 @@ def _row(trials: pd.DataFrame, response: Response, sides: tuple[str, str]) -> di
     return table_row(f"{sides[1]} / {sides[0]}", response, found, (1, 1), (len(a), len(b)))
 
 
-def _verdict(row: dict[Any, Any]) -> str:
-    if not is_certain(row):
-        return UNCLEAR
+def _differs(row: dict[Any, Any]) -> str:
     return f"{DIFFERS}, {row['trials_a']} against {counted(row['trials_b'], 'load')}"

@@ -70,11 +70,12 @@ def core_time(run: Run) -> pd.DataFrame:
             if len(services) > 1:
                 shares[EVERY] = shares.sum(axis=1, skipna=False)
             for name in shares.columns:
-                row = _row(str(treatment), str(name), what, shares[name] / answers_per_ms)
-                rows.append({**row, "seen": _seen(own, str(name)) if what == WAITING else math.nan})
+                seen = _seen(own, str(name)) if what == WAITING else math.nan
+                rows.append(
+                    _row(str(treatment), str(name), what, shares[name] / answers_per_ms, seen)
+                )
         if cores and services:
-            row = _row(str(treatment), EVERY, AVAILABLE, cores / answers_per_ms)
-            rows.append({**row, "seen": math.nan})
+            rows.append(_row(str(treatment), EVERY, AVAILABLE, cores / answers_per_ms))
     return pd.DataFrame(rows, columns=COLUMNS)
 
 
@@ -84,14 +85,12 @@ def _services(trials: pd.DataFrame) -> list[str]:
     return [name.removeprefix(_WAIT) for name in names if trials[name].notna().any()]
 
 
-def _row(treatment: str, service: str, what: str, values: pd.Series[float]) -> dict[str, object]:
+def _row(
+    treatment: str, service: str, what: str, values: pd.Series[float], seen: float = math.nan
+) -> tuple[object, ...]:
     x = values.dropna().to_numpy(float)
-    low, high = t_interval(x)
     mean = float(x.mean()) if len(x) else math.nan
-    return {
-        "treatment": treatment, "service": service, "what": what, "mean_ms": mean, "low_ms": low,
-        "high_ms": high, "trials": len(x),
-    }  # fmt: skip
+    return treatment, service, what, mean, *t_interval(x), len(x), seen
 
 
 def _seen(own: pd.DataFrame, service: str) -> float:

@@ -168,22 +168,18 @@ def change(requests: pd.DataFrame, before: str, after: str) -> pd.DataFrame:
     first, second = (side.reindex(index=blocks, columns=parts).fillna(0.0) for side in sides)
     differences = second - first
     whole = float(differences.mean().sum())
-    rows = []
-    for part in parts:
-        x = differences[part].to_numpy(float)
-        low, high = t_interval(x)
-        rows.append(
-            {
-                "part": part,
-                "before_ms": float(first[part].mean()),
-                "after_ms": float(second[part].mean()),
-                "change_ms": float(x.mean()),
-                "low_ms": low,
-                "high_ms": high,
-                "share": float(x.mean()) / whole if whole else math.nan,
-                "n": len(x),
-            }
-        )
+    rows = [
+        {
+            "part": part,
+            "before_ms": float(first[part].mean()),
+            "after_ms": float(second[part].mean()),
+            "change_ms": float(differences[part].mean()),
+            **_ends(differences[part]),
+            "share": float(differences[part].mean()) / whole if whole else math.nan,
+            "n": len(blocks),
+        }
+        for part in parts
+    ]
     table = pd.DataFrame(rows, columns=CHANGE_COLUMNS)
     return table.sort_values("change_ms", key=abs, ascending=False, ignore_index=True)
 

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import ArrayLike
 
 from perflab.analysis.methods.comparison import mean_interval
 from perflab.analysis.methods.quantiles import across_trials
@@ -93,19 +94,19 @@ def profile_of(run: Run, treatment: str) -> Profile:
     valid = run.valid_trials()
     valid = valid[valid["treatment"] == treatment].set_index("block")
     summed = table.groupby("chain")["samples"].sum().sort_index()
+    whole = table.groupby("block")["samples"].sum()
     labels = {item.name: item.label for item in run.record.treatments}
     return Profile(
         treatment=treatment,
         label=labels.get(treatment) or treatment,
         chains={str(chain): int(count) for chain, count in summed.items()},
-        own=_shares(own, table),
-        total=_shares(total, table),
-        seen_share=table.groupby("block")["samples"].sum() / valid["profiler_looks"].astype(float),
+        own=_shares(own, whole),
+        total=_shares(total, whole),
+        seen_share=whole / valid["profiler_looks"].astype(float),
     )
 
 
-def _shares(counts: Mapping[int, Counter[str]], table: pd.DataFrame) -> pd.DataFrame:
-    whole = table.groupby("block")["samples"].sum()
+def _shares(counts: Mapping[int, Counter[str]], whole: pd.Series[int]) -> pd.DataFrame:
     blocks = sorted(counts)
     wide = pd.DataFrame([counts[block] for block in blocks], index=pd.Index(blocks)).fillna(0.0)
     shares: pd.DataFrame = wide.div(whole, axis=0)
@@ -122,10 +123,22 @@ def top_functions(run: Run, count: int = SHOWN) -> pd.DataFrame:
     rows = []
     for name in profiled(run):
         profile = profile_of(run, name)
-        own = _innermost(profile)
+        innermost = Counter[str]()
+        for chain, samples in profile.chains.items():
+            innermost[chain.rpartition(";")[2]] += samples
         # Equal counts are ordered by name, so that the same record gives the same table.
-        largest = sorted(own, key=lambda function: (-own[function], function))[:count]
-        rows += [_top_row(profile, function, own[function]) for function in largest]
+        largest = sorted(innermost, key=lambda function: (-innermost[function], function))
+        rows += [
+            {
+                "treatment": profile.label,
+                "function": function,
+                **_typical("self", " %", PERCENT * profile.own[function]),
+                **_typical("total", " %", PERCENT * profile.total[function]),
+                "samples": innermost[function],
+                "n": len(profile.own),
+            }
+            for function in largest[:count]
+        ]
     return pd.DataFrame(rows, columns=TOP)
 
 
@@ -150,28 +163,17 @@ def function_shares(run: Run, count: int = SHOWN) -> pd.DataFrame:
 
 def _share_row(function: str, treatment: str, own: pd.DataFrame) -> dict[str, Any]:
     shares = own[function].to_numpy() if function in own else np.zeros(len(own))
-    row = {"function": function, "treatment": treatment, "percent": float(shares.mean())}
-    if len(shares) < 2:
-        return {**row, "low": np.nan, "high": np.nan, "trials": len(shares)}
-    found = mean_interval(shares)
-    return {**row, "percent": found.estimate, "low": found.low, "high": found.high,
-            "trials": len(shares)}  # fmt: skip
+    percent, low, high = float(shares.mean()), np.nan, np.nan
+    if len(shares) > 1:
+        interval = mean_interval(shares)
+        percent, low, high = interval.estimate, interval.low, interval.high
+    return dict(zip(SHARES, (function, treatment, percent, low, high, len(shares)), strict=True))
 
 
-def _innermost(profile: Profile) -> Counter[str]:
-    """Return the samples over all trials in which each function is innermost."""
-    own = Counter[str]()
-    for chain, samples in profile.chains.items():
-        own[chain.rpartition(";")[2]] += samples
-    return own
-
-
-def _top_row(profile: Profile, function: str, samples: int) -> dict[str, Any]:
-    row: dict[str, Any] = {"treatment": profile.label, "function": function}
-    for kind, shares in (("self", profile.own), ("total", profile.total)):
-        found = across_trials(PERCENT * shares[function].to_numpy())
-        row |= {f"{kind} %": found.value, f"{kind} low": found.low, f"{kind} high": found.high}
-    return {**row, "samples": samples, "n": len(profile.own)}
+def _typical(name: str, unit: str, values: ArrayLike) -> dict[str, float]:
+    """Return the typical value over trials and its interval, for columns that ``name`` begins."""
+    found = across_trials(values)
+    return {f"{name}{unit}": found.value, f"{name} low": found.low, f"{name} high": found.high}
 
 
 def profile_check(run: Run) -> pd.DataFrame:
@@ -187,16 +189,17 @@ def profile_check(run: Run) -> pd.DataFrame:
     for name in profiled(run):
         profile = profile_of(run, name)
         own = trials[(trials["treatment"] == name) & trials["profiler_looks"].notna()]
-        seen = across_trials(PERCENT * profile.seen_share.to_numpy())
-        cpu = across_trials(PERCENT * own[CPU + str(own["profiler_node"].iloc[0])].to_numpy())
-        row = {
-            "treatment": profile.label,
-            "looks": int(own["profiler_looks"].sum()),
-            "samples": profile.samples,
-        }
-        for kind, found in (("seen", seen), ("CPU", cpu)):
-            row |= {f"{kind} %": found.value, f"{kind} low": found.low, f"{kind} high": found.high}
-        rows.append({**row, "n": len(profile.own)})
+        cpu = own[CPU + str(own["profiler_node"].iloc[0])]
+        rows.append(
+            {
+                "treatment": profile.label,
+                "looks": int(own["profiler_looks"].sum()),
+                "samples": profile.samples,
+                **_typical("seen", " %", PERCENT * profile.seen_share),
+                **_typical("CPU", " %", PERCENT * cpu),
+                "n": len(profile.own),
+            }
+        )
     return pd.DataFrame(rows, columns=CHECK)
 
 
@@ -215,12 +218,16 @@ def watched(run: Run) -> pd.DataFrame:
     rows = []
     for label, own in by_treatment(run):
         for name in watched_names(own):
-            share = across_trials(PERCENT * own[f"profile_{name}_share"])
-            time = across_trials(own[f"profile_{name}_us_per_message"])
-            row: dict[str, Any] = {"treatment": label, "watched": name}
-            row |= {"share %": share.value, "share low": share.low, "share high": share.high}
-            row |= {"us": time.value, "us low": time.low, "us high": time.high}
-            rows.append({**row, "n": share.n})
+            shares = own[f"profile_{name}_share"]
+            rows.append(
+                {
+                    "treatment": label,
+                    "watched": name,
+                    **_typical("share", " %", PERCENT * shares),
+                    **_typical("us", "", own[f"profile_{name}_us_per_message"]),
+                    "n": int(shares.notna().sum()),
+                }
+            )
     return pd.DataFrame(rows, columns=WATCHED)
 
 

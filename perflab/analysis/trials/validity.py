@@ -9,15 +9,14 @@ from typing import Any
 
 import pandas as pd
 
-from perflab.analysis.curves.correlation import windows
-from perflab.analysis.curves.steady import NEVER, steady_table
+from perflab.analysis.curves.correlation import WINDOW_COLUMNS, windows
+from perflab.analysis.curves.steady import unsettled
 from perflab.analysis.trials.summary import measures
 from perflab.numerals import counted
 from perflab.recordings import Remark, Response, Run, Steady
 
 WINDOWS = 40
 GAP = "\0"
-WINDOW_COLUMNS = ["trial_id", "treatment", "start_ns", "throughput_rps", "p50_ms"]
 # A version (14.2.1) or an address is none.
 NUMBER = re.compile(r"(?<![\w.])[+-]?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?:e[+-]?\d+)?(?![.,]?\d)")
 # For these a valid trial gives no number, or none that may be compared; they name the numbers.
@@ -29,12 +28,12 @@ def validity_table(run: Run) -> pd.DataFrame:
     """Return one row per treatment, in the order of the record.
 
     Columns: treatment, label; valid, invalid, failed (trials that were not superseded);
-    ``unsettled``, how many of the valid ones never settle (see :func:`steady_trials`);
+    ``unsettled``, how many of the valid ones never settle
+    (:func:`~perflab.analysis.curves.steady.never_settles`);
     ``reason``, all that is held against invalid or failed trials, the most frequent first: reasons
     of one code are told once, with the range of their numbers where they differ in nothing else.
     """
-    steady = steady_trials(run)
-    restless = steady[steady["kind"] == NEVER].groupby("treatment").size()
+    restless = _unsettled(run)
     trials = run.trials()
     trials = trials[~trials["superseded"]]
     rows = []
@@ -48,36 +47,32 @@ def validity_table(run: Run) -> pd.DataFrame:
                 "label": treatment.label or treatment.name,
                 **counts,
                 "failed": failed,
-                "unsettled": int(restless.get(treatment.name, 0)),
+                "unsettled": restless.get(treatment.name, 0),
                 "reason": told(own["reasons"]),
             }
         )
     return pd.DataFrame(rows)
 
 
-def steady_trials(run: Run) -> pd.DataFrame:
-    """Return, for every valid trial, whether and when its measured stage settled.
+def _unsettled(run: Run) -> Mapping[str, int]:
+    """Return how many valid trials of each treatment never settle in their measured stage.
 
-    Each trial is cut into some 40 windows of equal width; columns as of
-    :func:`perflab.analysis.curves.steady.steady_table`. The cut is told and nothing is cut off: the
-    warm-up that the workload asks for lies before the measured stage. What is looked at, and over
-    which time, the record says (``steady``).
+    Each trial is cut into some 40 windows of equal width. What is looked at, and over which time,
+    the record says (``steady``).
     """
     if run.missing:
-        return steady_table(pd.DataFrame(columns=WINDOW_COLUMNS))
+        return {}
     if run.record.steady.kind:
-        return steady_table(message_windows(run, run.record.steady, WINDOWS))
-    if not measures(run, "throughput_rps"):
-        return steady_table(pd.DataFrame(columns=WINDOW_COLUMNS))
-    requests = run.requests()
-    spans_ns = [
-        float(own["done_ns"].max() - own["planned_ns"].min())
-        for _, own in requests[requests["done_ns"] > 0].groupby("trial_id")
-    ]
-    if not spans_ns:
-        return steady_table(pd.DataFrame(columns=WINDOW_COLUMNS))
-    width_s = max(0.001, float(pd.Series(spans_ns).median()) / 1e9 / WINDOWS)
-    return steady_table(windows(requests, run.samples(), [], width_s))
+        return unsettled(message_windows(run, run.record.steady, WINDOWS))
+    requests = run.requests() if measures(run, "throughput_rps") else pd.DataFrame()
+    if requests.empty:
+        return {}
+    by_trial = requests[requests["done_ns"] > 0].groupby("trial_id")
+    spans_ns = by_trial["done_ns"].max() - by_trial["planned_ns"].min()
+    if spans_ns.empty:
+        return {}
+    width_s = max(0.001, float(spans_ns.median()) / 1e9 / WINDOWS)
+    return unsettled(windows(requests, run.samples(), [], width_s))
 
 
 def told(trials: Iterable[Sequence[Remark]]) -> str:
@@ -154,11 +149,7 @@ def message_windows(run: Run, steady: Steady, count: int) -> pd.DataFrame:
         begin, end = span_ns(row, steady)
         if end > begin:
             parts.append(_of_trial(run, row, steady.kind, (begin, end), count))
-    return (
-        pd.concat(parts, ignore_index=True)[WINDOW_COLUMNS]
-        if parts
-        else pd.DataFrame(columns=WINDOW_COLUMNS)
-    )
+    return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=WINDOW_COLUMNS)
 
 
 def span_ns(row: Mapping[Any, Any], steady: Steady) -> tuple[int, int]:
@@ -178,13 +169,11 @@ def _of_trial(
     places = {name: (own[name] - begin) // width_ns for name in ("at_ns", "planned_ns")}
     latency_ms = (own["at_ns"] - own["planned_ns"]) / 1e6
     index = pd.RangeIndex(count)
-    came = places["at_ns"].value_counts().reindex(index, fill_value=0)
-    return pd.DataFrame(
-        {
-            "trial_id": row["trial_id"],
-            "treatment": row["treatment"],
-            "start_ns": begin + width_ns * index.to_numpy(),
-            "throughput_rps": came / (width_ns / 1e9),
-            "p50_ms": latency_ms.groupby(places["planned_ns"]).median().reindex(index),
-        }
+    values = (
+        row["trial_id"],
+        row["treatment"],
+        begin + width_ns * index.to_numpy(),
+        places["at_ns"].value_counts().reindex(index, fill_value=0) / (width_ns / 1e9),
+        latency_ms.groupby(places["planned_ns"]).median().reindex(index),
     )
+    return pd.DataFrame(dict(zip(WINDOW_COLUMNS, values, strict=True)))

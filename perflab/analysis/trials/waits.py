@@ -12,8 +12,7 @@ trials.
 
 from __future__ import annotations
 
-import math
-
+import numpy as np
 import pandas as pd
 
 from perflab.analysis.methods.quantiles import t_interval
@@ -46,21 +45,11 @@ def wait_shares(run: Run) -> pd.DataFrame:
         )
         shares = wide.div(wide.sum(axis=1), axis=0)
         looks = own.groupby("trial_id")["looks"].first()
-        for event in shares.mean().sort_values(ascending=False).index:
-            x = shares[event].to_numpy(float)
-            low, high = t_interval(x)
-            rows.append(
-                {
-                    "treatment": str(treatment),
-                    "event": str(event),
-                    "share": float(x.mean()),
-                    "low": max(0.0, low) if math.isfinite(low) else low,
-                    "high": min(1.0, high) if math.isfinite(high) else high,
-                    "trials": len(x),
-                    "samples": int(wide.to_numpy().sum()),
-                    "backends": float((wide.sum(axis=1) / looks).mean()),
-                }
-            )
+        samples, backends = int(wide.to_numpy().sum()), float((wide.sum(axis=1) / looks).mean())
+        for event, share in shares.mean().sort_values(ascending=False).items():
+            ends = np.clip(t_interval(shares[event].to_numpy(float)), 0.0, 1.0)
+            evidence = (len(shares), samples, backends)
+            rows.append((str(treatment), str(event), share, *ends, *evidence))
     return pd.DataFrame(rows, columns=COLUMNS)
 
 
