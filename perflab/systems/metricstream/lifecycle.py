@@ -46,8 +46,9 @@ class LifeCycleParameters(LadderParameters):
         default=("phases",),
         min_length=1,
         description="which rungs: phases (the published steps), interaction (connections x "
-        "keep-alive x threads at the target rate), saturation (the same in a closed loop), naive "
-        "(the study's own load tests and the lab's clients on one server)",
+        "keep-alive x threads at the target rate), saturation (the same in a closed loop), "
+        "clients (throughput over users), naive (the study's own load tests and the lab's clients "
+        "on one server)",
     )
     clients: int = Field(
         default=100,
@@ -99,7 +100,7 @@ def rungs(parameters: LifeCycleParameters) -> dict[str, Rung]:
 
 def levels(parameters: LifeCycleParameters, rung: Rung) -> Mapping[str, object]:
     """Return a rung's levels beside its name."""
-    rate, count = f"{parameters.target_rate:.12g}/s", f"{parameters.clients} users"
+    rate, count = f"{parameters.target_rate:.12g}/s", f"{_users(parameters, rung)} users"
     return {
         **rung.settings,
         "connection": rung.connection,
@@ -109,9 +110,13 @@ def levels(parameters: LifeCycleParameters, rung: Rung) -> Mapping[str, object]:
     }
 
 
+def _users(parameters: LifeCycleParameters, rung: Rung) -> int:
+    return rung.users or parameters.clients
+
+
 def stack(parameters: LifeCycleParameters, rung: Rung) -> StackPlan:
     """Return the server with the settings of a rung, and what loads it beside the lab."""
-    room = max(LEAST_CONNECTIONS, 2 * parameters.clients)
+    room = max(LEAST_CONNECTIONS, 2 * _users(parameters, rung))
     settings = {**rung.settings, "max_connections": room}
     server = Node(name=NODE, service="metricstream", settings=settings, cpus=parameters.server_cpus)
     other = () if rung.load_from == "lab" else (naive_load.node(_asked(parameters, rung)),)
@@ -169,7 +174,7 @@ def body(number: int) -> str:
 
 def _arrivals(parameters: LifeCycleParameters, rung: Rung) -> Arrivals:
     if rung.load == "closed":
-        users = parameters.clients
+        users = _users(parameters, rung)
         return ClosedLoop(
             users=users,
             requests=max(parameters.closed_requests, 10 * users),

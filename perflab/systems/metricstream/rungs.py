@@ -10,7 +10,7 @@ from perflab.load.workload import Reuse
 from perflab.parameters import Parameters
 
 Threading = Literal["thread", "producer_consumer", "pool", "epoll"]
-Set = Literal["phases", "interaction", "saturation", "naive"]
+Set = Literal["phases", "interaction", "saturation", "clients", "naive"]
 LoadFrom = Literal["lab", "naive_client"]
 # One request at a time: one worker, as before the first phase.
 SEQUENTIAL = {"threading": "pool", "threads": 1}
@@ -19,8 +19,8 @@ SEQUENTIAL = {"threading": "pool", "threads": 1}
 class Rung(Parameters):
     """A server and the load it gets.
 
-    ``load`` is ``target`` (the target rate) or ``closed``: as many users as there are clients,
-    without think time. A request holds ``metrics``. ``load_from`` says who posts: the lab's
+    ``load`` is ``target`` (the target rate) or ``closed``: so many ``users`` without think time (0:
+    as many as the run has clients). A request holds ``metrics``. ``load_from`` says who posts: the lab's
     clients, or the load tests of the study, built anew.
     """
 
@@ -32,6 +32,7 @@ class Rung(Parameters):
     store: Literal["double_mutex", "per_client", "ring"] = "per_client"
     connection: Reuse = "per_request"
     load: Literal["target", "closed"] = "target"
+    users: int = 0
     metrics: int = 1
     load_from: LoadFrom = "lab"
 
@@ -101,6 +102,13 @@ FRACTION = (
 )
 CROSSED = {f"{how}_{s}_{c}": _crossed(how, s, c) for how, (s, c) in FRACTION}
 FULL_LOAD = {f"full_{how}_{s}_{c}": _crossed(how, s, c, **FULL) for how, (s, c) in FRACTION[:6]}
+USERS = (1, 2, 4, 10, 25, 50, 100, 200)
+OVER_CLIENTS = {
+    f"users_{users}": _rung(
+        f"{users} user{'' if users == 1 else 's'}, a connection per request", FULL, {"users": users}
+    )
+    for users in USERS
+}
 # Both load tests of the study, and the second one on a server that suits it. Each has its match
 # among those above: the same server and the same connections, with the load from the lab.
 OF_THE_LAB = {
@@ -119,11 +127,12 @@ NAIVE = {
     )
     for name, own in OF_THE_LAB.items()
 }
-RUNGS = {**PHASES, **CROSSED, **NAIVE, **FULL_LOAD}
+RUNGS = {**PHASES, **CROSSED, **NAIVE, **FULL_LOAD, **OVER_CLIENTS}
 SETS: dict[str, tuple[str, ...]] = {
     "phases": tuple(PHASES),
     "interaction": tuple(CROSSED),
     "saturation": tuple(FULL_LOAD),
+    "clients": tuple(OVER_CLIENTS),
     "naive": (*OF_THE_LAB.values(), *NAIVE),
 }
 

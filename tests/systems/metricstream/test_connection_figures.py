@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from perflab.recordings import Run
+from perflab.systems.metricstream.figures.throughput_over_clients import clients_table
 from perflab.systems.metricstream.figures.life_cycle_parts import LIFE_CYCLE_PARTS, parts_table
 from perflab.systems.metricstream.figures.success_by_phase import success_table
 from tests.figures.saved import check_drawn_from_files
@@ -60,3 +61,13 @@ def test_success_lies_beside_what_was_published_before_and_after_the_phase(phase
     of_phase = table[table["treatment"] == NEW].set_index("what")["value"]
     assert (of_phase["published before"], of_phase["published after"]) == (50.69, 51.34)
     assert set(table[table["treatment"] == REUSED]["what"]) == {"trial", "typical"}
+
+
+def test_the_published_limit_is_told_in_cores_of_the_measured_server(tmp_path: Path) -> None:
+    run = write_posts(tmp_path, ("clients",), 2, server_cpus=0.2)
+    table = clients_table(run).set_index("what")["words"]
+    # 374,600 requests of 50 us each.
+    assert "18.7 cores" in table["needed"]
+    assert table["limited"].startswith("the server could use 0.2 CPUs")
+    drawn = pictures(run)["throughput_over_clients"]
+    assert cut_off(drawn) == []
