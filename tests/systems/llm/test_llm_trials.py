@@ -39,7 +39,7 @@ def test_every_token_of_every_stream_is_a_chunk_of_the_recording(run: Run) -> No
 def test_trials_have_times_of_chunks_and_what_they_cost(run: Run) -> None:
     trials = run.trials()
     for column in ("first_chunk_p50_ms", "chunks_per_s", "server_cpu_us_per_chunk",
-                   "streams_in_flight_mean", "server_count"):  # fmt: skip
+                   "server_count"):  # fmt: skip
         own = trials[trials["factor_max_files"] == "enough"]
         assert (own.loc[own["factor_pacing"] != "none", column] > 0).all(), column
 
@@ -59,7 +59,7 @@ def test_a_proxy_with_few_descriptors_fails_and_ends_the_load(run: Run) -> None:
 def test_a_trial_searches_the_users_that_hold_and_its_own_load_is_counted_apart(
     backend_name: str,
 ) -> None:
-    wide = {"objectives": ["ttft_p95<30s"], "search_start": 40, "search_most": 45, "probe_s": 1.0}
+    wide = {"objectives": ["ttft_p95<30s"], "search_most": 45, "probe_s": 1.0}
     parameters = {**SMALL, **wide, "backend": backend_name, "sets": ["capacity"]}
     run = laboratory.run("llm_streaming", parameters)
     trials = run.trials()
