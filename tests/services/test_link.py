@@ -165,7 +165,7 @@ def test_without_upstream_the_client_is_closed(started: Start) -> None:
 @pytest.mark.parametrize(
     ("name", "value", "allowed"),
     [("round_trip_ms", 1001, "0 to 1000"), ("round_trip_ms", True, "a number"),
-     ("bytes_per_s", 999, 'or "unlimited"'), ("total_bytes_per_s", "fast", 'or "unlimited"'),
+     ("bytes_per_s", 999, 'or "unlimited"'), ("bytes_per_s", "fast", 'or "unlimited"'),
      ("bandwidth", 1, "some of round_trip_ms")],
 )  # fmt: skip
 def test_a_wrong_setting_is_refused_with_what_it_may_be_and_changes_nothing(
