@@ -42,22 +42,14 @@ _between = partial(between, words=WORDS)
 
 
 def contrasts(have: Collection[str], limits: Iterable[int], as_published: bool) -> list[Contrast]:
-    """Return every contrast whose rungs are there.
+    """Return every contrast of which the run has the rungs.
 
-    Parameters
-    ----------
-    have : collection of str
-        Rungs of the run.
-    limits : iterable of int
-        Descriptors of the set ``limits``.
-    as_published : bool
-        Whether the stress test is the published one, as far as that is stated.
+    ``limits`` are the descriptors of the set ``limits``; ``as_published`` says whether the stress
+    test is the published one, as far as that is stated.
     """
-    wanted = [*_kinds(), *_pacing(), *_capacity()]
     levels = sorted(set(limits))
-    for limit in levels:
-        wanted += _limit(limit, as_published)
-    wanted += _more_files(levels)
+    by_limit = [each for limit in levels for each in _limit(limit, as_published)]
+    wanted = [*_kinds(), *_pacing(), *_capacity(), *by_limit, *_more_files(levels)]
     return having(wanted, have)
 
 

@@ -38,14 +38,9 @@ _between = partial(between, words=WORDS)
 
 
 def contrasts(have: Collection[str], as_published: bool) -> list[Contrast]:
-    """Return every contrast whose rungs are there.
+    """Return every contrast of which the run has the rungs.
 
-    Parameters
-    ----------
-    have : collection of str
-        Rungs of the run.
-    as_published : bool
-        Whether load and link are such that published sizes may be compared.
+    ``as_published`` says whether load and link are such that published sizes may be compared.
     """
     wanted = [
         *(_time(words, as_published) for words in TIMES),

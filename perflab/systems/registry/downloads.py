@@ -153,10 +153,7 @@ def instruments(parameters: DownloadParameters, rung: Rung) -> tuple[Instrument,
 
 
 def workload(parameters: DownloadParameters, rung: Rung) -> Workload:
-    """Return the published load: everyone at one instant, every byte checked.
-
-    Where that comes from inside the service the lab's own load only probes it.
-    """
+    """Return everyone's download at one instant; of a load from inside, the lab's probes of it."""
     if rung.load_from == "inside":
         within_s = min(parameters.timeout_s, link_s(parameters, rung))
         return inside.probes(NODE, PROBED_SHARE * within_s + 2.0, longest_s(parameters, rung))

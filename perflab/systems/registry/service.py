@@ -31,19 +31,9 @@ def stack(
 ) -> StackPlan:
     """Return the object store, the link, the metadata and the service, and how it is filled.
 
-    Parameters
-    ----------
-    settings : mapping
-        Those of the service (``services/registry/service.toml``).
-    model_bytes : int
-        Length of the large model's file.
-    models : int
-        How many models there are.
-    link : Link
-        What lies between service and store. The metadata does not pass through it: the
-        database is a part of its own, so that downloads do not hold it up.
-    apart : str
-        Treatments in which this differs have a service each, also with the same settings.
+    ``settings`` are those of the service (``services/registry/service.toml``). The link lies
+    between service and store; the metadata does not pass through it, so that downloads do not hold
+    it up. Treatments in which ``apart`` differs have a service each, also with the same settings.
     """
     wanted = ("--models", str(models), "--size", str(model_bytes))
     return StackPlan(

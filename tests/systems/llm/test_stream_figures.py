@@ -56,10 +56,7 @@ def test_first_chunks_count_from_the_planned_instant_and_gaps_from_chunk_to_chun
         assert found["stream", version, "gap"] == pytest.approx(GAP_MS[version])
     # A batch has no chunks; kinds stand in the order of the record.
     assert list(table["family"].unique()) == ["stream", "tools"]
-
-
-def test_the_end_marker_is_no_chunk_and_ends_no_gap(planted: dict[str, Run]) -> None:
-    table = stream_times_table(planted["kinds"])
+    # The end marker is no chunk, and ends no gap.
     gaps = table[(table["what"] == "gap") & (table["version"] == "old")]
     assert gaps["ms"].min() == pytest.approx(GAP_MS["old"])
 
