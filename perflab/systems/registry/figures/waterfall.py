@@ -152,7 +152,7 @@ def _planes(table: pd.DataFrame, page: Page) -> Mapping[str, Plane]:
     x = Axis("seconds since the start", ends=(0, 1.03 * float(table["end_s"].max())), few=4)
     places = table.groupby("treatment").size().clip(lower=LEAST_PLACES)
     shown = [name for name in page.looks if name in places]
-    room_in = grid_of(len(shown), PER_ROW).room_in(2.1)
+    room_in = grid_of(len(shown), PER_ROW).room_in(1.7)
     planes = {}
     for name in shown:
         y = Axis("downloads", ends=(places[name] - 0.2, -0.8), whole=True, few=4)
