@@ -156,7 +156,7 @@ def _planes(table: pd.DataFrame, page: Page) -> Mapping[str, Plane]:
     planes = {}
     for name in shown:
         y = Axis("downloads", ends=(places[name] - 0.2, -0.8), whole=True, few=4)
-        planes[name] = Plane(x, y, tick_label(page.looks[name].label, room_in, 8, 2))
+        planes[name] = Plane(x, y, tick_label(page.looks[name].label, room_in, 8, 3))
     return planes
 
 
