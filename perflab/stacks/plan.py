@@ -55,16 +55,14 @@ class Link(BaseModel):
     ----------
     round_trip_ms : float
         Delay of a round trip, half of it in each direction, 0 to 1,000 ms.
-    bytes_per_s, total_bytes_per_s : float or "unlimited"
-        Bytes per second of each connection, and of all connections together, which share them
-        equally; each direction has as much. 1,000 to 1,000,000,000.
+    bytes_per_s : float or "unlimited"
+        Bytes per second of each connection; each direction has as much. 1,000 to 1,000,000,000.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     round_trip_ms: RoundTripMs = 0.0
     bytes_per_s: BytesPerS = "unlimited"
-    total_bytes_per_s: BytesPerS = "unlimited"
 
     def node(self, upstream: str, name: str = "link") -> Node:
         """Return the node of a stack that passes connections on to ``upstream``.

@@ -12,16 +12,14 @@ from pacing import UNLIMITED
 WORD = "unlimited"
 MAX_ROUND_TRIP_MS = 1000
 MIN_BYTES_PER_S, MAX_BYTES_PER_S = 1000, 1_000_000_000
-LIMITS = ("bytes_per_s", "total_bytes_per_s")
 
 
 @dataclass(frozen=True)
 class Settings:
-    """The delay in ms, and bytes per second in each direction, of a connection and of all."""
+    """The delay in ms, and bytes per second of each connection, in each direction."""
 
     round_trip_ms: float = 0.0
     bytes_per_s: float = UNLIMITED
-    total_bytes_per_s: float = UNLIMITED
 
     def changed(self, wanted: Mapping[str, Any]) -> Settings:
         """Return these settings with some changed to what a body without problem asks for."""
@@ -30,8 +28,9 @@ class Settings:
 
     def under_way_bytes(self) -> int:
         """Return what one full connection has on its way in one direction; 0 without a limit."""
-        bytes_per_s = min(self.bytes_per_s, self.total_bytes_per_s)
-        return 0 if math.isinf(bytes_per_s) else int(bytes_per_s * self.round_trip_ms / 2000)
+        if math.isinf(self.bytes_per_s):
+            return 0
+        return int(self.bytes_per_s * self.round_trip_ms / 2000)
 
     def shown(self) -> dict[str, float | str]:
         """Return the settings as JSON can have them."""
@@ -50,7 +49,7 @@ def problem_with(wanted: object) -> str:
 
 def problem_of(name: str, value: object) -> str:
     """Return what is wrong with one setting, or an empty string."""
-    if name in LIMITS:
+    if name == "bytes_per_s":
         if value == WORD:
             return ""
         least, most, or_else = MIN_BYTES_PER_S, MAX_BYTES_PER_S, f', or "{WORD}"'

@@ -1,10 +1,8 @@
 """The bandwidth of the link: one timer lets out the bytes of all connections, in turns.
 
-Connections that have bytes waiting share a direction of the link equally: each gets its own limit,
-or an equal part of the total where that is less. As this rate is the same for all of them, one
-clock that counts bytes instead of time serves all (the virtual time of fair queueing: A. Parekh,
-R. Gallager, IEEE/ACM ToN 1(3), 1993): it runs slower when another connection joins in, and nothing
-that is queued has to be computed anew.
+As the limit is the same for every connection, one clock that counts bytes instead of time serves
+all (the virtual time of fair queueing: A. Parekh, R. Gallager, IEEE/ACM ToN 1(3), 1993): it runs
+slower with a lower limit, and nothing that is queued has to be computed anew.
 """
 
 from __future__ import annotations
@@ -59,7 +57,7 @@ class Line:
         self.is_free = True
         self.clock = clock
         self.read_ahead_bytes = READ_AHEAD_BYTES
-        self.each = self.total = UNLIMITED
+        self.bytes_per_s = UNLIMITED
         self._alarm = alarm
         self._alarm_ns = 0
         self._holding: set[Channel] = set()
@@ -73,12 +71,13 @@ class Line:
         self._due: list[tuple[float, int, Channel]] = []
         self._tickets = 0
 
-    def limit(self, each: float, total: float) -> None:
-        """Set bytes per second of each connection and of all; what waits leaves by the new ones."""
+    def limit(self, bytes_per_s: float) -> None:
+        """Set bytes per second of each connection; what waits leaves by the new limit."""
         self._advance(self.clock())
-        self.each, self.total = each, total
-        self.is_free = math.isinf(each) and math.isinf(total)
-        self._share()
+        self.bytes_per_s = bytes_per_s
+        self.is_free = math.isinf(bytes_per_s)
+        self._bytes_per_ns = 0.0 if self.is_free else bytes_per_s / NS_PER_S
+        self._set_turns()
         if self.is_free:
             for channel in tuple(self._holding):
                 channel.flush(self._at_ns)
@@ -94,17 +93,17 @@ class Line:
         channel.sent_to = self._clock_bytes
         channel.is_busy = True
         self._busy += 1
-        self._share()
+        self._set_turns()
         self._queue(channel, self._next_turn(channel))
         self._arm()
 
     def leave(self, channel: Channel) -> None:
-        """Give a connection no turns any more; the others share what it leaves."""
+        """Give a connection no turns any more."""
         self._advance(self.clock())
         channel.is_busy = False
         channel.ticket = 0
         self._busy -= 1
-        self._share()
+        self._set_turns()
         self._arm()
 
     def wake(self) -> None:
@@ -147,13 +146,8 @@ class Line:
             self._clock_bytes += self._bytes_per_ns * max(0, until_ns - self._at_ns)
         self._at_ns = now_ns
 
-    def _share(self) -> None:
-        if self.is_free:
-            self._bytes_per_ns = 0.0
-            return
-        busy = max(1, self._busy)
-        self._bytes_per_ns = min(self.each, self.total / busy) / NS_PER_S
-        turn_ns = min(busy * TURN_NS_PER_CONNECTION, LONGEST_TURN_NS)
+    def _set_turns(self) -> None:
+        turn_ns = min(self._busy * TURN_NS_PER_CONNECTION, LONGEST_TURN_NS)
         self._turn_ns = max(turn_ns, SHORTEST_TURN_NS)
         self._turn_bytes = max(self._bytes_per_ns * self._turn_ns, float(PACKET_BYTES))
         self.read_ahead_bytes = max(READ_AHEAD_BYTES, int(READ_AHEAD_TURNS * self._turn_bytes))
@@ -206,7 +200,7 @@ class Channel:
             self._line.join(self)
 
     def block(self, *, blocked: bool) -> None:
-        """Let nothing out while the receiver takes no more; the others have its share meanwhile."""
+        """Let nothing out while the receiver takes no more."""
         self._is_blocked = blocked
         if blocked and self.is_busy:
             self._line.leave(self)

@@ -59,15 +59,15 @@ class Link:
         self.most_queued_bytes = MAX_QUEUED_BYTES
 
     def change(self, wanted: Settings) -> None:
-        """Set the delay, and the limits of a connection and of all, the same in each direction."""
+        """Set the delay, and the limit of each connection, the same in each direction."""
         self.delays.round_trip_ms = wanted.round_trip_ms
         self.most_queued_bytes = MAX_QUEUED_BYTES + wanted.under_way_bytes()
         for line in (self.up, self.down):
-            line.limit(wanted.bytes_per_s, wanted.total_bytes_per_s)
+            line.limit(wanted.bytes_per_s)
 
     def in_force(self) -> Settings:
         """Return the settings that bytes meet now."""
-        return Settings(self.delays.round_trip_ms, self.down.each, self.down.total)
+        return Settings(self.delays.round_trip_ms, self.down.bytes_per_s)
 
 
 def _line(loop: asyncio.AbstractEventLoop) -> Line:

@@ -146,7 +146,7 @@ CASES = {
         cut_off={"rung": "batch_new"},
         bounds=TIMES,
         parameters={
-            "sets": ("kinds", "unpaced", "limits", "wire", "capacity"),
+            "sets": ("kinds", "unpaced", "limits", "capacity"),
             "rungs": (
                 "stream_old", "stream_new", "batch_old", "batch_new", "paced_old", "paced_new",
                 "unpaced_old", "unpaced_new", "capacity_old", "capacity_new", "files_128_old",

@@ -83,14 +83,19 @@ class Told:
 
 def ask(port: int, path: str, body: Any, key: str = "") -> Told:
     """Send a request and read its answer to the end."""
-    named = {"Authorization": f"Bearer {key}"} if key else {}
-    text = body if isinstance(body, str) else json.dumps(body)
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
     with contextlib.closing(connection):
-        connection.request("POST", path, text, {"Content-Type": "application/json", **named})
-        answer = connection.getresponse()
-        given = {name.lower(): value for name, value in answer.getheaders()}
-        return Told(answer.status, given, answer.read())
+        return ask_over(connection, path, body, key)
+
+
+def ask_over(connection: http.client.HTTPConnection, path: str, body: Any, key: str = "") -> Told:
+    """Ask over a connection, which stays open."""
+    named = {"Authorization": f"Bearer {key}"} if key else {}
+    text = body if isinstance(body, str) else json.dumps(body)
+    connection.request("POST", path, text, {"Content-Type": "application/json", **named})
+    answer = connection.getresponse()
+    given = {name.lower(): value for name, value in answer.getheaders()}
+    return Told(answer.status, given, answer.read())
 
 
 def ask_model(model: Service, path: str, body: Any) -> Told:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import http.client
-import json
 import resource
 from collections.abc import Iterator
 from itertools import count
@@ -19,9 +18,9 @@ from asking_models import (
     OPENAI,
     TOOL,
     BrokenServer,
-    Told,
     ask,
     ask_model,
+    ask_over,
     asking,
     broken_model,
     counts,
@@ -218,17 +217,10 @@ def test_a_proxy_without_descriptors_says_so_and_goes_on_when_it_has_some(
         none_left = next(number for number in count() if number not in taken)
         resource.prlimit(pid, resource.RLIMIT_NOFILE, (none_left, limits[1]))
         try:
-            told = asked(connection)
+            # Over a connection that is open, which needs no descriptor of its own.
+            told = ask_over(connection, OPENAI, question())
         finally:
             resource.prlimit(pid, resource.RLIMIT_NOFILE, limits)
         assert (told.status, told.json["error"]["code"]) == (503, "out_of_files")
-        assert len(asked(connection).words) == 6
+        assert len(ask_over(connection, OPENAI, question()).words) == 6
     assert counts(proxy)["refused"] == {"out_of_files": 1}
-
-
-def asked(connection: http.client.HTTPConnection) -> Told:
-    """Ask on a connection that is open: it needs no descriptor of its own."""
-    connection.request("POST", OPENAI, json.dumps(question()), {"Content-Type": "application/json"})
-    answer = connection.getresponse()
-    given = {name.lower(): value for name, value in answer.getheaders()}
-    return Told(answer.status, given, answer.read())

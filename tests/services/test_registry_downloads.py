@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 from registering import (
-    HANDLERS,
     PATH,
     SIZE,
     VARIANTS,
@@ -72,7 +71,7 @@ def test_a_redirect_sends_the_client_to_the_store_past_the_service(store: Servic
     assert (counted["redirected"], counted["bytes_read"]) == (1, 0)
 
 
-@pytest.mark.parametrize("handler", HANDLERS)
+@pytest.mark.parametrize("handler", ["blocking", "threads", "to_thread", "async"])
 def test_only_a_blocking_call_in_async_def_holds_up_the_event_loop(
     store: Service, tap: Tap, handler: str
 ) -> None:

@@ -142,6 +142,5 @@ def test_a_setting_the_service_does_not_have_is_refused(residents: Residents) ->
     assert residents.reported["on"]["link"] == {
         "round_trip_ms": 0.0,
         "bytes_per_s": "unlimited",
-        "total_bytes_per_s": "unlimited",
     }
     assert residents.reported["on"]["inference"]["pool_size"] == 4

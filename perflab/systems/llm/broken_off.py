@@ -1,8 +1,7 @@
 """What a stop at a number of failures breaks off, and what it does to a failure rate.
 
-A load tool that stops "as if interrupted" breaks off what is under way. Whether it counts that as
-failed decides what its failure rate says: while users still join, and answers are long, many of all
-requests are under way.
+Whether a load tool counts as failed what its stop breaks off decides what its failure rate says:
+while users still join, and answers are long, many of all requests are under way.
 """
 
 from __future__ import annotations
@@ -17,8 +16,6 @@ from perflab.load.failure_causes import AroundStop, around_stop
 from perflab.load.workload import Workload
 from perflab.recordings.responses import at_least_column
 from perflab.stacks.plan import StackPlan
-
-USERS = "users_at_stop"
 
 
 class BrokenOff(Instrument):
@@ -46,21 +43,12 @@ class _BrokenOff(Look):
         return Observation(begun_columns(around_stop(load.result), load.result.requests))
 
 
-def begun_columns(found: AroundStop | None, requests: pd.DataFrame) -> dict[str, float]:
-    """Return the columns of :class:`BrokenOff`.
-
-    Parameters
-    ----------
-    found : AroundStop or None
-        None where failures did not end the load.
-    requests : DataFrame
-        All of it, as recorded.
-    """
-    if found is None:
-        held = float(requests["user"].nunique())
+def begun_columns(stop: AroundStop | None, requests: pd.DataFrame) -> dict[str, float]:
+    """Return the columns of :class:`BrokenOff`; ``stop`` is None where no failures ended it."""
+    if stop is None:
         unknown = {"requests_begun": math.nan, "failure_share_broken_off": math.nan}
-        return {**unknown, at_least_column(USERS): held}
-    begun = found.until.requests + found.under_way
-    lost = found.until.failures + found.under_way
+        return {**unknown, at_least_column("users_at_stop"): float(requests["user"].nunique())}
+    begun = stop.until.requests + stop.under_way
+    lost = stop.until.failures + stop.under_way
     share = lost / begun if begun else math.nan
     return {"requests_begun": float(begun), "failure_share_broken_off": share}

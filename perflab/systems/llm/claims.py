@@ -34,26 +34,22 @@ WORDS = {
 }
 TABLE = "llm_proxy study, results table"
 CYCLE = "the cycle gives every user one request per interval, whatever the version"
+MISLED = {
+    CORES: "without pacing a version that takes less CPU seems to take as much as before",
+    MEAN: "beyond the study: pacing changes by how much the new version is faster",
+}
 _between = partial(between, words=WORDS)
 
 
 def contrasts(have: Collection[str], limits: Iterable[int], as_published: bool) -> list[Contrast]:
-    """Return every contrast whose rungs are there.
+    """Return every contrast of which the run has the rungs.
 
-    Parameters
-    ----------
-    have : collection of str
-        Rungs of the run.
-    limits : iterable of int
-        Descriptors of the set ``limits``.
-    as_published : bool
-        Whether the stress test is the published one, as far as that is stated.
+    ``limits`` are the descriptors of the set ``limits``; ``as_published`` says whether the stress
+    test is the published one, as far as that is stated.
     """
-    wanted = [*_kinds(), *_pacing(), *_wires(), *_capacity()]
     levels = sorted(set(limits))
-    for limit in levels:
-        wanted += _limit(limit, as_published)
-    wanted += _more_files(levels)
+    by_limit = [each for limit in levels for each in _limit(limit, as_published)]
+    wanted = [*_kinds(), *_pacing(), *_capacity(), *by_limit, *_more_files(levels)]
     return having(wanted, have)
 
 
@@ -71,22 +67,10 @@ def _kinds() -> Iterator[Contrast]:
             yield _between(
                 (new, old), FIRST, None, f"beyond the study: time to first chunk ({kind})"
             )
-    yield from _chunks("stream")
-
-
-def _chunks(rungs: str) -> Iterator[Contrast]:
-    """Yield what else changes of streams."""
-    old, new = f"{rungs}_old", f"{rungs}_new"
     for response in (CHUNK_CPU, GAP):
-        yield _between((new, old), response, None, f"beyond the study: {WORDS[response]} ({rungs})")
-
-
-def _wires() -> Iterator[Contrast]:
-    yield from _chunks("ndjson")
-    for version in ("old", "new", "raw"):
         yield _between(
-            (f"ndjson_{version}", f"stream_{version}"), CHUNK_CPU, None,
-            f"beyond the study: JSON lines against server-sent events ({version})",
+            ("stream_new", "stream_old"), response, None,
+            f"beyond the study: {WORDS[response]} (stream)",
         )  # fmt: skip
 
 
@@ -104,36 +88,12 @@ def _pacing() -> Iterator[Contrast]:
     directions: dict[str, Direction | None] = {CORES: "greater", MEAN: None}
     for response, direction in directions.items():
         for pair, words in ((paced, "with"), (unpaced, "without")):
-            yield _between(
-                pair,
-                response,
-                None,
-                f"beyond the study: {WORDS[response]} {words} a constant cycle",
-            )
-        yield _misled(response, unpaced, paced, direction)
-
-
-def _misled(
-    response: str, unpaced: tuple[str, str], paced: tuple[str, str], direction: Direction | None
-) -> Contrast:
-    first, second = (
-        ContrastPair(numerator={"rung": new}, denominator={"rung": old})
-        for new, old in (unpaced, paced)
-    )
-    claims = {
-        CORES: "without pacing a version that takes less CPU seems to take as much as before",
-        MEAN: "beyond the study: pacing changes by how much the new version is faster",
-    }
-    return Contrast(
-        name=f"pacing x version, {WORDS[response]}",
-        claim=claims[response],
-        response=response,
-        numerator=first.numerator,
-        denominator=first.denominator,
-        interaction=second,
-        published_direction=direction,
-        source="llm_proxy study, claim 2" if direction else "",
-    )
+            claim = f"beyond the study: {WORDS[response]} {words} a constant cycle"
+            yield _between(pair, response, None, claim)
+        without = _between(unpaced, response, direction, MISLED[response], second)
+        with_cycle = ContrastPair(numerator={"rung": paced[0]}, denominator={"rung": paced[1]})
+        name = f"pacing x version, {WORDS[response]}"
+        yield without.model_copy(update={"name": name, "interaction": with_cycle})
 
 
 def _capacity() -> Iterator[Contrast]:

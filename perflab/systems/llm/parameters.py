@@ -29,8 +29,8 @@ class StreamingParameters(LadderParameters):
         min_length=1,
         description="which rungs: kinds (stream, batch and tools requests at a fixed paced load), "
         "unpaced (the same two versions with and without a constant cycle), limits (users ramp up "
-        "while the proxy has few descriptors), wire (server-sent events against JSON lines), "
-        "capacity (the most users that hold the objectives, by search)",
+        "while the proxy has few descriptors), capacity (the most users that hold the objectives, "
+        "by search)",
     )
     users: int = Field(default=60, ge=1, le=10_000, description="users of the fixed load")
     interval_s: float = Field(
@@ -43,20 +43,11 @@ class StreamingParameters(LadderParameters):
         default=7.0, ge=0.5, le=86_400, description="seconds of each trial that count"
     )
     warmup_s: float = Field(
-        default=1.0,
-        ge=0,
-        le=86_400,
-        description="seconds before them, in which users join; recorded apart",
+        default=1.0, ge=0, le=86_400, description="seconds before them, in which users join"
     )
     tokens: int = Field(default=30, ge=3, le=100_000, description="tokens of every answer")
     token_rate: float = Field(
         default=100.0, gt=0, le=1e6, description="tokens a second of every answer"
-    )
-    fast_token_rate: float = Field(
-        default=2000.0,
-        gt=0,
-        le=1e6,
-        description="tokens a second in the set 'unpaced': the proxy shall be what takes time",
     )
     first_token_ms: float = Field(
         default=50.0, ge=0, le=600_000, description="when the first token is due"
@@ -76,16 +67,10 @@ class StreamingParameters(LadderParameters):
         default=250, ge=1, le=10_000, description="most users of the set 'limits'"
     )
     ramp_s: float = Field(
-        default=8.0,
-        ge=1,
-        le=86_400,
-        description="seconds in which they join, evenly, one after the other",
+        default=8.0, ge=1, le=86_400, description="seconds in which they join, evenly"
     )
     failures: int = Field(
-        default=5,
-        ge=1,
-        le=1_000_000,
-        description="failures that end a trial of the set 'limits'",
+        default=5, ge=1, le=1_000_000, description="failures that end a trial of the set 'limits'"
     )
     objectives: tuple[str, ...] = Field(
         default=("ttft_p95<250ms", "gap_p99<100ms"),
@@ -93,24 +78,14 @@ class StreamingParameters(LadderParameters):
         description="of the set 'capacity': what a number of users must hold, on the time to the "
         "first chunk (ttft), gaps between chunks (gap) or the whole answer (p95<2s)",
     )
-    search_start: int = Field(
-        default=40, ge=1, le=10_000, description="users with which the search begins"
-    )
     search_most: int = Field(
-        default=1000, ge=1, le=10_000, description="most users that it may try"
-    )
-    search_tolerance: float = Field(
-        default=0.05,
-        ge=0.005,
-        le=1,
-        description="how close, as a share, users that hold and users that do not must be",
+        default=1000, ge=1, le=10_000, description="most users that the search may try"
     )
     probe_s: float = Field(
         default=4.0,
         ge=0.5,
         le=3600,
-        description="seconds of each of its steps that count; a cycle goes ahead, in which users "
-        "join",
+        description="seconds of each of its steps that count, after a cycle in which users join",
     )
     timeout_s: float = Field(
         default=5.0, gt=0, le=3600, description="seconds after which an answer has failed"
@@ -127,9 +102,10 @@ class StreamingParameters(LadderParameters):
 
     @model_validator(mode="after")
     def _leaves_room_in_the_cycle(self) -> StreamingParameters:
-        if self.answer_s >= self.interval_s:
+        answer_s = self.first_token_ms / 1e3 + (self.tokens - 1) / self.token_rate
+        if answer_s >= self.interval_s:
             raise ValueError(
-                f"an answer takes {self.answer_s:g} s, the cycle is {self.interval_s:g} s: no user "
+                f"an answer takes {answer_s:g} s, the cycle is {self.interval_s:g} s: no user "
                 "could keep it; make interval_s longer or tokens fewer"
             )
         return self
@@ -140,16 +116,6 @@ class StreamingParameters(LadderParameters):
         for text in texts:
             Objective.of_text(text)
         return texts
-
-    @property
-    def wanted(self) -> tuple[Objective, ...]:
-        """Return the objectives as a load has them."""
-        return tuple(map(Objective.of_text, self.objectives))
-
-    @property
-    def answer_s(self) -> float:
-        """Return when the last token of an answer is due, in seconds."""
-        return self.first_token_ms / 1e3 + (self.tokens - 1) / self.token_rate
 
 
 def rungs(parameters: StreamingParameters) -> dict[str, Rung]:

@@ -28,14 +28,6 @@ COST = (
         name="server_cpu_us_per_chunk", title="the proxy's CPU time for a chunk", unit="us",
         heading="proxy us/chunk", noun="proxy CPU per chunk", better="less", typical=True,
     ),
-    Response(
-        name="streams_in_flight_mean", title="requests under way, mean over time",
-        unit="requests", heading="under way", noun="requests under way", typical=True,
-    ),
-    Response(
-        name="streams_in_flight_max", title="most requests under way at a time",
-        unit="requests", noun="requests under way",
-    ),
 )  # fmt: skip
 BROKEN_OFF = (
     Response(

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from itertools import product
 from typing import Any, Literal
 
 from perflab.parameters import Parameters
 
 Version = Literal["old", "new", "raw"]
 Kind = Literal["stream", "batch", "tools"]
-Wire = Literal["sse", "ndjson"]
-Set = Literal["kinds", "unpaced", "limits", "wire", "capacity"]
+Set = Literal["kinds", "unpaced", "limits", "capacity"]
 # What the study calls old and new, as the proxy's setting; raw is beyond it.
 MODES: dict[str, str] = {"old": "rebuild", "new": "pass", "raw": "raw"}
 VERSIONS: tuple[Version, ...] = ("old", "new", "raw")
@@ -24,17 +22,15 @@ FEW_FILES = "files"
 class Rung(Parameters):
     """A version of the proxy, and its load.
 
-    ``wire`` is what the model speaks and the client reads. ``is_paced`` keeps every user to a
-    constant cycle; ``is_fast`` lets the model answer so fast that the proxy sets the pace. With
-    ``max_files`` users ramp up to the stress test's number while the proxy has so many descriptors
-    (0: enough for all). With ``is_search`` the most users that hold the objectives are searched
-    first.
+    ``is_paced`` keeps every user to a constant cycle; ``is_fast`` lets the model answer so fast
+    that the proxy sets the pace. With ``max_files`` users ramp up to the stress test's number while
+    the proxy has so many descriptors (0: enough for all). With ``is_search`` the most users that
+    hold the objectives are searched first.
     """
 
     label: str
     version: Version
     kind: Kind = "stream"
-    wire: Wire = "sse"
     is_paced: bool = True
     is_fast: bool = False
     max_files: int = 0
@@ -53,26 +49,19 @@ def _rungs(name: str, label: str, versions: Iterable[Version], **own: Any) -> di
     }
 
 
-KIND_RUNGS = {
-    name: rung for kind in KINDS for name, rung in _rungs(kind, kind, VERSIONS, kind=kind).items()
-}
-FAST = {"is_fast": True}
-PACING_RUNGS = {
-    **_rungs("paced", "fast model, constant cycle", BOTH, **FAST),
-    **_rungs("unpaced", "fast model, no pacing", BOTH, **FAST, is_paced=False),
-}
-WIRE_RUNGS = {
-    **_rungs("stream", "stream", VERSIONS),
-    **_rungs("ndjson", "stream of JSON lines", VERSIONS, wire="ndjson"),
-}
 CAPACITY = "capacity"
-CAPACITY_RUNGS = _rungs(CAPACITY, "capacity by search", VERSIONS, is_search=True)
+# Those of the set ``limits`` depend on a parameter.
 SETS: dict[str, dict[str, Rung]] = {
-    "kinds": KIND_RUNGS,
-    "unpaced": PACING_RUNGS,
-    "limits": {},
-    "wire": WIRE_RUNGS,
-    CAPACITY: CAPACITY_RUNGS,
+    "kinds": {
+        **_rungs("stream", "stream", VERSIONS),
+        **_rungs("batch", "batch", VERSIONS, kind="batch"),
+        **_rungs("tools", "tools", VERSIONS, kind="tools"),
+    },
+    "unpaced": {
+        **_rungs("paced", "fast model, constant cycle", BOTH, is_fast=True),
+        **_rungs("unpaced", "fast model, no pacing", BOTH, is_fast=True, is_paced=False),
+    },
+    CAPACITY: _rungs(CAPACITY, "capacity by search", VERSIONS, is_search=True),
 }
 
 
@@ -90,16 +79,10 @@ def chosen(sets: Iterable[str], limits: Iterable[int]) -> dict[str, Rung]:
         Descriptors of the set ``limits``.
     """
     wanted = set(sets)
-    found: dict[str, Rung] = {}
-    for name, rungs in SETS.items():
-        found |= rungs if name in wanted else {}
-    if "limits" in wanted:
-        found |= {
-            few_files(version, limit): Rung(
-                label=f"users ramp up, {limit} descriptors, {version}",
-                version=version,
-                max_files=limit,
-            )
-            for limit, version in product(sorted(set(limits)), BOTH)
-        }
-    return found
+    rungs: dict[str, Rung] = {}
+    for name, of_set in SETS.items():
+        rungs |= of_set if name in wanted else {}
+    for limit in sorted(set(limits)) if "limits" in wanted else ():
+        label = f"users ramp up, {limit} descriptors"
+        rungs |= _rungs(f"{FEW_FILES}_{limit}", label, BOTH, max_files=limit)
+    return rungs

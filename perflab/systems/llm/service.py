@@ -1,15 +1,33 @@
-"""The proxy as a treatment: the stand-in for a model, and the service before it."""
+"""The proxy as a treatment: the services of its stack, and what users ask of it."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
+from typing import Any
 
+from perflab.load.workload import Request
 from perflab.stacks.plan import Node, StackPlan
 from perflab.stacks.spec import Value
+from perflab.systems.llm.rungs import Kind
 
 # The stand-in's own name for itself; requests must ask for it.
 MODEL = "stand-in"
 NOTHING: Mapping[str, Value] = {}
+QUESTION = {"role": "user", "content": "How is the weather where the river meets the sea?"}
+TOOL = {
+    "type": "function",
+    "function": {
+        "name": "weather",
+        "description": "the weather of a place",
+        "parameters": {
+            "type": "object",
+            "properties": {"place": {"type": "string"}},
+            "required": ["place"],
+        },
+    },
+}
+RESULT = "12 degrees, rain"
 
 
 def stack(
@@ -31,3 +49,46 @@ def stack(
             Node(name="proxy", service="llm_proxy", needs={"upstream": "model"}, settings=settings),
         )
     )
+
+
+def request(kind: Kind, node: str, least_chunks: int, tool_calls: int) -> Request:
+    """Return what users send.
+
+    Streams must have ``least_chunks`` and their last event; a batch must be an answer with a text.
+    The steps of one conversation with tools are sent in turn: the question, then the same with one
+    result after the other. Of every ``tool_calls + 1`` requests the last gets the answer.
+    """
+    asked: dict[str, Any] = {
+        "node": node,
+        "method": "POST",
+        "path": "/v1/chat/completions",
+        "headers": {"Content-Type": "application/json"},
+    }
+    if kind == "batch":
+        body = _body([QUESTION], stream=False)
+        return Request(**asked, body=body, expect_body='"content"')
+    if kind == "tools":
+        steps = range(tool_calls + 1)
+        asked["body"] = tuple(_body(_messages(done), tools=[TOOL]) for done in steps)
+    else:
+        asked["body"] = _body([QUESTION])
+    return Request(**asked, stream="sse", min_chunks=least_chunks, end_marker="[DONE]")
+
+
+def _body(messages: list[dict[str, Any]], stream: bool = True, **more: Any) -> str:
+    words = {"model": MODEL, "temperature": 0, "stream": stream, "messages": messages, **more}
+    return json.dumps(words)
+
+
+def _messages(done: int) -> list[dict[str, Any]]:
+    """Return a conversation in which so many calls of the tool have their result."""
+    messages: list[dict[str, Any]] = [{**QUESTION}]
+    for number in range(done):
+        call = {
+            "id": f"call_{number}",
+            "type": "function",
+            "function": {"name": "weather", "arguments": '{"place": "delta"}'},
+        }
+        messages.append({"role": "assistant", "content": None, "tool_calls": [call]})
+        messages.append({"role": "tool", "tool_call_id": f"call_{number}", "content": RESULT})
+    return messages

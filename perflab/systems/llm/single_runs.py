@@ -36,10 +36,8 @@ SHARE = Response(
 
 def published_ratio() -> float:
     """Return users at failure, new over old, as published."""
-    new, old = (
-        published_value(STUDY, RESULTS, each, "users_at_failure") for each in ("new", "old")
-    )
-    return new / old
+    new = published_value(STUDY, RESULTS, "new", "users_at_failure")
+    return new / published_value(STUDY, RESULTS, "old", "users_at_failure")
 
 
 def runs_apart(run: Run) -> Apart:
@@ -86,18 +84,18 @@ def verdict_on(found: Apart) -> Verdict:
 
 def in_words(found: Apart) -> str:
     """Return what was found, or why there is no share."""
-    runs = counted(found.n, "run")
     if found.unreached:
         return (
             f"{found.unreached} of {counted(found.n + found.unreached, 'run')} held all users"
             " until the ramp's end: how far runs lie apart is not known; let more users join"
             " (stress_users)"
         )
+    runs = f"{counted(found.n, 'run')} of {counted(found.kinds, 'kind')}"
     if not math.isfinite(found.share):
-        return f"{runs} of {counted(found.kinds, 'kind')}: too few to know how far they lie apart"
+        return f"{runs}: too few to know how far they lie apart"
     return (
         f"two single runs of one proxy differ by more than {found.ratio - 1:.0%} in"
         f" {found.share:.1%} [{found.low:.1%}, {found.high:.1%}] of pairs (the rule:"
-        f" {MOST_BEYOND:.0%} at most; {runs} of {counted(found.kinds, 'kind')}, {found.beyond} of"
+        f" {MOST_BEYOND:.0%} at most; {runs}, {found.beyond} of"
         f" {counted(found.pairs, 'pair')} seen)"
     )

@@ -13,27 +13,29 @@ from perflab.instruments import (
     Requests,
     UsersHeld,
 )
-from perflab.load.workload import ClosedLoop, StopRules, UserStage, Workload
+from perflab.load.workload import ClosedLoop, Objective, StopRules, UserStage, Workload
 from perflab.recordings import Remark
 from perflab.stacks.plan import StackPlan
-from perflab.systems.llm.asking import request
 from perflab.systems.llm.broken_off import BrokenOff
 from perflab.systems.llm.parameters import StreamingParameters, rungs
 from perflab.systems.llm.rungs import MODES, Rung
-from perflab.systems.llm.service import stack
+from perflab.systems.llm.service import request, stack
 from perflab.systems.llm.stream_cost import StreamCost
 
 PROXY = "proxy"
 # Two descriptors for a stream, and as many again for what is idle or about to close.
 FILES_OF_A_USER, SPARE_FILES = 4, 256
+# So fast that the proxy is what takes time.
+FAST_TOKEN_RATE = 2000.0
+# Users with which a search begins, and how close, as a share, its answer is found.
+SEARCH_START, SEARCH_TOLERANCE = 40, 0.05
 
 
 def levels(parameters: StreamingParameters, rung: Rung) -> Mapping[str, object]:
-    """Return a rung\'s levels beside its name."""
+    """Return a rung's levels beside its name."""
     return {
         "version": rung.version,
         "kind": rung.kind,
-        "wire": rung.wire,
         "pacing": f"{parameters.interval_s:.12g} s" if rung.is_paced else "none",
         "token_rate": _token_rate(parameters, rung),
         "max_files": rung.max_files or "enough",
@@ -46,19 +48,14 @@ def users(parameters: StreamingParameters, rung: Rung) -> int:
     return parameters.stress_users if rung.is_ramp else parameters.users
 
 
-def _most_users(parameters: StreamingParameters, rung: Rung) -> int:
-    """Return the most users that the proxy may ever see, those of a search included."""
-    searched = parameters.search_most if rung.is_search else 0
-    return max(users(parameters, rung), searched)
-
-
 def _token_rate(parameters: StreamingParameters, rung: Rung) -> float:
-    return parameters.fast_token_rate if rung.is_fast else parameters.token_rate
+    return FAST_TOKEN_RATE if rung.is_fast else parameters.token_rate
 
 
 def _stack(parameters: StreamingParameters, rung: Rung) -> StackPlan:
-    """Return the proxy before a model that has room for all."""
-    enough = SPARE_FILES + FILES_OF_A_USER * _most_users(parameters, rung)
+    """Return the proxy before a model that has room for all users, also those of a search."""
+    searched = parameters.search_most if rung.is_search else 0
+    enough = SPARE_FILES + FILES_OF_A_USER * max(users(parameters, rung), searched)
     return stack(
         {"mode": MODES[rung.version], "max_files": rung.max_files or enough},
         upstream={
@@ -77,33 +74,26 @@ def instruments(parameters: StreamingParameters, rung: Rung) -> tuple[Instrument
     if rung.kind != "batch":
         looks.append(Chunks())
     if rung.is_search:
+        search = UsersHeld(
+            objectives=tuple(map(Objective.of_text, parameters.objectives)),
+            start=SEARCH_START,
+            most=parameters.search_most,
+            tolerance=SEARCH_TOLERANCE,
+            probe_s=parameters.probe_s,
+            warmup_s=parameters.interval_s,
+        )
         # First of all, so that the probe of the CPU's speed comes right before the load.
-        return (_search(parameters), *STANDARD, *looks)
+        return (search, *STANDARD, *looks)
     if not rung.is_ramp:
         return (*STANDARD, *looks)
-    steady = [each for each in STANDARD if not isinstance(each, Requests)]
-    return (
-        Requests(steady=False), *steady, *looks, FailureThreshold(), BrokenOff()
-    )  # fmt: skip
-
-
-def _search(parameters: StreamingParameters) -> UsersHeld:
-    return UsersHeld(
-        objectives=parameters.wanted,
-        start=parameters.search_start,
-        most=parameters.search_most,
-        tolerance=parameters.search_tolerance,
-        probe_s=parameters.probe_s,
-        warmup_s=parameters.interval_s,
-    )
+    others = [each for each in STANDARD if not isinstance(each, Requests)]
+    return (Requests(steady=False), *others, *looks, FailureThreshold(), BrokenOff())
 
 
 def workload(parameters: StreamingParameters, rung: Rung) -> Workload:
     """Return a rung's load: users of a constant cycle, without pacing, or ever more of them."""
     return Workload(
-        request=request(
-            rung.kind, rung.wire, PROXY, parameters.chunks_for_success + 1, parameters.tool_calls
-        ),
+        request=request(rung.kind, PROXY, parameters.chunks_for_success + 1, parameters.tool_calls),
         arrivals=_ramp(parameters) if rung.is_ramp else _fixed(parameters, rung),
         timeout_s=parameters.timeout_s,
         stop=StopRules(failures=parameters.failures if rung.is_ramp else 0),
@@ -137,7 +127,7 @@ def _ramp(parameters: StreamingParameters) -> ClosedLoop:
 LADDER = Ladder(levels, _stack, workload, instruments)
 
 
-def remarks(parameters: StreamingParameters) -> Sequence[Remark]:
+def remarks_on(parameters: StreamingParameters) -> Sequence[Remark]:
     """Return what a reader of the plan must know: what success is, and what has no length."""
     least = parameters.chunks_for_success
     text = (
@@ -145,18 +135,18 @@ def remarks(parameters: StreamingParameters) -> Sequence[Remark]:
         " not parsed; the model is a stand-in that sends tokens by a schedule, so that how long an"
         " answer lasts is mostly set by that"
     )
-    found = [Remark(code="llm.success", text=text)]
-    chosen_ones = rungs(parameters).values()
-    if any(rung.is_ramp for rung in chosen_ones):
+    remarks = [Remark(code="llm.success", text=text)]
+    measured = rungs(parameters).values()
+    if any(rung.is_ramp for rung in measured):
         text = (
             f"users join until {parameters.failures} requests have failed; what is under way then"
             " goes on to its end and is in no time and no throughput"
         )
-        found.append(Remark(code="llm.threshold", text=text))
-    if any(rung.is_search for rung in chosen_ones):
+        remarks.append(Remark(code="llm.threshold", text=text))
+    if any(rung.is_search for rung in measured):
         text = (
             f"capacity is the most users that hold {' and '.join(parameters.objectives)}; versions"
-            f" that are less than {parameters.search_tolerance:.3g} apart may get the same number"
+            f" that are less than {SEARCH_TOLERANCE:.3g} apart may get the same number"
         )
-        found.append(Remark(code="llm.capacity", text=text))
-    return found
+        remarks.append(Remark(code="llm.capacity", text=text))
+    return remarks

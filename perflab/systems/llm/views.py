@@ -7,14 +7,12 @@ from perflab.systems.llm.figures.capacity_by_method import CAPACITY_BY_METHOD
 from perflab.systems.llm.figures.cost_rows import STREAM_COSTS
 from perflab.systems.llm.figures.pacing_ratios import PACING_RATIOS
 from perflab.systems.llm.figures.stream_times import STREAM_TIMES
-from perflab.systems.llm.figures.streams_over_time import STREAMS_OVER_TIME
 from perflab.systems.llm.figures.users_by_limit import USERS_BY_LIMIT
 
 VIEWS = (
     EFFECT,
     STREAM_TIMES,
     STREAM_COSTS,
-    STREAMS_OVER_TIME,
     PACING_RATIOS,
     USERS_BY_LIMIT,
     CAPACITY_BY_METHOD,

@@ -6,7 +6,7 @@ and so is what is measured against such a baseline.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection
 from functools import partial
 
 from perflab.experiments.ladders import between, having
@@ -38,38 +38,43 @@ _between = partial(between, words=WORDS)
 
 
 def contrasts(have: Collection[str], as_published: bool) -> list[Contrast]:
-    """Return every contrast whose rungs are there.
+    """Return every contrast of which the run has the rungs.
 
-    Parameters
-    ----------
-    have : collection of str
-        Rungs of the run.
-    as_published : bool
-        Whether load and link are such that published sizes may be compared.
+    ``as_published`` says whether load and link are such that published sizes may be compared.
     """
-    wanted = [*_ladder(as_published), *_claims(), *_beyond(), *_load_from(as_published)]
+    wanted = [
+        *(_time(words, as_published) for words in TIMES),
+        _successes(
+            (LAST, BASE), "successful", "succeeded",
+            "after the three fixes all 100 downloads succeed, and none before", as_published,
+        ),
+        *_claims(),
+        *_beyond(),
+        *_load_from(as_published),
+    ]  # fmt: skip
     return having(wanted, have)
 
 
-def _ladder(as_published: bool) -> list[Contrast]:
-    """Return the results table: the last step against the baseline."""
-    return [
-        *(_time(words, as_published) for words in TIMES),
-        Contrast(
-            name="step_3 against step_0, successful",
-            claim="after the three fixes all 100 downloads succeed, and none before",
-            response="succeeded",
-            scale="difference",
-            numerator={"rung": LAST},
-            denominator={"rung": BASE},
-            published_difference=_published("optimised", "successful")
-            - _published("baseline", "successful")
-            if as_published
-            else None,
-            published_direction="greater",
-            source="registry study, results table (100 against 0 of 100)",
-        ),
-    ]
+def _difference(rungs: tuple[str, str], words: str, response: str, claim: str) -> Contrast:
+    """Return a contrast of numbers that may be 0: their difference, and no ratio."""
+    above, below = rungs
+    return Contrast(
+        name=f"{above} against {below}, {words}", claim=claim, response=response,
+        scale="difference", numerator={"rung": above}, denominator={"rung": below},
+    )  # fmt: skip
+
+
+def _successes(
+    rungs: tuple[str, str], words: str, response: str, claim: str, as_published: bool
+) -> Contrast:
+    """Return the successes of the last step against those of the baseline."""
+    after, before = (_published(which, "successful") for which in ("optimised", "baseline"))
+    published = {
+        "published_difference": after - before if as_published else None,
+        "published_direction": "greater",
+        "source": "registry study, results table (100 against 0 of 100)",
+    }
+    return _difference(rungs, words, response, claim).model_copy(update=published)
 
 
 def _time(words: str, as_published: bool) -> Contrast:
@@ -105,13 +110,9 @@ def _claims() -> list[Contrast]:
             "in a full pool requests wait for a connection: the store's first byte comes later",
             "registry study, claim 3",
         ),
-        Contrast(
-            name="thrown away, pool_10 against step_3",
-            claim="beyond the study: a pool of 10 throws connections away that one of 150 keeps",
-            response="store_connections_discarded",
-            scale="difference",
-            numerator={"rung": "pool_10"},
-            denominator={"rung": LAST},
+        _difference(
+            ("pool_10", LAST), "connections thrown away", "store_connections_discarded",
+            "beyond the study: a pool of 10 throws connections away that one of 150 keeps",
         ),
         _between(
             ("pool_10", LAST), "total_duration_s", "greater",
@@ -155,35 +156,30 @@ def _def_and_loop() -> list[Contrast]:
 
 
 def _beyond() -> list[Contrast]:
-    memory, total = "memory_registry_bytes", "total_duration_s"
-    words: Mapping[str, Callable[[str], str]] = {
-        memory: lambda name: f"beyond the study: memory, {name} against step 3",
-        total: lambda name: f"beyond the study: total duration, {name} against step 3",
-    }
+    words = {"memory_registry_bytes": "memory", "total_duration_s": "total duration"}
     return [
-        _between((name, LAST), response, None, words[response](name))
+        _between((name, LAST), response, None, f"beyond the study: {said}, {name} against step 3")
         for name in ("streamed", "async", "redirect", "ranged")
-        for response in (memory, total)
+        for response, said in words.items()
     ]
 
 
 def _load_from(as_published: bool) -> list[Contrast]:
     """Return the same rungs with the load from inside, as the service's own generator counts."""
-    steps = _published("optimised", "successful") - _published("baseline", "successful")
     return [
-        Contrast(
-            name=f"{inside(LAST)} against {inside(BASE)}, successful as told",
-            claim="with the load from inside all 100 downloads succeed after the three fixes, and "
-            "none before, as the service's own generator counts",
-            response="told_succeeded",
-            scale="difference",
-            numerator={"rung": inside(LAST)},
-            denominator={"rung": inside(BASE)},
-            published_difference=steps if as_published else None,
-            published_direction="greater",
-            source="registry study, results table (100 against 0 of 100)",
+        _successes(
+            (inside(LAST), inside(BASE)), "successful as told", "told_succeeded",
+            "with the load from inside all 100 downloads succeed after the three fixes, and none "
+            "before, as the service's own generator counts", as_published,
         ),
-        *(_successes_inside(name) for name in INSIDE),
+        *(
+            _difference(
+                (inside(name), name), "successful as told", "told_succeeded",
+                f"beyond the study: {name}, load from the service's own process against outside, "
+                "as each generator counts",
+            )
+            for name in INSIDE
+        ),
         *(
             _between(
                 (inside(name), name), "told_total_duration_s", None,
@@ -192,15 +188,3 @@ def _load_from(as_published: bool) -> list[Contrast]:
             for name in INSIDE
         ),
     ]  # fmt: skip
-
-
-def _successes_inside(name: str) -> Contrast:
-    return Contrast(
-        name=f"{inside(name)} against {name}, successful as told",
-        claim=f"beyond the study: {name}, load from the service's own process against outside, as "
-        "each generator counts",
-        response="told_succeeded",
-        scale="difference",
-        numerator={"rung": inside(name)},
-        denominator={"rung": name},
-    )

@@ -37,35 +37,26 @@ def download_columns(requests: pd.DataFrame) -> dict[str, float]:
     took_s = (int(requests["done_ns"].max()) - begin_ns) / 1e9
     response_ms = (requests["done_ns"] - requests["planned_ns"]) / 1e6
     complete = bool(whole.all())
-    found = {
+    columns = {
         "succeeded": float(whole.sum()),
         "total_duration_s": took_s if complete else math.nan,
         "fastest_ms": float(response_ms[whole].min()) if whole.any() else math.nan,
-        "told_succeeded": float(whole.sum()),
-        "told_total_duration_s": took_s if complete else math.nan,
         "megabytes_per_s": float(requests["bytes"][whole].sum()) / MB / took_s,
     }
     if not complete:
-        found["total_duration_s_at_least"] = took_s
-        found["told_total_duration_s_at_least"] = took_s
+        columns["total_duration_s_at_least"] = took_s
     if not whole.any():
-        found["fastest_at_least_ms"] = float(response_ms.min())
-    return found
+        columns["fastest_at_least_ms"] = float(response_ms.min())
+    told = ("succeeded", "total_duration_s", "total_duration_s_at_least")
+    return columns | {f"told_{name}": columns[name] for name in told if name in columns}
 
 
 def counted_columns(table: pd.DataFrame, begin_ns: int, end_ns: int) -> dict[str, float]:
-    """Return what the counts of a trial come to; NaN of what was never answered.
+    """Return what the counts between begin and end of a load come to; NaN of what is not known.
 
-    What the service counts up to its highest is taken from the last answer after the load, and is
-    not known where there is none: an answer from before a silence says nothing of the silence.
-
-    Parameters
-    ----------
-    table : DataFrame
-        Columns t_ns, answered_ns (0: it did not) and those of ``COUNTED``; the last row was asked
-        after the load.
-    begin_ns, end_ns : int
-        When the load began, and when it was over.
+    The table has t_ns, answered_ns (0: it did not) and the columns of ``COUNTED``; its last row was
+    asked after the load. What the service counts up to its highest is taken from that answer: one
+    from before a silence says nothing of the silence.
     """
     under_load = table[table["t_ns"].between(begin_ns, end_ns)]
     answered = under_load[under_load["answered_ns"] > 0]

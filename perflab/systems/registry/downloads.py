@@ -17,11 +17,10 @@ from perflab.numerals import counted
 from perflab.recordings import Remark
 from perflab.stacks.plan import BytesPerS, Link, RoundTripMs, StackPlan
 from perflab.systems.registry import inside
-from perflab.systems.registry.model_file import model_crc32
 from perflab.systems.registry.preset import BYTES_PER_S, differences, published_settings
 from perflab.systems.registry.registry_counts import RegistryCounts
 from perflab.systems.registry.rungs import Rung, Set, chosen, lanes
-from perflab.systems.registry.service import PATH, stack
+from perflab.systems.registry.service import PATH, model_crc32, stack
 
 NODE = "registry"
 # Between two points of a waterfall lies at most so small a part of a body.
@@ -70,10 +69,6 @@ class DownloadParameters(LadderParameters):
         default=BYTES_PER_S,
         description="bytes per second of each connection between service and store, or unlimited",
     )
-    total_bytes_per_s: BytesPerS = Field(
-        default="unlimited",
-        description="bytes per second of all these connections together, or unlimited",
-    )
     round_trip_ms: RoundTripMs = Field(
         default=0.0, description="delay that the link adds to a round trip to the store, in ms"
     )
@@ -116,7 +111,7 @@ def rungs(parameters: DownloadParameters) -> dict[str, Rung]:
 
 
 def levels(parameters: DownloadParameters, rung: Rung) -> Mapping[str, object]:
-    """Return a rung\'s levels beside its name."""
+    """Return a rung's levels beside its name."""
     return {
         "handler": rung.handler,
         "body": rung.body,
@@ -135,16 +130,11 @@ def clients(parameters: DownloadParameters, rung: Rung) -> int:
 
 def stack_of(parameters: DownloadParameters, rung: Rung) -> StackPlan:
     """Return store, link, metadata and service with the settings of a rung."""
-    link = Link(
-        round_trip_ms=parameters.round_trip_ms,
-        bytes_per_s=parameters.bytes_per_s,
-        total_bytes_per_s=parameters.total_bytes_per_s,
-    )
     return stack(
         rung.settings,
         model_bytes=parameters.model_bytes,
         models=parameters.models,
-        link=link.model_dump(),
+        link=Link(round_trip_ms=parameters.round_trip_ms, bytes_per_s=parameters.bytes_per_s),
         # With the load from inside a rung would else meet the queue of the same one from outside.
         apart="" if rung.load_from == "outside" else rung.load_from,
     )
@@ -163,10 +153,7 @@ def instruments(parameters: DownloadParameters, rung: Rung) -> tuple[Instrument,
 
 
 def workload(parameters: DownloadParameters, rung: Rung) -> Workload:
-    """Return the published load: everyone at one instant, every byte checked.
-
-    Where that comes from inside the service the lab's own load only probes it.
-    """
+    """Return everyone's download at one instant; of a load from inside, the lab's probes of it."""
     if rung.load_from == "inside":
         within_s = min(parameters.timeout_s, link_s(parameters, rung))
         return inside.probes(NODE, PROBED_SHARE * within_s + 2.0, longest_s(parameters, rung))
@@ -185,19 +172,14 @@ def workload(parameters: DownloadParameters, rung: Rung) -> Workload:
     )
 
 
-def download_s(parameters: DownloadParameters) -> float:
-    """Return how long one download by itself takes over the link alone; 0 where nothing limits."""
-    if parameters.bytes_per_s == "unlimited":
-        return 0.0
-    return parameters.model_bytes / parameters.bytes_per_s
-
-
 def link_s(parameters: DownloadParameters, rung: Rung) -> float:
     """Return how long all downloads of a rung take over the link alone, if nobody gave up."""
+    if parameters.bytes_per_s == "unlimited":
+        return 0.0
     asked = clients(parameters, rung)
     # Python counts the cores of the machine, not those that a process may use.
     side_by_side = lanes(rung, os.cpu_count() or 1) or asked
-    return math.ceil(asked / side_by_side) * download_s(parameters)
+    return math.ceil(asked / side_by_side) * parameters.model_bytes / parameters.bytes_per_s
 
 
 def longest_s(parameters: DownloadParameters, rung: Rung) -> float:
@@ -217,22 +199,22 @@ def expected_s(parameters: DownloadParameters, rung: Rung) -> float:
 LADDER = Ladder(levels, stack_of, workload, instruments)
 
 
-def remarks(parameters: DownloadParameters) -> list[Remark]:
+def remarks_on(parameters: DownloadParameters) -> list[Remark]:
     """Say how long a run takes, and where its load is not the published one."""
-    chosen_ones = rungs(parameters).values()
+    measured = rungs(parameters).values()
     block_s = AROUND_BLOCK_S + sum(
-        AROUND_TRIAL_S + expected_s(parameters, rung) for rung in chosen_ones
+        AROUND_TRIAL_S + expected_s(parameters, rung) for rung in measured
     )
     text = (
-        f"a block of {counted(len(chosen_ones), 'rung')} takes about {_in_words(block_s)}, the "
+        f"a block of {counted(len(measured), 'rung')} takes about {_in_words(block_s)}, the "
         f"run of {counted(parameters.planned_blocks, 'block')} about "
         f"{_in_words(block_s * parameters.planned_blocks)}"
     )
-    found = [Remark(code="registry.length", text=text)]
+    remarks = [Remark(code="registry.length", text=text)]
     if unlike := differences(parameters):
         text = f"published sizes are not compared: {'; '.join(unlike)}"
-        found.append(Remark(code="registry.load", text=text))
-    return found
+        remarks.append(Remark(code="registry.load", text=text))
+    return remarks
 
 
 def _in_words(seconds: float) -> str:

@@ -29,15 +29,7 @@ CUT_OFF = {
 
 
 def probes(node: str, length_s: float, patience_s: float) -> Workload:
-    """Return looks at the service's health over some seconds, at a low rate.
-
-    Parameters
-    ----------
-    length_s : float
-        How long they are sent.
-    patience_s : float
-        How long each waits for its answer: while the loop is held up there is none.
-    """
+    """Return looks at the service's health over ``length_s``, each with so much patience."""
     return Workload(
         request=Request(node=node, path=PROBED),
         arrivals=OpenLoop(stages=(Stage(rate=PROBES_PER_S, duration_s=length_s),)),
@@ -51,20 +43,10 @@ def instruments(
 ) -> tuple[Instrument, ...]:
     """Return what looks at a trial whose load comes from inside.
 
-    Parameters
-    ----------
-    clients : int
-        Downloads at one instant.
-    timeout_s : int
-        After which what is under way is given up.
-    longest_s : float
-        After which the trial fails.
+    ``clients`` download at one instant, and give up after ``timeout_s``; the trial fails after
+    ``longest_s``.
     """
-    body = {
-        "num_clients": clients,
-        "model_id": MODEL,
-        "duration_seconds": timeout_s,
-    }
+    body = {"num_clients": clients, "model_id": MODEL, "duration_seconds": timeout_s}
     return (
         Requests(prefix="probe_", steady=False, phases=False),
         *(each for each in STANDARD if not isinstance(each, Requests)),

@@ -36,15 +36,7 @@ class Rung(Parameters):
     @property
     def settings(self) -> dict[str, str | int | float]:
         """Return the settings of the service."""
-        return {
-            "handler": self.handler,
-            "executor_threads": self.executor_threads,
-            "pool_connections": self.pool_connections,
-            "retry_attempts": self.retry_attempts,
-            "retry_mode": self.retry_mode,
-            "body": self.body,
-            "range_parts": self.range_parts,
-        }
+        return self.model_dump(exclude={"label", "one_client", "load_from"})
 
 
 def _step_3(label: str, handler: Handler = "executor", **changes: int | str | bool) -> Rung:
@@ -69,13 +61,13 @@ def inside(name: str) -> str:
 
 def _with_inside(rungs: Mapping[str, Rung]) -> dict[str, Rung]:
     """Return rungs, and those of them that have one with the load from inside right before it."""
-    found = {}
+    ladder = {}
     for name, rung in rungs.items():
-        found[name] = rung
+        ladder[name] = rung
         if name in INSIDE:
             label = f"{rung.label}, load from inside"
-            found[inside(name)] = rung.model_copy(update={"label": label, "load_from": "inside"})
-    return found
+            ladder[inside(name)] = rung.model_copy(update={"label": label, "load_from": "inside"})
+    return ladder
 
 
 _OUTSIDE: dict[str, Rung] = {
@@ -122,10 +114,7 @@ def chosen(sets: Iterable[str]) -> dict[str, Rung]:
 def lanes(rung: Rung, cores: int) -> int | None:
     """Return how many downloads a rung lets run side by side; None: as many as there are.
 
-    Parameters
-    ----------
-    cores : int
-        Those that Python counts: its own executor has min(32, cores + 4) threads.
+    Python's own executor has min(32, cores + 4) threads, of the cores that Python counts.
     """
     if rung.handler == "blocking":
         return 1

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import runpy
+import zlib
 from collections.abc import Mapping
+from functools import cache
 
-from perflab.stacks.plan import Node, Seed, StackPlan
+from perflab.paths import services_dir
+from perflab.stacks.plan import Link, Node, Seed, StackPlan
 from perflab.stacks.spec import Value
 
 # The published registry: one model of full size, the others with small files only.
@@ -14,6 +18,7 @@ MODELS = 500
 PATH = f"/performance/{MODEL_ID}/{VERSION}/model.zip"
 POPULATED_WITHIN_S = 600.0
 NOTHING: Mapping[str, Value] = {}
+FREE = Link()
 
 
 def stack(
@@ -21,37 +26,21 @@ def stack(
     *,
     model_bytes: int = MODEL_BYTES,
     models: int = MODELS,
-    link: Mapping[str, Value] = NOTHING,
+    link: Link = FREE,
     apart: str = "",
 ) -> StackPlan:
     """Return the object store, the link, the metadata and the service, and how it is filled.
 
-    Parameters
-    ----------
-    settings : mapping
-        Those of the service (``services/registry/service.toml``).
-    model_bytes : int
-        Length of the large model's file.
-    models : int
-        How many models there are.
-    link : mapping
-        Settings of the link between service and store. The metadata does not pass through it: the
-        database is a part of its own, so that downloads do not hold it up.
-    apart : str
-        Treatments in which this differs have a service each, also with the same settings.
+    ``settings`` are those of the service (``services/registry/service.toml``). The link lies
+    between service and store; the metadata does not pass through it, so that downloads do not hold
+    it up. Treatments in which ``apart`` differs have a service each, also with the same settings.
     """
     wanted = ("--models", str(models), "--size", str(model_bytes))
     return StackPlan(
         nodes=(
             Node(name="store", service="objectstore", placement="database"),
             Node(name="metadata", service="objectstore", placement="database"),
-            Node(
-                name="link",
-                service="link",
-                placement="link",
-                needs={"upstream": "store"},
-                settings=link,
-            ),
+            link.node("store"),
             Node(
                 name="registry",
                 service="registry",
@@ -68,3 +57,18 @@ def stack(
             ),
         ),
     )
+
+
+@cache
+def model_crc32(model_bytes: int) -> int:
+    """Return the CRC-32 of the large model's file of a length.
+
+    The file is made up but always the same; the service's own module makes it.
+
+    Raises
+    ------
+    ValueError
+        It is too short for the files that every model has.
+    """
+    made = runpy.run_path(str(services_dir() / "registry/registry/zips.py"))
+    return zlib.crc32(made["of_size"](MODEL_ID, model_bytes))

@@ -32,11 +32,7 @@ class Asked:
     path: str
     body: bytes
     stream: bool
-
-    @property
-    def is_openai(self) -> bool:
-        """Whose API was asked."""
-        return self.path == OPENAI
+    is_openai: bool
 
 
 def add_to(app: FastAPI) -> None:
@@ -85,21 +81,12 @@ async def _read(request: Request) -> Asked:
         given = json.loads(body)
     except (ValueError, RecursionError):
         raise Refused(400, "invalid_json", "the body is no JSON") from None
-    if not isinstance(given, dict):
-        raise _invalid("the body must be a JSON object")
-    if not isinstance(given.get("model"), str) or not given["model"]:
-        raise _invalid("'model' must be the name of a model")
-    if not isinstance(given.get("messages"), list) or not given["messages"]:
-        raise _invalid("'messages' must be a list of at least one message")
-    path = request.url.path
-    stream = given.get("stream", path == OLLAMA)
-    if not isinstance(stream, bool):
-        raise _invalid("'stream' must be true or false")
-    return Asked(path, body, stream)
-
-
-def _invalid(reason: str) -> Refused:
-    return Refused(422, "invalid_request", reason)
+    path, kinds = request.url.path, {"model": str, "messages": list, "stream": bool}
+    asked = {"stream": path == OLLAMA, **given} if isinstance(given, dict) else {}
+    if not all(isinstance(asked.get(name), kind) for name, kind in kinds.items()):
+        reason = "the body must be an object with 'model' (a name), 'messages' (a list), 'stream'"
+        raise Refused(422, "invalid_request", f"{reason} (true or false, or left out)")
+    return Asked(path, body, asked["stream"], is_openai=path == OPENAI)
 
 
 async def _ask(state: Any, asked: Asked, phases: Phases) -> Relay | tuple[int, str | bytes]:

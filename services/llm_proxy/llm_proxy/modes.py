@@ -19,7 +19,7 @@ from llm_proxy.refusal import broken, text_of
 DONE = "[DONE]"
 _LAST_LINE = re.compile(rb'"done"\s*:\s*true')
 # How both APIs tell of an error in a stream, as their servers write it; nothing is parsed for it.
-ERROR = '{"error"'
+ERROR = b'{"error"'
 # More than the last event's length.
 TAIL = 32
 LONGEST_LINE = 1_000_000
@@ -29,16 +29,16 @@ class Mode(ABC):
     """How one stream is passed on.
 
     ``is_whole`` once its last chunk was seen; ``has_error`` once an error of the upstream's own was
-    passed on, after which nothing is missing.
+    passed on, after which nothing is missing. ``is_framed`` says that the response frames each
+    chunk as an event.
     """
 
-    is_openai = True
-
-    def __init__(self) -> None:
+    def __init__(self, is_openai: bool, is_framed: bool) -> None:
+        self.is_openai, self.is_framed = is_openai, is_framed
         self.is_whole = self.has_error = False
 
     @abstractmethod
-    def feed(self, data: bytes) -> Iterator[str] | Iterator[bytes]:
+    def feed(self, data: bytes) -> Iterator[str | bytes]:
         """Yield the chunks to send for what arrived; raise Refused for what cannot be passed."""
 
     def end(self) -> None:
@@ -48,18 +48,34 @@ class Mode(ABC):
 
     def error(self, refused: Refused) -> str | bytes:
         """Return what tells the client of an error in the stream."""
-        return text_of(refused, self.is_openai)
+        text = text_of(refused, self.is_openai)
+        return text if self.is_framed else text.encode() + b"\n"
 
 
 class Lines(Mode):
-    """A stream that is cut into its lines; at most one is held that is not complete yet."""
+    """A stream that is cut into its lines; at most one is held that is not complete yet.
 
-    def __init__(self) -> None:
-        super().__init__()
+    The content of each event or line is passed on as it came, or made anew.
+    """
+
+    def __init__(self, is_openai: bool, rebuilds: bool) -> None:
+        super().__init__(is_openai, is_framed=is_openai)
+        self._rebuilds = rebuilds
         self._parts: list[bytes] = []
         self._held = 0
 
-    def lines(self, data: bytes) -> Iterator[bytes]:
+    def feed(self, data: bytes) -> Iterator[str | bytes]:
+        """Yield the content of each event, or each line with its end."""
+        for line in self._complete(data):
+            if not self.is_openai:
+                if line:
+                    yield self._line(line)
+            elif line.startswith(b"data:"):
+                yield self._event(line[5:].removeprefix(b" "))
+            elif line and not line.startswith((b":", b"event:", b"id:", b"retry:")):
+                raise broken("the upstream sent a line that is no server-sent event")
+
+    def _complete(self, data: bytes) -> Iterator[bytes]:
         """Yield the lines that are complete, without their ends; refuse one that is too long."""
         *complete, rest = data.split(b"\n")
         if complete:
@@ -72,6 +88,21 @@ class Lines(Mode):
             yield line.removesuffix(b"\r")
         _check(self._held)
 
+    def _event(self, content: bytes) -> str:
+        text = content.decode(errors="replace")
+        if text == DONE:
+            self.is_whole = True
+        elif self._rebuilds:
+            return rebuilt(text, is_openai=True)
+        self.has_error = self.has_error or content.startswith(ERROR)
+        return text
+
+    def _line(self, line: bytes) -> bytes:
+        content = rebuilt(line, is_openai=False).encode() if self._rebuilds else line
+        self.is_whole = self.is_whole or bool(_LAST_LINE.search(content))
+        self.has_error = self.has_error or content.startswith(ERROR)
+        return content + b"\n"
+
 
 def _check(length: int) -> None:
     if length > LONGEST_LINE:
@@ -79,75 +110,11 @@ def _check(length: int) -> None:
         raise Refused(502, "too_long", reason)
 
 
-class Events(Lines):
-    """Server-sent events, for a response that frames each of them again."""
-
-    def feed(self, data: bytes) -> Iterator[str]:
-        """Yield the content of each event."""
-        for line in self.lines(data):
-            if line.startswith(b"data:"):
-                yield self._content(line)
-            elif line and not line.startswith((b":", b"event:", b"id:", b"retry:")):
-                raise broken("the upstream sent a line that is no server-sent event")
-
-    def _content(self, line: bytes) -> str:
-        content = line[5:].removeprefix(b" ").decode(errors="replace")
-        if content == DONE:
-            self.is_whole = True
-            return content
-        return self.passed(content)
-
-    def passed(self, content: str) -> str:
-        """Return what becomes of an event's content."""
-        self.has_error = self.has_error or content.startswith(ERROR)
-        return content
-
-
-class RebuiltEvents(Events):
-    """Each event parsed and made anew."""
-
-    def passed(self, content: str) -> str:
-        """Return the chunk made anew; raise Refused for what is none."""
-        return rebuilt(content, is_openai=True)
-
-
-class JsonLines(Lines):
-    """Lines of JSON, each passed on as it came."""
-
-    is_openai = False
-
-    def feed(self, data: bytes) -> Iterator[bytes]:
-        """Yield the lines, with their ends."""
-        for line in self.lines(data):
-            if line:
-                passed = self.passed(line)
-                self.is_whole = self.is_whole or bool(_LAST_LINE.search(passed))
-                yield passed + b"\n"
-
-    def passed(self, line: bytes) -> bytes:
-        """Return what becomes of a line."""
-        self.has_error = self.has_error or line.startswith(ERROR.encode())
-        return line
-
-    def error(self, refused: Refused) -> bytes:
-        """Return a line."""
-        return text_of(refused, is_openai=False).encode() + b"\n"
-
-
-class RebuiltLines(JsonLines):
-    """Each line parsed and made anew."""
-
-    def passed(self, line: bytes) -> bytes:
-        """Return the line made anew; raise Refused for what is none."""
-        return rebuilt(line, is_openai=False).encode()
-
-
 class Raw(Mode):
     """Bytes as they come. That events are missing at the end is seen by OpenAI's last one alone."""
 
     def __init__(self, is_openai: bool) -> None:
-        super().__init__()
-        self.is_openai = is_openai
+        super().__init__(is_openai, is_framed=False)
         self._tail = b""
 
     def feed(self, data: bytes) -> Iterator[bytes]:
@@ -171,8 +138,4 @@ class Raw(Mode):
 
 def mode_of(name: str, is_openai: bool) -> Mode:
     """Return the way of one stream."""
-    if name == "raw":
-        return Raw(is_openai)
-    if is_openai:
-        return RebuiltEvents() if name == "rebuild" else Events()
-    return RebuiltLines() if name == "rebuild" else JsonLines()
+    return Raw(is_openai) if name == "raw" else Lines(is_openai, rebuilds=name == "rebuild")

@@ -7,8 +7,6 @@ from typing import Any
 
 from specimen.refusal import Refused
 
-from llm_proxy.refusal import malformed
-
 OF_OPENAI = ("id", "object", "created", "model", "usage")
 OF_OLLAMA = (
     "model", "created_at", "done", "done_reason", "total_duration", "load_duration",
@@ -27,13 +25,13 @@ def rebuilt(content: str | bytes, is_openai: bool) -> str:
     """
     try:
         given = json.loads(content)
-    except (ValueError, RecursionError):
-        raise malformed("a chunk that is no JSON") from None
-    if not isinstance(given, dict):
-        raise malformed("a chunk that is no object")
-    if "error" in given:
-        raise Refused(502, "upstream_error", f"the upstream failed: {_reason(given['error'])}")
-    return json.dumps(_openai(given) if is_openai else _ollama(given))
+        if "error" not in given:
+            return json.dumps(_openai(given) if is_openai else _ollama(given))
+        told = _reason(given["error"])
+    except (ValueError, RecursionError, LookupError, TypeError, AttributeError):
+        reason = "the upstream sent a chunk that is not what its API says"
+        raise Refused(502, "upstream_malformed", reason) from None
+    raise Refused(502, "upstream_error", f"the upstream failed: {told}")
 
 
 def _reason(error: Any) -> str:
@@ -42,15 +40,10 @@ def _reason(error: Any) -> str:
 
 
 def _openai(given: dict[str, Any]) -> dict[str, Any]:
-    choices = given.get("choices")
-    if not isinstance(choices, list):
-        raise malformed("a chunk without 'choices'")
-    return _kept(given, OF_OPENAI) | {"choices": [_choice(choice) for choice in choices]}
+    return _kept(given, OF_OPENAI) | {"choices": [_choice(choice) for choice in given["choices"]]}
 
 
-def _choice(given: Any) -> dict[str, Any]:
-    if not isinstance(given, dict):
-        raise malformed("a choice that is no object")
+def _choice(given: dict[str, Any]) -> dict[str, Any]:
     made = {"index": given.get("index", 0), "finish_reason": given.get("finish_reason")}
     for part in ("delta", "message"):
         if isinstance(given.get(part), dict):
@@ -59,8 +52,6 @@ def _choice(given: Any) -> dict[str, Any]:
 
 
 def _ollama(given: dict[str, Any]) -> dict[str, Any]:
-    if not isinstance(given.get("message"), dict):
-        raise malformed("a line without 'message'")
     return _kept(given, OF_OLLAMA) | {"message": _kept(given["message"], SPOKEN)}
 
 

@@ -25,8 +25,3 @@ def text_of(refused: Refused, is_openai: bool) -> str:
 def broken(reason: str) -> Refused:
     """Return the word for an upstream that answers, but not as its API says."""
     return Refused(502, "upstream_broken", reason)
-
-
-def malformed(reason: str) -> Refused:
-    """Return the word for an upstream whose chunk is not what its API says."""
-    return Refused(502, "upstream_malformed", f"the upstream sent {reason}")

@@ -13,7 +13,7 @@ from specimen.refusal import Refused
 from sse_starlette import EventSourceResponse
 from starlette.responses import StreamingResponse
 
-from llm_proxy.modes import Mode, Raw
+from llm_proxy.modes import Mode
 from llm_proxy.upstream import faults_named
 
 
@@ -109,7 +109,7 @@ class Relay:
     def response(self, headers: dict[str, str]) -> Events | Bytes:
         """Return the response that sends the chunks."""
         made: Events | Bytes
-        if self._mode.is_openai and not isinstance(self._mode, Raw):
+        if self._mode.is_framed:
             made = Events(self.chunks(), headers=headers, client_close_handler_callable=self.leave)
         else:
             kind = "text/event-stream" if self._mode.is_openai else "application/x-ndjson"

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
@@ -12,7 +10,6 @@ from urllib.parse import urlsplit
 
 from specimen.settings import content
 
-Mode = Literal["rebuild", "pass", "raw"]
 KEY = "LLM_API_KEY"
 
 
@@ -21,8 +18,8 @@ class Settings:
     """What the proxy was started with; service.toml says what each means.
 
     ``upstream_address`` is the stack's own upstream, whose key is in ``secret_file``;
-    ``upstream_url`` takes its place where it is given, with the key of the environment or of
-    ``credentials_file``, a JSON object of variables.
+    ``upstream_url`` takes its place where it is given, with the key in ``credentials_file``, a JSON
+    object of the user's variables.
     """
 
     host: str = "127.0.0.1"
@@ -30,7 +27,7 @@ class Settings:
     upstream_address: str = ""
     secret_file: Path = Path()
     credentials_file: Path = Path()
-    mode: Mode = "rebuild"
+    mode: Literal["rebuild", "pass", "raw"] = "rebuild"
     upstream_url: str = ""
     read_timeout_s: float = 60.0
 
@@ -43,7 +40,7 @@ class Endpoint:
     key: str = field(repr=False)
 
 
-def endpoint(settings: Settings, env: Mapping[str, str] = os.environ) -> Endpoint:
+def endpoint(settings: Settings) -> Endpoint:
     """Return the upstream's; one of the user's own may want no key, as Ollama's.
 
     Raises
@@ -59,4 +56,4 @@ def endpoint(settings: Settings, env: Mapping[str, str] = os.environ) -> Endpoin
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise ValueError(f"upstream_url = {settings.upstream_url!r} must be an http(s) address")
     known = json.loads(content(settings.credentials_file) or "{}")
-    return Endpoint(settings.upstream_url.rstrip("/"), env.get(KEY) or known.get(KEY, ""))
+    return Endpoint(settings.upstream_url.rstrip("/"), known.get(KEY, ""))

@@ -19,7 +19,10 @@ from llm_upstream.requested import read
 from llm_upstream.script import script
 from llm_upstream.settings import Settings
 
-APIS: dict[str, type[Format]] = {"/v1/chat/completions": OpenAI, "/api/chat": Ollama}
+APIS: dict[str, type[OpenAI] | type[Ollama]] = {
+    "/v1/chat/completions": OpenAI,
+    "/api/chat": Ollama,
+}
 
 
 class Application:
@@ -67,7 +70,7 @@ class Application:
         else:
             raise Refused(404, "unknown_path", f"there is no {asked}")
 
-    async def _answer(self, exchange: Exchange, in_format: type[Format]) -> None:
+    async def _answer(self, exchange: Exchange, in_format: type[OpenAI] | type[Ollama]) -> None:
         """Answer while the reader is there, and count how it went."""
         begun_ns = clock()
         self._check_key(exchange)

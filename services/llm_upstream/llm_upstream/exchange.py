@@ -9,12 +9,10 @@ from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 
 from specimen.presence import ClientGone
-from specimen.refusal import Refused
 
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
-MOST_BODY_BYTES = 16_000_000
 clock = time.monotonic_ns
 
 
@@ -42,16 +40,13 @@ class Exchange:
         return str(self._headers.get(name.encode(), b"").decode("latin-1"))
 
     async def body(self) -> bytes:
-        """Read the request; raise Refused for one that is too long."""
-        parts, length = [], 0
+        """Read the request."""
+        parts = []
         while True:
             message = await self.receive()
             if message["type"] == "http.disconnect":
                 raise ClientGone
             parts.append(message.get("body", b""))
-            length += len(parts[-1])
-            if length > MOST_BODY_BYTES:
-                raise Refused(413, "too_large", f"a request has {MOST_BODY_BYTES} bytes at most")
             if not message.get("more_body"):
                 return b"".join(parts)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from abc import ABC, abstractmethod
 from typing import Any
 
 from llm_upstream.script import Call, Script
@@ -18,42 +17,23 @@ def dumped(value: Any) -> str:
     return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
 
 
-class Format(ABC):
-    """One answer in the format of one API; ``took_ns`` is how long the whole is planned to take."""
+class Answer:
+    """One answer; ``took_ns`` is how long the whole is planned to take.
 
-    stream_type = ""
-    streams = False
+    A format of an API has ``token``, ``call`` and ``end`` for the parts of a stream, ``whole`` for
+    an answer in one piece, and ``error`` for a refusal.
+    """
 
     def __init__(self, script: Script, took_ns: int) -> None:
         self.script = script
         self.took_ns = took_ns
 
-    @abstractmethod
-    def token(self, text: str, is_first: bool) -> bytes:
-        """Return the chunk of one token."""
 
-    @abstractmethod
-    def call(self, call: Call) -> list[bytes]:
-        """Return the chunks of a call of a tool."""
-
-    @abstractmethod
-    def end(self) -> bytes:
-        """Return what ends the stream."""
-
-    @abstractmethod
-    def whole(self) -> str:
-        """Return the answer in one piece."""
-
-    @staticmethod
-    @abstractmethod
-    def error(code: str, reason: str) -> str:
-        """Return a refusal."""
-
-
-class OpenAI(Format):
+class OpenAI(Answer):
     """``POST /v1/chat/completions``."""
 
     stream_type = "text/event-stream; charset=utf-8"
+    streams = False
 
     def __init__(self, script: Script, took_ns: int) -> None:
         super().__init__(script, took_ns)
@@ -112,7 +92,7 @@ class OpenAI(Format):
         return dumped({"error": told})
 
 
-class Ollama(Format):
+class Ollama(Answer):
     """``POST /api/chat``."""
 
     stream_type = "application/x-ndjson"
@@ -156,3 +136,6 @@ class Ollama(Format):
     def error(code: str, reason: str) -> str:  # noqa: ARG004
         """Return a refusal as the API words it."""
         return dumped({"error": reason})
+
+
+Format = OpenAI | Ollama

@@ -38,46 +38,23 @@ def read(body: bytes, streams: bool) -> Asked:
     """
     try:
         given = json.loads(body)
-    except (ValueError, RecursionError):
-        raise _bad_request("the body is no JSON") from None
-    if not isinstance(given, dict):
-        raise _bad_request("the body must be a JSON object")
-    model, stream = given.get("model"), given.get("stream", streams)
-    if not isinstance(model, str) or not isinstance(stream, bool):
-        raise _bad_request("'model' must be a name, 'stream' true or false")
-    messages, tools = _messages(given.get("messages")), _tools(given.get("tools") or [])
-    return Asked(
-        model=model,
-        stream=stream,
-        digest=_digest(messages, tools),
-        prompt_tokens=sum(len(_text(message).split()) for message in messages),
-        tools=tools,
-        tools_answered=_tools_answered(messages),
-    )
-
-
-def _bad_request(reason: str) -> Refused:
-    return Refused(400, "invalid_request", reason)
-
-
-def _messages(given: Any) -> list[dict[str, Any]]:
-    if not isinstance(given, list) or not given:
-        raise _bad_request("'messages' must be a list of at least one message")
-    for message in given:
-        if not isinstance(message, dict) or not isinstance(message.get("role"), str):
-            raise _bad_request("each of 'messages' must be an object with a 'role'")
-    return given
-
-
-def _tools(given: Any) -> tuple[Tool, ...]:
-    try:
-        functions = tuple(tool["function"] for tool in given)
-        named = all(isinstance(function["name"], str) for function in functions)
-    except (TypeError, KeyError):
-        named = False
-    if not named:
-        raise _bad_request("each of 'tools' must have a 'function' with a 'name'")
-    return functions
+        messages = given["messages"]
+        roles = [message["role"] for message in messages]
+        tools = tuple(tool["function"] for tool in given.get("tools") or ())
+        prompt = [_text(message) for message in messages]
+        told = [list(zip(roles, prompt, strict=True)), list(tools)]
+        return Asked(
+            model=given["model"],
+            stream=given.get("stream", streams),
+            # Roles and texts tell requests apart, and not how the JSON was written.
+            digest=hashlib.sha256(json.dumps(told, sort_keys=True).encode()).digest(),
+            prompt_tokens=sum(len(text.split()) for text in prompt),
+            tools=tools,
+            tools_answered=_tools_answered(roles),
+        )
+    except (ValueError, RecursionError, LookupError, TypeError, AttributeError):
+        reason = "the body must be a JSON object with 'model', 'messages' and, if any, 'tools'"
+        raise Refused(400, "invalid_request", reason) from None
 
 
 def _text(message: dict[str, Any]) -> str:
@@ -85,14 +62,8 @@ def _text(message: dict[str, Any]) -> str:
     return content if isinstance(content, str) else json.dumps(content)
 
 
-def _tools_answered(messages: list[dict[str, Any]]) -> int:
+def _tools_answered(roles: list[str]) -> int:
     answered = 0
-    for message in messages:
-        answered = 0 if message["role"] == "user" else answered + (message["role"] == "tool")
+    for role in roles:
+        answered = 0 if role == "user" else answered + (role == "tool")
     return answered
-
-
-def _digest(messages: list[dict[str, Any]], tools: tuple[Tool, ...]) -> bytes:
-    """Return what tells requests apart: roles and texts, not how the JSON was written."""
-    told = [[[message["role"], _text(message)] for message in messages], list(tools)]
-    return hashlib.sha256(json.dumps(told, sort_keys=True).encode()).digest()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
 
 from fastapi import FastAPI, Request
@@ -17,19 +17,21 @@ from registry import downloads, health
 from registry.counts import Counting, Counts
 from registry.lines import open_line
 from registry.settings import Settings
-from registry.stores import AsyncStore, BlockingStore
+from registry.stores import BlockingStore, connected
 
 
 @asynccontextmanager
 async def lifespan(app: FastAPI) -> AsyncIterator[None]:
     """Make the clients before the first request; the store need not be there yet."""
     state, settings = app.state, app.state.settings
-    is_async = settings.handler in ("async", "redirect")
-    state.store = (AsyncStore if is_async else BlockingStore)(settings, state.counts)
-    await state.store.connect()
-    state.handler = downloads.handler_of(settings, state.store, open_line(settings, state.counts))
-    yield
-    await state.store.close()
+    async with AsyncExitStack() as opened:
+        if settings.handler in ("async", "redirect"):
+            state.store = await opened.enter_async_context(connected(settings, state.counts))
+        else:
+            state.store = BlockingStore(settings, state.counts)
+        line = open_line(settings, state.counts)
+        state.handler = downloads.handler_of(settings, state.store, line)
+        yield
 
 
 def create_app(settings: Settings) -> FastAPI:

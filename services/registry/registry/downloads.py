@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
@@ -115,58 +115,45 @@ class Ranged:
         fill(view, self._store.open(model, first, end), download)
 
 
-class Asynchronous:
-    """Waits for the store in the event loop."""
-
-    def __init__(self, store: AsyncStore) -> None:
-        self._store = store
-
-    async def answer(self, download: Download) -> Response:
-        """Find and read a model."""
-        with download.phases.phase("handler"):
-            with download.phases.phase("metadata"):
-                model = await self._store.find(download.model_id, download.version)
-            chunks = self._store.chunks(model)
-            with download.phases.phase("first_byte"):
+async def read_here(store: AsyncStore, download: Download) -> Response:
+    """Find and read a model; the event loop waits for the store."""
+    phases = download.phases
+    with phases.phase("handler"):
+        with phases.phase("metadata"):
+            model = await store.find(download.model_id, download.version)
+        chunks = store.chunks(model)
+        with phases.phase("first_byte"):
+            chunk = await anext(chunks, b"")
+        data, at = bytearray(model.size_bytes), 0
+        with phases.phase("get"):
+            while chunk:
+                data[at : at + len(chunk)] = chunk
+                at += len(chunk)
+                download.counts.add(bytes_read=len(chunk))
                 chunk = await anext(chunks, b"")
-            data, at = bytearray(model.size_bytes), 0
-            with download.phases.phase("get"):
-                while chunk:
-                    data[at : at + len(chunk)] = chunk
-                    at += len(chunk)
-                    download.counts.add(bytes_read=len(chunk))
-                    chunk = await anext(chunks, b"")
-            return whole(data)
+        return whole(data)
 
 
-class Redirecting:
-    """Looks a model up, and signs an address at which the client gets it without the service."""
-
-    def __init__(self, store: AsyncStore) -> None:
-        self._store = store
-
-    async def answer(self, download: Download) -> Response:
-        """Send the client to the store."""
-        with download.phases.phase("handler"):
-            with download.phases.phase("metadata"):
-                model = await self._store.find(download.model_id, download.version)
-            with download.phases.phase("sign"):
-                address = await self._store.link_to(model, LINK_VALID_S)
-            return RedirectResponse(address, status_code=307, headers={"Cache-Control": "no-store"})
+async def redirect(store: AsyncStore, download: Download) -> Response:
+    """Find a model, and sign an address at which the client gets it without the service."""
+    with download.phases.phase("handler"):
+        with download.phases.phase("metadata"):
+            model = await store.find(download.model_id, download.version)
+        with download.phases.phase("sign"):
+            address = await store.link_to(model, LINK_VALID_S)
+        return RedirectResponse(address, status_code=307, headers={"Cache-Control": "no-store"})
 
 
-Handler = Blocking | Ranged | Asynchronous | Redirecting
-
-
-def handler_of(settings: Settings, store: Any, line: Line) -> Handler:
-    """Return what the settings name."""
+def handler_of(settings: Settings, store: Any, line: Line) -> Callable[[Download], Any]:
+    """Return what answers a download, by the settings."""
     if settings.handler == "async":
-        return Asynchronous(store)
+        return partial(read_here, store)
     if settings.handler == "redirect":
-        return Redirecting(store)
+        return partial(redirect, store)
     if settings.handler == "ranged":
-        return Ranged(store, line, settings)
-    return Blocking(store, line, settings)
+        return Ranged(store, line, settings).answer
+    blocking = Blocking(store, line, settings)
+    return blocking.answer_here if settings.handler == "threads" else blocking.answer
 
 
 def add_to(app: FastAPI, handler: str) -> None:
@@ -176,13 +163,13 @@ def add_to(app: FastAPI, handler: str) -> None:
 
 async def in_loop(model_id: str, version: str, request: Request) -> Response:
     """Answer with a model; whether this blocks the event loop is up to the handler."""
-    return await request.app.state.handler.answer(download_of(request, model_id, version))
+    return await request.app.state.handler(download_of(request, model_id, version))
 
 
 async def queue(model_id: str, version: str, request: Request) -> Ticket[Response]:
     """Take note of a request that is about to wait for one of FastAPI's threads."""
     wanted, state = download_of(request, model_id, version), request.app.state
-    return Ticket(partial(state.handler.answer_here, wanted), wanted.counts, wanted.phases)
+    return Ticket(partial(state.handler, wanted), wanted.counts, wanted.phases)
 
 
 def in_thread(ticket: Annotated[Ticket[Response], Depends(queue)]) -> Response:

@@ -55,42 +55,34 @@ class Line:
 
 
 class ExecutorLine(Line):
-    """Work in threads of an executor of its own."""
+    """Work in threads of an executor of its own.
 
-    def __init__(self, counts: Counts, threads: int | None) -> None:
+    With ``is_default`` it is the event loop's, and called through ``asyncio.to_thread`` as by the
+    published service.
+    """
+
+    def __init__(self, counts: Counts, threads: int | None, is_default: bool) -> None:
         super().__init__(counts)
-        self.executor = ThreadPoolExecutor(threads)
+        self._executor, self._is_default = ThreadPoolExecutor(threads), is_default
+        if is_default:
+            asyncio.get_running_loop().set_default_executor(self._executor)
 
     async def run(self, work: Work[Result], phases: Phases) -> Result:
         """Do the work in a thread; called off, it does not begin if it has not."""
         ticket = Ticket(work, self.counts, phases)
         try:
-            return await self._in_thread(ticket)
+            if self._is_default:
+                return await asyncio.to_thread(ticket)
+            return await asyncio.get_running_loop().run_in_executor(self._executor, ticket)
         except asyncio.CancelledError:
             ticket.call_off()
             raise
 
-    async def _in_thread(self, ticket: Ticket[Result]) -> Result:
-        return await asyncio.get_running_loop().run_in_executor(self.executor, ticket)
-
-
-class DefaultLine(ExecutorLine):
-    """The same through ``asyncio.to_thread``, as the published service called it."""
-
-    def __init__(self, counts: Counts, threads: int | None) -> None:
-        super().__init__(counts, threads)
-        asyncio.get_running_loop().set_default_executor(self.executor)
-
-    async def _in_thread(self, ticket: Ticket[Result]) -> Result:
-        return await asyncio.to_thread(ticket)
-
 
 def open_line(settings: Settings, counts: Counts) -> Line:
     """Return the line of the settings' handler; to be called in the running event loop."""
+    if settings.handler not in ("to_thread", "executor", "ranged"):
+        return Line(counts)
     # None is Python's own number: min(32, cores + 4).
     threads = settings.executor_threads or None
-    if settings.handler == "to_thread":
-        return DefaultLine(counts, threads)
-    if settings.handler in ("executor", "ranged"):
-        return ExecutorLine(counts, threads)
-    return Line(counts)
+    return ExecutorLine(counts, threads, is_default=settings.handler == "to_thread")

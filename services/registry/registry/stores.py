@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import asynccontextmanager
 from typing import Any
 
 import boto3
@@ -18,6 +18,7 @@ from registry.refusals import DATABASE, STORE, store_broken, translated, unknown
 from registry.settings import Settings
 
 CHUNK_BYTES = 256 * 1024
+SIGNING: Any = {"signature_version": "s3v4", "s3": {"addressing_style": "path"}}
 WITHOUT_FILE = "the object store does not have this model's file"
 OTHER_LENGTH = "the object store has another length than the metadata"
 
@@ -42,28 +43,16 @@ def options(settings: Settings) -> dict[str, Any]:
     }
 
 
-def store_options(settings: Settings) -> dict[str, Any]:
-    """Return what those of the object store are told."""
-    signing = {"signature_version": "s3v4", "s3": {"addressing_style": "path"}}
-    return {**options(settings), **signing}
-
-
 class BlockingStore:
     """boto3's clients of both, shared by all threads: every call holds its thread."""
 
     def __init__(self, settings: Settings, counts: Counts) -> None:
         session, (store, database) = boto3.session.Session(), places(settings)
-        config = Config(**store_options(settings))
+        config = Config(**options(settings), **SIGNING)
         self.objects = session.client("s3", **store, config=config)
         config = Config(**options(settings))
         self.database = session.client("dynamodb", **database, config=config)
         count_connections(self.objects, counts)
-
-    async def connect(self) -> None:
-        """Do nothing: the clients connect when they are first used."""
-
-    async def close(self) -> None:
-        """Do nothing: the process ends."""
 
     def find(self, model_id: str, version: str) -> Model:
         """Return what the database knows of a model."""
@@ -114,22 +103,8 @@ class Body:
 class AsyncStore:
     """aiobotocore's clients of both, for one event loop: nothing holds a thread."""
 
-    def __init__(self, settings: Settings, counts: Counts) -> None:
-        self._settings, self._counts = settings, counts
-        self._opened = AsyncExitStack()
-        self.objects: Any = None
-        self.database: Any = None
-
-    async def connect(self) -> None:
-        """Make the clients; nothing is asked yet."""
-        session, (store, database) = get_session(), places(self._settings)
-        told = store_options(self._settings)
-        config = AioConfig(http_session_cls=_counting(self._counts), **told)
-        made = session.create_client("s3", **store, config=config)
-        self.objects = await self._opened.enter_async_context(made)
-        config = AioConfig(**options(self._settings))
-        made = session.create_client("dynamodb", **database, config=config)
-        self.database = await self._opened.enter_async_context(made)
+    def __init__(self, objects: Any, database: Any) -> None:
+        self.objects, self.database = objects, database
 
     async def find(self, model_id: str, version: str) -> Model:
         """Return what the database knows of a model."""
@@ -137,32 +112,27 @@ class AsyncStore:
             answer = await self.database.get_item(TableName=TABLE, Key=key_of(model_id, version))
         return model_from(model_id, version, answer)
 
-    @asynccontextmanager
-    async def opened(self, model: Model) -> AsyncIterator[Any]:
-        """Give the stream of a model's file; its connection is closed where bytes are left."""
+    async def chunks(self, model: Model) -> AsyncIterator[bytes]:
+        """Yield the bytes of a model's file; raise Refused where it ends too early."""
         with translated(STORE):
             try:
                 answer = await self.objects.get_object(Bucket=BUCKET, Key=model.key)
             except self.objects.exceptions.NoSuchKey:
                 raise unknown_model(WITHOUT_FILE) from None
         try:
-            if answer["ContentLength"] != model.size_bytes:
+            left = model.size_bytes
+            if answer["ContentLength"] != left:
                 raise store_broken(OTHER_LENGTH)
-            yield answer["Body"]
-        finally:
-            answer["Body"].close()
-
-    async def chunks(self, model: Model) -> AsyncIterator[bytes]:
-        """Yield the bytes of a model's file; raise Refused where it ends too early."""
-        left = model.size_bytes
-        async with self.opened(model) as stream:
             while left:
                 with translated(STORE):
-                    data = await stream.read(CHUNK_BYTES)
+                    data = await answer["Body"].read(CHUNK_BYTES)
                 if not data:
                     raise store_broken(f"the object store ended {left} bytes too early")
                 left -= len(data)
                 yield data
+        finally:
+            # Where bytes are left, that ends the connection.
+            answer["Body"].close()
 
     async def link_to(self, model: Model, seconds: int) -> str:
         """Return an address, valid so long, at which the store itself gives the file."""
@@ -170,9 +140,19 @@ class AsyncStore:
         made = self.objects.generate_presigned_url("get_object", Params=wanted, ExpiresIn=seconds)
         return str(await made)
 
-    async def close(self) -> None:
-        """Close what is kept open."""
-        await self._opened.aclose()
+
+@asynccontextmanager
+async def connected(settings: Settings, counts: Counts) -> AsyncIterator[AsyncStore]:
+    """Give the async clients; nothing is asked yet, and what they keep open is closed."""
+    session, (store, database) = get_session(), places(settings)
+    told = {**options(settings), **SIGNING, "http_session_cls": _counting(counts)}
+    async with (
+        session.create_client("s3", **store, config=AioConfig(**told)) as objects,
+        session.create_client(
+            "dynamodb", **database, config=AioConfig(**options(settings))
+        ) as metadata,
+    ):
+        yield AsyncStore(objects, metadata)
 
 
 def _counting(counts: Counts) -> type[AIOHTTPSession]:

@@ -13,7 +13,7 @@ from perflab.instruments.users_held import held_columns, steps_table
 from perflab.load.capacity import Probe, search
 from perflab.recordings import Reason, Run
 from perflab.systems import experiment
-from perflab.systems.llm.capacity_methods import agreement, winners
+from perflab.systems.llm.capacity_methods import agreement, methods
 from perflab.systems.llm.figures.capacity_by_method import capacity_table
 from perflab.systems.llm.single_runs import judged_claims
 from tests.systems.llm.planted_streams import write_streams
@@ -74,8 +74,7 @@ def test_versions_are_searched_with_the_same_load_and_room_for_all_users() -> No
     ("wrong", "words"),
     [
         ({"objectives": ["ttft_p95"]}, "is not like"),
-        ({"search_start": 500, "search_most": 100}, "begins at 500 users"),
-        ({"search_start": 1}, "needs 72 answers"),
+        ({"search_most": 30}, "begins at 40 users"),
     ],
 )
 def test_a_search_that_can_find_nothing_is_refused(wrong: dict[str, object], words: str) -> None:
@@ -84,8 +83,8 @@ def test_a_search_that_can_find_nothing_is_refused(wrong: dict[str, object], wor
 
 
 def test_each_method_has_its_winner_and_they_are_held_against_each_other(planted: Run) -> None:
-    found = winners(planted)
-    assert [each.name for each in found] == ["new", "not shown", "not shown"]
+    found = methods(planted)
+    assert [each.winner for each in found] == ["new", "not shown", "not shown"]
     assert agreement(found).startswith(
         "new is the winner by search; no winner is shown by failures, 128"
     )
@@ -97,7 +96,7 @@ def test_each_method_has_its_winner_and_they_are_held_against_each_other(planted
 
 
 def test_methods_agree_only_where_both_show_a_winner(planted: Run) -> None:
-    search, stop, _ = winners(planted)
+    search, stop, _ = methods(planted)
     nothing = replace(search, effect=stop.effect)
     assert agreement([nothing, stop]) == "no method shows a winner"
     assert agreement([search, replace(stop, effect=search.effect)]).endswith("same winner: new")
@@ -107,8 +106,8 @@ def test_methods_agree_only_where_both_show_a_winner(planted: Run) -> None:
 
 
 def test_too_few_blocks_name_no_winner(tmp_path: Path) -> None:
-    found = winners(write_streams(tmp_path, ("capacity", "limits"), blocks=2))
-    assert {each.name for each in found} == {"not known"}
+    found = methods(write_streams(tmp_path, ("capacity", "limits"), blocks=2))
+    assert {each.winner for each in found} == {"not known"}
 
 
 @pytest.mark.parametrize(

@@ -10,17 +10,16 @@ from perflab.recordings import Run
 from perflab.systems.llm.figures.cost_rows import cost_table
 from perflab.systems.llm.figures.pacing_ratios import pacing_table
 from perflab.systems.llm.figures.stream_times import stream_times_table
-from perflab.systems.llm.figures.streams_over_time import over_time_table
 from perflab.systems.llm.figures.users_by_limit import limits_table
 from tests.figures.saved import check_columns_are_seen, check_drawn_from_files
 from tests.figures.shown import all_words, cut_off, overlapping, pictures
 from tests.systems.llm.planted_streams import CPU_US, FIRST_MS, GAP_MS, write_streams
 
 OWN = {
-    "kinds": ["stream_times", "stream_costs", "streams_over_time"],
-    "unpaced": ["stream_times", "stream_costs", "streams_over_time", "pacing_ratios"],
-    "limits": ["stream_times", "stream_costs", "streams_over_time", "users_by_limit"],
-    "capacity": ["stream_times", "stream_costs", "streams_over_time", "capacity_by_method"],
+    "kinds": ["stream_times", "stream_costs"],
+    "unpaced": ["stream_times", "stream_costs", "pacing_ratios"],
+    "limits": ["stream_times", "stream_costs", "users_by_limit"],
+    "capacity": ["stream_times", "stream_costs", "capacity_by_method"],
 }
 
 
@@ -43,7 +42,7 @@ def test_a_run_of_streams_has_its_figures_and_no_text_is_cut(
         assert overlapping(drawn[each]) == [], each
         assert run.run_id in all_words(drawn[each])
     check_drawn_from_files(run, OWN[name], tmp_path)
-    check_columns_are_seen(run, OWN[name][3:])
+    check_columns_are_seen(run, OWN[name][2:])
 
 
 def test_first_chunks_count_from_the_planned_instant_and_gaps_from_chunk_to_chunk(
@@ -57,10 +56,7 @@ def test_first_chunks_count_from_the_planned_instant_and_gaps_from_chunk_to_chun
         assert found["stream", version, "gap"] == pytest.approx(GAP_MS[version])
     # A batch has no chunks; kinds stand in the order of the record.
     assert list(table["family"].unique()) == ["stream", "tools"]
-
-
-def test_the_end_marker_is_no_chunk_and_ends_no_gap(planted: dict[str, Run]) -> None:
-    table = stream_times_table(planted["kinds"])
+    # The end marker is no chunk, and ends no gap.
     gaps = table[(table["what"] == "gap") & (table["version"] == "old")]
     assert gaps["ms"].min() == pytest.approx(GAP_MS["old"])
 
@@ -70,13 +66,6 @@ def test_costs_stand_in_ms_for_an_answer_and_us_for_a_chunk(planted: dict[str, R
     of = table[table["treatment"] == "rung=stream_new"].groupby("panel")["value"].min()
     assert of["ms of CPU per answer"] == pytest.approx(CPU_US["new"] / 1e3)
     assert of["us of CPU per chunk"] == pytest.approx(CPU_US["new"] / 5)
-
-
-def test_failures_add_up_over_time(planted: dict[str, Run]) -> None:
-    table = over_time_table(planted["limits"])
-    failed = table[table["what"] == "failed"].groupby("trial_id")["value"]
-    assert (failed.max() == 5).all()
-    assert over_time_table(planted["kinds"])["what"].unique().tolist() == ["under way"]
 
 
 def test_the_factor_by_which_the_unpaced_comparison_misleads_is_that_of_both_ratios(

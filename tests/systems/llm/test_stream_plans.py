@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 
-import numpy as np
 import pandas as pd
 import pytest
 
@@ -14,14 +13,14 @@ from perflab.load.failure_causes import AroundStop, Part
 from perflab.load.failure_stop import FailureStop
 from perflab.load.workload import ClosedLoop
 from perflab.systems import experiment
-from perflab.systems.llm.asking import request
 from perflab.systems.llm.broken_off import begun_columns
-from perflab.systems.llm.stream_cost import cpu_us_per_s, in_flight, miscounted, success_share
+from perflab.systems.llm.service import request
+from perflab.systems.llm.stream_cost import miscounted, success_share
 from perflab.trials.plan import RunPlan, Treatment
 from tests.synthetic import HOUR_NS
-from tests.systems.llm.planted_streams import MS, NUMBER, answers
+from tests.systems.llm.planted_streams import NUMBER, answers
 
-EVERY_SET = ["kinds", "unpaced", "limits", "wire"]
+EVERY_SET = ["kinds", "unpaced", "limits", "capacity"]
 
 
 def plan(**parameters: object) -> RunPlan:
@@ -75,7 +74,7 @@ def test_a_stream_succeeds_with_more_than_2_chunks_and_its_end() -> None:
 
 
 def test_tools_are_the_steps_of_one_conversation_with_one_result_more_in_each() -> None:
-    steps = [json.loads(body) for body in request("tools", "sse", "proxy", 3, 2).bodies]
+    steps = [json.loads(body) for body in request("tools", "proxy", 3, 2).bodies]
     results = [[one["role"] for one in step["messages"]].count("tool") for step in steps]
     assert results == [0, 1, 2]
     assert all(step["temperature"] == 0 for step in steps)
@@ -114,24 +113,6 @@ def test_what_failed_is_no_success_and_what_the_load_s_end_cut_off_is_neither() 
     assert success_share(requests, unsent=10) == pytest.approx(0.6)
     requests.loc[:9, "error"] = "aborted"
     assert success_share(requests, unsent=0) == pytest.approx(20 / 30)
-
-
-def test_requests_under_way_are_their_time_over_the_windows_time() -> None:
-    requests, _ = answers()
-    # One every 10 ms, each of which takes 108 ms, of which 2 until it is sent.
-    begin_ns = HOUR_NS + 150 * MS
-    mean, most = in_flight(requests, (begin_ns, begin_ns + 200 * MS))
-    assert mean == pytest.approx(10.6)
-    assert most == 11
-
-
-def test_the_proxy_s_cpu_is_taken_within_the_window() -> None:
-    t_ns = HOUR_NS + np.arange(5, dtype=np.int64) * 100 * MS
-    cpu_ns = np.array([0, 90, 100, 110, 200], dtype=np.int64) * MS
-    samples = pd.DataFrame({"t_ns": t_ns, "service": "proxy", "cpu_ns": cpu_ns})
-    window = (int(t_ns[1]), int(t_ns[3]))
-    assert cpu_us_per_s(samples, "proxy", window) == pytest.approx(1e5)
-    assert math.isnan(cpu_us_per_s(samples, "model", window))
 
 
 def test_a_proxy_that_completed_fewer_than_were_answered_is_found_out() -> None:

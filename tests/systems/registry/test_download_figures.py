@@ -17,7 +17,6 @@ from tests.systems.registry.planted_downloads import write_downloads
 
 OF_LADDER = ["download_ladder", "waterfall", "counts_over_time"]
 OF_THREADS = [*OF_LADDER, "thread_curve"]
-CASES = [("ladder", OF_LADDER), ("threads", OF_THREADS)]
 
 
 @pytest.fixture(scope="module")
@@ -35,27 +34,22 @@ def inside(tmp_path_factory: pytest.TempPathFactory) -> Run:
     return write_downloads(tmp_path_factory.mktemp("inside"), ("inside",))
 
 
-@pytest.mark.parametrize(("case", "names"), CASES)
-def test_a_run_of_downloads_has_its_figures_and_no_text_is_cut(case, names, request) -> None:
-    run = request.getfixturevalue(case)
-    drawn = pictures(run)
-    assert [name for name in drawn if name in OF_THREADS] == names
-    for name in names:
+def test_a_run_of_downloads_has_its_figures_and_no_text_is_cut(threads: Run) -> None:
+    drawn = pictures(threads)
+    assert [name for name in drawn if name in OF_THREADS] == OF_THREADS
+    for name in OF_THREADS:
         assert cut_off(drawn[name]) == [], name
         assert overlapping(drawn[name]) == [], name
-        assert run.run_id in all_words(drawn[name])
-
-
-@pytest.mark.parametrize(("case", "names"), CASES)
-def test_figures_of_downloads_are_drawn_from_their_files_alone(
-    case, names, request, tmp_path: Path
-) -> None:
-    check_drawn_from_files(request.getfixturevalue(case), names, tmp_path)
+        assert threads.run_id in all_words(drawn[name])
 
 
 @pytest.mark.slow
-def test_every_column_of_a_file_of_downloads_is_seen(threads: Run, tmp_path: Path) -> None:
-    check_columns_are_seen(write_downloads(tmp_path, ("clients",)), OF_LADDER)
+def test_figures_of_downloads_are_drawn_from_their_files_and_show_every_column(
+    threads: Run, tmp_path: Path
+) -> None:
+    few = write_downloads(tmp_path / "few", ("clients",))
+    check_drawn_from_files(few, OF_LADDER, tmp_path)
+    check_columns_are_seen(few, OF_LADDER)
     check_columns_are_seen(threads, ["thread_curve"])
 
 
@@ -108,21 +102,13 @@ def test_rungs_with_the_load_from_inside_are_drawn_by_themselves_too(tmp_path: P
     assert sorted(told["treatment"]) == [f"rung={name}" for name in names]
 
 
-def test_a_waterfall_of_a_load_from_inside_shows_downloads_and_not_the_labs_looks(
-    inside: Run,
-) -> None:
+def test_a_waterfall_of_a_load_from_inside_has_no_look_of_the_lab(inside: Run) -> None:
     table = waterfall_table(inside)
     assert (table.groupby("treatment").size() == 20).all()
     own = table[table["treatment"] == "rung=step_0_inside"]
     assert (own["outcome"] == "whole").sum() == 9
     assert set(own["outcome"]) == {"whole", "timeout"}
     assert own["work_s"].isna().all()
-
-
-def test_the_thread_curve_has_no_load_from_inside(tmp_path: Path) -> None:
-    run = write_downloads(tmp_path, ("threads", "inside"))
-    trials = thread_table(run)
-    assert sorted(trials[trials["what"] == "trial"]["threads"]) == [6, 10, 20, 32, 50, 100]
 
 
 def test_a_service_that_did_not_answer_has_no_numbers_in_the_counts(ladder: Run) -> None:
@@ -132,10 +118,13 @@ def test_a_service_that_did_not_answer_has_no_numbers_in_the_counts(ladder: Run)
     assert silent[["in_flight", "waiting_for_thread", "memory_mb"]].isna().all(axis=None)
 
 
-def test_the_thread_curve_has_the_last_step_alone_and_draws_batches(threads: Run) -> None:
-    table = thread_table(threads)
+def test_the_thread_curve_has_the_last_step_from_outside_alone_and_draws_batches(
+    tmp_path: Path,
+) -> None:
+    rungs = ("threads_6", "threads_20", "step_3", "step_3_inside", "step_0")
+    table = thread_table(write_downloads(tmp_path, ("threads", "inside"), rungs=rungs))
     trials = table[table["what"] == "trial"]
-    assert sorted(trials["threads"]) == [6, 10, 20, 32, 50, 100]
+    assert sorted(trials["threads"]) == [6, 20, 100]
     curve = table[table["what"] == "batches"].set_index("threads")["duration_s"]
     # 20 downloads of 2,483,401 bytes at 800,000 bytes/s: 4 batches with 6 threads, 1 with 20.
     assert curve[6] == pytest.approx(4 * 3.10425, rel=1e-4)

@@ -27,5 +27,5 @@ EXPERIMENT = Experiment(
     treatments=lambda parameters: streaming.LADDER.treatments(parameters, rungs(parameters)),
     factors=lambda parameters: streaming.LADDER.factors(parameters, rungs(parameters)),
     contrasts=_contrasts,
-    warnings=streaming.remarks,
+    warnings=streaming.remarks_on,
 )

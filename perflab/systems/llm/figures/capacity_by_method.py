@@ -17,7 +17,7 @@ from perflab.figures.page import Page
 from perflab.figures.view import View
 from perflab.recordings import Run
 from perflab.recordings.responses import at_least_column
-from perflab.systems.llm.capacity_methods import Method, agreement, methods, winners
+from perflab.systems.llm.capacity_methods import Method, agreement, methods
 from perflab.systems.llm.figures.versions import LOOKS, rungs_of
 
 TITLE = "capacity by search and by failures"
@@ -39,9 +39,9 @@ def capacity_table(run: Run) -> pd.DataFrame:
     if trials.empty:
         return pd.DataFrame(columns=COLUMNS)
     own = trials.merge(rungs_of(run), on="treatment")
-    told = [row for method in methods(run) for row in _of_method(method, own)]
-    found = winners(run)
-    said = [*(each.words for each in found), agreement(found)]
+    found = methods(run)
+    told = [row for method in found for row in _of_method(method, own)]
+    said = [*(each.said for each in found), agreement(found)]
     told += [{"what": SAID, "words": words} for words in said]
     return pd.DataFrame(told, columns=COLUMNS)
 
@@ -110,8 +110,8 @@ def _number(row: Mapping[Hashable, Any]) -> str:
 
 def has_search(run: Run) -> bool:
     """Return whether a run has capacity by search."""
-    return any(item.levels.get("rung", "").startswith("capacity_")
-               for item in run.record.treatments)  # fmt: skip
+    rungs = [item.levels.get("rung", "") for item in run.record.treatments]
+    return any(rung.startswith("capacity_") for rung in rungs)
 
 
 CAPACITY_BY_METHOD = View(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pandas as pd
-from matplotlib.lines import Line2D
 
 from perflab.figures.looks import Look, appearance
 from perflab.recordings import Run
@@ -26,12 +25,3 @@ def rungs_of(run: Run) -> pd.DataFrame:
         for item in run.record.treatments
     ]
     return pd.DataFrame(rows, columns=["treatment", "family", "version"])
-
-
-def key(table: pd.DataFrame) -> list[Line2D]:
-    """Return the versions that a table has, for the key of a figure."""
-    return [
-        Line2D([], [], color=look.color, marker=look.marker, ms=4.5, lw=1.6, label=look.label)
-        for name, look in LOOKS.items()
-        if name in set(table["version"])
-    ]

@@ -24,5 +24,5 @@ EXPERIMENT = Experiment(
     ),
     factors=lambda parameters: downloads.LADDER.factors(parameters, downloads.rungs(parameters)),
     contrasts=_contrasts,
-    warnings=downloads.remarks,
+    warnings=downloads.remarks_on,
 )

@@ -11,7 +11,7 @@ from perflab.figures.page import Page
 from perflab.figures.view import View
 from perflab.numerals import counted
 from perflab.recordings import Run
-from perflab.systems.registry.figures.waterfall import has_downloads
+from perflab.systems.registry.figures.waterfall import first_trials, has_downloads
 from perflab.systems.registry.registry_counts import TABLE
 
 TITLE = "queue, threads, connections and memory over a trial"
@@ -25,7 +25,6 @@ PANELS = {
 }
 COLUMNS = ["treatment", "t_s", "answered", *PANELS]
 MB = 1e6
-PANEL_IN = 0.95
 # More lines than colours could not be told apart.
 MOST = 8
 
@@ -35,12 +34,11 @@ def counts_table(run: Run) -> pd.DataFrame:
 
     Where the service did not answer a question (``answered`` is ``no``) its numbers are NaN.
     """
-    valid = run.valid_trials()
-    if valid.empty:
+    trials = first_trials(run)["trial_id"].tolist()
+    if not trials:
         return pd.DataFrame(columns=COLUMNS)
-    firsts = valid.sort_values("block").groupby("treatment", sort=False)["trial_id"].first()
-    counts = run.table(TABLE, list(firsts))
-    begins = run.requests(trial_ids=list(firsts)).groupby("trial_id")["planned_ns"].min()
+    counts = run.table(TABLE, trials)
+    begins = run.requests(trial_ids=trials).groupby("trial_id")["planned_ns"].min()
     since_ns = counts["t_ns"] - counts["trial_id"].map(begins)
     took_ns = (counts["answered_ns"] - counts["t_ns"]).where(counts["answered_ns"] > 0)
     found = counts.assign(
@@ -74,7 +72,7 @@ def draw_counts(table: pd.DataFrame, page: Page) -> LabFigure:
         panel="count",
         across=1,
         height_in=1.35,
-        further_in=PANEL_IN,
+        further_in=0.95,
         share_x=True,
     )
     by_count = [own.sort_values("t_s").assign(count=name, value=own[name]) for name in PANELS]

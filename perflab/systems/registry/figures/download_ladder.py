@@ -12,11 +12,7 @@ from perflab.figures.charts import Axis, Points, Published, RowChart
 from perflab.figures.evidence import trials_shown
 from perflab.figures.looks import PALETTE, Look
 from perflab.figures.page import Page
-from perflab.figures.plots.published_marks import (
-    OTHER_LOAD,
-    PUBLISHED,
-    SAME_LOAD,
-)
+from perflab.figures.plots.published_marks import OTHER_LOAD, PUBLISHED, SAME_LOAD
 from perflab.figures.view import View
 from perflab.recordings import Run, published_value
 from perflab.recordings.responses import at_least_column
