@@ -67,6 +67,7 @@ class Planes:
     further_in: float = 2.6
     share_x: bool | Literal["col"] = False
     share_y: bool | Literal["row"] = False
+    grid: Literal["x", "y"] = "y"
     empty: str = "no valid trial"
 
     def draw(self, table: pd.DataFrame, page: Page) -> LabFigure:
@@ -115,7 +116,7 @@ class Planes:
                 axes.set_axis_off()
             axes.text(0.5, 0.5, self.empty, transform=axes.transAxes, ha="center", color=MUTED)
             return
-        only_grid(axes, "y")
+        only_grid(axes, self.grid)
         for layer in self.layers:
             layer.draw(axes, own, page)
 

@@ -19,9 +19,9 @@ SEQUENTIAL = {"threading": "pool", "threads": 1}
 class Rung(Parameters):
     """A server and the load it gets.
 
-    ``load`` is ``target`` (the target rate) or ``closed``: so many ``users`` without think time (0:
-    as many as the run has clients). A request holds ``metrics``. ``load_from`` says who posts: the lab's
-    clients, or the load tests of the study, built anew.
+    ``load`` is ``target`` (the target rate) or ``closed``: so many ``users`` without
+    think time (0: as many as the run has clients). A request holds ``metrics``. ``load_from`` says
+    who posts: the lab's clients, or the load tests of the study, built anew.
     """
 
     label: str
