@@ -1,4 +1,4 @@
-"""Do the intervals of knees and exponents cover, and are loads found that never settle?
+"""Do the intervals of knees cover, and are loads found that never settle?
 
 Each row is a kind of data of which the truth is known, drawn many times. Intervals should cover
 93 to 97%, and what is not there should be found in about 5%.
@@ -15,7 +15,6 @@ from scipy.signal import lfilter
 
 from benchmarks import bench
 from perflab.analysis.curves.knees import knee
-from perflab.analysis.curves.power_laws import power_law
 from perflab.analysis.curves.steady import never_settles
 
 Found = dict[str, float]
@@ -64,16 +63,6 @@ def of_knee(random: np.random.Generator, design: str, heavy: bool, kind: str) ->
     return held(found.supported, found.low, found.high, KNEE)
 
 
-def of_exponent(random: np.random.Generator, blocks: int) -> Found:
-    """Return whether the exponent 2 is covered."""
-    users = np.array([2, 4, 8, 16, 32])
-    logs = 2 * np.log(users) + 0.1 * random.normal(size=(blocks, 5))
-    logs += random.normal(size=(blocks, 1))
-    table = pd.DataFrame({"block": np.repeat(np.arange(blocks), 5), "u": np.tile(users, blocks)})
-    found = power_law(table.assign(m=np.exp(logs).ravel()), "u", "m")
-    return held(found.supported, found.low, found.high, 2.0)
-
-
 def of_steadiness(random: np.random.Generator, n: int, rho: float, drift: float) -> Found:
     """Return whether a trial that drifts by so much is found never to settle."""
     noise, own = 0.1 * ar1(random, (2, n), rho)
@@ -95,8 +84,6 @@ def cases() -> Iterator[tuple[str, Callable[[np.random.Generator], Found]]]:
             for kind in ("bent", "straight", "queue"):
                 name = f"knee: {kind}, {design}{', heavy tails' * heavy}"
                 yield name, lambda random, a=design, b=heavy, c=kind: of_knee(random, a, b, c)
-    for blocks in (4, 6, 12):
-        yield f"exponent: {blocks} blocks", lambda random, a=blocks: of_exponent(random, a)
     for n, rho in ((40, 0.0), (40, 0.5), (200, 0.5)):
         for drift in (0.0, 0.2, 0.5):
             name = f"drift of {drift:.0%}: {n} windows, AR(1) {rho:g}"
