@@ -26,9 +26,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from perflab.load.generator import Generator
-from perflab.load.outcome import MEASURE
-from perflab.load.result import LoadResult
+from perflab.load.clients.outcome import MEASURE
+from perflab.load.records.result import LoadResult
+from perflab.load.workers.generator import Generator
 from perflab.load.workload import OpenLoop, Request, Stage, Workload
 
 PATIENCE_S = 10.0

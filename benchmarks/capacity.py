@@ -10,8 +10,8 @@ import time
 
 from benchmarks import bench
 from perflab.load import capacity, report
-from perflab.load.generator import Generator
-from perflab.load.selfcheck import check
+from perflab.load.checks.selfcheck import check
+from perflab.load.workers.generator import Generator
 from perflab.load.workload import Objective
 
 

@@ -17,10 +17,10 @@ from collections import Counter
 import numpy as np
 
 from benchmarks import bench
-from perflab.analysis.methods.rates import Rate
-from perflab.load.selfcheck import check
-from perflab.load.times import times_of
-from perflab.percentiles import OF_LOADS, percentiles_of
+from perflab.load.checks.selfcheck import check
+from perflab.load.checks.times import times_of
+from perflab.statistics.percentiles import OF_LOADS, percentiles_of
+from perflab.statistics.two_samples import Rate
 
 RATE, TIMEOUT_S, DELAY_MS, HANG_MS = 1000.0, 0.5, 5.0, 1500.0
 SHARES = (0.0, 0.002, 0.0087, 0.02, 0.06)

@@ -16,8 +16,8 @@ import statistics
 import subprocess
 
 from benchmarks import bench
-from perflab.load.generator import Generator
-from perflab.load.selfcheck import check
+from perflab.load.checks.selfcheck import check
+from perflab.load.workers.generator import Generator
 from perflab.load.workload import ClosedLoop, Request, Workload
 
 # How each is called, and what stands before or after the number of requests that it tells.

@@ -14,8 +14,8 @@ import pandas as pd
 from scipy.signal import lfilter
 
 from benchmarks import bench
-from perflab.analysis.curves.knees import knee
-from perflab.analysis.curves.steady import never_settles
+from perflab.statistics.knees import knee
+from perflab.statistics.steady_state import never_settles
 
 Found = dict[str, float]
 KNEE = 0.55

@@ -26,9 +26,9 @@ from typing import Any
 import pandas as pd
 
 from benchmarks import bench
-from perflab import laboratory
-from perflab.analysis.methods.rates import Rate
-from perflab.analysis.treatments.evaluation import evaluate
+from perflab import api
+from perflab.analysis.evaluation import evaluate
+from perflab.statistics.two_samples import Rate
 
 SERVER = """
 import argparse, hashlib
@@ -81,7 +81,7 @@ def duel(
     if design != "trials":
         parameters["slice_ms"] = given.slice_ms
     began = time.monotonic()
-    run = laboratory.run("own_service", parameters)
+    run = api.run("custom_service", parameters)
     took_s = time.monotonic() - began
     for found in evaluate(run):
         if found.contrast.response in RESPONSES:

@@ -22,7 +22,7 @@ import numpy as np
 import psutil
 
 from benchmarks import bench
-from perflab.load.selfcheck import check
+from perflab.load.checks.selfcheck import check
 
 SECONDS, RATE, FROZEN_S = 10.0, 1000, 1.0
 CORRECTED = "--latency-correction"

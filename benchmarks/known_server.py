@@ -19,7 +19,7 @@ import numpy as np
 import uvloop
 
 from perflab.host.processes import go_first
-from perflab.load.timer import Timer
+from perflab.load.workers.timer import Timer
 
 clock = time.monotonic_ns
 DRAWN = 1 << 16

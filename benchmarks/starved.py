@@ -18,9 +18,9 @@ import time
 from collections.abc import Iterator
 
 from benchmarks import bench
-from perflab.analysis.methods.rates import Rate
-from perflab.load.selfcheck import check
+from perflab.load.checks.selfcheck import check
 from perflab.load.workload import ClosedLoop, Request, Workload
+from perflab.statistics.two_samples import Rate
 
 RATE, USERS = 2000, 8
 # More than a core can send: what they wait for is the client, and not the server's 2 ms.

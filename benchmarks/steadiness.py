@@ -9,12 +9,12 @@ import numpy as np
 import pandas as pd
 
 from benchmarks import bench
-from perflab.analysis.methods.rates import Rate
-from perflab.analysis.treatments.resolving import as_shares
-from perflab.load.trend import WINDOWS, log_trend
+from perflab.analysis.decision import as_shares
+from perflab.load.checks.trend import WINDOWS, log_trend
 from perflab.paths import project_root
 from perflab.recordings.steadiness import MAX_TREND, over_blocks
-from tests.simulations.steadiness import (
+from perflab.statistics.two_samples import Rate
+from tests.support.simulations.steadiness import (
     BLOCKS,
     CALM,
     DRIFTS,

@@ -13,12 +13,12 @@ import numpy as np
 import pandas as pd
 
 from benchmarks import bench
-from perflab.analysis.methods import signed_rank
-from perflab.analysis.methods.repeated_looks import APART, FIRST_SHARE, planned
-from perflab.analysis.methods.signed_rank import null_cdf
 from perflab.paths import project_root
 from perflab.recordings import UntilDecided
-from tests.simulations.stopping import (
+from perflab.statistics import signed_rank
+from perflab.statistics.interim_analysis import APART, FIRST_SHARE, planned
+from perflab.statistics.signed_rank import null_cdf
+from tests.support.simulations.stopping import (
     KINDS,
     LEAST,
     LONGEST,

@@ -26,8 +26,8 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks import bench
-from perflab.host.own_folders import own_folder
-from perflab.load.generator import Generator
+from perflab.host.files import own_folder
+from perflab.load.workers.generator import Generator
 from perflab.load.workload import ClosedLoop, Request, Workload
 from perflab.paths import environments_dir
 from perflab.stacks import environments

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from benchmarks import bench
-from perflab.load.selfcheck import check
+from perflab.load.checks.selfcheck import check
 
 SHARES = (50, 99, 99.9)
 KINDS = ("constant", "bimodal", "heavy")

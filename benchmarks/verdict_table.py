@@ -12,10 +12,10 @@ import numpy as np
 import pandas as pd
 
 from benchmarks import bench
-from perflab.analysis.methods.paired_power import smallest_effect
-from perflab.analysis.treatments.verdict import Outcome
+from perflab.analysis.verdict import Outcome
 from perflab.paths import project_root
-from tests.simulations.verdicts import (
+from perflab.statistics.families import smallest_effect
+from tests.support.simulations.verdicts import (
     FIRST_LOOK,
     LAST_LOOK,
     PUBLISHED,

@@ -13,9 +13,8 @@ import numpy as np
 import pandas as pd
 
 from benchmarks import bench
-from perflab import laboratory
-from perflab.analysis.methods.rates import Rate
-from perflab.analysis.treatments.resolving import (
+from perflab import api
+from perflab.analysis.decision import (
     BLOCKS,
     CONDITIONS,
     as_shares,
@@ -23,8 +22,9 @@ from perflab.analysis.treatments.resolving import (
     power_table,
 )
 from perflab.paths import project_root
+from perflab.statistics.two_samples import Rate
 from perflab.systems.lab.resolution import copies_noise
-from tests.simulations.several_responses import (
+from tests.support.simulations.several_responses import (
     RESPONSES,
     STEP_BLOCKS,
     STEP_EFFECT,
@@ -138,7 +138,7 @@ def main() -> None:
     """Print the page, or write it."""
     given = bench.options(__doc__, run=("", "a run of lab_check whose noise to take"), sets=SETS)
     if given.run:
-        print(page((copies_noise(laboratory.open_run(given.run)),), given.sets))
+        print(page((copies_noise(api.open_run(given.run)),), given.sets))
     else:
         PAGE.write_text(page(sets=given.sets))
         print(f"written: {PAGE}")

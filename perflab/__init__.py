@@ -6,7 +6,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from perflab.laboratory import (
+    from perflab.api import (
         claim_counts,
         claim_ledger,
         compare,
@@ -39,5 +39,5 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     # Loaded on first use: load workers and the reaper import this package too, and must be light.
     if name in __all__:
-        return getattr(importlib.import_module("perflab.laboratory"), name)
+        return getattr(importlib.import_module("perflab.api"), name)
     raise AttributeError(f"module 'perflab' has no attribute '{name}'")

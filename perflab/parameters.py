@@ -11,14 +11,11 @@ import difflib
 import json
 from collections.abc import Iterable, Mapping
 from types import NoneType
-from typing import TYPE_CHECKING, Any, TypeVar, get_args
+from typing import Any, TypeVar, get_args
 
 from pydantic import BaseModel, ConfigDict, ValidationError, ValidationInfo, field_validator
 
 from perflab.errors import ParameterError
-
-if TYPE_CHECKING:
-    from perflab.display import Shown
 
 
 class Parameters(BaseModel):
@@ -49,25 +46,6 @@ class Parameters(BaseModel):
             if twice:
                 raise ValueError(f"{', '.join(twice)} is named twice; name each level once")
         return value
-
-    def __repr__(self) -> str:
-        return repr(self._shown())
-
-    def _repr_html_(self) -> str:
-        return self._shown()._repr_html_()
-
-    def _shown(self) -> Shown:
-        # Loaded when something is shown: load workers read parameters too, and must be light.
-        from perflab.display import named_values, plain
-
-        rows = []
-        for name, field in type(self).model_fields.items():
-            value, default = (
-                plain(each)
-                for each in (getattr(self, name), field.get_default(call_default_factory=True))
-            )
-            rows.append((name, value, "" if value == default else f"changed from {default}"))
-        return named_values(rows, ("parameter", "value", "default"), "Parameters")
 
 
 P = TypeVar("P", bound=Parameters)

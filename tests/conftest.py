@@ -11,7 +11,7 @@ import pytest
 from hypothesis import settings
 
 from perflab.errors import BackendUnavailable
-from perflab.stacks import leftovers
+from perflab.stacks import cleanup
 
 # What measures, or holds a clock against something, is marked `alone`: it must not share the cores.
 # `make test` runs the rest on all of them; each process that runs tests has places of its own.
@@ -43,7 +43,7 @@ def own_places() -> Iterator[Path]:
         os.environ.setdefault("PERFLAB_ENVIRONMENTS", kept)
         os.environ.setdefault("PERFLAB_COMPILED", f"/var/tmp/perflab-test-compiled-{os.getuid()}")
         yield root
-        leftovers.remove_of_kind(None)
+        cleanup.remove_of_kind(None)
 
 
 @pytest.fixture(

@@ -13,10 +13,10 @@ DRAWS = {"matplotlib", "seaborn"}
 @pytest.mark.parametrize(
     ("module", "unused"),
     [
-        ("perflab.cli", {"numpy", "pandas", "perflab.laboratory"} | DRAWS),
-        ("perflab.load.worker", {"pandas", "scipy"} | DRAWS),
+        ("perflab.cli", {"numpy", "pandas", "perflab.api"} | DRAWS),
+        ("perflab.load.workers.worker", {"pandas", "scipy"} | DRAWS),
         ("perflab.trials.conductor", {"scipy", "httpx"} | DRAWS),
-        ("perflab.laboratory", {"scipy", "httpx", "psycopg2", "rich"} | DRAWS),
+        ("perflab.api", {"scipy", "httpx", "psycopg2", "rich"} | DRAWS),
     ],
 )
 def test_a_process_imports_only_what_it_uses(module: str, unused: set[str]) -> None:

@@ -11,9 +11,9 @@ import papermill
 import pytest
 
 from perflab.errors import NotebookFailed
-from perflab.host.temporary_folders import temporary
-from perflab.papermill_engine import HeardKernelManager
-from perflab.papermill_job import execute
+from perflab.host.files import temporary
+from perflab.sweeps.notebook import execute
+from perflab.sweeps.papermill_engine import HeardKernelManager
 
 # What the lab's engine does, and papermill's users without a bar get.
 QUIETLY = {"progress_bar": False, "kernel_name": "python3"}

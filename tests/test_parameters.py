@@ -11,14 +11,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from perflab.asked import assigned_names
 from perflab.errors import ParameterError
-from perflab.experiments.experiment import OF_THE_CALL
-from perflab.load.schedule import instants
 from perflab.load.workload import OpenLoop
+from perflab.load.workload.schedule import instants
 from perflab.parameters import from_text, parse_assignments
 from perflab.stacks.plan import settle
 from perflab.systems import experiment, names
+from perflab.trials.arguments import assigned_names
+from perflab.trials.experiment import OF_THE_CALL
 from perflab.trials.plan import Order
 
 

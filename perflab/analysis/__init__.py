@@ -4,8 +4,8 @@ Here are those that notebooks use; the rest is in rooms: ``methods`` (effects, i
 ``curves`` (shapes), on both ``trials`` (what they hold), and on all ``treatments`` (compared).
 """
 
-from perflab.analysis.treatments.noise import noise_report
-from perflab.analysis.trials.profiles import profile_check, top_functions, watched
-from perflab.analysis.trials.validity import validity_table
+from perflab.analysis.noise import noise_report
+from perflab.analysis.profiles import profile_check, top_functions, watched
+from perflab.analysis.validity import validity_table
 
 __all__ = ["noise_report", "profile_check", "top_functions", "validity_table", "watched"]

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
-from perflab.cli.terminal import make_console, print_table
+from perflab.cli.outputs import make_console, print_table
 
 
 def command(
@@ -48,9 +48,14 @@ def command(
     if verdicts and not check:
         _verdicts(backend)
         return
-    from perflab.ledger import ledger, narrowed
-    from perflab.ledger.shown import shown_checks, shown_counts, shown_ledger, to_terminal
-    from perflab.published import check_table
+    from perflab.reports.ledger import ledger, narrowed
+    from perflab.reports.ledger.shown import (
+        shown_checks,
+        shown_counts,
+        shown_ledger,
+        to_terminal,
+    )
+    from perflab.reports.ledger.study_check import check_table
 
     if check:
         shown = shown_checks(check_table(study))
@@ -66,7 +71,7 @@ def command(
 
 
 def _verdicts(backend: str) -> None:
-    from perflab.chosen_runs import changed_parameters, judged_runs, verdicts_of
+    from perflab.reports.chosen_runs import changed_parameters, judged_runs, verdicts_of
     from perflab.reports.verdicts import to_terminal
 
     chosen = judged_runs(backend)

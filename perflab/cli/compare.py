@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from perflab.cli.terminal import frame_table, make_console, print_table
+from perflab.cli.outputs import frame_table, make_console, print_table
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from perflab.analysis.treatments.between_runs import RunComparison
+    from perflab.analysis.between_runs import RunComparison
     from perflab.recordings import Run
 
 WORSE, NOT_COMPARABLE, TOO_FEW_RUNS = 3, 4, 5
@@ -51,15 +51,14 @@ def command(
 
     Example: perflab compare latest latest:synchronous_commit
     """
-    from perflab import laboratory
-    from perflab.analysis.treatments.between_runs import compare_runs
+    from perflab import api
+    from perflab.analysis.between_runs import compare_runs
     from perflab.errors import ParameterError
 
     if fail_on and not fail_on >= 1:
         raise ParameterError("--fail-on", [f"{fail_on:g} is below 1; 1.1 means 10% worse"])
     a, b = (
-        [laboratory.open_run(reference) for reference in _references(side)]
-        for side in (runs_a, runs_b)
+        [api.open_run(reference) for reference in _references(side)] for side in (runs_a, runs_b)
     )
     found = compare_runs(a, b)
     worse = found.worse(fail_on) if fail_on else found.table.head(0)
@@ -86,7 +85,7 @@ def _references(side: str) -> list[str]:
 
 
 def _way_out(a: list[Run], b: list[Run], fail_on: float) -> str:
-    from perflab.analysis.treatments.between_runs import ENOUGH_RUNS
+    from perflab.analysis.between_runs import ENOUGH_RUNS
     from perflab.recordings.imported import is_imported
 
     here = f"here are {len(a)} and {len(b)}"

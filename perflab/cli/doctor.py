@@ -6,7 +6,7 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from perflab.cli.terminal import print_table
+from perflab.cli.outputs import print_table
 
 STYLES = {"ok": "green", "beware": "yellow", "wrong": "bold red"}
 
@@ -18,7 +18,7 @@ def command() -> None:
 
     Example: perflab doctor
     """
-    from perflab.doctor import examine
+    from perflab.stacks.doctor import examine
 
     found = examine()
     table = Table("what", "state", "found", "what to do")

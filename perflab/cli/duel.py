@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from perflab.cli.terminal import make_console
+from perflab.cli.outputs import make_console
 from perflab.errors import ParameterError
 
 if TYPE_CHECKING:
-    from perflab.analysis.treatments.thresholds import Threshold
+    from perflab.analysis.thresholds import Threshold
 
-EXPERIMENT = "own_service"
+EXPERIMENT = "custom_service"
 VARIANTS, LOAD_TABLE = "variants", "load"
 WORSE, NOT_COMPARED, UNDECIDED = 3, 4, 5
 START, LOAD, VERDICT = "Variants and their start", "Load", "Verdict"
@@ -177,7 +177,7 @@ def _text(body: str) -> str:
 def _checked(values: dict[str, Any], bounds: list[str]) -> list[Threshold]:
     """Return the bounds; where one is wrong, what is wrong with the parameters is told as well."""
     from perflab import systems
-    from perflab.analysis.treatments.thresholds import thresholds_of
+    from perflab.analysis.thresholds import thresholds_of
 
     try:
         return thresholds_of(bounds)
@@ -193,20 +193,20 @@ def _checked(values: dict[str, Any], bounds: list[str]) -> list[Threshold]:
 
 def _carry_out(values: dict[str, Any], bounds: list[str], strict: bool) -> None:
     """Run, print the verdict, save the figures; end with the status of the gate."""
-    from perflab import laboratory
-    from perflab.analysis.treatments.evaluation import evaluate
-    from perflab.analysis.treatments.thresholds import Crossed, judged
+    from perflab import api
+    from perflab.analysis.evaluation import evaluate
+    from perflab.analysis.thresholds import Crossed, judged
     from perflab.reports.variant_sentences import gate_lines
 
     asked = _checked(values, bounds)
-    found = laboratory.run(EXPERIMENT, values)
+    found = api.run(EXPERIMENT, values)
     console = make_console()
-    console.print(str(laboratory.verdict(found)), markup=False, highlight=False)
+    console.print(str(api.verdict(found)), markup=False, highlight=False)
     findings = evaluate(found)
     gate = judged(asked, findings)
     for line in gate_lines(gate):
         console.print(line, markup=False, highlight=False)
-    for path in laboratory.save(found):
+    for path in api.save(found):
         if path.suffix in (".svg", ".png", ".md"):
             console.print(str(path), markup=False, highlight=False, soft_wrap=True)
     console.print(found.run_id, markup=False, highlight=False)

@@ -10,10 +10,10 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from perflab.cli.terminal import make_console, print_table
+from perflab.cli.outputs import make_console, print_table
 
 if TYPE_CHECKING:
-    from perflab.experiments import Experiment
+    from perflab.trials.experiment import Experiment
 
 HOW = (
     "Give them as 'perflab run {name} -p parameter=value', lists as -p parameter=a,b; or in the "

@@ -11,7 +11,7 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from perflab.cli.terminal import print_table
+from perflab.cli.outputs import print_table
 from perflab.errors import ParameterError
 from perflab.parameters import did_you_mean
 
@@ -111,11 +111,11 @@ def command(
 
 
 def _opened(references: list[str]) -> list[Run]:
-    from perflab import laboratory
+    from perflab import api
 
     if not references:
         raise ParameterError("perflab export", ["name a run; 'perflab runs' lists them"])
-    return [laboratory.open_run(reference) for reference in references]
+    return [api.open_run(reference) for reference in references]
 
 
 def _export_figures(run: Run, names: list[str], folder: Path | None, formats: list[str]) -> None:
@@ -123,7 +123,7 @@ def _export_figures(run: Run, names: list[str], folder: Path | None, formats: li
     from perflab.figures import save_view
     from perflab.figures.origin import commit, n_text
     from perflab.paths import figures_dir
-    from perflab.reports.pictures import views_of
+    from perflab.reports.figures import views_of
 
     views = {view.name: view for view in views_of(run)}
     _check("format", formats, PICTURES)

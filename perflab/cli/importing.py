@@ -9,7 +9,7 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from perflab.cli.terminal import make_console, print_table
+from perflab.cli.outputs import make_console, print_table
 
 if TYPE_CHECKING:
     from perflab.recordings import Run
@@ -30,9 +30,9 @@ def command(
 
     Example: perflab import a=A1.txt a=A2.txt b=B1.txt b=B2.txt
     """
-    from perflab import laboratory
+    from perflab import api
 
-    _print(laboratory.import_results(_groups(files)))
+    _print(api.import_results(_groups(files)))
 
 
 def _groups(words: list[str]) -> dict[str, list[Path]]:

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from perflab.cli.terminal import make_console, print_table
+from perflab.cli.outputs import make_console, print_table
 
 if TYPE_CHECKING:
-    from perflab.experiments import Experiment
+    from perflab.trials.experiment import Experiment
 
 
 def command(
@@ -30,13 +30,13 @@ def command(
 
     Example: perflab lab -p blocks=6 --backend process
     """
-    from perflab import laboratory
-    from perflab.numerals import counted
-    from perflab.papermill_job import execute
+    from perflab import api
     from perflab.parameters import parse_assignments
-    from perflab.progress import minutes
     from perflab.reports.verdicts import to_terminal, verdict_table
+    from perflab.statistics.in_words import counted
+    from perflab.sweeps.notebook import execute
     from perflab.systems import experiments
+    from perflab.trials.progress import minutes
 
     console = make_console()
     chosen = [each for each in experiments() if each.main_job is not None]
@@ -51,7 +51,7 @@ def command(
         console.print(f"[bold]{number}/{len(chosen)} {each.name}[/bold]")
         done.append(execute(each.name, values[each.name]))
     spent = minutes(time.monotonic() - began)
-    runs = [laboratory.open_run(item.run_id) for item in done]
+    runs = [api.open_run(item.run_id) for item in done]
     console.print()
     print_table(to_terminal(verdict_table(runs)))
     for item, run in zip(done, runs, strict=True):

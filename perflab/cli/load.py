@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperCommand
 
-from perflab.cli import load_capacity, load_live
+from perflab.cli import load_capacity
 from perflab.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -109,10 +109,10 @@ def _parameter(name: str, default: Any, text: str, panel: str, *flags: str) -> i
 def _load(
     asked: LoadOptions, *, find_capacity: bool, workers: int, out: str, as_json: bool, wait: float
 ) -> None:
-    from perflab.cli.load_live import Status, status_of
+    from perflab.cli.load_capacity import Status, status_of
     from perflab.load import once
-    from perflab.load.record_place import folder_problems
-    from perflab.load.summary_table import table
+    from perflab.load.records.record import folder_problems
+    from perflab.load.report import table
 
     made = asked.workload()
     problems = folder_problems("--out", Path(out)) if out else []
@@ -125,8 +125,8 @@ def _load(
     if find_capacity:
         load_capacity.search(made, asked, workers, wait, as_json)
         return
-    show = load_live.Live()
-    with load_live.interruptible() as look:
+    show = load_capacity.Live()
+    with load_capacity.interruptible() as look:
         carried = once.carry_out(
             made, asked.url, allowed=asked.allow_targets, workers=workers, wait_s=wait,
             out=Path(out) if out else None, on_progress=show, look=look,

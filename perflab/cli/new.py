@@ -28,7 +28,7 @@ def experiment(
 
     Example: perflab new experiment checkout_speed
     """
-    from perflab.scaffold.layout import lay_out
+    from perflab.cli.scaffold import lay_out
 
     laid = lay_out(name)
     if laid.made is not None:

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from perflab.cli.terminal import make_console, print_table
+from perflab.cli.outputs import make_console, print_table
 from perflab.errors import ParameterError
 
 
@@ -42,7 +42,7 @@ def command(
 
     Example: perflab run --resume latest
     """
-    from perflab import laboratory
+    from perflab import api
     from perflab.parameters import parse_assignments
     from perflab.reports.verdicts import to_terminal, verdict_table
 
@@ -51,13 +51,13 @@ def command(
     values |= {"wait_s": wait} if wait else {}
     if resume:
         values["resume"] = resume
-        name = name or laboratory.open_run(resume).record.experiment
+        name = name or api.open_run(resume).record.experiment
     if not name:
         raise ParameterError("perflab run", ["name an experiment, or --resume RUN"])
-    found = laboratory.run(name, values)
+    found = api.run(name, values)
     console = make_console()
     print_table(to_terminal(verdict_table([found])))
-    console.print(str(laboratory.verdict(found)), markup=False, highlight=False)
-    for path in laboratory.save(found):
+    console.print(str(api.verdict(found)), markup=False, highlight=False)
+    for path in api.save(found):
         if path.suffix in (".svg", ".png", ".md"):
             console.print(str(path), markup=False, highlight=False, soft_wrap=True)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.table import Table
 
-from perflab.cli.terminal import print_table
+from perflab.cli.outputs import print_table
 
 if TYPE_CHECKING:
     from perflab.recordings import Run
@@ -67,9 +67,9 @@ def _brought(source: str) -> set[str]:
 
     Each comes whole, as it was copied there, or not at all. One that is here stays as it is.
     """
-    from perflab.cluster.store import RUNS, Store
     from perflab.errors import StoreError
     from perflab.paths import runs_dir
+    from perflab.sweeps.hosts.store import RUNS, Store
 
     store = Store(source)
     names = store.names(RUNS)
@@ -100,7 +100,7 @@ def _check_experiment(name: str, every: list[Run]) -> None:
 
 def _table(found: list[Run]) -> Table:
     from perflab.recordings import complete_blocks
-    from perflab.starting import state_of
+    from perflab.reports.start_page import state_of
 
     table = Table("run", "state", "backend", "blocks", "valid")
     table.columns[0].no_wrap = True
@@ -126,7 +126,7 @@ def _counts(run: Run) -> dict[str, int]:
 
 def _as_words(run: Run) -> dict[str, Any]:
     from perflab.recordings import complete_blocks
-    from perflab.starting import state_of
+    from perflab.reports.start_page import state_of
 
     record = run.record
     return {

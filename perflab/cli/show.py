@@ -10,7 +10,7 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from perflab.cli.terminal import frame_table, make_console, print_table
+from perflab.cli.outputs import frame_table, make_console, print_table
 
 if TYPE_CHECKING:
     from perflab.recordings import Run
@@ -40,12 +40,12 @@ def command(
     if Path(reference).suffix == ".parquet" or (Path(reference) / REQUESTS).is_file():
         _show_requests(Path(reference))
         return
-    from perflab import laboratory
-    from perflab.analysis.treatments.noise import noise_report
+    from perflab import api
+    from perflab.analysis.noise import noise_report
     from perflab.recordings.imported import is_imported
     from perflab.reports.verdicts import to_terminal, verdict_table
 
-    run = laboratory.open_run(reference)
+    run = api.open_run(reference)
     _print_record(run)
     print_table(_trials(run))
     console = make_console()
@@ -62,7 +62,7 @@ def command(
 
 
 def _print_record(run: Run) -> None:
-    from perflab.starting import state_of
+    from perflab.reports.start_page import state_of
 
     record, console = run.record, make_console()
     state = state_of(run)
@@ -80,7 +80,7 @@ def _print_record(run: Run) -> None:
 
 def _print_imported(run: Run) -> None:
     """Print what is known of loads that another tool made, and treatments against the first."""
-    from perflab.analysis.treatments.imported_sides import NOTES, against_first
+    from perflab.analysis.between_runs import NOTES, against_first
     from perflab.cli.compare import print_comparison
 
     console = make_console()
@@ -101,7 +101,7 @@ def _print_imported(run: Run) -> None:
 
 
 def _trials(run: Run) -> Table:
-    from perflab.analysis.trials.summary import measured_responses
+    from perflab.analysis.validity import measured_responses
 
     trials = run.trials()
     responses = measured_responses(run)
@@ -125,8 +125,9 @@ def _show_requests(path: Path) -> None:
     Successes of the measured stage only. Percentiles that the sample cannot support are left out;
     those that requests without an end could move are bounds (>=).
     """
-    from perflab.analysis.trials.requests import summarise
-    from perflab.reports.numbers import MISSING, cell_text, measured, number
+    from perflab.analysis.time_parts import summarise
+    from perflab.reports.markdown import cell_text, measured
+    from perflab.statistics.in_words import MISSING, number
 
     found = summarise(path / REQUESTS if path.is_dir() else path)
     console = make_console()

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from perflab.cli.terminal import make_console, print_table
+from perflab.cli.outputs import make_console, print_table
 from perflab.errors import ParameterError
 
 app = typer.Typer(no_args_is_help=True, help="Services that stay: start, list, read, remove.")
@@ -26,7 +26,7 @@ def up(
     """
     from perflab.host.placing import placement
     from perflab.parameters import did_you_mean
-    from perflab.stacks.choice import BACKENDS, choose
+    from perflab.stacks.process_backend import BACKENDS, choose
     from perflab.stacks.residents import stand
     from perflab.systems import ready_stacks
 
@@ -51,7 +51,7 @@ def ps() -> None:
     Example: perflab stack ps
     """
     from perflab.host.lock import holder, other_users
-    from perflab.stacks.leftovers import survey
+    from perflab.stacks.cleanup import survey
 
     seen = survey()
     if busy := holder():
@@ -82,7 +82,7 @@ def logs(
     Example: perflab stack logs postgres
     """
     from perflab.parameters import did_you_mean
-    from perflab.stacks.leftovers import everything, log_of
+    from perflab.stacks.cleanup import everything, log_of
 
     found = everything()
     names = sorted({item.service for item in found})
@@ -106,23 +106,23 @@ def down(
     Example: perflab stack down --all
     """
     from perflab.host.lock import Holder
-    from perflab.stacks import leftovers
-    from perflab.stacks.stack_folders import remove_stack
+    from perflab.stacks import cleanup
+    from perflab.stacks.cleanup import remove_folders
 
     measuring: Holder | None = None
     if every:
-        removed = leftovers.remove_of_kind(None)
+        removed = cleanup.remove_of_kind(None)
     else:
-        removed, measuring = leftovers.remove_unmeasured()
+        removed, measuring = cleanup.remove_unmeasured()
     for item in removed:
         print(f"removed {item.service} ({item.stack}, {item.backend})")
-    for folder in leftovers.orphaned_folders():
-        remove_stack(folder.name)
+    for folder in cleanup.orphaned_folders():
+        remove_folders(folder.name)
     if not removed:
         print("nothing was up")
     if measuring:
         print(f"left alone: the services of {measuring}, which is measuring (--all ends them too)")
-    for item in (item for item in leftovers.survey() if not item.is_inside):
+    for item in (item for item in cleanup.survey() if not item.is_inside):
         print(
             f"left alone: {item.service} ({item.stack}) under another lock; "
             f"'PERFLAB_LOCK={item.scope} perflab stack down' ends it"

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from perflab.cli.terminal import print_table
+from perflab.cli.outputs import print_table
 
 SOME_FAILED, TIME_WAS_UP = 3, 4
 
@@ -72,7 +72,7 @@ def command(
         return
     how = How(resume=resume, wait_s=wait, minutes=minutes)
     if scheduler:
-        from perflab.cluster.execution import carry_out_on
+        from perflab.sweeps.hosts.execution import carry_out_on
 
         outcome = carry_out_on(sweep, how, scheduler, store)
     else:

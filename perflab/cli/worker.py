@@ -23,6 +23,6 @@ def command(
 
     Example: perflab worker tcp://head:8786 --listen node1
     """
-    from perflab.cluster.worker import serve
+    from perflab.sweeps.hosts.worker import serve
 
     serve(scheduler, listen)

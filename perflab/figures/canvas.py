@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,24 +14,49 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 
-from perflab.figures.page import Page
-from perflab.figures.sheets import (
-    FOOTER_PT,
-    KEY_LINE_IN,
-    KEY_PT,
-    MARGIN_IN,
-    TEXT_IN,
-    TITLE_PT,
-    WIDTH_IN,
-)
-from perflab.figures.theme import INK, MUTED, applied
-from perflab.figures.words import text_width_in, wrap
+from perflab.figures.origin import Page
+from perflab.figures.theme import INK, MUTED, applied, text_width_in, wrap
 
+# Inches; sizes of letters are in points.
+WIDTH_IN, MARGIN_IN = 7.2, 0.1
+TEXT_IN = WIDTH_IN - 2 * MARGIN_IN
+TITLE_PT, LABEL_PT, KEY_PT, FOOTER_PT = 11.0, 8.5, 8.0, 6.5
+KEY_LINE_IN = 0.158
 SUBTITLE_PT = 8.0
 KEY_HANDLE_IN = 0.4
 LINE_SPACING = 1.3
 SCREEN_DPI = 160
 LAYOUT_DPI = 100
+# What numbers and label at the side of a panel take of its room.
+BESIDE_IN = 0.2
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Panels of one figure: so many side by side, the others below.
+
+    ``words_in`` is how long a line over or in one of them may be.
+    """
+
+    count: int
+    across: int
+    words_in: float
+
+    @property
+    def down(self) -> int:
+        """How many rows of panels there are."""
+        return -(-self.count // self.across)
+
+    def room_in(self, inches: float) -> float:
+        """Return a length, or as much of it as a panel has room for."""
+        return min(inches, self.words_in)
+
+
+def grid_of(count: int, across: int) -> Grid:
+    """Return ``count`` panels, not more than ``across`` of them abreast."""
+    fitting = max(1, min(across, count))
+    return Grid(count, fitting, TEXT_IN / fitting - BESIDE_IN)
+
 
 Line = tuple[str, float, str, str]
 
@@ -155,3 +181,20 @@ def finish(figure: LabFigure) -> LabFigure:
             engine.execute(figure)
     figure.set_layout_engine("none")
     return figure
+
+
+SIZE_PT, LINE_IN = 9.0, 0.15
+EMPTY_WIDTH_IN, LEAST_IN, AROUND_IN = 5.5, 1.0, 0.1
+
+
+def empty_figure(page: Page, title: str, words: str = "") -> LabFigure:
+    """Return a figure that shows nothing and says why: by default what became of the trials."""
+    lines = wrap(words or page.nothing, SIZE_PT, EMPTY_WIDTH_IN)
+    figure = page_canvas(page, title, max(LEAST_IN, LINE_IN * len(lines) + AROUND_IN))
+    axes = figure.subplots()
+    axes.set_axis_off()
+    axes.text(
+        0.5, 0.5, "\n".join(lines), transform=axes.transAxes, ha="center", va="center",
+        size=SIZE_PT, color=MUTED,
+    )  # fmt: skip
+    return finish(figure)

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from perflab.analysis.methods.quantiles import Estimate, across_trials
 from perflab.recordings import Run
+from perflab.statistics.quantiles import Estimate, across_trials
 
 # Below 6 trials a median has no 95% interval; the geometric mean has one of Student's t.
 MEDIAN, GEOMETRIC_MEAN = "median", "geometric mean"

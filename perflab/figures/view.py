@@ -1,20 +1,95 @@
-"""A view: a tidy table of a run, and how a picture is drawn from that table alone."""
+"""A view: a tidy table of a run, and how a picture is drawn from that table alone.
+
+The tables that pictures are drawn from, as CSV that reads back as what it was.
+
+Texts are quoted and numbers are not, so that a level called ``200`` stays a text and an empty text
+is no missing number. Numbers have six significant digits; a missing one is ``nan``.
+"""
 
 from __future__ import annotations
 
+import csv
+import io
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
+import numpy as np
 import pandas as pd
 
-from perflab.analysis.treatments.joint import JointClaim
+from perflab.analysis.findings import JointClaim
 from perflab.errors import RowsMissing
-from perflab.figures.canvas import LabFigure
-from perflab.figures.nothing import empty_figure
-from perflab.figures.page import Page, page_of
-from perflab.figures.tables import reread
+from perflab.figures.canvas import LabFigure, empty_figure
+from perflab.figures.origin import Page, page_of
 from perflab.figures.theme import applied
 from perflab.recordings import Run
+
+# Beyond it a float is no longer every whole number.
+EXACT = 2.0**53
+
+
+def to_csv(table: pd.DataFrame) -> str:
+    """Return a table of texts and numbers as CSV.
+
+    Raises
+    ------
+    TypeError
+        A column holds anything else (truth values are better told in words).
+    """
+    target = io.StringIO()
+    writer = csv.writer(target, quoting=csv.QUOTE_NONNUMERIC, lineterminator="\n")
+    writer.writerow(map(str, table.columns))
+    # Parts without rows make columns of numbers look like any others.
+    typed = table.infer_objects()
+    columns = [_cells(str(name), typed[name]) for name in typed.columns]
+    writer.writerows(zip(*columns, strict=True))
+    return target.getvalue()
+
+
+def read_csv(text: str) -> pd.DataFrame:
+    """Return the table of :func:`to_csv`; a column of whole numbers holds integers."""
+    names, *rows = csv.reader(io.StringIO(text), quoting=csv.QUOTE_NONNUMERIC)
+    return pd.DataFrame(rows, columns=names).apply(_whole)
+
+
+def reread(table: pd.DataFrame) -> pd.DataFrame:
+    """Return a table as its file would give it back."""
+    return read_csv(to_csv(table))
+
+
+class _Number(float):
+    """A number that is written with six significant digits."""
+
+    def __repr__(self) -> str:
+        return f"{float(self):.6g}"
+
+    __str__ = __repr__
+
+
+def _cells(name: str, column: pd.Series[Any]) -> list[Any]:
+    if pd.api.types.is_bool_dtype(column):
+        raise TypeError(f"column '{name}' holds truth values; a table of a view has words for them")
+    if pd.api.types.is_integer_dtype(column):
+        return [int(value) for value in column]
+    if pd.api.types.is_float_dtype(column):
+        return [_Number(value) for value in column]
+    return [_text(name, value) for value in column]
+
+
+def _text(name: str, value: Any) -> str:
+    if isinstance(value, str):
+        return value
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return ""
+    raise TypeError(f"column '{name}' holds a {type(value).__name__} among its texts")
+
+
+def _whole(column: pd.Series[Any]) -> pd.Series[Any]:
+    if column.dtype.kind != "f" or not np.isfinite(column).all():
+        return column
+    whole = (column == column.round()) & (column.abs() < EXACT)
+    return column.astype(int) if whole.all() else column
 
 
 def every_run(_: Run) -> bool:
@@ -40,7 +115,7 @@ class View:
     """One kind of picture; its files have its ``name``.
 
     ``table`` gives everything that is seen but the words around it, as a tidy table of texts and
-    numbers (:mod:`perflab.figures.tables`), without rows where the run holds nothing of it; and
+    numbers (:mod:`perflab.figures.view`), without rows where the run holds nothing of it; and
     ``draw`` draws a table that has rows, without its run. ``suits`` says whether a run is of the
     kind that this is a view of, whatever was measured, and ``empty`` why nothing may be shown.
     ``judging`` is how it judges claims, where it does.

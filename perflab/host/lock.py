@@ -18,13 +18,13 @@ from pathlib import Path
 import psutil
 
 from perflab.errors import HostBusy, UnsafePlace
-from perflab.host.own_folders import check_own, user_name
+from perflab.host.files import check_own, user_name
 from perflab.host.processes import alive, identity
 from perflab.paths import lock_path
 
 LOOK_EVERY_S = 0.2
 # What measures has one of these modules in its command line.
-MEASURES = ("perflab.trials.conductor", "perflab.load.worker")
+MEASURES = ("perflab.trials.conductor", "perflab.load.workers.worker")
 
 
 @dataclass(frozen=True)

@@ -1,13 +1,12 @@
 """Instruments: what looks at trials beside the load. Systems add their own."""
 
 from perflab.instruments.instrument import Instrument, Load, Look, Observation, Scene
-from perflab.instruments.kernel import AcceptQueues, SchedulerAccounts
+from perflab.instruments.kernel import AcceptQueues, DatabaseWaits, SchedulerAccounts
 from perflab.instruments.other_load import OtherLoad
 from perflab.instruments.probes import CpuSpeed, FlushProbe
 from perflab.instruments.profiler import Profiler
 from perflab.instruments.requests import Chunks, FailureThreshold, Requests, ServerCount
 from perflab.instruments.users_held import UsersHeld
-from perflab.instruments.waits import DatabaseWaits
 
 # What looks at every trial, unless its treatment says otherwise.
 STANDARD: tuple[Instrument, ...] = (

@@ -23,11 +23,11 @@ from pydantic import (
 )
 
 from perflab.errors import ExperimentError, LoadError
+from perflab.host.meters import Meter
 from perflab.host.placing import Placement
-from perflab.load.result import LoadResult
+from perflab.load.records.result import LoadResult
 from perflab.load.workload import Workload
 from perflab.recordings import Reason, Remark
-from perflab.sampling.meters import Meter
 from perflab.stacks.backend import Instance
 from perflab.stacks.patience import Interrupted, never
 from perflab.stacks.plan import StackPlan

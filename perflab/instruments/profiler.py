@@ -14,12 +14,12 @@ import pandas as pd
 from pydantic import Field, field_validator
 
 from perflab.errors import ParameterError
+from perflab.host.meters import Meter, ProcessTreeMeter
 from perflab.instruments.instrument import Instrument, Load, Look, Observation, Scene, no_node
+from perflab.instruments.py_spy import Profile, PySpy, check_usable
 from perflab.load.workload import Workload
 from perflab.recordings import Remark
 from perflab.recordings.columns import CALLS, described_schema
-from perflab.sampling.meters import Meter, ProcessTreeMeter
-from perflab.sampling.py_spy import Profile, PySpy, check_usable
 from perflab.stacks.plan import StackPlan
 
 PROFILER = "profiler"

@@ -10,18 +10,18 @@ import numpy as np
 import pandas as pd
 
 from perflab.instruments.instrument import Instrument, Load, Look, Observation, Scene
-from perflab.load.chunk_times import OF_STREAMS, ChunkTimes, times_of_chunks
-from perflab.load.failure_causes import around_stop
-from perflab.load.result import LoadResult
-from perflab.load.times import Number, times_of
-from perflab.load.trend import response_trend
+from perflab.load.checks.chunk_times import OF_STREAMS, ChunkTimes, times_of_chunks
+from perflab.load.checks.failure_causes import around_stop
+from perflab.load.checks.times import Number, times_of
+from perflab.load.checks.trend import response_trend
+from perflab.load.records.result import LoadResult
 from perflab.load.workload import Scripted, Workload
-from perflab.percentiles import CENSORED, OF_TRIALS, bounds_of
 from perflab.recordings import Reason
 from perflab.recordings.columns import PHASE_COLUMN
 from perflab.recordings.responses import at_least_column
 from perflab.recordings.steadiness import OF_LOAD, TREND
 from perflab.stacks.plan import StackPlan
+from perflab.statistics.percentiles import CENSORED, OF_TRIALS, bounds_of
 
 STOP_COLUMNS = (
     "users_at_stop", "stop_after_s", "under_way_at_stop", "requests_until_stop",
@@ -135,7 +135,7 @@ def chunk_columns(chunks: ChunkTimes) -> dict[str, Any]:
     """Return the times of streams, with the rules of :func:`request_columns`.
 
     ``first_chunk_*_ms``, ``chunk_gap_*_ms``, ``chunks_per_s`` and ``chunks_at_once_share``: see
-    :class:`~perflab.load.chunk_times.ChunkTimes`.
+    :class:`~perflab.load.checks.chunk_times.ChunkTimes`.
     """
     times = {"first_chunk": chunks.first, "chunk_gap": chunks.gaps}
     numbers = {

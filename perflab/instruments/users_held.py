@@ -20,10 +20,10 @@ from perflab.load.capacity import (
     search,
 )
 from perflab.load.workload import ClosedLoop, Objective, Workload
-from perflab.percentiles import needed_n
 from perflab.recordings import Reason, Remark
 from perflab.recordings.responses import at_least_column
 from perflab.stacks.plan import StackPlan
+from perflab.statistics.percentiles import needed_n
 
 TABLE = "capacity_steps"
 USERS, MISSED = "users_held", "users_missed"

@@ -13,13 +13,13 @@ from pyarrow import ArrowException
 from perflab.errors import LoadError, ParameterError, PerflabError
 from perflab.host.lock import measurement_lock
 from perflab.host.placing import placement
-from perflab.load import record, report
-from perflab.load.generator import Generator
+from perflab.load import report
+from perflab.load.checks.selfcheck import check
 from perflab.load.options import LoadOptions
-from perflab.load.record_place import Place, folder_problems, place
-from perflab.load.selfcheck import check
-from perflab.load.stopping import Progress
-from perflab.load.workload import Workload
+from perflab.load.records import record
+from perflab.load.records.record import Place, folder_problems, place
+from perflab.load.workers.generator import Generator, Progress
+from perflab.load.workload.workload import Workload
 
 
 @contextmanager
@@ -100,7 +100,7 @@ def _told(error: Exception) -> str:
 def _kept(here: Place) -> str:
     return (
         f"what was recorded is kept in {here.raw}: a folder for each worker, which "
-        "perflab.load.columns.frame(FOLDER, 0) reads"
+        "perflab.load.records.columns.frame(FOLDER, 0) reads"
     )
 
 

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 from pydantic import AfterValidator, Field, ValidationError
 
 from perflab.errors import ParameterError, TargetRefused
-from perflab.load.objectives import Objective
-from perflab.load.targets import refuse_foreign, split
+from perflab.load.clients.targets import refuse_foreign, split
+from perflab.load.workload.workload import Objective
 from perflab.parameters import Parameters, did_you_mean
 
 if TYPE_CHECKING:
-    from perflab.load.workload import Workload
+    from perflab.load.workload.workload import Workload
 
 ARRIVALS, REQUEST, ENDING = "Arrivals", "Request", "Ending"
 DEFAULT_DURATION_S = 10.0
@@ -202,15 +202,18 @@ class LoadOptions(LoadParameters):
         if origin.scheme not in ("http", "https"):
             raise TargetRefused(f"'{self.url}': load goes to http and https addresses")
         # Not for who only asks for help.
-        from perflab.load.prepared import Prepared
-        from perflab.load.workload import Workload
+        from perflab.load.clients.exchange import Prepared
+        from perflab.load.clients.library_client import out_of_reach
+        from perflab.load.workload.workload import Workload
 
         problems = self._conflicts()
         try:
             if not problems:
                 made = Workload.model_validate(self.words(path))
                 Prepared(made.request, origin, made.connections)
-                return made
+                problems = out_of_reach(made)
+                if not problems:
+                    return made
         except ValidationError as error:
             problems = _sentences(error)
         except ParameterError as error:
@@ -288,7 +291,7 @@ class LoadOptions(LoadParameters):
         }  # fmt: skip
 
     def _scripted(self, duration_s: float) -> Mapping[str, Any]:
-        from perflab.load.scripted import find
+        from perflab.load.workers.scripted import find
 
         place, colon, name = self.script.rpartition(":")
         # The workers run elsewhere: a file is found from here.

@@ -34,18 +34,17 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from perflab.errors import ParameterError
-from perflab.load.body import TOO_LARGE
-from perflab.load.exchange import Exchange
-from perflab.load.outcome import CODES, ERRORS
-from perflab.load.prepared import Prepared
-from perflab.load.response import header
-from perflab.load.workload import Request
+from perflab.load.clients.answer import TOO_LARGE
+from perflab.load.clients.exchange import Exchange, Prepared
+from perflab.load.clients.outcome import CODES, ERRORS
+from perflab.load.clients.response import header
+from perflab.load.workload.request import Request
 from perflab.parameters import did_you_mean
 
 if TYPE_CHECKING:
-    from perflab.load.connection import Connection
-    from perflab.load.scripted import ScriptedDriver
-    from perflab.load.websocket import WebSocket
+    from perflab.load.clients.connection import Connection
+    from perflab.load.clients.websocket import WebSocket
+    from perflab.load.workers.scripted import ScriptedDriver
 
 Action = TypeVar("Action", bound=Callable[..., Awaitable[None]])
 WEIGHT = "_perflab_weight"
@@ -266,8 +265,8 @@ class User:
     ) -> Answer:
         """Send a request and record it under ``name`` (default: method and path).
 
-        ``judged`` are further fields of :class:`~perflab.load.workload.Request` that say what is
-        expected of a body, or recorded of its coming: ``expect_bytes``, ``expect_crc32``,
+        ``judged`` are further fields of :class:`~perflab.load.workload.request.Request` that say
+        what is expected of a body, or recorded of its coming: ``expect_bytes``, ``expect_crc32``,
         ``progress_points``, ``stream``, ``min_chunks``, ``end_marker``.
 
         A body that is kept may have 64 MiB; with ``keep_body=False`` the answer has none, however
@@ -335,6 +334,6 @@ class User:
 
         ``kind`` is a word of the script's own, like ``delivery``: see the ``messages`` table.
         ``at_ns``: when the sending was taken up, or the instant that ``on_message`` was given; see
-        :class:`perflab.load.message_record.MessageRecorder`.
+        :class:`perflab.load.records.message_record.MessageRecorder`.
         """
         self.course.driver.messages.add(at_ns, self.number, direction, size, key, kind)

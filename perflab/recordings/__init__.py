@@ -1,7 +1,6 @@
 """Recordings: the schema, the store and the readers of runs."""
 
-from perflab.recordings.contrasts import Bound, Contrast, ContrastPair, Scale
-from perflab.recordings.listing import list_runs, open_run
+from perflab.recordings.contrasts import Contrast, ContrastPair
 from perflab.recordings.published_results import (
     claims,
     published,
@@ -9,24 +8,34 @@ from perflab.recordings.published_results import (
     studies,
     targets,
 )
-from perflab.recordings.reader import Run
-from perflab.recordings.reasons import Reason, Remark, Side, fault
 from perflab.recordings.responses import declared, named, response_of, typical
-from perflab.recordings.resume import Remainder, remainder, remaining_blocks
+from perflab.recordings.run import Run
+from perflab.recordings.runs import (
+    FREE_PARAMETERS,
+    Selected,
+    complete_blocks,
+    list_runs,
+    open_run,
+    select,
+    trials_of_runs,
+)
 from perflab.recordings.sameness import check_same, check_services
 from perflab.recordings.schema import (
     SCHEMA_VERSION,
+    Reason,
+    Remark,
     Response,
     RunRecord,
     SessionRecord,
+    Side,
     Steady,
     TreatmentRecord,
+    fault,
 )
-from perflab.recordings.selection import FREE_PARAMETERS, Selected, complete_blocks, select
-from perflab.recordings.several_runs import trials_of_runs
-from perflab.recordings.store import RunWriter, new_run_id
+from perflab.recordings.store import Remainder, RunWriter, new_run_id, remainder, remaining_blocks
 from perflab.recordings.tables import trial_id
-from perflab.recordings.until_decided import Look, PlannedLook, UntilDecided
+from perflab.statistics.scales import Bound, Scale
+from perflab.statistics.until_decided import Look, PlannedLook, UntilDecided
 
 __all__ = [
     "FREE_PARAMETERS",

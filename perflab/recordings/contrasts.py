@@ -6,9 +6,9 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from perflab.statistics.scales import Bound, Scale
+
 Direction = Literal["greater", "smaller", "none"]
-Scale = Literal["ratio", "difference"]
-Bound = Literal["", "at most", "at least"]
 
 
 class ContrastPair(BaseModel):

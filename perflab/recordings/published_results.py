@@ -20,7 +20,7 @@ CLAIM_COLUMNS = ("study", "place", "claim_id", "claim", "kind", "answer")
 CLAIMS = "claims"
 # A table, and its numbers by place, scenario and measure.
 Study: TypeAlias = tuple[pd.DataFrame, dict[tuple[str, str, str], float]]
-# Tables of all studies beside the files of single ones: what `perflab.published` reads.
+# Tables of all studies beside the files of single ones: what `perflab.reports.ledger.rows` reads.
 SHARED = (CLAIMS, "reasons", "estimands", "checks")
 
 

@@ -29,7 +29,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from perflab.recordings.reasons import Reason, Remark
+from perflab.recordings.schema import Reason, Remark
 
 # The column of trials that have a trend, and the codes of what is held against them.
 TREND = "response_log_trend"

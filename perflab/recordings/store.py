@@ -6,6 +6,7 @@ import os
 import secrets
 import time
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO, TypeAlias
@@ -14,20 +15,14 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from perflab.durable import (
-    explained,
-    remove_broken_off,
-    replace_file,
-    whole_folder,
-    write_file,
-)
-from perflab.errors import RecordingError
+from perflab.errors import RecordingError, ResumeRefused
+from perflab.host.files import explained, remove_broken_off, replace_file, whole_folder, write_file
 from perflab.parameters import did_you_mean
-from perflab.recordings import manifest
 from perflab.recordings.columns import ALWAYS, schemas
-from perflab.recordings.opening import check_folder
+from perflab.recordings.files import FILE, check_folder, describe
+from perflab.recordings.run import Run
 from perflab.recordings.schema import RunRecord, read_record
-from perflab.recordings.tables import trial_table, typed_table
+from perflab.recordings.tables import TRIAL_ID, parse_trial_id, trial_table, typed_table
 
 Table: TypeAlias = pd.DataFrame | pa.Table
 # Whoever makes a run's folder is done with it in milliseconds.
@@ -126,15 +121,15 @@ class RunWriter:
         }
 
     @staticmethod
-    def _write(target: Path, files: Mapping[str, pa.Table]) -> None:
+    def _write(target: Path, tables: Mapping[str, pa.Table]) -> None:
         def fill(file: BinaryIO, table: pa.Table) -> None:
             pq.write_table(table, file, compression="zstd", write_page_checksum=True)
 
         with whole_folder(target) as folder:
-            for kind, table in files.items():
+            for kind, table in tables.items():
                 write_file(folder / f"{kind}.parquet", partial(fill, table=table))
-            listed = manifest.describe(folder)
-            write_file(folder / manifest.FILE, lambda file: file.write(listed))
+            listed = describe(folder)
+            write_file(folder / FILE, lambda file: file.write(listed))
 
     def supersede(self, trial_ids: Iterable[str]) -> None:
         """Mark trials as replaced; they stay in the folder and out of every comparison."""
@@ -154,3 +149,61 @@ def _check_owner(root: Path) -> None:
 
 def _as_json(record: RunRecord) -> bytes:
     return record.model_dump_json(indent=2).encode() + b"\n"
+
+
+@dataclass(frozen=True)
+class Remainder:
+    """Blocks to measure, each with the attempt to take, and the trials they replace."""
+
+    blocks: tuple[int, ...]
+    attempts: Mapping[int, int]
+    superseded: tuple[str, ...]
+
+
+def remainder(
+    record: RunRecord, committed: Iterable[str], unreadable: Iterable[str] = ()
+) -> Remainder:
+    """Return what is left to do, by the ids of the trials that can be read.
+
+    A block is finished when every position of its order has a committed trial, whatever its
+    state. All trials of an unfinished block are replaced, so that a block is measured in one go.
+    Trials that are ``unreadable`` count for nothing, but their ids are taken.
+    """
+    by_block: dict[int, list[str]] = {}
+    taken: dict[int, int] = {}
+    committed = list(committed)
+    for name in committed:
+        by_block.setdefault(parse_trial_id(name)[0], []).append(name)
+    for name in [*unreadable, *committed]:
+        block, _, attempt = parse_trial_id(name)
+        taken[block] = max(taken.get(block, 0), attempt + 1)
+    blocks, superseded = [], []
+    for block, order in enumerate(record.order):
+        current = [name for name in by_block.get(block, []) if name not in record.superseded]
+        if {parse_trial_id(name)[1] for name in current} == set(range(len(order))):
+            continue
+        blocks.append(block)
+        superseded.extend(sorted(current))
+    attempts = {block: taken.get(block, 0) for block in blocks}
+    # Blocks already begun come first: only they have an attempt above 0.
+    blocks.sort(key=lambda block: (attempts[block] == 0, block))
+    return Remainder(tuple(blocks), attempts, tuple(superseded))
+
+
+def remaining_blocks(record: RunRecord, path: Path) -> tuple[list[int], int, list[str]]:
+    """Return the blocks to measure, the attempt of the first, and the trials it replaces.
+
+    ResumeRefused where more than one block was broken off: one attempt number cannot say that.
+    """
+    run = Run(path)
+    readable = [str(name) for name in run.trials()["trial_id"]]
+    on_disk = [folder.name for folder in path.glob("trials/b*") if TRIAL_ID.fullmatch(folder.name)]
+    left = remainder(record, readable, set(on_disk) - set(readable))
+    begun = [block for block in left.blocks if left.attempts[block] > 0]
+    if len(begun) > 1:
+        raise ResumeRefused(
+            f"run {record.run_id}: blocks {', '.join(map(str, begun))} are incomplete; damaged "
+            f"trials: {'; '.join(run.problems) or 'none'}. Start a new run"
+        )
+    attempt = left.attempts[left.blocks[0]] if left.blocks else 0
+    return list(left.blocks), attempt, list(left.superseded)

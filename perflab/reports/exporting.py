@@ -9,13 +9,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from perflab.durable import explained, whole_file
 from perflab.errors import ExportRefused, ParameterError
+from perflab.host.files import explained, whole_file
 from perflab.parameters import did_you_mean
 from perflab.recordings import Run
-from perflab.reports import pandoc, web
-from perflab.reports.marked_regions import NAME, filled
-from perflab.reports.pictures import save_all, views_of
+from perflab.reports import conversion
+from perflab.reports.figures import save_all, views_of
+from perflab.reports.regions import NAME, filled
 from perflab.reports.section import Figure, brief_text, figures_of, section_text
 
 FORMATS = ("md", "html", "pdf", "docx")
@@ -78,7 +78,7 @@ def export_runs(
         Something is in the way; then nothing was written.
     """
     _check(runs, target, formats, content)
-    pandoc.check_installed([each for each in OF_DOCUMENTS if each in formats])
+    conversion.check_installed([each for each in OF_DOCUMENTS if each in formats])
     with tempfile.TemporaryDirectory(prefix="perflab-export-") as name:
         workshop = Path(name)
         parts = [
@@ -159,11 +159,11 @@ def _document(
     texts = [_without_links(part, content, workshop, kinds) for part in parts]
     if kind == "html":
         pictures = [_pictures(part, workshop) for part in parts]
-        made = web.page(title, zip(texts, pictures, strict=True)).encode()
+        made = conversion.page(title, zip(texts, pictures, strict=True)).encode()
     elif kind == "docx":
-        made = pandoc.docx("\n\n".join(texts), workshop)
+        made = conversion.docx("\n\n".join(texts), workshop)
     else:
-        made = pandoc.pdf("\n\n".join(texts), workshop, title)
+        made = conversion.pdf("\n\n".join(texts), workshop, title)
     return _whole(path, made, target.overwrite)
 
 

@@ -13,9 +13,11 @@ from typing import Any
 
 import pandas as pd
 
-from perflab.analysis.treatments.decision import FRESH_RUN, PEEKING_NOTE
-from perflab.analysis.treatments.evaluation import Finding, evaluate, not_asked
-from perflab.analysis.treatments.findings import (
+from perflab.analysis.core_accounts import core_sentence, core_time
+from perflab.analysis.decision import FRESH_RUN, PEEKING_NOTE
+from perflab.analysis.evaluation import Finding, evaluate, not_asked
+from perflab.analysis.findings import (
+    JointClaim,
     achieved,
     adjusted_words,
     decision_text,
@@ -25,15 +27,14 @@ from perflab.analysis.treatments.findings import (
     sentence,
     single_run,
 )
-from perflab.analysis.treatments.joint import JointClaim
-from perflab.analysis.trials.core_accounts import core_sentence, core_time
-from perflab.analysis.trials.decomposition import change, change_sentence, decompose, largest_phase
-from perflab.analysis.trials.summary import measured_responses, measures, summary_table
+from perflab.analysis.time_parts import change, change_sentence, decompose, largest_phase
+from perflab.analysis.validity import measured_responses, measures, summary_table
 from perflab.errors import AnalysisError
 from perflab.recordings import Response, Run
 from perflab.recordings.tables import NOT_JUDGED
-from perflab.reports.numbers import MISSING, count, effect_text, measured, missing, number, p_value
+from perflab.reports.markdown import count, effect_text, measured, p_value
 from perflab.reports.variant_sentences import are_variants, compared
+from perflab.statistics.in_words import MISSING, missing, number
 
 # "p, adjusted ..." says for how many claims: see :func:`columns`.
 ADJUSTED = "p, adjusted"
@@ -108,7 +109,7 @@ def _finding(finding: Finding) -> dict[str, str]:
 def claims_by_rule(run: Run) -> dict[str, JointClaim]:
     """Return the claims of a run that rules of its system's own judge, by name."""
     # What draws is slow to import, and most of what asks for verdicts draws nothing.
-    from perflab.reports.pictures import judging_of
+    from perflab.reports.figures import judging_of
 
     return {name: claim for rule in judging_of(run) for name, claim in rule.of(run).items()}
 

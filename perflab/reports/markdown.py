@@ -2,12 +2,88 @@
 
 from __future__ import annotations
 
+import math
 import re
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
-from perflab.reports.numbers import cell_text, is_numeric
+from perflab.analysis.findings import bound_text
+from perflab.statistics.comparison import Effect
+from perflab.statistics.in_words import MISSING, at_least, missing, number
+
+__all__ = [
+    "MISSING", "cell_text", "count", "effect_text", "estimate", "is_numeric", "measured", "missing",
+    "number", "p_value", "ratio",
+]  # fmt: skip
+
+
+def ratio(value: Any) -> str:
+    """Return a ratio with two decimals, more where it is small: ``1.58``, ``0.0312``."""
+    if missing(value):
+        return MISSING
+    return f"{float(value):.2f}" if abs(float(value)) >= 0.1 else number(value)
+
+
+def estimate(value: Any, low: Any, high: Any) -> str:
+    """Return a ratio with its interval: ``1.58 [1.49, 1.70]``."""
+    if missing(value):
+        return MISSING
+    if missing(low) or missing(high):
+        return f"{ratio(value)} (no interval)"
+    return f"{ratio(value)} [{ratio(low)}, {ratio(high)}]"
+
+
+def measured(value: Any, low: Any, high: Any) -> str:
+    """Return a measured quantity with its interval: ``483 [471, 502]``; a bound: ``>= 483``."""
+    if missing(value):
+        # Cut off before its end in every trial, or in some: it is at least so much.
+        return at_least(low) if not missing(low) and missing(high) else MISSING
+    if missing(low) or missing(high):
+        return f"{number(value)} (no interval)"
+    return f"{number(value)} [{number(low)}, {number(high)}]"
+
+
+def effect_text(effect: Effect | None) -> str:
+    """Return an effect with its interval, or as the bound that it is: ``<= 0.21``."""
+    if effect is None:
+        return MISSING
+    if not effect.bound:
+        return estimate(effect.estimate, effect.low, effect.high)
+    return bound_text(effect) + ("" if math.isfinite(effect.confidence) else " (no interval)")
+
+
+def p_value(value: Any) -> str:
+    """Return a p-value with two significant digits, ``< 0.001`` below that."""
+    if missing(value):
+        return MISSING
+    value = float(value)
+    return "< 0.001" if value < 0.001 else f"{value:.2g}"
+
+
+def count(value: Any) -> str:
+    """Return a whole number."""
+    return MISSING if missing(value) else f"{int(value):,}"
+
+
+def cell_text(value: Any) -> str:
+    """Return what stands in a cell of a table: floats get three significant digits."""
+    if isinstance(value, bool | np.bool_):
+        return "yes" if value else "no"
+    if isinstance(value, str):
+        return value
+    if isinstance(value, list | tuple | np.ndarray):
+        return "; ".join(map(cell_text, value)) or MISSING
+    if missing(value):
+        return MISSING
+    return number(value) if isinstance(value, float | np.floating) else str(value)
+
+
+def is_numeric(column: pd.Series[Any]) -> bool:
+    """Return whether a column holds numbers, which lean right."""
+    return bool(pd.api.types.is_numeric_dtype(column)) and column.dtype != bool
+
 
 # What would become an element of HTML.
 TAG = re.compile(r"<(?=[A-Za-z/!?])")

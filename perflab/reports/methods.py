@@ -10,12 +10,12 @@ from typing import Any
 
 import pandas as pd
 
-from perflab.display import plain
 from perflab.figures.origin import commit, n_text, perflab_version, shared_note
-from perflab.numerals import counted, number
 from perflab.recordings import Run, RunRecord
+from perflab.recordings.display import plain
 from perflab.recordings.imported import is_imported
 from perflab.reports.markdown import to_markdown
+from perflab.statistics.in_words import counted, number
 
 STATISTICS = (
     "The unit of statistics is the trial, never the request. Treatments are compared within "

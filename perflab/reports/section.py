@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pandas as pd
 
-from perflab.analysis.treatments.noise import noise_report
+from perflab.analysis.noise import noise_report
 from perflab.figures.export import write_whole
 from perflab.figures.origin import n_text
-from perflab.numerals import counted
 from perflab.recordings import Run
+from perflab.reports.figures import views_of
 from perflab.reports.findings import (
     bottlenecks,
     brief,
@@ -31,7 +31,7 @@ from perflab.reports.methods import (
     set_up,
     where_and_when,
 )
-from perflab.reports.pictures import views_of
+from perflab.statistics.in_words import counted
 
 
 @dataclass(frozen=True)

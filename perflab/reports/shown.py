@@ -8,14 +8,20 @@ from typing import Any
 
 import pandas as pd
 
-from perflab.analysis.treatments.between_runs import compare_runs
-from perflab.analysis.treatments.evaluation import not_asked
-from perflab.display import Shown, html_list
+from perflab.analysis.between_runs import compare_runs
+from perflab.analysis.evaluation import not_asked
 from perflab.recordings import Run
+from perflab.recordings.display import Shown, html_list
 from perflab.recordings.tables import NOT_JUDGED
 from perflab.reports.findings import readable_findings, readable_summary
-from perflab.reports.numbers import MISSING, cell_text, estimate, is_numeric, p_value
+from perflab.reports.markdown import (
+    cell_text,
+    estimate,
+    is_numeric,
+    p_value,
+)
 from perflab.reports.verdicts import broken, shown_verdicts
+from perflab.statistics.in_words import MISSING
 
 # So many treatments stand side by side; more stand one below the other.
 MOST_ACROSS = 8

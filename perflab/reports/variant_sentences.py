@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from perflab.analysis.methods.comparison import Effect
-from perflab.analysis.treatments.decision import MARGIN, PEEKING_NOTE, Kind
-from perflab.analysis.treatments.evaluation import Finding, evaluate
-from perflab.analysis.treatments.findings import evidence
-from perflab.analysis.treatments.thresholds import Crossed, Judged
-from perflab.numerals import counted
+from perflab.analysis.decision import MARGIN, PEEKING_NOTE, Kind
+from perflab.analysis.evaluation import Finding, evaluate
+from perflab.analysis.findings import evidence
+from perflab.analysis.thresholds import Crossed, Judged
 from perflab.recordings import Run
-from perflab.reports.numbers import estimate, number
+from perflab.reports.markdown import estimate
+from perflab.statistics.comparison import Effect
+from perflab.statistics.in_words import counted, number
 
 TIMES = {"mean_ms": "on the mean", "p50_ms": "at p50", "p99_ms": "at p99"}
 SHARES = {

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from perflab.analysis.treatments.verdict import Outcome
-from perflab.display import Shown
+from perflab.analysis.verdict import Outcome
 from perflab.recordings import Run
+from perflab.recordings.display import Shown
 from perflab.reports.findings import ADJUSTED, columns, readable_findings, reading_notes
-from perflab.reports.numbers import MISSING
+from perflab.statistics.in_words import MISSING
 
 if TYPE_CHECKING:
     from rich.table import Table

@@ -14,12 +14,18 @@ from pathlib import Path
 from typing import Any
 
 from perflab.errors import ExportRefused, PerflabError
-from perflab.figures.export import ProvenanceError, provenance, rendered
-from perflab.figures.stamp import NO_TABLE, stamp_of, table_digest
+from perflab.figures.export import (
+    NO_TABLE,
+    ProvenanceError,
+    provenance,
+    rendered,
+    stamp_of,
+    table_digest,
+)
 from perflab.paths import runs_dir
 from perflab.recordings import Run, open_run
-from perflab.reports.marked_regions import regions
-from perflab.reports.pictures import views_of
+from perflab.reports.figures import views_of
+from perflab.reports.regions import regions
 
 EDITED, STALE, ORPHANED = "edited", "stale", "orphaned"
 WHOLE, ONLY_EDITS, FOREIGN = "as drawn", "not edited", "not the lab's"

@@ -15,11 +15,10 @@ from docker.errors import APIError, DockerException, NotFound
 from docker.types import Ulimit
 
 from perflab.errors import BackendUnavailable, ServiceFailed, StackError
+from perflab.host.meters import CgroupMeter
 from perflab.host.processes import how_it_ended
-from perflab.sampling.meters import CgroupMeter
 from perflab.stacks import images
-from perflab.stacks.backend import Launch, printed_by, rendered
-from perflab.stacks.labels import read
+from perflab.stacks.backend import Launch, printed_by, read, rendered
 from perflab.stacks.patience import Interrupted, never, patiently
 from perflab.stacks.plan import CPU_PERIOD_US
 from perflab.stacks.spec import ServiceSpec, render

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from perflab.errors import BackendUnavailable, ServiceFailed
 from perflab.host import installer
-from perflab.stacks.made_once import drop_unused, made, plain
+from perflab.stacks.builds import drop_unused, made, plain
 from perflab.stacks.patience import Interrupted, run_command
 from perflab.stacks.spec import ServiceSpec
 

@@ -11,12 +11,11 @@ import time
 from collections.abc import Iterator, Sequence
 
 from perflab.errors import HookFailed, ServiceFailed, StackError
-from perflab.stacks.asking import exchange
 from perflab.stacks.backend import Instance
-from perflab.stacks.database import Database
-from perflab.stacks.launching import CAUSE_SEEN_WITHIN_S, refuse_dead
+from perflab.stacks.launching import CAUSE_SEEN_WITHIN_S, exchange, refuse_dead
 from perflab.stacks.patience import Interrupted, go_on
 from perflab.stacks.plan import Seed
+from perflab.stacks.settings import Database
 
 BUSY = 409
 ASK_AGAIN_S = 0.1

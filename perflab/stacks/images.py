@@ -14,9 +14,9 @@ from docker.errors import APIError, BuildError, ContainerError, ImageNotFound
 
 from perflab.errors import ImageError
 from perflab.paths import project_root
-from perflab.stacks import compiled
-from perflab.stacks.labels import PROJECT
-from perflab.stacks.made_once import content_hash, files_of, plain
+from perflab.stacks import builds
+from perflab.stacks.backend import PROJECT
+from perflab.stacks.builds import content_hash, files_of, plain
 from perflab.stacks.patience import Interrupted, never, patiently, run_command
 from perflab.stacks.spec import ServiceSpec
 
@@ -120,10 +120,10 @@ def versions_of_compiled(
 
     Raises ImageError where the image cannot tell.
     """
-    noted = spec.docker.placeholders().get("program", "") + compiled.COMPILER_SUFFIX
+    noted = spec.docker.placeholders().get("program", "") + builds.COMPILER_SUFFIX
     printed = _printed(client, tag, ["sh", "-euc", COMPILED_LISTING, "sh", noted], labels)
     compiler, *debian = printed.splitlines()
-    return compiled.described(spec, compiler) | _debian(debian)
+    return builds.described(spec, compiler) | _debian(debian)
 
 
 def _printed(client: Any, tag: str, command: list[str], labels: Mapping[str, str]) -> str:
@@ -179,7 +179,7 @@ def _context(spec: ServiceSpec) -> io.BytesIO:
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w") as archive:
         if spec.compile:
-            _add_bytes(archive, COMPILE_SCRIPT, compiled.script(spec).encode())
+            _add_bytes(archive, COMPILE_SCRIPT, builds.script(spec).encode())
         for folder, within in zip(spec.sources, ("", "common"), strict=False):
             for path in files_of(folder):
                 archive.add(path, arcname=str(within / path.relative_to(folder)))

@@ -1,16 +1,85 @@
-"""Starting residents until all of them can be used."""
+"""Starting residents until all of them can be used.
+
+Asking a running service over HTTP: its health, its settings, its counts, and its hooks.
+
+Services listen on loopback, so no proxy that the environment names is asked for them.
+"""
 
 from __future__ import annotations
 
+import json
 import time
+import urllib.error
+import urllib.request
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from http.client import HTTPException
+from typing import Any
 
 from perflab.errors import ServiceFailed, StackError
-from perflab.stacks.asking import answers
-from perflab.stacks.backend import Instance
+from perflab.stacks.backend import HOST, Instance
 from perflab.stacks.patience import Interrupted, go_on
 from perflab.stacks.plan import Resident
+from perflab.stacks.spec import Value
+
+
+class _NoRedirects(urllib.request.HTTPRedirectHandler):
+    """Takes a redirect for an answer: it may lead to another host."""
+
+    def redirect_request(self, *_: Any) -> None:
+        return None
+
+
+OPENER = urllib.request.build_opener(urllib.request.ProxyHandler({}), _NoRedirects())
+ANSWER_BYTES = 16 * 1024 * 1024
+
+
+def answers(port: int, path: str, timeout_s: float = 2.0, any_status: bool = False) -> bool:
+    """Tell whether a GET is answered with 200 now; or, where that will do, with any below 500."""
+    try:
+        status, _ = exchange(port, "GET", path, None, timeout_s)
+    except StackError:
+        return False
+    return status < 500 if any_status else status == 200
+
+
+def ask(port: int, path: str, body: Mapping[str, Value] | None = None) -> dict[str, Any]:
+    """GET, or PUT when a body is given, and return the JSON object that comes back.
+
+    Raises StackError where there is no answer, another status than success, or no JSON object; the
+    message says which.
+    """
+    method = "GET" if body is None else "PUT"
+    status, text = exchange(port, method, path, None if body is None else dict(body), 10.0)
+    where = f"http://{HOST}:{port}{path}"
+    if not 200 <= status < 300:
+        raise StackError(f"{where}: HTTP Error {status}: {text[:500]}")
+    try:
+        return dict(json.loads(text or "{}"))
+    except (ValueError, TypeError):
+        raise StackError(f"{where} answers no JSON object: {text[:500]}") from None
+
+
+def exchange(port: int, method: str, path: str, body: Any, timeout_s: float) -> tuple[int, str]:
+    """Send one request, with a JSON body unless that is None; return status and text, errors too.
+
+    Raises StackError where nobody answers, or not in time.
+    """
+    request = urllib.request.Request(
+        f"http://{HOST}:{port}{path}",
+        data=None if body is None else json.dumps(body).encode(),
+        method=method,
+        headers={"Content-Type": "application/json"},
+    )
+    try:
+        with OPENER.open(request, timeout=timeout_s) as answer:
+            return int(answer.status), answer.read(ANSWER_BYTES).decode(errors="replace")
+    except urllib.error.HTTPError as error:
+        with error:
+            return error.code, error.read(ANSWER_BYTES).decode(errors="replace")
+    except (OSError, ValueError, HTTPException) as error:
+        raise StackError(f"http://{HOST}:{port}{path}: {error}") from None
+
 
 LOOK_EVERY_S = 0.05
 # A service dies of a dependency's death: by then the dependency's own end can be seen, too.

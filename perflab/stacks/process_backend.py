@@ -7,16 +7,17 @@ import os
 import pwd
 import shutil
 import subprocess
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from perflab.errors import BackendUnavailable, ServiceFailed, StackError
-from perflab.host.own_folders import own_folder
+from perflab.host.files import own_folder
 from perflab.paths import compiled_dir, environments_dir, state_dir
-from perflab.stacks import compiled, environments, stack_folders
-from perflab.stacks.backend import Launch, rendered
+from perflab.stacks import builds, cleanup, environments
+from perflab.stacks.backend import Backend, Launch, rendered
+from perflab.stacks.builds import content_hash, made
 from perflab.stacks.environments import Environment
-from perflab.stacks.made_once import content_hash, made
 from perflab.stacks.patience import Interrupted, never, run_command
 from perflab.stacks.process_instance import ProcessInstance, bound_to
 from perflab.stacks.spec import Binaries, ServiceSpec, render
@@ -37,7 +38,7 @@ class ProcessBackend:
             self.artifacts = own_folder(own_folder(state_dir()) / "artifacts")
             self.environments = own_folder(environments_dir())
             self.compiled = own_folder(compiled_dir())
-            self.copies = own_folder(stack_folders.open_to_others() / "copies", 0o755)
+            self.copies = own_folder(cleanup.open_to_others() / "copies", 0o755)
         except OSError as error:
             raise BackendUnavailable(
                 f"cannot write {state_dir()}: {error}; set PERFLAB_STATE to a folder on a real disk"
@@ -52,7 +53,7 @@ class ProcessBackend:
     ) -> str:
         """Make the service's program, environment and artifacts, each once per its content."""
         if spec.compile:
-            compiled.ensure(spec, self.compiled, tell, interrupted, environment)
+            builds.ensure(spec, self.compiled, tell, interrupted, environment)
         own = self._environment(spec)
         if environments.is_needed(spec):
             environments.ensure(spec, self.environments, tell, interrupted, environment)
@@ -76,11 +77,11 @@ class ProcessBackend:
     def versions(self, spec: ServiceSpec) -> dict[str, str]:
         """Return the versions of all in the service's environment, and what compiled it how."""
         own = self._environment(spec).versions() if environments.is_needed(spec) else {}
-        return own | (compiled.versions(spec, self.compiled) if spec.compile else {})
+        return own | (builds.versions(spec, self.compiled) if spec.compile else {})
 
     def clear(self, stack: str) -> None:
         """Remove what a crashed stack of this name left; its data holds its old password."""
-        stack_folders.remove_stack(stack)
+        cleanup.remove_folders(stack)
 
     def cpu_obstacle(self) -> str:
         """Return why no plain process is limited in CPU."""
@@ -92,8 +93,8 @@ class ProcessBackend:
     def start(self, launch: Launch) -> ProcessInstance:
         """Start the service's command in a session of its own, bound to its cores."""
         stack, service = launch.labels.stack, launch.labels.service
-        folder = stack_folders.make_stack(stack)
-        data = stack_folders.make_data(stack, service)
+        folder = cleanup.make_stack(stack)
+        data = cleanup.make_data(stack, service)
         user = _unprivileged() if launch.spec.process.unprivileged else None
         # While nobody else can put anything into that folder.
         for name, content in launch.secrets().items():
@@ -103,7 +104,7 @@ class ProcessBackend:
             os.chown(data, user.pw_uid, user.pw_gid)
         values = self._placeholders(launch, data)
         environment = self._variables(launch, values)
-        with bound_to(launch.cores), stack_folders.log_path(stack, service).open("ab") as log:
+        with bound_to(launch.cores), cleanup.log_path(stack, service).open("ab") as log:
             child = subprocess.Popen(
                 _command(launch, values),
                 stdin=subprocess.DEVNULL,
@@ -117,7 +118,7 @@ class ProcessBackend:
                 extra_groups=[] if user else None,
             )
         if user:
-            stack_folders.record(folder, launch.labels, child.pid)
+            cleanup.record(folder, launch.labels, child.pid)
         return ProcessInstance(launch, child, values, data, environment)
 
     def _artifacts(self, spec: ServiceSpec) -> Path:
@@ -148,7 +149,7 @@ class ProcessBackend:
             "artifacts": self._artifacts(launch.spec),
         }
         if launch.spec.compile:
-            values["program"] = compiled.program(launch.spec, self.compiled)
+            values["program"] = builds.program(launch.spec, self.compiled)
         if part.binaries:
             values["binaries"] = self._binaries(launch.spec, part.binaries)
         return values
@@ -224,3 +225,29 @@ def _write_secret(path: Path, secret: str, user: pwd.struct_passwd | None) -> No
         if user:
             os.fchown(descriptor, user.pw_uid, user.pw_gid)
         file.write(secret)
+
+
+BACKENDS = ("auto", "docker", "process")
+
+
+def choose(name: str = "auto") -> Backend:
+    """Return the backend of that name; ``auto`` takes Docker when an engine answers.
+
+    Raises BackendUnavailable where the named backend cannot work here; the message says what to do.
+    """
+    if not sys.platform.startswith("linux"):
+        raise BackendUnavailable(
+            f"measuring needs Linux, this is {sys.platform}; recorded runs can be read anywhere "
+            "(parameter from_run)"
+        )
+    if name == "process":
+        return ProcessBackend()
+    # Only now: the package `docker` takes half a second to import.
+    from perflab.stacks.docker_backend import DockerBackend, connect
+
+    try:
+        return DockerBackend(connect())
+    except BackendUnavailable:
+        if name == "docker":
+            raise
+        return ProcessBackend()

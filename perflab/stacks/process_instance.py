@@ -14,12 +14,17 @@ from pathlib import Path
 import psutil
 
 from perflab.errors import StackError
+from perflab.host.meters import ProcessTreeMeter
 from perflab.host.processes import how_it_ended
-from perflab.sampling.meters import ProcessTreeMeter
-from perflab.stacks import stack_folders
+from perflab.stacks import cleanup
 from perflab.stacks.backend import Launch, printed_by, rendered
+from perflab.stacks.cleanup import (
+    end,
+    family,
+    of_service,
+    working_in,
+)
 from perflab.stacks.patience import Interrupted, never, run_command
-from perflab.stacks.service_processes import end, family, of_service, working_in
 
 STOP_TIMEOUT_S = 10.0
 
@@ -75,7 +80,7 @@ class ProcessInstance:
     def log(self, lines: int = 30) -> str:
         """Return the last lines of its log file."""
         labels = self.launch.labels
-        return stack_folders.tail(stack_folders.log_path(labels.stack, labels.service), lines)
+        return cleanup.tail(cleanup.log_path(labels.stack, labels.service), lines)
 
     def run(
         self, command: Sequence[str], timeout_s: float = 30.0, interrupted: Interrupted = never

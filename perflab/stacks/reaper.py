@@ -50,12 +50,12 @@ def main() -> None:
     stack = sys.argv[1]
     if sys.stdin.buffer.readline() == b"done\n":
         return
-    from perflab.stacks import leftovers
+    from perflab.stacks import cleanup
 
     os.environ.pop("PERFLAB_SERVICE", None)
     for _ in range(ATTEMPTS):
         try:
-            leftovers.remove_stack(stack)
+            cleanup.remove_stack(stack)
         except Exception:
             # The other reaper ends the same services: what one has seen may be gone when it looks.
             time.sleep(0.2)

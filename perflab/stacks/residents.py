@@ -7,18 +7,15 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from perflab.errors import BackendUnavailable, ServiceFailed
+from perflab.host.meters import ProcessTable
 from perflab.host.placing import Placement
-from perflab.sampling.meters import ProcessTable
 from perflab.stacks import hooks
-from perflab.stacks.asking import ask
-from perflab.stacks.backend import HOST, Backend, Instance, Launch, free_port
-from perflab.stacks.database import Database
-from perflab.stacks.labels import Labels
-from perflab.stacks.launching import refuse_dead, start_all
+from perflab.stacks.backend import HOST, Backend, Instance, Labels, Launch, free_port
+from perflab.stacks.cleanup import Member, members
+from perflab.stacks.launching import ask, refuse_dead, start_all
 from perflab.stacks.patience import Interrupted, go_on, never
 from perflab.stacks.plan import Residency, Resident, StackPlan, settle
-from perflab.stacks.service_processes import Member, members
-from perflab.stacks.settings_in_force import agree
+from perflab.stacks.settings import Database, agree
 from perflab.stacks.spec import load_service
 
 Tell = Callable[[str], None]

@@ -13,7 +13,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from perflab.errors import StackError
-from perflab.host.own_folders import own_folder
+from perflab.host.files import own_folder
 from perflab.parameters import did_you_mean
 from perflab.paths import parts_of_systems, services_dir, variants_dir
 

@@ -13,10 +13,9 @@ from typing import Any
 
 from perflab import systems
 from perflab.errors import ParameterError, PerflabError
-from perflab.experiments import Experiment
-from perflab.experiments.experiment import OF_THE_CALL
 from perflab.parameters import did_you_mean
 from perflab.sweeps.grammar import MOST_CELLS, Group, SweepFile, axes_of, read_sweep
+from perflab.trials.experiment import OF_THE_CALL, Experiment
 
 ID_LENGTH = 10
 

@@ -11,9 +11,15 @@ from pathlib import Path
 from typing import Any
 
 from perflab.errors import RunInterrupted
-from perflab.numerals import counted
-from perflab.progress import showing
-from perflab.sweeps.attempt import AFTER_A_KILL_S, carry_out, goes_on_with, interruption
+from perflab.statistics.in_words import counted
+from perflab.sweeps.attempt import (
+    AFTER_A_KILL_S,
+    AskedToEnd,
+    carry_out,
+    goes_on_with,
+    heard,
+    interruption,
+)
 from perflab.sweeps.cells import Cell, Sweep
 from perflab.sweeps.folder import changes, held, new_folder, newest_folder, session_now
 from perflab.sweeps.index import write_index
@@ -25,8 +31,8 @@ from perflab.sweeps.journal import (
     Journal,
     RunMade,
 )
-from perflab.sweeps.signals import AskedToEnd, heard
 from perflab.trials.events import Event, Note, RunBegun, TrialBegun
+from perflab.trials.progress import showing
 
 
 @dataclass(frozen=True)

@@ -11,10 +11,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from perflab.durable import remove_broken_off, whole_folder, write_file
 from perflab.errors import HostBusy, ParameterError, ResumeRefused
 from perflab.host import facts
-from perflab.host.fingerprint import LENGTH, sources
+from perflab.host.facts import LENGTH, sources
+from perflab.host.files import remove_broken_off, whole_folder, write_file
 from perflab.paths import notebook_file, sweeps_dir
 from perflab.recordings.sameness import differences
 from perflab.sweeps.cells import Cell, Sweep, systems_of

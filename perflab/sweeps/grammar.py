@@ -46,8 +46,8 @@ from pydantic import (
 )
 
 from perflab.errors import ParameterError
-from perflab.experiments.experiment import OF_THE_CALL
 from perflab.parameters import did_you_mean, from_text
+from perflab.trials.experiment import OF_THE_CALL
 
 MOST_VALUES = 5_000
 MOST_CELLS = 5_000

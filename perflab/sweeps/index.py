@@ -14,7 +14,7 @@ from urllib.parse import quote
 
 import pandas as pd
 
-from perflab.durable import replace_file
+from perflab.host.files import replace_file
 from perflab.paths import runs_dir
 from perflab.sweeps.cells import Cell, Sweep
 from perflab.sweeps.journal import Attempt, AttemptEnded, CellState, Journal

@@ -14,8 +14,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
-from perflab.durable import explained
 from perflab.errors import RecordingError
+from perflab.host.files import explained
 
 FILE = "journal.jsonl"
 BROKEN_OFF = "broken off"

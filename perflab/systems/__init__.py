@@ -28,8 +28,8 @@ from perflab.parameters import did_you_mean
 from perflab.paths import foreign_dirs
 
 if TYPE_CHECKING:
-    from perflab.experiments import Experiment, ReadyStack
     from perflab.recordings import Response
+    from perflab.trials.experiment import Experiment, ReadyStack
 
 Declared = TypeVar("Declared")
 
@@ -104,7 +104,7 @@ def responses(system: str) -> tuple[Response, ...]:
 
 def ready_stacks() -> dict[str, ReadyStack]:
     """Return what ``perflab stack up`` can start, by name; what is broken is left out."""
-    from perflab.experiments import ReadyStack
+    from perflab.trials.experiment import ReadyStack
 
     found: dict[str, ReadyStack] = {}
     for system in systems():
@@ -154,7 +154,7 @@ def _modules() -> dict[str, str]:
 
 def _fault(found: object, name: str) -> str:
     """Return what is wrong with a module's EXPERIMENT, or an empty string."""
-    from perflab.experiments import Experiment, RunParameters
+    from perflab.trials.experiment import Experiment, RunParameters
 
     if found is None:
         return "has no EXPERIMENT; end it with EXPERIMENT = Experiment(...)"

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from perflab.errors import LoadError, StackError
-from perflab.load.result import LoadResult
+from perflab.load.records.result import LoadResult
 from perflab.load.workload import ClosedLoop, Workload
 from perflab.trials.designs import GAP_SHARE, LONGEST_MS, Design
 from perflab.trials.plan import RunPlan

@@ -18,7 +18,7 @@ from perflab.errors import HostBusy, PerflabError
 from perflab.host import facts
 from perflab.host.lock import measurement_lock, other_users
 from perflab.host.placing import Placement, placement
-from perflab.load.generator import Generator
+from perflab.load.workers.generator import Generator
 from perflab.paths import foreign_system
 from perflab.recordings import (
     Remark,
@@ -29,11 +29,10 @@ from perflab.recordings import (
     new_run_id,
     remaining_blocks,
 )
-from perflab.stacks import leftovers
-from perflab.stacks.backend import Backend
-from perflab.stacks.choice import choose
-from perflab.stacks.labels import Labels
+from perflab.stacks import cleanup
+from perflab.stacks.backend import Backend, Labels
 from perflab.stacks.patience import go_on
+from perflab.stacks.process_backend import choose
 from perflab.stacks.reaper import Reapers
 from perflab.stacks.residents import Residents
 from perflab.stacks.spec import load_service
@@ -92,7 +91,7 @@ class Conductor:
         with ExitStack() as ending:
             self._take_lock(ending)
             # We hold the lock, so none of what crashed runs left is still in use.
-            if removed := leftovers.remove_of_kind("run"):
+            if removed := cleanup.remove_of_kind("run"):
                 self._note(f"removed {len(removed)} services that a crashed run left behind")
             for treatment in plan.treatments:
                 for instrument in treatment.instruments:
@@ -263,7 +262,7 @@ def _systems(plan: RunPlan) -> set[str]:
 
 def _bystanders() -> list[Remark]:
     remarks = [Remark(code="host.other_users", text=text) for text in other_users()]
-    others = [item for item in leftovers.everything() if item.kind == "up"]
+    others = [item for item in cleanup.everything() if item.kind == "up"]
     names = ", ".join(f"{item.service} ({item.stack})" for item in others)
     if names:
         told = f"other services of the lab were up during the run: {names}"

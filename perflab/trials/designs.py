@@ -6,7 +6,7 @@ it is, with a row of its own; blocks are compared as ever.
 
 Where slices are biased: what a treatment has not finished when its window closes is paused with it,
 and meets the requests of its next turn (``carried_over`` of
-:func:`perflab.load.by_window.window_table` tells how much). Each turn begins on caches that the
+:func:`perflab.load.checks.times.window_table` tells how much). Each turn begins on caches that the
 others have used: ``settle_ms`` is discarded for that, and what lasts longer makes all treatments
 slower, the more the larger their working set. What a service does in the background (garbage
 collection by time, checkpoints) is paused too, or, of a service that all share, falls into
@@ -24,8 +24,8 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
 from perflab.errors import ExperimentError
-from perflab.load.windows import Window, Windows
 from perflab.load.workload import ClosedLoop, OpenLoop, Workload
+from perflab.load.workload.windows import Window, Windows
 from perflab.recordings.schema import DesignRecord
 
 Kind = Literal["auto", "trials", "slices"]

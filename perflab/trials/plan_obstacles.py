@@ -6,17 +6,18 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 
-from perflab.analysis.methods.comparison import SMALLEST_SIGNED_RANK
-from perflab.analysis.methods.family import blocks_for_one
 from perflab.errors import RecordingError, StackError, TargetRefused
 from perflab.instruments.instrument import kind_of
-from perflab.load.targets import refuse_foreign
+from perflab.load.clients.library_client import out_of_reach
+from perflab.load.clients.targets import refuse_foreign
 from perflab.load.workload import OpenLoop
 from perflab.parameters import did_you_mean
 from perflab.recordings import Contrast, Remark, named
 from perflab.recordings.columns import declared_schema
 from perflab.stacks.plan import settle
 from perflab.stacks.spec import load_service
+from perflab.statistics.comparison import SMALLEST_SIGNED_RANK
+from perflab.statistics.families import blocks_for_one
 from perflab.trials.plan import RunPlan
 
 # A single request has no rate, and so few have no percentile: such a trial says nothing.
@@ -109,6 +110,7 @@ def _loads(plan: RunPlan) -> Iterator[str]:
                 "a trial's load has windows only where the design of the run gives it some "
                 "(design = slices): leave windows out"
             )
+        yield from out_of_reach(workload)
         if isinstance(workload.arrivals, OpenLoop):
             yield from _few_requests(workload.arrivals)
 

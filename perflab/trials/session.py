@@ -9,17 +9,17 @@ from itertools import groupby
 from typing import Any
 
 from perflab.errors import PerflabError, RunInterrupted, StackError
-from perflab.load.schedule import planned_count
-from perflab.load.stopping import Progress
+from perflab.load.workers.generator import Progress
 from perflab.load.workload import Workload
-from perflab.numerals import counted
+from perflab.load.workload.schedule import planned_count
 from perflab.recordings import Run, RunWriter, UntilDecided, steadiness, trial_id
 from perflab.stacks.patience import go_on
+from perflab.statistics.in_words import counted
 from perflab.trials import summary
 from perflab.trials.events import Event, LoadProgress, Note, TrialBegun, TrialDone
-from perflab.trials.interleaved import measure_block
 from perflab.trials.plan import RunPlan, Treatment
 from perflab.trials.recorded import confirm
+from perflab.trials.slices import measure_block
 from perflab.trials.trial import Bench, TrialTables, measure
 
 MAX_RESTARTS = 3
@@ -258,7 +258,7 @@ def has_ended(writer: RunWriter, blocks: int, tell: Emit) -> bool:
     if rule.ended or not rule.is_due(blocks):
         return bool(rule.ended)
     # Loaded when it is needed: what a run of a fixed number of blocks measures beside is light.
-    from perflab.analysis.treatments.open_claims import undecided_contrasts
+    from perflab.analysis.findings import undecided_contrasts
 
     rule = rule.looked(blocks, undecided_contrasts(Run(writer.path)))
     changes: dict[str, Any] = {"until_decided": rule}

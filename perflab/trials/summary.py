@@ -8,10 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from perflab.load.result import LoadResult
-from perflab.load.selfcheck import SelfCheck
-from perflab.load.windows import BEGIN, COUNTED, END
-from perflab.throughput import completed
+from perflab.load.checks.selfcheck import SelfCheck
+from perflab.load.records.result import LoadResult, completed
+from perflab.load.workload.windows import BEGIN, COUNTED, END
 
 # After its last window a service ends what is under way.
 DRAIN_NS = 1_000_000_000

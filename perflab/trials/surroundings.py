@@ -3,10 +3,19 @@
 from __future__ import annotations
 
 import contextlib
+import inspect
 import time
-from collections.abc import Callable
+import traceback
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
 
-from perflab.sampling.meters import ProcessTable, core_times
+import pandas as pd
+
+from perflab.errors import InstrumentFailed, LoadError, RunInterrupted, StackError, WrongAnswer
+from perflab.host.meters import Meter, ProcessTable, Reading, core_times
+from perflab.instruments import Instrument, Load, Look, Observation, Scene
+from perflab.instruments.instrument import kind_of
+from perflab.paths import system_folder
 from perflab.stacks.residents import Residents
 
 
@@ -38,3 +47,120 @@ def cpu_of_idle(residents: Residents, name: str) -> int:
 def steal_ns() -> int:
     """Return the time that other guests of the machine have taken from its cores."""
     return sum(times.steal_ns for times in core_times().values())
+
+
+LONGEST_TEXT = 300
+# By these the lab itself fails a trial or ends a run; an instrument may raise them, too.
+_THE_LABS = (StackError, LoadError, WrongAnswer, RunInterrupted)
+
+
+class GuardedLook(Look):
+    """The look of an instrument; what it raises of its own becomes :class:`InstrumentFailed`.
+
+    That names instrument, step, exception and line, from every step, and from making the look.
+    """
+
+    def __init__(self, instrument: Instrument, scene: Scene) -> None:
+        self._instrument = instrument
+        self._meters: dict[str, _GuardedMeter] = {}
+        with self._guarded("look"):
+            self._look = instrument.look(scene)
+
+    def before(self) -> None:
+        """Measure before the load."""
+        with self._guarded("before"):
+            self._look.before()
+
+    def begin(self) -> None:
+        """Begin to look."""
+        with self._guarded("begin"):
+            self._look.begin()
+
+    def meters(self) -> Mapping[str, Meter]:
+        """Return its meters; one that fails is read no more, and told of at the end."""
+        with self._guarded("meters"):
+            meters = self._look.meters().items()
+            self._meters = {name: _GuardedMeter(meter) for name, meter in meters}
+        return self._meters
+
+    def end(self) -> None:
+        """End the look."""
+        with self._guarded("end"):
+            self._look.end()
+        for meter in self._meters.values():
+            if meter.trouble is not None:
+                raise self._failure("meters", meter.trouble)
+
+    def after(self) -> None:
+        """Measure after the load."""
+        with self._guarded("after"):
+            self._look.after()
+
+    def left(self) -> Mapping[str, pd.DataFrame]:
+        """Return the tables of a trial that failed."""
+        with self._guarded("left"):
+            return dict(self._look.left())
+
+    def observe(self, load: Load) -> Observation:
+        """Return what was seen."""
+        with self._guarded("observe"):
+            seen = self._look.observe(load)
+            if not isinstance(seen, Observation):
+                raise TypeError(f"it returned {type(seen).__name__}, no Observation")
+            return seen
+
+    @contextlib.contextmanager
+    def _guarded(self, step: str) -> Iterator[None]:
+        try:
+            yield
+        except _THE_LABS:
+            raise
+        except Exception as error:
+            raise self._failure(step, error) from error
+
+    def _failure(self, step: str, error: Exception) -> InstrumentFailed:
+        kind = type(self._instrument)
+        module, _, name = kind_of(kind).partition(":")
+        said = " ".join(str(error).split())[:LONGEST_TEXT]
+        raised = ": ".join(filter(None, [type(error).__name__, said]))
+        where = _line_in(kind, error)
+        return InstrumentFailed(f"instrument {name} ({module}) raised in {step}: {raised}{where}")
+
+
+class _GuardedMeter:
+    """A meter that is read in the sampler's thread, where nobody would hear it raise."""
+
+    def __init__(self, meter: Meter) -> None:
+        self._meter = meter
+        self.trouble: Exception | None = None
+
+    def read(self, table: ProcessTable) -> Reading | None:
+        with self._noted():
+            return self._meter.read(table) if self.trouble is None else None
+        return None
+
+    def members(self, table: ProcessTable) -> list[int]:
+        with self._noted():
+            return self._meter.members(table) if self.trouble is None else []
+        return []
+
+    @contextlib.contextmanager
+    def _noted(self) -> Iterator[None]:
+        try:
+            yield
+        except Exception as error:
+            self.trouble = error
+
+
+def _line_in(instrument: type[Instrument], error: Exception) -> str:
+    """Return the last line of the traceback that lies in the system of an instrument."""
+    try:
+        home = system_folder(Path(inspect.getfile(instrument)))
+    except (TypeError, OSError):
+        return ""
+    frames = traceback.extract_tb(error.__traceback__)
+    for frame in reversed(frames):
+        if Path(frame.filename).is_relative_to(home):
+            place = Path(frame.filename).relative_to(home.parent)
+            return f" ({place}, line {frame.lineno}: {frame.line})"
+    return ""

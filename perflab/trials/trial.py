@@ -20,24 +20,21 @@ from perflab.errors import (
     ServiceFailed,
     StackError,
 )
+from perflab.host.meters import Meter, Sampler
 from perflab.host.placing import Placement
 from perflab.instruments import Load, Look, Observation, Scene
-from perflab.load.generator import Generator
-from perflab.load.result import LoadResult
-from perflab.load.selfcheck import check
-from perflab.load.stopping import Progress, StopLoad
+from perflab.load.checks.selfcheck import check
+from perflab.load.records.result import LoadResult
+from perflab.load.workers.generator import Generator, Progress, StopLoad
 from perflab.load.workload import Workload
 from perflab.recordings import Reason, Side
-from perflab.sampling.meters import Meter
-from perflab.sampling.sampler import Sampler
 from perflab.stacks.backend import HOST
 from perflab.stacks.patience import Interrupted, go_on, never
 from perflab.stacks.residents import Residents
 from perflab.trials import summary
-from perflab.trials.looking import GuardedLook
 from perflab.trials.plan import Treatment
 from perflab.trials.summary import OnTime
-from perflab.trials.surroundings import others_cpu
+from perflab.trials.surroundings import GuardedLook, others_cpu
 
 MAX_PAUSED_CPU_SHARE = 0.01
 # A dead service answers nothing: what is under way need not run into its timeout.

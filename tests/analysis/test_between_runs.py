@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from perflab.analysis.treatments.between_runs import compare_runs, compared
+from perflab.analysis.between_runs import compare_runs, compared
 from perflab.recordings import Run
-from tests.synthetic import ON_AND_OFF, Planted, write_run
+from tests.support.synthetic import ON_AND_OFF, Planted, write_run
 
 Sides = tuple[list[Run], list[Run]]
 # Every run of the same code has a level of its own; its trials scatter around it.

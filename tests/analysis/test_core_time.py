@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from perflab.analysis.trials.core_accounts import (
+from perflab.analysis.core_accounts import (
     AVAILABLE,
     EVERY,
     ON_CORE,
@@ -18,7 +18,7 @@ from perflab.analysis.trials.core_accounts import (
 )
 from perflab.recordings import Run
 from perflab.reports.findings import bottlenecks
-from tests.synthetic import ON_AND_OFF, write_run
+from tests.support.synthetic import ON_AND_OFF, write_run
 
 ON = ON_AND_OFF[0].name
 

@@ -9,12 +9,12 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from perflab.analysis.methods.comparison import mean_interval
-from perflab.analysis.treatments.covariate import Adjustment, adjustment, priced
-from perflab.analysis.treatments.evaluation import evaluate
+from perflab.analysis.covariate import Adjustment, adjustment, priced
+from perflab.analysis.evaluation import evaluate
 from perflab.recordings import Run
-from tests.simulations.covariates import AFTER, MEAN, Case, simulated
-from tests.synthetic import contrast_of, variants, write_run
+from perflab.statistics.comparison import mean_interval
+from tests.support.simulations.covariates import AFTER, MEAN, Case, simulated
+from tests.support.synthetic import contrast_of, variants, write_run
 
 SETS = 600
 
@@ -94,7 +94,7 @@ def test_a_finding_is_corrected_for_the_probe_before_the_load_alone(tmp_path) ->
 
 def speed_runs(random: np.random.Generator, slope: float) -> pd.DataFrame:
     """Three treatments whose response follows the CPU's speed with a slope."""
-    keys = pd.MultiIndex.from_product([range(12), "abc"], names=["block", "treatment"])
+    keys = pd.MultiIndex.from_product([range(12), ["a", "b", "c"]], names=["block", "treatment"])
     probe, noise = np.exp(random.normal(0, [[0.1], [0.02]], (2, len(keys))))
     response = probe**slope * noise
     return pd.DataFrame({"response": response, "cpu_probe_ms": probe}, keys).reset_index()

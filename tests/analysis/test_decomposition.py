@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from perflab.analysis.trials.decomposition import (
+from perflab.analysis.time_parts import (
     change,
     change_sentence,
     decompose,
@@ -16,7 +16,7 @@ from perflab.analysis.trials.decomposition import (
     split,
 )
 from perflab.errors import AnalysisError
-from tests.synthetic import write_run
+from tests.support.synthetic import write_run
 
 
 def one_request(**phases: float) -> pd.DataFrame:

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from perflab.analysis.treatments.decision import Kind, decide
-from perflab.analysis.treatments.evaluation import evaluate
-from perflab.analysis.treatments.findings import findings_table, sentence
-from perflab.analysis.treatments.verdict import judge
-from perflab.analysis.trials.summary import summary_table
+from perflab.analysis.decision import Kind, decide
+from perflab.analysis.evaluation import evaluate
+from perflab.analysis.findings import findings_table, sentence
+from perflab.analysis.validity import summary_table
+from perflab.analysis.verdict import judge
 from perflab.recordings import ContrastPair, Remark, Run, RunWriter
-from tests.synthetic import ON_AND_OFF, Planted, contrast_of, variants, write_run
+from tests.support.synthetic import ON_AND_OFF, Planted, contrast_of, variants, write_run
 
 EVERY = [(block, index) for block in range(6) for index in range(2)]
 
@@ -31,7 +31,7 @@ def test_findings_are_worked_out_once_for_a_run_and_anew_for_one_that_is_opened_
 ) -> None:
     run = write_run(tmp_path)
     first = evaluate(run)
-    monkeypatch.setattr("perflab.analysis.treatments.evaluation.noise_flags", lambda _: ("new",))
+    monkeypatch.setattr("perflab.analysis.evaluation.noise_flags", lambda _: ("new",))
     assert evaluate(run) == first
     # Nobody changes what others get.
     evaluate(run).clear()

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from perflab.analysis.trials.users_elsewhere import (
+from perflab.analysis.users_elsewhere import (
     CLIENT,
     CONNECTION,
     ELSEWHERE,
@@ -23,7 +23,7 @@ from perflab.analysis.trials.users_elsewhere import (
     measures_requests,
 )
 from perflab.recordings.columns import TURN_COLUMNS, TURNS
-from tests.synthetic import ON_AND_OFF, USERS, write_run
+from tests.support.synthetic import ON_AND_OFF, USERS, write_run
 
 MS = 1_000_000
 START_NS = 5_000_000_000_000

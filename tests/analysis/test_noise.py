@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pandas as pd
 
-from perflab.analysis.treatments.noise import noise_flags, noise_report
+from perflab.analysis.noise import noise_flags, noise_report
 from perflab.recordings import Run, RunWriter
 from perflab.recordings.columns import TURN_COLUMNS, TURNS
-from tests.synthetic import write_run
+from tests.support.synthetic import write_run
 
 
 def flags(run: Run) -> dict[str, str]:

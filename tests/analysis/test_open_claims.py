@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from perflab.analysis.methods.repeated_looks import Looked, interval, planned
-from perflab.analysis.treatments.decision import Kind
-from perflab.analysis.treatments.evaluation import evaluate
-from perflab.analysis.treatments.open_claims import can_be_decided, undecided_contrasts
+from perflab.analysis.decision import Kind
+from perflab.analysis.evaluation import evaluate
+from perflab.analysis.findings import can_be_decided, undecided_contrasts
 from perflab.recordings import Contrast, Run, RunWriter
-from tests.synthetic import ON_AND_OFF, Planted, contrast_of, write_run
+from perflab.statistics.interim_analysis import Looked, interval, planned
+from tests.support.synthetic import ON_AND_OFF, Planted, contrast_of, write_run
 
 RULE = planned(8, 20)
 UNPUBLISHED = {"published_ratio": None, "published_direction": None, "source": ""}

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from perflab.analysis.trials.profiles import (
+from perflab.analysis.profiles import (
     profile_check,
     profile_of,
     profiled,
@@ -14,7 +14,7 @@ from perflab.analysis.trials.profiles import (
     watched,
 )
 from perflab.errors import AnalysisError
-from tests.synthetic import profiled_run, write_run
+from tests.support.synthetic import profiled_run, write_run
 
 
 def test_shares_count_a_recursive_function_once(tmp_path: Path) -> None:

@@ -7,8 +7,8 @@ import math
 import numpy as np
 import pytest
 
-from perflab.analysis.treatments.replication import single_run
-from tests.synthetic import ON_AND_OFF, contrast_of
+from perflab.analysis.evaluation import single_run
+from tests.support.synthetic import ON_AND_OFF, contrast_of
 
 CLAIM = contrast_of(*ON_AND_OFF[::-1], published_ratio=1.2, published_direction="greater")
 

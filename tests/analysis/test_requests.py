@@ -8,9 +8,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from perflab.analysis.methods.quantiles import quantile
-from perflab.analysis.trials.requests import BANDS, summarise
+from perflab.analysis.time_parts import REQUEST_BANDS, summarise
 from perflab.errors import AnalysisError
+from perflab.statistics.quantiles import quantile
 
 
 def write(path: Path, n: int = 5000, **changes: object) -> pd.DataFrame:
@@ -51,7 +51,7 @@ def test_the_parts_of_every_band_add_up_to_its_mean_response(tmp_path: Path) -> 
     parts = summarise(tmp_path / "r.parquet").parts
     sums = parts.groupby("band")["mean_ms"].sum()
     response_ms = (good["done_ns"] - good["planned_ns"]) / 1e6
-    assert set(sums.index) == set(BANDS)
+    assert set(sums.index) == set(REQUEST_BANDS)
     assert sums["all"] == pytest.approx(response_ms.mean())
     slow = response_ms[response_ms >= response_ms.quantile(0.95)]
     assert sums["slowest 5%"] == pytest.approx(slow.mean(), rel=0.01)

@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from perflab.analysis.treatments.resolving import CONDITIONS, as_shares, different, power_table
+from perflab.analysis.decision import (
+    CONDITIONS,
+    as_shares,
+    different,
+    power_table,
+)
 from perflab.paths import project_root
-from tests.simulations.several_responses import told_of_nothing
+from tests.support.simulations.several_responses import told_of_nothing
 
 
 @pytest.mark.parametrize("condition", CONDITIONS)

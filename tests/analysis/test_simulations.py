@@ -8,10 +8,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from perflab.analysis.methods.paired_power import blocks_needed
-from perflab.analysis.methods.quantiles import across_trials
-from perflab.analysis.treatments.decision import Kind, decide
-from tests.analysis.paired import compare
+from perflab.analysis.decision import Kind, decide
+from perflab.statistics.families import blocks_needed
+from perflab.statistics.quantiles import across_trials
+from tests.statistics.paired import compare
 
 
 def wilson_upper(hits: int, n: int, z: float = 1.96) -> float:

@@ -7,12 +7,12 @@ import math
 import pandas as pd
 import pytest
 
-from perflab.analysis.methods.comparison import effect_of
-from perflab.analysis.treatments.evaluation import Finding
-from perflab.analysis.treatments.thresholds import Crossed, thresholds_of
-from perflab.analysis.treatments.verdict import judge
+from perflab.analysis.evaluation import Finding
+from perflab.analysis.thresholds import Crossed, thresholds_of
+from perflab.analysis.verdict import judge
 from perflab.errors import ParameterError
 from perflab.recordings import Contrast, Response
+from perflab.statistics.comparison import effect_of
 
 
 def finding(*ratios: float) -> Finding:

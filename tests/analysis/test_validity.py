@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from perflab.analysis.trials.validity import validity_table
+from perflab.analysis.validity import validity_table
 from perflab.recordings import Reason
-from tests.synthetic import write_run
+from tests.support.synthetic import write_run
 
 LATE = "generator lag p50 {} ms is above 2.0 ms: the client, not the server, was late"
 

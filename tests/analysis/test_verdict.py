@@ -8,10 +8,16 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from perflab.analysis.methods.comparison import Effect
-from perflab.analysis.methods.family import Corrected
-from perflab.analysis.treatments.verdict import Outcome, Size, Verdict, Way, judge
+from perflab.analysis.verdict import (
+    Outcome,
+    Size,
+    Verdict,
+    Way,
+    judge,
+)
 from perflab.recordings import Contrast
+from perflab.statistics.comparison import Effect
+from perflab.statistics.families import Corrected
 
 NAN = math.nan
 

@@ -7,10 +7,10 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from perflab.analysis.treatments.decision import PEEKING
-from perflab.analysis.treatments.verdict import Outcome
+from perflab.analysis.decision import PEEKING
+from perflab.analysis.verdict import Outcome
 from perflab.paths import project_root
-from tests.simulations import verdicts
+from tests.support.simulations import verdicts
 
 
 def counts(truth: float, noise: float, blocks: int) -> dict[str, Counter[Outcome]]:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from perflab.analysis.trials.waits import (
+from perflab.analysis.users_elsewhere import (
     NO_WAIT,
     event_name,
     has_waits,
@@ -15,7 +15,7 @@ from perflab.analysis.trials.waits import (
     waits_for_flush,
 )
 from perflab.recordings import Run
-from tests.synthetic import ON_AND_OFF, write_run
+from tests.support.synthetic import ON_AND_OFF, write_run
 
 ON = ON_AND_OFF[0].name
 

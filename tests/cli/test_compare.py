@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Tell
-from tests.synthetic import ON_AND_OFF, Planted, write_run
+from tests.support.synthetic import ON_AND_OFF, Planted, write_run
 
 Type = Callable[..., str]
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Tell
-from tests.synthetic import write_run
+from tests.support.synthetic import write_run
 
 # Drawing whole runs takes seconds.
 pytestmark = pytest.mark.slow

@@ -10,7 +10,7 @@ import pytest
 from perflab.recordings import Run, list_runs
 from tests.cli.conftest import Tell
 
-DATA = Path(__file__).parents[1] / "imports" / "data"
+DATA = Path(__file__).parents[1] / "recordings" / "imports" / "data"
 
 
 @pytest.fixture(autouse=True)

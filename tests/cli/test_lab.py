@@ -11,7 +11,7 @@ from perflab import systems
 from perflab.cli import app
 from perflab.cli.lab import main_job_values
 from perflab.errors import ParameterError
-from tests.experiments.executed import check_executed
+from tests.trials.executed import check_executed
 
 SMALL = ["-p", "blocks=1", "-p", "fresh_blocks=0", "-p", "requests=60",
          "-p", "warmup_requests=10", "-p", "concurrency=5", "-p", "workers=1",

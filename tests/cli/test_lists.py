@@ -12,7 +12,7 @@ from perflab.cli.experiments import command, parameters_of
 from perflab.recordings import Reason, RunWriter
 from perflab.systems import experiment, names
 from tests.cli.conftest import Tell
-from tests.synthetic import write_run
+from tests.support.synthetic import write_run
 
 
 @pytest.fixture(scope="module")

@@ -18,7 +18,7 @@ import pytest
 
 import perflab as perflab_package
 from perflab.errors import LoadError
-from perflab.load.columns import frame
+from perflab.load.records.columns import frame
 from perflab.paths import project_root
 from tests.load.processes import served
 
@@ -120,7 +120,7 @@ def test_a_record_that_cannot_be_written_is_kept_as_it_is(
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("perflab.load.record.write", full)
+    monkeypatch.setattr("perflab.load.records.record.write", full)
     shown = perflab_package.send_load(server[0], users=2, requests=50, out=str(tmp_path / "out"))
     assert shown["requests"] == 50
     assert "No space left on device" in shown["unwritten"]

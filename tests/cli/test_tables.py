@@ -6,7 +6,7 @@ import pytest
 from rich.console import Console
 from rich.table import Table
 
-from perflab.cli.terminal import print_table
+from perflab.cli.outputs import print_table
 
 WORDS = "every word of this sentence can be found again"
 LONG = "20260102T030405Z-synchronous_commit-000001"
@@ -51,7 +51,7 @@ def test_a_pipe_gets_no_lines_around_cells_and_no_blanks_at_the_end(
 
 def test_a_terminal_of_80_columns_shows_every_letter(monkeypatch: pytest.MonkeyPatch) -> None:
     terminal = Console(width=80, force_terminal=True, color_system=None, record=True)
-    monkeypatch.setattr("perflab.cli.terminal.make_console", lambda: terminal)
+    monkeypatch.setattr("perflab.cli.outputs.make_console", lambda: terminal)
     made = Table("run", "state", "backend", "blocks", "valid", show_lines=True)
     made.columns[0].no_wrap = True
     made.add_row(LONG, "interrupted", "process", "6/6", "12/12")

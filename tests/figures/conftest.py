@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from perflab.recordings import Run, RunWriter
-from tests.synthetic import ON_AND_OFF, Planted, write_run
+from tests.support.synthetic import ON_AND_OFF, Planted, write_run
 
 LONG = "runtime = onnx, database write = yes, synchronous_commit = {}, pool minconn = {}"
 EIGHT = [

@@ -12,9 +12,9 @@ import pandas as pd
 
 from perflab.figures import Page, View, draw_table, page_of, save_view
 from perflab.figures.export import rendered
-from perflab.figures.tables import read_csv, reread
+from perflab.figures.view import read_csv, reread
 from perflab.recordings import Run
-from perflab.reports.pictures import views_of
+from perflab.reports.figures import views_of
 
 # So many rows of a column are changed, spread over the table, before it is called unused.
 TRIED = 24

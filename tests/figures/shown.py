@@ -11,7 +11,7 @@ from matplotlib.text import Text
 from perflab.figures import View, draw_view
 from perflab.figures.canvas import LabFigure
 from perflab.recordings import Run
-from perflab.reports.pictures import views_of
+from perflab.reports.figures import views_of
 
 
 @cache

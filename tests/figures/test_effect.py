@@ -9,15 +9,15 @@ import pytest
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
-from perflab.analysis.treatments.evaluation import evaluate
-from perflab.analysis.treatments.findings import findings_table
+from perflab.analysis.evaluation import evaluate
+from perflab.analysis.findings import findings_table
 from perflab.figures import EFFECT
 from perflab.figures.canvas import LabFigure
-from perflab.figures.plots.ratios import limits, marks
+from perflab.figures.plots.effect_rows import limits, marks
 from perflab.recordings import Run
 from tests.figures.saved import check_columns_are_seen
 from tests.figures.shown import cut_off, one_line, overlapping, picture
-from tests.synthetic import ON_AND_OFF, Planted, contrast_of, variants, write_run
+from tests.support.synthetic import ON_AND_OFF, Planted, contrast_of, variants, write_run
 
 CLAIM = "a claim with a long story of what variant {} does to throughput, told to its very end"
 

@@ -18,7 +18,7 @@ from perflab.figures import (
 from perflab.figures.export import (
     ProvenanceError,
 )
-from perflab.figures.looks import looks_of
+from perflab.figures.theme import looks_of
 
 
 def contents(directory: Path) -> dict[str, bytes]:

@@ -10,11 +10,11 @@ import pytest
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from perflab.figures.intervals import ARROW, draw_interval, reach
-from perflab.figures.page import page_of
+from perflab.figures.origin import page_of
 from perflab.figures.plots.throughput import BEYOND, draw_throughput, throughput_table
+from perflab.figures.points import ARROW, draw_interval, reach
 from tests.figures.shown import all_words
-from tests.synthetic import write_run
+from tests.support.synthetic import write_run
 
 
 def arrows(axes: Axes) -> list[tuple[object, float]]:

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-from perflab.figures.looks import PALETTE, compared_pairs, looks_of, side_by_side
+from perflab.figures.theme import (
+    PALETTE,
+    compared_pairs,
+    looks_of,
+    side_by_side,
+)
 from perflab.recordings import Contrast, RunRecord
-from tests.synthetic import Planted, contrast_of, variants, write_run
+from tests.support.synthetic import Planted, contrast_of, variants, write_run
 
 
 def record_of(root, treatments: list[Planted], claims: list[Contrast]) -> RunRecord:

@@ -10,14 +10,14 @@ from matplotlib.collections import LineCollection
 from scipy import stats
 
 from perflab.figures import EFFECT, FLUSH_COST, LATENCY_ECDF, THROUGHPUT, TIME_BREAKDOWN
-from perflab.figures.looks import luminance
 from perflab.figures.plots import time_breakdown
-from perflab.figures.plots.published_marks import OTHER_LOAD, SAME_LOAD
 from perflab.figures.plots.throughput import throughput_view
 from perflab.figures.plots.time_breakdown import time_breakdown_view
+from perflab.figures.points import OTHER_LOAD, SAME_LOAD
+from perflab.figures.theme import luminance
 from perflab.recordings import Run
-from perflab.reports.pictures import views_of
-from perflab.systems.lab.figures.client_cost import CLIENT_COST
+from perflab.reports.figures import views_of
+from perflab.systems.lab.figures import CLIENT_COST
 from tests.figures.shown import (
     all_words,
     cut_off,
@@ -28,7 +28,7 @@ from tests.figures.shown import (
     shown_texts,
 )
 from tests.figures.studies import VIEWS
-from tests.synthetic import Planted, contrast_of, variants, write_run
+from tests.support.synthetic import Planted, contrast_of, variants, write_run
 
 SMALLEST_PT = 6.0
 

@@ -10,7 +10,7 @@ from matplotlib.colors import to_rgba
 from matplotlib.figure import Figure
 
 from perflab.figures.charts.layers import draw_points
-from perflab.figures.looks import Look
+from perflab.figures.theme import Look
 
 LOOKS = {"a": Look("#102030", "o", "a"), "b": Look("#aabbcc", "s", "b")}
 

@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 
 import perflab
-from perflab.analysis.trials.profiles import function_shares
+from perflab.analysis.profiles import function_shares
 from perflab.figures import LabFigure
-from perflab.figures.plots.profile import SHOWN
+from perflab.figures.plots.cpu import SHOWN
 from perflab.recordings import Run
-from perflab.reports.pictures import save_all
+from perflab.reports.figures import save_all
 from perflab.reports.section import write_section
 from tests.figures.shown import one_line
-from tests.synthetic import profiled_run
+from tests.support.synthetic import profiled_run
 
 BEFORE = {"main (run.py);dumps (json.py)": 400, "main (run.py);write (hub.py)": 600}
 AFTER = {"main (run.py);dumps (json.py)": 200, "main (run.py);write (hub.py)": 600}

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from perflab.figures.origin import n_text
 from perflab.recordings import Run
-from tests.synthetic import variants, write_run
+from tests.support.synthetic import variants, write_run
 
 
 def run_with(folder: Path, lacking: dict[int, int]) -> Run:

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 from matplotlib.colors import to_rgb
 
-from perflab.figures.looks import MARKERS, luminance
-from perflab.figures.theme import INK, MUTED, PALETTE
+from perflab.figures.theme import INK, MARKERS, MUTED, PALETTE, luminance
 
 # G. M. Machado, M. M. Oliveira, L. A. F. Fernandes, IEEE TVCG 15(6), 2009, severity 1.0.
 SEEN_BY = {

@@ -11,11 +11,17 @@ from pathlib import Path
 import pytest
 
 from perflab.figures import View, provenance, save_view
-from perflab.figures.stamp import NO_TABLE, stamp_of, stamped, table_digest, unstamped
+from perflab.figures.export import (
+    NO_TABLE,
+    stamp_of,
+    stamped,
+    table_digest,
+    unstamped,
+)
 from perflab.paths import project_root
 from perflab.recordings import Run
-from perflab.reports.marked_regions import filled
-from perflab.reports.pictures import views_of
+from perflab.reports.figures import views_of
+from perflab.reports.regions import filled
 from perflab.reports.verifying import (
     NOT_HERE,
     NothingToVerify,

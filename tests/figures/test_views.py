@@ -13,13 +13,13 @@ from pandas.testing import assert_frame_equal
 import perflab
 from perflab.errors import ParameterError
 from perflab.figures import GENERAL_VIEWS, PROFILE
-from perflab.figures.tables import read_csv, reread, to_csv
+from perflab.figures.view import read_csv, reread, to_csv
 from perflab.recordings import Run
-from perflab.reports.pictures import save_all, views_of
+from perflab.reports.figures import save_all, views_of
 from tests.figures.saved import check_columns_are_seen, check_drawn_from_files
 from tests.figures.shown import one_line
 from tests.figures.studies import OF_A_DATABASE, VIEWS
-from tests.synthetic import profiled_run
+from tests.support.synthetic import profiled_run
 
 texts = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\r"))
 numbers = st.floats(allow_nan=True, allow_infinity=True, width=32)

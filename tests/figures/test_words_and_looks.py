@@ -6,9 +6,15 @@ import matplotlib as mpl
 from hypothesis import given
 from hypothesis import strategies as st
 
-from perflab.figures.looks import MARKERS, PALETTE, appearance
-from perflab.figures.theme import applied
-from perflab.figures.words import text_width_in, tick_label, wrap
+from perflab.figures.theme import (
+    MARKERS,
+    PALETTE,
+    appearance,
+    applied,
+    text_width_in,
+    tick_label,
+    wrap,
+)
 
 
 @given(st.text(st.characters(codec="latin-1", categories=["L", "N", "P", "Zs"]), max_size=120))

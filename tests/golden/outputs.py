@@ -16,12 +16,12 @@ from pathlib import Path
 
 import pandas as pd
 
-from perflab.analysis.treatments.evaluation import evaluate
-from perflab.analysis.treatments.findings import findings_table
+from perflab.analysis.evaluation import evaluate
+from perflab.analysis.findings import findings_table
 from perflab.figures.origin import perflab_version
-from perflab.figures.tables import to_csv
+from perflab.figures.view import to_csv
 from perflab.recordings import Run
-from perflab.reports.pictures import views_of
+from perflab.reports.figures import views_of
 from perflab.reports.section import write_section
 from perflab.reports.verdicts import verdict_table
 

@@ -14,11 +14,11 @@ import pandas as pd
 
 from perflab.recordings import RunRecord
 from perflab.systems.chat import streams
-from perflab.systems.metricstream.request_parts import part_columns
-from perflab.systems.registry.counted import counted_columns, download_columns
+from perflab.systems.metricstream.connection_cost import part_columns
+from perflab.systems.registry.counts import counted_columns, download_columns
 from perflab.trials.plan import Treatment
 from perflab.trials.summary import message_table
-from tests.synthetic import HOUR_NS, Planted, PlantedTrial
+from tests.support.synthetic import HOUR_NS, Planted, PlantedTrial
 from tests.systems.chat.synthetic_streams import counts_of, cpu, crowd
 from tests.systems.llm.planted_streams import answers
 from tests.systems.metricstream.planted_connections import posts

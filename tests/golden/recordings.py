@@ -22,12 +22,12 @@ import numpy as np
 from perflab.host.placing import placement
 from perflab.recordings import Contrast, Run, RunRecord, RunWriter, trial_id
 from perflab.recordings.responses import at_least_column
-from perflab.stacks.choice import choose
+from perflab.stacks.process_backend import choose
 from perflab.systems import experiment
 from perflab.trials.conductor import new_record
 from perflab.trials.plan import RunPlan, Treatment
 from tests.golden.planted_tables import tables_of
-from tests.synthetic import BUSY, DIED
+from tests.support.synthetic import BUSY, DIED
 
 CORES = 2
 # What is not claimed to be of any size is planted with this log ratio.
@@ -167,8 +167,8 @@ CASES = {
             ),
         },
     ),
-    "own_service": Case(
-        "own_service",
+    "custom_service": Case(
+        "custom_service",
         refused={"variant": "third"},
         cut_off={"variant": "new"},
         bounds=TIMES,

@@ -8,11 +8,10 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from perflab.figures.tables import reread
-from perflab.figures.view import draw_view
-from perflab.recordings import Run, manifest
+from perflab.figures.view import draw_view, reread
+from perflab.recordings import Run, files
 from perflab.recordings.columns import STREAMED, TABLES
-from perflab.reports.pictures import views_of
+from perflab.reports.figures import views_of
 from perflab.reports.section import write_section
 from tests.golden.outputs import as_csv, findings_of
 from tests.golden.recordings import write_recording
@@ -20,7 +19,7 @@ from tests.golden.recordings import write_recording
 LACKS = "recording lacks the rows of"
 NAMES = (
     "synchronous_commit", "latency_cpu", "chat_ladder", "llm_streaming", "registry_downloads",
-    "own_service", "lab_check",
+    "custom_service", "lab_check",
 )  # fmt: skip
 
 
@@ -31,8 +30,8 @@ def without_requests(run: Run, root: Path) -> Run:
         for table in root.glob(f"trials/*/{kind}.parquet"):
             pq.write_table(TABLES[kind].empty_table(), table)
     for trial in root.glob("trials/*"):
-        (trial / manifest.FILE).unlink()
-        (trial / manifest.FILE).write_bytes(manifest.describe(trial))
+        (trial / files.FILE).unlink()
+        (trial / files.FILE).write_bytes(files.describe(trial))
     return Run(root)
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from perflab.host import facts, fingerprint
+from perflab.host import facts
 from perflab.paths import FOREIGN
 
 SOURCES = {
@@ -38,11 +38,11 @@ def whole() -> str:
 def test_a_change_of_any_source_is_another_fingerprint_and_says_where(
     checkout: Path, place: str
 ) -> None:
-    seen, before = [whole()], fingerprint.sources()
+    seen, before = [whole()], facts.sources()
     file = checkout / SOURCES[place]
     file.write_text("x = 2\n")
     seen.append(whole())
-    after = fingerprint.sources()
+    after = facts.sources()
     assert {name for name in before if before[name] != after[name]} == {place}
     file.unlink()
     seen.append(whole())

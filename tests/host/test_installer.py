@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from perflab.host import installer
-from tests.wheels import only_from, wheel
+from tests.support.wheels import only_from, wheel
 
 NOWHERE = "http://127.0.0.1:9/simple"
 UNKNOWN = "--hash=sha256:" + "0" * 64

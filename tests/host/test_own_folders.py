@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from perflab.errors import UnsafePlace
-from perflab.host.own_folders import check_own, own_folder
+from perflab.host.files import check_own, own_folder
 
 
 def mode(path: Path) -> int:

@@ -17,7 +17,7 @@ from perflab.host.placing import placement
 from perflab.instruments import Observation, OtherLoad, Scene
 from perflab.load.workload import ClosedLoop, Request, Workload
 from perflab.stacks.plan import Node, StackPlan
-from tests.answering import answering
+from tests.support.answering import answering
 
 RUNNING = (200, {"status": "running"})
 DONE = {

@@ -18,11 +18,10 @@ from typing import Any, Literal
 
 import uvloop
 
-from perflab.load.client import LeanClient
-from perflab.load.exchange import Exchange
-from perflab.load.outcome import ERRORS
-from perflab.load.prepared import Prepared
-from perflab.load.targets import split
+from perflab.load.clients.client import LeanClient
+from perflab.load.clients.exchange import Exchange, Prepared
+from perflab.load.clients.outcome import ERRORS
+from perflab.load.clients.targets import split
 from perflab.load.workload import Connections, Request
 
 End = Literal["close", "reset", "hang", "keep"]

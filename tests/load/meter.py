@@ -13,11 +13,10 @@ from typing import Any
 
 import uvloop
 
-from perflab.load.client import make_client
-from perflab.load.exchange import Exchange
-from perflab.load.outcome import ERRORS
-from perflab.load.prepared import Prepared
-from perflab.load.targets import split
+from perflab.load.clients.client import make_client
+from perflab.load.clients.exchange import Exchange, Prepared
+from perflab.load.clients.outcome import ERRORS
+from perflab.load.clients.targets import split
 from perflab.load.workload import Workload
 
 PIECE = bytes(range(256)) * 256

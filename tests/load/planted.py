@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from perflab.load import columns, message_record
-from perflab.load.looks import Looks
-from perflab.load.outcome import CODES, MEASURE
-from perflab.load.result import LoadResult
+from perflab.load.clients.outcome import CODES, MEASURE
+from perflab.load.records import columns, message_record
+from perflab.load.records.looks import Looks
+from perflab.load.records.result import LoadResult
 from perflab.load.workload import Request, Scripted, Workload
 
 S = 1_000_000_000

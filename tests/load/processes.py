@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from perflab.load.generator import Generator
+from perflab.load.workers.generator import Generator
 
 
 @contextmanager

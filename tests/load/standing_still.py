@@ -8,10 +8,10 @@ from pathlib import Path
 
 import numpy as np
 
-from perflab.load.looks import Looks, Probe
-from perflab.load.result import LoadResult
+from perflab.load.records.looks import Looks, Probe
+from perflab.load.records.result import LoadResult
 from perflab.load.workload import ClosedLoop, OpenLoop, Request, Stage, Workload
-from perflab.percentiles import OF_TRIALS, percentiles_of
+from perflab.statistics.percentiles import OF_TRIALS, percentiles_of
 from tests.load.planted import BEGIN_NS, S, load_result
 
 MS = 1_000_000

@@ -4,15 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 
-from perflab.load.schedule import active, stays
-from perflab.load.workload import (
-    Burst,
-    ClosedLoop,
-    OpenLoop,
-    Scripted,
-    Stage,
-    UserStage,
-)
+from perflab.load.workload import Burst, ClosedLoop, OpenLoop, Scripted, Stage, UserStage
+from perflab.load.workload.schedule import active, stays
 from tests.load.virtual import MS, S, Sent, World
 
 # As published: up to 500 users, a request of each every 20 s, for eight minutes.

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from perflab.instruments.requests import request_columns
-from perflab.load.failure_causes import causes, in_words
-from perflab.load.result import LoadResult
-from perflab.load.selfcheck import check
+from perflab.load.checks.failure_causes import causes, in_words
+from perflab.load.checks.selfcheck import check
+from perflab.load.records.result import LoadResult
 from perflab.load.workload import Arrivals, Burst, ClosedLoop, Request, Scripted, Workload
 from tests.load.hostile import Hostile, Part, Script, beside
 from tests.load.planted import BEGIN_NS, S, load_result

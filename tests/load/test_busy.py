@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from perflab.load.selfcheck import SelfCheck, check
+from perflab.load.checks.selfcheck import SelfCheck, check
 from tests.load.planted import load_result, scripted
 
 JOINING_S, ALL_S = 70.0, 100.0

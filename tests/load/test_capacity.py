@@ -10,15 +10,8 @@ import pytest
 
 from perflab.errors import LoadError
 from perflab.load.capacity import Capacity, Probe, at_level, judged, search
-from perflab.load.trend import trend_of
-from perflab.load.workload import (
-    ClosedLoop,
-    Objective,
-    OpenLoop,
-    Request,
-    Stage,
-    Workload,
-)
+from perflab.load.checks.trend import trend_of
+from perflab.load.workload import ClosedLoop, Objective, OpenLoop, Request, Stage, Workload
 from perflab.recordings import Reason
 
 LATE = Reason(code="generator.lag", side="client", text="the client was late")

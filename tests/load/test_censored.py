@@ -10,16 +10,15 @@ import numpy as np
 import pytest
 
 from perflab.instruments.requests import request_columns
-from perflab.load.columns import bin_ms
-from perflab.load.outcome import CENSORED, CODES
-from perflab.load.report import summary
-from perflab.load.result import LoadResult
-from perflab.load.selfcheck import SelfCheck, check
-from perflab.load.stopping import Live
-from perflab.load.summary_table import table
-from perflab.load.trend import response_trend
+from perflab.load.checks.selfcheck import SelfCheck, check
+from perflab.load.checks.trend import response_trend
+from perflab.load.clients.outcome import CODES
+from perflab.load.records.columns import bin_ms
+from perflab.load.records.result import LoadResult
+from perflab.load.report import summary, table
+from perflab.load.workers.generator import Live
 from perflab.load.workload import ClosedLoop, Objective, Request, Workload
-from perflab.percentiles import bounds_of, mean_bound
+from perflab.statistics.percentiles import CENSORED, bounds_of, mean_bound
 from tests.load.planted import S, load_result
 
 # What is planted: 6,000 requests of 5 ms and some, of which 52 hang into a time-out of a second.

@@ -11,12 +11,11 @@ import numpy as np
 import pytest
 
 from perflab.instruments.requests import chunk_columns
-from perflab.load.chunk_record import FILE, NOTHING, ROW
-from perflab.load.chunk_times import ChunkTimes, times_of_chunks
-from perflab.load.report import summary
-from perflab.load.result import LoadResult
-from perflab.load.selfcheck import check
-from perflab.load.summary_table import table
+from perflab.load.checks.chunk_times import ChunkTimes, times_of_chunks
+from perflab.load.checks.selfcheck import check
+from perflab.load.records.chunk_record import FILE, NOTHING, ROW
+from perflab.load.records.result import LoadResult
+from perflab.load.report import summary, table
 from perflab.load.workload import ClosedLoop, Request, Workload
 from perflab.recordings.responses import STREAMS, named
 from tests.load.planted import BEGIN_NS, S, load_result

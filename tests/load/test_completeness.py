@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from perflab.load.selfcheck import SelfCheck, check
+from perflab.load.checks.selfcheck import SelfCheck, check
 from perflab.load.workload import Burst, ClosedLoop, OpenLoop, Request, Stage, Workload
 from tests.load.planted import load_result, scripted
 

@@ -7,10 +7,9 @@ import time
 
 import pytest
 
-from perflab.load.client import LeanClient
-from perflab.load.exchange import Exchange
-from perflab.load.prepared import Prepared
-from perflab.load.targets import split
+from perflab.load.clients.client import LeanClient
+from perflab.load.clients.exchange import Exchange, Prepared
+from perflab.load.clients.targets import split
 from perflab.load.workload import Connections, Request, Reuse
 from tests.load.hostile import OK, Hostile, Part, Script, check, on_uvloop, play
 

@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from perflab.load import scripted
-from perflab.load.outcome import AFTER, MEASURE, WARMUP
-from perflab.load.schedule import instants
-from perflab.load.scripted import ScriptedDriver
+from perflab.load.clients.outcome import AFTER, MEASURE, WARMUP
 from perflab.load.users import User, action
+from perflab.load.workers import scripted
+from perflab.load.workers.scripted import ScriptedDriver
 from perflab.load.workload import Burst, ClosedLoop, Connections, OpenLoop, Scripted, Stage
+from perflab.load.workload.schedule import instants
 from tests.load.virtual import MS, ORIGIN, START_NS, S, Sent, World
 
 WORLDS = st.builds(

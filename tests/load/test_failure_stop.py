@@ -11,16 +11,20 @@ from typing import Any
 import numpy as np
 import pytest
 
-from perflab.cli.load_live import Status, status_of
+from perflab.cli.load_capacity import Status, status_of
 from perflab.instruments.requests import stop_columns
-from perflab.load import columns
-from perflab.load.failure_stop import FailureStop, mark
-from perflab.load.merging import found_stop
-from perflab.load.outcome import AFTER_STOP, CODES, MEASURE, WARMUP
-from perflab.load.report import summary
-from perflab.load.result import LoadResult
-from perflab.load.selfcheck import check
-from perflab.load.summary_table import WIDTH, table
+from perflab.load.checks.selfcheck import check
+from perflab.load.clients.outcome import (
+    AFTER_STOP,
+    CODES,
+    MEASURE,
+    WARMUP,
+)
+from perflab.load.records import columns
+from perflab.load.records.looks import FailureStop, mark
+from perflab.load.records.merging import found_stop
+from perflab.load.records.result import LoadResult
+from perflab.load.report import WIDTH, summary, table
 from perflab.load.workload import ClosedLoop, Request, StopRules, Workload
 from perflab.recordings.responses import STOPS
 from tests.load.planted import BEGIN_NS, S, load_result

@@ -12,8 +12,8 @@ from contextlib import ExitStack
 import pytest
 
 from perflab.errors import LoadError, TargetRefused
-from perflab.load.generator import Generator
-from perflab.load.selfcheck import check
+from perflab.load.checks.selfcheck import check
+from perflab.load.workers.generator import Generator
 from perflab.load.workload import ClosedLoop, OpenLoop, Request, Stage, Workload
 from tests.load.processes import a_worker, served
 

@@ -11,11 +11,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from perflab.load.connection import kind_of
-from perflab.load.outcome import ERRORS
+from perflab.load.clients.connection import kind_of
+from perflab.load.clients.outcome import ERRORS
 from perflab.load.workload import Request
-from tests.examples import examples
 from tests.load.hostile import OK, End, Hostile, Part, Script, Seen, check, on_uvloop, play, send
+from tests.support.examples import examples
 
 MOVED = b"HTTP/1.1 302 Found\r\nLocation: /next\r\nContent-Length: 0\r\n\r\n"
 NO_CONTENT = b"HTTP/1.1 204 No Content\r\n\r\n"

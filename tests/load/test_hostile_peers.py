@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from perflab.load.generator import Generator
-from perflab.load.result import LoadResult
+from perflab.load.records.result import LoadResult
+from perflab.load.workers.generator import Generator
 from perflab.load.workload import Burst, Request, Workload
 from tests.load.hostile import Hostile, beside, peak_bytes
 from tests.load.hostile_http import PEERS

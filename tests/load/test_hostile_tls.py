@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from perflab.load.workload import Trust
+from perflab.load.workload.workload import Trust
 from tests.load.hostile import End, Hostile, Script, Seen, check, on_uvloop, send
 from tests.load.processes import a_certificate
 

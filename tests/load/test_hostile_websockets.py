@@ -13,9 +13,9 @@ import uvloop
 from hypothesis import given
 from hypothesis import strategies as st
 
-from perflab.load.result import LoadResult
-from perflab.load.websocket import WebSocket, connect
-from perflab.load.websocket_messages import Deflate, Terms, WebSocketError
+from perflab.load.clients.websocket import WebSocket, connect
+from perflab.load.clients.websocket_messages import Deflate, Terms, WebSocketError
+from perflab.load.records.result import LoadResult
 from perflab.load.workload import Request, Scripted, Workload
 from tests.load.hostile import Hostile, Script, accepting, beside, peak_bytes
 from tests.load.hostile_websockets import (

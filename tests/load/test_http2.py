@@ -15,11 +15,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pydantic import ValidationError
 
 from perflab.errors import LoadError
 from perflab.load import once
-from perflab.load.httpx_client import ask_for_http2
+from perflab.load.clients.httpx_client import ask_for_http2
+from perflab.load.clients.library_client import out_of_reach
 from perflab.load.workload import ClosedLoop, Request, Scripted, Workload
 from perflab.paths import project_root
 from tests.load.processes import a_certificate
@@ -127,7 +127,8 @@ def test_a_server_of_http_1_is_refused_and_hears_of_no_request() -> None:
 def test_what_only_the_lean_client_can_do_is_refused_before_the_start(
     words: dict[str, Any], told: str
 ) -> None:
-    with pytest.raises(ValidationError, match=told):
-        Workload.model_validate(
-            {"request": {}, "arrivals": OVER_HTTP2.arrivals, "client": "httpx", **words}
-        )
+    workload = Workload.model_validate(
+        {"request": {}, "arrivals": OVER_HTTP2.arrivals, "client": "httpx", **words}
+    )
+    (problem,) = out_of_reach(workload)
+    assert told in problem

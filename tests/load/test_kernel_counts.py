@@ -6,14 +6,10 @@ from pathlib import Path
 
 import numpy as np
 
-from perflab.load.machine_counts import MachineCounts, remarks_on_tcp
-from perflab.load.selfcheck import check
+from perflab.host.kernel_counts import COUNTERS, sockets_in_time_wait, tcp_counts
+from perflab.load.checks.machine_counts import MachineCounts, remarks_on_tcp
+from perflab.load.checks.selfcheck import check
 from perflab.load.workload import OpenLoop, Request, Stage, Workload
-from perflab.sampling.tcp_counters import (
-    COUNTERS,
-    sockets_in_time_wait,
-    tcp_counts,
-)
 from perflab.trials.summary import load_columns
 from tests.load.planted import S, load_result
 

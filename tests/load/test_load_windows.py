@@ -11,15 +11,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from perflab.load.by_window import window_table
-from perflab.load.looks import Looks
-from perflab.load.outcome import MEASURE, WARMUP
-from perflab.load.result import LoadResult
-from perflab.load.schedule import instants, instants_of, planned_count
-from perflab.load.selfcheck import check, littles_law_ratio
-from perflab.load.stalls import stalled_share
-from perflab.load.windows import Windows, cut_at, window_of
+from perflab.load.checks.selfcheck import check, littles_law_ratio
+from perflab.load.checks.stalls import stalled_share
+from perflab.load.checks.times import window_table
+from perflab.load.clients.outcome import MEASURE, WARMUP
+from perflab.load.records.looks import Looks
+from perflab.load.records.result import LoadResult
 from perflab.load.workload import ClosedLoop, OpenLoop, Request, Stage, Workload
+from perflab.load.workload.schedule import instants, instants_of, planned_count
+from perflab.load.workload.windows import Windows, cut_at, window_of
 from tests.load.planted import BEGIN_NS, load_result
 from tests.load.virtual import MS, S, Sent, World
 

@@ -11,18 +11,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from perflab.load import response
-from perflab.load.body import Wanted
-from perflab.load.client import LeanClient
-from perflab.load.exchange import Exchange
-from perflab.load.outcome import ERRORS
-from perflab.load.prepared import Prepared
-from perflab.load.response import BadResponse, ResponseReader
-from perflab.load.targets import split
+from perflab.load.clients import response
+from perflab.load.clients.answer import Wanted
+from perflab.load.clients.client import LeanClient
+from perflab.load.clients.exchange import Exchange, Prepared
+from perflab.load.clients.outcome import ERRORS
+from perflab.load.clients.response import BadResponse, ResponseReader
+from perflab.load.clients.targets import split
 from perflab.load.workload import Request
-from tests.examples import examples
 from tests.load.hostile import Hostile, Part, Script, on_uvloop
 from tests.load.meter import PIECE, Meter, crc32_of
+from tests.support.examples import examples
 
 MIB = 1 << 20
 LONG = 5 * MIB + 3

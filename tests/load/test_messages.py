@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from perflab.load.message_record import (
+from perflab.load.checks.selfcheck import check
+from perflab.load.records.message_record import (
     DIRECTIONS,
     MOST_KINDS,
     RECEIVED,
@@ -20,7 +21,6 @@ from perflab.load.message_record import (
     MessageRecorder,
     messages,
 )
-from perflab.load.selfcheck import check
 from tests.load.planted import BEGIN_NS, S, load_result, scripted
 
 INT64, INT32 = st.integers(-(2**63), 2**63 - 1), st.integers(0, 2**31 - 1)

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from perflab.load.machine_counts import MachineCounts
-from perflab.load.merging import merged
-from perflab.load.selfcheck import check
+from perflab.load.checks.machine_counts import MachineCounts
+from perflab.load.checks.selfcheck import check
+from perflab.load.records.merging import merged
 from perflab.load.workload import ClosedLoop, Request, Workload
 from tests.load.planted import BEGIN_NS, S, load_result
 

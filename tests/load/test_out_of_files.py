@@ -8,10 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from perflab.load.client import SPARE_FILES
-from perflab.load.generator import Generator
-from perflab.load.selfcheck import check
-from perflab.load.stopping import Progress
+from perflab.load.checks.selfcheck import check
+from perflab.load.clients.client import SPARE_FILES
+from perflab.load.workers.generator import Generator, Progress
 from perflab.load.workload import ClosedLoop, Request, Workload
 from tests.load.processes import a_worker, served
 

@@ -7,9 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from perflab.load.by_window import window_table
-from perflab.load.result import LoadResult
-from perflab.load.times import Number, times_of
+from perflab.load.checks.times import Number, times_of, window_table
+from perflab.load.records.result import LoadResult
 from tests.load.planted import BEGIN_NS, S, load_result
 
 MS = S // 1_000

@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 
 from perflab.errors import LoadError, ParameterError
-from perflab.host.temporary_folders import OWNER, remove_abandoned
-from perflab.load import record_place as place_module
-from perflab.load.record_place import folder_problems, place, raw_folder
+from perflab.host.files import OWNER, remove_abandoned
+from perflab.load.records import record as place_module
+from perflab.load.records.record import folder_problems, place, raw_folder
 from perflab.load.workload import Burst, Request, Workload
 from perflab.paths import project_root
 
@@ -68,7 +68,7 @@ def test_a_place_that_cannot_be_made_is_told_in_a_sentence() -> None:
 
 
 OWNING = (
-    "from perflab.load.record_place import raw_folder\nprint(raw_folder(), flush=True)\ninput()"
+    "from perflab.load.records.record import raw_folder\nprint(raw_folder(), flush=True)\ninput()"
 )
 Owner = Callable[[], tuple[Path, subprocess.Popen[bytes]]]
 

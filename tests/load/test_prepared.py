@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from perflab.errors import ParameterError
-from perflab.load.body import Body
-from perflab.load.outcome import ERRORS
-from perflab.load.prepared import Prepared
-from perflab.load.targets import Origin
+from perflab.load.clients.answer import Body
+from perflab.load.clients.exchange import Prepared
+from perflab.load.clients.outcome import ERRORS
+from perflab.load.clients.targets import Origin
 from perflab.load.workload import Connections, Request
-from tests.examples import examples
+from tests.support.examples import examples
 
 HOME = Origin("http", "127.0.0.1", 8000)
 

@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from perflab.load import record
-from perflab.load.progress import Progress
-from perflab.load.result import LoadResult
+from perflab.load.records import record
+from perflab.load.records.progress import Progress
+from perflab.load.records.result import LoadResult
 from perflab.load.workload import ClosedLoop, Request, Workload
 from perflab.recordings.columns import PROGRESS
 from perflab.trials.summary import streamed_tables

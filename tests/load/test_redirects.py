@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from perflab.load import targets
-from perflab.load.targets import Origin, addresses
+from perflab.load.clients import targets
+from perflab.load.clients.targets import Origin, addresses
 from perflab.load.workload import Request
 from tests.load.hostile import OK, Hostile, Part, Script, Seen, check, on_uvloop, play, send
 

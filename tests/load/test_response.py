@@ -10,10 +10,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from perflab.load import body
-from perflab.load.body import Body, Wanted
-from perflab.load.response import BadResponse, ResponseReader, parse_server_timing, server_phases
-from tests.examples import examples
+from perflab.load.clients import answer as body
+from perflab.load.clients.answer import Body, Wanted
+from perflab.load.clients.response import (
+    BadResponse,
+    ResponseReader,
+    parse_server_timing,
+    server_phases,
+)
+from tests.support.examples import examples
 
 KEEP = Wanted(kept=True)
 OK = b"HTTP/1.1 200 OK\r\n"

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from perflab.load.schedule import instants, planned_count, stays
 from perflab.load.workload import Burst, ClosedLoop, OpenLoop, Stage, UserStage
+from perflab.load.workload.schedule import instants, planned_count, stays
 
 
 def whole(arrivals: OpenLoop | Burst) -> np.ndarray:

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from perflab.load import remarks
-from perflab.load.outcome import CODES, WARMUP
-from perflab.load.selfcheck import SelfCheck, check
+from perflab.load.checks import trend
+from perflab.load.checks.selfcheck import SelfCheck, check
+from perflab.load.clients.outcome import CODES, WARMUP
 from perflab.load.workload import Burst, ClosedLoop, OpenLoop, Request, Stage, Workload
 from tests.load.planted import S, load_result, scripted
 
@@ -325,11 +325,11 @@ def test_what_a_load_tells_besides(tmp_path: Path) -> None:
 def test_ports_that_run_out_are_told_where_every_request_takes_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(remarks, "port_range", lambda: 100)
+    monkeypatch.setattr(trend, "port_range", lambda: 100)
     for used, connection, told in (
         (80, "per_request", 0),
         (81, "per_request", 1),
         (81, "keep_alive", 0),
     ):
-        monkeypatch.setattr(remarks, "sockets_in_time_wait", lambda used=used: used)
+        monkeypatch.setattr(trend, "sockets_in_time_wait", lambda used=used: used)
         assert len(judged(tmp_path, connections=connection).warnings) == told

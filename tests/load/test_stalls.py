@@ -7,10 +7,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from perflab.load.looks import TICK_MS, TICK_NS, Looks, Probe
-from perflab.load.selfcheck import SelfCheck, check
-from perflab.load.stalls import MEAN_DELAY, STALLED_TIME, STALLS
-from perflab.load.times import times_of
+from perflab.load.checks.selfcheck import SelfCheck, check
+from perflab.load.checks.stalls import MEAN_DELAY, STALLED_TIME, STALLS
+from perflab.load.checks.times import times_of
+from perflab.load.records.looks import (
+    TICK_MS,
+    TICK_NS,
+    Looks,
+    Probe,
+)
 from tests.load.planted import BEGIN_NS, S, load_result, scripted
 from tests.load.standing_still import MS, Client, repeated
 

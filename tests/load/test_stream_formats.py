@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from perflab.load.events import JsonLines, ServerSentEvents
-from tests.examples import examples
+from perflab.load.clients.streams import JsonLines, ServerSentEvents
+from tests.support.examples import examples
 
 SSE_WORDS = [
     b"data", b"data: ", b"data:", b":", b" ", b"\n", b"\r", b"\r\n", b"\n\n", b"x", b"[DONE]",

@@ -11,13 +11,12 @@ import pytest
 from pydantic import ValidationError
 
 from perflab.errors import ParameterError
-from perflab.load import record, streamed
-from perflab.load.events import LONGEST_EVENT_BYTES
+from perflab.load.checks.selfcheck import check
+from perflab.load.clients import streams
+from perflab.load.clients.streams import LONGEST_EVENT_BYTES, Streamed, Streaming
 from perflab.load.options import LoadOptions
-from perflab.load.report import summary
-from perflab.load.selfcheck import check
-from perflab.load.streamed import Streamed, Streaming
-from perflab.load.summary_table import table
+from perflab.load.records import record
+from perflab.load.report import summary, table
 from perflab.load.workload import ClosedLoop, Request, Workload
 from perflab.recordings.columns import CHUNKS
 from perflab.trials.summary import streamed_tables
@@ -125,7 +124,7 @@ def test_the_same_bytes_again_are_looked_at_again() -> None:
 
 
 def test_a_stream_of_too_many_chunks_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(streamed, "MOST_CHUNKS", 5)
+    monkeypatch.setattr(streams, "MOST_CHUNKS", 5)
     assert asked(whole(event(b"a") * 9, DONE), SSE).errors == ["stream_too_long"]
 
 

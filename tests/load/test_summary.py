@@ -9,15 +9,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from perflab.cli.load_live import Status, status_of
-from perflab.load.columns import latency_counts
-from perflab.load.outcome import LONGEST_TEXT, MOST_KINDS, FirstErrors
-from perflab.load.report import percentiles_ms, summary
-from perflab.load.selfcheck import check
-from perflab.load.stopping import percentile_ms
-from perflab.load.summary_table import WIDTH, table
+from perflab.cli.load_capacity import Status, status_of
+from perflab.load.checks.selfcheck import check
+from perflab.load.clients.outcome import LONGEST_TEXT, MOST_KINDS, FirstErrors
+from perflab.load.records.columns import latency_counts
+from perflab.load.report import WIDTH, percentiles_ms, summary, table
+from perflab.load.workers.generator import percentile_ms
 from perflab.load.workload import ClosedLoop, Objective, Request, Workload
-from perflab.percentiles import needed_n
+from perflab.statistics.percentiles import needed_n
 from tests.load.planted import load_result, scripted
 
 

@@ -10,8 +10,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from perflab.errors import TargetRefused
-from perflab.load.targets import PORTS, Origin, addresses, is_loopback, refuse_foreign, split
-from tests.examples import examples
+from perflab.load.clients.targets import (
+    PORTS,
+    Origin,
+    addresses,
+    is_loopback,
+    refuse_foreign,
+    split,
+)
+from tests.support.examples import examples
 
 
 @pytest.mark.parametrize(

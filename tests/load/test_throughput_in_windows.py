@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from perflab.load.times import times_of
-from perflab.load.windows import END
+from perflab.load.checks.times import times_of
+from perflab.load.workload.windows import END
 from perflab.trials.choosing import Pace, needed_slice_ms
 from tests.load.closed_loops import MS, Server, cut, load
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from perflab.load.timer import Timer
+from perflab.load.workers.timer import Timer
 from tests.load.hostile import on_uvloop
 
 MS = 1_000_000

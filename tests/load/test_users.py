@@ -9,17 +9,23 @@ from pathlib import Path
 import pytest
 
 from perflab.errors import ParameterError
-from perflab.load.result import LoadResult
-from perflab.load.scripted import find
-from perflab.load.selfcheck import check
-from perflab.load.users import Answer, NotServed, User, action, actions
+from perflab.load.checks.selfcheck import check
+from perflab.load.records.result import LoadResult
+from perflab.load.users import (
+    Answer,
+    NotServed,
+    User,
+    action,
+    actions,
+)
+from perflab.load.workers.scripted import find
 from perflab.load.workload import Request, Scripted, Workload
 from tests.load.processes import a_worker, served
 
 SCRIPT = """
 import asyncio
 import time
-from perflab.load.message_record import RECEIVED, SENT
+from perflab.load.records.message_record import RECEIVED, SENT
 from perflab.load.users import User, action
 
 class Shopper(User):

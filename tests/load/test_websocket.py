@@ -10,7 +10,8 @@ import pytest
 import uvloop
 
 from perflab.errors import TargetRefused
-from perflab.load.websocket import WebSocketError, connect
+from perflab.load.clients.websocket import connect
+from perflab.load.clients.websocket_messages import WebSocketError
 from tests.load.hostile import accepting
 from tests.load.processes import served
 

@@ -10,12 +10,10 @@ from types import SimpleNamespace
 from typing import Any
 from unittest.mock import patch
 
-from perflab.load import closed_driver, open_driver
-from perflab.load.closed_driver import ClosedDriver
-from perflab.load.exchange import Exchange
-from perflab.load.open_driver import OpenDriver
-from perflab.load.prepared import Prepared
-from perflab.load.targets import split
+from perflab.load.clients.exchange import Exchange, Prepared
+from perflab.load.clients.targets import split
+from perflab.load.workers import drivers
+from perflab.load.workers.drivers import ClosedDriver, OpenDriver
 from perflab.load.workload import Burst, ClosedLoop, OpenLoop, Request
 
 MS = 1_000_000
@@ -105,12 +103,12 @@ class World:
         quota = (arrivals.warmup_requests, arrivals.requests)
         users = range(arrivals.users)
         driver = ClosedDriver(arrivals, users, quota, self, NOTHING, self, self.record)
-        return self._driven(driver, closed_driver, stop_ns)
+        return self._driven(driver, drivers, stop_ns)
 
     def opened(self, arrivals: OpenLoop | Burst, stop_ns: int = 0) -> tuple[list[Sent], int]:
         """Send an open load; return what was sent, by planned instant, and what was not."""
         driver = OpenDriver(arrivals, 0, 1, self, NOTHING, self, self.record)
-        found, unsent = self._driven(driver, open_driver, stop_ns)
+        found, unsent = self._driven(driver, drivers, stop_ns)
         return sorted(found, key=lambda each: each.planned_ns), unsent
 
     def _driven(self, driver: Any, module: Any, stop_ns: int) -> tuple[list[Sent], int]:

@@ -14,8 +14,13 @@ import pyarrow.parquet as pq
 import pytest
 
 from perflab.errors import RecordingError
-from perflab.recordings import Run, RunWriter, list_runs, manifest
-from tests.synthetic import write_run
+from perflab.recordings import (
+    Run,
+    RunWriter,
+    files,
+    list_runs,
+)
+from tests.support.synthetic import write_run
 
 VICTIM, OTHER = "b001-p00-a0", "b001-p01-a0"
 TABLES = ("trial", "requests", "samples", "waits")
@@ -54,8 +59,8 @@ def change_row(folder: Path, **values: Any) -> None:
         given = value.as_py() if isinstance(value, pa.Scalar) else value
         table = table.set_column(place, name, pa.array([given], kind))
     pq.write_table(table, file)
-    (folder / manifest.FILE).unlink()
-    (folder / manifest.FILE).write_bytes(manifest.describe(folder))
+    (folder / files.FILE).unlink()
+    (folder / files.FILE).write_bytes(files.describe(folder))
 
 
 def assert_left_out(folder: Path, *words: str) -> None:
@@ -78,14 +83,14 @@ def test_a_file_that_is_not_what_was_committed(folder: Path, table: str, harm: H
 
 
 def test_a_trial_without_its_manifest(folder: Path) -> None:
-    (folder / manifest.FILE).unlink()
+    (folder / files.FILE).unlink()
     assert_left_out(folder, "manifest.json: missing")
 
 
 def test_a_table_that_is_too_large_to_be_read_at_once_has_its_length(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(manifest, "READ_AT_ONCE_BYTES", 10)
+    monkeypatch.setattr(files, "READ_AT_ONCE_BYTES", 10)
     shutil.copy(folder.with_name(OTHER) / "requests.parquet", folder)
     assert_left_out(folder, "requests.parquet", "bytes, ")
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from perflab.errors import RecordingError
 from perflab.recordings import Run, RunRecord, remainder
-from tests.synthetic import write_run
+from tests.support.synthetic import write_run
 
 ANYTHING = st.recursive(
     st.none()

@@ -16,7 +16,7 @@ import pytest
 from perflab.errors import RecordingError
 from perflab.recordings import Run, RunWriter, remaining_blocks, trial_id
 from perflab.recordings.columns import REQUESTS, SAMPLES
-from tests.synthetic import variants, write_run
+from tests.support.synthetic import variants, write_run
 
 BLOCKS = 400
 ROWS, RUNS, KILLS_OF_A_RUN, LONGEST_S = 2000, 2, 10, 0.15

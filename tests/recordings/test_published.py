@@ -9,10 +9,9 @@ import pandas as pd
 import pytest
 
 from perflab.errors import RecordingError
-from perflab.published.answered_rows import KINDS
-from perflab.published.intervals import UNITS
 from perflab.recordings import claims, published, published_value
 from perflab.recordings.published_results import COLUMNS
+from perflab.reports.ledger.rows import KINDS, UNITS
 from perflab.systems import experiment
 from perflab.systems.chat.rungs import RUNGS
 

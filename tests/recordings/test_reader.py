@@ -10,7 +10,7 @@ import pytest
 
 from perflab.errors import RecordingError, RunNotFound
 from perflab.recordings import SCHEMA_VERSION, Run, RunWriter, list_runs, open_run
-from tests.synthetic import variants, write_run
+from tests.support.synthetic import variants, write_run
 
 
 @pytest.fixture

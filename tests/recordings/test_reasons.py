@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from perflab.errors import RecordingError
 from perflab.recordings import Reason, Remark, Run, RunWriter, fault
-from tests.synthetic import write_run
+from tests.support.synthetic import write_run
 
 LATE = Reason(code="generator.lag", side="client", text="was late")
 SLEPT = Reason(code="host.clock_step", text="slept")

@@ -8,7 +8,7 @@ import pytest
 
 from perflab.errors import ResumeRefused
 from perflab.recordings import Run, RunWriter, remainder, remaining_blocks
-from tests.synthetic import write_run
+from tests.support.synthetic import write_run
 
 
 @pytest.fixture(scope="module")

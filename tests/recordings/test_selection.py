@@ -14,7 +14,7 @@ from perflab.recordings import (
     open_run,
     select,
 )
-from tests.synthetic import write_run
+from tests.support.synthetic import write_run
 
 
 def written(root: Path, hour: int, **options: object) -> Run:

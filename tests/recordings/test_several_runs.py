@@ -15,7 +15,7 @@ import perflab
 from perflab.errors import RunNotFound
 from perflab.paths import project_root
 from perflab.recordings import Run, RunWriter
-from tests.synthetic import ON_AND_OFF, Planted, write_run
+from tests.support.synthetic import ON_AND_OFF, Planted, write_run
 
 DAYS = 4
 

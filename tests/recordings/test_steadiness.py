@@ -13,8 +13,8 @@ import pytest
 from rich.console import Console
 
 from perflab.analysis import validity_table
-from perflab.analysis.treatments.evaluation import evaluate
-from perflab.analysis.treatments.verdict import Outcome
+from perflab.analysis.evaluation import evaluate
+from perflab.analysis.verdict import Outcome
 from perflab.paths import project_root
 from perflab.recordings import Run
 from perflab.recordings.steadiness import over_blocks
@@ -22,7 +22,7 @@ from perflab.reports.section import section_text
 from perflab.reports.shown import shown_findings
 from perflab.reports.verdicts import to_terminal, verdict_table
 from tests.reports.test_missing_numbers import plain
-from tests.simulations.steadiness import (
+from tests.support.simulations.steadiness import (
     BLOCKS,
     CALM,
     DRIFTS,
@@ -30,7 +30,7 @@ from tests.simulations.steadiness import (
     called_different,
     refused,
 )
-from tests.synthetic import write_run
+from tests.support.synthetic import write_run
 from tests.trials.fakes import Told
 from tests.trials.test_trial import drifting
 

@@ -12,7 +12,7 @@ import pytest
 
 from perflab.errors import RecordingError
 from perflab.recordings import Run, RunWriter, new_run_id, trial_id
-from tests.synthetic import DIED, write_run
+from tests.support.synthetic import DIED, write_run
 
 FIRST = ["b000-p00-a0"]
 IDENTITY = ["trial_id", "treatment", "block"]

@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from perflab.errors import ResumeRefused
 from perflab.recordings import Look, PlannedLook, RunWriter, UntilDecided, check_same
-from tests.synthetic import write_run
+from tests.support.synthetic import write_run
 
 
 def plan(*blocks: int, share: float = 0.25) -> tuple[PlannedLook, ...]:

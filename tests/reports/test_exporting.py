@@ -18,10 +18,10 @@ from typer.testing import CliRunner
 from perflab.cli import app
 from perflab.errors import ExportRefused, ParameterError
 from perflab.recordings import Run
-from perflab.reports import exporting, pandoc
+from perflab.reports import conversion, exporting
 from perflab.reports.exporting import Content, Target, export_runs
-from perflab.reports.pictures import save_all
-from tests.synthetic import write_run
+from perflab.reports.figures import save_all
+from tests.support.synthetic import write_run
 
 # Drawing whole runs takes seconds.
 pytestmark = pytest.mark.slow
@@ -102,7 +102,7 @@ def test_a_picture_that_is_taller_than_a_page_is_whole_on_one(tmp_path) -> None:
         '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 518.4 1008"><rect/></svg>'
     )
     text = "![a](<tall.png>)\n\n![b](<wide.png>)\n"
-    with zipfile.ZipFile(io.BytesIO(pandoc.docx(text, tmp_path))) as archive:
+    with zipfile.ZipFile(io.BytesIO(conversion.docx(text, tmp_path))) as archive:
         document = archive.read("word/document.xml").decode()
     # English Metric Units, 914,400 an inch.
     sizes = re.findall(r'<wp:extent cx="(\d+)" cy="(\d+)"', document)
@@ -110,7 +110,7 @@ def test_a_picture_that_is_taller_than_a_page_is_whole_on_one(tmp_path) -> None:
     assert [round(height / width, 1) for width, height in inches] == [1.9, 0.7]
     assert inches[0][1] == pytest.approx(7.6, abs=0.05)
     assert inches[1][0] <= 6.0 + 0.05
-    pandoc.pdf("![a](<tall.svg>)\n\n![b](<wide.png>)\n", tmp_path, "t")
+    conversion.pdf("![a](<tall.svg>)\n\n![b](<wide.png>)\n", tmp_path, "t")
     source = (tmp_path / "document.typ").read_text()
     assert re.search(r'image\("tall.svg"[^)]*width: 3.91in', source)
     assert 'image("wide.png", width: 100.0%' in source

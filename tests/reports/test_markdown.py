@@ -10,8 +10,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from perflab.reports.markdown import to_markdown
-from perflab.reports.numbers import count, estimate, measured, number, p_value, ratio
+from perflab.reports.markdown import (
+    count,
+    estimate,
+    measured,
+    p_value,
+    ratio,
+    to_markdown,
+)
+from perflab.statistics.in_words import number
 
 CELLS = st.one_of(
     st.text(max_size=20),

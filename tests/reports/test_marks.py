@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from perflab.errors import ExportRefused
-from perflab.reports.marked_regions import filled, regions
+from perflab.reports.regions import filled, regions
 
 BEGIN, END = "<!-- perflab:begin a -->\n", "<!-- perflab:end -->\n"
 # Any letters, and the pieces of what matters; no whole marks.

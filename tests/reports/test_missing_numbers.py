@@ -15,7 +15,7 @@ from perflab.reports.section import section_text
 from perflab.reports.shown import shown_findings
 from perflab.reports.verdicts import to_terminal, verdict_table
 from tests.figures.shown import one_line, overlapping, picture
-from tests.synthetic import ON_AND_OFF, contrast_of, write_run
+from tests.support.synthetic import ON_AND_OFF, contrast_of, write_run
 
 CUT = (
     "5 requests were cut off before their end, and could move what is given as a bound: "

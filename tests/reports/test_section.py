@@ -11,12 +11,12 @@ import pytest
 
 from perflab.parameters import parse_assignments
 from perflab.recordings import Remark, Run, RunWriter
+from perflab.reports.conversion import section_html
+from perflab.reports.figures import save_all
 from perflab.reports.findings import bottlenecks
 from perflab.reports.methods import command
-from perflab.reports.pictures import save_all
 from perflab.reports.section import section_text, write_section
-from perflab.reports.web import section_html
-from tests.synthetic import write_run
+from tests.support.synthetic import write_run
 from tests.systems.chat.synthetic_streams import write_stream_run
 
 

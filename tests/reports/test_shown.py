@@ -13,16 +13,16 @@ import pandas as pd
 import pytest
 from rich.console import Console
 
-from perflab import laboratory
-from perflab.display import Lines, Shown
+from perflab import api
 from perflab.recordings import Run, RunWriter
+from perflab.recordings.display import Lines, Shown
 from perflab.reports.findings import claims_by_rule, columns, readable_findings
 from perflab.reports.section import section_text
 from perflab.reports.shown import Saved
 from perflab.reports.verdicts import to_terminal, verdict_table
 from perflab.systems import experiment, names
 from perflab.systems.inference.experiments.synchronous_commit import SynchronousCommitParameters
-from tests.synthetic import ON_AND_OFF, Planted, contrast_of, variants, write_run
+from tests.support.synthetic import ON_AND_OFF, Planted, contrast_of, variants, write_run
 from tests.systems.chat.synthetic_streams import write_stream_run
 
 PYTHON = re.compile(
@@ -89,12 +89,12 @@ class Rendered:
 @pytest.fixture(scope="module", params=names())
 def rendered(request, tmp_path_factory) -> Rendered:
     run = recorded(request.param, tmp_path_factory.mktemp(request.param))
-    findings, verdict = laboratory.findings(run), laboratory.verdict(run)
+    findings, verdict = api.findings(run), api.verdict(run)
     shown = {
         "findings": findings,
-        "summary": laboratory.summary(run),
+        "summary": api.summary(run),
         "verdict": verdict,
-        "bottlenecks": laboratory.bottlenecks(run),
+        "bottlenecks": api.bottlenecks(run),
         "run": run,
     }
     pages = {name: words_of(each) for name, each in shown.items()}
@@ -157,14 +157,14 @@ def odd(tmp_path_factory) -> Run:
 
 
 def test_a_long_claim_stands_whole_and_escaped(odd) -> None:
-    assert LONG in words_of(laboratory.findings(odd))
-    assert "&lt;b&gt;" in laboratory.findings(odd)._repr_html_()
-    assert "<b>it holds" not in laboratory.findings(odd)._repr_html_()
-    assert LONG in " ".join(repr(laboratory.findings(odd)).split())
+    assert LONG in words_of(api.findings(odd))
+    assert "&lt;b&gt;" in api.findings(odd)._repr_html_()
+    assert "<b>it holds" not in api.findings(odd)._repr_html_()
+    assert LONG in " ".join(repr(api.findings(odd)).split())
 
 
 def test_numbers_lean_right_and_text_left() -> None:
-    page = laboratory.show(pd.DataFrame({"what": ["a" * 90], "how many": [1234.5]}))._repr_html_()
+    page = api.show(pd.DataFrame({"what": ["a" * 90], "how many": [1234.5]}))._repr_html_()
     assert re.search(r'<td style="text-align: right;[^>]*>1,234<|>1,235<', page)
     assert re.search(r'<td style="text-align: left;[^>]*>a{90}<', page)
 
@@ -211,18 +211,18 @@ def test_what_was_not_asked_and_cannot_be_tested_is_one_line(tmp_path) -> None:
     ]  # fmt: skip
     contrasts = [contrast_of(ON_AND_OFF[1], ON_AND_OFF[0]), *refused]
     run = write_run(tmp_path, contrasts=contrasts)
-    assert len(laboratory.findings(run).table) == 1
+    assert len(api.findings(run).table) == 1
     line = "Not asked: binding to a core lowers latency (one core only)."
-    assert laboratory.verdict(run)[1:] == (line,)
-    assert line in words_of(laboratory.findings(run))
+    assert api.verdict(run)[1:] == (line,)
+    assert line in words_of(api.findings(run))
     assert line in section_text(run)
 
 
 def test_a_run_of_streams_shows_itself_too(tmp_path) -> None:
     run = write_stream_run(tmp_path, blocks=1)
-    assert "messages/s" in words_of(laboratory.summary(run))
+    assert "messages/s" in words_of(api.summary(run))
     # It has no claim.
-    assert "(no rows)" in words_of(laboratory.findings(run))
-    assert "(no rows)" in repr(laboratory.findings(run))
-    assert laboratory.bottlenecks(run) == ()
-    assert not PYTHON.search(words_of(laboratory.bottlenecks(run)))
+    assert "(no rows)" in words_of(api.findings(run))
+    assert "(no rows)" in repr(api.findings(run))
+    assert api.bottlenecks(run) == ()
+    assert not PYTHON.search(words_of(api.bottlenecks(run)))

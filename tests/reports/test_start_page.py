@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 
 import perflab
-from perflab import starting
-from perflab.display import Shown
 from perflab.errors import ParameterError
-from perflab.load.summary_table import INVALID, VALID, LoadSummary
+from perflab.load.report import INVALID, VALID, LoadSummary
 from perflab.paths import notebooks_dir
 from perflab.recordings import Run
+from perflab.recordings.display import Shown
+from perflab.reports import start_page
 from perflab.systems import experiment, names
-from tests.synthetic import write_run
+from tests.support.synthetic import write_run
 
 
 @pytest.fixture
@@ -43,7 +43,7 @@ def test_an_address_is_escaped() -> None:
 
 def test_without_runs_the_page_says_how_to_make_one(runs: Path) -> None:
     assert not runs.exists()
-    assert starting.NO_RUNS in perflab.latest_runs()._repr_html_()
+    assert start_page.NO_RUNS in perflab.latest_runs()._repr_html_()
 
 
 def test_the_newest_runs_stand_first_with_what_to_type(runs: Path) -> None:
@@ -89,9 +89,7 @@ def test_runs_are_compared_by_name_and_shown_as_a_table(runs: Path) -> None:
 def test_a_load_shows_itself_as_the_command_prints_it_and_stays_a_dict(
     valid: bool, color: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(
-        "perflab.load.summary_table.table", lambda shown: f"<{shown['requests']}>\nline 2"
-    )
+    monkeypatch.setattr("perflab.load.report.table", lambda shown: f"<{shown['requests']}>\nline 2")
     shown = LoadSummary(valid=valid, requests=7)
     assert shown["requests"] == 7
     page = shown._repr_html_()

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from perflab import laboratory
+from perflab import api
 from perflab.recordings import Run
-from tests.synthetic import Planted, contrast_of, write_run
+from tests.support.synthetic import Planted, contrast_of, write_run
 
 UNPUBLISHED = {"published_ratio": None, "published_direction": None, "source": ""}
 
@@ -20,7 +20,7 @@ def told(root: Path, ratio: float, response: str = "throughput_rps", **planted: 
         new, old, name=f"new against old: {response}", response=response, **UNPUBLISHED
     )
     run: Run = write_run(root, treatments=(old, new), contrasts=[contrast], **planted)  # type: ignore[arg-type]
-    return next(iter(laboratory.verdict(run)))
+    return next(iter(api.verdict(run)))
 
 
 def test_a_slower_variant_is_so_many_times_as_slow(tmp_path: Path) -> None:
@@ -56,5 +56,5 @@ def test_what_has_no_valid_trials_is_not_compared_and_says_why(tmp_path: Path) -
 def test_a_published_claim_is_judged_as_ever(tmp_path: Path, ratio: float) -> None:
     old, new = Planted({"variant": "old"}), Planted({"variant": "new"}, ratio)
     run = write_run(tmp_path, treatments=(old, new), contrasts=[contrast_of(new, old)])
-    assert "side by side" not in str(laboratory.verdict(run))
-    assert "published" in str(laboratory.verdict(run)).lower()
+    assert "side by side" not in str(api.verdict(run))
+    assert "published" in str(api.verdict(run)).lower()

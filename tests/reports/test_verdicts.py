@@ -6,7 +6,7 @@ import pytest
 
 from perflab.reports.markdown import to_markdown
 from perflab.reports.verdicts import verdict_table
-from tests.synthetic import ON_AND_OFF, contrast_of, write_run
+from tests.support.synthetic import ON_AND_OFF, contrast_of, write_run
 
 
 @pytest.fixture(scope="module")

@@ -20,10 +20,9 @@ from typing import Any
 from perflab.errors import StackError
 from perflab.paths import open_dir, services_dir
 from perflab.stacks import environments
-from perflab.stacks.asking import answers
-from perflab.stacks.backend import HOST, Launch
+from perflab.stacks.backend import HOST, Labels, Launch
 from perflab.stacks.environments import Environment
-from perflab.stacks.labels import Labels
+from perflab.stacks.launching import answers
 from perflab.stacks.process_backend import ProcessBackend
 from perflab.stacks.process_instance import ProcessInstance
 from perflab.stacks.spec import ServiceSpec, load_service

@@ -10,9 +10,9 @@ from chatting import EASY, join_at, part, run
 from running import call
 
 from perflab.host.placing import placement
-from perflab.stacks import leftovers
-from perflab.stacks.choice import choose
+from perflab.stacks import cleanup
 from perflab.stacks.plan import Node, StackPlan
+from perflab.stacks.process_backend import choose
 from perflab.stacks.residents import Residents
 
 SETTINGS = {**EASY, "codec": "protobuf", "websocket": "websockets-sansio", "loop": "uvloop"}
@@ -33,7 +33,7 @@ def test_users_chat_in_both_backends(backend_name: str) -> None:
         assert shown["cores"] == list(residents.instance("it", "chat").launch.cores)
     finally:
         residents.stop()
-    assert leftovers.everything() == []
+    assert cleanup.everything() == []
 
 
 async def two_users_chat(port: int) -> None:

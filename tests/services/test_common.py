@@ -12,7 +12,7 @@ from specimen.counts import Counts
 
 from perflab.paths import services_dir
 from perflab.stacks import images
-from perflab.stacks.made_once import content_hash
+from perflab.stacks.builds import content_hash
 from perflab.stacks.spec import load_service
 
 

@@ -10,10 +10,10 @@ import psutil
 import pytest
 from lab_side import Lab, Person, jupyterlab
 
-from perflab import laboratory
+from perflab import api
 from perflab.host.lock import holder
-from perflab.progress import NOT_THE_RESULT
-from perflab.stacks import leftovers
+from perflab.stacks import cleanup
+from perflab.trials.progress import NOT_THE_RESULT
 
 pytestmark = [pytest.mark.slow, pytest.mark.browser]
 INFERENCE = {
@@ -24,7 +24,7 @@ INFERENCE = {
 OWN = {"blocks": 2, "duration_s": 0.5, "warmup_s": 0.1, "users": 1}
 NOTEBOOKS = [
     ("synchronous_commit", INFERENCE, {"requests": 6000, "blocks": 2}),
-    ("own_service", OWN, {"duration_s": 20}),
+    ("custom_service", OWN, {"duration_s": 20}),
 ]
 
 
@@ -77,12 +77,12 @@ def test_a_notebook_is_stopped_in_order_and_then_runs_to_its_figures(
     assert NOT_THE_RESULT in person.shown()
     person.stop()
     person.wait_done()
-    run = laboratory.runs()[-1]
+    run = api.runs()[-1]
     assert run.record.state == "interrupted"
     shown = person.shown()
     assert f"resume='{run.run_id}'" in shown
     assert NOT_THE_RESULT not in shown
-    assert (leftovers.everything(), holder()) == ([], None)
+    assert (cleanup.everything(), holder()) == ([], None)
     person.leave()
 
     lab.give(name, small)
@@ -94,6 +94,6 @@ def test_a_notebook_is_stopped_in_order_and_then_runs_to_its_figures(
     assert sum("image/png" in each.get("data", {}) for each in outputs) >= 3
     assert person.seen(".jp-OutputArea-output img") >= 3
     assert NOT_THE_RESULT not in str(outputs)
-    assert laboratory.runs()[-1].record.state == "finished"
-    assert laboratory.open_run(run.run_id).record.state == "interrupted"
+    assert api.runs()[-1].record.state == "finished"
+    assert api.open_run(run.run_id).record.state == "interrupted"
     person.leave()

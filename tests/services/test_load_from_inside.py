@@ -6,7 +6,7 @@ import pytest
 
 from perflab.paths import runs_dir
 from perflab.recordings import Run
-from perflab.stacks import leftovers
+from perflab.stacks import cleanup
 from perflab.systems import experiment
 from perflab.trials.client import conduct
 from perflab.trials.plan import Order
@@ -52,4 +52,4 @@ def test_what_the_services_own_generator_tells_is_recorded_beside_the_labs_probe
     probes = run.requests(trial_ids=[trials.loc["rung=step_0_inside", "trial_id"]])
     assert probes["bytes"].max() < 1_000
     assert (probes["done_ns"] - probes["planned_ns"]).max() / 1e9 > 0.2
-    assert leftovers.everything() == []
+    assert cleanup.everything() == []

@@ -8,8 +8,8 @@ import pytest
 from running import call, wait_until
 
 from perflab.host.placing import placement
-from perflab.stacks import leftovers
-from perflab.stacks.choice import choose
+from perflab.stacks import cleanup
+from perflab.stacks.process_backend import choose
 from perflab.stacks.residents import Residents
 from perflab.systems import ready_stacks
 
@@ -39,4 +39,4 @@ def test_both_are_compiled_and_count_the_same_in_both_backends(backend_name: str
         assert results["answered"] <= stored <= results["attempted"]
     finally:
         residents.stop()
-    assert leftovers.everything() == []
+    assert cleanup.everything() == []

@@ -13,7 +13,7 @@ from packaging.utils import canonicalize_name
 from running import Start, call
 
 from perflab.paths import project_root, services_dir
-from perflab.stacks.choice import choose
+from perflab.stacks.process_backend import choose
 from perflab.stacks.spec import load_service
 
 IMAGE_PYTHON = {"python_version": "3.11", "python_full_version": "3.11.2"}

@@ -8,8 +8,8 @@ import pytest
 from registering import MODELS, SIZE, download
 
 from perflab.host.placing import placement
-from perflab.stacks import leftovers
-from perflab.stacks.choice import choose
+from perflab.stacks import cleanup
+from perflab.stacks.process_backend import choose
 from perflab.stacks.residents import Residents
 from perflab.systems.registry.service import stack
 
@@ -38,4 +38,4 @@ def test_it_is_filled_and_serves_over_connections_that_the_store_keeps(backend_n
             assert (counted["completed"], counted["store_created"]) == (2, 1)
     finally:
         residents.stop()
-    assert leftovers.everything() == []
+    assert cleanup.everything() == []

@@ -75,7 +75,7 @@ def test_the_lock_holds_hashes_and_no_address() -> None:
 
 
 # Programs that the lab or its users start, and what builds it; no module of it imports them.
-STARTED = {"jupyterlab", "nbformat", "py-spy", "setuptools"}
+STARTED = {"jupyterlab", "py-spy", "setuptools"}
 # Asked for by others; named to keep it below a version.
 BOUNDED = {"importlib-metadata"}
 MODULES = {"IPython": "ipykernel", "PIL": "pillow", "psycopg2": "psycopg2-binary", "yaml": "pyyaml",

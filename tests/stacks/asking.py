@@ -12,12 +12,12 @@ from contextlib import contextmanager
 
 import psutil
 
+from perflab.host.meters import ProcessTable
 from perflab.host.placing import placement
-from perflab.sampling.meters import ProcessTable
-from perflab.stacks import leftovers
+from perflab.stacks import cleanup
 from perflab.stacks.backend import Instance
-from perflab.stacks.choice import choose
 from perflab.stacks.plan import StackPlan
+from perflab.stacks.process_backend import choose
 from perflab.stacks.residents import Residents
 from perflab.systems.inference.service import FEATURES
 
@@ -38,7 +38,7 @@ def started(backend_name: str, plans: Mapping[str, StackPlan]) -> Iterator[Resid
         yield residents
     finally:
         residents.stop()
-    assert leftovers.everything() == []
+    assert cleanup.everything() == []
 
 
 def pids_of(instance: Instance) -> list[int]:

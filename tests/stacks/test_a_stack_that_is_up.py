@@ -12,10 +12,10 @@ import psycopg2
 import pytest
 
 from perflab.errors import SettingRefused
+from perflab.host.meters import ProcessTable
 from perflab.paths import open_dir
-from perflab.sampling.meters import ProcessTable
 from perflab.stacks.residents import Residents
-from perflab.stacks.settings_in_force import reported
+from perflab.stacks.settings import reported
 from perflab.systems.inference.service import FEATURES, InferenceParameters, stack
 from tests.stacks.asking import pids_of, post, started
 

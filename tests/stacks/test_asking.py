@@ -8,8 +8,8 @@ import re
 import pytest
 
 from perflab.paths import project_root
-from perflab.stacks import asking
-from tests.answering import answering
+from perflab.stacks import launching
+from tests.support.answering import answering
 
 PROXIES = ("http_proxy", "HTTP_PROXY", "https_proxy", "ALL_PROXY", "all_proxy")
 
@@ -26,9 +26,9 @@ def test_what_the_lab_asks_its_services_goes_to_no_proxy(monkeypatch: pytest.Mon
             monkeypatch.setenv(name, f"http://127.0.0.1:{proxy}")
         monkeypatch.delenv("no_proxy", raising=False)
         monkeypatch.delenv("NO_PROXY", raising=False)
-        importlib.reload(asking)  # as if the lab were started in this environment
-        assert asking.ask(port, "/settings") == {"who": "service"}
-        assert asking.answers(port, "/health")
+        importlib.reload(launching)  # as if the lab were started in this environment
+        assert launching.ask(port, "/settings") == {"who": "service"}
+        assert launching.answers(port, "/health")
     assert seen == ["/settings", "/health"]
 
 
@@ -38,4 +38,4 @@ def test_nothing_in_the_lab_opens_addresses_in_another_way() -> None:
         for path in (project_root() / "perflab").rglob("*.py")
         if re.search(r"urlopen|urlretrieve|build_opener|install_opener", path.read_text())
     ]
-    assert users == ["asking.py"]
+    assert users == ["launching.py"]

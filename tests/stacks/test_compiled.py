@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from perflab.errors import BackendUnavailable, ServiceFailed
-from perflab.stacks import compiled
-from perflab.stacks.compiled import WHEEL
+from perflab.stacks import builds
+from perflab.stacks.builds import WHEEL
 from perflab.stacks.process_backend import ProcessBackend
 from perflab.stacks.spec import ServiceSpec
-from tests.small_disk import small_disk
+from tests.support.small_disk import small_disk
 
 __all__ = ["small_disk"]
 
@@ -50,7 +50,7 @@ def root(specimen: ServiceSpec) -> Path:  # noqa: ARG001
 def word_of(specimen: ServiceSpec, root: Path, told: list[str] | None = None) -> str:
     """Return what the service prints, compiled where it is not."""
     tell = (told if told is not None else []).append
-    program = compiled.ensure(specimen, root, tell, lambda: "")
+    program = builds.ensure(specimen, root, tell, lambda: "")
     return subprocess.run([program], capture_output=True, text=True, check=True).stdout.strip()
 
 
@@ -76,15 +76,15 @@ def test_it_is_compiled_once_and_again_when_a_source_a_header_or_a_flag_changes(
 def test_another_compiler_makes_another_and_is_recorded_with_its_flags(
     specimen: ServiceSpec, root: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    first = compiled.program(specimen, root)
+    first = builds.program(specimen, root)
     other = tmp_path / "other"
     other.write_text('#!/bin/sh\n[ "$2" = --version ] && echo other 1.0 || exec c++ "$@"\n')
     other.chmod(0o755)
     monkeypatch.setenv("CXX", f"{other} -DMORE")
-    assert compiled.program(specimen, root) != first
+    assert builds.program(specimen, root) != first
     assert word_of(specimen, root) == "first"
     said = {"compiler": "other 1.0", "compiler flags": "-std=c++20 -Wall -O1 -lm"}
-    assert compiled.versions(specimen, root) == said, "and no Python, which it has not"
+    assert builds.versions(specimen, root) == said, "and no Python, which it has not"
 
 
 def test_a_failing_compiler_shows_its_own_last_lines_and_leaves_nothing(
@@ -109,16 +109,16 @@ def test_without_a_compiler_that_runs_the_ways_out_are_said(
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setenv("CXX", chosen)
-    monkeypatch.setattr(compiled, "WHEEL", "no_such_package")
+    monkeypatch.setattr(builds, "WHEEL", "no_such_package")
     with pytest.raises(BackendUnavailable, match=said):
-        compiled.find_compiler()
+        builds.find_compiler()
 
 
 def test_the_wheel_is_taken_only_where_the_system_has_no_compiler(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.delenv("CXX", raising=False)
-    system = compiled.find_compiler()
+    system = builds.find_compiler()
     (tmp_path / WHEEL).mkdir()
     (tmp_path / WHEEL / "__init__.py").touch()
     (tmp_path / WHEEL / "__main__.py").write_text(
@@ -126,17 +126,17 @@ def test_the_wheel_is_taken_only_where_the_system_has_no_compiler(
     )
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
-    assert compiled.find_compiler() == system
+    assert builds.find_compiler() == system
     monkeypatch.setenv("PATH", str(tmp_path))
-    found = compiled.find_compiler()
+    found = builds.find_compiler()
     assert (found.words[-3:], found.version) == (("-m", WHEEL, "c++"), "clang of the wheel")
 
 
 def test_an_image_is_compiled_by_the_same_words(specimen: ServiceSpec, tmp_path: Path) -> None:
     script = tmp_path / "compile.sh"
-    script.write_text(compiled.script(specimen))
+    script.write_text(builds.script(specimen))
     output = tmp_path / "out it is"
     subprocess.run(["sh", script, output], cwd=specimen.folder, check=True)
     assert subprocess.run([output], capture_output=True, text=True).stdout == "first\n"
     noted = (tmp_path / "out it is.compiler").read_text()
-    assert compiled.described(specimen, noted)["compiler"].startswith(("c++", "g++", "clang"))
+    assert builds.described(specimen, noted)["compiler"].startswith(("c++", "g++", "clang"))

@@ -15,14 +15,13 @@ import pytest
 from docker.errors import ImageNotFound
 
 from perflab.errors import ImageError
-from perflab.stacks.backend import HOST, Launch
+from perflab.stacks.backend import HOST, Labels, Launch
 from perflab.stacks.docker_backend import (
     MAX_PROCESSES,
     SECRET_FILES,
     DockerBackend,
 )
 from perflab.stacks.images import ensure
-from perflab.stacks.labels import Labels
 from perflab.stacks.process_backend import ProcessBackend, _write_secret
 from perflab.stacks.spec import Health, ServiceSpec, load_service, service_names
 

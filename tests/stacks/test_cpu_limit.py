@@ -8,13 +8,18 @@ from types import SimpleNamespace
 import pytest
 
 from perflab.errors import BackendUnavailable
+from perflab.host.meters import (
+    ProcessTable,
+    folder_of,
+    groups_of,
+    unified_folder,
+)
 from perflab.host.placing import placement
-from perflab.sampling.meters import ProcessTable, folder_of, groups_of, unified_folder
-from perflab.stacks import leftovers
-from perflab.stacks.asking import answers
-from perflab.stacks.choice import choose
+from perflab.stacks import cleanup
 from perflab.stacks.docker_backend import DockerBackend
+from perflab.stacks.launching import answers
 from perflab.stacks.plan import LEAST_CPUS, Node, StackPlan
+from perflab.stacks.process_backend import choose
 from perflab.stacks.residents import Residents
 from tests.stacks.asking import started
 from tests.stacks.test_containment import launched
@@ -70,7 +75,7 @@ def test_plain_processes_refuse_a_limit_before_anything_is_started() -> None:
     with pytest.raises(BackendUnavailable, match=r"^cpus of echo cannot .*--backend docker"):
         residents.prepare()
     assert residents.images == {}, "nothing was prepared"
-    assert leftovers.everything() == []
+    assert cleanup.everything() == []
 
 
 def test_an_engine_without_quotas_says_so() -> None:

@@ -12,12 +12,12 @@ from pathlib import Path
 import pytest
 
 from perflab.errors import RunInterrupted, ServiceFailed
-from perflab.stacks import environments, made_once
+from perflab.stacks import builds, environments
 from perflab.stacks.environments import Environment
 from perflab.stacks.process_backend import ProcessBackend
 from perflab.stacks.spec import ServiceSpec
-from tests.small_disk import small_disk
-from tests.wheels import only_from, wheel
+from tests.support.small_disk import small_disk
+from tests.support.wheels import only_from, wheel
 
 __all__ = ["small_disk"]
 
@@ -26,12 +26,12 @@ DAY_S = 24 * 3600.0
 MAKER = """
 import sys, time
 from pathlib import Path
-from perflab.stacks import made_once
+from perflab.stacks import builds
 def make(folder):
     (folder / "half").touch()
     print(1, flush=True)
     time.sleep(60)
-made_once.made(Path(sys.argv[1]), make)
+builds.made(Path(sys.argv[1]), make)
 """
 
 
@@ -145,7 +145,7 @@ def test_of_two_that_make_it_side_by_side_both_have_it(tmp_path: Path) -> None:
         (tmp_path / "it").mkdir()
         (tmp_path / "it" / "theirs").touch()
 
-    made_once.made(tmp_path / "it", overtaken)
+    builds.made(tmp_path / "it", overtaken)
     assert [path.name for path in (tmp_path / "it").iterdir()] == ["theirs"]
     assert list(tmp_path.iterdir()) == [tmp_path / "it"]
 
@@ -155,23 +155,23 @@ def test_what_a_killed_maker_left_is_never_used_and_is_removed(tmp_path: Path) -
     maker = subprocess.Popen([sys.executable, "-c", MAKER, str(target)], stdout=subprocess.PIPE)
     assert maker.stdout is not None
     maker.stdout.readline()
-    made_once.drop_unused(tmp_path)
+    builds.drop_unused(tmp_path)
     assert len(list(tmp_path.iterdir())) == 1, "its maker is alive"
     maker.send_signal(signal.SIGKILL)
     maker.wait()
     assert not target.exists()
-    made_once.made(target, lambda folder: (folder / "whole").touch())
+    builds.made(target, lambda folder: (folder / "whole").touch())
     assert [path.name for path in target.iterdir()] == ["whole"]
-    made_once.drop_unused(tmp_path)
+    builds.drop_unused(tmp_path)
     assert list(tmp_path.iterdir()) == [target]
 
 
 def test_what_nobody_has_used_for_a_month_goes(tmp_path: Path) -> None:
     for name in ("fresh", "old", "used again"):
-        made_once.made(tmp_path / name, lambda folder: (folder / "x").touch())
+        builds.made(tmp_path / name, lambda folder: (folder / "x").touch())
     long_ago = time.time() - 31 * DAY_S
     for name in ("old", "used again"):
         os.utime(tmp_path / name, (long_ago, long_ago))
-    made_once.made(tmp_path / "used again", lambda _: None)
-    made_once.drop_unused(tmp_path)
+    builds.made(tmp_path / "used again", lambda _: None)
+    builds.drop_unused(tmp_path)
     assert {path.name for path in tmp_path.iterdir()} == {"fresh", "used again"}

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from perflab.errors import HookFailed, RunInterrupted, ServiceFailed
-from perflab.stacks import database, hooks, leftovers
+from perflab.stacks import cleanup, hooks, settings
 from perflab.stacks.plan import Node, Seed, StackPlan
-from tests.answering import answering
 from tests.stacks.asking import residents_of, started
+from tests.support.answering import answering
 
 COUNT = "SELECT count(*) FROM models"
 ECHO = (Node(name="echo", service="echo"),)
@@ -36,14 +36,14 @@ def test_a_stack_that_cannot_be_seeded_is_stopped() -> None:
     residents = residents_of("process", {"it": StackPlan(nodes=ECHO, seed=(broken,))})
     with pytest.raises(HookFailed, match=r"seed of node 'echo': .*lost"):
         residents.start()
-    assert leftovers.everything() == []
+    assert cleanup.everything() == []
 
 
 @pytest.mark.slow
 def test_a_database_is_emptied_and_counted_and_what_fails_is_named_in_time(
     backend_name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(database, "STATEMENT_TIMEOUT_MS", 500)
+    monkeypatch.setattr(settings, "STATEMENT_TIMEOUT_MS", 500)
     reset = ("DELETE FROM models WHERE id > 5", "CHECKPOINT")
     plan = StackPlan(nodes=DATABASE, database="db", reset=reset, count=COUNT)
     slow = Seed(node="db", command=("sleep", "60"), timeout_s=0.5)

@@ -15,9 +15,9 @@ from typer.testing import CliRunner
 
 from perflab.cli import app
 from perflab.paths import open_dir, state_dir
-from perflab.stacks import leftovers, stack_folders
-from perflab.stacks.labels import LabelProblem, Labels
-from perflab.stacks.leftovers import containers
+from perflab.stacks import cleanup
+from perflab.stacks.backend import LabelProblem, Labels
+from perflab.stacks.cleanup import containers
 
 Runs = Callable[..., subprocess.Popen[bytes]]
 
@@ -31,7 +31,7 @@ def places(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """A state and lock of this test alone, and no engine."""
     monkeypatch.setenv("PERFLAB_STATE", str(tmp_path / "state"))
     monkeypatch.setenv("PERFLAB_LOCK", str(tmp_path / "lock"))
-    monkeypatch.setattr("perflab.stacks.leftovers.docker_client", lambda: None)
+    monkeypatch.setattr("perflab.stacks.cleanup.docker_client", lambda: None)
 
 
 @pytest.fixture
@@ -58,9 +58,9 @@ def runs() -> Iterator[Runs]:
 @pytest.fixture
 def stack() -> Path:
     """A stack whose maker has ended, with data."""
-    folder = stack_folders.make_stack("run-1")
+    folder = cleanup.make_stack("run-1")
     (folder / "owner").write_text("boot/1/1")
-    (stack_folders.make_data("run-1", "postgres") / "rows").write_text("rows")
+    (cleanup.make_data("run-1", "postgres") / "rows").write_text("rows")
     return folder
 
 
@@ -74,7 +74,7 @@ def test_a_labelled_process_is_ended_and_its_stack_removed(runs: Runs, stack: Pa
     service, other = runs(ours().as_environment()), runs({})
     # PostgreSQL's children are known by their working folder alone.
     inside = runs({}, open_dir() / "data" / "run-1" / "postgres")
-    assert [item.identity for item in leftovers.everything()] == [str(service.pid)]
+    assert [item.identity for item in cleanup.everything()] == [str(service.pid)]
     assert "removed postgres (run-1, process)" in perflab("stack", "down")
     assert service.wait(5)
     assert inside.wait(5)
@@ -85,7 +85,7 @@ def test_a_labelled_process_is_ended_and_its_stack_removed(runs: Runs, stack: Pa
 
 def test_the_end_of_one_stack_is_not_that_of_another(runs: Runs) -> None:
     service, other = runs(ours().as_environment()), runs(Labels("2", "it", "run").as_environment())
-    leftovers.remove_stack("run-1")
+    cleanup.remove_stack("run-1")
     assert service.wait(5)
     assert other.poll() is None
 
@@ -95,26 +95,26 @@ def test_another_users_process_is_left_whatever_its_labels(
 ) -> None:
     runs(ours().as_environment())
     monkeypatch.setattr("os.getuid", lambda: 61_234)
-    assert leftovers.everything() == []
+    assert cleanup.everything() == []
 
 
 @pytest.mark.parametrize("name", ["../../victim", "..", "", "x" * 300])
 def test_a_name_that_leads_elsewhere_is_no_stacks(runs: Runs, name: str) -> None:
     runs(ours().as_environment() | {"PERFLAB_STACK": name})
-    assert leftovers.everything() == []
+    assert cleanup.everything() == []
     with pytest.raises(LabelProblem):
-        stack_folders.remove_stack(name)
+        cleanup.remove_folders(name)
 
 
 def test_a_record_means_one_process_and_not_a_later_one_of_its_number(
     runs: Runs, stack: Path
 ) -> None:
     server = runs({})
-    stack_folders.record(stack, ours(), server.pid)
-    assert [item.identity for item in leftovers.everything()] == [str(server.pid)]
+    cleanup.record(stack, ours(), server.pid)
+    assert [item.identity for item in cleanup.everything()] == [str(server.pid)]
     path = stack / "postgres.server"
     path.write_text(path.read_text().replace(f"/{server.pid}/", f"/{server.pid}/1"))
-    assert leftovers.everything() == []
+    assert cleanup.everything() == []
 
 
 def test_services_under_another_lock_keep_running_and_keep_their_folder(
@@ -129,8 +129,8 @@ def test_services_under_another_lock_keep_running_and_keep_their_folder(
 
 def test_a_stack_whose_maker_has_not_started_a_service_yet_is_left() -> None:
     code = (
-        "import sys; from perflab.stacks import stack_folders; "
-        "stack_folders.make_stack('run-9'); print(flush=True); sys.stdin.read()"
+        "import sys; from perflab.stacks import cleanup; "
+        "cleanup.make_stack('run-9'); print(flush=True); sys.stdin.read()"
     )
     words = [sys.executable, "-c", code]
     with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as maker:

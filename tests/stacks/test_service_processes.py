@@ -13,8 +13,15 @@ import psutil
 import pytest
 
 from perflab.host.processes import how_it_ended
-from perflab.stacks.labels import Labels
-from perflab.stacks.service_processes import Member, end, family, members, of_service, working_in
+from perflab.stacks.backend import Labels
+from perflab.stacks.cleanup import (
+    Member,
+    end,
+    family,
+    members,
+    of_service,
+    working_in,
+)
 from tests.stacks.asking import wait_until
 
 # A master whose child hides as PostgreSQL's do: a session of its own, no environment, SIGINT

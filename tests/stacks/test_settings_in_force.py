@@ -8,11 +8,10 @@ from typing import Any
 import pytest
 
 from perflab.errors import SettingRefused
-from perflab.stacks.database import _in_unit
 from perflab.stacks.plan import Node
-from perflab.stacks.settings_in_force import reported
+from perflab.stacks.settings import _in_unit, reported
 from perflab.stacks.spec import ServiceSpec, is_same, load_service, service_names
-from tests.answering import answering
+from tests.support.answering import answering
 
 SETTINGS = {
     "threads": {"scope": "start", "type": "integer", "default": 4},

@@ -13,7 +13,7 @@ import pytest
 
 from perflab.errors import ServiceFailed, StackError
 from perflab.paths import project_root, services_dir, state_dir
-from perflab.stacks import leftovers
+from perflab.stacks import cleanup
 from perflab.stacks.plan import settle
 from perflab.stacks.residents import Residents
 from perflab.stacks.spec import load_service, service_names
@@ -95,7 +95,7 @@ OWNER = """
 import os, sys, time
 from perflab.systems.inference.service import InferenceParameters, stack
 from perflab.host.placing import placement
-from perflab.stacks.choice import choose
+from perflab.stacks.process_backend import choose
 from perflab.stacks.reaper import Reapers
 from perflab.stacks.residents import Residents
 stack_name = "orphan-" + sys.argv[1]
@@ -120,7 +120,7 @@ def test_after_sigkill_the_reaper_removes_everything(backend_name: str) -> None:
     assert owner.stdout is not None
     try:
         assert owner.stdout.readline() == b"up\n"
-        assert len(leftovers.everything()) == 3
+        assert len(cleanup.everything()) == 3
     finally:
         # One reaper goes with its owner: the other is enough.
         for reaper in reapers_of(owner.pid)[:1]:
@@ -129,4 +129,4 @@ def test_after_sigkill_the_reaper_removes_everything(backend_name: str) -> None:
         owner.wait()
         owner.stdout.close()
     folder = state_dir() / "stacks" / f"orphan-{backend_name}"
-    wait_until(lambda: leftovers.everything() == [] and not folder.exists())
+    wait_until(lambda: cleanup.everything() == [] and not folder.exists())

@@ -13,7 +13,7 @@ from perflab.errors import ParameterError
 from perflab.paths import project_root
 from perflab.sweeps.cells import Sweep, open_sweep
 from perflab.sweeps.grammar import read_sweep
-from tests.examples import examples
+from tests.support.examples import examples
 
 ECHO = "cells:\n  - notebook: client_overhead\n"
 

@@ -15,7 +15,7 @@ import pytest
 
 from perflab.host.lock import holder
 from perflab.recordings import Run, list_runs
-from perflab.stacks import leftovers
+from perflab.stacks import cleanup
 from perflab.sweeps.journal import Journal
 from tests.sweeps.swept import Swept
 
@@ -24,7 +24,7 @@ VICTIMS = {
     "sweep": "command",
     "ipykernel_launcher": "kernel",
     "perflab.trials.conductor": "conductor",
-    "perflab.load.worker": "load worker",
+    "perflab.load.workers.worker": "load worker",
     "perflab.stacks.reaper": "reaper",
 }
 BLOCKS, RATES = 2, (50, 100)
@@ -108,7 +108,7 @@ def test_a_sweep_whose_processes_are_killed_one_by_one_ends_as_its_file_asks(
     assert (code, victims) == (0, []), told
     as_planned(swept)
     assert {file: committed(swept).get(file) for file in kept} == kept
-    assert (leftovers.everything(), holder()) == ([], None)
+    assert (cleanup.everything(), holder()) == ([], None)
     assert list(swept.temporary.iterdir()) == []
     assert [each for place in (swept.runs, swept.folder) for each in place.rglob(".tmp-*")] == []
 

@@ -13,7 +13,7 @@ from perflab.sweeps.folder import changes, held, new_folder, session_now
 from perflab.sweeps.index import write_index
 from perflab.sweeps.journal import AttemptBegun, AttemptEnded, Journal, RunMade
 from tests.cli.conftest import Tell
-from tests.synthetic import write_run
+from tests.support.synthetic import write_run
 
 TWO = "cells:\n  - notebook: client_overhead\n    grid: {blocks: [2, 4]}\n"
 

@@ -11,7 +11,7 @@ import pytest
 
 from perflab.host.lock import holder
 from perflab.recordings import Run, list_runs
-from perflab.stacks import leftovers
+from perflab.stacks import cleanup
 from perflab.sweeps.journal import Journal
 from tests.sweeps.swept import TO_BE_KILLED, Swept, read_until
 
@@ -32,7 +32,7 @@ def test_a_sweep_goes_on_after_a_cell_that_raised_and_after_a_kill(tmp_path: Pat
     _, alive = psutil.wait_procs(family, timeout=90)
     assert alive == []
     assert holder() is None
-    assert leftovers.everything() == []
+    assert cleanup.everything() == []
     assert list(swept.cells()["state"]) == ["failed", "done", "broken off"]
     (second, killed) = list_runs(swept.runs)
 
@@ -72,7 +72,7 @@ def test_a_signal_ends_the_run_in_order_and_the_sweep_goes_on_from_there(tmp_pat
     # Nothing outlives the sweep: what it started had ended when it said so.
     assert child.returncode == 130, told
     assert [each for each in family if each.is_running()] == []
-    assert (holder(), leftovers.everything()) == (None, [])
+    assert (holder(), cleanup.everything()) == (None, [])
     assert "--resume" in told
     assert "Traceback" not in told
     (made,) = list_runs(swept.runs)

@@ -12,15 +12,15 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from perflab.host.meters import ProcessTable, Reading
 from perflab.host.placing import placement
 from perflab.instruments.probes import CpuSpeed, FlushProbe
 from perflab.instruments.requests import Requests, ServerCount
-from perflab.load.result import LoadResult
-from perflab.load.schedule import instants_of
-from perflab.load.stopping import Progress, StopLoad
+from perflab.load.records.result import LoadResult
+from perflab.load.workers.generator import Progress, StopLoad
 from perflab.load.workload import ClosedLoop, Request, Workload
+from perflab.load.workload.schedule import instants_of
 from perflab.recordings import Run, RunRecord, RunWriter
-from perflab.sampling.meters import ProcessTable, Reading
 from perflab.stacks.plan import Node, StackPlan
 from perflab.trials.events import Event, Note, TrialBegun, TrialDone
 from perflab.trials.plan import RunPlan, Treatment

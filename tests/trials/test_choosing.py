@@ -73,8 +73,8 @@ def test_where_nothing_can_be_seen_whole_trials_are_taken_and_say_why(tmp_path: 
     assert residents.notes[-2:] == ["stop", "start"]
 
 
-def test_own_services_leave_it_open_and_a_length_goes_with_slices_alone() -> None:
-    own = systems.experiment("own_service")
+def test_services_of_ones_own_leave_it_open_and_a_length_goes_with_slices_alone() -> None:
+    own = systems.experiment("custom_service")
     assert not own.plan(own.check({})).design.is_settled
     given: dict[str, Any] = {"slice_ms": 100}
     with pytest.raises(ParameterError, match="slice_ms = 100 goes with design = slices"):

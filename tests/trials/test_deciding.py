@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from perflab.analysis.methods.repeated_looks import planned
 from perflab.recordings import Contrast, UntilDecided
 from perflab.recordings.contrasts import Direction
+from perflab.statistics.interim_analysis import planned
 from perflab.trials.events import Note, TrialBegun
 from tests.trials.fakes import Told
 

@@ -14,14 +14,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from perflab.instruments import STANDARD, Requests
-from perflab.load.schedule import instants_of
-from perflab.load.windows import COUNTED, END
 from perflab.load.workload import Burst, ClosedLoop, OpenLoop, Request, Stage, Workload
+from perflab.load.workload.schedule import instants_of
+from perflab.load.workload.windows import COUNTED, END
 from perflab.recordings.columns import TURN_COLUMNS, TURNS
 from perflab.trials.designs import Design, Rounds
-from perflab.trials.interleaved import judged_turns, measure_block, told_apart, turn_table
 from perflab.trials.plan import RunPlan, Treatment
 from perflab.trials.plan_obstacles import obstacles
+from perflab.trials.slices import (
+    judged_turns,
+    measure_block,
+    told_apart,
+    turn_table,
+)
 from perflab.trials.summary import identity_columns
 from perflab.trials.turns import Taken, TurnsTaken
 from tests.trials.fakes import Instance, Residents, bench, plan, treatment
@@ -184,7 +189,7 @@ def test_late_turns_refuse_the_trials_and_leave_the_services_as_they_are(
         never = {name: np.zeros((0, 2), dtype=np.int64) for name in rounds.treatments}
         return TurnsTaken(pd.DataFrame(taken), never)
 
-    monkeypatch.setattr("perflab.trials.interleaved.take_turns", planted)
+    monkeypatch.setattr("perflab.trials.slices.take_turns", planted)
     two = Two()
     treatments = [treated(name, ClosedLoop(users=5, duration_s=0.2)) for name in "ab"]
     design = Design(kind="slices", slice_ms=40)

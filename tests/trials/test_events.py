@@ -13,7 +13,6 @@ from perflab.errors import RunInterrupted, UnknownEvent
 from perflab.recordings import Reason
 from perflab.systems import experiment
 from perflab.trials.client import conduct
-from perflab.trials.conductor import Order
 from perflab.trials.events import (
     Event,
     Failed,
@@ -24,6 +23,7 @@ from perflab.trials.events import (
     TrialDone,
     parse,
 )
+from perflab.trials.plan import Order
 
 LATE = Reason(code="generator.lag", side="client", text="generator lag p99 30 ms")
 BEGUN = RunBegun(run_id="20260102-a", path="runs/20260102-a", backend="process")

@@ -10,15 +10,15 @@ import pytest
 from jupyter_client.blocking.client import BlockingKernelClient
 from jupyter_client.manager import KernelManager
 
-from perflab import laboratory
+from perflab import api
 from perflab.host.lock import holder
 from perflab.paths import project_root
-from perflab.stacks import leftovers
+from perflab.stacks import cleanup
 
 pytestmark = pytest.mark.slow
 PATIENCE_S = 90.0
 RUN = """
-from perflab.progress import showing
+from perflab.trials.progress import showing
 from perflab.trials.client import conduct
 from tests.trials.test_runs import echo_order
 with showing() as show:
@@ -59,8 +59,8 @@ def wait_measuring(client: BlockingKernelClient) -> None:
 
 def wait_clean() -> None:
     deadline = time.monotonic() + PATIENCE_S
-    while leftovers.everything() or holder() is not None:
-        assert time.monotonic() < deadline, leftovers.everything()
+    while cleanup.everything() or holder() is not None:
+        assert time.monotonic() < deadline, cleanup.everything()
         time.sleep(0.2)
 
 
@@ -72,7 +72,7 @@ def test_the_stop_button_ends_the_trial_in_order_and_says_how_to_go_on(
     wait_measuring(client)
     manager.interrupt_kernel()
     reply = reply_to(client, asked)
-    run = laboratory.runs()[-1]
+    run = api.runs()[-1]
     assert reply["ename"] == "RunInterrupted"
     assert f"resume='{run.run_id}'" in reply["evalue"]
     assert reply["traceback"] == [f"RunInterrupted: {reply['evalue']}"]

@@ -12,11 +12,11 @@ import pytest
 from perflab.host.lock import holder, measurement_lock
 from perflab.paths import project_root, runs_dir
 from perflab.recordings import Run
-from perflab.stacks import leftovers
+from perflab.stacks import cleanup
 from perflab.systems import experiment
 from perflab.trials.client import conduct
-from perflab.trials.conductor import Order
 from perflab.trials.events import Event, LoadProgress, Note, TrialBegun
+from perflab.trials.plan import Order
 
 SMALL = {
     "blocks": 2, "requests": 1200, "warmup_requests": 10, "concurrency": 5, "workers": 2,
@@ -32,7 +32,7 @@ def order_of(**changes: object) -> Order:
 
 
 def first_process(service: str) -> psutil.Process:
-    (found,) = [item for item in leftovers.everything() if item.service == service]
+    (found,) = [item for item in cleanup.everything() if item.service == service]
     return psutil.Process(int(found.identity))
 
 
@@ -94,7 +94,7 @@ def test_whoever_is_killed_is_named_and_the_run_goes_on_with_whole_services() ->
     assert "lost process" not in str(clean["reasons"])
     assert f"a reaper (pid {reaper}) was ended by SIGKILL" in notes[-1]
     assert run.record.state == "finished"
-    assert leftovers.everything() == []
+    assert cleanup.everything() == []
     assert holder() is None
 
 

@@ -10,9 +10,9 @@ import pandas as pd
 import pytest
 
 from perflab.errors import ExperimentError, LoadError, ServiceFailed, StackError, WrongAnswer
+from perflab.host.meters import Meter, ProcessTable, Reading
 from perflab.instruments import STANDARD, Instrument, Load, Look, Observation, Scene
 from perflab.recordings import Reason, Remark, Run
-from perflab.sampling.meters import Meter, ProcessTable, Reading
 from perflab.trials.plan import RunPlan
 from perflab.trials.trial import TrialTables, measure
 from tests.trials.fakes import Residents, Told, bench, plan, treatment

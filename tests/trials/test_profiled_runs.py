@@ -9,7 +9,7 @@ import pytest
 
 from perflab.paths import runs_dir
 from perflab.recordings import Run
-from perflab.stacks import leftovers
+from perflab.stacks import cleanup
 from perflab.systems import experiment
 from perflab.trials.client import conduct
 from perflab.trials.plan import Order
@@ -41,7 +41,7 @@ def test_the_profiler_sees_the_service_on_each_backend(backend_name: str) -> Non
     assert trials["cpu_share_profiler"].isna().to_dict() == {"on": False, "off": True}
     assert_plausible(trials.loc["on"])
     assert trials.loc["off"].filter(like="profile_").isna().all()
-    assert leftovers.everything() == []
+    assert cleanup.everything() == []
 
 
 def assert_plausible(trial: pd.Series[Any]) -> None:

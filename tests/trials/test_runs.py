@@ -18,16 +18,16 @@ from pathlib import Path
 import psutil
 import pytest
 
-from perflab import laboratory
+from perflab import api
 from perflab.errors import HostBusy, RunInterrupted
 from perflab.host.lock import holder, measurement_lock
 from perflab.paths import project_root, runs_dir
 from perflab.recordings import Run
-from perflab.stacks import leftovers
+from perflab.stacks import cleanup
 from perflab.systems import experiment
 from perflab.trials.client import conduct
-from perflab.trials.conductor import Order
 from perflab.trials.events import Event, LoadProgress, TrialDone
+from perflab.trials.plan import Order
 
 SMALL = {
     "blocks": 2, "requests": 60, "warmup_requests": 10, "concurrency": 5, "workers": 1,
@@ -93,7 +93,7 @@ def test_a_run_is_recorded_whole_on_each_backend(backend_name: str) -> None:
     assert "password" not in text.lower()
     order = json.loads(text)["order"]
     assert [trials["treatment"].tolist()[0:2], trials["treatment"].tolist()[2:4]] == order
-    assert leftovers.everything() == []
+    assert cleanup.everything() == []
     assert holder() is None
 
 
@@ -131,10 +131,10 @@ def test_interrupt_ends_the_trial_in_order_and_keeps_committed_ones() -> None:
     order = echo_order(duration_s=3)
     with pytest.raises(RunInterrupted, match="--resume"):
         conduct(order, show)
-    run = laboratory.runs()[-1]
+    run = api.runs()[-1]
     assert run.record.state == "interrupted"
     assert len(run.trials()) == 1
-    assert leftovers.everything() == []
+    assert cleanup.everything() == []
     assert holder() is None
 
 
@@ -174,13 +174,13 @@ def test_after_kill_nothing_is_left_and_resume_repeats_no_finished_block(
     _, said = asker.communicate(timeout=60)
     if victim != "asker":
         assert f"conductor (pid {conductor.pid}), which runs the trials, was ended by SIGK" in said
-    wait_until(lambda: leftovers.everything() == [] and holder() is None, timeout_s=60)
+    wait_until(lambda: cleanup.everything() == [] and holder() is None, timeout_s=60)
     assert not psutil.wait_procs([conductor, *reapers], timeout=60)[1]
-    run = laboratory.runs()[-1]
+    run = api.runs()[-1]
     assert run.record.state == ("interrupted" if victim == "asker" else "running")
     before = set(run.trials()["trial_id"])
     assert len(before) >= 3
-    resumed = laboratory.run(run.record.experiment, {"resume": run.run_id})
+    resumed = api.run(run.record.experiment, {"resume": run.run_id})
     assert resumed.record.state == "finished"
     trials = resumed.trials()
     current = trials[~trials["superseded"]]
@@ -216,17 +216,17 @@ def test_a_database_killed_in_a_trial_fails_that_trial_and_the_run_goes_on(
     assert "log lines" in reason
     assert run.record.state == "finished"
     assert (trials["state"] != "failed").sum() == 3
-    assert laboratory.verdict(run)
-    assert leftovers.everything() == []
+    assert api.verdict(run)
+    assert cleanup.everything() == []
 
 
 def kill_postgres() -> None:
-    for item in leftovers.everything():
+    for item in cleanup.everything():
         if item.service != "postgres":
             continue
         if item.backend == "process":
             os.kill(int(item.identity), signal.SIGKILL)
         else:
-            client = leftovers.docker_client()
+            client = cleanup.docker_client()
             assert client is not None
             client.containers.get(item.identity).kill()

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from perflab.load.result import LoadResult
+from perflab.load.records.result import LoadResult
 from perflab.trials.summary import OnTime, cpu_us_per_success, service_columns
 from tests.load.planted import BEGIN_NS, S, load_result
 

@@ -8,9 +8,62 @@ from typing import Literal
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.ticker import LogLocator, MaxNLocator
+from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter, NullLocator
 
-from perflab.figures.plots.milliseconds import log_axis
+# Up to this many decades, 2 and 5 of each are marked; numbers lie flat, so x holds fewer of them.
+FEW_DECADES = {"x": 2.2, "y": 3.2}
+WITHIN_A_DECADE = 0.8
+# Values that differ by less than a factor of two.
+A_THIRD = 0.33
+FINE = (1.0, 1.2, 1.4, 1.6, 1.8, 2.0, 2.5, 3.0, 3.5, 4.0, 4.5, 5.0, 6.0, 7.0, 8.0, 9.0)
+# Values that are nearly one: numbers beside the axis would all be the same.
+LEAST = 1.05
+
+
+def log_axis(axes: Axes, which: Literal["x", "y"]) -> None:
+    """Make ``which`` logarithmic; mark more of each decade the fewer there are.
+
+    Panels that share the axis share its marks: what has been drawn in all of them counts.
+    """
+    axis = axes.xaxis if which == "x" else axes.yaxis
+    low, high = _drawn(axes, which)
+    if not (np.isfinite(low) and np.isfinite(high) and high > 0):
+        axis.set_major_locator(NullLocator())
+        return
+    (axes.set_xscale if which == "x" else axes.set_yscale)("log")
+    if high < low * LEAST:
+        (axes.set_xlim if which == "x" else axes.set_ylim)(low / LEAST, high * LEAST)
+    decades = np.log10(high / max(low, high * 1e-9))
+    axis.set_major_locator(LogLocator(subs=_marks(decades, FEW_DECADES[which]), numticks=20))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: plain(value)))
+    # Short marks without numbers say that the axis is logarithmic, and where the steps lie.
+    axis.set_minor_locator(LogLocator(subs=range(2, 10), numticks=100))
+    axis.set_minor_formatter(NullFormatter())
+    axis.set_tick_params(which="minor", length=1.8, width=0.6)
+
+
+def _drawn(axes: Axes, which: Literal["x", "y"]) -> tuple[float, float]:
+    """Return the smallest and largest value in all panels that share the axis."""
+    shared = axes.get_shared_x_axes() if which == "x" else axes.get_shared_y_axes()
+    panels = shared.get_siblings(axes)
+    ends = np.array([getattr(panel.dataLim, f"interval{which}") for panel in panels])
+    ends = ends[np.isfinite(ends).all(axis=1)]
+    return (float(ends.min()), float(ends.max())) if len(ends) else (np.inf, -np.inf)
+
+
+def _marks(decades: float, few: float) -> tuple[float, ...]:
+    if decades <= A_THIRD:
+        return FINE
+    if decades <= WITHIN_A_DECADE:
+        return (1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 7.0)
+    return (1.0, 2.0, 5.0) if decades <= few else (1.0,)
+
+
+def plain(value: float) -> str:
+    """Return a number without an exponent: ``0.05``, ``2``, ``15.5``, ``1,000``."""
+    if value >= 100:
+        return f"{value:,.0f}"
+    return f"{value:.{1 if value >= 10 else 6}f}".rstrip("0").rstrip(".")
 
 
 @dataclass(frozen=True)

@@ -13,11 +13,9 @@ from matplotlib.axes import Axes
 from matplotlib.patches import Patch
 
 from perflab.figures.charts.layers import highest_of, rows_of
-from perflab.figures.intervals import draw_interval
-from perflab.figures.looks import luminance
-from perflab.figures.page import Page
-from perflab.figures.theme import INK, MUTED
-from perflab.figures.words import text_width_in
+from perflab.figures.origin import Page
+from perflab.figures.points import draw_interval
+from perflab.figures.theme import INK, MUTED, luminance, text_width_in
 
 STACK_PT, STACK_IN = 7.2, 2.9
 # How much of a row its bars take together.

@@ -12,18 +12,14 @@ from typing import Any, Literal, Protocol
 
 import numpy as np
 import pandas as pd
-import seaborn as sns
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
 from perflab.figures.evidence import TYPICAL
-from perflab.figures.intervals import draw_interval, reach
-from perflab.figures.looks import Look
-from perflab.figures.page import Page
-from perflab.figures.plots.published_marks import PUBLISHED, published_key, published_mark
-from perflab.figures.theme import INK, MUTED
-from perflab.figures.words import tick_label, wrap
+from perflab.figures.origin import Page
+from perflab.figures.points import PUBLISHED, draw_interval, published_key, published_mark, reach
+from perflab.figures.theme import INK, MUTED, Look, tick_label, wrap
 
 TRIAL = "trial"
 DASHED = (0, (4, 2))
@@ -361,6 +357,8 @@ def draw_points(
 def _scatter(
     axes: Axes, points: pd.DataFrame, x: str, y: str, by: str, looks: Mapping[str, Look], **how: Any
 ) -> None:
+    import seaborn as sns
+
     names = [name for name in looks if name in set(points[by])]
     if not names:
         return

@@ -9,14 +9,12 @@ from typing import Any, Literal
 import pandas as pd
 from matplotlib.axes import Axes
 
-from perflab.figures.canvas import LabFigure, finish, only_grid, page_canvas
+from perflab.figures.canvas import Grid, LabFigure, finish, grid_of, only_grid, page_canvas
 from perflab.figures.charts.axes import Axis
 from perflab.figures.charts.layers import Layer, highest_of
 from perflab.figures.charts.rows import Words
-from perflab.figures.page import Page
-from perflab.figures.sheets import Grid, grid_of
-from perflab.figures.theme import MUTED
-from perflab.figures.words import tick_label
+from perflab.figures.origin import Page
+from perflab.figures.theme import MUTED, tick_label
 
 TITLE_PT, TITLE_LINE_IN = 8.0, 0.14
 # The name of the only panel, and what stands in the column of panels for all of them.

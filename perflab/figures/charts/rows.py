@@ -9,13 +9,11 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from perflab.figures.canvas import LabFigure, finish, only_grid, page_canvas
+from perflab.figures.canvas import LabFigure, empty_figure, finish, only_grid, page_canvas
 from perflab.figures.charts.axes import Axis
 from perflab.figures.charts.layers import Layer, highest_of
-from perflab.figures.nothing import empty_figure
-from perflab.figures.page import Page
-from perflab.figures.theme import FAINT, INK, MUTED
-from perflab.figures.words import tick_label
+from perflab.figures.origin import Page
+from perflab.figures.theme import FAINT, INK, MUTED, tick_label
 
 Words = str | Callable[[pd.DataFrame, Page], str]
 LINE_IN, AROUND_IN, LABEL_IN = 0.155, 0.1, 1.9

@@ -11,27 +11,35 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
-from perflab.analysis.treatments.evaluation import Finding, evaluate
-from perflab.analysis.treatments.findings import published_text
-from perflab.analysis.treatments.verdict import Outcome
-from perflab.figures.canvas import LabFigure, only_grid, page_canvas
-from perflab.figures.intervals import ARROW
-from perflab.figures.page import Page
+from perflab.analysis.evaluation import Finding, evaluate
+from perflab.analysis.findings import published_text
+from perflab.analysis.verdict import Outcome
+from perflab.figures.canvas import (
+    LABEL_PT,
+    MARGIN_IN,
+    TEXT_IN,
+    WIDTH_IN,
+    LabFigure,
+    only_grid,
+    page_canvas,
+)
+from perflab.figures.origin import Page
 from perflab.figures.plots import effect_rows
 from perflab.figures.plots.effect_rows import (
     BETWEEN_IN,
+    LEAST,
     PAD_IN,
     PLOT_IN,
     PLOT_LEFT_IN,
     Claim,
     Row,
+    limits,
+    ratio_axis,
     row,
 )
-from perflab.figures.plots.ratios import LEAST, limits, ratio_axis
-from perflab.figures.sheets import LABEL_PT, MARGIN_IN, TEXT_IN, WIDTH_IN
-from perflab.figures.theme import MUTED
+from perflab.figures.points import ARROW
+from perflab.figures.theme import MUTED, wrap
 from perflab.figures.view import View
-from perflab.figures.words import wrap
 from perflab.recordings import Contrast, Run
 
 TITLE = "what every claim comes to, block by block"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable
 from dataclasses import dataclass
 from functools import partial
@@ -11,25 +12,38 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
 
+from perflab.analysis.users_elsewhere import (
+    CLIENT,
+    CONNECTION,
+    ELSEWHERE,
+    LAW,
+    SERVER,
+    in_flight,
+    measures_requests,
+)
 from perflab.figures.canvas import LabFigure
 from perflab.figures.charts import (
     TRIAL,
     Axis,
+    Bands,
     Intervals,
     Layer,
+    Lines,
     Marks,
+    Plane,
+    Planes,
     Points,
     Published,
     RowChart,
 )
 from perflab.figures.evidence import TYPICAL, in_words, typical_rows
-from perflab.figures.intervals import ARROW, reach
-from perflab.figures.page import Page
-from perflab.figures.plots.published_marks import PUBLISHED, nothing_published
-from perflab.figures.plots.published_marks import Published as PublishedValues
-from perflab.figures.theme import FAINT
+from perflab.figures.origin import Page
+from perflab.figures.points import ARROW, PUBLISHED, nothing_published, reach
+from perflab.figures.points import Published as PublishedValues
+from perflab.figures.theme import FAINT, INK, PALETTE, Look, in_order
 from perflab.figures.view import View
 from perflab.recordings import Run
+from perflab.statistics.in_words import number
 
 TITLE = "throughput per treatment, every trial a point"
 SUBTITLE = (
@@ -142,3 +156,75 @@ def throughput_view(published: PublishedValues = nothing_published) -> View:
 
 
 THROUGHPUT = throughput_view()
+
+
+IN_FLIGHT_TITLE = "requests in flight over time, and where the other users are"
+COLORS = {SERVER: PALETTE[0], CONNECTION: PALETTE[1], CLIENT: PALETTE[2], ELSEWHERE: PALETTE[5]}
+PLACES = {state: Look(color, "", state) for state, color in COLORS.items()}
+OF_LAW = {LAW: Look(INK, "", "Little's law")}
+PANEL_IN = 2.0
+ROOM = 1.3
+
+
+def in_flight_table(run: Run) -> pd.DataFrame:
+    """Return how many requests are where, over time, in the order of the record."""
+    return in_order(in_flight(run), [item.name for item in run.record.treatments])
+
+
+def draw_in_flight(table: pd.DataFrame, page: Page) -> LabFigure:
+    """Draw one panel per treatment: a line with its band for each place a request can be in."""
+    top = max(1.0, float(table["high"].max())) * ROOM
+    law = {"lw": 1.0, "ls": (0, (4, 3))}
+    chart = Planes(
+        IN_FLIGHT_TITLE,
+        "Lines: median over valid trials of the mean in each window of time, from the begin of the"
+        " measured stage to the end of the shortest trial; bands: smallest to largest trial."
+        " Dashed: what Little's law says must wait for the server, answers per second × mean time"
+        " from sending to the last byte.",
+        layers=(
+            Bands(by="state", looks={**PLACES, **OF_LAW}),
+            Lines(by="state", looks=PLACES, how={"lw": 1.3}),
+            Lines(by="state", looks=OF_LAW, how=law),
+        ),
+        planes=lambda own, drawn: _planes(own, drawn, Axis("requests, or users", ends=(0, top))),
+        y="median",
+        height_in=PANEL_IN + 0.5,
+        further_in=PANEL_IN,
+        share_y=True,
+    )
+    return chart.draw(_with_the_laws_ends(table), page)
+
+
+def _with_the_laws_ends(table: pd.DataFrame) -> pd.DataFrame:
+    """Return the table with what the law says at both ends of each treatment's time."""
+    law, ends = table["state"] == LAW, table.groupby("treatment")["t_s"].agg(["min", "max"])
+    parts = [
+        table[law].assign(t_s=table.loc[law, "treatment"].map(ends[end])) for end in ("min", "max")
+    ]
+    return pd.concat([table[~law], *parts], ignore_index=True)
+
+
+def _planes(table: pd.DataFrame, page: Page, y: Axis) -> dict[str, Plane]:
+    x = Axis("s", ends=(0, None))
+    words = {str(name): _words(own) for name, own in table.groupby("treatment")}
+    return {
+        name: Plane(x, y, "\n".join(filter(None, (look.label, words.get(name)))))
+        for name, look in page.looks.items()
+    }
+
+
+def _words(own: pd.DataFrame) -> str:
+    law = own[own["state"] == LAW].iloc[0]
+    waiting, elsewhere = _mean(own, SERVER), _mean(own, ELSEWHERE)
+    among = f", {number(elsewhere)} elsewhere" if math.isfinite(elsewhere) else ""
+    trials = int(law["trials"])
+    return f"{number(waiting)} at the server (law {number(law['median'])}){among}, n = {trials}"
+
+
+def _mean(own: pd.DataFrame, state: str) -> float:
+    return float(own.loc[own["state"] == state, "median"].mean())
+
+
+IN_FLIGHT = View(
+    "in_flight", IN_FLIGHT_TITLE, in_flight_table, draw_in_flight, suits=measures_requests
+)

@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from perflab.analysis.trials.decomposition import decompose, mean_responses, part_words
+from perflab.analysis.time_parts import decompose, mean_responses, part_words
 from perflab.figures.canvas import LabFigure
 from perflab.figures.charts import Axis, Intervals, Published, RowChart, Stack
-from perflab.figures.looks import looks_of
-from perflab.figures.page import Page
-from perflab.figures.plots.published_marks import PUBLISHED, nothing_published
-from perflab.figures.plots.published_marks import Published as PublishedValues
+from perflab.figures.origin import Page
+from perflab.figures.points import PUBLISHED, nothing_published
+from perflab.figures.points import Published as PublishedValues
+from perflab.figures.theme import looks_of
 from perflab.figures.view import View
 from perflab.recordings import Run
 

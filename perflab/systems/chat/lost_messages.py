@@ -9,9 +9,9 @@ from typing import Any
 
 import pandas as pd
 
-from perflab.load.selfcheck import MAX_CLIENT_CPU
-from perflab.percentiles import MAX_MOVED_SHARE, hidden_share
+from perflab.load.checks.selfcheck import MAX_CLIENT_CPU
 from perflab.recordings import Reason, Remark, Side
+from perflab.statistics.percentiles import MAX_MOVED_SHARE, hidden_share
 
 ACTIONS = ("send", "join", "leave")
 # What a connection was given in the instant its user closed it may never be read.

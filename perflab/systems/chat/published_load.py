@@ -6,8 +6,8 @@ import math
 from collections.abc import Collection, Mapping
 from functools import cache
 
-from perflab.percentiles import needed_n
 from perflab.recordings import Remark, published, published_value
+from perflab.statistics.percentiles import needed_n
 from perflab.systems.chat.rungs import BOUND, RUNGS, SCENARIOS
 from perflab.systems.chat.service import (
     BASE_CASE,

@@ -6,9 +6,9 @@ measured.
 
 from __future__ import annotations
 
-from perflab.percentiles import OF_TRIALS
 from perflab.recordings import Response, Steady
 from perflab.recordings.responses import CPU, MEMORY, PHASES, PROFILE, REQUESTS
+from perflab.statistics.percentiles import OF_TRIALS
 
 # All users act on the plateau, and it is deliveries that shall be level there.
 STEADY = Steady(kind="delivery", begin_column="plateau_begin_ns", end_column="plateau_end_ns")

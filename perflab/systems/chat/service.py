@@ -8,13 +8,13 @@ from typing import Any, Literal
 
 from pydantic import Field, model_validator
 
-from perflab.experiments.experiment import Preset, PresetParameters
 from perflab.instruments import CpuSpeed, Requests, SchedulerAccounts
 from perflab.load.workload import Request, Scripted, Workload
 from perflab.parameters import Parameters
 from perflab.recordings import published_value
 from perflab.stacks.plan import Node, StackPlan
 from perflab.systems.chat.streams import Streams
+from perflab.trials.experiment import Preset, PresetParameters
 from perflab.trials.plan import Treatment
 
 STUDY = "chat"

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from perflab.experiments import ReadyStack
 from perflab.systems.chat.service import ChatParameters, Rung, stack
 from perflab.systems.chat.users import PASSWORD
+from perflab.trials.experiment import ReadyStack
 
 # As many as the published study's users, and one to watch them.
 ACCOUNTS = 251

@@ -12,12 +12,12 @@ import numpy as np
 import pandas as pd
 
 from perflab.instruments import Instrument, Load, Look, Observation, Scene
-from perflab.load.deliveries import Sending
-from perflab.load.looks import Looks
-from perflab.load.message_record import WIRE
-from perflab.load.remarks import of_client_time
-from perflab.load.times import Number
-from perflab.percentiles import OF_TRIALS
+from perflab.load.checks.stalls import Sending
+from perflab.load.checks.times import Number
+from perflab.load.checks.trend import of_client_time
+from perflab.load.records.looks import Looks
+from perflab.load.records.message_record import WIRE
+from perflab.statistics.percentiles import OF_TRIALS
 from perflab.systems.chat.lost_messages import ACTIONS, judged, unstored
 from perflab.trials.summary import cpu_share, message_table
 

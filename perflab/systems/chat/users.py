@@ -13,12 +13,19 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-from perflab.load.message_record import CONNECTED, CUT, LEFT, RECEIVED, SENT, WIRE
+from perflab.load.records.message_record import (
+    CONNECTED,
+    CUT,
+    LEFT,
+    RECEIVED,
+    SENT,
+    WIRE,
+)
 from perflab.load.users import NotServed, User, action
 from perflab.systems.chat.frames import CODECS, Fields
 
 if TYPE_CHECKING:
-    from perflab.load.websocket import WebSocket
+    from perflab.load.clients.websocket import WebSocket
 
 PASSWORD = "correct horse"
 MARK, DIGITS = b"@at=", 19

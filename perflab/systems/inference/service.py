@@ -8,13 +8,13 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from perflab.experiments.experiment import Preset, PresetParameters
 from perflab.instruments import STANDARD, DatabaseWaits, FlushProbe, ServerCount
 from perflab.load.workload import ClosedLoop, Connections, Request, Workload
 from perflab.recordings import Remark
 from perflab.stacks.plan import Link, Node, StackPlan
 from perflab.stacks.spec import load_service
 from perflab.systems.inference.published_load import differences, published_settings
+from perflab.trials.experiment import Preset, PresetParameters
 from perflab.trials.plan import Treatment
 
 DATABASE = "postgres"

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from perflab.experiments import ReadyStack
 from perflab.systems.inference.service import InferenceParameters, stack
+from perflab.trials.experiment import ReadyStack
 
 USUAL = InferenceParameters()
 

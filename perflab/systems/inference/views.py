@@ -15,7 +15,7 @@ from perflab.figures import (
 )
 from perflab.systems.inference.figures.flush_map import FLUSH_MAP
 from perflab.systems.inference.figures.shares import CLAIMED_SHARES
-from perflab.systems.inference.published import published_absolutes
+from perflab.systems.inference.published_load import published_absolutes
 
 VIEWS = (
     EFFECT,

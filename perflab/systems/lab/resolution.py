@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from perflab.analysis.methods.comparison import effect_of
-from perflab.analysis.methods.rates import Rate
-from perflab.analysis.treatments.resolving import as_shares, power_table
+from perflab.analysis.decision import as_shares, power_table
 from perflab.errors import AnalysisError
-from perflab.experiments.experiment import RunParameters
 from perflab.recordings import Run
+from perflab.statistics.comparison import effect_of
+from perflab.statistics.two_samples import Rate
+from perflab.trials.experiment import RunParameters
 
 # What a run has that nobody gave a number of blocks.
 USUAL_BLOCKS = int(RunParameters.model_fields["blocks"].default)
@@ -134,7 +134,7 @@ def refused(run: Run) -> pd.DataFrame:
 def power_here(run: Run, response: str = "mean_ms", sets: int = 200) -> pd.DataFrame:
     """Return how often true differences are found at the noise of this run's copies.
 
-    See :func:`perflab.analysis.treatments.resolving.power_table`; every share has its interval.
+    See :func:`perflab.analysis.decision.power_table`; every share has its interval.
     Empty where there are too few valid trials to tell the noise.
     """
     try:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from perflab.figures import OF_REQUESTS
-from perflab.systems.lab.figures.client_cost import CLIENT_COST
-from perflab.systems.lab.figures.known_effects import KNOWN_EFFECTS
+from perflab.systems.lab.figures import CLIENT_COST, KNOWN_EFFECTS
 
 VIEWS = (*OF_REQUESTS, CLIENT_COST, KNOWN_EFFECTS)

@@ -9,11 +9,10 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator
 from functools import partial
 
-from perflab.experiments.ladders import between, having
 from perflab.recordings import Contrast, ContrastPair, published_value
 from perflab.recordings.contrasts import Direction
-from perflab.systems.llm.preset import RESULTS, STUDY
-from perflab.systems.llm.rungs import CAPACITY, KINDS, VERSIONS, few_files
+from perflab.systems.llm.rungs import CAPACITY, KINDS, RESULTS, STUDY, VERSIONS, few_files
+from perflab.trials.ladders import between, having
 
 CPU, CHUNK_CPU, CORES = "server_cpu_us_per_answer", "server_cpu_us_per_chunk", "cpu_share_proxy"
 FIRST, GAP, MEAN, RATE = "first_chunk_p50_ms", "chunk_gap_p99_ms", "mean_ms", "throughput_rps"

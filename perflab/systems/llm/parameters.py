@@ -7,11 +7,10 @@ from typing import Annotated, Any
 
 from pydantic import Field, field_validator, model_validator
 
-from perflab.experiments.experiment import Preset
-from perflab.experiments.ladders import LadderParameters, among
 from perflab.load.workload import Objective
-from perflab.systems.llm.preset import published_settings
-from perflab.systems.llm.rungs import Rung, Set, chosen
+from perflab.systems.llm.rungs import Rung, Set, chosen, published_settings
+from perflab.trials.experiment import Preset
+from perflab.trials.ladders import LadderParameters, among
 
 Limit = Annotated[int, Field(ge=64, le=1_000_000)]
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from perflab.experiments import ReadyStack
 from perflab.systems.llm.service import MODEL, stack
+from perflab.trials.experiment import ReadyStack
 
 STACKS = (
     ReadyStack(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from perflab.experiments.ladders import Ladder
 from perflab.instruments import (
     STANDARD,
     Chunks,
@@ -16,11 +15,11 @@ from perflab.instruments import (
 from perflab.load.workload import ClosedLoop, Objective, StopRules, UserStage, Workload
 from perflab.recordings import Remark
 from perflab.stacks.plan import StackPlan
-from perflab.systems.llm.broken_off import BrokenOff
 from perflab.systems.llm.parameters import StreamingParameters, rungs
 from perflab.systems.llm.rungs import MODES, Rung
 from perflab.systems.llm.service import request, stack
-from perflab.systems.llm.stream_cost import StreamCost
+from perflab.systems.llm.stream_cost import BrokenOff, StreamCost
+from perflab.trials.ladders import Ladder
 
 PROXY = "proxy"
 # Two descriptors for a stream, and as many again for what is idle or about to close.

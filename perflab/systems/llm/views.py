@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from perflab.figures import EFFECT, IN_FLIGHT, LATENCY_ECDF, TIME_BREAKDOWN
-from perflab.systems.llm.figures.capacity_by_method import CAPACITY_BY_METHOD
-from perflab.systems.llm.figures.cost_rows import STREAM_COSTS
-from perflab.systems.llm.figures.pacing_ratios import PACING_RATIOS
-from perflab.systems.llm.figures.stream_times import STREAM_TIMES
-from perflab.systems.llm.figures.users_by_limit import USERS_BY_LIMIT
+from perflab.systems.llm.figures.capacity import CAPACITY_BY_METHOD, USERS_BY_LIMIT
+from perflab.systems.llm.figures.costs import STREAM_COSTS
+from perflab.systems.llm.figures.streams import PACING_RATIOS, STREAM_TIMES
 
 VIEWS = (
     EFFECT,

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from functools import partial
 
-from perflab.experiments.ladders import between, having
 from perflab.recordings import Contrast, ContrastPair
 from perflab.recordings.contrasts import Direction
 from perflab.systems.metricstream.rungs import BEFORE, LOAD_TESTS, OF_THE_LAB, THREADINGS
+from perflab.trials.ladders import between, having
 
 SUCCESS, CPU, THROUGHPUT = "success_share", "server_cpu_us_per_request", "throughput_rps"
 CORES, TOLD_SUCCESS = "cpu_share_metricstream", "told_success_rate"

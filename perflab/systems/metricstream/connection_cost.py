@@ -1,4 +1,13 @@
-"""What connections cost: who succeeded, the parts of a request, and the server's CPU for one."""
+"""What connections cost: who succeeded, the parts of a request, and the server's CPU for one.
+
+What one request consists of on the client's clock: connect, send, wait, receive, close.
+
+Instants are those of the ``requests`` table. *Connect* is from the socket's making until it is
+connected; *send* what else passes from the take-up until the request's bytes are the kernel's (a
+wait for a free connection included); *wait* until the answer's first bytes are read; *receive*
+until the last are; *close* the client's closing of its socket. Where the server closes first, that
+is all of the teardown that a client ever waits for.
+"""
 
 from __future__ import annotations
 
@@ -11,11 +20,48 @@ from pydantic import Field
 
 from perflab.instruments import Instrument, Load, Look, Observation, Scene
 from perflab.instruments.instrument import no_node
-from perflab.load.result import LoadResult
+from perflab.load.records.result import LoadResult
 from perflab.load.workload import Workload
 from perflab.recordings import Reason
 from perflab.stacks.plan import StackPlan
-from perflab.systems.metricstream.request_parts import part_columns
+
+PARTS = ("connect", "send", "wait", "receive", "close")
+
+
+def parts_of(requests: pd.DataFrame) -> pd.DataFrame:
+    """Return the parts of every request in ms, a column each.
+
+    Parameters
+    ----------
+    requests : DataFrame
+        Successful requests, as recorded. ``close_ns`` may be missing (older recordings): then
+        close is NaN.
+    """
+    close_ns = requests.get("close_ns", pd.Series(math.nan, index=requests.index))
+    taken_ns = requests["sent_ns"] - requests["started_ns"]
+    parts_ns = {
+        "connect": requests["connect_ns"],
+        "send": taken_ns - requests["connect_ns"],
+        "wait": requests["first_byte_ns"] - requests["sent_ns"],
+        "receive": requests["done_ns"] - requests["first_byte_ns"],
+        "close": close_ns,
+    }
+    return pd.DataFrame({name: parts_ns[name] / 1e6 for name in PARTS})
+
+
+def part_columns(requests: pd.DataFrame) -> dict[str, float]:
+    """Return the mean of every part (``part_*_ms``) and its share (``part_*_share``) of a trial.
+
+    Over the measured successes; NaN where there is none. Shares are of the parts' sum.
+    """
+    good = requests[(requests["stage"] == "measure") & (requests["error"] == "")]
+    means = parts_of(good).mean()
+    whole = float(means.sum(skipna=False))
+    return {
+        **{f"part_{name}_ms": float(means[name]) for name in PARTS},
+        **{f"part_{name}_share": float(means[name]) / whole if whole else math.nan
+           for name in PARTS},
+    }  # fmt: skip
 
 
 class ConnectionCost(Instrument):
@@ -24,7 +70,7 @@ class ConnectionCost(Instrument):
     ``success_share``: answers as expected within the time-out, of all measured requests that were
     planned, those included that were never sent. ``server_cpu_us_per_request``: CPU time of the
     node over its successes in the measured stage. The means of the parts of a request and their
-    shares are those of :mod:`perflab.systems.metricstream.request_parts`.
+    shares are those of :mod:`perflab.systems.metricstream.connection_cost`.
 
     The server must have taken ``metrics`` samples for every success, and no more than for every
     request that was sent: one that timed out may have been taken, too.

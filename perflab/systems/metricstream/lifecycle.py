@@ -8,8 +8,6 @@ from typing import Any
 
 from pydantic import Field
 
-from perflab.experiments.experiment import Preset
-from perflab.experiments.ladders import Ladder, LadderParameters, among
 from perflab.instruments import STANDARD, Instrument
 from perflab.load.workload import (
     Arrivals,
@@ -24,8 +22,9 @@ from perflab.recordings import Remark
 from perflab.stacks.plan import CPU_PERIOD_US, Cpus, Node, StackPlan
 from perflab.systems.metricstream import naive_load
 from perflab.systems.metricstream.connection_cost import ConnectionCost
-from perflab.systems.metricstream.preset import published_settings
-from perflab.systems.metricstream.rungs import Rung, Set, chosen
+from perflab.systems.metricstream.rungs import Rung, Set, chosen, published_settings
+from perflab.trials.experiment import Preset
+from perflab.trials.ladders import Ladder, LadderParameters, among
 
 NODE = "metricstream"
 # Beyond these the server would turn connections away by its own limit.

@@ -32,13 +32,20 @@ from collections.abc import Mapping
 import numpy as np
 import pandas as pd
 
-from perflab.analysis.methods.comparison import effect_of
-from perflab.analysis.treatments.evaluation import Finding, with_trials
-from perflab.analysis.treatments.joint import JointClaim, joined
-from perflab.analysis.treatments.noise import noise_flags
-from perflab.analysis.treatments.verdict import SMALLEST_N, Limit, Outcome, Verdict, Way, judge
-from perflab.numerals import counted
+from perflab.analysis.evaluation import Finding, with_trials
+from perflab.analysis.findings import JointClaim, joined
+from perflab.analysis.noise import noise_flags
+from perflab.analysis.verdict import (
+    SMALLEST_N,
+    Limit,
+    Outcome,
+    Verdict,
+    Way,
+    judge,
+)
 from perflab.recordings import Contrast, Response, Run
+from perflab.statistics.comparison import effect_of
+from perflab.statistics.in_words import counted
 from perflab.systems.metricstream.rungs import LOAD_TESTS, OF_THE_LAB
 
 REACHED, FULL_CORE, QUEUED, MOST = 0.95, 0.9, 0.1, 0.75

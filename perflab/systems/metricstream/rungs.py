@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from perflab.load.workload import Reuse
 from perflab.parameters import Parameters
+from perflab.recordings import published_value
 
 Threading = Literal["thread", "producer_consumer", "pool", "epoll"]
 Set = Literal["phases", "interaction", "saturation", "clients", "naive"]
@@ -141,3 +142,19 @@ def chosen(sets: Iterable[str]) -> dict[str, Rung]:
     """Return the rungs of all sets, each once, in the order in which they stand above."""
     wanted = {name for each in sets for name in SETS[each]}
     return {name: rung for name, rung in RUNGS.items() if name in wanted}
+
+
+STUDY = "metricstream"
+OTHERS, PHASES_TABLE = "other published figures", "phases table"
+# Where the load stands, by parameter; neither its length nor its time-out is stated.
+PUBLISHED = {
+    "clients": (OTHERS, "load test", "clients"),
+    "target_rate": (OTHERS, "load test", "target_rate"),
+}
+LONG_TRIAL_S = 10.0
+
+
+def published_settings() -> dict[str, Any]:
+    """Return the parameters that the preset sets."""
+    clients, rate = (published_value(STUDY, *place) for place in PUBLISHED.values())
+    return {"clients": int(clients), "target_rate": rate, "duration_s": LONG_TRIAL_S}

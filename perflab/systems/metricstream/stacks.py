@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from perflab.experiments import ReadyStack
 from perflab.stacks.plan import Node, StackPlan
+from perflab.trials.experiment import ReadyStack
 
 NODE = Node(name="metricstream", service="metricstream", settings={"keep_alive": "on"})
 # The study's server, which closes after every answer, and load as the study's own tests sent it. On

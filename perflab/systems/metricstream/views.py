@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from perflab.figures import EFFECT, IN_FLIGHT, THROUGHPUT, TIME_BREAKDOWN
-from perflab.systems.metricstream.figures.client_or_server import CLIENT_OR_SERVER
-from perflab.systems.metricstream.figures.life_cycle_parts import LIFE_CYCLE_PARTS
-from perflab.systems.metricstream.figures.success_by_phase import SUCCESS_BY_PHASE
-from perflab.systems.metricstream.figures.throughput_over_clients import THROUGHPUT_OVER_CLIENTS
+from perflab.systems.metricstream.figures.clients import CLIENT_OR_SERVER, THROUGHPUT_OVER_CLIENTS
+from perflab.systems.metricstream.figures.life_cycle import LIFE_CYCLE_PARTS, SUCCESS_BY_PHASE
 
 VIEWS = (
     EFFECT,

@@ -9,10 +9,9 @@ from __future__ import annotations
 from collections.abc import Collection
 from functools import partial
 
-from perflab.experiments.ladders import between, having
 from perflab.recordings import Contrast, published_value
-from perflab.systems.registry.preset import STUDY
-from perflab.systems.registry.rungs import INSIDE, LAST, inside
+from perflab.systems.registry.rungs import INSIDE, LAST, STUDY, inside
+from perflab.trials.ladders import between, having
 
 BASE = "step_0"
 TABLE = "results table"

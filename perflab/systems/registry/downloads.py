@@ -9,18 +9,25 @@ from typing import Any
 
 from pydantic import Field, model_validator
 
-from perflab.experiments.experiment import Preset
-from perflab.experiments.ladders import Ladder, LadderParameters, among
 from perflab.instruments import STANDARD, Instrument, Requests
 from perflab.load.workload import Burst, Request, Workload
-from perflab.numerals import counted
 from perflab.recordings import Remark
 from perflab.stacks.plan import BytesPerS, Link, RoundTripMs, StackPlan
+from perflab.statistics.in_words import counted
 from perflab.systems.registry import inside
-from perflab.systems.registry.preset import BYTES_PER_S, differences, published_settings
-from perflab.systems.registry.registry_counts import RegistryCounts
-from perflab.systems.registry.rungs import Rung, Set, chosen, lanes
+from perflab.systems.registry.counts import RegistryCounts
+from perflab.systems.registry.rungs import (
+    BYTES_PER_S,
+    Rung,
+    Set,
+    chosen,
+    differences,
+    lanes,
+    published_settings,
+)
 from perflab.systems.registry.service import PATH, model_crc32, stack
+from perflab.trials.experiment import Preset
+from perflab.trials.ladders import Ladder, LadderParameters, among
 
 NODE = "registry"
 # Between two points of a waterfall lies at most so small a part of a body.

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from perflab.instruments import STANDARD, Instrument, OtherLoad, Requests
 from perflab.load.workload import OpenLoop, Request, Stage, Workload
-from perflab.systems.registry.registry_counts import RegistryCounts
+from perflab.systems.registry.counts import RegistryCounts
 
 START = "/health/performance/workload"
 # As published; in paths its slash is an underscore.

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from perflab.figures import EFFECT
-from perflab.systems.registry.figures.counts_over_time import COUNTS_OVER_TIME
 from perflab.systems.registry.figures.download_ladder import DOWNLOAD_LADDER
-from perflab.systems.registry.figures.thread_curve import THREAD_CURVE
+from perflab.systems.registry.figures.threads import COUNTS_OVER_TIME, THREAD_CURVE
 from perflab.systems.registry.figures.waterfall import WATERFALL
 
 VIEWS = (

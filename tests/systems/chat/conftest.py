@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from perflab.recordings import Contrast, Run, RunWriter
-from tests.synthetic import BUSY
+from tests.support.synthetic import BUSY
 from tests.systems.chat.synthetic_streams import write_ladder, write_stream_run
 
 LOGINS = Contrast(

@@ -11,12 +11,12 @@ from unittest.mock import patch
 import numpy as np
 import pandas as pd
 
-from perflab.load.message_record import RECEIVED, SENT
+from perflab.load.records.message_record import RECEIVED, SENT
 from perflab.recordings import Contrast, Run, RunWriter, TreatmentRecord, trial_id
 from perflab.systems.chat import streams
 from perflab.systems.chat.responses import RESPONSES, STEADY
 from perflab.trials.summary import message_table
-from tests.synthetic import HOUR_NS, write_run
+from tests.support.synthetic import HOUR_NS, write_run
 
 S = 1_000_000_000
 HEARERS = 4

@@ -18,7 +18,7 @@ from perflab.systems.chat.analysis.bursts import (
     burst_model,
     computed_quantile,
 )
-from perflab.systems.chat.figures.burst_model import BURSTS
+from perflab.systems.chat.figures.delivery import BURSTS
 from tests.figures.shown import cut_off, one_line, overlapping, picture
 from tests.systems.chat.synthetic_streams import write_ladder
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from perflab import laboratory
+from perflab import api
 from perflab.load.users import actions as actions_of
 from perflab.paths import services_dir
 from perflab.recordings import Run, published, published_value
@@ -119,7 +119,7 @@ def test_as_many_actions_are_taken_as_give_the_plateau(delay: str) -> None:
 
 @pytest.fixture(scope="module")
 def run() -> Run:
-    return laboratory.run("chat_ladder", {**QUICK, "rungs": RUNGS_SHOWN})
+    return api.run("chat_ladder", {**QUICK, "rungs": RUNGS_SHOWN})
 
 
 @pytest.mark.alone
@@ -271,7 +271,7 @@ def test_a_login_that_takes_long_moves_the_beat_unless_that_is_scheduled(
 @pytest.mark.slow
 def test_logins_that_last_into_the_messages_refuse_the_trial() -> None:
     late = {**QUICK, "rungs": ["json_20"], "ramp_s": 0.05, "bcrypt_rounds": 12}
-    trial = laboratory.run("chat_ladder", late).trials().iloc[0]
+    trial = api.run("chat_ladder", late).trials().iloc[0]
     assert trial["state"] == "invalid"
     assert any("script" in reason or "client's side" in reason for reason in trial["reasons"])
 

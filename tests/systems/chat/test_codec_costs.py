@@ -11,7 +11,7 @@ from perflab.errors import AnalysisError
 from perflab.recordings import Run, TreatmentRecord
 from perflab.systems.chat.analysis import cost_table, implied_loops, loops_sentence
 from perflab.systems.chat.analysis.codec_costs import RESPONSE, loops_together
-from tests.synthetic import write_run
+from tests.support.synthetic import write_run
 from tests.systems.chat.synthetic_streams import NO_TABLES, write_trials
 
 PUBLISHED_MS = {

@@ -5,10 +5,9 @@ from __future__ import annotations
 import pytest
 
 from perflab.figures import draw_table, page_of
-from perflab.figures.tables import reread
+from perflab.figures.view import reread
 from perflab.recordings import Run, TreatmentRecord
-from perflab.systems.chat.figures.delivery_cpu import DELIVERY_CPU
-from perflab.systems.chat.figures.delivery_volume import DELIVERY_VOLUME
+from perflab.systems.chat.figures.delivery import DELIVERY_CPU, DELIVERY_VOLUME
 from perflab.systems.chat.figures.stream_timeline import STREAM_TIMELINE
 from tests.figures.saved import check_columns_are_seen, check_drawn_from_files
 from tests.figures.shown import (

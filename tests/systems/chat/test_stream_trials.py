@@ -9,13 +9,13 @@ import pandas as pd
 import pytest
 
 from perflab.instruments import Observation
-from perflab.load.looks import Looks
-from perflab.load.message_record import RECEIVED, SENT, WIRE
+from perflab.load.records.looks import Looks
+from perflab.load.records.message_record import RECEIVED, SENT, WIRE
+from perflab.statistics.percentiles import hidden_share
 from perflab.systems.chat import streams
-from perflab.systems.chat.lost_messages import hidden_share
 from perflab.systems.chat.streams import observed
 from perflab.trials.summary import message_table
-from tests.synthetic import HOUR_NS
+from tests.support.synthetic import HOUR_NS
 from tests.systems.chat.synthetic_streams import HEARERS, counts_of, cpu, crowd, noted
 
 S = 1_000_000_000

@@ -7,9 +7,9 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from perflab.analysis.trials.validity import message_windows, validity_table
+from perflab.analysis.validity import message_windows, validity_table
 from perflab.recordings import Run
-from perflab.systems.chat.analysis.windows import bands, stream_windows
+from perflab.systems.chat.analysis.bursts import bands, stream_windows
 from perflab.systems.chat.responses import STEADY
 from tests.systems.chat.synthetic_streams import HEARERS, write_stream_run
 

@@ -11,9 +11,9 @@ import pytest
 from perflab.recordings import Run
 from perflab.systems.chat.analysis import targets_met
 from perflab.systems.chat.figures.ladder import PINGED
-from perflab.systems.chat.figures.target_shares import TARGETS_MET
+from perflab.systems.chat.figures.users_held import TARGETS_MET
 from tests.figures.shown import all_words, cut_off, overlapping, picture
-from tests.synthetic import BUSY
+from tests.support.synthetic import BUSY
 from tests.systems.chat.synthetic_streams import write_ladder
 
 REFUSED: dict[str, object] = {"state": "invalid", "reasons": [BUSY]}

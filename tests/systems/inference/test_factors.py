@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from perflab.errors import ParameterError
-from perflab.figures.plots.published_marks import OTHER_LOAD, SAME_LOAD
+from perflab.figures.points import OTHER_LOAD, SAME_LOAD
 from perflab.systems import experiment
-from perflab.systems.inference.published import published_absolutes
+from perflab.systems.inference.published_load import published_absolutes
 from perflab.trials.plan import RunPlan
-from tests.synthetic import Planted, write_run
+from tests.support.synthetic import Planted, write_run
 
 
 def plan(name: str, **given: object) -> RunPlan:

@@ -15,7 +15,7 @@ from perflab.systems.inference.analysis.ratio_map import (
     _where,
     flush_map,
 )
-from tests.synthetic import Planted, write_run
+from tests.support.synthetic import Planted, write_run
 
 GIVEN = {"workers": [4], "round_trip_ms": [0], "commit_delay_us": [0, 5000]}
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from perflab.experiments import Experiment
 from perflab.recordings import published_value
 from perflab.systems import experiment
 from perflab.systems.inference import published_load
+from perflab.trials.experiment import Experiment
 
 
 def sizes(name: str, **changes: object) -> dict[str, float | None]:

@@ -11,8 +11,8 @@ import pytest
 from matplotlib.text import Text
 
 from perflab import systems
-from perflab.analysis.treatments.evaluation import Finding
-from perflab.analysis.treatments.verdict import Outcome, Size, Way
+from perflab.analysis.evaluation import Finding
+from perflab.analysis.verdict import Outcome, Size, Way
 from perflab.figures import draw_view
 from perflab.recordings import Run
 from perflab.systems.inference.analysis.time_shares import (
@@ -23,7 +23,7 @@ from perflab.systems.inference.analysis.time_shares import (
     shares,
 )
 from perflab.systems.inference.figures.shares import CLAIMED_SHARES, shares_table
-from tests.synthetic import Planted, write_run
+from tests.support.synthetic import Planted, write_run
 
 HALF = Share("c", "claim", "what", "share", 0.5, published=0.53)
 EXPERIMENT = systems.experiment("synchronous_commit")

@@ -17,7 +17,7 @@ from perflab.systems.lab.resolution import (
     refused,
     work_share,
 )
-from tests.synthetic import APP_SHARE, Planted, write_run
+from tests.support.synthetic import APP_SHARE, Planted, write_run
 
 APP = {"app": 0.8}
 # What is planted of the time at the service, times the mean of its spread; of the response 0.2%

@@ -11,10 +11,10 @@ import pandas as pd
 
 from perflab.host.placing import placement
 from perflab.recordings import Run, RunWriter, trial_id
-from perflab.stacks.choice import choose
+from perflab.stacks.process_backend import choose
 from perflab.systems import experiment
 from perflab.trials.conductor import new_record
-from tests.synthetic import HOUR_NS
+from tests.support.synthetic import HOUR_NS
 
 MS = 1_000_000
 NUMBER, CHUNKS = 40, 5

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from perflab import laboratory
+from perflab import api
 from perflab.recordings import Run
 
 # Started side by side on a machine that is busy, services may need minutes.
@@ -21,7 +21,7 @@ SMALL = {
 
 @pytest.fixture(scope="module")
 def run(backend_name: str) -> Run:
-    return laboratory.run("llm_streaming", {**SMALL, "backend": backend_name})
+    return api.run("llm_streaming", {**SMALL, "backend": backend_name})
 
 
 def test_every_token_of_every_stream_is_a_chunk_of_the_recording(run: Run) -> None:

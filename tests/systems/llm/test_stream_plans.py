@@ -9,15 +9,14 @@ import pandas as pd
 import pytest
 
 from perflab.errors import ParameterError
-from perflab.load.failure_causes import AroundStop, Part
-from perflab.load.failure_stop import FailureStop
+from perflab.load.checks.failure_causes import AroundStop, Part
+from perflab.load.records.looks import FailureStop
 from perflab.load.workload import ClosedLoop
 from perflab.systems import experiment
-from perflab.systems.llm.broken_off import begun_columns
 from perflab.systems.llm.service import request
-from perflab.systems.llm.stream_cost import miscounted, success_share
+from perflab.systems.llm.stream_cost import begun_columns, miscounted, success_share
 from perflab.trials.plan import RunPlan, Treatment
-from tests.synthetic import HOUR_NS
+from tests.support.synthetic import HOUR_NS
 from tests.systems.llm.planted_streams import NUMBER, answers
 
 EVERY_SET = ["kinds", "unpaced", "limits", "capacity"]

@@ -11,11 +11,11 @@ import pandas as pd
 
 from perflab.host.placing import placement
 from perflab.recordings import Run, RunWriter, trial_id
-from perflab.stacks.choice import choose
+from perflab.stacks.process_backend import choose
 from perflab.systems import experiment
-from perflab.systems.metricstream.request_parts import part_columns
+from perflab.systems.metricstream.connection_cost import part_columns
 from perflab.trials.conductor import new_record
-from tests.synthetic import HOUR_NS
+from tests.support.synthetic import HOUR_NS
 
 US = 1_000
 # Connect, send, wait, receive and close of every planted request, in us.

@@ -14,8 +14,13 @@ from perflab.paths import services_dir
 from perflab.recordings import Run
 from perflab.stacks.plan import Node
 from perflab.systems.metricstream.connection_cost import ConnectionCost
-from perflab.systems.metricstream.figures.client_or_server import NAIVE, OWN, SAID, limits_table
-from perflab.systems.metricstream.figures.life_cycle_parts import parts_table
+from perflab.systems.metricstream.figures.clients import (
+    NAIVE,
+    OWN,
+    SAID,
+    limits_table,
+)
+from perflab.systems.metricstream.figures.life_cycle import parts_table
 from perflab.systems.metricstream.limited_by import (
     CLIENT,
     NOBODY,

@@ -7,9 +7,12 @@ from pathlib import Path
 import pytest
 
 from perflab.recordings import Run
-from perflab.systems.metricstream.figures.life_cycle_parts import LIFE_CYCLE_PARTS, parts_table
-from perflab.systems.metricstream.figures.success_by_phase import success_table
-from perflab.systems.metricstream.figures.throughput_over_clients import clients_table
+from perflab.systems.metricstream.figures.clients import clients_table
+from perflab.systems.metricstream.figures.life_cycle import (
+    LIFE_CYCLE_PARTS,
+    parts_table,
+    success_table,
+)
 from tests.figures.saved import check_drawn_from_files
 from tests.figures.shown import all_words, cut_off, overlapping, picture, pictures
 from tests.systems.metricstream.planted_connections import PLANTED_US, write_posts

@@ -10,8 +10,12 @@ import pytest
 from perflab.errors import ParameterError
 from perflab.load.workload import ClosedLoop, OpenLoop
 from perflab.systems import experiment
-from perflab.systems.metricstream.connection_cost import miscounted, success_share
-from perflab.systems.metricstream.request_parts import PARTS, part_columns
+from perflab.systems.metricstream.connection_cost import (
+    PARTS,
+    miscounted,
+    part_columns,
+    success_share,
+)
 from perflab.systems.metricstream.rungs import BEFORE, CROSSED, PHASES, SETS
 from perflab.trials.plan import RunPlan
 from perflab.trials.recorded import resolved

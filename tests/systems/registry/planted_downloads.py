@@ -11,12 +11,12 @@ import pandas as pd
 
 from perflab.host.placing import placement
 from perflab.recordings import Run, RunWriter, trial_id
-from perflab.stacks.choice import choose
+from perflab.stacks.process_backend import choose
 from perflab.systems import experiment
-from perflab.systems.registry.counted import COUNTED, counted_columns, download_columns
+from perflab.systems.registry.counts import COUNTED, counted_columns, download_columns
 from perflab.systems.registry.rungs import RUNGS, lanes
 from perflab.trials.conductor import new_record
-from tests.synthetic import HOUR_NS
+from tests.support.synthetic import HOUR_NS
 
 S = 1_000_000_000
 CLIENTS, EACH_S, TIMEOUT_S = 20, 3.0, 30.0

@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from perflab.systems.registry.counted import COUNTED, counted_columns, download_columns
+from perflab.systems.registry.counts import COUNTED, counted_columns, download_columns
 
 SECOND = 1_000_000_000
 

@@ -8,8 +8,8 @@ import socket
 
 import pytest
 
-from perflab.systems.registry import registry_counts
-from perflab.systems.registry.registry_counts import TABLE, _RegistryCounts
+from perflab.systems.registry import counts
+from perflab.systems.registry.counts import TABLE, _RegistryCounts
 
 TOLD = {"open": 3, "waiting_for_thread": 2, "store_discarded": 5}
 
@@ -17,7 +17,7 @@ TOLD = {"open": 3, "waiting_for_thread": 2, "store_discarded": 5}
 def test_what_is_answered_is_kept_with_its_place_and_its_instants(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(registry_counts, "exchange", lambda *_: (200, json.dumps(TOLD)))
+    monkeypatch.setattr(counts, "exchange", lambda *_: (200, json.dumps(TOLD)))
     look = _RegistryCounts(port=0)
     look.after()
     (row,) = look.left()[TABLE].to_dict("records")

@@ -2,8 +2,7 @@
 
 from perflab.systems.chat.analysis.bursts import burst_model
 from perflab.systems.chat.analysis.codec_costs import cost_table, implied_loops, loops_sentence
-from perflab.systems.chat.analysis.held import held_sentences, users_held
-from perflab.systems.chat.analysis.targets import targets_met
+from perflab.systems.chat.analysis.users_held import held_sentences, targets_met, users_held
 
 __all__ = [
     "burst_model",

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from perflab.analysis.methods.quantiles import Estimate, across_trials
 from perflab.errors import AnalysisError
-from perflab.numerals import counted
 from perflab.recordings import Run, published, published_value
+from perflab.statistics.in_words import counted
+from perflab.statistics.quantiles import Estimate, across_trials
 
 FACTORS = ("codec", "operation", "message")
 # The service reports the time of a thousand operations in ms, which is that of one in us.

@@ -8,10 +8,9 @@ from typing import Any
 from pydantic import Field, field_validator
 
 from perflab.errors import ParameterError
-from perflab.experiments.experiment import Experiment
 from perflab.host.placing import placement
-from perflab.numerals import counted
 from perflab.recordings import Contrast, Remark, published_value
+from perflab.statistics.in_words import counted
 from perflab.systems.chat import service
 from perflab.systems.chat.changes import (
     CHANGES,
@@ -28,6 +27,7 @@ from perflab.systems.chat.published_load import (
 from perflab.systems.chat.responses import STEADY
 from perflab.systems.chat.rungs import RUNGS, SCENARIOS, rung_named
 from perflab.systems.chat.service import ChatParameters, Rung, load_s
+from perflab.trials.experiment import Experiment
 from perflab.trials.plan import Treatment
 
 SUBSET = (

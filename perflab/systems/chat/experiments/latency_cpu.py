@@ -6,12 +6,12 @@ from typing import Literal
 
 from pydantic import Field
 
-from perflab.experiments.experiment import Experiment
 from perflab.recordings import Contrast
 from perflab.systems.chat import service
 from perflab.systems.chat.responses import STEADY
 from perflab.systems.chat.rungs import COSTLY, FREE, PERCENTILES
 from perflab.systems.chat.service import ChatParameters, Rung
+from perflab.trials.experiment import Experiment
 from perflab.trials.plan import Treatment
 
 SOURCE = "chat study, published results (JSON, with login against no login load)"

@@ -8,12 +8,12 @@ from typing import Literal
 
 from pydantic import Field
 
-from perflab.experiments.experiment import Experiment
 from perflab.instruments import Profiler
 from perflab.recordings import Contrast, published_value
 from perflab.systems.chat import service
 from perflab.systems.chat.responses import STEADY
 from perflab.systems.chat.service import ChatParameters, Codec, Rung
+from perflab.trials.experiment import Experiment
 from perflab.trials.plan import Treatment
 
 NODE = "chat"

@@ -7,12 +7,12 @@ from typing import Literal
 
 from pydantic import Field
 
-from perflab.analysis.treatments.published import no_difference
-from perflab.experiments.experiment import Experiment, RunParameters
+from perflab.analysis.verdict import no_difference
 from perflab.load.workload import ClosedLoop, Request, Workload
 from perflab.recordings import Contrast, published_value
 from perflab.stacks.plan import Node, StackPlan
 from perflab.systems.chat.service import Codec
+from perflab.trials.experiment import Experiment, RunParameters
 from perflab.trials.plan import Treatment
 
 Operation = Literal["serialize", "deserialize", "serialize_values", "deserialize_values"]

@@ -10,8 +10,8 @@ import pandas as pd
 
 from perflab.figures.canvas import LabFigure
 from perflab.figures.charts import Axis, Intervals, Marks, RowChart, Stack
-from perflab.figures.looks import PALETTE
-from perflab.figures.page import Page
+from perflab.figures.origin import Page
+from perflab.figures.theme import PALETTE
 from perflab.figures.view import View
 from perflab.recordings import Run
 from perflab.systems.chat.analysis.codec_costs import cost_table, is_of_codecs

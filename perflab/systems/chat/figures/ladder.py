@@ -5,20 +5,24 @@ Published percentiles are of pings: they stand beside pings alone.
 
 from __future__ import annotations
 
+from typing import Any
+from weakref import WeakKeyDictionary
+
 import numpy as np
 import pandas as pd
 
-from perflab.figures.charts import Axis, Points, Published, RowChart, Rules, Typical
+from perflab.figures.canvas import LabFigure
+from perflab.figures.charts import Axis, Plane, Planes, Points, Published, RowChart, Rules, Typical
 from perflab.figures.evidence import trials_shown, typical_rows
-from perflab.figures.looks import PALETTE, Look
-from perflab.figures.plots.published_marks import (
-    OTHER_LOAD,
-    SAME_LOAD,
-)
+from perflab.figures.origin import Page
+from perflab.figures.points import OTHER_LOAD, SAME_LOAD
+from perflab.figures.theme import PALETTE, Look, looks_of
 from perflab.figures.view import View
-from perflab.recordings import Run
-from perflab.systems.chat.analysis.held import targets_ms
-from perflab.systems.chat.rungs import published_of
+from perflab.recordings import Run, published_value
+from perflab.systems.chat.analysis.bursts import bands, stream_windows
+from perflab.systems.chat.analysis.codec_costs import is_of_codecs
+from perflab.systems.chat.analysis.users_held import targets_ms
+from perflab.systems.chat.rungs import COSTLY, FREE, published_of
 
 DELIVERIES, PINGS = "delivery", "all_ping"
 TITLES = {
@@ -112,3 +116,116 @@ def _chart(kind: str) -> RowChart:
 
 LADDER = View("ladder", TITLES[DELIVERIES], ladder_table, _chart(DELIVERIES).draw, suits=has_rungs)
 PINGED = View("pings", TITLES[PINGS], pings_table, _chart(PINGS).draw, suits=has_pings)
+
+
+SERVICE = "chat"
+# How dark a stretch of time is shaded: colours that light are alike in greyscale.
+SHADES = {"ramp": 0.22, "plateau": 0.05, "tail": 0.14}
+PHASE_LOOKS = {
+    "ramp": Look("#D55E00", "^", "ramp: users join and begin"),
+    "plateau": Look("#0072B2", "o", "plateau: all users act"),
+    "tail": Look("#00805D", "s", "tail: users leave"),
+}
+MOST_PANELS = 4
+WINDOW = "window"
+# What a panel says whose treatment has no window.
+EMPTY = "no window of a valid trial"
+_known: WeakKeyDictionary[Run, pd.DataFrame] = WeakKeyDictionary()
+
+
+def of_crowds(run: Run) -> bool:
+    """Return whether crowds of users were what a run is of: all runs but those of codecs alone."""
+    return not is_of_codecs(run)
+
+
+def windows(run: Run) -> pd.DataFrame:
+    """Return the run's windows of a second; cut once, however many figures show them."""
+    if run not in _known:
+        _known[run] = stream_windows(run, SERVICE)
+    return _known[run]
+
+
+def shown_windows(run: Run, columns: list[str]) -> pd.DataFrame:
+    """Return treatment, phase and ``columns`` of the windows of the treatments with a panel."""
+    found = windows(run)[["treatment", "phase", *columns]].dropna()
+    return found[found["treatment"].isin([*looks_of(run.record)][:MOST_PANELS])]
+
+
+def left_out(page: Page, most: int = MOST_PANELS) -> str:
+    """Say how many treatments are not shown; empty where all are."""
+    every = len(page.looks)
+    return f" Shown: the first {most} of {every} treatments." if most < every else ""
+
+
+def points(**how: Any) -> Points:
+    """Return the layer of windows, in the looks of their phases."""
+    return Points((WINDOW,), by="phase", looks=PHASE_LOOKS, how=how)
+
+
+TITLE = "two bands: CPU with logins under way, and without"
+RUNGS = [COSTLY, FREE]
+PANELS = {"users": "connected users", "messages_per_s": "messages delivered per second"}
+LOGIN_COLUMNS = ["band", *PANELS, "cpu_percent", "words"]
+LOGINS = ("costly logins", "free logins")
+LOGIN_LOOKS = {
+    look.label: look
+    for look in (
+        Look(PALETTE[1], "^", f"joining, {LOGINS[0]}"),
+        Look(PALETTE[4], "v", f"all joined, {LOGINS[0]}"),
+        Look(PALETTE[0], "o", f"joining, {LOGINS[1]}"),
+        Look(PALETTE[6], "s", f"all joined, {LOGINS[1]}"),
+    )
+}
+
+
+def login_bands_table(run: Run) -> pd.DataFrame:
+    """Return the windows with a CPU share by band; first a row that says how far apart they are."""
+    every = windows(run)
+    shown = every[["treatment", "joining", *PANELS, "cpu"]].dropna()
+    if shown.empty:
+        return pd.DataFrame(columns=LOGIN_COLUMNS)
+    names = [item.name for item in run.record.treatments][: len(RUNGS)]
+    shown = shown[shown["treatment"].isin(names)]
+    logins = shown["treatment"].map(dict(zip(names, LOGINS, strict=True)))
+    joining = shown["joining"].map({True: "joining, ", False: "all joined, "})
+    points = shown.assign(band=joining + logins, cpu_percent=100 * shown["cpu"])
+    said = pd.DataFrame([{"words": bands(every, names[0], names[1])}])
+    return pd.concat([said, points], ignore_index=True)[LOGIN_COLUMNS]
+
+
+def _login_published() -> float:
+    return published_value("chat", "figure 3", "login band above the other", "cpu_difference")
+
+
+def compares_logins(run: Run) -> bool:
+    """Return whether a run begins with two treatments, costly logins and free ones."""
+    return [item.levels.get("rung") for item in run.record.treatments][: len(RUNGS)] == RUNGS
+
+
+def draw_login_bands(table: pd.DataFrame, page: Page) -> LabFigure:
+    """Draw both bands against users and against volume."""
+    points = table[table["band"] != ""]
+    chart = Planes(
+        TITLE,
+        "Every point is a second of a valid trial. At the same number of users, costly logins take"
+        f" {''.join(table['words'])}; published: about {_login_published():g} points.",
+        layers=(Points((), "band", LOGIN_LOOKS, how={"s": 10, "alpha": 0.7}),),
+        planes=_planes,
+        panel="against",
+        x="x",
+        y="cpu_percent",
+        height_in=3.5,
+        share_y=True,
+    )
+    by_panel = [points.assign(against=name, x=points[name].astype(float)) for name in PANELS]
+    return chart.draw(pd.concat(by_panel, ignore_index=True), page)
+
+
+def _planes(_: pd.DataFrame, __: Page) -> dict[str, Plane]:
+    cpu = Axis(f"CPU use of {SERVICE}, % of a core", ends=(0, None))
+    return {
+        name: Plane(Axis(words, ends=(0, None), whole=True), cpu) for name, words in PANELS.items()
+    }
+
+
+LOGIN_BANDS = View("login_bands", TITLE, login_bands_table, draw_login_bands, suits=compares_logins)

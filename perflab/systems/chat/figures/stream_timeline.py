@@ -10,11 +10,11 @@ from matplotlib.patches import Patch
 
 from perflab.figures.canvas import LabFigure
 from perflab.figures.charts import Axis, Lines, Plane, Planes
-from perflab.figures.looks import looks_of
-from perflab.figures.page import Page
+from perflab.figures.origin import Page
+from perflab.figures.theme import looks_of
 from perflab.figures.view import View
 from perflab.recordings import Run
-from perflab.systems.chat.figures import phases
+from perflab.systems.chat.figures import ladder
 
 TITLE = "a trial over time"
 PANELS = {
@@ -29,7 +29,7 @@ MOST_COLUMNS = 2
 
 def stream_timeline_table(run: Run) -> pd.DataFrame:
     """Return the windows of the first valid trial of the treatments that are shown."""
-    every = phases.windows(run)
+    every = ladder.windows(run)
     every = every[every["treatment"].isin([*looks_of(run.record)][:MOST_COLUMNS])]
     firsts = every.groupby("treatment", sort=False)["trial_id"].first()
     own = every[every["trial_id"].isin(set(firsts))]
@@ -44,14 +44,14 @@ class Shades:
     def draw(self, axes: Axes, own: pd.DataFrame, page: Page) -> None:  # noqa: ARG002
         """Shade the phases of one panel."""
         for phase, seconds in own.groupby("phase", sort=False)["t_s"]:
-            color, alpha = phases.LOOKS[str(phase)].color, phases.SHADES[str(phase)]
+            color, alpha = ladder.PHASE_LOOKS[str(phase)].color, ladder.SHADES[str(phase)]
             axes.axvspan(seconds.min(), seconds.max() + 1, color=color, alpha=alpha, lw=0, zorder=0)
 
     def key(self, table: pd.DataFrame, page: Page) -> list[Patch]:  # noqa: ARG002
         """Return a patch for each phase that occurs."""
         return [
-            Patch(fc=look.color, alpha=phases.SHADES[name], label=look.label)
-            for name, look in phases.LOOKS.items()
+            Patch(fc=look.color, alpha=ladder.SHADES[name], label=look.label)
+            for name, look in ladder.PHASE_LOOKS.items()
             if name in set(table["phase"])
         ]
 
@@ -67,8 +67,8 @@ def draw_stream_timeline(table: pd.DataFrame, page: Page) -> LabFigure:
     chart = Planes(
         TITLE,
         "Seconds of each treatment's first valid trial; shaded by phase. CPU is that of"
-        f" {phases.SERVICE}; latency is that of deliveries, from the planned instant of sending."
-        f"{phases.left_out(page, MOST_COLUMNS)}",
+        f" {ladder.SERVICE}; latency is that of deliveries, from the planned instant of sending."
+        f"{ladder.left_out(page, MOST_COLUMNS)}",
         layers=(Shades(), Lines(by="treatment", how={"lw": 1.1}, keyed=False)),
         planes=lambda _, __: planes,
         panel="panel",
@@ -78,7 +78,7 @@ def draw_stream_timeline(table: pd.DataFrame, page: Page) -> LabFigure:
         further_in=1.3,
         share_x="col",
         share_y="row",
-        empty=phases.EMPTY,
+        empty=ladder.EMPTY,
     )
     by_panel = table.melt(["treatment", "t_s", "phase"], [*PANELS])
     panel = by_panel["variable"] + " " + by_panel["treatment"]
@@ -86,5 +86,5 @@ def draw_stream_timeline(table: pd.DataFrame, page: Page) -> LabFigure:
 
 
 STREAM_TIMELINE = View(
-    "stream_timeline", TITLE, stream_timeline_table, draw_stream_timeline, phases.of_crowds
+    "stream_timeline", TITLE, stream_timeline_table, draw_stream_timeline, ladder.of_crowds
 )

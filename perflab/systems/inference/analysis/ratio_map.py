@@ -13,9 +13,9 @@ from collections.abc import Mapping
 
 import pandas as pd
 
-from perflab.analysis.methods.comparison import effect_of
-from perflab.analysis.treatments.evaluation import evaluate
+from perflab.analysis.evaluation import evaluate
 from perflab.recordings import Contrast, Run
+from perflab.statistics.comparison import effect_of
 from perflab.systems.inference.published_load import published_rps
 
 FACTORS = ("commit_delay_us", "workers", "round_trip_ms")

@@ -18,7 +18,7 @@ claim    share                                                  holds where
          for a core, what was for the flush
 =======  =====================================================  ====================================
 
-They are judged by the rule of all verdicts (:mod:`perflab.analysis.treatments.verdict`), with the
+They are judged by the rule of all verdicts (:mod:`perflab.analysis.verdict`), with the
 limit of the claim in place of "no effect"; a published share enters where the load is the published
 one. Claim 4 is shown where both its shares are.
 
@@ -26,7 +26,7 @@ Where the cores are full, but services alone would not fill them, other processe
 cannot be tested, for the services had to wait for cores that they might have had.
 
 Waits for the flush are those of database backends (``pg_stat_activity``); waits for a core are of
-threads, summed (:mod:`perflab.analysis.trials.core_accounts`): both are seconds a second.
+threads, summed (:mod:`perflab.analysis.core_accounts`): both are seconds a second.
 """
 
 from __future__ import annotations
@@ -39,18 +39,23 @@ import numpy as np
 import pandas as pd
 
 from perflab import systems
-from perflab.analysis.methods.comparison import effect_of
-from perflab.analysis.treatments.evaluation import Finding, with_trials
-from perflab.analysis.treatments.joint import JointClaim, joined
-from perflab.analysis.treatments.noise import noise_flags
-from perflab.analysis.treatments.verdict import Limit, Outcome, Verdict, Way, judge
-from perflab.analysis.trials.core_accounts import service_cores
-from perflab.analysis.trials.waits import active_counts, waits_for_flush
+from perflab.analysis.core_accounts import service_cores
+from perflab.analysis.evaluation import Finding, with_trials
+from perflab.analysis.findings import JointClaim, joined
+from perflab.analysis.noise import noise_flags
+from perflab.analysis.users_elsewhere import active_counts, waits_for_flush
+from perflab.analysis.verdict import (
+    Limit,
+    Outcome,
+    Verdict,
+    Way,
+    judge,
+)
 from perflab.errors import PerflabError
-from perflab.numerals import counted
 from perflab.recordings import Contrast, Response, Run, UntilDecided, published_value
-from perflab.systems.inference.published import COMMITS, STUDY, TABLE
-from perflab.systems.inference.published_load import as_published
+from perflab.statistics.comparison import effect_of
+from perflab.statistics.in_words import counted
+from perflab.systems.inference.published_load import COMMITS, STUDY_STUDY, TABLE, as_published
 
 EXPERIMENT = FACTOR = "synchronous_commit"
 LEVELS = ("on", "off", "none")
@@ -117,10 +122,11 @@ class Share:
 def shares() -> tuple[Share, ...]:
     """Return the claims, with what was published of them."""
     on, off, none = (
-        published_value(STUDY, TABLE, COMMITS[level], "throughput") for level in LEVELS
+        published_value(STUDY_STUDY, TABLE, COMMITS[level], "throughput") for level in LEVELS
     )
     before, after = (
-        published_value(STUDY, TABLE, COMMITS[level], "mean_latency") for level in ("on", "none")
+        published_value(STUDY_STUDY, TABLE, COMMITS[level], "mean_latency")
+        for level in ("on", "none")
     )
     return (
         Share(

@@ -8,7 +8,6 @@ from typing import Annotated
 
 from pydantic import Field, model_validator
 
-from perflab.experiments.experiment import Experiment
 from perflab.recordings import Contrast
 from perflab.stacks.plan import RoundTripMs
 from perflab.systems.inference import service
@@ -18,6 +17,7 @@ from perflab.systems.inference.service import (
     OneOrMore,
     Workers,
 )
+from perflab.trials.experiment import Experiment
 from perflab.trials.plan import Treatment
 
 CommitDelay = Annotated[int, Field(ge=0, le=100_000)]

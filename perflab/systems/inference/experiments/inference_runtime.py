@@ -7,12 +7,12 @@ from typing import Annotated
 
 from pydantic import Field, field_validator
 
-from perflab.experiments.experiment import Experiment
 from perflab.recordings import Contrast, ContrastPair
 from perflab.systems.inference import service
 from perflab.systems.inference.prediction_cost import PredictionCost
 from perflab.systems.inference.published_load import as_published, published_rps
 from perflab.systems.inference.service import InferenceParameters, OneOrMore, Runtime
+from perflab.trials.experiment import Experiment
 from perflab.trials.plan import Treatment
 
 WRITES = ("yes", "no")

@@ -7,12 +7,12 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from perflab.experiments.experiment import Experiment
 from perflab.recordings import Contrast, Remark
 from perflab.stacks.plan import RoundTripMs
 from perflab.systems.inference import service
 from perflab.systems.inference.published_load import as_published, differences, published_rps
 from perflab.systems.inference.service import Driver, LoadParameters, OneOrMore, Workers
+from perflab.trials.experiment import Experiment
 from perflab.trials.plan import Treatment
 
 DRIVERS: tuple[Driver, ...] = ("psycopg2", "asyncpg")

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from perflab.experiments.experiment import Experiment
 from perflab.recordings import Contrast, ContrastPair
 from perflab.stacks.plan import RoundTripMs
 from perflab.systems.inference import service
 from perflab.systems.inference.published_load import as_published, published_rps
 from perflab.systems.inference.service import Driver, InferenceParameters
+from perflab.trials.experiment import Experiment
 from perflab.trials.plan import Treatment
 
 FACTOR, WRITE = "synchronous_commit", "database_write"

@@ -8,9 +8,8 @@ import pandas as pd
 
 from perflab.figures.canvas import LabFigure
 from perflab.figures.charts import Axis, Intervals, Lines, Marks, Plane, Planes, Rules
-from perflab.figures.looks import PALETTE, Look, appearance
-from perflab.figures.page import Page
-from perflab.figures.theme import INK
+from perflab.figures.origin import Page
+from perflab.figures.theme import INK, PALETTE, Look, appearance
 from perflab.figures.view import View
 from perflab.systems.inference.analysis.ratio_map import (
     DRIVER,

@@ -12,16 +12,14 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
-from perflab.analysis.treatments.evaluation import Finding
+from perflab.analysis.evaluation import Finding
 from perflab.figures.canvas import LabFigure
 from perflab.figures.charts import Axis, Intervals, Marks, RowChart
-from perflab.figures.looks import PALETTE
-from perflab.figures.page import Page
-from perflab.figures.theme import MUTED
+from perflab.figures.origin import Page
+from perflab.figures.theme import MUTED, PALETTE, wrap
 from perflab.figures.view import Judging, View
-from perflab.figures.words import wrap
-from perflab.numerals import counted
 from perflab.recordings import Run
+from perflab.statistics.in_words import counted
 from perflab.systems.inference.analysis.time_shares import (
     CLAIMS,
     Share,

@@ -7,10 +7,10 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from perflab.experiments.experiment import Experiment, RunParameters
 from perflab.load.workload import OpenLoop, Request, Stage, Workload
 from perflab.recordings import Contrast
 from perflab.stacks.plan import Node, StackPlan
+from perflab.trials.experiment import Experiment, RunParameters
 from perflab.trials.plan import Treatment
 
 SOURCE = "metricstream study, claim 4 (the load generator's own design was the bottleneck)"

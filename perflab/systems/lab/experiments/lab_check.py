@@ -7,11 +7,11 @@ from itertools import product
 
 from pydantic import Field, field_validator, model_validator
 
-from perflab.experiments.experiment import Experiment, RunParameters
 from perflab.load.workload import ClosedLoop, OpenLoop, Request, Stage, Workload
 from perflab.recordings import Contrast
 from perflab.stacks.plan import Node, StackPlan
 from perflab.systems.lab.stalled_client import StalledClient
+from perflab.trials.experiment import Experiment, RunParameters
 from perflab.trials.plan import Treatment
 
 SOURCE = "planted by this experiment"

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from perflab.experiments.experiment import Experiment
 from perflab.recordings import Contrast
 from perflab.systems.llm import claims, streaming
 from perflab.systems.llm.parameters import StreamingParameters, rungs
-from perflab.systems.llm.preset import published_settings
+from perflab.systems.llm.rungs import published_settings
+from perflab.trials.experiment import Experiment
 
 # What of the published stress test is stated.
 OF_STRESS = ("stress_users", "interval_s", "failures", "ramp_s", "chunks_for_success")

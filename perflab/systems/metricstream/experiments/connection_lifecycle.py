@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from perflab.experiments.experiment import Experiment
 from perflab.recordings import Contrast
 from perflab.systems.metricstream import claims, lifecycle
 from perflab.systems.metricstream.lifecycle import LifeCycleParameters, rungs
+from perflab.trials.experiment import Experiment
 
 
 def _contrasts(parameters: LifeCycleParameters) -> list[Contrast]:

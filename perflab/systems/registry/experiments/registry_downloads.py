@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from perflab.experiments.experiment import Experiment
 from perflab.recordings import Contrast
 from perflab.systems.registry import claims, downloads
 from perflab.systems.registry.downloads import DownloadParameters
-from perflab.systems.registry.preset import differences
+from perflab.systems.registry.rungs import differences
+from perflab.trials.experiment import Experiment
 
 
 def _contrasts(parameters: DownloadParameters) -> list[Contrast]:

@@ -10,15 +10,14 @@ import pandas as pd
 
 from perflab.figures.charts import Axis, Points, Published, RowChart
 from perflab.figures.evidence import trials_shown
-from perflab.figures.looks import PALETTE, Look
-from perflab.figures.page import Page
-from perflab.figures.plots.published_marks import OTHER_LOAD, PUBLISHED, SAME_LOAD
+from perflab.figures.origin import Page
+from perflab.figures.points import OTHER_LOAD, PUBLISHED, SAME_LOAD
+from perflab.figures.theme import PALETTE, Look
 from perflab.figures.view import View
 from perflab.recordings import Run, published_value
 from perflab.recordings.responses import at_least_column
 from perflab.systems.registry.figures.waterfall import has_downloads, is_inside
-from perflab.systems.registry.preset import STUDY, published_settings
-from perflab.systems.registry.rungs import RUNGS, inside
+from perflab.systems.registry.rungs import RUNGS, STUDY, inside, published_settings
 
 TITLE = "the ladder beside the published table"
 TRIAL, AT_LEAST = "trial", "at least"

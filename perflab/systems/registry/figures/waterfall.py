@@ -11,12 +11,11 @@ from matplotlib.axes import Axes
 from matplotlib.collections import PolyCollection
 from matplotlib.lines import Line2D
 
+from perflab.figures.canvas import grid_of
 from perflab.figures.charts import Axis, Plane, Planes
-from perflab.figures.looks import PALETTE
-from perflab.figures.page import Page
-from perflab.figures.sheets import grid_of
+from perflab.figures.origin import Page
+from perflab.figures.theme import PALETTE, tick_label
 from perflab.figures.view import View
-from perflab.figures.words import tick_label
 from perflab.instruments.other_load import TABLE as OTHER_LOAD
 from perflab.recordings import Run
 from perflab.systems.registry.rungs import INSIDE, inside

@@ -1,7 +1,7 @@
 """What ``perflab stack up`` starts of it."""
 
-from perflab.experiments import ReadyStack
 from perflab.stacks.plan import Node, StackPlan
+from perflab.trials.experiment import ReadyStack
 
 
 def stack(delay_ms: float = 0.0) -> StackPlan:

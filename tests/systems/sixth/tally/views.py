@@ -4,7 +4,7 @@ import pandas as pd
 
 from perflab.figures import EFFECT, View
 from perflab.figures.canvas import LabFigure, finish, page_canvas
-from perflab.figures.page import Page
+from perflab.figures.origin import Page
 from perflab.recordings import Run
 
 TITLE = "bytes taken in, over a trial"

@@ -4,10 +4,10 @@ from perflab.systems.tally.stacks import stack
 from perflab.systems.tally.taking import Taken
 from pydantic import Field
 
-from perflab.experiments import Experiment, RunParameters
 from perflab.instruments import STANDARD
 from perflab.load.workload import ClosedLoop, Request, Workload
 from perflab.recordings import Contrast, published
+from perflab.trials.experiment import Experiment, RunParameters
 from perflab.trials.plan import Treatment
 
 # Every byte there is, so that no text could pass for it.

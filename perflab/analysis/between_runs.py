@@ -1,0 +1,284 @@
+"""Runs of one experiment against others: what changed between the two sides?
+
+Two runs of the same code differ by more than the trials within them show: processes and files were
+laid out anew, and the machine is another hour's. So the run is the unit. From three runs a side on
+the means of the runs' log responses are compared by a t test, and may be called better or
+worse. Below that there is nothing to tell the variance between runs from: what differs by its
+trials is said to differ, and not why. In simulation trials taken for the unit call 16 to 80% of
+equal sides different. Treatments that can be interleaved belong into one run, where blocks pair
+them.
+
+Treatments of one imported run against each other: loads that other tools told of.
+
+The unit is the load, a file mostly. Nobody knows in which order, and on what, loads were made that
+were not the lab's: nothing pairs them. Better and worse are not said: whether services were started
+afresh between loads is unknown, and with it whether the interval holds all that differs from one
+start to the next.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from perflab.analysis.validity import measured_responses
+from perflab.recordings import FREE_PARAMETERS, Response, Run
+from perflab.statistics.comparison import CONFIDENCE, benjamini_hochberg
+from perflab.statistics.in_words import counted
+from perflab.statistics.two_samples import unpaired, wider_t
+
+ENOUGH_RUNS = 3
+BETTER, WORSE, UNCLEAR = "better", "worse", "unclear"
+DIFFERS = "differs"
+COLUMNS = [
+    "treatment", "response", "ratio", "low", "high", "runs_a", "runs_b", "trials_a", "trials_b",
+    "p_adjusted", "worse_by", "verdict",
+]  # fmt: skip
+# The probe before the load: what a service does to the machine is not a drift of it.
+DRIFTS = {"cpu_probe_before_ms": "CPU-speed probe", "flush_p50_us": "disk flush"}
+MAX_DRIFT = 1.1
+
+
+@dataclass(frozen=True)
+class RunComparison:
+    """What changed from the runs of side A to those of side B.
+
+    ``obstacles`` say why the runs are not comparable (empty: they are); ``notes`` what else
+    differs; ``enough`` whether there are three runs a side. ``table`` has a row per treatment and
+    response: the ratio B / A with its 95% interval, ``worse_by`` (above 1: B is worse) and a
+    verdict: better, worse or unclear, and below three runs a side that it differs, with their
+    numbers, or unclear.
+    """
+
+    obstacles: tuple[str, ...]
+    notes: tuple[str, ...]
+    enough: bool
+    table: pd.DataFrame
+
+    def worse(self, factor: float) -> pd.DataFrame:
+        """Return the rows that are certainly worse, and by at least ``factor``."""
+        found = self.table
+        return found[(found["verdict"] == WORSE) & (found["worse_by"] >= factor)]
+
+
+def compare_runs(a: Sequence[Run], b: Sequence[Run]) -> RunComparison:
+    """Compare runs of two sides, treatment by treatment, on their valid trials.
+
+    Of imported results, which nobody can judge, on all of them.
+    """
+    enough = min(len(a), len(b)) >= ENOUGH_RUNS
+    if found := obstacles(a, b):
+        return RunComparison(found, (), enough, pd.DataFrame(columns=COLUMNS))
+    trials = [[run.compared_trials() for run in side] for side in (a, b)]
+    rows = [
+        _row(treatment.name, response, *trials)
+        for treatment in a[0].record.treatments
+        for response in _compared([*a, *b])
+    ]
+    table = judged_table(rows, _differs)
+    said = (*_order(a, b), *_drifts(a, b), *_sources(a, b))
+    if not enough:
+        said = (*said, "intervals are of trials: what differs from run to run is not in them")
+    return RunComparison((), said, enough, table)
+
+
+def _compared(runs: Sequence[Run]) -> list[Response]:
+    """Return the typical responses of all runs of which more or less is better."""
+    first, *others = map(measured_responses, runs)
+    return [
+        each
+        for name, each in first.items()
+        if each.better != "neither" and all(name in other for other in others)
+    ]
+
+
+def judged_table(
+    rows: Iterable[dict[str, Any] | None], differs: Callable[[dict[Any, Any]], str]
+) -> pd.DataFrame:
+    """Return a table of :func:`table_row`'s rows with adjusted p-values and verdicts.
+
+    ``differs`` is the verdict of a row whose interval excludes 1 and whose p-value is 5% at most.
+    """
+    table = pd.DataFrame([row for row in rows if row is not None], columns=COLUMNS)
+    table["p_adjusted"] = benjamini_hochberg(table["p_adjusted"].tolist())
+    certain = (table["low"] > 1) | (table["high"] < 1)
+    certain &= table["p_adjusted"] <= 1 - CONFIDENCE
+    table["verdict"] = [
+        differs(row) if is_certain else UNCLEAR
+        for row, is_certain in zip(table.to_dict("records"), certain, strict=True)
+    ]
+    return table
+
+
+def table_row(
+    treatment: str,
+    response: Response,
+    found: tuple[float, float, float, float],
+    runs: tuple[int, int],
+    trials: tuple[int, int],
+) -> dict[str, Any]:
+    """Return a row of ratio, low, high and p-value, of so many runs and trials a side."""
+    ratio, low, high, p = found
+    worse_by = 1 / ratio if response.better == "more" else ratio
+    values = (treatment, response.name, ratio, low, high, *runs, *trials, p, worse_by, "")
+    return dict(zip(COLUMNS, values, strict=True))
+
+
+def _row(
+    treatment: str,
+    response: Response,
+    first: Sequence[pd.DataFrame],
+    second: Sequence[pd.DataFrame],
+) -> dict[str, Any] | None:
+    """Return the row of a response; None where a side has none, or one that is not positive."""
+    sides = [
+        [own.loc[own["treatment"] == treatment, response.name].dropna() for own in side]
+        for side in (first, second)
+    ]
+    if any((values <= 0).any() for side in sides for values in side):
+        return None
+    a, b = ([np.log(values.to_numpy(float)) for values in side if len(values)] for side in sides)
+    if not (a and b):
+        return None
+    trials = sum(map(len, a)), sum(map(len, b))
+    return table_row(treatment, response, compared(a, b), (len(a), len(b)), trials)
+
+
+def compared(a: Sequence[np.ndarray], b: Sequence[np.ndarray]) -> tuple[float, float, float, float]:
+    """Return ratio B / A, 95% low, 95% high and p-value of the log responses of each run's trials.
+
+    The unit is the run from three runs a side on, below that the trial.
+    """
+    if min(len(a), len(b)) >= ENOUGH_RUNS:
+        before, after = (np.array([logs.mean() for logs in side]) for side in (a, b))
+        return wider_t(after, before)
+    return unpaired(np.exp(np.concatenate(b)), np.exp(np.concatenate(a)))
+
+
+def _differs(row: dict[Any, Any]) -> str:
+    runs = row["runs_a"], row["runs_b"]
+    if min(runs) >= ENOUGH_RUNS:
+        return WORSE if row["worse_by"] > 1 else BETTER
+    if runs == (1, 1):
+        return f"{DIFFERS}, one run each"
+    return f"{DIFFERS}, {runs[0]} against {counted(runs[1], 'run')}"
+
+
+def obstacles(a: Sequence[Run], b: Sequence[Run]) -> tuple[str, ...]:
+    """Return why runs of two sides cannot be compared; empty where they can."""
+    named = [
+        (name if len(side) == 1 else f"{name}{place}", run)
+        for name, side in (("A", a), ("B", b))
+        for place, run in enumerate(side, 1)
+    ]
+    found = [
+        f"run {run_id} is given {times} times; every run counts once"
+        for run_id, times in Counter(run.run_id for _, run in named).items()
+        if times > 1
+    ]
+    (first, model), *others = named
+    for name, run in others:
+        found += _between(model, run, first, name)
+    return tuple(dict.fromkeys(found))
+
+
+def _between(a: Run, b: Run, name_a: str, name_b: str) -> Iterator[str]:
+    one, other = a.record, b.record
+    if one.experiment != other.experiment:
+        yield f"{name_a} is of '{one.experiment}', {name_b} of '{other.experiment}'"
+        return
+    if one.backend != other.backend:
+        yield f"{name_a} ran on {one.backend}, {name_b} on {other.backend}"
+    machines = one.environment.get("machine"), other.environment.get("machine")
+    if machines[0] != machines[1]:
+        yield f"the machine differs between {name_a} and {name_b}: {_difference(*machines)}"
+    names = {*one.parameters, *other.parameters} - set(FREE_PARAMETERS)
+    for name in sorted(names):
+        first, second = one.parameters.get(name), other.parameters.get(name)
+        if first != second:
+            yield f"parameter {name} is {first!r} in {name_a} and {second!r} in {name_b}"
+    if {item.name for item in one.treatments} != {item.name for item in other.treatments}:
+        yield f"{name_a} and {name_b} have different treatments"
+
+
+def _order(a: Sequence[Run], b: Sequence[Run]) -> Iterator[str]:
+    order = sorted(
+        (run.record.created_at, name) for name, side in (("A", a), ("B", b)) for run in side
+    )
+    changes = sum(one != other for (_, one), (_, other) in pairwise(order))
+    if changes < 2:
+        way_out = "; run A and B in turn" if len(order) > 2 else ""
+        yield f"one side ran after the other: a drift of the machine counts as change{way_out}"
+
+
+def _drifts(a: Sequence[Run], b: Sequence[Run]) -> Iterator[str]:
+    trials = [pd.concat([run.valid_trials() for run in side]) for side in (a, b)]
+    for name, what in DRIFTS.items():
+        if not all(name in own for own in trials):
+            continue
+        before, after = (float(own[name].median()) for own in trials)
+        if before > 0 and after > 0 and not 1 / MAX_DRIFT < after / before < MAX_DRIFT:
+            yield f"{what}: median {before:.3g} in A, {after:.3g} in B"
+
+
+def _sources(a: Sequence[Run], b: Sequence[Run]) -> Iterator[str]:
+    codes = [{run.record.code.get("fingerprint") for run in side} for side in (a, b)]
+    for name, own in zip("AB", codes, strict=True):
+        if len(own) > 1:
+            yield f"the code that measures, or a service, changed between the runs of {name}"
+    if codes[0] != codes[1]:
+        yield "the code that measures, or a service, changed between the sides"
+    first = a[0].record.environment.get("packages")
+    for run in [*a[1:], *b]:
+        packages = run.record.environment.get("packages")
+        if packages != first:
+            yield f"packages differ: {_difference(first, packages)}"
+            return
+
+
+def _difference(first: Any, second: Any) -> str:
+    if isinstance(first, dict) and isinstance(second, dict):
+        keys = [key for key in {**first, **second} if first.get(key) != second.get(key)]
+        return ", ".join(f"{key} {first.get(key)} and {second.get(key)}" for key in keys)
+    return f"{first} and {second}"
+
+
+NOTES = (
+    "nothing pairs these loads: a drift between those of A and those of B counts as change",
+    "whether services were started afresh between loads, and on which machine, is unknown",
+)
+
+
+def against_first(run: Run) -> pd.DataFrame:
+    """Return every other treatment of an imported run against the first, with n loads a side.
+
+    Columns are those of :class:`perflab.analysis.between_runs.RunComparison`'s table.
+    """
+    first, *others = [each.name for each in run.record.treatments]
+    responses = [each for each in measured_responses(run).values() if each.better != "neither"]
+    trials = run.compared_trials()
+    tables = [
+        judged_table([_side_row(trials, each, (first, other)) for each in responses], _sides_differ)
+        for other in others
+    ]
+    return pd.concat(tables, ignore_index=True) if tables else pd.DataFrame(columns=COLUMNS)
+
+
+def _side_row(
+    trials: pd.DataFrame, response: Response, sides: tuple[str, str]
+) -> dict[str, Any] | None:
+    a, b = (trials.loc[trials["treatment"] == name, response.name].dropna() for name in sides)
+    if not (len(a) and len(b)) or not ((a > 0).all() and (b > 0).all()):
+        return None
+    found = unpaired(np.asarray(b), np.asarray(a))
+    return table_row(f"{sides[1]} / {sides[0]}", response, found, (1, 1), (len(a), len(b)))
+
+
+def _sides_differ(row: dict[Any, Any]) -> str:
+    return f"{DIFFERS}, {row['trials_a']} against {counted(row['trials_b'], 'load')}"

@@ -1,0 +1,182 @@
+"""What a request costs the cores: time that services' threads ran, and waited for a core.
+
+From the kernel's accounts of each service (:mod:`perflab.instruments.kernel`), divided by the
+answers of the trial. They are accounts of threads and no parts of the response time:
+
+- *on a core* is exact: all CPU of a service, whatever it was for;
+- *waiting for a core* is summed over threads that were ready to run. A wait of an event loop counts
+  once, though it holds up every request that is in it: requests may wait longer than this says. A
+  wait of a thread that serves no request at the time, or of one of several that serve the same,
+  holds up none: requests may wait less. Threads that end between two looks are missing.
+
+By the utilisation law (P. J. Denning, J. P. Buzen, ACM Computing Surveys 10, 1978) throughput x
+time on a core = cores busy; so time on a core nearly *is* what the cores had for a request where
+these were busy all the time.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import pandas as pd
+
+from perflab.recordings import Run, RunRecord
+from perflab.statistics.in_words import counted, number
+from perflab.statistics.quantiles import t_interval
+
+ON_CORE, WAITING = "on a core", "waiting for a core"
+EVERY = "all services"
+AVAILABLE = "cores there were"
+ROLES = ("services", "database", "link")
+COLUMNS = ["treatment", "service", "what", "mean_ms", "low_ms", "high_ms", "trials", "seen"]
+# Where accounts of threads hold less of a service's CPU than this, many of its threads have ended.
+WELL_SEEN = 0.9
+_RUN, _WAIT, _CPU = "run_share_", "core_wait_share_", "cpu_share_"
+
+
+def service_cores(record: RunRecord) -> tuple[int, ...]:
+    """Return the cores that services, database and links may use; none where nobody says."""
+    placed = [record.placement.get(role) or () for role in ROLES]
+    return tuple(sorted({int(core) for cores in placed for core in cores}))
+
+
+def has_accounts(run: Run) -> bool:
+    """Return whether the trials have the scheduler's accounts, and requests to share them."""
+    return "throughput_rps" in run.trials() and bool(_services(run.trials()))
+
+
+def core_time(run: Run) -> pd.DataFrame:
+    """Return what an answer costs the cores, by treatment and service, over valid trials.
+
+    Columns: treatment, service (each, and ``EVERY``), what (``ON_CORE`` or ``WAITING``, and for
+    ``EVERY`` also ``AVAILABLE``: time between two answers x cores that services may use), mean_ms
+    over trials with its 95% t interval (NaN below 2), trials, seen (of ``WAITING``: the share of
+    the service's CPU that is in the accounts of its threads).
+    """
+    trials = run.valid_trials()
+    if not has_accounts(run):
+        return pd.DataFrame(columns=COLUMNS)
+    cores = len(service_cores(run.record))
+    rows = []
+    # Where every request was cut off there is no answer to share the cores' time.
+    answered = trials[trials["throughput_rps"].astype(float) > 0]
+    for treatment, own in answered.groupby("treatment", sort=False):
+        services = _services(own)
+        answers_per_ms = own["throughput_rps"].astype(float) / 1e3
+        for what, prefix in ((ON_CORE, _CPU), (WAITING, _WAIT)):
+            shares = pd.DataFrame({name: own[prefix + name].astype(float) for name in services})
+            if len(services) > 1:
+                shares[EVERY] = shares.sum(axis=1, skipna=False)
+            for name in shares.columns:
+                seen = _seen(own, str(name)) if what == WAITING else math.nan
+                rows.append(
+                    _row(str(treatment), str(name), what, shares[name] / answers_per_ms, seen)
+                )
+        if cores and services:
+            rows.append(_row(str(treatment), EVERY, AVAILABLE, cores / answers_per_ms))
+    return pd.DataFrame(rows, columns=COLUMNS)
+
+
+def _services(trials: pd.DataFrame) -> list[str]:
+    """Return the services of which the kernel gave accounts in these trials."""
+    names = [str(name) for name in trials.columns if str(name).startswith(_WAIT)]
+    return [name.removeprefix(_WAIT) for name in names if trials[name].notna().any()]
+
+
+def _row(
+    treatment: str, service: str, what: str, values: pd.Series[float], seen: float = math.nan
+) -> tuple[object, ...]:
+    x = values.dropna().to_numpy(float)
+    mean = float(x.mean()) if len(x) else math.nan
+    return treatment, service, what, mean, *t_interval(x), len(x), seen
+
+
+def _seen(own: pd.DataFrame, service: str) -> float:
+    if service == EVERY:
+        return math.nan
+    used = float(own[_CPU + service].sum())
+    return min(1.0, float(own[_RUN + service].sum()) / used) if used > 0 else math.nan
+
+
+@dataclass(frozen=True)
+class CoreAccount:
+    """One treatment's account: of all services, and of each."""
+
+    rows: pd.DataFrame
+
+    @classmethod
+    def of(cls, table: pd.DataFrame, treatment: str) -> CoreAccount:
+        """Take the rows of a treatment from :func:`core_time`."""
+        return cls(table[table["treatment"] == treatment])
+
+    @property
+    def services(self) -> Sequence[str]:
+        """Return the services, those that waited longest first."""
+        waits = self.rows[(self.rows["what"] == WAITING) & (self.rows["service"] != EVERY)]
+        return list(waits.sort_values("mean_ms", ascending=False)["service"])
+
+    def whole(self) -> str:
+        """Return under which name all services stand: of a single one there is no sum."""
+        return EVERY if len(self.services) > 1 else self.services[0]
+
+    def value(self, service: str, what: str, column: str = "mean_ms") -> float:
+        """Return one number of the table; NaN where it has none."""
+        rows = self.rows
+        found = rows.loc[(rows["service"] == service) & (rows["what"] == what), column]
+        return float(found.iloc[0]) if len(found) else math.nan
+
+    def busy(self) -> float:
+        """Return the share of the cores that services may use on which these ran."""
+        return self.value(self.whole(), ON_CORE) / self.value(EVERY, AVAILABLE)
+
+    def turn_share(self, service: str) -> float:
+        """Return for which share of the time that its threads were ready they were on a core."""
+        ran, waited = self.value(service, ON_CORE), self.value(service, WAITING)
+        return ran / (ran + waited) if ran + waited > 0 else math.nan
+
+    def partly_seen(self) -> list[str]:
+        """Return the services many of whose threads ended unseen."""
+        seen = {name: self.value(name, WAITING, "seen") for name in self.services}
+        return [name for name, share in seen.items() if share < WELL_SEEN]
+
+
+def core_sentence(table: pd.DataFrame, treatment: str, label: str = "") -> str:
+    """Say what an answer of a treatment cost the cores; empty without accounts."""
+    account = CoreAccount.of(table, treatment)
+    if account.rows.empty or not account.services:
+        return ""
+    whole, first = account.whole(), account.services[0]
+    waited = _with_interval(account, whole, WAITING)
+    shares = ", ".join(
+        f"{name} {number(account.value(name, WAITING))}" for name in account.services
+    )
+    several = f" ({shares})" if len(account.services) > 1 else ""
+    trials = counted(int(account.value(whole, WAITING, "trials")), "trial")
+    least = "".join(
+        f"; of '{name}' only threads with {account.value(name, WAITING, 'seen'):.0%} of its CPU "
+        "were seen, so it waited longer"
+        for name in account.partly_seen()
+    )
+    return (
+        f"{label or treatment}: per answer the services' threads ran "
+        f"{_with_interval(account, whole, ON_CORE)} ms on a core, and were ready but waited for "
+        f"one {waited} ms{several}{_busy(account)}; threads of '{first}' that were ready were on a "
+        f"core {account.turn_share(first):.0%} of the time ({trials}; times of threads, no parts "
+        f"of the response time{least})."
+    )
+
+
+def _busy(account: CoreAccount) -> str:
+    busy = account.busy()
+    return f"; they used {busy:.0%} of the cores they may use" if math.isfinite(busy) else ""
+
+
+def _with_interval(account: CoreAccount, service: str, what: str) -> str:
+    mean, low, high = (
+        account.value(service, what, name) for name in ("mean_ms", "low_ms", "high_ms")
+    )
+    if not math.isfinite(low):
+        return number(mean)
+    return f"{number(mean)} [{number(low)}, {number(high)}]"

@@ -1,1 +1,0 @@
-"""Shapes of curves: correlation, knees, power laws, and where a series settles."""

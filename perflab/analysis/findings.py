@@ -1,0 +1,265 @@
+"""Findings as a table and in sentences: what was published beside what was measured."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+
+from perflab.analysis.decision import Kind
+from perflab.analysis.evaluation import Finding, evaluate
+from perflab.analysis.verdict import Outcome, Verdict, Way
+from perflab.recordings import Bound, Contrast, Run
+from perflab.statistics.bounds import BOUND
+from perflab.statistics.comparison import Effect
+from perflab.statistics.in_words import at_least, at_most, counted, number
+
+TABLE_COLUMNS = [
+    "claim", "response", "published", "measured", "95% low", "95% high", "achieved", "n", "p",
+    "p (adjusted)", "effect size", "decision", "verdict", "direction", "size", "single run",
+    "valid trials", "trials", "left out", "noise", "source",
+]  # fmt: skip
+# Where it helps to know what would decide it.
+STILL_OPEN = (Outcome.UNDECIDED, Outcome.DIRECTION_NOT_SHOWN, Outcome.UNPUBLISHED)
+
+
+def findings_table(findings: list[Finding]) -> pd.DataFrame:
+    """Return one row per finding, published beside measured; NaN where there is no effect."""
+    return pd.DataFrame([_row(finding) for finding in findings], columns=TABLE_COLUMNS)
+
+
+def _row(finding: Finding) -> dict[str, Any]:
+    contrast, effect = finding.contrast, finding.effect
+    return {
+        "claim": contrast.claim,
+        "response": response_text(contrast),
+        "published": published_text(contrast),
+        "measured": effect.estimate if effect else math.nan,
+        "95% low": _end(effect, "at most"),
+        "95% high": _end(effect, "at least"),
+        "achieved": effect.confidence if effect else math.nan,
+        "n": effect.n if effect else 0,
+        "p": effect.p_value if effect else math.nan,
+        "p (adjusted)": finding.p_adjusted,
+        "effect size": effect.size if effect else math.nan,
+        "decision": decision_text(finding),
+        "verdict": str(finding.verdict),
+        "direction": str(finding.verdict.direction or ""),
+        "size": str(finding.verdict.size or ""),
+        "single run": single_run(finding),
+        "valid trials": finding.valid,
+        "trials": finding.trials,
+        "left out": left_out(finding),
+        "noise": "; ".join(finding.noise),
+        "source": contrast.source,
+    }
+
+
+def _end(effect: Effect | None, open_where: Bound) -> float:
+    """Return an end of an effect's interval; NaN where it is open."""
+    if effect is None or effect.bound == open_where:
+        return math.nan
+    return effect.low if open_where == "at most" else effect.high
+
+
+def decision_text(finding: Finding) -> str:
+    """Return what may be said of a difference as such, whatever was published."""
+    decision = finding.decision
+    if decision is None:
+        return ""
+    if decision.kind is Kind.DIFFERENT:
+        return "different"
+    return "; ".join(filter(None, [decision.missing, decision.text]))
+
+
+def left_out(finding: Finding) -> str:
+    """Return which blocks have no number and why, or why there is none at all; or nothing."""
+    if finding.effect is None or not finding.left_out:
+        return finding.absent
+    why = f": {finding.absent}" if finding.absent else ""
+    return f"{counted(finding.left_out, 'block')} left out{why}"
+
+
+def single_run(finding: Finding) -> str:
+    """Return how likely a single A-then-B run shows the published sign and size; or nothing."""
+    return finding.replication.text() if finding.replication else ""
+
+
+def achieved(confidence: float) -> str:
+    """Return the confidence that an interval reached: ``96.1%`` (signed ranks come in steps)."""
+    return f"{confidence:.1%}"
+
+
+def response_text(contrast: Contrast) -> str:
+    """Return what a contrast is of: ratios of a response, unless it says "difference"."""
+    return f"{contrast.response}, difference" if _is_difference(contrast) else contrast.response
+
+
+def _is_difference(contrast: Contrast) -> bool:
+    return contrast.scale == "difference"
+
+
+def published_text(contrast: Contrast) -> str:
+    """Return the published effect: a ratio or difference, a direction, or an empty string."""
+    is_difference = _is_difference(contrast)
+    size = contrast.published_difference if is_difference else contrast.published_ratio
+    if size is not None:
+        return " ".join(filter(None, [contrast.published_bound, number(size)]))
+    nothing = 0 if is_difference else 1
+    words = {
+        "greater": f"greater than {nothing}",
+        "smaller": f"smaller than {nothing}",
+        "none": "no effect",
+    }
+    return words.get(contrast.published_direction or "", "")
+
+
+def sentence(finding: Finding) -> str:
+    """Return the verdict in words written from the data, with what it rests on."""
+    contrast, verdict = finding.contrast, finding.verdict
+    parts = [f"{str(verdict).capitalize()}: {contrast.claim}"]
+    if contrast.source not in ("", "none"):
+        parts.append(f"Source: {contrast.source}")
+    if finding.effect is None:
+        parts += [_upper(each) for each in (verdict.reason, finding.absent) if each]
+    else:
+        parts.append("; ".join([_measured(finding, finding.effect), *_remarks(finding)]))
+    return ". ".join([*parts, evidence(finding)]) + "."
+
+
+def evidence(finding: Finding) -> str:
+    """Return what stands beside every verdict: the valid trials, and the flags of the noise."""
+    noise = f"; noise: {', '.join(finding.noise)}" if finding.noise else ""
+    return f"{finding.valid} of {counted(finding.trials, 'trial')} valid{noise}"
+
+
+def adjusted_words(claims: int) -> str:
+    """Return what an adjusted p-value is called, where it is adjusted for so many claims."""
+    return f"p, adjusted for {counted(claims, 'claim')}" if claims > 1 else "p, adjusted"
+
+
+def _upper(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+def _remarks(finding: Finding) -> list[str]:
+    more = [finding.verdict.reason]
+    if finding.left_out:
+        more.append(left_out(finding))
+    if finding.verdict.outcome in STILL_OPEN and finding.decision is not None:
+        # A verdict on a direction has said already what is missing.
+        judged = finding.verdict.direction is not None and finding.decision.missing
+        more.append(finding.decision.text if judged else decision_text(finding))
+    if chance := single_run(finding):
+        more.append(f"a single A-then-B run would show: {chance}")
+    return more + [text for text in finding.warnings if text.startswith("adjusted for")]
+
+
+def _measured(finding: Finding, effect: Effect) -> str:
+    contrast, blocks = finding.contrast, counted(effect.n, "block")
+    published = published_text(contrast)
+    beside = f", published {published}" if published else ""
+    words = f"Measured {contrast.scale} of {finding.response.title}"
+    if effect.bound:
+        words = f"{words} {bound_text(effect)} ({BOUND}"
+        if not math.isfinite(effect.confidence):
+            return f"{words}, {blocks}){beside}"
+        level = f"95% interval, achieved {achieved(effect.confidence)}"
+        return f"{words}, the end of its {level}; {blocks}, {_p(finding, effect)}){beside}"
+    words = f"{words} {number(effect.estimate)}"
+    if not math.isfinite(effect.low):
+        return f"{words} (no interval, {blocks}){beside}"
+    p = _p(finding, effect)
+    interval = f"[{number(effect.low)}, {number(effect.high)}]"
+    level = f"95% interval, achieved {achieved(effect.confidence)}"
+    return f"{words} {interval} ({level}; {blocks}, {p}){beside}"
+
+
+def bound_text(effect: Effect) -> str:
+    """Return what an effect is at most or at least: ``<= 0.21``; nothing of others."""
+    if not effect.bound:
+        return ""
+    return at_most(effect.limit) if effect.bound == "at most" else at_least(effect.limit)
+
+
+def _p(finding: Finding, effect: Effect) -> str:
+    p = f"p {_p_words(effect.p_value)}"
+    if finding.claims > 1 and math.isfinite(finding.p_adjusted):
+        p += f"; {adjusted_words(finding.claims)}, {_p_words(finding.p_adjusted)}"
+    return p
+
+
+def _p_words(value: float) -> str:
+    return "< 0.001" if value < 0.001 else f"= {value:.2g}"
+
+
+@dataclass(frozen=True)
+class JointClaim:
+    """A claim with the findings about its parts (of most there is one), and its verdict."""
+
+    findings: tuple[Finding, ...]
+    verdict: Verdict
+
+
+def joined(findings: Sequence[Finding]) -> JointClaim:
+    """Return the verdict on a claim that holds where all its parts do.
+
+    One part that goes the other way is enough against it; then one that cannot be tested leaves it
+    open; it is shown where all parts are. Sizes are judged in claims of one part alone.
+    """
+    if len(findings) == 1:
+        return JointClaim(tuple(findings), findings[0].verdict)
+    verdicts = [finding.verdict for finding in findings]
+    why = "; ".join(
+        f"{each.contrast.name}: {each.verdict}, {each.verdict.reason}" for each in findings
+    )
+    return JointClaim(tuple(findings), Verdict(_outcome(verdicts), why))
+
+
+def _outcome(verdicts: Sequence[Verdict]) -> Outcome:
+    if any(each.direction is Way.OPPOSITE for each in verdicts):
+        return Outcome.OPPOSITE
+    for outcome in (Outcome.NOT_TESTABLE, Outcome.UNDECIDED):
+        if any(each.outcome is outcome for each in verdicts):
+            return outcome
+    shown = all(each.direction is Way.SHOWN for each in verdicts)
+    return Outcome.DIRECTION_SHOWN if shown else Outcome.DIRECTION_NOT_SHOWN
+
+
+# In these a part that was claimed, the direction or the size, is neither shown nor contradicted.
+OPEN = (Outcome.UNDECIDED, Outcome.SIZE_UNDECIDED, Outcome.DIRECTION_NOT_SHOWN)
+
+
+def undecided_contrasts(run: Run) -> tuple[str, ...]:
+    """Return the names of the contrasts that the blocks so far leave undecided.
+
+    A published claim is decided where its verdict is: direction and size, whichever were claimed. A
+    ratio of which nothing was published is decided where it is different, or equivalent. A
+    difference in a unit of which nothing was published, and what cannot be tested or is set by the
+    load, have nothing to decide.
+    """
+    return tuple(found.contrast.name for found in undecided_findings(run))
+
+
+def undecided_findings(run: Run) -> list[Finding]:
+    """Return the findings of a run that one more block could tell something of."""
+    return [found for found in evaluate(run) if _is_open(found)]
+
+
+def can_be_decided(contrast: Contrast) -> bool:
+    """Say whether measuring can decide anything about a contrast."""
+    if contrast.not_testable or contrast.set_by_load:
+        return False
+    sizes = (contrast.published_direction, contrast.published_ratio, contrast.published_difference)
+    return contrast.scale == "ratio" or any(each is not None for each in sizes)
+
+
+def _is_open(found: Finding) -> bool:
+    if not can_be_decided(found.contrast):
+        return False
+    if found.verdict.outcome is Outcome.UNPUBLISHED:
+        return found.decision is None or found.decision.kind is Kind.UNDECIDED
+    return found.verdict.outcome in OPEN

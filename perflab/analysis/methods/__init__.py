@@ -1,1 +1,0 @@
-"""The methods: effects of paired blocks, ranks, intervals, percentiles, the jackknife."""

@@ -1,0 +1,117 @@
+"""Bounds that a change may not cross: certainly crossed, certainly held, or undecided.
+
+A bound is crossed where the whole 95% interval of the effect lies beyond it, and held where the
+whole interval does not. What lies on both sides of it is undecided: a gate that failed on the
+estimate alone would fail every second harmless change whose truth is the bound.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from perflab.analysis.evaluation import Finding
+from perflab.errors import ParameterError
+from perflab.recordings import Contrast
+
+# What a bound is called, and the response that it is about.
+NAMES = {
+    "throughput": "throughput_rps",
+    "mean": "mean_ms",
+    "p50": "p50_ms",
+    "p99": "p99_ms",
+    "cpu": "service_cpu_us_per_request",
+    "memory": "service_memory_bytes",
+    "failures": "failure_share",
+}
+MORE_IS_BETTER = ("throughput",)
+DIFFERENCES = ("failures",)
+WRITTEN = re.compile(r"\s*([a-z0-9]+)\s*([<>])\s*([0-9]*\.?[0-9]+)\s*")
+
+
+class Crossed(StrEnum):
+    """What may be said of a bound."""
+
+    YES = "crossed"
+    NO = "held"
+    UNDECIDED = "undecided"
+    UNKNOWN = "not compared"
+
+
+@dataclass(frozen=True)
+class Threshold:
+    """A bound on a ratio to the baseline, or on a difference: ``p99>1.05``."""
+
+    text: str
+    response: str
+    above: bool
+    bound: float
+
+    def crossed_by(self, finding: Finding) -> Crossed:
+        """Return whether an effect is beyond the bound with its whole interval."""
+        effect = finding.effect
+        if effect is None or math.isnan(effect.low) or math.isnan(effect.high):
+            return Crossed.UNKNOWN
+        # Towards what is worse: the end that would be crossed last, and the one crossed first.
+        last, first = (effect.low, effect.high) if self.above else (effect.high, effect.low)
+        sign = 1 if self.above else -1
+        if sign * last > sign * self.bound:
+            return Crossed.YES
+        return Crossed.UNDECIDED if sign * first > sign * self.bound else Crossed.NO
+
+
+@dataclass(frozen=True)
+class Judged:
+    """What became of one bound in one comparison."""
+
+    threshold: Threshold
+    contrast: Contrast
+    crossed: Crossed
+
+
+def thresholds_of(texts: Iterable[str], subject: str = "--fail-on") -> list[Threshold]:
+    """Read bounds.
+
+    Raises
+    ------
+    ParameterError
+        Every one that cannot be meant.
+    """
+    found, problems = [], []
+    for text in texts:
+        try:
+            found.append(_threshold(text))
+        except ValueError as error:
+            problems.append(f"'{text}' {error}")
+    if problems:
+        raise ParameterError(subject, problems)
+    return found
+
+
+def _threshold(text: str) -> Threshold:
+    match = WRITTEN.fullmatch(text)
+    if match is None or match[1] not in NAMES:
+        raise ValueError(f"is not like p99>1.05; names: {', '.join(NAMES)}")
+    name, sign, bound = match[1], match[2], float(match[3])
+    worse = "<" if name in MORE_IS_BETTER else ">"
+    if sign != worse:
+        raise ValueError(f"would fail what is better: {name} is worse where it is {worse}")
+    if name in DIFFERENCES:
+        if bound >= 1:
+            raise ValueError("is a share of all requests: 0.01 is one more failure in a hundred")
+    elif (bound < 1) == (worse == ">") and bound != 1:
+        raise ValueError("would fail what is no worse: 1 is no change, p99>1.05 is 5% slower")
+    return Threshold(text.strip(), NAMES[name], worse == ">", bound)
+
+
+def judged(asked: Sequence[Threshold], findings: Iterable[Finding]) -> list[Judged]:
+    """Return what became of every bound in every comparison of its response."""
+    return [
+        Judged(threshold, finding.contrast, threshold.crossed_by(finding))
+        for finding in findings
+        for threshold in asked
+        if threshold.response == finding.contrast.response
+    ]

@@ -1,0 +1,347 @@
+"""A load's requests in few numbers: percentiles with intervals, where the time went.
+
+Requests of one load (``perflab load --out``) are autocorrelated, so its intervals say how well
+*this load's* percentile is known, not what another load would show.
+
+Where the time of a request goes: parts of the response time that add up to it.
+
+==================  ======================================================================
+part                what it is
+==================  ======================================================================
+generator lag       started - planned: the generator's own fault
+connection wait     sent - started: waiting for, or making, a connection
+queue and other     service time - app: accept queue, network, and the server outside of
+                    the application (no ASGI application can see those)
+<phase>             what the service reports in Server-Timing
+unaccounted app     app - the sum of the other phases
+==================  ======================================================================
+
+Without a reported ``app`` all of the service time beyond the phases is "queue and other".
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from perflab.errors import AnalysisError
+from perflab.recordings.columns import PHASE_COLUMN
+from perflab.statistics.in_words import counted, number, signed
+from perflab.statistics.percentiles import CENSORED, bounds_of
+from perflab.statistics.quantiles import quantile, t_interval
+
+WHOLE = "app"
+COLUMNS = [
+    "treatment", "part", "mean_ms", "low_ms", "high_ms", "median_ms", "share", "trials", "requests",
+]  # fmt: skip
+CHANGE_COLUMNS = ["part", "before_ms", "after_ms", "change_ms", "low_ms", "high_ms", "share", "n"]
+OWN_PARTS = ("generator lag", "connection wait", "queue and other", "unaccounted app")
+# Quantiles of a trial's response times between which a request belongs to a band.
+BANDS = {"all": (0.0, 1.0), "median": (0.45, 0.55), "tail": (0.95, 1.0)}
+# Parts that the service names itself (Server-Timing) are called so, unless they are here.
+SPELT_OUT = {
+    "request": "read and check request",
+    "threadpool": "thread-pool wait",
+    "pool": "connection-pool wait",
+    "execute": "execute statement",
+    "release": "give connection back",
+    "answer": "back to event loop, answer",
+    "queue and other": "accept queue, network, server",
+    "unaccounted app": "rest of the application",
+}
+
+
+def part_words(part: str) -> str:
+    """Return what a part of :func:`decompose` is called, in sentences, tables and figures alike."""
+    return SPELT_OUT.get(part, part)
+
+
+def decompose(requests: pd.DataFrame, band: str = "all") -> pd.DataFrame:
+    """Return mean and median time of every part, per treatment.
+
+    Parameters
+    ----------
+    requests : DataFrame
+        From :meth:`perflab.recordings.Run.requests`; only successes count.
+    band : str
+        Which requests of each trial: "all", those around its "median" (45th to 55th percentile
+        of response time), or its "tail" (the slowest 5%).
+
+    Returns
+    -------
+    DataFrame
+        Tidy: treatment, part, mean_ms (mean over trials of the trials' means; the parts of a
+        treatment add up to its mean response time) with its 95% t interval over trials, low_ms to
+        high_ms (NaN below 2 trials), median_ms (median over trials of the trials'
+        medians; these do not add up), share (of the mean response time), trials, requests. A
+        phase that a treatment never reports has no row.
+
+    Raises
+    ------
+    AnalysisError
+        There is no such band.
+    """
+    good = _of_band(requests, band)
+    rows = []
+    for treatment, own in good.groupby("treatment", sort=False):
+        parts = split(own)
+        by_trial = parts.groupby(own["trial_id"])
+        of_trials = by_trial.mean()
+        means, medians = of_trials.mean(), by_trial.median().median()
+        whole = float(means.sum())
+        rows += [
+            {
+                "treatment": treatment,
+                "part": part,
+                "mean_ms": float(means[part]),
+                **_ends(of_trials[part]),
+                "median_ms": float(medians[part]),
+                "share": float(means[part]) / whole if whole > 0 else math.nan,
+                "trials": by_trial.ngroups,
+                "requests": len(own),
+            }
+            for part in parts.columns
+        ]
+    return pd.DataFrame(rows, columns=COLUMNS)
+
+
+def mean_responses(requests: pd.DataFrame) -> pd.DataFrame:
+    """Return the mean response time per treatment: what the parts of :func:`decompose` add up to.
+
+    Columns: treatment, mean_ms, low_ms, high_ms (95% t interval over trials), trials.
+    """
+    good = _of_band(requests, "all")
+    response_ms = (good["done_ns"] - good["planned_ns"]) / 1e6
+    of_trials = response_ms.groupby([good["treatment"], good["trial_id"]], sort=False).mean()
+    return pd.DataFrame(
+        [
+            {"treatment": name, "mean_ms": own.mean(), **_ends(own), "trials": len(own)}
+            for name, own in of_trials.groupby(level=0, sort=False)
+        ],
+        columns=["treatment", "mean_ms", "low_ms", "high_ms", "trials"],
+    )
+
+
+def _ends(of_trials: pd.Series[float]) -> dict[str, float]:
+    low, high = t_interval(of_trials.to_numpy(float))
+    return {"low_ms": low, "high_ms": high}
+
+
+def _of_band(requests: pd.DataFrame, band: str) -> pd.DataFrame:
+    if band not in BANDS:
+        raise AnalysisError(f"no band '{band}'; there are {', '.join(BANDS)}")
+    good = requests[(requests["error"] == "") & (requests["sent_ns"] > 0)]
+    if band == "all" or good.empty:
+        return good
+    response = good["done_ns"] - good["planned_ns"]
+    trials = response.groupby(good["trial_id"])
+    low, high = (trials.transform("quantile", share) for share in BANDS[band])
+    return good[(response >= low) & (response <= high)]
+
+
+def change(requests: pd.DataFrame, before: str, after: str) -> pd.DataFrame:
+    """Return how each part changes from one treatment to another, paired by block.
+
+    Parameters
+    ----------
+    requests : DataFrame
+        As for :func:`decompose`, with ``block``.
+    before, after : str
+        Names of treatments.
+
+    Returns
+    -------
+    DataFrame
+        Per part, the largest change first: before_ms, after_ms (means over blocks), change_ms
+        with its t interval over blocks (NaN below 2), share (of the change of the response time;
+        the shares add up to 1), n (blocks).
+
+    Raises
+    ------
+    AnalysisError
+        No block has a success of both treatments.
+    """
+    good = _of_band(requests, "all")
+    sides = []
+    for name in (before, after):
+        own = good[good["treatment"] == name]
+        sides.append(split(own).groupby(own["block"]).mean())
+    parts = list(dict.fromkeys([*sides[0].columns, *sides[1].columns]))
+    blocks = sides[0].index.intersection(sides[1].index)
+    if not len(blocks):
+        raise AnalysisError(f"no block has successful requests of both '{before}' and '{after}'")
+    first, second = (side.reindex(index=blocks, columns=parts).fillna(0.0) for side in sides)
+    differences = second - first
+    whole = float(differences.mean().sum())
+    rows = [
+        {
+            "part": part,
+            "before_ms": float(first[part].mean()),
+            "after_ms": float(second[part].mean()),
+            "change_ms": float(differences[part].mean()),
+            **_ends(differences[part]),
+            "share": float(differences[part].mean()) / whole if whole else math.nan,
+            "n": len(blocks),
+        }
+        for part in parts
+    ]
+    table = pd.DataFrame(rows, columns=CHANGE_COLUMNS)
+    return table.sort_values("change_ms", key=abs, ascending=False, ignore_index=True)
+
+
+def change_sentence(table: pd.DataFrame, before: str, after: str) -> str:
+    """Return a sentence that names the part behind a change, from :func:`change`.
+
+    Only a part whose interval excludes 0 is named.
+    """
+    whole = float(table["change_ms"].sum())
+    blocks = counted(int(table["n"].max()), "block")
+    words = f"from {before} to {after} the mean response time changes by {signed(whole)} ms"
+    certain = table[(table["low_ms"] > 0) | (table["high_ms"] < 0)]
+    same_way = certain[certain["change_ms"] * whole > 0]
+    if same_way.empty:
+        return f"{words}; no single part is certain to have changed ({blocks})."
+    top = same_way.iloc[0]
+    least, middle, most = (signed(float(top[name])) for name in ("low_ms", "change_ms", "high_ms"))
+    return (
+        f"{words}; the part that changes most with it is {part_words(top['part'])}: {middle} ms "
+        f"[{least}, {most}] (95% interval, {blocks})."
+    )
+
+
+def split(requests: pd.DataFrame) -> pd.DataFrame:
+    """Return the parts of each request in ms; a row adds up to its response time exactly."""
+    service_ms = (requests["done_ns"] - requests["sent_ns"]) / 1e6
+    reported = {
+        match.group(1): requests[name].astype(float)
+        for name in requests.columns
+        if (match := PHASE_COLUMN.fullmatch(name)) and requests[name].notna().any()
+    }
+    app = reported.pop(WHOLE, None)
+    phases = pd.DataFrame(reported, index=requests.index).fillna(0.0)
+    inside = phases.sum(axis=1)
+    # Where a request did not report the whole, the phases are all that is known to be inside.
+    within = inside if app is None else app.fillna(inside)
+    parts = {
+        "generator lag": (requests["started_ns"] - requests["planned_ns"]) / 1e6,
+        "connection wait": (requests["sent_ns"] - requests["started_ns"]) / 1e6,
+        "queue and other": service_ms - within,
+        **{str(name): phases[name] for name in phases.columns},
+    }
+    if app is not None:
+        parts["unaccounted app"] = within - inside
+    return pd.DataFrame(parts)
+
+
+def largest_phase(table: pd.DataFrame, treatment: str, label: str = "") -> str:
+    """Return a sentence that names the part with the most time in a treatment."""
+    parts = table[(table["treatment"] == treatment) & table["mean_ms"].notna()]
+    name = label or treatment
+    if parts.empty or not (parts["mean_ms"] > 0).any():
+        return f"{name}: no successful request says where its time went."
+    top = parts.iloc[int(parts["mean_ms"].to_numpy().argmax())]
+    spent = f"{number(top['mean_ms'])} of {number(parts['mean_ms'].sum())} ms"
+    return (
+        f"{name}: the largest part of the response time is {part_words(top['part'])}, {spent} on "
+        f"average ({top['share']:.0%}; {counted(int(top['trials']), 'trial')}, "
+        f"{counted(int(top['requests']), 'request')})."
+    )
+
+
+SHARES = (0.5, 0.9, 0.95, 0.99, 0.999)
+# What the bands of `decompose` are called here.
+REQUEST_BANDS = {"all": "all", "around the median": "median", "slowest 5%": "tail"}
+INSTANTS = ("planned_ns", "started_ns", "sent_ns", "done_ns")
+CODED = ("stage", "error")
+
+
+@dataclass(frozen=True)
+class RequestSummary:
+    """What a load's requests show.
+
+    ``percentiles``: time (response, service), share, value_ms, low_ms, high_ms (NaN where n is
+    too small, or where requests that were cut off before their end could move it) and at_least_ms,
+    what it is at least in that case. ``parts``: band, part, mean_ms, share; the parts of a band add
+    up to its mean response.
+    """
+
+    requests: int
+    errors: int
+    percentiles: pd.DataFrame
+    parts: pd.DataFrame
+
+
+def summarise(path: Path | str) -> RequestSummary:
+    """Summarise a Parquet file of requests: its measured stage, successes only.
+
+    Raises
+    ------
+    AnalysisError
+        The file cannot be read, lacks a column, or holds no success.
+    """
+    measured = _measured(path)
+    good = measured[measured["error"] == ""]
+    cut = measured[measured["error"].isin(CENSORED)]
+    if good.empty:
+        raise AnalysisError(f"{path}: none of its {len(measured)} measured requests succeeded")
+    percentiles = [
+        *_percentiles("response", "planned_ns", good, cut),
+        *_percentiles("service", "sent_ns", good, cut),
+    ]
+    return RequestSummary(
+        len(measured),
+        len(measured) - len(good),
+        pd.DataFrame(percentiles),
+        _parts(good),
+    )
+
+
+def _measured(path: Path | str) -> pd.DataFrame:
+    try:
+        names = pq.read_schema(path).names
+        if missing := [name for name in (*INSTANTS, *CODED) if name not in names]:
+            raise AnalysisError(f"{path}: has no column {', '.join(missing)}")
+        phases = [name for name in names if PHASE_COLUMN.fullmatch(name)]
+        table = pq.read_table(
+            path,
+            columns=[*INSTANTS, *CODED, *phases],
+            read_dictionary=list(CODED),
+            filters=[("stage", "=", "measure")],
+        )
+        measured: pd.DataFrame = table.to_pandas()
+    except (OSError, pa.ArrowException) as error:
+        raise AnalysisError(f"{path}: cannot be read: {error}") from None
+    return measured
+
+
+def _percentiles(
+    name: str, since: str, good: pd.DataFrame, cut: pd.DataFrame
+) -> list[dict[str, float | str]]:
+    """Return percentiles with their intervals; what was cut off had taken so long at least."""
+    begun = cut[cut[since] > 0]
+    known, elapsed = ((own["done_ns"] - own[since]).to_numpy() / 1e6 for own in (good, begun))
+    bounds = bounds_of(known, elapsed, [100 * share for share in SHARES]) if len(elapsed) else {}
+    ordered = np.sort(np.concatenate([known, elapsed]))
+    rows: list[dict[str, float | str]] = []
+    for share in SHARES:
+        at_least = bounds[100 * share].at_least if bounds else math.nan
+        found = quantile(ordered, share)
+        shown = (found.value, found.low, found.high)
+        if not (found.supported and math.isnan(at_least)):
+            shown = (math.nan, math.nan, math.nan)
+        row = dict(zip(("value_ms", "low_ms", "high_ms"), shown, strict=True))
+        rows.append({"time": name, "share": share, **row, "at_least_ms": at_least})
+    return rows
+
+
+def _parts(good: pd.DataFrame) -> pd.DataFrame:
+    """Return the parts of the mean response of each band, a load being one trial."""
+    one = good.assign(treatment="load", trial_id="load")
+    tables = [decompose(one, band).assign(band=name) for name, band in REQUEST_BANDS.items()]
+    return pd.concat(tables, ignore_index=True)[["band", "part", "mean_ms", "share"]]

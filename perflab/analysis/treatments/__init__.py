@@ -1,1 +1,0 @@
-"""Treatments compared: decisions, verdicts, sentences, and what disturbs them."""

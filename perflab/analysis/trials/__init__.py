@@ -1,1 +1,0 @@
-"""What trials hold: requests and their parts, windows, profiles, validity."""

@@ -1,0 +1,236 @@
+"""How many requests are under way at a time, and where the other users are meanwhile.
+
+By Little's law (J. D. C. Little, Operations Research 9(3), 1961) as many wait for the server on
+average as are answered a second times the mean time that one takes there. A rate far below what the
+users could ask for, with few of them waiting, says that something else holds them back.
+
+Where a database's backends wait: shares of samples by wait event, per treatment.
+
+Every tenth of a second the lab asks ``pg_stat_activity`` what each client's backend does
+(:mod:`perflab.instruments.kernel`). Of the backends that have a statement under way (state
+"active") a share is in each wait event. Those in none run, are ready and wait for a core, or make
+the pause of ``commit_delay``: PostgreSQL does not tell these apart. The look is a backend itself.
+Where it shares its core with the others none of them can be running while it looks, and one that a
+request has just reached is still called idle: there the shares are shares of waits. Samples of one
+trial hang together, so the trial is the unit: its share is over all its samples, and the interval
+is over trials.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from perflab.recordings import Run, RunRecord
+from perflab.statistics.quantiles import t_interval
+
+SERVER = "waiting for the server"
+CONNECTION = "waiting for a connection"
+CLIENT = "due, and not yet taken up by the client"
+ELSEWHERE = "elsewhere (thinking, or keeping a pace)"
+LAW = "answers per second x mean time at the server"
+# Between which instants of a request it is where.
+STATES = {
+    SERVER: ("sent_ns", "done_ns"),
+    CONNECTION: ("started_ns", "sent_ns"),
+    CLIENT: ("planned_ns", "started_ns"),
+}
+COLUMNS = ["treatment", "state", "t_s", "median", "low", "high", "trials"]
+WINDOWS = 60
+# What sums of times leave of nobody, 1e-15 users, is no number to print; nor is -0.0.
+DIGITS = 6
+
+
+def measures_requests(run: Run) -> bool:
+    """Return whether requests are the work that trials of a run measure, all of their time."""
+    if run.record.shares_time:
+        return False
+    return "throughput_rps" in run.trials() and not run.record.steady.kind
+
+
+def in_flight(run: Run) -> pd.DataFrame:
+    """Return how many requests are where, over the measured stage of valid trials.
+
+    Columns: treatment, state, t_s (middle of a window, from the begin of the stage), median over
+    trials of the mean in that window with the smallest and the largest (low, high), trials.
+    ``ELSEWHERE`` is what is left of the users of a closed loop, where their number is fixed. For
+    ``LAW``, of the whole stage, t_s is NaN. The windows of a treatment end with its shortest trial.
+    """
+    rows: list[dict[str, Any]] = []
+    for treatment, own in run.valid_trials().groupby("treatment", sort=False):
+        rows += _of_treatment(run, str(treatment), own[own["end_ns"] > own["begin_ns"]])
+    return pd.DataFrame(rows, columns=COLUMNS)
+
+
+def fixed_users(record: RunRecord, treatment: str) -> float:
+    """Return how many users a treatment has all the time; NaN where they vary, or nobody says."""
+    arrivals = record.whole(treatment).get("workload", {}).get("arrivals", {})
+    is_fixed = arrivals.get("kind") == "closed" and not arrivals.get("stages")
+    joined = arrivals.get("ramp_s", 0.0) <= arrivals.get("warmup_s", 0.0)
+    return float(arrivals["users"]) if is_fixed and joined else math.nan
+
+
+def _of_treatment(run: Run, treatment: str, trials: pd.DataFrame) -> Iterator[dict[str, Any]]:
+    if trials.empty:
+        return
+    length_ns = int((trials["end_ns"] - trials["begin_ns"]).min())
+    edges_ns = np.linspace(0, length_ns, WINDOWS + 1)
+    users = fixed_users(run.record, treatment)
+    counts: dict[str, list[np.ndarray]] = {}
+    law = []
+    for trial in trials.to_dict("records"):
+        requests = run.requests(None, [str(trial["trial_id"])])
+        found = counts_between(requests, int(trial["begin_ns"]) + edges_ns, users)
+        for state, values in found.items():
+            counts.setdefault(state, []).append(values)
+        law.append(law_of(requests, int(trial["begin_ns"]), int(trial["end_ns"])))
+    middles_s = (edges_ns[1:] + edges_ns[:-1]) / 2e9
+    for state, each in counts.items():
+        for t_s, values in zip(middles_s, np.transpose(each), strict=True):
+            yield _row(treatment, state, float(t_s), values)
+    yield _row(treatment, LAW, math.nan, np.array(law))
+
+
+def _row(treatment: str, state: str, t_s: float, values: np.ndarray) -> dict[str, Any]:
+    return {
+        "treatment": treatment, "state": state, "t_s": t_s, "median": float(np.median(values)),
+        "low": float(values.min()), "high": float(values.max()), "trials": len(values),
+    }  # fmt: skip
+
+
+def counts_between(
+    requests: pd.DataFrame, edges_ns: np.ndarray, users: float = math.nan
+) -> Mapping[str, np.ndarray]:
+    """Return by state how many requests were in it, as the mean of every window between edges.
+
+    Requests that never came to an instant stay in the state before it to the end. ``ELSEWHERE`` is
+    there where the number of users is known.
+    """
+    end_ns = float(edges_ns[-1])
+    instants = {
+        name: _or_never(requests[name].to_numpy(float), end_ns)
+        for name in ("planned_ns", "started_ns", "sent_ns", "done_ns")
+    }
+    # What failed before it was sent ends where it failed.
+    for name in ("started_ns", "sent_ns"):
+        instants[name] = np.minimum(instants[name], instants["done_ns"])
+    found = {
+        state: _mean_between(instants[begin], instants[end], edges_ns)
+        for state, (begin, end) in STATES.items()
+    }
+    if math.isfinite(users):
+        left = users - sum(found.values(), np.zeros(len(edges_ns) - 1))
+        found[ELSEWHERE] = np.round(left, DIGITS) + 0.0
+    return found
+
+
+def law_of(requests: pd.DataFrame, begin_ns: int, end_ns: int) -> float:
+    """Return answers per second times mean service time, of what was done in (begin, end]."""
+    sent, done = requests["sent_ns"].to_numpy(float), requests["done_ns"].to_numpy(float)
+    counted = (done > begin_ns) & (done <= end_ns) & (sent > 0)
+    return float((done - sent)[counted].sum() / (end_ns - begin_ns))
+
+
+def _or_never(instants_ns: np.ndarray, end_ns: float) -> np.ndarray:
+    return np.where(instants_ns > 0, instants_ns, end_ns)
+
+
+def _mean_between(begins: np.ndarray, ends: np.ndarray, edges: np.ndarray) -> np.ndarray:
+    """Return how many of the spans [begin, end) hold an instant, on average over each window."""
+    spent = np.diff(_time_since(begins, edges) - _time_since(ends, edges))
+    mean: np.ndarray = spent / np.diff(edges)
+    return mean
+
+
+def _time_since(instants: np.ndarray, edges: np.ndarray) -> np.ndarray:
+    """Return for each edge the sum of its distances from all instants before it."""
+    # Small numbers: sums of instants since the machine began would lose nanoseconds.
+    ordered = np.sort(instants - edges[0])
+    sums = np.concatenate([[0.0], np.cumsum(ordered)])
+    passed = np.searchsorted(ordered, edges - edges[0])
+    found: np.ndarray = passed * (edges - edges[0]) - sums[passed]
+    return found
+
+
+ACTIVE = "active"
+NO_WAIT = "no wait event"
+WAIT_COLUMNS = ["treatment", "event", "share", "low", "high", "trials", "samples", "backends"]
+# What a commit waits for: the flush itself, and the lock of whoever flushes for all.
+# PostgreSQL 15 writes WALSync, 17 and later WalSync.
+OF_FLUSH = frozenset({"IO: WalSync", "LWLock: WALWrite"})
+ONE_NAME = {"WALSync": "WalSync", "WALWrite": "WalWrite"}
+
+
+def wait_shares(run: Run) -> pd.DataFrame:
+    """Return where active backends were in the measured stage, by treatment, largest first.
+
+    Columns: treatment, event ("type: name", or ``NO_WAIT``), share of the samples of active
+    backends, mean over trials, with its 95% t interval low to high (NaN below 2 trials; 0 and 1
+    are its bounds), trials, samples (active backends counted), backends (active at a time, mean).
+    Treatments without an active backend have no row.
+    """
+    counts = active_counts(run)
+    if counts.empty:
+        return pd.DataFrame(columns=WAIT_COLUMNS)
+    rows = []
+    for treatment, own in counts.groupby("treatment", sort=False):
+        wide = own.pivot_table(
+            index="trial_id", columns="event", values="count", aggfunc="sum", fill_value=0
+        )
+        shares = wide.div(wide.sum(axis=1), axis=0)
+        looks = own.groupby("trial_id")["looks"].first()
+        samples, backends = int(wide.to_numpy().sum()), float((wide.sum(axis=1) / looks).mean())
+        for event, share in shares.mean().sort_values(ascending=False).items():
+            ends = np.clip(t_interval(shares[event].to_numpy(float)), 0.0, 1.0)
+            evidence = (len(shares), samples, backends)
+            rows.append((str(treatment), str(event), share, *ends, *evidence))
+    return pd.DataFrame(rows, columns=WAIT_COLUMNS)
+
+
+def active_counts(run: Run) -> pd.DataFrame:
+    """Return active backends counted per valid trial and wait event, in the measured stage.
+
+    Columns: treatment, block, trial_id, event, count, looks (samples taken of the trial).
+    """
+    columns = ["treatment", "block", "trial_id", "event", "count", "looks"]
+    waits = run.waits()
+    if waits.empty:
+        return pd.DataFrame(columns=columns)
+    trials = run.valid_trials().set_index("trial_id")
+    begin, end = (waits["trial_id"].map(trials[name]) for name in ("begin_ns", "end_ns"))
+    inside = waits[(waits["t_ns"] >= begin) & (waits["t_ns"] <= end)]
+    looks = inside.groupby("trial_id")["t_ns"].nunique()
+    active = inside[inside["state"] == ACTIVE]
+    if active.empty:
+        return pd.DataFrame(columns=columns)
+    active = active.assign(
+        event=[
+            event_name(str(kind), str(name))
+            for kind, name in zip(active["wait_event_type"], active["wait_event"], strict=True)
+        ]
+    )
+    keys = ["treatment", "block", "trial_id", "event"]
+    counted = active.groupby(keys, sort=False, as_index=False)["count"].sum()
+    found: pd.DataFrame = counted.assign(looks=counted["trial_id"].map(looks))[columns]
+    return found
+
+
+def event_name(kind: str, name: str) -> str:
+    """Return what a wait event is called, the same for all versions of PostgreSQL."""
+    if not kind:
+        return NO_WAIT
+    return f"{kind}: {ONE_NAME.get(name, name) if kind == 'IO' else name}"
+
+
+def waits_for_flush(event: str) -> bool:
+    """Return whether a wait event is one of a commit that waits until the disk has it."""
+    return event in OF_FLUSH
+
+
+def has_waits(run: Run) -> bool:
+    """Return whether a database was looked at."""
+    return len(run.waits()) > 0

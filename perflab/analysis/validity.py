@@ -1,0 +1,284 @@
+"""Which trials the generator could not vouch for, whether they settled, and why numbers lack."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any
+
+import pandas as pd
+
+from perflab.recordings import Remark, Response, Run, Steady, typical
+from perflab.recordings.imported import is_imported
+from perflab.recordings.responses import at_least_column
+from perflab.recordings.tables import NOT_JUDGED
+from perflab.statistics.correlation import WINDOW_COLUMNS, windows
+from perflab.statistics.in_words import counted
+from perflab.statistics.quantiles import across_trials
+from perflab.statistics.steady_state import unsettled
+
+
+def summary_table(run: Run) -> pd.DataFrame:
+    """Return one row per treatment, in the order of the record.
+
+    Columns: treatment, label; valid, invalid, failed (numbers of trials that were not
+    superseded); requests, errors (sums over valid trials); for every typical response that the run
+    has (see :func:`measured_responses`) its typical value over valid trials with ``_low``,
+    ``_high`` (95%, NaN where n is too small) and ``_n`` (trials that have it);
+    ``flush_p50_us_min`` and ``_max`` (range of the trials' median flushes).
+    Of imported results all trials stand in the place of valid ones, and ``not judged`` counts them;
+    requests and errors are None where the tool does not tell them.
+    """
+    trials = run.trials()
+    trials = trials[~trials["superseded"]]
+    responses = measured_responses(run)
+    imported = is_imported(run.record)
+    rows = []
+    for treatment in run.record.treatments:
+        own = trials[trials["treatment"] == treatment.name]
+        valid = own[own["state"] == (NOT_JUDGED if imported else "valid")]
+        rows.append(
+            {
+                "treatment": treatment.name,
+                "label": treatment.label or treatment.name,
+                **{
+                    state: int((own["state"] == state).sum())
+                    for state in ("valid", "invalid", "failed")
+                },
+                **({NOT_JUDGED: len(valid)} if imported else {}),
+                "requests": _total(valid["requests"]),
+                "errors": _total(valid["errors"]),
+                **typical_values(valid, responses),
+                **_flush_range(valid),
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def _total(counts: pd.Series[Any]) -> int | None:
+    """Return the sum of what was counted; None where a tool did not tell it (-1)."""
+    return None if (counts < 0).any() else int(counts.sum())
+
+
+def measured_responses(run: Run) -> dict[str, Response]:
+    """Return the typical responses that were measured in some trial, by column, as declared.
+
+    Where nothing was measured at all these are those that could have been, by their names.
+    """
+    trials = run.trials()
+    own = typical(run.record, map(str, trials.columns))
+    found = {name: each for name, each in own.items() if _is_known(trials, name)}
+    return found or own
+
+
+def _is_known(trials: pd.DataFrame, name: str) -> bool:
+    """Say whether some trial has a response, or knows what it is at least."""
+    return bool(trials[name].notna().any()) or not math.isnan(least_value(trials, name))
+
+
+def measures(run: Run, response: str) -> bool:
+    """Say whether some trial of the run has a number for a response."""
+    trials = run.trials()
+    return response in trials.columns and bool(trials[response].notna().any())
+
+
+def typical_values(valid: pd.DataFrame, names: Iterable[str]) -> dict[str, Any]:
+    """Return typical values of the trials' columns, each with ``_low``, ``_high`` (95%), ``_n``.
+
+    Where a trial knows only what its value is at least, there is no typical one but a ``_low``.
+    """
+    row: dict[str, Any] = {}
+    for name in names:
+        least = least_value(valid, name)
+        if not math.isnan(least):
+            row |= {name: math.nan, f"{name}_low": least, f"{name}_high": math.nan}
+            row[f"{name}_n"] = len(valid)
+            continue
+        found = across_trials(valid[name].to_numpy(float))
+        row |= {
+            name: found.value,
+            f"{name}_low": found.low,
+            f"{name}_high": found.high,
+            f"{name}_n": found.n,
+        }
+    return row
+
+
+def least_value(valid: pd.DataFrame, name: str) -> float:
+    """Return what a response is at least in all trials; NaN unless some know no more of it."""
+    column = at_least_column(name)
+    if column not in valid or not valid[column].notna().any():
+        return math.nan
+    known = valid[name].fillna(valid[column]) if name in valid else valid[column]
+    return float(known.min())
+
+
+def _flush_range(valid: pd.DataFrame) -> dict[str, float]:
+    flush = valid["flush_p50_us"].dropna()
+    low, high = (float(flush.min()), float(flush.max())) if len(flush) else (math.nan, math.nan)
+    return {"flush_p50_us_min": low, "flush_p50_us_max": high}
+
+
+WINDOWS = 40
+GAP = "\0"
+# A version (14.2.1) or an address is none.
+NUMBER = re.compile(r"(?<![\w.])[+-]?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?:e[+-]?\d+)?(?![.,]?\d)")
+# For these a valid trial gives no number, or none that may be compared; they name the numbers.
+HOLD_BACK = ("load.censored", "generator.client_time")
+TOO_FEW = "too few requests or messages for it, or none"
+
+
+def validity_table(run: Run) -> pd.DataFrame:
+    """Return one row per treatment, in the order of the record.
+
+    Columns: treatment, label; valid, invalid, failed (trials that were not superseded);
+    ``unsettled``, how many of the valid ones never settle
+    (:func:`~perflab.statistics.steady_state.never_settles`);
+    ``reason``, all that is held against invalid or failed trials, the most frequent first: reasons
+    of one code are told once, with the range of their numbers where they differ in nothing else.
+    """
+    restless = _unsettled(run)
+    trials = run.trials()
+    trials = trials[~trials["superseded"]]
+    rows = []
+    for treatment in run.record.treatments:
+        own = trials[trials["treatment"] == treatment.name]
+        counts = {state: int((own["state"] == state).sum()) for state in ("valid", "invalid")}
+        failed = int((own["state"] == "failed").sum())
+        rows.append(
+            {
+                "treatment": treatment.name,
+                "label": treatment.label or treatment.name,
+                **counts,
+                "failed": failed,
+                "unsettled": restless.get(treatment.name, 0),
+                "reason": told(own["reasons"]),
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def _unsettled(run: Run) -> Mapping[str, int]:
+    """Return how many valid trials of each treatment never settle in their measured stage.
+
+    Each trial is cut into some 40 windows of equal width. What is looked at, and over which time,
+    the record says (``steady``).
+    """
+    if run.missing:
+        return {}
+    if run.record.steady.kind:
+        return unsettled(message_windows(run, run.record.steady, WINDOWS))
+    requests = run.requests() if measures(run, "throughput_rps") else pd.DataFrame()
+    if requests.empty:
+        return {}
+    by_trial = requests[requests["done_ns"] > 0].groupby("trial_id")
+    spans_ns = by_trial["done_ns"].max() - by_trial["planned_ns"].min()
+    if spans_ns.empty:
+        return {}
+    width_s = max(0.001, float(spans_ns.median()) / 1e9 / WINDOWS)
+    return unsettled(windows(requests, run.samples(), [], width_s))
+
+
+def told(trials: Iterable[Sequence[Remark]]) -> str:
+    """Return reasons or warnings of several trials: each code once, and how many trials had it."""
+    texts: dict[str, list[str]] = {}
+    found: dict[str, int] = {}
+    for reasons in trials:
+        for reason in reasons:
+            texts.setdefault(reason.code, []).append(reason.text)
+        for code in dict.fromkeys(reason.code for reason in reasons):
+            found[code] = found.get(code, 0) + 1
+    often = sorted(found.items(), key=lambda item: -item[1])
+    return "; ".join(f"{_summed(texts[code])} ({counted(n, 'trial')})" for code, n in often)
+
+
+def _summed(texts: Sequence[str]) -> str:
+    """Return the wording that most have, with ranges for its numbers; say where others differ.
+
+    Of texts of several lines the first: behind it stand a service's last log lines.
+    """
+    wordings: dict[str, list[list[str]]] = {}
+    for text in (each.partition("\n")[0] for each in texts):
+        wordings.setdefault(NUMBER.sub(GAP, text), []).append(NUMBER.findall(text))
+    wording, numbers = max(wordings.items(), key=lambda item: len(item[1]))
+    words = wording.split(GAP)
+    ranges = [*(_range(values) for values in zip(*numbers, strict=True)), ""]
+    filled = "".join(text for pair in zip(words, ranges, strict=True) for text in pair)
+    return filled + (", or alike" if len(wordings) > 1 else "")
+
+
+def _range(values: Sequence[str]) -> str:
+    ordered = sorted(set(values), key=lambda value: float(value.replace(",", "")))
+    return ordered[0] if len(ordered) == 1 else f"{ordered[0]} to {ordered[-1]}"
+
+
+def why_absent(run: Run, treatments: Collection[str], response: Response) -> str:
+    """Return what is held against trials of these treatments; empty where all have the number."""
+    trials = run.trials()
+    own = trials[trials["treatment"].isin(treatments) & ~trials["superseded"].astype(bool)]
+    valid = own[own["state"] == "valid"]
+    unusable = own[own["state"] != "valid"]
+    parts = []
+    if len(unusable):
+        of = f"{len(unusable)} of {counted(len(own), 'trial')}"
+        parts.append(f"{of} may not be used: {told(unusable['reasons'])}")
+    if response.name in valid:
+        without = valid[valid[response.name].isna()]
+        if len(without):
+            of = f"{len(without)} of {counted(len(valid), 'valid trial')}"
+            parts.append(f"no {response.title} from {of}: {_held_back(without, response)}")
+    return "; ".join(parts)
+
+
+def _held_back(trials: pd.DataFrame, response: Response) -> str:
+    said = [[each for each in own if _concerns(each, response)] for own in trials["warnings"]]
+    return told(said) or TOO_FEW
+
+
+def _concerns(remark: Remark, response: Response) -> bool:
+    # Of ``service_p99_ms`` the p99.
+    number = response.name.removesuffix("_ms").rpartition("_")[2]
+    return remark.code in HOLD_BACK and bool(re.search(rf"\b{re.escape(number)}\b", remark.text))
+
+
+def message_windows(run: Run, steady: Steady, count: int) -> pd.DataFrame:
+    """Cut every valid trial's time of steadiness into so many equal windows.
+
+    Columns: trial_id, treatment, start_ns; throughput_rps, the messages that came in a window, a
+    second; p50_ms, the median time since those planned in it were due (NaN without one). Trials
+    without such a time have no rows.
+    """
+    parts = []
+    for row in run.valid_trials().to_dict("records"):
+        begin, end = span_ns(row, steady)
+        if end > begin:
+            parts.append(_of_trial(run, row, steady.kind, (begin, end), count))
+    return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=WINDOW_COLUMNS)
+
+
+def span_ns(row: Mapping[Any, Any], steady: Steady) -> tuple[int, int]:
+    """Return between which instants a trial was to be steady; (0, 0) where it never was to be."""
+    names = steady.begin_column or "begin_ns", steady.end_column or "end_ns"
+    begin, end = (float(row.get(name) or 0) for name in names)
+    return (0, 0) if math.isnan(begin + end) else (int(row[names[0]]), int(row[names[1]]))
+
+
+def _of_trial(
+    run: Run, row: Mapping[Any, Any], kind: str, span: tuple[int, int], count: int
+) -> pd.DataFrame:
+    table = run.messages([str(row["trial_id"])])
+    own = table[table["kind"] == kind]
+    begin, end = span
+    width_ns = max(1, (end - begin) // count)
+    places = {name: (own[name] - begin) // width_ns for name in ("at_ns", "planned_ns")}
+    latency_ms = (own["at_ns"] - own["planned_ns"]) / 1e6
+    index = pd.RangeIndex(count)
+    values = (
+        row["trial_id"],
+        row["treatment"],
+        begin + width_ns * index.to_numpy(),
+        places["at_ns"].value_counts().reindex(index, fill_value=0) / (width_ns / 1e9),
+        latency_ms.groupby(places["planned_ns"]).median().reindex(index),
+    )
+    return pd.DataFrame(dict(zip(WINDOW_COLUMNS, values, strict=True)))

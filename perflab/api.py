@@ -1,0 +1,307 @@
+"""The public face of the lab: run an experiment, or show one that was run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from perflab import recordings, systems
+from perflab.errors import ParameterError
+from perflab.parameters import did_you_mean
+from perflab.paths import figures_dir, runs_dir
+from perflab.recordings import Run
+from perflab.recordings.display import Lines, Shown
+from perflab.reports.chosen_runs import judged, judged_runs, overview
+from perflab.trials.arguments import asked_for, assigned_names, existing, given_values, order_of
+from perflab.trials.client import conduct
+from perflab.trials.experiment import RunParameters
+from perflab.trials.progress import showing
+
+if TYPE_CHECKING:
+    from perflab.figures import LabFigure
+    from perflab.load.report import LoadSummary
+    from perflab.reports.shown import Saved
+
+# Whoever measures need not wait for what judges and shows: that is imported when it is asked for.
+
+
+Compared = Run | str | Path | Iterable[Run | str | Path]
+__all__ = [
+    "bottlenecks", "claim_counts", "claim_ledger", "compare", "draw", "export",
+    "findings", "import_results", "judged", "judged_runs", "latest_runs", "notebook_parameters",
+    "open_run", "overview", "questions", "run", "runs", "save", "send_load", "study_check",
+    "summary", "trials_of", "verdict",
+]  # fmt: skip
+
+
+def run(experiment: str, parameters: Mapping[str, Any] | RunParameters | None = None) -> Run:
+    """Run an experiment and return its recording.
+
+    Parameters
+    ----------
+    experiment : str
+        Its name (``perflab experiments`` lists them).
+    parameters : mapping, optional
+        Checked before anything starts. ``from_run`` returns an existing run without measuring,
+        ``resume`` finishes one; what else is given must be as in that run.
+
+    Raises
+    ------
+    ParameterError
+        Lists every problem.
+    PerflabError
+        Nothing, or not everything, was measured; committed trials are kept.
+    """
+    chosen = systems.experiment(experiment)
+    checked = asked_for(chosen, parameters or {})
+    if checked.from_run:
+        return existing(checked.from_run, experiment, "from_run")
+    order = order_of(chosen, checked)
+    with showing() as show:
+        return Run(conduct(order, show))
+
+
+def notebook_parameters(experiment: str, namespace: Mapping[str, Any]) -> RunParameters:
+    """Read and check a notebook's parameters from its ``globals()``.
+
+    Names that papermill injected and that the experiment does not know are refused, with the
+    nearest known name: papermill itself only warns. With ``from_run`` or ``resume`` the run's own
+    parameters are returned; what was given and differs from them is refused
+    (see :func:`perflab.trials.arguments.asked_for`).
+    """
+    chosen = systems.experiment(experiment)
+    fields = chosen.parameters.model_fields
+    known = list(fields)
+    injected = assigned_names(namespace.get("In", []))
+    problems = [
+        f"unknown parameter '{name}'{did_you_mean(name, known)}"
+        for name in injected
+        if name not in known
+    ]
+    if problems:
+        raise ParameterError(f"experiment '{experiment}'", problems)
+    defaults = {name: field.get_default() for name, field in fields.items()}
+    return asked_for(chosen, given_values(defaults, namespace, injected))
+
+
+def open_run(reference: str | Path) -> Run:
+    """Return a recorded run by path, id, unique prefix, ``latest`` or ``latest:<experiment>``."""
+    return recordings.open_run(reference, runs_dir())
+
+
+def runs() -> list[Run]:
+    """Return all recorded runs, oldest first."""
+    return recordings.list_runs(runs_dir())
+
+
+def import_results(groups: Mapping[str, Sequence[str | Path]]) -> Run:
+    """Take results of another load tool over as a run; what it cannot tell is marked as missing.
+
+    Parameters
+    ----------
+    groups : mapping of str to sequence of str or Path
+        The files of every treatment: one per load, all of one tool.
+
+    Raises
+    ------
+    ParameterError
+        What was asked for cannot be.
+    ImportRefused
+        A file is damaged, or of another tool; the message names file and line. Nothing was written.
+    """
+    from perflab.recordings.imports import import_files
+
+    paths = {name: [*map(Path, files)] for name, files in groups.items()}
+    return import_files(paths, runs_dir())
+
+
+def questions() -> Shown:
+    """Show what can be asked: every experiment with its question and its notebook."""
+    from perflab.reports.start_page import shown_questions
+
+    return shown_questions()
+
+
+def latest_runs(most: int = 10) -> Shown:
+    """Show the newest runs, and how to see each or go on with it; no others are read."""
+    from perflab.reports.start_page import shown_newest
+
+    return shown_newest(most)
+
+
+def compare(a: Compared, b: Compared) -> Shown:
+    """Show what changed from runs A to runs B of one experiment, per treatment and response.
+
+    Parameters
+    ----------
+    a, b : Run or reference (see :func:`open_run`), or several of them
+        From three a side on the run is the unit, and better and worse are said.
+    """
+    from perflab.reports.shown import shown_comparison
+
+    sides = _listed(a), _listed(b)
+    if not all(sides):
+        raise ParameterError("compare", ["a side has no runs; name at least one"])
+    return shown_comparison(*sides)
+
+
+def trials_of(which: Compared | None = None) -> pd.DataFrame:
+    """Return the trials of several runs as one table, a row each, run by run in their order.
+
+    Parameters
+    ----------
+    which : Run or reference (see :func:`open_run`), or several of them, optional
+        By default all runs, oldest first.
+
+    Returns
+    -------
+    DataFrame
+        First what is known of the run: ``run``, ``experiment``, ``backend``, ``run_state``,
+        ``created_at`` (UTC), ``commit``, ``dirty``, ``machine``, ``question_id`` (equal where two
+        runs asked the same on the same machine and backend), and ``parameter_<name>`` for each
+        parameter that differs between the runs. Then the columns of
+        :meth:`perflab.recordings.Run.trials` without lists; ``reasons`` and ``warnings`` are text.
+        Trials of every state are in it, superseded ones too. ``.attrs["problems"]`` names damaged
+        trials, which are left out.
+
+    Raises
+    ------
+    RunNotFound
+        No run, or more than one, answers to a reference.
+    """
+    return recordings.trials_of_runs(runs() if which is None else _listed(which))
+
+
+def _listed(which: Compared) -> list[Run]:
+    several = [which] if isinstance(which, str | Path | Run) else list(which)
+    return [each if isinstance(each, Run) else open_run(each) for each in several]
+
+
+def findings(run: Run) -> Shown:
+    """Show published against measured, with what each verdict rests on; ``.table`` is the data."""
+    from perflab.reports.shown import shown_findings
+
+    return shown_findings(run)
+
+
+def summary(run: Run) -> Shown:
+    """Show what each treatment did: trials, throughput, latency, CPU, flush cost."""
+    from perflab.reports.shown import shown_summary
+
+    return shown_summary(run)
+
+
+def verdict(run: Run) -> Lines:
+    """Return the verdicts in sentences that the data wrote; ``str`` gives a line each."""
+    from perflab.reports.findings import sentences
+
+    return Lines(sentences(run))
+
+
+def bottlenecks(run: Run) -> Lines:
+    """Return where the time goes, and what changes are made of, in sentences."""
+    from perflab.reports import findings
+
+    return Lines(findings.bottlenecks(run))
+
+
+def show(what: pd.DataFrame | Iterable[Run]) -> Shown:
+    """Show a table, or a list of runs, whole: pandas would cut long cells."""
+    from perflab.reports.shown import shown_runs, shown_table
+
+    return shown_table(what) if isinstance(what, pd.DataFrame) else shown_runs(what)
+
+
+def claim_ledger(study: str = "", answer: str = "", backend: str = "") -> Shown:
+    """Show every published row with what became of it; ``.table`` is the data.
+
+    Parameters
+    ----------
+    study : str
+        Only rows of this one.
+    answer : str
+        Only rows with this kind of answer (``contrast``, ``not comparable``...) or this outcome
+        (``judged``, ``not measured yet``...).
+    backend : str
+        Only verdicts of runs on this one: docker or process.
+    """
+    from perflab.reports.ledger import ledger, narrowed
+    from perflab.reports.ledger.shown import shown_ledger
+
+    return shown_ledger(narrowed(ledger(study, backend), answer))
+
+
+def claim_counts(study: str = "", backend: str = "") -> Shown:
+    """Show how many published rows became of what, and why nothing could be said of the rest."""
+    from perflab.reports.ledger import ledger
+    from perflab.reports.ledger.shown import shown_counts
+
+    return shown_counts(ledger(study, backend))
+
+
+def study_check(study: str = "", finding: str = "") -> Shown:
+    """Show what the published numbers say by themselves; no run is looked at.
+
+    Parameters
+    ----------
+    study : str
+        Only rows of this one.
+    finding : str
+        Only what is ``inconsistent``, ``consistent`` or ``cannot be told``.
+    """
+    from perflab.reports.ledger.shown import shown_checks
+    from perflab.reports.ledger.study_check import check_table
+
+    return shown_checks(check_table(study, finding))
+
+
+def draw(run: Run, name: str) -> LabFigure:
+    """Draw one of the run's figures by name; a wrong name is answered with those that there are."""
+    from perflab.reports import figures
+
+    return figures.draw(run, name)
+
+
+def save(run: Run) -> Saved:
+    """Save every figure (SVG, PNG, its table) and the design-document section; return paths."""
+    from perflab.reports import figures
+    from perflab.reports.section import write_section
+    from perflab.reports.shown import Saved
+
+    folder = figures_dir() / run.run_id
+    paths = list(figures.save_all(run, folder))
+    return Saved([*paths, write_section(run, folder, paths)])
+
+
+def export(
+    what: Run | Iterable[Run],
+    to: str | Path,
+    formats: Iterable[str] = ("md",),
+    overwrite: bool = False,
+    views: Iterable[str] = (),
+    brief: bool = False,
+) -> Saved:
+    """Write runs as sections of a document (md, html, pdf, docx); return all paths.
+
+    Again: what stands between the marks is written anew, all else is left as it is; what was edited
+    between them is refused, unless ``overwrite``. With ``views`` only their figures; ``brief``
+    sections have the question, what was found, and figures.
+    """
+    from perflab.reports import exporting
+    from perflab.reports.shown import Saved
+
+    every = [what] if isinstance(what, Run) else list(what)
+    target = exporting.Target(Path(to), overwrite=overwrite)
+    content = exporting.Content(tuple(views), brief)
+    return Saved(exporting.export_runs(every, target, list(formats), content))
+
+
+def send_load(url: str, **options: Any) -> LoadSummary:
+    """Send load to an address without an experiment; see :func:`perflab.load.once.send`."""
+    from perflab.load import once
+    from perflab.load.report import LoadSummary
+
+    return LoadSummary(once.send(url, **options))

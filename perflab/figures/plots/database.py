@@ -1,0 +1,170 @@
+"""The disk's flush cost over the run, with the commits that waited for it."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+
+import numpy as np
+import pandas as pd
+
+from perflab.analysis.users_elsewhere import NO_WAIT, has_waits, wait_shares
+from perflab.figures.canvas import LabFigure
+from perflab.figures.charts import Axis, Bars, Lines, Marks, Plane, Planes, Points, RowChart, Rules
+from perflab.figures.origin import Page
+from perflab.figures.theme import FAINT, PALETTE, in_order, looks_of
+from perflab.figures.view import View
+from perflab.recordings import Run
+
+WAITS_TITLE = "where commits wait, in the database"
+# Past so many the rest is one: they would be too thin to see.
+SHOWN = 5
+TICKS = {0.25 * n: f"{25 * n}%" for n in range(5)}
+WAITS_COLUMNS = ["treatment", "event", "share", "low", "high", "trials", "samples", "backends"]
+
+
+def database_waits_table(run: Run) -> pd.DataFrame:
+    """Return :func:`~perflab.analysis.users_elsewhere.wait_shares`, in the order of the record."""
+    return in_order(wait_shares(run), looks_of(run.record))[WAITS_COLUMNS]
+
+
+def draw_database_waits(table: pd.DataFrame, page: Page) -> LabFigure:
+    """Draw, per treatment, a bar for each of the events that backends waited in most."""
+    events = _events(table)
+    colors = {name: FAINT if name == NO_WAIT else PALETTE[n] for n, name in enumerate(events)}
+    chart = RowChart(
+        WAITS_TITLE,
+        "Share of the samples of active backends, by wait event, mean over valid trials with its"
+        " 95% t interval. The look is a backend too: on a core that they share, no other can be"
+        " seen running while it looks. Without a wait event is also who makes the pause of"
+        " commit_delay.",
+        layers=(Bars(colors, "{:.0%}".format, by="event", missing="never seen"),),
+        panels={"": Axis("share of active backends", ends=(0, 1.3), ticks=TICKS)},
+        value="share",
+        row_in=max(0.5, 0.19 * len(events) + 0.14),
+        said=_said,
+        nothing="no active backend",
+    )
+    return chart.draw(table, page)
+
+
+def _events(table: pd.DataFrame) -> list[str]:
+    """Return the events that take most anywhere, those in none last."""
+    most = table.groupby("event")["share"].max().sort_values(ascending=False)
+    waits = [str(name) for name in most.index if name != NO_WAIT][:SHOWN]
+    return [*waits, *([NO_WAIT] if NO_WAIT in most.index else [])]
+
+
+def _said(table: pd.DataFrame) -> dict[Hashable, str]:
+    firsts = table.drop_duplicates("treatment").to_dict("records")
+    return {
+        row["treatment"]: f"n = {row['trials']:g} trials\n{row['samples']:,.0f} samples\n"
+        f"{row['backends']:.2f} at a time"
+        for row in firsts
+    }
+
+
+DATABASE_WAITS = View(
+    "database_waits", WAITS_TITLE, database_waits_table, draw_database_waits, suits=has_waits
+)
+
+
+FLUSH_TITLE = "cost of a disk flush over the run, and the commits of the trials"
+FLUSH, MIDDLE, COMMIT, BEGIN = "flush", "median flush", "median commit", "begin"
+MOST_BLOCKS = 15
+FLUSH_COLUMNS = ["what", "order", "block", "treatment", "state", "ms"]
+
+
+def flush_cost_table(run: Run) -> pd.DataFrame:
+    """Return what a flush took: every one measured around a trial, and their median, in ms.
+
+    And the trial's median commit phase, with treatment and state. ``order`` numbers the trials as
+    they ran.
+    """
+    trials = _measured(run)
+    if not len(trials):
+        return pd.DataFrame(columns=FLUSH_COLUMNS)
+    every = trials[["order", "block", "flush_us"]].explode("flush_us", ignore_index=True)
+    every = every.assign(what=FLUSH, ms=every["flush_us"].astype(float) / 1e3)
+    middle = every.groupby(["order", "block"], as_index=False)["ms"].median().assign(what=MIDDLE)
+    commits = trials.assign(what=COMMIT, ms=trials["trial_id"].map(_commit_medians(run)))
+    commits = commits.astype({"ms": float})
+    commits = commits[commits["ms"] > 0]
+    found: pd.DataFrame = pd.concat([every, middle, commits], ignore_index=True)[FLUSH_COLUMNS]
+    return found
+
+
+def has_flushes(run: Run) -> bool:
+    """Return whether the run measured what a flush takes: it has a database."""
+    return len(_measured(run)) > 0
+
+
+def _measured(run: Run) -> pd.DataFrame:
+    """Return the trials that hold a flush measurement, numbered in the order they ran."""
+    trials = run.trials()
+    if "flush_us" not in trials:
+        return trials.iloc[:0]
+    trials = trials[~trials["superseded"].astype(bool)].sort_values("begin_ns", ignore_index=True)
+    trials = trials.assign(order=np.arange(1, len(trials) + 1))
+    # A trial that failed before its probe has no list at all.
+    return trials[[np.size(values) > 0 and np.ndim(values) == 1 for values in trials["flush_us"]]]
+
+
+def _commit_medians(run: Run) -> dict[str, float]:
+    requests = run.requests(trial_ids=list(run.trials()["trial_id"]))
+    if not len(requests) or "phase_commit_ms" not in requests:
+        return {}
+    good = requests[requests["error"] == ""]
+    medians = good.groupby("trial_id")["phase_commit_ms"].median()
+    return {str(trial): float(value) for trial, value in medians.items()}
+
+
+def draw_flush_cost(table: pd.DataFrame, page: Page) -> LabFigure:
+    """Draw every measured flush by trial in run order, and each trial's median commit phase."""
+    hollow = bool(((table["what"] == COMMIT) & (table["state"] != "valid")).any())
+    blocks = table[table["what"] == MIDDLE].groupby("block")["order"].agg(["min", "max"])
+    shown = blocks.iloc[:: -(-len(blocks) // MOST_BLOCKS)]
+    middles = (shown["min"] + shown["max"]) / 2
+    x = Axis(
+        "block (trials in the order they ran)",
+        ends=(blocks["min"].min() - 0.6, blocks["max"].max() + 0.8),
+        ticks={at: str(block) for block, at in middles.items()},
+    )
+    chart = Planes(
+        FLUSH_TITLE,
+        "Grey: single flushes on the database's file system, measured around each trial; bar: their"
+        " median. Coloured: the trial's median commit phase as the service reports it"
+        f"{', hollow where the trial does not count' * hollow}.",
+        layers=(
+            Marks((FLUSH,), "o", size=2.2),
+            Lines((MIDDLE,), unit="number", how={"lw": 1.6}, label="median disk flush"),
+            Points((COMMIT,), by="treatment", how={"s": 25, "linewidth": 0.5, "zorder": 4}),
+            Rules((BEGIN,), color=FAINT, ls="-"),
+        ),
+        planes=Plane(x, Axis("time, ms (log)", log=True)),
+        x="order",
+        y="ms",
+    )
+    return chart.draw(_as_drawn(table, blocks), page)
+
+
+def _as_drawn(table: pd.DataFrame, blocks: pd.DataFrame) -> pd.DataFrame:
+    """Return the table with flushes beside each other, medians as lines, and where blocks begin."""
+    flushes, middles, commits = (table[table["what"] == what] for what in (FLUSH, MIDDLE, COMMIT))
+    ends = [
+        middles.assign(order=middles["order"] + aside, number=middles["order"])
+        for aside in (-0.4, 0.16)
+    ]
+    begins = pd.DataFrame({"what": BEGIN, "order": blocks["min"].iloc[1:] - 0.5})
+    beside = commits.assign(order=commits["order"] + 0.3)
+    parts = [flushes.assign(order=_spread(flushes)), *ends, beside, begins]
+    return pd.concat(parts, ignore_index=True)
+
+
+def _spread(flushes: pd.DataFrame) -> pd.Series[float]:
+    """Return where the flushes of a trial stand side by side, in the order they were made."""
+    groups = flushes.groupby("order")["ms"]
+    place, most = groups.cumcount(), groups.transform("size") - 1
+    return flushes["order"] - 0.32 + 0.4 * place / most.clip(lower=1)
+
+
+FLUSH_COST = View("flush_cost", FLUSH_TITLE, flush_cost_table, draw_flush_cost, suits=has_flushes)

@@ -1,0 +1,213 @@
+"""Temporary folders of this process, and those that killed owners left behind.
+
+Whoever makes one removes it; who is killed, or runs a load and forgets its record, cannot. Each
+folder therefore names its owner, by process and start, and whoever makes the next one removes those
+whose owner is gone.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import pwd
+import secrets
+import shutil
+import stat
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import BinaryIO
+
+from perflab.errors import PerflabError, RecordingError, UnsafePlace
+from perflab.host.processes import alive, identity
+
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+ELSEWHERE = "point PERFLAB_RUNS at another folder, and go on with --resume"
+
+
+@contextmanager
+def explained(
+    path: Path, kept: str, elsewhere: str = ELSEWHERE, kind: type[PerflabError] = RecordingError
+) -> Iterator[None]:
+    """Turn an OSError into an error that says what is safe and what to do.
+
+    ``path`` was being written, ``kept`` says what is still readable, ``elsewhere`` how to write to
+    another place.
+    """
+    try:
+        yield
+    except OSError as error:
+        full = error.errno in _FULL
+        way_out = "make room on that disk" if full else "check that the folder is writable"
+        raise kind(
+            f"{path}: cannot be written ({error.strerror or error}); {kept}. Way out: {way_out}, "
+            f"or {elsewhere}"
+        ) from error
+
+
+def write_file(path: Path, fill: Callable[[BinaryIO], object]) -> None:
+    """Write a new file and flush it to the disk; what is there already is not written to."""
+    with path.open("xb") as file:
+        fill(file)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def sync_folder(path: Path) -> None:
+    """Flush a folder's entries to the disk (a rename lasts only after this)."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def replace_file(path: Path, content: bytes) -> None:
+    """Put ``content`` at ``path``; readers see the old file or the new one."""
+    with whole_file(path) as file:
+        file.write(content)
+
+
+@contextmanager
+def whole_file(path: Path) -> Iterator[BinaryIO]:
+    """Give a temporary file to fill; it takes the place of ``path`` when the block ends well.
+
+    Two that write one file at a time do not meet: the later one's stays.
+    """
+    temporary = path.with_name(f".tmp-{path.name}-{secrets.token_hex(4)}")
+    try:
+        with temporary.open("xb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+    sync_folder(path.parent)
+
+
+def remove(path: Path) -> None:
+    """Remove a file or folder if it is there; of a link only the link."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
+
+
+def remove_broken_off(folder: Path, age_s: float = 0.0) -> None:
+    """Remove what killed writers left half in a folder: temporary files and folders.
+
+    What was written to within the last ``age_s`` seconds stays: somebody may be at it.
+    """
+    for half in folder.glob(".tmp-*"):
+        # What cannot be removed is in nobody's way.
+        with suppress(OSError):
+            if time.time() - half.lstat().st_mtime >= age_s:
+                remove(half)
+
+
+@contextmanager
+def whole_folder(target: Path) -> Iterator[Path]:
+    """Give a temporary folder to fill; it becomes ``target`` when the block ends well."""
+    temporary = target.with_name(f".tmp-{target.name}")
+    remove(temporary)
+    temporary.mkdir()
+    try:
+        yield temporary
+        sync_folder(temporary)
+        temporary.rename(target)
+    except BaseException:
+        shutil.rmtree(temporary, ignore_errors=True)
+        raise
+    sync_folder(target.parent)
+
+
+OTHERS_WRITE = 0o022
+
+
+def own_folder(path: Path, mode: int = 0o700) -> Path:
+    """Make a folder, or take one of one's own; it has exactly ``mode``, whatever the umask.
+
+    Raises UnsafePlace where it is a link, another user's, or others can write in it: nothing was
+    written. Raises OSError where it cannot be made.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.mkdir(0o700, exist_ok=True)
+    check_own(path)
+    path.chmod(mode)
+    return path
+
+
+def check_own(path: Path) -> None:
+    """Raise what :func:`own_folder` would, and FileNotFoundError where there is nothing."""
+    facts = path.lstat()
+    if stat.S_ISLNK(facts.st_mode):
+        raise _refusal(f"{path} is a link, made by {user_name(facts.st_uid)}", path)
+    if not stat.S_ISDIR(facts.st_mode):
+        raise _refusal(f"{path} is not a folder", path)
+    if facts.st_uid != os.getuid():
+        raise _refusal(f"{path} belongs to {user_name(facts.st_uid)}", path)
+    if facts.st_mode & OTHERS_WRITE:
+        shown = stat.S_IMODE(facts.st_mode)
+        raise _refusal(f"{path} can be written by others (mode {shown:04o})", path)
+
+
+def user_name(uid: int) -> str:
+    """Return how to call a user, who need not have an entry in the list of users."""
+    try:
+        return f"user {pwd.getpwuid(uid).pw_name}"
+    except KeyError:
+        return f"user {uid}"
+
+
+def _refusal(problem: str, path: Path) -> UnsafePlace:
+    return UnsafePlace(
+        f"{problem}; what is in it may be somebody else's, so the lab neither uses nor changes it. "
+        f"Way out: remove {path} after a look, or point PERFLAB_STATE at a folder of your own"
+    )
+
+
+PREFIX = "perflab-"
+OWNER = "owner"
+
+
+def temporary_folder(kind: str, place: Path | None = None) -> Path:
+    """Make a temporary folder of this process, and remove those of processes that have ended.
+
+    Its name begins with ``perflab-<kind>-``; by default it lies where ``TMPDIR`` says.
+    """
+    place = place or Path(tempfile.gettempdir())
+    remove_abandoned(place)
+    folder = Path(tempfile.mkdtemp(prefix=f"{PREFIX}{kind}-", dir=place))
+    (folder / OWNER).write_text(identity(os.getpid()))
+    return folder
+
+
+@contextlib.contextmanager
+def temporary(kind: str, place: Path | None = None) -> Iterator[Path]:
+    """Give a :func:`temporary_folder` while the block runs."""
+    folder = temporary_folder(kind, place)
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def remove_abandoned(place: Path | None = None) -> None:
+    """Remove the folders whose owner has ended; what names no owner is left alone."""
+    for folder in (place or Path(tempfile.gettempdir())).glob(f"{PREFIX}*"):
+        with contextlib.suppress(OSError):
+            # Of one that is just being made the owner may not stand there yet.
+            owner = (folder / OWNER).read_text() if _is_own(folder) else ""
+            if owner and alive(owner) is None:
+                shutil.rmtree(folder)
+
+
+def _is_own(folder: Path) -> bool:
+    """Return whether a folder is this user's: of a link, or of another's, nothing is read."""
+    facts = folder.lstat()
+    return stat.S_ISDIR(facts.st_mode) and facts.st_uid == os.geteuid()

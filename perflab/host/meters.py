@@ -1,0 +1,281 @@
+"""Meters: cumulative CPU time and memory of a container, a process tree, or a host core.
+
+Every meter returns CPU time since its subject began, so a lost sample costs resolution, never
+accuracy.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+import pandas as pd
+
+TICK_NS = 1_000_000_000 // os.sysconf("SC_CLK_TCK")
+PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
+GROUPS = Path("/sys/fs/cgroup")
+# Controllers of control groups of version 1 that may be mounted with another.
+MOUNTS = {"cpuacct": ("cpuacct", "cpu,cpuacct")}
+
+
+@dataclass(frozen=True)
+class Reading:
+    """Cumulative CPU time in ns and memory in use in bytes (0 = not measured)."""
+
+    cpu_ns: int
+    memory_bytes: int
+
+
+class Meter(Protocol):
+    """Anything whose CPU and memory can be read."""
+
+    def read(self, table: ProcessTable) -> Reading | None:
+        """Return a reading, or None when the subject is gone."""
+
+    def members(self, table: ProcessTable) -> list[int]:
+        """Return the processes of the subject that are alive, as this host numbers them."""
+
+
+class ProcessTable:
+    """One scan of ``/proc``, shared by all meters of a sample."""
+
+    def __init__(self) -> None:
+        self.parent: dict[int, int] = {}
+        self.reaped_ns: dict[int, int] = {}
+        self._children: dict[int, list[int]] = {}
+        for entry in os.listdir("/proc"):
+            if entry.isdigit():
+                self._read(int(entry))
+
+    def _read(self, pid: int) -> None:
+        try:
+            with open(f"/proc/{pid}/stat", "rb") as file:
+                fields = file.read().rpartition(b")")[2].split()
+        except OSError:
+            return
+        parent = int(fields[1])
+        self.parent[pid] = parent
+        self.reaped_ns[pid] = (int(fields[13]) + int(fields[14])) * TICK_NS
+        self._children.setdefault(parent, []).append(pid)
+
+    def tree(self, root: int) -> list[int]:
+        """Return a process and all its descendants that are alive."""
+        if root not in self.parent:
+            return []
+        members = [root]
+        for pid in members:
+            members.extend(self._children.get(pid, ()))
+        return members
+
+
+def process_cpu_ns(pid: int) -> int:
+    """Return the CPU time of a process, all threads ever, to the nanosecond.
+
+    The process's CPU clock is used because ``/proc/<pid>/stat`` counts in ticks of 10 ms; the
+    clock's number follows from the pid (Linux, ``clock_getcpuclockid(3)``).
+    """
+    return time.clock_gettime_ns((~pid << 3) | 2)
+
+
+class ProcessTreeMeter:
+    """CPU and memory of a process and its descendants.
+
+    The CPU of descendants that have ended is in their parent's account of reaped children, which
+    the kernel keeps, so connections served by short-lived processes are not lost.
+    """
+
+    def __init__(self, root: int) -> None:
+        self.root = root
+        self._highest = 0
+
+    def members(self, table: ProcessTable) -> list[int]:
+        """Return the process and its descendants."""
+        return table.tree(self.root)
+
+    def read(self, table: ProcessTable) -> Reading | None:
+        """Return a reading, or None when the root process is gone."""
+        members = table.tree(self.root)
+        if not members:
+            return None
+        cpu = 0
+        private = shared = 0
+        for pid in members:
+            try:
+                cpu += process_cpu_ns(pid) + table.reaped_ns[pid]
+                own, common = _memory(pid)
+            except OSError:
+                continue
+            private += own
+            shared = max(shared, common)
+        # Between a child's end and its reaping its time is in neither account.
+        self._highest = max(self._highest, cpu)
+        return Reading(self._highest, private + shared)
+
+
+def _memory(pid: int) -> tuple[int, int]:
+    """Return private and shared resident bytes; shared pages are counted once per tree."""
+    with open(f"/proc/{pid}/statm", "rb") as file:
+        fields = file.read().split()
+    resident, common = int(fields[1]) * PAGE_BYTES, int(fields[2]) * PAGE_BYTES
+    return resident - common, common
+
+
+def groups_of(pid: int | str) -> Mapping[str, str]:
+    """Return the control groups of a process: controller to path ('' is version 2).
+
+    Source: the kernel's Documentation/admin-guide/cgroup-v1/memory.rst and cgroup-v2.rst.
+
+    Raises OSError where the process is gone.
+    """
+    groups: dict[str, str] = {}
+    for line in Path(f"/proc/{pid}/cgroup").read_text().splitlines():
+        _, controllers, path = line.split(":", 2)
+        for controller in controllers.split(","):
+            groups[controller] = path
+    return groups
+
+
+def folder_of(groups: Mapping[str, str], controller: str) -> Path | None:
+    """Return a group's folder under a controller of version 1; None where it has no hierarchy."""
+    if controller not in groups:
+        return None
+    mounted = [name for name in MOUNTS.get(controller, ()) if (GROUPS / name).is_dir()]
+    return GROUPS / (mounted or [controller])[0] / groups[controller].lstrip("/")
+
+
+def unified_folder(groups: Mapping[str, str]) -> Path:
+    """Return a group's folder of version 2."""
+    return GROUPS / groups.get("", "/").lstrip("/")
+
+
+class CgroupMeter:
+    """CPU and memory of a container, from the control group (version 1 or 2) of its process.
+
+    Raises OSError where the process is gone or its group cannot be read.
+    """
+
+    def __init__(self, pid: int) -> None:
+        groups = groups_of(pid)
+        accounts = folder_of(groups, "cpuacct")
+        self._is_first_version = accounts is not None
+        self._folder = accounts or unified_folder(groups)
+        self._cpu = self._folder / ("cpuacct.usage" if accounts else "cpu.stat")
+        self._memory = self._folder / "memory.current"
+        if accounts:
+            self._memory = (folder_of(groups, "memory") or accounts) / "memory.usage_in_bytes"
+        self._has_memory = self._memory.exists()
+        self._cpu.read_bytes()
+
+    def members(self, table: ProcessTable) -> list[int]:  # noqa: ARG002
+        """Return the processes of the group, none when it is gone."""
+        try:
+            return [int(line) for line in (self._folder / "cgroup.procs").read_text().split()]
+        except OSError:
+            return []
+
+    def read(self, table: ProcessTable) -> Reading | None:  # noqa: ARG002
+        """Return a reading, or None when the group is gone."""
+        try:
+            used = self._cpu.read_bytes()
+            memory = int(self._memory.read_bytes()) if self._has_memory else 0
+        except OSError:
+            return None
+        return Reading(int(used) if self._is_first_version else int(used.split()[1]) * 1000, memory)
+
+
+@dataclass(frozen=True)
+class CoreTimes:
+    """Busy and stolen time of one host core, cumulative, in ns."""
+
+    busy_ns: int
+    steal_ns: int
+
+
+def core_times() -> dict[int, CoreTimes]:
+    """Return the times of every core from ``/proc/stat`` (resolution 10 ms)."""
+    times = {}
+    with open("/proc/stat") as file:
+        for line in file:
+            name, *fields = line.split()
+            if name.startswith("cpu") and name != "cpu":
+                user, nice, system, _idle, _iowait, irq, softirq, steal = map(int, fields[:8])
+                busy = (user + nice + system + irq + softirq) * TICK_NS
+                times[int(name[3:])] = CoreTimes(busy, steal * TICK_NS)
+    return times
+
+
+INTERVAL_S = 0.05
+
+
+class Repeated:
+    """Does a job every ``interval_s`` until ``stop``; with ``at_end``, once more then.
+
+    It does so in a thread of its own. Samplers derive from it; their instants are CLOCK_MONOTONIC,
+    the clock of the requests, taken right before each reading.
+    """
+
+    def __init__(self, job: Callable[[], None], interval_s: float, *, at_end: bool = False) -> None:
+        self._job = job
+        self._at_end = at_end
+        self._interval_s = interval_s
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._repeat, daemon=True)
+
+    def start(self) -> None:
+        """Begin."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Let the job that is under way end."""
+        self._ended.set()
+        self._thread.join(timeout=10)
+        if self._at_end:
+            self._job()
+
+    def _repeat(self) -> None:
+        due = time.monotonic()
+        while not self._ended.is_set():
+            self._job()
+            # Keep to the grid, and leave out what a slow job has missed.
+            due = max(due + self._interval_s, time.monotonic())
+            self._ended.wait(due - time.monotonic())
+
+
+class Sampler(Repeated):
+    """Samples CPU and memory of services, by name, and of the load's workers, as ``client``."""
+
+    def __init__(self, meters: Mapping[str, Meter], client_pids: Sequence[int]) -> None:
+        super().__init__(self._sample, INTERVAL_S, at_end=True)
+        self._meters = meters
+        self._client_pids = client_pids
+        self._samples: list[tuple[int, str, int, int]] = []
+
+    def _sample(self) -> None:
+        table = ProcessTable()
+        for name, meter in self._meters.items():
+            now = time.monotonic_ns()
+            reading = meter.read(table)
+            if reading is not None:
+                self._samples.append((now, name, reading.cpu_ns, reading.memory_bytes))
+        self._sample_own("client", self._client_pids)
+        self._sample_own("lab", [os.getpid()])
+        now = time.monotonic_ns()
+        for core, times in core_times().items():
+            self._samples.append((now, f"core {core}", times.busy_ns, 0))
+
+    def _sample_own(self, name: str, pids: Sequence[int]) -> None:
+        now = time.monotonic_ns()
+        try:
+            self._samples.append((now, name, sum(process_cpu_ns(pid) for pid in pids), 0))
+        except OSError:
+            return
+
+    def samples(self) -> pd.DataFrame:
+        """Return t_ns, service, cpu_ns (cumulative) and memory_bytes."""
+        frame = pd.DataFrame(self._samples, columns=["t_ns", "service", "cpu_ns", "memory_bytes"])
+        return frame.astype({"t_ns": "int64", "cpu_ns": "int64", "memory_bytes": "int64"})

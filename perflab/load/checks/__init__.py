@@ -1,0 +1,1 @@
+"""What the generator finds out about itself and its load."""

@@ -1,0 +1,139 @@
+"""Why requests failed: how many of each cause, and what the first of them said."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from perflab.load.clients.outcome import CODES, CUT_OFF, ERRORS
+from perflab.load.records.looks import FailureStop
+from perflab.load.records.result import LoadResult
+
+# What is said of classes whose failures have no words of their own.
+WORDS = {
+    "timeout": "no whole answer within the time-out (--timeout)",
+    "closed": "the server closed the connection before it answered",
+    "truncated": "the server closed the connection in the middle of its answer",
+    "aborted": "still under way when the load was ended",
+    "unsent": "no connection became free before the load ended",
+}
+MOST_STATUSES = 1_000
+STATUS = CODES["status"]
+UNSENT = CODES["unsent"]
+
+
+@dataclass(frozen=True)
+class Cause:
+    """``count`` requests failed alike; ``status`` is 0 but for unexpected statuses."""
+
+    error: str
+    status: int
+    count: int
+    first: str
+
+    @property
+    def text(self) -> str:
+        """Say it in words: ``100 x status 404 (first: HTTP/1.1 404 Not Found, 9 bytes)``."""
+        what = f"{self.error} {self.status}" if self.status else self.error
+        return f"{self.count} x {what}" + (f" (first: {self.first})" if self.first else "")
+
+
+def causes(result: LoadResult) -> list[Cause]:
+    """Return the causes of failure in the measure stage, the most frequent first."""
+    return _counted(result, [_keys(rows) for _, rows in result.measured_by_worker()])
+
+
+def _counted(result: LoadResult, pieces: Sequence[np.ndarray]) -> list[Cause]:
+    every = np.concatenate(pieces) if pieces else np.empty(0, dtype=np.int32)
+    keys, counts = np.unique(every, return_counts=True)
+    causes = []
+    for key, count in zip(keys.tolist(), counts.tolist(), strict=True):
+        code, status = divmod(key, MOST_STATUSES)
+        if code:
+            kind = ERRORS[code]
+            causes.append(Cause(kind, status, count, _first(result, kind, status)))
+    return sorted(causes, key=lambda cause: -cause.count)
+
+
+def in_words(found: Sequence[Cause], most: int = 3) -> str:
+    """Return the most frequent causes as one line."""
+    shown = ", ".join(cause.text for cause in found[:most])
+    return shown + (f", and {len(found) - most} more causes" if len(found) > most else "")
+
+
+def _keys(rows: np.ndarray) -> np.ndarray:
+    codes = rows["error"].astype(np.int32)
+    keys: np.ndarray = codes * MOST_STATUSES + np.where(codes == STATUS, rows["status"], 0)
+    return keys
+
+
+def _first(result: LoadResult, kind: str, status: int) -> str:
+    texts = result.first_errors
+    of_kind = (text for (known, _), text in texts.items() if known == kind)
+    return texts.get((kind, status)) or next(of_kind, "") or WORDS.get(kind, "")
+
+
+@dataclass(frozen=True)
+class Part:
+    """Requests to one side of the stop; ``given_up`` were cut off by the load's own end."""
+
+    requests: int
+    successes: int
+    failures: int
+    given_up: int
+    causes: tuple[Cause, ...]
+
+
+@dataclass(frozen=True)
+class AroundStop:
+    """Requests that ended until the stop (warm-up included), after it, and those under way at it.
+
+    ``until.failures`` is the number that ended the load, more only where several ended at the same
+    instant. ``under_way`` were started and had not ended.
+    """
+
+    stop: FailureStop
+    until: Part
+    after: Part
+    under_way: int
+
+
+def around_stop(result: LoadResult) -> AroundStop | None:
+    """Return what became of requests on both sides; None where failures did not end the load."""
+    stop = result.failure_stop
+    if stop is None:
+        return None
+    under_way = sum(
+        int(((rows["started_ns"] <= stop.at_ns) & (rows["done_ns"] > stop.at_ns)
+             & (rows["error"] != UNSENT)).sum())
+        for rows in result.chunks()
+    )  # fmt: skip
+    return AroundStop(
+        stop, _part(result, stop, late=False), _part(result, stop, late=True), under_way
+    )
+
+
+def _part(result: LoadResult, stop: FailureStop, *, late: bool) -> Part:
+    requests, pieces = 0, []
+    for rows in result.chunks():
+        of_part = rows[(rows["done_ns"] > stop.at_ns) == late]
+        requests += len(of_part)
+        pieces.append(_keys(of_part))
+    causes = _counted(result, pieces)
+    given_up = sum(cause.count for cause in causes if cause.error in CUT_OFF)
+    failures = sum(cause.count for cause in causes) - given_up
+    return Part(requests, requests - failures - given_up, failures, given_up, tuple(causes))
+
+
+def stop_shown(result: LoadResult) -> dict[str, Any]:
+    """Return the member ``stop`` of a summary, where failures ended the load; else nothing."""
+    around = around_stop(result)
+    if around is None:
+        return {}
+    shown = asdict(around)
+    stop = shown.pop("stop")
+    del stop["at_ns"]
+    return {"stop": {**stop, **shown}}

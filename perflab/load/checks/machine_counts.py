@@ -1,0 +1,83 @@
+"""What the machine counts that bears on a load: stolen time of the client's cores, and TCP."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from perflab.host.kernel_counts import tcp_counts
+from perflab.host.meters import core_times
+from perflab.load.records.result import LoadResult
+from perflab.recordings.columns import TCP_COUNTERS
+from perflab.recordings.schema import Remark
+
+BACKLOG = ("tcp_listen_overflows", "tcp_listen_drops", "tcp_syn_retransmits")
+AGAIN = ("tcp_timeouts", "tcp_retransmits")
+RESETS = ("tcp_resets_sent", "tcp_resets", "tcp_failed_connects")
+# The first retransmission of a SYN comes after 1 s (RFC 6298, section 2); a timer of the kernel's
+# may be one tick early, which is 10 ms at most.
+FIRST_RETRANSMISSION_NS = 980_000_000
+WHOSE = "counted for the whole network namespace, other processes in it included"
+
+
+@dataclass(frozen=True)
+class MachineCounts:
+    """What the machine counts that bears on a load, at an instant.
+
+    ``steal_ns`` is the time that other guests of the machine took from the client's cores.
+    """
+
+    cores: tuple[int, ...]
+    at_ns: int
+    steal_ns: int
+    kernel: Mapping[str, int]
+
+    @classmethod
+    def now(cls, cores: tuple[int, ...]) -> MachineCounts:
+        """Read the counters."""
+        times = core_times()
+        stolen_ns = sum(times[core].steal_ns for core in set(cores) if core in times)
+        return cls(cores, time.monotonic_ns(), stolen_ns, tcp_counts())
+
+    def stolen_until(self, later: MachineCounts) -> float:
+        """Return which share of the cores' time was stolen until then."""
+        wall_ns = (later.at_ns - self.at_ns) * len(set(self.cores))
+        return (later.steal_ns - self.steal_ns) / max(1, wall_ns)
+
+    def counted_until(self, later: MachineCounts) -> dict[str, int]:
+        """Return what the kernel counted of TCP until then, by column."""
+        known = self.kernel.keys() & later.kernel.keys()
+        return {name: later.kernel[name] - self.kernel[name] for name in sorted(known)}
+
+
+def remarks_on_tcp(result: LoadResult) -> list[Remark]:
+    """Return what the counters of a load say, each with what follows from it."""
+    counted = result.kernel
+    told = (
+        ("host.tcp_backlog", BACKLOG, _backlog_meaning(waited_for_syn(result))),
+        ("host.tcp_retransmits", AGAIN,
+         "what is sent again after a time-out comes at least 0.2 s late"),
+        ("host.tcp_resets", RESETS, "connections were refused, or ended before their time"),
+    )  # fmt: skip
+    remarks = []
+    for code, names, meaning in told:
+        seen = [f"{counted[name]} {TCP_COUNTERS[name]}" for name in names if counted.get(name)]
+        if seen:
+            text = f"the kernel counted {', '.join(seen)} during the load ({WHOSE}): {meaning}"
+            remarks.append(Remark(code=code, text=text))
+    return remarks
+
+
+def waited_for_syn(result: LoadResult) -> int:
+    """Return how many connections of the load itself took so long that their SYN was sent again."""
+    return sum(
+        int((rows["connect_ns"] >= FIRST_RETRANSMISSION_NS).sum()) for rows in result.chunks()
+    )
+
+
+def _backlog_meaning(waited: int) -> str:
+    return (
+        "a connection that a full backlog drops is tried again after a second; of this load "
+        f"{waited} waited 1 s or longer, and that wait is not that of the service's code"
+    )

@@ -1,0 +1,199 @@
+"""Whether response times rise or fall over a load: then no number stands for all of it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from perflab.host.kernel_counts import sockets_in_time_wait
+from perflab.load.checks.machine_counts import remarks_on_tcp
+from perflab.load.checks.times import Number, Times
+from perflab.load.clients.outcome import CODES
+from perflab.load.records.result import LoadResult
+from perflab.load.workload.windows import time_before
+from perflab.load.workload.workload import Workload
+from perflab.recordings.schema import Remark
+from perflab.recordings.steadiness import GROSS_TREND, MAX_TREND, OF_LOAD
+
+WINDOWS = 10
+TAU = 0.6
+FEWEST_REQUESTS = 5 * WINDOWS
+EARLIER, LATER = np.triu_indices(WINDOWS, 1)
+
+
+@dataclass(frozen=True)
+class Trend:
+    """How response times change over a load.
+
+    ``log`` is the log ratio of its end to its begin, whatever is seen (NaN: too few requests to
+    say). ``clear`` says whether that is a trend and not chance; ``ms_per_s`` is 0 where it is not.
+    """
+
+    ms_per_s: float = 0.0
+    log: float = math.nan
+    clear: bool = False
+
+    @property
+    def too_large(self) -> bool:
+        """Whether the load had no response time of its own: one twice as long has another."""
+        return self.clear and abs(self.log) > MAX_TREND
+
+    @property
+    def gross(self) -> bool:
+        """Whether it is too large for any trial, whatever those of other blocks did."""
+        return self.clear and abs(self.log) > GROSS_TREND
+
+    def __str__(self) -> str:
+        return f"response times changed by {math.expm1(self.log):+.0%} from its begin to its end"
+
+
+def trend_of(planned_ns: np.ndarray, response_ns: np.ndarray) -> Trend:
+    """Return how response times change over a load.
+
+    Theil-Sen slopes of the medians of ten equal windows of planned time, in ms and of their logs;
+    clear if Kendall's tau between window and median is at least 0.6 either way (p < 0.02 for ten
+    windows). A queue that grows without bound shows itself so long before it misses an objective.
+    Sources: P. K. Sen, JASA 63(324), 1968; M. G. Kendall, Biometrika 30, 1938.
+    """
+    if len(planned_ns) < FEWEST_REQUESTS:
+        return Trend()
+    begin_ns, end_ns = int(planned_ns.min()), int(planned_ns.max())
+    window = (planned_ns - begin_ns) * WINDOWS // max(1, end_ns + 1 - begin_ns)
+    if len(np.unique(window)) < WINDOWS:
+        return Trend()
+    own = [response_ns[window == number] for number in range(WINDOWS)]
+    middles = np.array([np.median(each) for each in own]) / 1e6
+    width_s = (end_ns - begin_ns) / WINDOWS / 1e9
+    log = float(log_trend(np.log(middles))) if middles.min() > 0 else math.nan
+    if not is_clear(middles) or not width_s:
+        return Trend(log=log)
+    return Trend(float(_theil_sen(middles)) / width_s, log, clear=True)
+
+
+def log_trend(log_middles: np.ndarray) -> np.ndarray:
+    """Return the change from the first to the last of the windows along the last axis."""
+    return _theil_sen(log_middles) * (WINDOWS - 1)
+
+
+def _theil_sen(middles: np.ndarray) -> np.ndarray:
+    """Return the median slope per window, along the last axis."""
+    slopes = (middles[..., LATER] - middles[..., EARLIER]) / (LATER - EARLIER)
+    middle: np.ndarray = np.median(slopes, axis=-1)
+    return middle
+
+
+def is_clear(middles: np.ndarray) -> np.ndarray:
+    """Say whether windows and medians go together along the last axis, by Kendall's tau-b.
+
+    No two windows have the same time, but some may have the same median.
+    """
+    rises = middles[..., LATER] - middles[..., EARLIER]
+    changed = np.count_nonzero(rises, axis=-1)
+    agreed = np.abs(np.sign(rises).sum(axis=-1))
+    clear: np.ndarray = (changed > 0) & (agreed >= TAU * np.sqrt(len(LATER) * changed))
+    return clear
+
+
+def response_trend(result: LoadResult) -> Trend:
+    """Return the trend of the measured successes of a load, without each user's last request.
+
+    The last ones of a closed loop meet a crowd that is leaving: they are faster, whatever the load.
+    """
+    kept = [_but_the_last(rows[rows["error"] == 0]) for _, rows in result.measured_by_worker()]
+    good = np.concatenate(kept) if kept else result.measured(lambda rows: rows)
+    planned_ns = good["planned_ns"]
+    if result.windows is not None:
+        # By the time that was measured: else a tenth of the load could hold no window.
+        planned_ns = time_before(planned_ns, result.counted)
+    return trend_of(planned_ns, good["done_ns"] - good["planned_ns"])
+
+
+def _but_the_last(rows: np.ndarray) -> np.ndarray:
+    latest_first = rows[np.argsort(rows["planned_ns"], kind="stable")[::-1]]
+    _, lasts = np.unique(latest_first["user"], return_index=True)
+    return np.delete(latest_first, lasts)
+
+
+# Of the time of the client's cores, that other guests of the machine took.
+STEAL_TOLD, MAX_STEAL = 0.01, 0.10
+MAX_PORTS_SHARE = 0.8
+
+
+def of_load(result: LoadResult, workload: Workload) -> list[Remark]:
+    """Return what was seen of a load besides its numbers."""
+    texts = {}
+    if result.stopped:
+        text = f"the load was ended early: {result.stopped}"
+        if result.failure_stop is not None:
+            text += "; times and throughput are of what ended until then"
+        texts["load.stopped"] = text
+    if result.capped:
+        text = f"{result.capped} requests waited for a free connection; see connection wait"
+        texts["load.capped"] = text
+    aborted = sum(int((rows["error"] == CODES["aborted"]).sum()) for rows in result.chunks())
+    if aborted:
+        text = f"{aborted} requests were still under way at the end and given up"
+        texts["load.aborted"] = text
+    unsent = sum(int((rows["error"] == CODES["unsent"]).sum()) for rows in result.chunks())
+    if unsent and result.stopped:
+        text = f"{unsent} requests still waited for a connection and were given up"
+        texts["load.given_up"] = text
+    if STEAL_TOLD < result.steal_share <= MAX_STEAL:
+        texts["host.steal"] = stolen(result)
+    share = sockets_in_time_wait() / port_range()
+    if workload.connections.closing and share > MAX_PORTS_SHARE:
+        text = f"{share:.0%} of the local ports are in TIME_WAIT; connections may soon fail"
+        texts["host.ports"] = text
+    told = [Remark(code=code, text=text) for code, text in texts.items()]
+    return [*told, *remarks_on_tcp(result)]
+
+
+def of_numbers(response: Times, trend: Trend) -> list[Remark]:
+    """Return which response times cannot be given, or hold too much of the client's own time."""
+    numbers = {name: each for name, each in response.numbers().items() if name != "max"}
+    bounds = [
+        f"{name} >= {each.at_least:.4g} ms"
+        for name, each in numbers.items()
+        if not np.isnan(each.at_least)
+    ]
+    remarks = []
+    if trend.too_large:
+        text = f"the load was not steady: {trend}; a longer one would have others"
+        remarks.append(Remark(code=OF_LOAD, text=text))
+    if bounds:
+        text = f"{len(response.elapsed)} requests were cut off before their end, and could move "
+        text += f"what is given as a bound: {', '.join(bounds)}"
+        remarks.append(Remark(code="load.censored", text=text))
+    return [*remarks, *of_client_time(numbers)]
+
+
+def of_client_time(numbers: Mapping[str, Number]) -> list[Remark]:
+    """Return which times hold too much of the client's own."""
+    own = [
+        f"{name} of {each.value:.3g} ms up to {each.client_ms:.2g} ms"
+        for name, each in numbers.items()
+        if each.is_the_clients and not np.isnan(each.value)
+    ]
+    if not own:
+        return []
+    text = f"more than a tenth may be the client's own time: of {', of '.join(own)}"
+    text += "; marked ~, and compared with nothing"
+    return [Remark(code="generator.client_time", side="client", text=text)]
+
+
+def stolen(result: LoadResult) -> str:
+    """Say how much of the client's cores other guests of the machine took."""
+    return f"other guests of the machine took {result.steal_share:.0%} of the client's cores"
+
+
+def port_range() -> int:
+    """Return how many local ports connections can take."""
+    try:
+        low, high = Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()
+    except OSError:
+        return 28_232
+    return int(high) - int(low) + 1

@@ -1,0 +1,1 @@
+"""What speaks to a service: one request after another, over one protocol each."""

@@ -1,0 +1,106 @@
+"""aiohttp behind the interface of the lean client, so that clients can be compared."""
+
+from __future__ import annotations
+
+import ssl
+from types import SimpleNamespace
+from typing import Any
+
+import aiohttp
+from aiohttp.http_exceptions import LineTooLong
+
+from perflab.load.clients.exchange import Exchange, Prepared
+from perflab.load.clients.library_client import LibraryClient, causes, clock, headers_of
+from perflab.load.workload.workload import Workload
+
+NEVER_S = 86_400.0
+
+
+class AiohttpClient(LibraryClient):
+    """aiohttp's ClientSession."""
+
+    def __init__(self, workload: Workload, connections: int, prepared: Prepared) -> None:
+        super().__init__(workload, connections)
+        self._origin = f"{prepared.origin.scheme}://{prepared.origin.authority}"
+        closing = workload.connections.closing
+        connector = aiohttp.TCPConnector(
+            limit=0,
+            force_close=closing,
+            # By its own default it would close what is idle for 15 s.
+            keepalive_timeout=None if closing else NEVER_S,
+            ssl=workload.trust.context(),
+        )
+        self._session = aiohttp.ClientSession(
+            connector=connector,
+            timeout=aiohttp.ClientTimeout(total=None),
+            auto_decompress=False,
+            cookie_jar=aiohttp.DummyCookieJar(),
+            trace_configs=[_tracing()],
+        )
+
+    async def _send(self, exchange: Exchange, body: bytes) -> None:
+        request = exchange.prepared.request
+        # No context manager: its exit waits for the connection to close, which would delay
+        # the user's next request; reading to the end releases the connection as well.
+        response = await self._session.request(
+            request.method,
+            self._origin + request.path,
+            data=body or None,
+            headers=headers_of(request, body),
+            allow_redirects=False,
+            trace_request_ctx=exchange,
+        )
+        exchange.first_byte_ns = clock()
+        try:
+            await self._take(
+                exchange, response.status, response.headers, response.content.iter_any()
+            )
+        except BaseException:
+            response.close()
+            raise
+
+    @staticmethod
+    def _class_of(error: Exception) -> str:
+        if isinstance(error, TimeoutError):
+            return "timeout"
+        if any(
+            isinstance(cause, LineTooLong) or "Too many headers" in str(cause)
+            for cause in causes(error)
+        ):
+            return "head_too_large"
+        if isinstance(error, aiohttp.ClientConnectorDNSError):
+            return "dns"
+        if isinstance(error, (aiohttp.ClientSSLError, ssl.SSLError)):
+            return "tls"
+        if isinstance(error, aiohttp.ClientConnectorError):
+            return "connect"
+        if isinstance(error, aiohttp.ServerDisconnectedError):
+            return "closed"
+        if isinstance(error, aiohttp.ClientPayloadError):
+            return "truncated"
+        if isinstance(error, OSError):
+            return "reset"
+        return "protocol"
+
+    async def _close(self) -> None:
+        await self._session.close()
+
+
+async def _note_sent(_session: Any, context: SimpleNamespace, _parameters: Any) -> None:
+    context.trace_request_ctx.sent_ns = clock()
+
+
+async def _note_connect_start(_session: Any, context: SimpleNamespace, _parameters: Any) -> None:
+    context.connect_began_ns = clock()
+
+
+async def _note_connect_end(_session: Any, context: SimpleNamespace, _parameters: Any) -> None:
+    context.trace_request_ctx.connect_ns = clock() - context.connect_began_ns
+
+
+def _tracing() -> aiohttp.TraceConfig:
+    tracing = aiohttp.TraceConfig()
+    tracing.on_request_headers_sent.append(_note_sent)
+    tracing.on_connection_create_start.append(_note_connect_start)
+    tracing.on_connection_create_end.append(_note_connect_end)
+    return tracing

@@ -1,0 +1,310 @@
+"""The lean HTTP/1.1 client: connections per origin, waiting requests, timeouts, redirects."""
+
+from __future__ import annotations
+
+import asyncio
+import resource
+import time
+from collections import deque
+from collections.abc import Sequence
+from functools import cache, lru_cache
+
+from perflab.errors import TargetRefused
+from perflab.load.clients.connection import Connection
+from perflab.load.clients.exchange import REDIRECTS, WHOLE, Exchange, Prepared, followed
+from perflab.load.clients.library_client import LibraryClient
+from perflab.load.clients.outcome import CODES, FirstErrors
+from perflab.load.clients.targets import Origin, looked_up
+from perflab.load.workload.request import Connections
+from perflab.load.workload.workload import Trust, Workload
+
+SPARE_FILES = 64
+# Only redirects lead to so many, each to another port.
+MAX_ORIGINS = 1_000
+DEFAULT_CONNECTIONS = 2_000
+LANDING_BYTES = 256 * 1024
+ENDLESS, USUAL_TRUST = Connections(), Trust()
+# Opening costs ten times as much as sending: after a stall, answers that have come are read, and
+# their connections used again, before yet more connections are opened.
+OPENED_PER_TURN = 16
+clock = time.monotonic_ns
+
+
+def allow_files(wanted: int) -> int:
+    """Raise this process's limit on open files if need be; return how many more it allows."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    needed = wanted + SPARE_FILES
+    if soft < needed:
+        soft = needed if hard == resource.RLIM_INFINITY else min(needed, hard)
+        try:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+        except (OSError, ValueError):
+            soft = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    return max(1, soft - SPARE_FILES)
+
+
+class LeanClient:
+    """Sends prepared requests over connections of its own.
+
+    Parameters
+    ----------
+    life : Connections
+        Of connections, with this worker's part of the cap. A request that finds none free under
+        the cap (0: 2,000) waits in turn.
+    timeout_s : float
+        Bound from the take-up of a request to its end.
+    sticky : bool
+        A user keeps its connection between requests (closed loop); else idle ones are shared.
+    allowed : sequence of str
+        Hosts that redirects may lead to, besides loopback.
+    beside : int
+        Files that this process opens besides: scripted users' WebSockets.
+    """
+
+    def __init__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        life: Connections = ENDLESS,
+        timeout_s: float = 30.0,
+        sticky: bool = False,
+        allowed: Sequence[str] = (),
+        trust: Trust = USUAL_TRUST,
+        beside: int = 0,
+    ) -> None:
+        self.loop = loop
+        self.capped = 0
+        self.first_errors = FirstErrors()
+        # Where all connections read long bodies: each is done with before the next read.
+        self.landing = memoryview(bytearray(LANDING_BYTES))
+        self._opened_now = 0
+        self._life = life
+        most = life.most or DEFAULT_CONNECTIONS
+        self._limit = max(1, min(most, allow_files(most + beside) - beside))
+        # Where files are short, users who keep theirs would leave none for the others.
+        self._sticky = sticky and self._limit >= most
+        self.timeout_s = timeout_s
+        self._timeout_ns = round(timeout_s * 1e9)
+        self._allowed = allowed
+        self.tls = cache(trust.context)
+        # Last in, first out; a dictionary, because any of them may close.
+        self._idle: dict[Origin, dict[Connection, None]] = {}
+        self._open: dict[Connection, None] = {}
+        self._waiting: deque[Exchange] = deque()
+        # A name that could not be resolved stays so.
+        self.address = lru_cache(MAX_ORIGINS)(looked_up)
+        self._sweep_s = min(0.1, max(0.001, timeout_s / 50))
+        self._sweeper = loop.call_later(self._sweep_s, self._sweep)
+
+    # Sending.
+
+    def submit(self, exchange: Exchange) -> None:
+        """Send a request on the user's own connection, an idle one or a new one, or let it wait."""
+        connection = exchange.connection
+        if connection is not None:
+            ours, wanted = connection.origin, exchange.prepared.origin
+            if connection.usable and (ours is wanted or ours == wanted):
+                connection.send(exchange)
+                return
+            exchange.connection = None
+            if connection.usable:
+                connection.close()
+        idle = self._idle.get(exchange.prepared.origin)
+        if idle:
+            idle.popitem()[0].send(exchange)
+            return
+        room = self._limit - len(self._open) - len(self._waiting)
+        if room <= 0 and not self._waiting and self._close_idle():
+            room = 1
+        if room > 0 and not self._waiting and self._opened_now < OPENED_PER_TURN:
+            self._connect(exchange)
+            return
+        if room <= 0:
+            self.capped += 1
+        self._wait(exchange)
+
+    def _wait(self, exchange: Exchange) -> None:
+        waiting = self._waiting
+        if not waiting or waiting[-1].started_ns <= exchange.started_ns:
+            waiting.append(exchange)
+            return
+        # It follows a redirect: what was taken up before comes before, or it would time out late.
+        later = (n for n, other in enumerate(waiting) if other.started_ns > exchange.started_ns)
+        waiting.insert(next(later), exchange)
+
+    def _close_idle(self) -> bool:
+        """Close an idle connection, to whatever origin, so that another can be opened."""
+        for idle in self._idle.values():
+            if idle:
+                next(iter(idle)).close()
+                return True
+        return False
+
+    def _connect(self, exchange: Exchange) -> None:
+        if not self._opened_now:
+            self.loop.call_soon(self._next_turn)
+        self._opened_now += 1
+        connection = Connection(self, exchange.prepared.origin)
+        self._open[connection] = None
+        connection.open(exchange)
+
+    def _next_turn(self) -> None:
+        self._opened_now = 0
+        while self._waiting and self._opened_now < OPENED_PER_TURN:
+            idle = self._idle.get(self._waiting[0].prepared.origin)
+            if idle:
+                idle.popitem()[0].send(self._waiting.popleft())
+                continue
+            if len(self._open) >= self._limit and not self._close_idle():
+                return
+            self._connect(self._waiting.popleft())
+
+    # Called by connections.
+
+    def finished(self, connection: Connection, exchange: Exchange, keep: bool) -> None:
+        """Take the connection back and hand the exchange to whoever waits for it."""
+        if exchange.prepared.redirects:
+            if exchange.status in REDIRECTS and exchange.error in WHOLE:
+                # Read before the connection goes to another request.
+                location = connection.location()
+                self._release(connection, exchange, keep, sticky=False)
+                self._redirect(exchange, location)
+                return
+            exchange.end_chain()
+        self._release(connection, exchange, keep, self._sticky)
+        exchange.finish(exchange)
+
+    def _release(
+        self, connection: Connection, exchange: Exchange, keep: bool, sticky: bool
+    ) -> None:
+        exchange.connection = None
+        if not keep or self._life.closing:
+            began_ns = clock()
+            connection.close()
+            exchange.close_ns = clock() - began_ns
+            return
+        if sticky:
+            exchange.connection = connection
+        elif self._waiting and self._waiting[0].prepared.origin == connection.origin:
+            connection.send(self._waiting.popleft())
+        else:
+            self._idle.setdefault(connection.origin, {})[connection] = None
+            if self._waiting:
+                self._serve_waiting()
+
+    def forget(self, connection: Connection) -> None:
+        """A connection has closed; one that waits may open its own."""
+        self._open.pop(connection, None)
+        idle = self._idle.get(connection.origin)
+        if idle is not None:
+            idle.pop(connection, None)
+            if not idle:  # redirects may lead to ever other origins
+                del self._idle[connection.origin]
+        if self._waiting:
+            self._serve_waiting()
+
+    def _serve_waiting(self) -> None:
+        if not self._opened_now:
+            self._opened_now = 1
+            self.loop.call_soon(self._next_turn)
+
+    def _redirect(self, exchange: Exchange, location: str) -> None:
+        base = exchange.prepared
+        if exchange.chain is None:
+            exchange.chain = (base, exchange.sent_ns, exchange.connect_ns)
+        exchange.redirects += 1
+        try:
+            exchange.prepared = followed(
+                base, location, exchange.redirects, self._life, self._allowed
+            )
+        except (TargetRefused, ValueError) as error:
+            self.first_errors.note("redirect", str(error))
+            self._give_up(exchange, "redirect")
+            return
+        exchange.error = exchange.status = 0
+        self.submit(exchange)
+
+    # Time and end.
+
+    def _sweep(self) -> None:
+        """Give up what has taken longer than the timeout."""
+        self._sweeper = self.loop.call_later(self._sweep_s, self._sweep)
+        before_ns = clock() - self._timeout_ns
+        late = [
+            connection
+            for connection in self._open
+            if connection.exchange is not None and connection.exchange.started_ns < before_ns
+        ]
+        for connection in late:
+            connection.abort("timeout")
+        while self._waiting and self._waiting[0].started_ns < before_ns:
+            self._give_up(self._waiting.popleft(), "timeout")
+
+    def _give_up(self, exchange: Exchange, kind: str) -> None:
+        exchange.done_ns = clock()
+        exchange.error, exchange.phases = CODES[kind], None
+        exchange.status = exchange.bytes = 0
+        exchange.end_chain()
+        exchange.finish(exchange)
+
+    def give_up_waiting(self) -> None:
+        """Give up what waits for a connection (``unsent``)."""
+        waiting = list(self._waiting)
+        self._waiting.clear()
+        for exchange in waiting:
+            self._give_up(exchange, "unsent")
+
+    def abort(self) -> None:
+        """Give up what is under way (``aborted``) and what waits (``unsent``)."""
+        self.give_up_waiting()
+        for connection in list(self._open):
+            connection.abort("aborted")
+
+    async def close(self) -> None:
+        """Close every connection."""
+        self._sweeper.cancel()
+        self._waiting.clear()
+        for connection in list(self._open):
+            connection.exchange = None
+            connection.close()
+
+
+Client = LeanClient | LibraryClient
+
+
+def make_client(
+    workload: Workload,
+    prepared: Prepared,
+    connections: int,
+    *,
+    sticky: bool = False,
+    allowed: Sequence[str] = (),
+    beside: int = 0,
+) -> Client:
+    """Return the client that a workload names, with the address of its requests looked up.
+
+    ``connections`` is the most that it may open; see :class:`LeanClient` for the rest.
+    """
+    if workload.client != "lean":
+        return _library_client(workload, prepared, connections)
+    lean = LeanClient(
+        asyncio.get_running_loop(),
+        workload.connections.model_copy(update={"most": connections}),
+        workload.timeout_s,
+        sticky=sticky,
+        allowed=allowed,
+        trust=workload.trust,
+        beside=beside,
+    )
+    lean.address(prepared.origin)
+    return lean
+
+
+def _library_client(workload: Workload, prepared: Prepared, connections: int) -> Client:
+    # Most loads are sent without these libraries, which take long to import.
+    if workload.client == "aiohttp":
+        from perflab.load.clients.aiohttp_client import AiohttpClient
+
+        return AiohttpClient(workload, connections, prepared)
+    from perflab.load.clients.httpx_client import HttpxClient
+
+    return HttpxClient(workload, connections, prepared)

@@ -1,0 +1,361 @@
+"""One connection of the lean client: a non-blocking socket on the event loop.
+
+Plain sockets, and not transports, because the instants must be true: ``send`` returns when the
+bytes are the kernel's, where a transport would queue them to the end of the loop's turn.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import socket
+import ssl
+import time
+from typing import TYPE_CHECKING
+
+from perflab.load.clients.exchange import Exchange
+from perflab.load.clients.outcome import CODES, ERRORS
+from perflab.load.clients.response import BadResponse, ResponseReader, header, server_phases
+from perflab.load.clients.targets import Origin
+from perflab.load.records.progress import Progress
+
+if TYPE_CHECKING:
+    from perflab.load.clients.client import LeanClient
+
+READ_BYTES = 128 * 1024
+LONGEST_REMEMBERED = 32 * 1024
+WOULD_BLOCK = (BlockingIOError, InterruptedError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
+clock = time.monotonic_ns
+
+
+def kind_of(error: OSError | ValueError, otherwise: str) -> int:
+    """Return the error code of what a socket raised."""
+    if isinstance(error, socket.gaierror):
+        return CODES["dns"]
+    if isinstance(error, ssl.SSLError):
+        return CODES["tls"]
+    if isinstance(error, ValueError):
+        return CODES[otherwise]
+    if error.errno == errno.EADDRNOTAVAIL:
+        return CODES["ports"]
+    if error.errno in (errno.EMFILE, errno.ENFILE):
+        return CODES["files"]
+    if error.errno == errno.ETIMEDOUT:
+        return CODES["timeout"]
+    return CODES[otherwise]
+
+
+class Connection:
+    """A connection; at most one exchange is under way on it."""
+
+    def __init__(self, client: LeanClient, origin: Origin) -> None:
+        self.origin = origin
+        self.usable = True
+        self.exchange: Exchange | None = None
+        self._client = client
+        self._loop = client.loop
+        self._began_ns = 0
+        self._socket: socket.socket | None = None
+        self._reader: ResponseReader | None = None
+        # What the kernel did not take of a request.
+        self._unsent = memoryview(b"")
+        self._broken = 0
+
+    # Opening and closing.
+
+    def open(self, exchange: Exchange) -> None:
+        """Connect, then send the exchange's request."""
+        self.exchange = exchange
+        self._began_ns = clock()
+        try:
+            place = self._client.address(self.origin)
+            if isinstance(place, OSError):
+                raise place
+            family, address = place
+            self._socket = socket.socket(family, socket.SOCK_STREAM | socket.SOCK_NONBLOCK)
+            self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            code = self._socket.connect_ex(address)
+            if code not in (0, errno.EINPROGRESS):
+                raise OSError(code, os.strerror(code))
+        except OSError as error:
+            self._fail_soon(self._why(error, "connect"))
+            return
+        self._fd = self._socket.fileno()
+        if self.origin.encrypted or not self._is_connected(self._socket):
+            self._loop.add_writer(self._fd, self._connected)
+        else:
+            self._ready(exchange, self._socket)
+
+    @staticmethod
+    def _is_connected(opened: socket.socket) -> bool:
+        # Over loopback the handshake is over when connect returns: no need to wait a turn.
+        try:
+            opened.getpeername()
+        except OSError:
+            return False
+        return True
+
+    def _connected(self) -> None:
+        assert self._socket is not None
+        code = self._socket.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
+        if code:
+            self._fail(self._why(OSError(code, os.strerror(code)), "connect"))
+            return
+        self._loop.remove_writer(self._fd)
+        assert self.exchange is not None
+        if not self.origin.encrypted:
+            self._ready(self.exchange, self._socket)
+            return
+        try:
+            # Not before it is connected: wrapping reads from the socket.
+            self._socket = encrypted = self._client.tls().wrap_socket(
+                self._socket, do_handshake_on_connect=False, server_hostname=self.origin.host
+            )
+        except (OSError, ValueError) as error:
+            self._fail(self._why(error, "tls"))
+            return
+        self._shake_hands(encrypted)
+
+    def _shake_hands(self, encrypted: ssl.SSLSocket) -> None:
+        self._loop.remove_writer(self._fd)
+        self._loop.remove_reader(self._fd)
+        try:
+            encrypted.do_handshake()
+        except ssl.SSLWantReadError:
+            self._loop.add_reader(self._fd, self._shake_hands, encrypted)
+        except ssl.SSLWantWriteError:
+            self._loop.add_writer(self._fd, self._shake_hands, encrypted)
+        except OSError as error:
+            self._fail(self._why(error, "tls"))
+        else:
+            assert self.exchange is not None
+            self._ready(self.exchange, encrypted)
+
+    def _ready(self, exchange: Exchange, opened: socket.socket) -> None:
+        self._recv = opened.recv
+        self._send = opened.send
+        self._loop.add_reader(self._fd, self._readable)
+        exchange.connect_ns = clock() - self._began_ns
+        self.send(exchange)
+
+    def close(self) -> None:
+        """Close the socket; what is under way must have been taken off before."""
+        if not self.usable:
+            return
+        self.usable = False
+        if self._socket is not None:
+            # A socket that could not be wrapped has no descriptor any more.
+            if self._socket.fileno() >= 0:
+                self._loop.remove_reader(self._socket.fileno())
+                self._loop.remove_writer(self._socket.fileno())
+            self._socket.close()
+        if self._reader is not None:
+            self._reader.release()
+        self._client.forget(self)
+
+    # Sending.
+
+    def send(self, exchange: Exchange) -> None:
+        """Send a request on the connection, which is idle."""
+        self.exchange = exchange
+        prepared = exchange.prepared
+        data = prepared.payload if prepared.turn is None else next(prepared.turn)
+        reader = self._reader
+        wanted = prepared.wanted
+        if reader is None or (wanted is not reader.wanted and wanted != reader.wanted):
+            self._reader = reader = ResponseReader(wanted)
+        # A reader that has read nothing since it began is as good as new.
+        if not reader.fresh:
+            reader.begin()
+        if prepared.progress_points:
+            exchange.progress = Progress(prepared.progress_points)
+        if prepared.streams:
+            exchange.stream = reader.stream
+        try:
+            sent = self._send(data)
+        except WOULD_BLOCK:
+            sent = 0
+        except OSError as error:
+            self._fail_soon(self._why(error, "reset"))
+            return
+        exchange.sent_ns = clock()
+        if sent != len(data):
+            self._unsent = memoryview(data)[sent:]
+            self._loop.add_writer(self._fd, self._writable)
+
+    def _writable(self) -> None:
+        try:
+            self._unsent = self._unsent[self._send(self._unsent) :]
+        except WOULD_BLOCK:
+            return
+        except ConnectionError as error:
+            # The peer may have answered before it gave up reading: what it sent is still to come,
+            # and then the end.
+            self._broken = self._why(error, "reset")
+            self._loop.remove_writer(self._fd)
+            return
+        except OSError as error:
+            self._fail(self._why(error, "reset"))
+        else:
+            if not self._unsent:
+                self._loop.remove_writer(self._fd)
+
+    # Receiving.
+
+    def _readable(self) -> None:
+        reader = self._reader
+        if reader is not None and reader.left:
+            self._long_readable(reader)
+            return
+        try:
+            data = self._recv(READ_BYTES)
+        except WOULD_BLOCK:
+            return
+        except OSError as error:
+            self._fail(self._why(error, "reset"))
+            return
+        now_ns = clock()
+        exchange = self.exchange
+        if exchange is None or reader is None:
+            # Closed while idle, or bytes nobody asked for: either way it is of no more use.
+            self.close()
+            return
+        if not data:
+            self._ended(exchange, reader, now_ns)
+            return
+        prepared = exchange.prepared
+        if reader.fresh:
+            exchange.first_byte_ns = now_ns
+            if data == prepared.last_bytes and not self._unsent:
+                exchange.done_ns = now_ns
+                exchange.status, exchange.bytes, exchange.error, exchange.phases = (
+                    prepared.last_outcome
+                )
+                self.exchange = None
+                if exchange.connection is self and prepared.unwatched:
+                    # The user keeps its connection: nobody else has to know.
+                    exchange.finish(exchange)
+                else:
+                    self._client.finished(self, exchange, True)
+                return
+        self._feed(exchange, reader, data, now_ns)
+
+    def _long_readable(self, reader: ResponseReader) -> None:
+        """Read on where an answer can only be counted and summed: past its head, with a length."""
+        exchange, opened, landing = self.exchange, self._socket, self._client.landing
+        assert exchange is not None
+        assert opened is not None
+        try:
+            number = opened.recv_into(landing)
+            reader.take(landing[:number])
+        except WOULD_BLOCK:
+            return
+        except OSError as error:
+            self._fail(self._why(error, "reset"), reader)
+            return
+        except BadResponse as error:
+            self._refuse(error, reader)
+            return
+        now_ns = clock()
+        if exchange.progress is not None and number:
+            exchange.progress.note(now_ns, reader.size)
+        if not number:
+            self._ended(exchange, reader, now_ns)
+        elif reader.complete:
+            self._complete(exchange, reader, now_ns)
+            self._hand_back(exchange, reader)
+
+    def _feed(self, exchange: Exchange, reader: ResponseReader, data: bytes, now_ns: int) -> None:
+        whole = reader.fresh
+        try:
+            complete = reader.feed(data)
+        except BadResponse as error:
+            if exchange.stream is not None:
+                exchange.stream.note(now_ns)
+            self._refuse(error, reader)
+            return
+        if exchange.stream is not None:
+            exchange.stream.note(now_ns)
+        if exchange.progress is not None:
+            if reader.left and whole:
+                exchange.progress.expect(reader.size + reader.left)
+            exchange.progress.note(now_ns, reader.size)
+        if not complete:
+            if isinstance(self._socket, ssl.SSLSocket) and self._socket.pending():
+                self._readable()
+            return
+        self._complete(exchange, reader, now_ns)
+        prepared = exchange.prepared
+        if whole and reader.keep_alive and len(data) <= LONGEST_REMEMBERED and prepared.repeats:
+            prepared.last_bytes = data
+            prepared.last_outcome = (
+                exchange.status,
+                exchange.bytes,
+                exchange.error,
+                exchange.phases,
+            )
+        self._hand_back(exchange, reader)
+
+    def _hand_back(self, exchange: Exchange, reader: ResponseReader) -> None:
+        self.exchange = None
+        keep = reader.keep_alive and not self._unsent
+        self._client.finished(self, exchange, keep)
+
+    def _complete(self, exchange: Exchange, reader: ResponseReader, now_ns: int) -> None:
+        exchange.done_ns = now_ns
+        exchange.status, exchange.bytes = reader.status, reader.size
+        exchange.error = exchange.prepared.judge(reader.status, reader.size, reader.body)
+        exchange.phases = server_phases(reader.head)
+        if exchange.error:
+            line = reader.head.partition(b"\r")[0].decode("latin-1")
+            text = f"{line}, {reader.size} bytes"
+            if exchange.stream is not None:
+                text += f", {exchange.stream.chunks} chunks"
+            self._client.first_errors.note(ERRORS[exchange.error], text, reader.status)
+        if exchange.prepared.wants_answer:
+            exchange.answer = (reader.head, reader.give_body())
+
+    def _ended(self, exchange: Exchange, reader: ResponseReader, now_ns: int) -> None:
+        kind = reader.end()
+        if kind:
+            self._fail(self._broken or CODES[kind], reader)
+            return
+        self._complete(exchange, reader, now_ns)
+        self.exchange = None
+        self._client.finished(self, exchange, False)
+
+    def location(self) -> str:
+        """Return where the last response points to."""
+        return header(self._reader.head, "location") if self._reader else ""
+
+    # Failing.
+
+    def abort(self, kind: str) -> None:
+        """Give up the exchange under way, if any, with an error class."""
+        self._fail(CODES[kind], self._reader)
+
+    def _refuse(self, error: BadResponse, reader: ResponseReader) -> None:
+        self._client.first_errors.note(error.kind, str(error))
+        self._fail(CODES[error.kind], reader)
+
+    def _fail(self, code: int, reader: ResponseReader | None = None) -> None:
+        exchange, self.exchange = self.exchange, None
+        self.close()
+        if exchange is None:
+            return
+        exchange.done_ns = clock()
+        exchange.error, exchange.phases = code, None
+        exchange.status = reader.status if reader is not None else 0
+        exchange.bytes = reader.size if reader is not None else 0
+        self._client.finished(self, exchange, False)
+
+    def _why(self, error: OSError | ValueError, otherwise: str) -> int:
+        """Return the error code of what a socket raised, and keep its words."""
+        code = kind_of(error, otherwise)
+        text = (error.strerror if isinstance(error, OSError) else "") or str(error)
+        self._client.first_errors.note(ERRORS[code], text)
+        return code
+
+    def _fail_soon(self, code: int) -> None:
+        # Whoever submits a request must not get its end before submit has returned.
+        self._loop.call_soon(self._fail, code)

@@ -1,0 +1,159 @@
+"""What clients of other libraries share: the request as they take it, a task per exchange, a cap.
+
+Each request is a task, as users of these libraries write it. Instants come from the libraries'
+own tracing hooks, error classes from their exceptions.
+
+They are held to what the lean client does: a body is taken as it comes, undecoded, and let go of;
+no cookie is kept.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterable, Iterator, Mapping
+from itertools import cycle
+
+from perflab.load.clients.answer import Body
+from perflab.load.clients.exchange import Exchange
+from perflab.load.clients.outcome import CODES, ERRORS, FirstErrors
+from perflab.load.clients.response import parse_server_timing
+from perflab.load.workload.arrivals import Scripted
+from perflab.load.workload.request import Request
+from perflab.load.workload.workload import Workload
+
+clock = time.monotonic_ns
+
+
+def headers_of(request: Request, body: bytes) -> dict[str, str]:
+    """Return the headers to send, with a body's type where it has one."""
+    # Bodies are counted and judged as they come: what is packed may be gigabytes unpacked.
+    default = {"Accept-Encoding": "identity"}
+    if body:
+        default["Content-Type"] = request.usual_type
+    given = {name.lower() for name in request.headers}
+    kept = {name: value for name, value in default.items() if name.lower() not in given}
+    return {**kept, **request.headers}
+
+
+def out_of_reach(workload: Workload) -> list[str]:
+    """Return what a workload asks for that its client cannot do, a sentence each."""
+    if workload.client == "lean":
+        return []
+    request = workload.request
+    beyond = {
+        "records no progress_points": request.progress_points,
+        "records no chunks of a stream": request.stream,
+        "follows no redirects": request.redirects,
+        "lets no scripted users act": isinstance(workload.arrivals, Scripted),
+    }
+    problems = [
+        f"the {workload.client} client {lack}; the lean one does (client='lean')"
+        for lack, asked in beyond.items()
+        if asked
+    ]
+    if workload.client == "http2" and (workload.connections.closing or workload.connections.most):
+        problems.append(
+            "over HTTP/2 the requests of a worker share one connection: it is neither closed "
+            "after each of them nor one of several"
+        )
+    return problems
+
+
+class LibraryClient:
+    """A task per exchange; what sends it, and names its errors, is the library's."""
+
+    def __init__(self, workload: Workload, connections: int) -> None:
+        self.capped = 0
+        self.first_errors = FirstErrors()
+        self.timeout_s = workload.timeout_s
+        self._bodies = cycle(workload.request.bodies)
+        self._free = asyncio.Semaphore(connections)
+        self._tasks: dict[asyncio.Task[None], Exchange] = {}
+
+    def submit(self, exchange: Exchange) -> None:
+        """Start a task that sends a request whose ``planned_ns`` and ``started_ns`` are set."""
+        self.capped += self._free.locked()
+        task = asyncio.create_task(self._perform(exchange, next(self._bodies)))
+        self._tasks[task] = exchange
+
+    async def _perform(self, exchange: Exchange, body: bytes) -> None:
+        exchange.status = exchange.bytes = exchange.error = 0
+        exchange.phases = None
+        try:
+            async with asyncio.timeout(self.timeout_s), self._free:
+                await self._send(exchange, body)
+        except asyncio.CancelledError:
+            exchange.error = CODES["aborted" if exchange.sent_ns else "unsent"]
+        except Exception as error:  # whatever a library raises is the outcome of this request
+            kind = self._class_of(error)
+            exchange.error = CODES[kind]
+            self.first_errors.note(kind, str(error) or type(error).__name__)
+        if not exchange.done_ns or exchange.error:
+            exchange.done_ns = clock()
+        task = asyncio.current_task()
+        if task is not None:
+            self._tasks.pop(task, None)
+        exchange.finish(exchange)
+
+    async def _send(self, exchange: Exchange, body: bytes) -> None:
+        raise NotImplementedError
+
+    @staticmethod
+    def _class_of(error: Exception) -> str:
+        raise NotImplementedError
+
+    async def _take(
+        self,
+        exchange: Exchange,
+        status: int,
+        headers: Mapping[str, str],
+        pieces: AsyncIterable[bytes],
+    ) -> None:
+        """Read a response to its end, piece by piece."""
+        prepared = exchange.prepared
+        read = Body(prepared.wanted) if prepared.wanted is not None else None
+        exchange.status = status
+        async for piece in pieces:
+            exchange.bytes += len(piece)
+            if read is not None:
+                read.take(piece)
+        exchange.done_ns = clock()
+        exchange.error = prepared.judge(status, exchange.bytes, read)
+        if exchange.error:
+            text = f"HTTP status {status}, {exchange.bytes} bytes"
+            self.first_errors.note(ERRORS[exchange.error], text, status)
+        timing = headers.get("Server-Timing")
+        exchange.phases = parse_server_timing(timing) if timing else None
+
+    def give_up_waiting(self) -> None:
+        """Cancel what was not sent yet; each ends as ``unsent``."""
+        # A task that has not begun could not tell of its end: in the next turn all have.
+        asyncio.get_running_loop().call_soon(self._cancel_unsent)
+
+    def _cancel_unsent(self) -> None:
+        for task, exchange in list(self._tasks.items()):
+            if not exchange.sent_ns:
+                task.cancel()
+
+    def abort(self) -> None:
+        """Cancel what is under way; each ends as ``aborted``, or ``unsent``."""
+        for task in list(self._tasks):
+            task.cancel()
+
+    async def close(self) -> None:
+        """Cancel what is under way and close every connection."""
+        self.abort()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self._close()
+
+    async def _close(self) -> None:
+        raise NotImplementedError
+
+
+def causes(error: BaseException) -> Iterator[BaseException]:
+    """Yield an exception and those it came of."""
+    cause: BaseException | None = error
+    while cause is not None:
+        yield cause
+        cause = cause.__cause__ or cause.__context__

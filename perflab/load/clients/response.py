@@ -1,0 +1,328 @@
+"""Reads one HTTP/1.1 response after another from bytes; llhttp (through httptools) parses.
+
+No sockets here: bytes go in, what they mean comes out. Lenient parsing is off.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import httptools
+
+from perflab.load.clients.answer import Body, Wanted
+from perflab.load.clients.streams import Streamed
+
+MAX_HEAD_BYTES = 64 * 1024
+MAX_PIECES = 64
+MAX_INTERIMS = 20
+LINE_ENDS = b"\r\n"
+# What is still to come of a body that makes it a long one.
+LONG_BYTES = 64 * 1024
+MAX_PHASES = 64
+LONGEST_PHASE_MS = 1e9
+CODING = b"\r\ntransfer-encoding:"
+_LENGTH = re.compile(rb"\r\ncontent-length:", re.IGNORECASE)
+# The number, where its line is as simple as can be; the parser has refused a second one.
+_LENGTH_ALONE = re.compile(rb"\r\ncontent-length:[ \t]*([0-9]{1,18})(?:\r\n[!-~]|$)", re.IGNORECASE)
+_TIMING = re.compile(rb"\r\nserver-timing:[ \t]*([^\r]*)", re.IGNORECASE)
+
+
+class BadResponse(Exception):
+    """What arrived is not a response; ``kind`` is its error class."""
+
+    def __init__(self, kind: str, reason: str) -> None:
+        super().__init__(reason)
+        self.kind = kind
+
+
+class ResponseReader:
+    """The state of one response on a connection.
+
+    Parameters
+    ----------
+    wanted : Wanted, optional
+        What :attr:`body` is to be looked at for; else it is only counted.
+
+    Attributes
+    ----------
+    complete, keep_alive : bool
+        The response has ended; the connection may be used again.
+    status, size : int
+        Status code, and bytes of the body so far (less its framing).
+    left : int
+        What is still to come of a long body with a length: bytes that the parser need not see.
+    body : Body or None
+        What was made of the body so far.
+    """
+
+    def __init__(self, wanted: Wanted | None = None) -> None:
+        self._parser: Any = None
+        self.wanted = wanted
+        self.begin()
+
+    def begin(self) -> None:
+        """Expect the next response."""
+        if self._parser is None:
+            self._parser = httptools.HttpResponseParser(self)
+        self.fresh = True
+        self.complete = self.keep_alive = False
+        self.status = self.size = self.left = 0
+        self._head: bytes | None = None
+        self._pieces: list[bytes] = []
+        self._head_done = self._chunked = self._stays = False
+        self.body = Body(self.wanted) if self.wanted is not None else None
+        # Bytes that arrived, and those of interim responses among them.
+        self._received = self._interim = self._interims = 0
+        self._tail = b""
+        self._refused = ""
+
+    def release(self) -> None:
+        """Let go of the body, and of the parser, which refers back to here: nothing collects."""
+        self._parser = self.body = None
+
+    def give_body(self) -> bytes:
+        """Return the body, if it was kept, and hold it no more."""
+        body, self.body = self.body, None
+        return bytes(body.kept) if body is not None else b""
+
+    @property
+    def stream(self) -> Streamed | None:
+        """Return what is known of the body as a stream, if it is to be one."""
+        return self.body.stream if self.body is not None else None
+
+    def feed(self, data: bytes) -> bool:
+        """Take bytes that arrived; return whether the response is complete.
+
+        Raises
+        ------
+        BadResponse
+            The bytes are not a response, or go on after its end.
+        """
+        if self.left:
+            return self.take(memoryview(data))
+        self.fresh = False
+        in_head = not self._head_done
+        if in_head:
+            self._pieces.append(data)
+        self._received += len(data)
+        try:
+            self._parser.feed_data(data)
+        except httptools.HttpParserUpgrade:
+            raise BadResponse("protocol", "the server switched protocols unasked") from None
+        except httptools.HttpParserError as error:
+            raise BadResponse("protocol", str(error)) from None
+        if self._refused:
+            raise BadResponse("protocol", self._refused)
+        if in_head:
+            if self._head_done or self._received - self._interim > MAX_HEAD_BYTES:
+                self._check_head()
+            elif len(self._pieces) > MAX_PIECES:
+                # Byte by byte, what it takes to hold the pieces is many times what they say.
+                self._pieces = [b"".join(self._pieces)]
+        if self.complete:
+            # The parser skips line ends after a response in silence.
+            if data[-1] in LINE_ENDS:
+                self._check_end(data)
+        elif self._chunked:
+            self._tail = (self._tail + data[-5:])[-5:]
+        if self.body is not None and self.body.refused is not None:
+            raise BadResponse(*self.body.refused)
+        if in_head and self._head_done and not self.complete:
+            self._begin_long()
+        return self.complete
+
+    def _begin_long(self) -> None:
+        """Take over from the parser where all that is left to do is to count."""
+        wanted = self.wanted
+        if self._chunked or (wanted and (wanted.kept or wanted.stream)):
+            return
+        left = length_alone(self.head) - self.size
+        if left >= LONG_BYTES:
+            self.left = left
+            self._stays = bool(self._parser.should_keep_alive())
+            # It waits for a body that it will not see; a new one takes its place.
+            self._parser = None
+
+    def take(self, data: memoryview) -> bool:
+        """Take bytes of a long body (see :attr:`left`); they may change afterwards.
+
+        Return whether the response is complete; raises like :meth:`feed`.
+        """
+        left, number = self.left, len(data)
+        if self.body is not None:
+            self.body.take(data[:left])
+        self.left = max(0, left - number)
+        self.size += min(left, number)
+        if number > left:
+            raise BadResponse("protocol", "bytes came after the end of the response")
+        if not self.left:
+            self.complete, self.keep_alive = True, self._stays
+        return self.complete
+
+    def _check_head(self) -> None:
+        """Refuse what the parser lets pass, though it is no head of a response to us."""
+        if not self._head_done:
+            raise BadResponse("head_too_large", f"no end of headers in {MAX_HEAD_BYTES} bytes")
+        head = self.head
+        if len(head) > MAX_HEAD_BYTES:
+            raise BadResponse("head_too_large", f"headers of more than {MAX_HEAD_BYTES} bytes")
+        if problem := not_a_head(head):
+            raise BadResponse("protocol", problem)
+        if not (self.complete or self._chunked) and CODING in head.lower():
+            self._begin_chunks()
+            if self._refused:
+                raise BadResponse("protocol", self._refused)
+
+    def _begin_chunks(self) -> None:
+        self._chunked = True
+        self._refused = coding_problem(self.head)
+
+    def _check_end(self, data: bytes) -> None:
+        if self._chunked:
+            # The last line is empty, and the one before it is not.
+            tail = (self._tail + data[-5:])[-5:]
+            whole = tail[1:] == b"\r\n\r\n" and tail[0] not in LINE_ENDS
+        else:
+            whole = self._received == self._interim + len(self.head) + 4 + self.size
+        if not whole:
+            raise BadResponse("protocol", "bytes came after the end of the response")
+
+    def end(self) -> str:
+        """The peer closed: return the error class, or '' when the response ends with it."""
+        if self.fresh:
+            return "closed"
+        if not self._head_done:
+            return "truncated"
+        if self._chunked or _LENGTH.search(self.head):
+            return "truncated"
+        self.complete, self.keep_alive = True, False
+        return ""
+
+    @property
+    def head(self) -> bytes:
+        """Return status line and headers."""
+        if self._head is None:
+            data = b"".join(self._pieces)
+            self._pieces.clear()
+            end = data.find(b"\r\n\r\n")
+            self._head = data[:end] if end >= 0 else data
+        return self._head
+
+    # What the parser calls.
+
+    def on_message_begin(self) -> None:
+        """A message begins; nobody asked for a second one."""
+        if self.complete:
+            self._refused = "bytes came after the end of the response"
+
+    def on_headers_complete(self) -> None:
+        """The headers have ended."""
+        if self._refused:
+            return
+        self.status = self._parser.get_status_code()
+        version = self._parser.get_http_version()
+        if version not in ("1.1", "1.0"):
+            self._refused = f"HTTP/{version} in answer to HTTP/1.1"
+        elif self.status < 100:
+            self._refused = f"{self.status:03} is not a status code"
+        self._head_done = self.status >= 200 or self.status == 101
+
+    def on_chunk_header(self) -> None:
+        """A chunk begins."""
+        if not self._chunked and not self._refused:
+            self._begin_chunks()
+
+    def on_body(self, data: bytes) -> None:
+        """A part of the body, with its chunk framing removed."""
+        if not self._refused:
+            self.size += len(data)
+            if self.body is not None:
+                self.body.take(data)
+
+    def on_message_complete(self) -> None:
+        """The message has ended; after an interim one (1xx) the response is still to come."""
+        if self._refused:
+            return
+        if self._head_done:
+            self.complete = True
+            self.keep_alive = bool(self._parser.should_keep_alive())
+            return
+        self._interims += 1
+        if self._interims > MAX_INTERIMS:
+            self._refused = f"more than {MAX_INTERIMS} interim responses"
+            return
+        pieces = b"".join(self._pieces)
+        if pieces[:5] != b"HTTP/":
+            self._refused = "the response does not begin with HTTP/"
+            return
+        rest = pieces[pieces.find(b"\r\n\r\n") + 4 :]
+        self._interim += len(pieces) - len(rest)
+        self._pieces = [rest]
+        self.size = 0
+
+
+def parse_server_timing(header: str) -> dict[str, float]:
+    """Read a ``Server-Timing`` header: metric name to duration in ms.
+
+    Source: W3C Server Timing, the header field. Left out are entries without ``dur``, names beyond
+    printable ASCII, durations that are none (negative, infinite, above 11 days), and all phases
+    after the first 64.
+    """
+    phases: dict[str, float] = {}
+    for entry in header.split(","):
+        if len(phases) == MAX_PHASES:
+            break
+        name, *parameters = (part.strip() for part in entry.split(";"))
+        for parameter in parameters:
+            key, _, value = parameter.partition("=")
+            if key.strip().lower() == "dur" and name and name.isascii() and name.isprintable():
+                try:
+                    duration_ms = float(value.strip().strip('"'))
+                except ValueError:
+                    continue
+                if 0 <= duration_ms <= LONGEST_PHASE_MS:
+                    phases[name] = duration_ms
+    return phases
+
+
+def not_a_head(head: bytes) -> str:
+    """Return why a head that the parser lets pass is none of HTTP's; empty where it is one."""
+    # The parser also reads RTSP and ICE, and empty lines before the status line.
+    if head[:5] != b"HTTP/":
+        return "the response does not begin with HTTP/"
+    return "a NUL in the head" if 0 in head else ""
+
+
+def coding_problem(head: bytes) -> str:
+    """Return why the body's transfer coding is refused; empty where it is chunked alone."""
+    # We send no TE, so no other coding may come (RFC 9112, 7.4). The parser would take a body
+    # in another one, or with a tab after the name, for one that ends with the stream.
+    codings = head.lower().split(CODING)[1:]
+    if len(codings) != 1 or codings[0].partition(b"\r")[0].strip(b" ") != b"chunked":
+        return "a transfer coding other than chunked"
+    return ""
+
+
+def length_alone(head: bytes) -> int:
+    """Return the body's announced length; 0 where its line is not of the simplest form."""
+    match = _LENGTH_ALONE.search(head)
+    return int(match[1]) if match else 0
+
+
+def header(head: bytes, name: str) -> str:
+    """Return a header's first value, or an empty string."""
+    match = re.search(
+        rb"\r\n" + re.escape(name.encode()) + rb"[ \t]*:[ \t]*([^\r]*)", head, re.IGNORECASE
+    )
+    return match[1].decode("latin-1").strip() if match else ""
+
+
+def server_phases(head: bytes) -> dict[str, float] | None:
+    """Return the phases of ``Server-Timing``, or None without the header."""
+    if b"erver-" not in head and b"erver-" not in head.lower():
+        return None
+    values = _TIMING.findall(head)
+    if not values:
+        return None
+    return parse_server_timing(b",".join(values).decode("latin-1"))

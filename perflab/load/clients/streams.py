@@ -1,0 +1,273 @@
+"""One streamed answer: when each of its chunks came, and whether it is as expected.
+
+A chunk is an event of the stream (:mod:`perflab.load.clients.streams`), not a chunk of HTTP's
+framing. Its instant is that of the read that completed it: an event cut over several reads has the
+instant of the last, and those that one read completed have the same one.
+
+Events of a stream, told apart as their bytes come; none is kept but the last line of JSON.
+
+Server-sent events: WHATWG HTML, 9.2.5 and 9.2.6. A line ends with CR, LF or both; an empty line
+dispatches the event before it, where it has data; what no empty line ended is not dispatched. All
+of it can be told from bytes: no line end or field name is beyond ASCII. The fields ``event``,
+``id`` and ``retry`` change nothing about which events there are, and are passed over like comments.
+"""
+
+from __future__ import annotations
+
+import json
+from array import array
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from perflab.load.clients.outcome import CODES
+
+LONGEST_EVENT_BYTES = 1 << 20
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+CR, LF = b"\r\n"
+
+
+class ServerSentEvents:
+    """Tells server-sent events apart. The length of one is that of its data, in UTF-8.
+
+    Bytes go in, in pieces of any size. ``too_long`` says that an event was longer than it may be:
+    nothing is taken from there on.
+
+    Parameters
+    ----------
+    end_marker : str
+        The whole data of the event that ends a stream (one line; empty: there is none).
+    longest_bytes : int
+        The most that an event's lines may take, comments before it included.
+    """
+
+    __slots__ = ("_after_cr", "_begun", "_block", "_last", "_line", "_marker", "_most", "_pending",
+                 "_size", "too_long")  # fmt: skip
+
+    def __init__(self, end_marker: str = "", longest_bytes: int = LONGEST_EVENT_BYTES) -> None:
+        self._marker = end_marker.encode()
+        self._most = longest_bytes
+        # The begin of a line whose end has not come.
+        self._pending = bytearray()
+        # Of the event under way: the bytes of its lines, those of its data with an LF after each
+        # line, and its last line of data.
+        self._block = self._size = 0
+        self._line = b""
+        # The last event: its last line of data, and its data's length.
+        self._last = (b"", -1)
+        self._begun = self._after_cr = self.too_long = False
+
+    def feed(self, data: bytes) -> list[int]:
+        """Take bytes; return the length of each event that they completed, in bytes."""
+        if self._after_cr and data:
+            self._after_cr = False
+            if data[0] == LF:
+                data = data[1:]
+        if not data or self.too_long:
+            return []
+        # Of bytes, only CR, LF and both end a line.
+        lines = data.splitlines()
+        self._after_cr = data[-1] == CR
+        rest = b"" if self._after_cr or data[-1] == LF else lines.pop()
+        lengths: list[int] = []
+        if lines:
+            if self._pending:
+                lines[0] = bytes(self._pending + lines[0])
+                self._pending.clear()
+            if not self._begun:
+                self._begun = True
+                first = lines[0].removeprefix(BYTE_ORDER_MARK)
+                self._block += len(lines[0]) - len(first)
+                lines[0] = first
+            self._take(lines, lengths)
+        self._pending += rest
+        if self._block + len(self._pending) > self._most:
+            self.too_long = True
+        return lengths
+
+    def _take(self, lines: list[bytes], lengths: list[int]) -> None:
+        block, size, last = self._block, self._size, self._line
+        for line in lines:
+            if line:
+                block += len(line) + 1
+                if line.startswith(b"data:"):
+                    last = line
+                    size += len(line) - 4 - line.startswith(b" ", 5)
+                elif line == b"data":
+                    last = line
+                    size += 1
+            else:
+                if block > self._most:
+                    break
+                if size:
+                    lengths.append(size - 1)
+                    self._last = (last, size - 1)
+                block = size = 0
+        self._block, self._size, self._line = block, size, last
+
+    @property
+    def is_ended(self) -> bool:
+        """Whether the last event so far is the end marker that was asked for."""
+        line, size = self._last
+        # Data of several lines is longer than its last one.
+        last = line[5 + line.startswith(b" ", 5) :]
+        return bool(self._marker) and size == len(last) and last == self._marker
+
+
+def members_of(end_marker: str) -> dict[str, Any]:
+    """Return the members that an end marker like ``"done":true`` names; ValueError if none."""
+    try:
+        members = json.loads("{" + end_marker + "}")
+    except ValueError:
+        members = {}
+    if not members:
+        raise ValueError(
+            f"end_marker {end_marker!r:.80} is no member of a JSON object; give it like "
+            '"done":true, quotes included'
+        )
+    return dict(members)
+
+
+class JsonLines:
+    """Tells the lines of newline-delimited JSON apart, as :class:`ServerSentEvents` does events.
+
+    The length is that of the line alone; the end marker is members that the object in the last line
+    of a stream has.
+    """
+
+    __slots__ = ("_last", "_members", "_most", "_pending", "too_long")
+
+    def __init__(self, end_marker: str = "", longest_bytes: int = LONGEST_EVENT_BYTES) -> None:
+        self._members = members_of(end_marker) if end_marker else {}
+        self._most = longest_bytes
+        self._pending = bytearray()
+        self._last = b""
+        self.too_long = False
+
+    def feed(self, data: bytes) -> list[int]:
+        """Take bytes; return the length of each line that they completed, in bytes."""
+        if self.too_long:
+            return []
+        lines = data.split(b"\n")
+        rest = lines.pop()
+        lengths: list[int] = []
+        if lines:
+            if self._pending:
+                lines[0] = bytes(self._pending + lines[0])
+                self._pending.clear()
+            self._take(lines, lengths)
+        self._pending += rest
+        # A CR may still turn out to be of the line's end.
+        if len(self._pending) - self._pending.endswith(b"\r") > self._most:
+            self.too_long = True
+        return lengths
+
+    def _take(self, lines: list[bytes], lengths: list[int]) -> None:
+        for line in lines:
+            size = len(line) - line.endswith(b"\r")
+            if size > self._most:
+                self.too_long = True
+                return
+            if size:
+                lengths.append(size)
+                self._last = line
+
+    @property
+    def is_ended(self) -> bool:
+        """Whether the last line so far has the members that were asked for."""
+        if not self._members:
+            return False
+        try:
+            last = json.loads(self._last)
+        except ValueError:
+            return False
+        # As text: to Python true and 1 are equal, to JSON they are not.
+        return isinstance(last, dict) and all(
+            name in last and _as_text(last[name]) == _as_text(value)
+            for name, value in self._members.items()
+        )
+
+
+def _as_text(value: Any) -> str:
+    return json.dumps(value, sort_keys=True)
+
+
+Format = Literal["sse", "ndjson"]
+FORMATS: dict[Format, type[ServerSentEvents] | type[JsonLines]] = {
+    "sse": ServerSentEvents,
+    "ndjson": JsonLines,
+}
+# They take 12 bytes each until the answer is recorded.
+MOST_CHUNKS = 5_000_000
+SHORT, UNENDED = CODES["stream_short"], CODES["stream_unended"]
+TOO_MANY = f"a stream of more than {MOST_CHUNKS:,} chunks"
+TOO_LONG = f"an event of more than {LONGEST_EVENT_BYTES >> 20} MiB"
+
+
+@dataclass(frozen=True)
+class Streaming:
+    """What a request expects of a streamed answer: its format, its least chunks, its end."""
+
+    format: Format
+    min_chunks: int = 1
+    end_marker: str = ""
+
+
+def check_marker(kind: Format, end_marker: str) -> None:
+    """Refuse an end marker that no stream of a format can have, by a ValueError."""
+    if "\r" in end_marker or "\n" in end_marker:
+        raise ValueError("end_marker is one line: no CR or LF")
+    if kind == "ndjson" and end_marker:
+        members_of(end_marker)
+
+
+class Streamed:
+    """The chunks of one answer so far.
+
+    Attributes
+    ----------
+    at_ns, sizes : array
+        Instant (CLOCK_MONOTONIC) and length of every event, the end marker included.
+    refused : (str, str) or None
+        The error class of a stream that cannot be read on, and why.
+    """
+
+    __slots__ = ("_asked", "_events", "at_ns", "refused", "sizes")
+
+    def __init__(self, asked: Streaming) -> None:
+        self._asked = asked
+        self._events = FORMATS[asked.format](asked.end_marker)
+        self.at_ns, self.sizes = array("q"), array("i")
+        self.refused: tuple[str, str] | None = None
+
+    def take(self, data: bytes) -> None:
+        """Take a piece of the body."""
+        if self.refused is not None:
+            return
+        self.sizes.extend(self._events.feed(data))
+        if len(self.sizes) > MOST_CHUNKS:
+            self.refused = ("stream_too_long", TOO_MANY)
+        if self._events.too_long:
+            self.refused = ("event_too_long", TOO_LONG)
+
+    def note(self, at_ns: int) -> None:
+        """Note the instant of the read that brought the pieces since the last one."""
+        at = self.at_ns
+        for _ in range(len(self.sizes) - len(at)):
+            at.append(at_ns)
+
+    @property
+    def is_ended(self) -> bool:
+        """Whether the last event is the end marker that was asked for."""
+        return self._events.is_ended
+
+    @property
+    def chunks(self) -> int:
+        """Return how many chunks have come; the end marker is none."""
+        return len(self.sizes) - self.is_ended
+
+    @property
+    def fault(self) -> int:
+        """Return the error code of a stream that is over: 0 when it is as expected."""
+        if self.chunks < self._asked.min_chunks:
+            return SHORT
+        return UNENDED if self._asked.end_marker and not self.is_ended else 0

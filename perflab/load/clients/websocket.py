@@ -1,0 +1,328 @@
+"""WebSocket connections for load: every message with the instant its bytes were read.
+
+One rule holds, with compression and without: a message came at the instant at which the loop handed
+over the read that completed it. All messages of one read share it, so that none is charged with
+what the client spent on those before it.
+
+picows frames messages in C, the cheapest known for Python. What it leaves open is refused here, by
+RFC 6455 and RFC 7692: messages within messages, continuations of nothing, texts that are not UTF-8,
+extensions that nobody asked for.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import socket
+import ssl
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import picows
+
+from perflab.load.clients.connection import kind_of
+from perflab.load.clients.outcome import ERRORS
+from perflab.load.clients.targets import addresses, refuse_foreign, split
+from perflab.load.clients.websocket_messages import (
+    MAX_MESSAGE_BYTES,
+    OFFER,
+    TOO_BIG,
+    Deflate,
+    Pieces,
+    WebSocketError,
+    agreed,
+    check_text,
+    may_be_sent,
+)
+
+# The handshake's own time-out comes first: it closes the connection.
+HANDSHAKE_ENDS_S = 0.5
+# What may wait for a server that does not read: of answers to its pings, and of messages to it.
+MAX_WAITING_PONGS_BYTES = 1 << 16
+MAX_WAITING_BYTES = 1 << 24
+CLOSE_TIMEOUT_S = 2.0
+NORMAL, GOING_AWAY, NO_CODE, INTERNAL_ERROR = 1000, 1001, 1005, 1011
+TEXT, CLOSE, PING = 1, 8, 9
+# What the kernel holds of a server that sends faster than this reads. picows doubles its buffer for
+# every read that fills it, and then takes all there is in one turn of the loop: seconds of it, for
+# which nothing else is heard.
+RECEIVE_BUFFER_BYTES = 1 << 17
+# Whatever it says is told as an error class; a server must not fill the terminal.
+SILENT = logging.getLogger("perflab.picows")
+SILENT.setLevel(logging.CRITICAL + 1)
+SILENT.propagate = False
+clock = time.monotonic_ns
+
+
+# Gets each message, and the instant at which the loop handed over its last bytes.
+OnMessage = Callable[[bytes, int], None]
+# Gets the error class of a connection's end ('' when either side closed in order), and its code.
+OnClosed = Callable[[str, int], None]
+
+
+class WebSocket:
+    """An open connection; ``wire_bytes`` were read from the network, heads of frames included."""
+
+    def __init__(
+        self, on_message: OnMessage, on_closed: OnClosed, deflate: bool, headers: Mapping[str, str]
+    ) -> None:
+        self._on_message = on_message
+        self._on_closed = on_closed
+        self._offers_deflate = deflate
+        self._asked = {name.lower() for name in headers}
+        self._pieces = Pieces()
+        self._deflate: Deflate | None = None
+        self.transport: Any = None
+        self.over = asyncio.Event()
+        self.wire_bytes = 0
+        # Whether the server left more unread than its pings are worth an answer.
+        self.choked = False
+        self._kind = ""
+        self._code = 0
+        self._read_ns = 0
+
+    # What comes.
+
+    def agree(self, headers: Any) -> None:
+        """Check what the server's handshake agrees to (RFC 6455, 4.1)."""
+        answers = headers.getall("Sec-WebSocket-Extensions", [])
+        if self._offers_deflate:
+            self._deflate = Deflate(agreed(answers))
+        elif answers:
+            raise WebSocketError("handshake", f"nobody asked for {', '.join(answers)}")
+        if "Sec-WebSocket-Protocol" in headers and "sec-websocket-protocol" not in self._asked:
+            raise WebSocketError("handshake", "nobody asked for a subprotocol")
+
+    def take(self, frame: Any) -> None:
+        """Take a frame; a message is told of with its last one."""
+        if self._kind:
+            return
+        at_ns = self._read_ns or clock()
+        self._read_ns = 0 if frame.last_in_buffer else at_ns
+        size = frame.payload_size
+        self.wire_bytes += size + (2 if size < 126 else 4 if size < 65_536 else 10)
+        packed, opcode = frame.rsv1, frame.msg_type
+        try:
+            if packed or frame.rsv2 or frame.rsv3:
+                self._check_reserved(frame)
+            if opcode >= CLOSE:
+                self._control(frame, opcode)
+                return
+            if size > MAX_MESSAGE_BYTES:
+                # Refused by picows, which reads on for as long as it takes to say so.
+                raise WebSocketError("message_too_big", f"a frame of {size} bytes", TOO_BIG)
+            data = frame.get_payload_as_bytes()
+            if not frame.fin or not opcode or self._pieces.count:
+                whole = self._pieces.take(data, opcode, frame.fin, packed)
+                if whole is None:
+                    return
+                data, opcode, packed = whole
+            if packed and self._deflate is not None:
+                data = self._deflate.unpack(data)
+            if opcode == TEXT and not data.isascii():
+                check_text(data)
+        except WebSocketError as error:
+            self.fail(error.kind, error.code)
+            return
+        self._tell(data, at_ns)
+
+    def _check_reserved(self, frame: Any) -> None:
+        if frame.rsv2 or frame.rsv3 or self._deflate is None or frame.msg_type >= CLOSE:
+            raise WebSocketError("protocol", "a reserved bit is set")
+
+    def _tell(self, message: bytes, at_ns: int) -> None:
+        try:
+            self._on_message(message, at_ns)
+        except Exception as error:  # the script is the user's: it ends this connection, no other
+            asyncio.get_running_loop().call_exception_handler(
+                {"message": "a listener to a WebSocket failed", "exception": error}
+            )
+            self.fail("script", INTERNAL_ERROR)
+
+    def _control(self, frame: Any, opcode: int) -> None:
+        if opcode == PING:
+            if self.choked:
+                self.fail("not_read", GOING_AWAY)
+            else:
+                self.transport.send_pong(frame.get_payload_as_bytes())
+        elif opcode == CLOSE:
+            code = int(frame.get_close_code()) if frame.payload_size else NO_CODE
+            if frame.payload_size and not may_be_sent(code):
+                raise WebSocketError("protocol", f"{code} must not be sent as a close code")
+            self._code = code
+            self._say_goodbye(NORMAL if code == NO_CODE else code)
+            self.transport.disconnect()
+            # A server that reads nothing would keep what is still to be sent, and the connection.
+            asyncio.get_running_loop().call_later(CLOSE_TIMEOUT_S, self.transport.disconnect, False)
+
+    # How it ends.
+
+    def fail(self, kind: str, code: int) -> None:
+        """Give the connection up for an error class, and tell the server why."""
+        self._kind = self._kind or kind
+        self._say_goodbye(code)
+        self.transport.disconnect(False)
+
+    def _say_goodbye(self, code: int) -> None:
+        if not self.transport.is_close_frame_sent:
+            self.transport.send_close(picows.WSCloseCode(code) if code < 3000 else code)
+
+    def ended(self) -> None:
+        """Tell the listener of the end, once."""
+        if self.over.is_set():
+            return
+        self.over.set()
+        if not (self._kind or self._code):
+            self._kind = self._kind_of_end()
+        self._on_closed(self._kind, self._code)
+
+    def _kind_of_end(self) -> str:
+        """Return why picows itself, or the server, ended the connection."""
+        goodbye = self.transport.close_handshake
+        if goodbye is None or goodbye.sent is None:
+            return "ws_closed"
+        return "message_too_big" if goodbye.sent.code == TOO_BIG else "protocol"
+
+    # What is sent.
+
+    def send(self, data: bytes, text: bool = True) -> int:
+        """Send a message; return the instant it went to the transport (ns).
+
+        Raises
+        ------
+        WebSocketError
+            The WebSocket is closed, or the server has not read what was sent before.
+        """
+        if self._kind or self.over.is_set():
+            raise WebSocketError(self._kind or "ws_closed", "the WebSocket is closed")
+        if self.choked:
+            self._refuse_to_pile_up()
+        opcode = picows.WSMsgType.TEXT if text else picows.WSMsgType.BINARY
+        if self._deflate is None:
+            self.transport.send(opcode, data)
+        else:
+            self.transport.send(opcode, self._deflate.pack(data), rsv1=True)
+        return clock()
+
+    def _refuse_to_pile_up(self) -> None:
+        waiting = self.transport.underlying_transport.get_write_buffer_size()
+        if waiting > MAX_WAITING_BYTES:
+            self.fail("not_read", GOING_AWAY)
+            raise WebSocketError(
+                "not_read",
+                f"the server has not read the last {waiting} bytes that it was sent; at most "
+                f"{MAX_WAITING_BYTES} may wait: send less, or wait for answers",
+            )
+
+    async def close(self, code: int = NORMAL) -> None:
+        """Close in order, within two seconds."""
+        if not self.over.is_set():
+            if not self._kind:
+                self._code = self._code or code
+            self._say_goodbye(code)
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(CLOSE_TIMEOUT_S):
+                    await self.over.wait()
+        self.transport.disconnect(False)
+
+
+class _Frames(picows.WSListener):
+    """What picows calls."""
+
+    def __init__(self, connection: WebSocket) -> None:
+        super().__init__()
+        self._connection = connection
+
+    def on_ws_connected(self, transport: Any) -> None:
+        self._connection.transport = transport
+        transport.underlying_transport.set_write_buffer_limits(high=MAX_WAITING_PONGS_BYTES)
+        # An exception that nobody asks for would be printed.
+        watch = asyncio.ensure_future(transport.wait_disconnected())
+        watch.add_done_callback(lambda done: done.cancelled() or done.exception())
+
+    def on_ws_frame(self, _: Any, frame: Any) -> None:
+        self._connection.take(frame)
+
+    def on_ws_disconnected(self, _: Any) -> None:
+        self._connection.ended()
+
+    def pause_writing(self) -> None:
+        self._connection.choked = True
+
+    def resume_writing(self) -> None:
+        self._connection.choked = False
+
+
+async def connect(
+    url: str,
+    on_message: OnMessage,
+    on_closed: OnClosed,
+    *,
+    deflate: bool = False,
+    timeout_s: float = 10.0,
+    headers: Mapping[str, str] | None = None,
+    allowed: Sequence[str] = (),
+) -> WebSocket:
+    """Open a WebSocket (RFC 6455).
+
+    Raises
+    ------
+    TargetRefused
+        The host is neither loopback nor allowed; nothing was sent.
+    WebSocketError
+        Refused, timed out, or not agreed to; ``kind`` says which.
+    """
+    refuse_foreign(url, allowed)
+    connection = WebSocket(on_message, on_closed, deflate, headers or {})
+    extensions = {"Sec-WebSocket-Extensions": OFFER} if deflate else {}
+    try:
+        async with asyncio.timeout(timeout_s + HANDSHAKE_ENDS_S):
+            await _open(connection, url, timeout_s, {**(headers or {}), **extensions})
+    except picows.WSError as error:
+        raise WebSocketError("handshake", str(error)) from None
+    except TimeoutError:
+        raise WebSocketError("timeout", f"not open within {timeout_s:g} s") from None
+    except ConnectionResetError as error:
+        raise WebSocketError("reset", str(error)) from None
+    except OSError as error:
+        raise WebSocketError(ERRORS[kind_of(error, "connect")], str(error)) from None
+    if connection.transport is None:
+        raise WebSocketError("closed", "the server closed in the handshake")
+    return connection
+
+
+async def _open(connection: WebSocket, url: str, timeout_s: float, headers: dict[str, str]) -> None:
+    origin, _ = split(url)
+    family, address = addresses(origin)[0]
+
+    async def connected(_: Any) -> socket.socket:
+        """Connect to the address that was checked, whatever the name resolves to by now."""
+        opened = socket.socket(family, socket.SOCK_STREAM | socket.SOCK_NONBLOCK)
+        try:
+            opened.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, RECEIVE_BUFFER_BYTES)
+            await asyncio.get_running_loop().sock_connect(opened, address)
+        except BaseException:
+            opened.close()
+            raise
+        return opened
+
+    def made(_request: Any, response: Any) -> _Frames:
+        connection.agree(response.headers)
+        return _Frames(connection)
+
+    await picows.ws_connect(
+        made,
+        url,
+        ssl_context=ssl.create_default_context() if origin.encrypted else None,
+        socket_factory=connected,
+        # Its own, because it leaves a connection open whose opening is cancelled.
+        websocket_handshake_timeout=timeout_s,
+        enable_auto_pong=False,
+        # A redirect could leave the allow-list.
+        max_redirects=0,
+        max_frame_size=MAX_MESSAGE_BYTES,
+        extra_headers=headers or None,
+        logger_name=SILENT,
+    )

@@ -1,0 +1,1 @@
+"""What a load leaves: a row for each request, chunk and message."""

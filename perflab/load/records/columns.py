@@ -1,0 +1,214 @@
+"""The record of a worker: one packed row per request, spooled to disk while the load runs."""
+
+from __future__ import annotations
+
+import struct
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from perflab.load.clients.exchange import Exchange
+from perflab.load.clients.outcome import ERRORS, STAGES
+from perflab.load.records import chunk_record, progress
+from perflab.load.records.chunk_record import packed_chunks
+from perflab.load.records.progress import Spool, packed_points, rows_in
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+INSTANTS = ("planned_ns", "started_ns", "sent_ns", "first_byte_ns", "done_ns")
+# How long it took to connect and to close; 0 where a request did not.
+DURATIONS = ("connect_ns", "close_ns")
+ROW = np.dtype(
+    [
+        *[(name, "<i8") for name in (*INSTANTS, *DURATIONS)],
+        ("bytes", "<i8"),
+        ("user", "<i4"),
+        ("status", "<i2"),
+        ("template", "<i2"),
+        ("error", "i1"),
+        ("stage", "i1"),
+    ]
+)
+REQUESTS, PHASES = "requests.rows", "phases.rows"
+PACK = struct.Struct("<8qihhbb")
+PHASE_ROW = np.dtype([("row", "<u4"), ("name", "<u2"), ("value_ms", "<f4")])
+PHASE_PACK = struct.Struct("<IHf")
+PHASE = "phase_{}_ms"
+ROWS_PER_BUFFER = 4096
+MAX_PHASES = 64
+
+
+class Recorder:
+    """Packs exchanges into rows of 74 bytes; full buffers go to the spool.
+
+    The folder gets ``requests.rows`` and ``phases.names`` and, where there are such rows,
+    ``phases.rows``, ``progress.rows`` and ``chunks.rows``.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        self._folder = folder
+        self._rows = Spool(folder / REQUESTS)
+        self._rows.start()
+        self._phases = Spool(folder / PHASES)
+        self._progress = Spool(folder / progress.FILE)
+        self._chunks = Spool(folder / chunk_record.FILE)
+        self._names: dict[str, int] = {}
+        self._flushed = 0
+        self.error: OSError | None = None
+        self._renew()
+
+    def _renew(self) -> None:
+        self._buffer = bytearray(ROW.itemsize * ROWS_PER_BUFFER)
+        self._used = 0
+        self._handed = 0
+
+    def __len__(self) -> int:
+        return self._flushed + self._used // ROW.itemsize
+
+    def add(self, exchange: Exchange) -> None:
+        """Record a finished exchange."""
+        PACK.pack_into(
+            self._buffer,
+            self._used,
+            exchange.planned_ns,
+            exchange.started_ns,
+            exchange.sent_ns,
+            exchange.first_byte_ns,
+            exchange.done_ns,
+            exchange.connect_ns,
+            exchange.close_ns,
+            exchange.bytes,
+            exchange.user,
+            exchange.status,
+            exchange.template,
+            exchange.error,
+            exchange.stage,
+        )
+        if exchange.phases:
+            self._add(self._phases, self._packed(exchange.phases))
+        if exchange.progress is not None:
+            self._add(self._progress, packed_points(len(self), exchange.progress))
+        if exchange.prepared.streams:
+            self._add(self._chunks, packed_chunks(len(self), exchange.stream))
+        self._used += 74
+        if self._used == len(self._buffer):
+            self._flush()
+
+    def _packed(self, phases: dict[str, float]) -> bytes:
+        row, packed = len(self), b""
+        for name, value in phases.items():
+            code = self._names.setdefault(name, len(self._names))
+            if code < MAX_PHASES:
+                packed += PHASE_PACK.pack(row, code, value)
+        return packed
+
+    def _add(self, spool: Spool, rows: bytes) -> None:
+        # A full disk must not end in the middle of a parser's callback: it is told at the end.
+        try:
+            spool.add(rows)
+        except OSError as error:
+            self.error = self.error or error
+
+    def hand_over(self) -> None:
+        """Spool the rows there are, so that others can read them."""
+        if self._used > self._handed:
+            # What is handed over is not written again; later rows go behind it.
+            try:
+                self._rows.put(memoryview(self._buffer)[self._handed : self._used])
+            except OSError as error:
+                self.error = self.error or error
+            self._handed = self._used
+
+    def _flush(self) -> None:
+        self.hand_over()
+        self._flushed += self._used // ROW.itemsize
+        self._renew()
+
+    def close(self) -> None:
+        """Write everything; raises OSError where the disk did not take all of the record."""
+        self._flush()
+        for spool in (self._rows, self._phases, self._progress, self._chunks):
+            try:
+                spool.close()
+            except OSError as error:
+                self.error = self.error or error
+        if self.error is not None:
+            raise self.error
+        (self._folder / "phases.names").write_text("\n".join(self._names))
+
+
+def rows(folder: Path) -> np.ndarray:
+    """Return the rows a worker wrote, mapped from disk, as a structured array."""
+    return rows_in(folder / REQUESTS, ROW)
+
+
+def rows_since(folder: Path, first: int, most: int = 1 << 18) -> np.ndarray:
+    """Return the whole rows a worker has spooled so far, from a number on, but not too many."""
+    try:
+        with (folder / REQUESTS).open("rb") as file:
+            file.seek(first * ROW.itemsize)
+            data = file.read(most * ROW.itemsize)
+    except FileNotFoundError:
+        data = b""
+    return np.frombuffer(data[: len(data) // ROW.itemsize * ROW.itemsize], dtype=ROW)
+
+
+def phases(folder: Path, count: int) -> dict[str, np.ndarray]:
+    """Return phase name to its column of float32 ms, NaN where a response lacks it."""
+    names = (folder / "phases.names").read_text().split("\n")
+    table = rows_in(folder / PHASES, PHASE_ROW)
+    columns = {}
+    for code, name in enumerate(names[:MAX_PHASES]):
+        own = table[table["name"] == code]
+        if len(own):
+            columns[name] = np.full(count, np.nan, dtype=np.float32)
+            columns[name][own["row"]] = own["value_ms"]
+    return columns
+
+
+def frame(folder: Path, worker: int) -> pd.DataFrame:
+    """Return what a worker wrote as a table, codes turned into words."""
+    # Workers write and do not read: with pandas they would take three times as long to start.
+    import pandas as pd
+
+    packed = rows(folder)
+    data: dict[str, object] = {
+        "stage": words(STAGES, packed["stage"]),
+        "worker": np.full(len(packed), worker, dtype=np.int16),
+        "user": np.array(packed["user"]),
+        **{name: np.array(packed[name]) for name in (*INSTANTS, *DURATIONS, "status", "bytes")},
+        "error": words(ERRORS, packed["error"]),
+    }
+    names = template_names(folder)
+    if names:
+        data["template"] = words(names, packed["template"])
+    for name, column in phases(folder, len(packed)).items():
+        data[PHASE.format(name)] = column
+    return pd.DataFrame(data)
+
+
+def template_names(folder: Path) -> tuple[str, ...]:
+    """Return the names of a worker's scripted requests by their codes; none without a script."""
+    names = folder / "templates.names"
+    return tuple(names.read_text().split("\n")) if names.exists() else ()
+
+
+def words(names: tuple[str, ...], codes: np.ndarray) -> np.ndarray:
+    """Turn codes into words."""
+    chosen: np.ndarray = np.array(names, dtype=object)[codes]
+    return chosen
+
+
+def latency_counts(response_ns: np.ndarray) -> dict[int, int]:
+    """Return a sparse histogram of times, in 200 bins per decade of ns (1.2% wide)."""
+    bins = np.rint(np.log10(np.maximum(response_ns, 1)) * 200).astype(np.int32)
+    values, counts = np.unique(bins, return_counts=True)
+    return dict(zip(values.tolist(), counts.tolist(), strict=True))
+
+
+def bin_ms(number: int) -> float:
+    """Return the middle of a bin of :func:`latency_counts`, in ms."""
+    return float(10 ** (number / 200) / 1e6)

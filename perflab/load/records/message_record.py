@@ -1,0 +1,114 @@
+"""The record of streams: one row of 26 bytes per message sent or received.
+
+Kinds of messages are a script's own words. A worker packs each as a number, in the order in which
+it met them, and writes the words beside.
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from perflab.load.records.columns import words
+from perflab.load.records.progress import Spool, rows_in
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+ROW = np.dtype(
+    [
+        ("at_ns", "<i8"),
+        ("key", "<i8"),
+        ("user", "<i4"),
+        ("bytes", "<i4"),
+        ("kind", "i1"),
+        ("direction", "i1"),
+    ]
+)
+pack_into = struct.Struct("<qqiibb").pack_into
+DIRECTIONS = ("sent", "received")
+SENT, RECEIVED = 0, 1
+# Kinds that the lab counts connections by, where a script notes them: open, ended by the user, and
+# ended by anybody else.
+CONNECTED, LEFT, CUT = "connected", "left", "cut"
+# What a connection has read from the network by its end: bytes, with the heads of frames.
+WIRE = "wire"
+MOST_KINDS = 128
+ROWS_PER_BUFFER = 8192
+BUFFER_BYTES = ROW.itemsize * ROWS_PER_BUFFER
+FILE = "messages.rows"
+
+
+class MessageRecorder:
+    """Packs messages into rows; full buffers go to a spool (``messages.rows``).
+
+    ``at_ns`` of what was sent is the instant at which it was taken up, before it was encoded: less
+    the planned instant that is the client's lateness. Of what was received it is the instant that
+    a listener is given. ``key`` matches what was sent to what was delivered: by custom the instant
+    for which the sending was planned. ``kind`` is a word of the script's own; without one, no time
+    is taken of the message. Their words go to ``messages.names``.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        self._spool = Spool(folder / FILE)
+        self._names = folder / "messages.names"
+        self._kinds: dict[str, int] = {}
+        self._renew()
+
+    def _renew(self) -> None:
+        self._buffer = bytearray(BUFFER_BYTES)
+        self._used = 0
+
+    def add(
+        self, at_ns: int, user: int, direction: int, size: int, key: int = 0, kind: str = ""
+    ) -> None:
+        """Record a message; raises OSError of an earlier one, ValueError at too many kinds."""
+        try:
+            number = self._kinds[kind]
+        except KeyError:
+            number = self._number(kind)
+        used = self._used
+        pack_into(self._buffer, used, at_ns, key, user, size, number, direction)
+        self._used = used = used + 26
+        if used == BUFFER_BYTES:
+            self._flush()
+
+    def _number(self, kind: str) -> int:
+        if len(self._kinds) == MOST_KINDS:
+            raise ValueError(
+                f"{kind!r} would be one of more than {MOST_KINDS} kinds of messages: what differs "
+                "between messages of one kind goes into the key"
+            )
+        return self._kinds.setdefault(kind, len(self._kinds))
+
+    def _flush(self) -> None:
+        full = memoryview(self._buffer)[: self._used]
+        self._renew()
+        self._spool.put(full)
+
+    def close(self) -> None:
+        """Write everything; raises OSError when the disk did not take it."""
+        self._flush()
+        self._spool.close()
+        self._names.write_text(json.dumps(list(self._kinds)))
+
+
+def messages(folder: Path, worker: int) -> pd.DataFrame:
+    """Return the messages of a worker, in the order they were noted, kinds in words."""
+    import pandas as pd
+
+    packed, names = rows_in(folder / FILE, ROW), folder / "messages.names"
+    kinds = tuple(json.loads(names.read_text())) if names.exists() else ()
+    return pd.DataFrame(
+        {
+            "worker": np.full(len(packed), worker, dtype=np.int16),
+            "direction": words(DIRECTIONS, packed["direction"]),
+            **{name: packed[name] for name in ("at_ns", "user", "bytes", "key")},
+            "kind": words(kinds, packed["kind"]),
+        }
+    )

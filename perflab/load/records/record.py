@@ -1,0 +1,174 @@
+"""The record of a load on disk: every request, and what the load showed.
+
+Where the record of a load goes: looked at before anything is sent, and never lost after it.
+
+Temporary folders go with their owner, unless a user has been told of them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from perflab.errors import LoadError, ParameterError
+from perflab.host.files import OWNER, replace_file, temporary_folder, whole_file
+from perflab.load.clients.outcome import ERRORS, STAGES
+from perflab.load.records.columns import PHASE, ROW, phases, words
+from perflab.load.records.result import LoadResult
+from perflab.load.workload.schedule import planned_count
+from perflab.load.workload.workload import Workload
+
+ROWS_PER_GROUP = 1 << 20
+
+
+def write(
+    folder: Path, result: LoadResult, workload: Workload, shown: Mapping[str, Any], url: str
+) -> None:
+    """Write ``requests.parquet`` and ``load.json``; both appear whole or not at all."""
+    with whole_file(folder / "requests.parquet") as file:
+        _write_requests(file, result)
+    tables = {
+        "messages": result.messages,
+        "progress": result.progress,
+        "chunks": result.stream_chunks,
+    }
+    for name, rows in tables.items():
+        if len(rows):
+            table = pa.Table.from_pandas(rows, preserve_index=False)
+            with whole_file(folder / f"{name}.parquet") as file:
+                pq.write_table(table, file)
+    record = {"url": url, "workload": workload.model_dump(mode="json"), **shown}
+    replace_file(folder / "load.json", (json.dumps(record, indent=1) + "\n").encode())
+
+
+def _write_requests(file: BinaryIO, result: LoadResult) -> None:
+    """Write the requests of all workers, a piece at a time."""
+    columns = list(zip(result.places, result.rows, strict=True))
+    names = sorted({name for place, rows in columns for name in phases(place, len(rows))})
+    writer: pq.ParquetWriter | None = None
+    for number, (place, rows) in enumerate(columns):
+        columns_of_worker = phases(place, len(rows))
+        for begin in range(0, max(1, len(rows)), ROWS_PER_GROUP):
+            part = rows[begin : begin + ROWS_PER_GROUP]
+            group = _group(part, number)
+            for name in names:
+                values = columns_of_worker.get(name, np.full(len(rows), np.nan, dtype=np.float32))
+                group[PHASE.format(name)] = pa.array(values[begin : begin + ROWS_PER_GROUP])
+            arrow = pa.table(group)
+            writer = writer or pq.ParquetWriter(file, arrow.schema, compression="zstd")
+            writer.write_table(arrow)
+    if writer is not None:
+        writer.close()
+
+
+def _group(rows: np.ndarray, worker: int) -> dict[str, pa.Array]:
+    group: dict[str, pa.Array] = {
+        "stage": pa.array(words(STAGES, rows["stage"])),
+        "worker": pa.array(np.full(len(rows), worker, dtype=np.int16)),
+    }
+    for name in ROW.names or ():
+        if name not in ("stage", "error"):
+            group[name] = pa.array(np.ascontiguousarray(rows[name]))
+    group["error"] = pa.array(words(ERRORS, rows["error"]))
+    return group
+
+
+LEAST_FREE_BYTES = 64 * 1024 * 1024
+# The raw row, its phases, and the same again as Parquet.
+BYTES_PER_REQUEST = 250
+
+
+def raw_folder() -> Path:
+    """Make a temporary folder of this process, and remove those of processes that have ended.
+
+    It lies where ``TMPDIR`` says.
+    """
+    return temporary_folder("load")
+
+
+@dataclass
+class Place:
+    """A folder for a record; ``keep`` is set where it must outlive the load."""
+
+    folder: Path
+    keep: bool = False
+
+    @property
+    def raw(self) -> Path:
+        """Return where workers write."""
+        return self.folder / "raw"
+
+    def has_rows(self) -> bool:
+        """Return whether a worker has written anything."""
+        return any(file.stat().st_size for file in self.raw.glob("*/requests.rows"))
+
+
+def folder_problems(option: str, folder: Path) -> list[str]:
+    """Return why a new folder cannot be made; nothing is made yet."""
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        return [f"{option} {folder} exists; name a new folder, nothing is overwritten"]
+    above = next(each for each in (folder, *folder.parents) if each.exists())
+    if not above.is_dir():
+        return [f"{option} {folder}: {above} is no folder; name another place"]
+    if not os.access(above, os.W_OK | os.X_OK):
+        return [f"{option} {folder}: {above} cannot be written to; name another place"]
+    return []
+
+
+def check_space(folder: Path, workload: Workload) -> None:
+    """Refuse a disk that the record would fill, by a ParameterError."""
+    needed = LEAST_FREE_BYTES + BYTES_PER_REQUEST * max(0, planned_count(workload.arrivals))
+    free = shutil.disk_usage(folder).free
+    if free < needed:
+        text = f"{folder} has {free >> 20} MiB free, the record may need {needed >> 20}"
+        way_out = "make room, name another disk with --out, or set TMPDIR where there is no --out"
+        raise ParameterError("perflab load", [f"{text}: {way_out}"])
+
+
+@contextlib.contextmanager
+def place(folder: Path | None, workload: Workload) -> Iterator[Place]:
+    """Yield where raw rows go: the result's own folder, or a temporary one that is removed.
+
+    A folder in which nothing was recorded is removed again.
+
+    Raises
+    ------
+    ParameterError, LoadError
+        The place cannot be written, or is too small; nothing was sent.
+    """
+    made: list[Path] = []
+    try:
+        if folder is None:
+            own = raw_folder()
+            made = [own]
+        else:
+            own = folder.resolve()
+            made = [each for each in (own, *own.parents) if not each.exists()]
+            own.mkdir(parents=True, exist_ok=True)
+        tempfile.TemporaryFile(dir=own).close()
+    except OSError as error:
+        raise LoadError(f"cannot write {error.filename}: {error.strerror}") from None
+    here = Place(own)
+    try:
+        check_space(own, workload)
+        yield here
+    finally:
+        if folder is None and here.keep:
+            # A user has been told of it.
+            (own / OWNER).unlink(missing_ok=True)
+        elif folder is None:
+            shutil.rmtree(own, ignore_errors=True)
+        with contextlib.suppress(OSError):
+            for each in made:
+                each.rmdir()

@@ -1,0 +1,1 @@
+"""The processes that send a load, and how they keep its instants."""

@@ -1,0 +1,342 @@
+"""Requests of an open loop: they start by a schedule, by callbacks as those of a closed one.
+
+Users of a closed loop: they decide when each request starts, by the end of the one before.
+
+Callbacks, not coroutines: a task per request would double what a request costs the client.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+
+from perflab.load.clients.client import Client
+from perflab.load.clients.exchange import Exchange, Prepared
+from perflab.load.clients.outcome import AFTER, MEASURE, WARMUP
+from perflab.load.workers.timer import CpuInWindows, CpuWindow, Timer, is_at_once
+from perflab.load.workload.arrivals import Burst, ClosedLoop, OpenLoop
+from perflab.load.workload.schedule import Openings, instants, stays
+
+
+class ClosedDriver:
+    """Users who wait for their answers; they share the quotas of this worker.
+
+    Warm-up and measurement follow each other without a pause, so the first measured request
+    meets a loaded system and the users' simultaneous start falls into the warm-up. Those who keep
+    the load up do so until the last measured request of this worker is answered.
+    """
+
+    def __init__(
+        self,
+        arrivals: ClosedLoop,
+        users: Sequence[int],
+        quota: tuple[int, int],
+        client: Client,
+        prepared: Prepared,
+        timer: Timer,
+        record: Callable[[Exchange], None],
+    ) -> None:
+        self._openings: Openings | None = None
+        self.cpu = CpuInWindows() if arrivals.windows else CpuWindow(at_once=is_at_once(arrivals))
+        self.in_flight = 0
+        self._submit = client.submit
+        self._timer = timer
+        self._record = record
+        self._think_ns = round(arrivals.think_time_s * 1e9)
+        self._pace_ns = round(arrivals.pacing_s * 1e9)
+        self._arrivals = arrivals
+        self._warmup, self._measure = quota
+        # Measured requests that are not answered: they keep the load up.
+        self._awaited = self._measure if arrivals.keep_up else 0
+        self._by_count = arrivals.requests > 0
+        self._users = [Exchange(prepared, number, self._finished) for number in users]
+        self._stays: dict[int, deque[tuple[int, int]]] = {}
+        self._active = 0
+        # Users whose next request is of a quota, and not due.
+        self._thinking = 0
+        self._steady = not (self._by_count or arrivals.stages or arrivals.windows)
+        self._stopping = False
+        self._over = asyncio.Event()
+        self._measure_from_ns = 0
+        self._end_ns = 0
+
+    @property
+    def unsent(self) -> int:
+        """Return the requests of the quotas that were never started, where no time limits them."""
+        by_count_only = self._by_count and not self._arrivals.duration_s
+        return self._warmup + self._measure + self._thinking if by_count_only else 0
+
+    def stop(self) -> None:
+        """Let no user start another request."""
+        if not self._stopping:
+            self._stopping = True
+            self.cpu.end()
+        if not self.in_flight:
+            self._over.set()
+
+    async def run(self, start_ns: int) -> None:
+        """Let every user work until the quotas or the time are used up."""
+        arrivals = self._arrivals
+        self._measure_from_ns = start_ns + round(arrivals.warmup_s * 1e9)
+        length_s = arrivals.warmup_s + arrivals.duration_s
+        bound_s = min(length_s, arrivals.max_duration_s) if arrivals.duration_s else 0
+        self._end_ns = start_ns + round((bound_s or arrivals.max_duration_s) * 1e9)
+        self._timer.at(self._end_ns, self.stop)
+        if isinstance(self.cpu, CpuInWindows):
+            self._openings = Openings(arrivals, start_ns)
+            self.cpu.keep(self._openings.counted, self._timer)
+        for user in self._users:
+            join_ns = round(arrivals.ramp_s * 1e9 * user.user / arrivals.users)
+            if arrivals.stages:
+                self._stays[user.user] = deque(
+                    (start_ns + since, start_ns + until)
+                    for since, until in stays(arrivals.stages, user.user)
+                )
+            self._active += 1
+            user.done_ns = start_ns + join_ns
+            self._plan(user, start_ns + join_ns)
+        self._end_without_work()
+        try:
+            await self._over.wait()
+        finally:
+            self.cpu.finish()
+
+    def _end_without_work(self) -> None:
+        """End when nobody has anything left to do; a load of a given time lasts its time."""
+        all_taken = self._by_count and not self._warmup + self._measure
+        if not self._active and (all_taken or not self._users):
+            self.stop()
+
+    def _present_ns(self, user: int, planned_ns: int) -> int:
+        """Return when a user who comes and goes is there again, from an instant on."""
+        own = self._stays[user]
+        while own and own[0][1] <= planned_ns:
+            own.popleft()
+        return max(planned_ns, own[0][0]) if own else self._end_ns
+
+    def _take(self, planned_ns: int) -> int:
+        """Take one request and return its stage, or -1 when there is none left."""
+        if self._stopping or planned_ns >= self._end_ns:
+            return -1
+        if self._warmup:
+            self._warmup -= 1
+            return WARMUP
+        if planned_ns < self._measure_from_ns:
+            return WARMUP
+        if self._openings is not None and not self._openings.counts(planned_ns):
+            return WARMUP
+        if self._by_count:
+            if not self._measure:
+                return AFTER if self._awaited else -1
+            self._measure -= 1
+        if not self.cpu.began:
+            self.cpu.begin()
+        if self._by_count and not self._measure:
+            self.cpu.end()
+        return MEASURE
+
+    def _plan(self, user: Exchange, planned_ns: int) -> None:
+        if self._stays:
+            planned_ns = self._present_ns(user.user, planned_ns)
+        if self._openings is not None:
+            planned_ns = self._openings.next(planned_ns, self._end_ns)
+        stage = self._take(planned_ns)
+        if stage < 0:
+            self._leave()
+            return
+        user.renew()
+        user.stage = stage
+        user.planned_ns = planned_ns
+        now_ns = clock()
+        if planned_ns > now_ns:
+            self._thinking += stage != AFTER
+            self._timer.at(planned_ns, partial(self._start, user))
+        else:
+            user.started_ns = now_ns
+            self.in_flight += 1
+            self._submit(user)
+
+    def _leave(self) -> None:
+        """Do without a user from now on."""
+        self._active -= 1
+        self._end_without_work()
+
+    def _start(self, user: Exchange) -> None:
+        self._thinking -= user.stage != AFTER
+        if self._stopping:
+            self._give_back(user)
+            return
+        if user.stage == AFTER and not self._awaited:
+            self._leave()
+            return
+        user.started_ns = clock()
+        self.in_flight += 1
+        self._submit(user)
+
+    def _give_back(self, user: Exchange) -> None:
+        if user.stage == WARMUP and self._by_count:
+            self._warmup += 1
+        elif user.stage == MEASURE and self._by_count:
+            self._measure += 1
+
+    def _finished(self, user: Exchange) -> None:
+        self._record(user)
+        if self._pace_ns:
+            planned_ns = max(user.planned_ns + self._pace_ns, user.done_ns)
+        else:
+            planned_ns = user.done_ns + self._think_ns
+        # The short way, taken most: the next request is due now, none has to be counted, and none
+        # goes from one stage to the next.
+        steady = self._steady and user.stage == MEASURE
+        if steady and planned_ns < self._end_ns and not self._stopping:
+            now_ns = clock()
+            if planned_ns <= now_ns:
+                user.planned_ns = planned_ns
+                user.sent_ns = user.first_byte_ns = user.connect_ns = user.close_ns = 0
+                user.progress = user.stream = None
+                user.started_ns = now_ns
+                self._submit(user)
+                return
+        self.in_flight -= 1
+        if self._awaited and user.stage == MEASURE:
+            self._awaited -= 1
+        self._plan(user, planned_ns)
+        if self._stopping and not self.in_flight:
+            self._over.set()
+
+
+clock = time.monotonic_ns
+# How long after the end of its schedule an open loop still sends what it could not send in time.
+GRACE_NS = 1_000_000_000
+
+
+class OpenDriver:
+    """Starts requests by a schedule fixed before the start, whatever the server does.
+
+    A late start is a start all the same: its response time is charged from the planned instant.
+    What could not be sent until a second after the end of the schedule, by a client that is too
+    slow or for want of a free connection, is given up as unsent. A burst has no end but its last
+    answer.
+    """
+
+    def __init__(
+        self,
+        arrivals: OpenLoop | Burst,
+        worker: int,
+        workers: int,
+        client: Client,
+        prepared: Prepared,
+        timer: Timer,
+        record: Callable[[Exchange], None],
+    ) -> None:
+        self._windowed = arrivals if isinstance(arrivals, OpenLoop) and arrivals.windows else None
+        self._openings: Openings | None = None
+        self.cpu = CpuInWindows() if self._windowed else CpuWindow(at_once=is_at_once(arrivals))
+        self.in_flight = 0
+        self.unsent = 0
+        self._submit = client.submit
+        self._give_up_waiting = client.give_up_waiting
+        self._prepared = prepared
+        self._timer = timer
+        self._record = record
+        self._chunks: Iterator[list[int]] = (
+            chunk.tolist() for chunk in instants(arrivals, worker, workers)
+        )
+        self._warmup_ns = self._length_ns = 0
+        if isinstance(arrivals, OpenLoop):
+            self._warmup_ns = round(arrivals.warmup_s * 1e9)
+            self._length_ns = round(arrivals.duration_s * 1e9)
+        self._ready: list[int] = []
+        self._position = 0
+        self._free: list[Exchange] = []
+        self._slots = 0
+        self._start_ns = 0
+        self._planned_ns = 0
+        self._stopping = False
+        self._over = asyncio.Event()
+
+    async def run(self, start_ns: int) -> None:
+        """Keep the schedule; return when the last response has come."""
+        self._start_ns = start_ns
+        self._measure_from_ns = start_ns + self._warmup_ns
+        if self._windowed and isinstance(self.cpu, CpuInWindows):
+            self._openings = Openings(self._windowed, start_ns)
+            self.cpu.keep(self._openings.counted, self._timer)
+        if self._next():
+            self._timer.at(self._planned_ns, self._advance)
+        else:
+            self.stop()
+        if self._length_ns:
+            self._timer.at(start_ns + self._length_ns + GRACE_NS, self._end)
+        try:
+            await self._over.wait()
+        finally:
+            self.cpu.finish()
+
+    def _end(self) -> None:
+        """End a load that was overtaken by its schedule: it lasts no longer than was asked for."""
+        self.stop()
+        self._give_up_waiting()
+
+    def stop(self) -> None:
+        """Start nothing more; what the schedule still held is counted as unsent."""
+        if not self._stopping:
+            self._stopping = True
+            self.cpu.end()
+            if self._planned_ns:
+                rest = len(self._ready) - self._position + 1
+                self.unsent = rest + sum(len(chunk) for chunk in self._chunks)
+        if not self.in_flight:
+            self._over.set()
+
+    def _next(self) -> bool:
+        while self._position == len(self._ready):
+            chunk = next(self._chunks, None)
+            if chunk is None:
+                self._planned_ns = 0
+                return False
+            self._ready, self._position = chunk, 0
+        self._planned_ns = self._start_ns + self._ready[self._position]
+        self._position += 1
+        return True
+
+    def _advance(self) -> None:
+        if self._stopping:
+            return
+        now_ns = clock()
+        while self._planned_ns <= now_ns:
+            self._start(self._planned_ns)
+            if not self._next():
+                self.stop()
+                return
+        self._timer.at(self._planned_ns, self._advance)
+
+    def _start(self, planned_ns: int) -> None:
+        if self._free:
+            exchange = self._free.pop()
+            exchange.renew()
+        else:
+            exchange = Exchange(self._prepared, self._slots, self._finished)
+            self._slots += 1
+        exchange.planned_ns = planned_ns
+        if planned_ns < self._measure_from_ns or (
+            self._openings is not None and not self._openings.counts(planned_ns)
+        ):
+            exchange.stage = WARMUP
+        else:
+            exchange.stage = MEASURE
+            if not self.cpu.began:
+                self.cpu.begin()
+        self.in_flight += 1
+        exchange.started_ns = clock()
+        self._submit(exchange)
+
+    def _finished(self, exchange: Exchange) -> None:
+        self.in_flight -= 1
+        self._record(exchange)
+        self._free.append(exchange)
+        if self._stopping and not self.in_flight:
+            self._over.set()

@@ -1,0 +1,307 @@
+"""The driver of scripted users: when each acts, and that one's failure does not end the others."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import importlib.util
+import sys
+import time
+import traceback
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from perflab.errors import ParameterError
+from perflab.load.clients.client import Client
+from perflab.load.clients.exchange import Exchange, Prepared
+from perflab.load.clients.outcome import CODES, MEASURE, WARMUP
+from perflab.load.clients.targets import Origin
+from perflab.load.clients.websocket import OnClosed, OnMessage, WebSocket, connect
+from perflab.load.clients.websocket_messages import WebSocketError
+from perflab.load.records.message_record import MessageRecorder
+from perflab.load.users import NotServed, User, actions
+from perflab.load.workers.timer import CpuWindow, Timer
+from perflab.load.workload.arrivals import Scripted
+from perflab.load.workload.request import Connections, Request
+
+STOP_TIMEOUT_S = 5.0
+# What users get after the end, besides the time-out, for what they are at.
+ENDING_S = 2.0
+clock = time.monotonic_ns
+
+
+def find(script: str) -> type[User]:
+    """Return the class that ``path/to/file.py:Class`` or ``module:Class`` names.
+
+    Raises
+    ------
+    ParameterError
+        It cannot be found or imported, or is not a User with actions.
+    """
+    place, _, name = script.rpartition(":")
+    if not place or not name:
+        raise ParameterError("script", [f"'{script}' is not FILE.py:Class or module:Class"])
+    try:
+        if place.endswith(".py"):
+            spec = importlib.util.spec_from_file_location(Path(place).stem, place)
+            if spec is None or spec.loader is None:
+                raise ImportError(f"cannot load {place}")
+            module = importlib.util.module_from_spec(spec)
+            sys.modules[Path(place).stem] = module
+            spec.loader.exec_module(module)
+        else:
+            module = importlib.import_module(place)
+    except Exception as error:  # whatever the user's module raises is told to the user
+        raise ParameterError("script", [f"{place}: {type(error).__name__}: {error}"]) from None
+    found = getattr(module, name, None)
+    if not (isinstance(found, type) and issubclass(found, User)):
+        raise ParameterError("script", [f"{place} has no class {name} that is a perflab User"])
+    actions(found)
+    return found
+
+
+class ScriptedDriver:
+    """Lets users of one class act until the time or their actions are used up."""
+
+    def __init__(
+        self,
+        arrivals: Scripted,
+        users: Sequence[int],
+        client: Client,
+        origin: Origin,
+        life: Connections,
+        timer: Timer,
+        record: Callable[[Exchange], None],
+        folder: Path,
+        allowed: Sequence[str] = (),
+    ) -> None:
+        self.cpu = CpuWindow()
+        self.in_flight = 0
+        self.origin = origin
+        self.life = life
+        self._allowed = allowed
+        self._sockets: set[WebSocket] = set()
+        self.messages = MessageRecorder(folder)
+        self._arrivals = arrivals
+        self.timeout_s = client.timeout_s
+        self._client = client
+        self._timer = timer
+        self._record = record
+        self._folder = folder
+        self._names: dict[str, int] = {}
+        self._failures: dict[str, str] = {}
+        self._stopping = asyncio.Event()
+        self._waiting: set[asyncio.Future[None]] = set()
+        self.began_ns = self._end_ns = self._measure_from_ns = 0
+        self._choices: dict[type[User], tuple[list[str], list[float]]] = {}
+        # Actions that users are still to do; without a number of them, 1 for who has yet to join.
+        self._left = dict.fromkeys(users, arrivals.actions or 1)
+        self._users = [self._made(arrivals.script, number) for number in users]
+        # The monitor is one more user; the worker of user 0 has it.
+        has_monitor = bool(arrivals.monitor) and 0 in users
+        self._monitor = self._made(arrivals.monitor, arrivals.users) if has_monitor else None
+        self._nothing = Prepared(Request(), origin, life)
+
+    def _made(self, script: str, number: int) -> User:
+        kind = find(script)
+        self._choices[kind] = actions(kind)
+        user = kind(number, self._arrivals.seed, self._arrivals.parameters)
+        user.course.driver = self
+        return user
+
+    @property
+    def unsent(self) -> int:
+        """Return the actions that users did not come to, and users who never joined."""
+        return sum(self._left.values())
+
+    def stop(self) -> None:
+        """Let no user begin another action."""
+        self._stopping.set()
+        self.cpu.end()
+        for due in self._waiting:
+            if not due.done():
+                due.set_result(None)
+
+    async def run(self, start_ns: int) -> None:
+        """Let every user live; then close what they left open and write names and failures."""
+        arrivals = self._arrivals
+        self.began_ns = start_ns
+        self._measure_from_ns = start_ns + round(arrivals.warmup_s * 1e9)
+        length_s = arrivals.warmup_s + arrivals.duration_s
+        self._end_ns = start_ns + round(length_s * 1e9)
+        self._timer.at(self._end_ns, self.stop)
+        join_ns = round(arrivals.join_s * 1e9)
+        crowd = [
+            asyncio.create_task(self._life(user, start_ns + join_ns * user.number))
+            for user in self._users
+        ]
+        lives = list(crowd)
+        if self._monitor is not None:
+            lives.append(asyncio.create_task(self._life(self._monitor, start_ns)))
+        until_end_s = (self._end_ns - clock()) / 1e9
+        try:
+            # A script may wait for ever for what a server never sends.
+            async with asyncio.timeout(until_end_s + self.timeout_s + ENDING_S):
+                await asyncio.gather(*crowd)
+                self.stop()
+                await asyncio.gather(*lives)
+        except TimeoutError:
+            self.stop()
+        finally:
+            for life in lives:
+                life.cancel()
+            await asyncio.gather(*lives, return_exceptions=True)
+            await asyncio.gather(*(each.close() for each in self._sockets), return_exceptions=True)
+            self.stop()
+            self.messages.close()
+            (self._folder / "templates.names").write_text("\n".join(self._names))
+            (self._folder / "failures.txt").write_text("\n\n".join(self._failures.values()))
+
+    def now_ns(self) -> int:
+        """Return the present instant; called by :class:`~perflab.load.users.User`."""
+        return clock()
+
+    async def connect(
+        self,
+        path: str,
+        on_message: OnMessage,
+        on_closed: OnClosed,
+        deflate: bool,
+        headers: Mapping[str, str],
+    ) -> WebSocket:
+        """Open a WebSocket for a user; called by :class:`~perflab.load.users.User`."""
+        scheme = "wss" if self.origin.encrypted else "ws"
+        opened = await connect(
+            f"{scheme}://{self.origin.authority}{path}",
+            on_message,
+            on_closed,
+            deflate=deflate,
+            timeout_s=self._client.timeout_s,
+            headers=headers,
+            allowed=self._allowed,
+        )
+        self._sockets.add(opened)
+        return opened
+
+    async def _life(self, user: User, joins_ns: int) -> None:
+        if not await self.until(joins_ns):
+            return
+        left = self._left
+        if not self._arrivals.actions:
+            left.pop(user.number, None)
+        if type(user).on_start is User.on_start:
+            # Nothing to wait for: what follows is due at the very instant of joining.
+            user.course.over_ns = joins_ns
+        elif not await self._acted(user, joins_ns, user.on_start):
+            return
+        names, weights = self._choices[type(user)]
+        course = user.course
+        due_ns = course.over_ns
+        first_ns = user.first_due_ns()
+        while left.get(user.number, 1) and not self._stopping.is_set():
+            if first_ns:
+                due_ns, first_ns = max(first_ns, course.over_ns), 0
+            elif user.pacing_s:
+                due_ns = max(due_ns + round(user.pacing_s * 1e9), course.over_ns)
+            else:
+                due_ns = course.over_ns + round(user.wait() * 1e9)
+            # A user with nothing left to do before the end stays until then.
+            if not await self.until(min(due_ns, self._end_ns)) or due_ns >= self._end_ns:
+                break
+            if user.number in left:
+                left[user.number] -= 1
+            name = user.random.choices(names, weights)[0]
+            await self._acted(user, due_ns, getattr(user, name))
+            # An action that never waits must not keep the others from their turn.
+            await asyncio.sleep(0)
+        await self.until(user.leaves_ns())
+        await self._guarded(user, user.on_stop, STOP_TIMEOUT_S)
+
+    async def _acted(self, user: User, due_ns: int, step: Callable[[], Any]) -> bool:
+        """Run a step that was due at an instant; note when it was over.
+
+        That is when it would have been if the client had not been late to go on with it.
+        """
+        course = user.course
+        course.due_ns, course.late_ns = due_ns, clock() - due_ns
+        succeeded = await self._guarded(user, step)
+        course.over_ns = clock() - course.late_ns
+        return succeeded
+
+    async def _guarded(
+        self, user: User, step: Callable[[], Any], timeout_s: float | None = None
+    ) -> bool:
+        """Run a step of a user's script; a failure is recorded and ends nothing else."""
+        began_ns = user.course.due_ns
+        try:
+            async with asyncio.timeout(timeout_s):
+                await step()
+        except Exception as error:  # the script is the user's: whatever it raises is an outcome
+            kind = f"{type(error).__name__} in {getattr(step, '__name__', 'a step')}"
+            self._failures.setdefault(kind, traceback.format_exc())
+            self._client.first_errors.note(_kind_of(error), f"{kind}: {error}")
+            self.note_failure(user, began_ns, _kind_of(error))
+            return False
+        except asyncio.CancelledError:
+            self.note_failure(user, began_ns, "aborted")
+            raise
+        return True
+
+    def note_failure(self, user: User, began_ns: int, kind: str, name: str = "script") -> None:
+        """Record a failure that is none of a request."""
+        exchange = Exchange(self._nothing, user.number, lambda _: None)
+        exchange.planned_ns = exchange.started_ns = began_ns
+        exchange.done_ns = clock()
+        exchange.error = CODES[kind]
+        exchange.stage = self._stage(began_ns)
+        exchange.template = self._names.setdefault(name, len(self._names))
+        self._record(exchange)
+
+    async def until(self, due_ns: int) -> bool:
+        """Wait for an instant; return whether it came before the load was stopped.
+
+        Called by :class:`~perflab.load.users.User`, too.
+        """
+        if due_ns <= clock():
+            return not self._stopping.is_set()
+        due: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+        def wake() -> None:
+            if not due.done():
+                due.set_result(None)
+
+        self._timer.at(due_ns, wake)
+        self._waiting.add(due)
+        try:
+            await due
+        finally:
+            self._waiting.discard(due)
+        return not self._stopping.is_set()
+
+    def _stage(self, planned_ns: int) -> int:
+        return WARMUP if planned_ns < self._measure_from_ns else MEASURE
+
+    def send(self, exchange: Exchange, name: str, planned_ns: int) -> None:
+        """Send a user's request; called by :class:`~perflab.load.users.User`."""
+        exchange.template = self._names.setdefault(name, len(self._names))
+        exchange.planned_ns = planned_ns
+        exchange.stage = self._stage(planned_ns)
+        if exchange.stage == MEASURE and not self.cpu.began:
+            self.cpu.begin()
+        self.in_flight += 1
+        exchange.started_ns = clock()
+        self._client.submit(exchange)
+
+    def ended(self, exchange: Exchange) -> None:
+        """Record a user's request that is done (or was given up)."""
+        self.in_flight -= 1
+        if not exchange.done_ns:
+            exchange.done_ns = clock()
+            exchange.error = CODES["aborted"]
+        self._record(exchange)
+
+
+def _kind_of(error: Exception) -> str:
+    """Return the error class of what a script raised: its own fault, unless a server is named."""
+    return error.kind if isinstance(error, NotServed | WebSocketError) else "script"

@@ -1,0 +1,300 @@
+"""A load worker: reads one order per line, sends the load, writes raw rows, reports.
+
+It runs in a session of its own on the client's cores and ends when its standard input closes.
+Orders and reports are JSON objects, one per line; a line while a load is under way ends it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import gc
+import json
+import os
+import signal
+import sys
+import time
+from collections.abc import AsyncIterator, Coroutine
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import uvloop
+
+from perflab.host.processes import go_first
+from perflab.load.clients.client import DEFAULT_CONNECTIONS, Client, make_client
+from perflab.load.clients.exchange import Exchange, Prepared
+from perflab.load.clients.outcome import CUT_OFF_CODES
+from perflab.load.clients.targets import refuse_foreign, split
+from perflab.load.records.columns import Recorder
+from perflab.load.records.looks import Probe
+from perflab.load.workers.drivers import ClosedDriver, OpenDriver
+from perflab.load.workers.timer import CpuInWindows, Timer, run_delay_ns
+from perflab.load.workload.arrivals import ClosedLoop, Scripted
+from perflab.load.workload.workload import Workload
+
+if TYPE_CHECKING:
+    from perflab.load.workers.scripted import ScriptedDriver
+
+REPORT_S = 0.25
+# After a failure, where their number ends the load; in a storm of them one report does for many.
+FAILURE_REPORT_S = 0.001
+
+
+class Order:
+    """One load, as this worker is to carry it out."""
+
+    def __init__(self, words: dict[str, Any]) -> None:
+        self.workload = Workload.model_validate(words["workload"])
+        self.url: str = words["url"]
+        self.worker: int = words["worker"]
+        self.workers: int = words["workers"]
+        self.allowed: list[str] = words["allowed"]
+        self.folder = Path(words["folder"])
+        self.start_ns: int = words["start_ns"]
+        self.real_time: bool = words["real_time"]
+
+
+def share(total: int, number: int, count: int) -> int:
+    """Return a worker's part of a total; the parts of all workers add up to it."""
+    return total // count + (number < total % count) if number < count else 0
+
+
+def say(words: dict[str, Any]) -> None:
+    """Write one report."""
+    sys.stdout.write(json.dumps(words) + "\n")
+    sys.stdout.flush()
+
+
+class Load:
+    """One order under way."""
+
+    def __init__(self, order: Order, loop: asyncio.AbstractEventLoop) -> None:
+        workload = order.workload
+        origin, _ = split(order.url)
+        refuse_foreign(order.url, order.allowed)
+        self.order = order
+        self.recorder = Recorder(order.folder)
+        self.timer = Timer(loop)
+        self.probe = Probe(time.monotonic_ns())
+        prepared = Prepared(workload.request, origin, workload.connections)
+        self.client = self._client(prepared)
+        self.driver = self._driver(prepared)
+        self._failures_left = workload.stop.failures
+        self._telling: asyncio.TimerHandle | None = None
+        self.stopped = ""
+        self.start_ns = order.start_ns
+        self.lasted_ns = 0
+
+    def _client(self, prepared: Prepared) -> Client:
+        order, workload = self.order, self.order.workload
+        arrivals, most = workload.arrivals, workload.connections.most
+        users = beside = 0
+        if isinstance(arrivals, (ClosedLoop, Scripted)):
+            users = arrivals.users
+        if isinstance(arrivals, Scripted):
+            # A user's WebSocket is open while its connection for requests is kept alive.
+            users += bool(arrivals.monitor)
+            beside = share(users, order.worker, order.workers)
+        return make_client(
+            workload,
+            prepared,
+            max(1, share(most or users or DEFAULT_CONNECTIONS, order.worker, order.workers)),
+            sticky=bool(users) and not most,
+            allowed=order.allowed,
+            beside=beside,
+        )
+
+    def _driver(self, prepared: Prepared) -> ClosedDriver | OpenDriver | ScriptedDriver:
+        order, arrivals = self.order, self.order.workload.arrivals
+        record = self._record if order.workload.stop.failures else self.recorder.add
+        users = range(order.worker, getattr(arrivals, "users", 0), order.workers)
+        if isinstance(arrivals, ClosedLoop):
+            # A worker without users could not send its part.
+            busy = min(order.workers, arrivals.users)
+            quota = (
+                share(arrivals.warmup_requests, order.worker, busy),
+                share(arrivals.requests, order.worker, busy),
+            )
+            return ClosedDriver(arrivals, users, quota, self.client, prepared, self.timer, record)
+        if isinstance(arrivals, Scripted):
+            from perflab.load.workers.scripted import ScriptedDriver
+
+            return ScriptedDriver(
+                arrivals,
+                users,
+                self.client,
+                prepared.origin,
+                order.workload.connections,
+                self.timer,
+                record,
+                order.folder,
+                order.allowed,
+            )
+        return OpenDriver(
+            arrivals, order.worker, order.workers, self.client, prepared, self.timer, record
+        )
+
+    def _record(self, exchange: Exchange) -> None:
+        self.recorder.add(exchange)
+        if not exchange.error or exchange.error in CUT_OFF_CODES:
+            return
+        self._failures_left -= 1
+        if self._failures_left == 0:
+            self.stop(self.order.workload.stop.failures_reached)
+        elif self._telling is None and self.order.workers > 1:
+            # The number is that of all workers: who adds them up must not wait for the next report.
+            self._telling = asyncio.get_running_loop().call_later(FAILURE_REPORT_S, self._report)
+
+    def stop(self, reason: str, within_s: float | None = None) -> None:
+        """End the load: what is under way may end within its timeout, or within a time.
+
+        What waits for a connection is given up.
+        """
+        self.stopped = self.stopped or reason
+        self.driver.stop()
+        # Not at once: this may be called from the end of a request.
+        asyncio.get_running_loop().call_soon(self.client.give_up_waiting)
+        if within_s is not None:
+            asyncio.get_running_loop().call_later(within_s, self.client.abort)
+
+    async def run(self) -> None:
+        """Send everything, then close the connections and write the record."""
+        workload = self.order.workload
+        try:
+            # Before anything is planned: a stall at the very begin is seen as well.
+            self.probe = Probe(time.monotonic_ns())
+            start_ns = self.order.start_ns
+            if workload.windows is None:  # windows lie where they lie, by a clock others have too
+                start_ns = max(start_ns, self.probe.began_ns)
+            self.start_ns = start_ns
+            ahead_s = max(0, start_ns - self.probe.began_ns) / 1e9
+            async with _company(self._watch(), self._tell()):
+                async with asyncio.timeout(None) as bound:
+                    bound.reschedule(
+                        asyncio.get_running_loop().time()
+                        + ahead_s
+                        + workload.bound_s
+                        + workload.timeout_s
+                        + 5
+                    )
+                    await self.driver.run(start_ns)
+        except TimeoutError:
+            self.client.abort()
+        finally:
+            ended_ns = time.monotonic_ns()
+            self.lasted_ns = ended_ns - start_ns
+            self.probe.end(ended_ns)
+            self.driver.stop()
+            self.client.abort()
+            await self.client.close()
+            self.timer.close()
+            if self._telling is not None:
+                self._telling.cancel()
+            self.recorder.close()
+
+    async def _watch(self) -> None:
+        """Note how late the event loop wakes a timer: its delay is the generator's own fault."""
+        woken = asyncio.Event()
+        while True:
+            self.timer.at(self.probe.due_ns, woken.set)
+            await woken.wait()
+            woken.clear()
+            self.probe.look(time.monotonic_ns())
+
+    async def _tell(self) -> None:
+        while True:
+            await asyncio.sleep(REPORT_S)
+            self._report()
+
+    def _report(self) -> None:
+        self._telling = None
+        self.recorder.hand_over()
+        say({"event": "progress", "in_flight": self.driver.in_flight})
+
+
+@contextlib.asynccontextmanager
+async def _company(*coroutines: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
+    """Run coroutines beside the block and end them with it."""
+    tasks = [asyncio.create_task(coroutine) for coroutine in coroutines]
+    try:
+        yield
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def _realtime_ahead_ns() -> int:
+    """Return real time minus monotonic time: it moves when a clock is set, or a machine sleeps."""
+    return time.time_ns() - time.monotonic_ns()
+
+
+async def carry_out(load: Load) -> dict[str, Any]:
+    """Send one load; return what the worker knows of itself."""
+    gc.collect()
+    gc.freeze()
+    gc.disable()
+    real_time = load.order.real_time and go_first()
+    delayed_ns, began_ns, ahead_ns = run_delay_ns(), time.monotonic_ns(), _realtime_ahead_ns()
+    try:
+        await load.run()
+    finally:
+        gc.enable()
+        gc.unfreeze()
+    delayed_ns, wall_ns = run_delay_ns() - delayed_ns, time.monotonic_ns() - began_ns
+    if isinstance(load.driver.cpu, CpuInWindows):
+        delayed_ns, wall_ns = load.driver.cpu.delayed_ns, load.driver.cpu.wall_ns
+    return {
+        "unsent": load.driver.unsent,
+        "start_ns": load.start_ns,
+        "lasted_ns": load.lasted_ns,
+        "first_errors": load.client.first_errors.found(),
+        "cpu_ns": load.driver.cpu.used_ns,
+        "looks": load.probe.report(),
+        "run_delay_ns": delayed_ns,
+        "wall_ns": wall_ns,
+        "real_time": real_time,
+        "clock_step_ms": (_realtime_ahead_ns() - ahead_ns) / 1e6,
+        "capped": load.client.capped,
+        "stopped": load.stopped,
+    }
+
+
+async def _serve() -> None:
+    """Carry out orders until standard input closes; an order under way is then given up."""
+    loop = asyncio.get_running_loop()
+    reader = asyncio.StreamReader(limit=256 * 1024 * 1024)
+    await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
+    say({"event": "ready", "pid": os.getpid()})
+    line = asyncio.create_task(reader.readline())
+    while order_line := await line:
+        line = asyncio.create_task(reader.readline())
+        words = json.loads(order_line)
+        if "stop" in words:  # it came when the load had just ended
+            continue
+        try:
+            load = Load(Order(words), loop)
+            work = asyncio.create_task(carry_out(load))
+            while not work.done():
+                await asyncio.wait({work, line}, return_when=asyncio.FIRST_COMPLETED)
+                if line.done() and not work.done():
+                    stop = line.result()
+                    if not stop:
+                        work.cancel()
+                        return
+                    stop_words = json.loads(stop)
+                    load.stop(str(stop_words["stop"]), stop_words["within_s"])
+                    line = asyncio.create_task(reader.readline())
+            say({"event": "done", **work.result()})
+        except Exception as error:  # the parent must hear of it, whatever it was
+            say({"event": "failed", "reason": f"{type(error).__name__}: {error}"})
+
+
+def main() -> None:
+    """Run the worker."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    uvloop.run(_serve())
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,162 @@
+"""How requests arrive, as data: closed and open loops, bursts, and scripted users."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import Field, model_validator
+
+from perflab.load.workload.windows import FrozenModel, Windows, check_windows
+
+
+class UserStage(FrozenModel):
+    """A stretch of a closed loop: from one number of users evenly to another."""
+
+    users: int = Field(ge=0, le=100_000)
+    to_users: int | None = Field(default=None, ge=0, le=100_000)
+    duration_s: float = Field(gt=0, le=86_400)
+
+    @property
+    def end_users(self) -> int:
+        """Return the number of users at the end of the stage."""
+        return self.users if self.to_users is None else self.to_users
+
+
+class ClosedLoop(FrozenModel):
+    """``users`` users, each of whom waits for its answer before the next request.
+
+    Bounded by ``requests`` in all, by ``duration_s``, or both (0 leaves one open).
+    ``warmup_requests`` or ``warmup_s`` come first, by the same users, without a pause between,
+    recorded as stage ``warmup``. A user waits ``think_time_s`` after an answer, or keeps a
+    constant pace of one request per ``pacing_s``. Users join evenly over ``ramp_s``; with
+    ``stages``, whose times add up to warm-up and duration, they come and go, the last to come
+    first, and finish what they have begun; ``users`` is then the most there are at a time.
+    ``max_duration_s`` is the bound on the whole; what was not sent by then counts as unsent.
+
+    With ``keep_up`` users go on until the last of the ``requests`` that count is answered; what
+    they send meanwhile is recorded as stage ``after``. Without it the last ``users`` requests meet
+    ever fewer others, and a load that is steady seems to get faster.
+
+    With ``windows`` a request that would be planned outside of them is planned for the begin of the
+    next: all users are there again at once.
+    """
+
+    kind: Literal["closed"] = "closed"
+    users: int = Field(ge=1, le=100_000)
+    requests: int = Field(default=0, ge=0)
+    duration_s: float = Field(default=0.0, ge=0, le=86_400)
+    warmup_requests: int = Field(default=0, ge=0)
+    warmup_s: float = Field(default=0.0, ge=0, le=86_400)
+    think_time_s: float = Field(default=0.0, ge=0)
+    pacing_s: float = Field(default=0.0, ge=0)
+    ramp_s: float = Field(default=0.0, ge=0)
+    stages: tuple[UserStage, ...] = ()
+    keep_up: bool = False
+    windows: Windows | None = None
+    max_duration_s: float = Field(default=120.0, gt=0, le=172_800)
+
+    @model_validator(mode="after")
+    def _is_bounded(self) -> Self:
+        if not self.requests and not self.duration_s:
+            raise ValueError("give requests or duration_s: a load without an end is refused")
+        if self.keep_up and not self.requests:
+            raise ValueError("keep_up goes with requests: a load of a given time keeps its users")
+        if self.think_time_s and self.pacing_s:
+            raise ValueError("give think_time_s or pacing_s, not both")
+        if self.warmup_requests and self.warmup_s:
+            raise ValueError("give warmup_requests or warmup_s, not both")
+        if self.stages:
+            self._has_fitting_stages()
+        if self.windows is not None:
+            self._has_fitting_windows()
+        return self
+
+    def _has_fitting_windows(self) -> None:
+        if self.requests or self.warmup_requests or self.ramp_s or self.stages:
+            raise ValueError(
+                "windows go with duration_s; not with numbers of requests, ramp_s or stages"
+            )
+        length_s = self.warmup_s + self.duration_s
+        check_windows(self.windows, self.warmup_s, min(length_s, self.max_duration_s))
+
+    def _has_fitting_stages(self) -> None:
+        if self.requests or self.warmup_requests or self.ramp_s:
+            raise ValueError("stages go with duration_s; not with numbers of requests, or ramp_s")
+        length_s = sum(stage.duration_s for stage in self.stages)
+        if abs(length_s - self.warmup_s - self.duration_s) > 1e-6:
+            raise ValueError(f"stages last {length_s:g} s, warmup_s and duration_s do not")
+        if max(max(stage.users, stage.end_users) for stage in self.stages) != self.users:
+            raise ValueError("users must be the largest number of users of the stages")
+
+
+class Stage(FrozenModel):
+    """A stretch of an open loop: from one rate evenly to another (requests per second)."""
+
+    rate: float = Field(ge=0, le=1e6)
+    to_rate: float | None = Field(default=None, ge=0, le=1e6)
+    duration_s: float = Field(gt=0, le=86_400)
+
+    @property
+    def end_rate(self) -> float:
+        """Return the rate at the end of the stage."""
+        return self.rate if self.to_rate is None else self.to_rate
+
+
+class OpenLoop(FrozenModel):
+    """Requests arrive by a schedule computed before the start, whatever the server does.
+
+    Constant gaps or a Poisson process (``seed``), in stages. The first ``warmup_s`` of the
+    schedule are recorded as stage ``warmup``. With ``windows`` only those arrivals of the
+    schedule are kept that lie in one: within windows it is the same process.
+    """
+
+    kind: Literal["open"] = "open"
+    stages: tuple[Stage, ...] = Field(min_length=1)
+    arrivals: Literal["constant", "poisson"] = "constant"
+    seed: int = Field(default=0, ge=0)
+    warmup_s: float = Field(default=0.0, ge=0)
+    windows: Windows | None = None
+
+    @model_validator(mode="after")
+    def _has_arrivals(self) -> Self:
+        if not any(stage.rate + stage.end_rate for stage in self.stages):
+            raise ValueError("every stage has rate 0: nothing would be sent")
+        check_windows(self.windows, self.warmup_s, self.duration_s)
+        return self
+
+    @property
+    def duration_s(self) -> float:
+        """Return the length of the schedule in seconds."""
+        return sum(stage.duration_s for stage in self.stages)
+
+
+class Burst(FrozenModel):
+    """``size`` requests planned for one and the same instant."""
+
+    kind: Literal["burst"] = "burst"
+    size: int = Field(ge=1, le=100_000)
+
+
+class Scripted(FrozenModel):
+    """Users whose actions are a Python class (see ``users.User``).
+
+    ``script`` names it: ``path/to/file.py:Class`` or ``module:Class``; ``parameters`` are its own.
+    User k joins after k times ``join_s``. Everyone acts until ``duration_s`` is over, or for
+    ``actions`` actions (0: no limit). ``monitor`` names the class of one more user, whose number is
+    ``users``: there from the start until the others have gone, with no limit on actions.
+    """
+
+    kind: Literal["scripted"] = "scripted"
+    script: str
+    users: int = Field(ge=1, le=100_000)
+    duration_s: float = Field(gt=0, le=86_400)
+    actions: int = Field(default=0, ge=0)
+    join_s: float = Field(default=0.0, ge=0)
+    warmup_s: float = Field(default=0.0, ge=0)
+    seed: int = Field(default=0, ge=0)
+    parameters: Mapping[str, Any] = Field(default_factory=dict)
+    monitor: str = ""
+
+
+Arrivals = Annotated[ClosedLoop | OpenLoop | Burst | Scripted, Field(discriminator="kind")]

@@ -1,0 +1,169 @@
+"""One request as data, what its answer must be, and what becomes of its connection."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import BeforeValidator, Field, field_validator, model_validator
+
+from perflab.load.clients.streams import Format, Streaming, check_marker
+from perflab.load.workload.windows import FrozenModel
+
+TOKEN = r"^[!#$%&'*+.^_`|~0-9A-Za-z-]+$"
+NO_CONTROLS = r"^[^\x00-\x08\x0a-\x1f\x7f]*$"
+HeaderName = Annotated[str, Field(pattern=TOKEN)]
+HeaderValue = Annotated[str, Field(pattern=NO_CONTROLS)]
+Reuse = Literal["keep_alive", "per_request"]
+
+
+class BytesBody(FrozenModel):
+    """A body of any bytes; ``base64`` is how JSON has it."""
+
+    base64: str
+
+    @field_validator("base64")
+    @classmethod
+    def _is_base64(cls, text: str) -> str:
+        try:
+            base64.b64decode(text, validate=True)
+        except ValueError as error:
+            raise ValueError(f"the body is not base64: {error}") from None
+        return text
+
+    @classmethod
+    def of(cls, content: bytes | bytearray | memoryview) -> Self:
+        """Return the body that holds these bytes."""
+        return cls(base64=base64.b64encode(content).decode())
+
+
+def _of_bytes(given: Any) -> Any:
+    return BytesBody.of(given) if isinstance(given, bytes | bytearray | memoryview) else given
+
+
+# Text, bytes, or several texts in turn.
+Bodies = Annotated[
+    str | BytesBody | Annotated[tuple[str, ...], Field(min_length=1)], BeforeValidator(_of_bytes)
+]
+
+
+class Connections(FrozenModel):
+    """How many connections there may be, and whether one has many requests.
+
+    A word for ``reuse`` stands for all of it, and so does a whole number for the cap.
+
+    Attributes
+    ----------
+    reuse : "keep_alive" or "per_request"
+        The client never closes a connection, or closes it after each request, which then says
+        ``Connection: close``.
+    most : int
+        Cap on the connections open at a time, over all workers (0: one per user in a closed loop,
+        else 2,000). A request that finds none free waits, and the wait is part of its response
+        time.
+    """
+
+    reuse: Reuse = "keep_alive"
+    most: int = Field(default=0, ge=0, le=60_000)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _from_shorthand(cls, given: Any) -> Any:
+        if isinstance(given, str):
+            return {"reuse": given}
+        return {"most": given} if isinstance(given, int) else given
+
+    @property
+    def closing(self) -> bool:
+        """Whether a connection is closed after its request."""
+        return self.reuse == "per_request"
+
+
+class Request(FrozenModel):
+    """One request, prepared before the start, and what its answer must be.
+
+    ``node`` names the node of the stack that answers; the lab fills in its address. ``body`` is
+    text, bytes, or several texts: then each request has the next, in turn. ``expect_body`` must
+    occur in the body of every successful response, ``expect_bytes`` is its length, ``expect_crc32``
+    the checksum of the whole body, computed as it is read; -1 or nothing leaves them open. With
+    ``progress_points`` at most so many instants are recorded at which the body had come so far (the
+    ``progress`` table). ``redirects`` is how many redirects a GET follows (0: none, a 3xx is an
+    answer like others).
+
+    ``stream`` says that the answer is a stream, of server-sent events (``sse``) or of lines of JSON
+    (``ndjson``): when each chunk came is recorded (the ``chunks`` table), and there must be at
+    least ``min_chunks`` of them. ``end_marker``, where given, must be the last event: all of its
+    data (``[DONE]``), or members of the object in the last line (``"done":true``). It is no chunk.
+    """
+
+    node: str = ""
+    method: Annotated[str, Field(pattern=TOKEN)] = "GET"
+    path: Annotated[str, Field(pattern=r"^/[\x21-\x7e]*$")] = "/"
+    headers: Mapping[HeaderName, HeaderValue] = Field(default_factory=dict)
+    body: Bodies = ""
+    expect_status: int = Field(default=200, ge=0, le=999)
+    expect_body: str = ""
+    expect_bytes: int = Field(default=-1, ge=-1)
+    expect_crc32: int = Field(default=-1, ge=-1, le=0xFFFFFFFF)
+    redirects: int = Field(default=0, ge=0, le=20)
+    progress_points: int = Field(default=0, ge=0, le=10_000)
+    stream: Format | None = None
+    min_chunks: int = Field(default=1, ge=1, le=1_000_000)
+    end_marker: str = Field(default="", max_length=10_000)
+
+    @field_validator("method")
+    @classmethod
+    def _has_an_answer_with_a_body(cls, method: str) -> str:
+        if method == "HEAD":
+            raise ValueError(
+                "no load is made of HEAD: its answers announce bodies that do not come"
+            )
+        return method
+
+    @field_validator("progress_points")
+    @classmethod
+    def _has_two_ends(cls, points: int) -> int:
+        if points == 1:
+            raise ValueError("give 2 points at least, for the first byte and the last, or 0")
+        return points
+
+    @property
+    def bodies(self) -> tuple[bytes, ...]:
+        """Return the bodies that requests have in turn."""
+        body = self.body
+        if isinstance(body, BytesBody):
+            return (base64.b64decode(body.base64),)
+        return (body.encode(),) if isinstance(body, str) else tuple(map(str.encode, body))
+
+    @property
+    def usual_type(self) -> str:
+        """Return the media type of the body where the request names none."""
+        is_bytes = isinstance(self.body, BytesBody)
+        return "application/octet-stream" if is_bytes else "application/json"
+
+    @property
+    def streaming(self) -> Streaming | None:
+        """Return what is expected of a streamed answer; None where it is to be none."""
+        if self.stream is None:
+            return None
+        return Streaming(self.stream, self.min_chunks, self.end_marker)
+
+    @model_validator(mode="after")
+    def _can_be_streamed(self) -> Self:
+        if self.stream is None:
+            if self.min_chunks != 1 or self.end_marker:
+                raise ValueError("min_chunks and end_marker need stream='sse' or stream='ndjson'")
+            return self
+        if self.redirects:
+            raise ValueError(
+                "a stream goes without redirects: name the address that streams (redirects=0)"
+            )
+        check_marker(self.stream, self.end_marker)
+        return self
+
+    @model_validator(mode="after")
+    def _can_be_redirected(self) -> Self:
+        if self.redirects and self.method != "GET":
+            raise ValueError("redirects are followed by a GET alone")
+        return self

@@ -1,0 +1,165 @@
+"""What is sent, and how it arrives: the whole description of a load, as data."""
+
+from __future__ import annotations
+
+import re
+import ssl
+from dataclasses import dataclass
+from typing import Literal, Self
+
+from pydantic import Field, model_validator
+
+from perflab.load.workload.arrivals import (
+    Arrivals,
+    Burst,
+    ClosedLoop,
+    OpenLoop,
+    Scripted,
+    Stage,
+    UserStage,
+)
+from perflab.load.workload.request import Connections, Request, Reuse
+from perflab.load.workload.windows import FrozenModel, Windows
+
+Measured = Literal["response", "ttft", "gap"]
+_WORDS = re.compile(r"(?:(ttft|gap)_)?p(\d+(?:\.\d+)?)\s*<=?\s*(\d+(?:\.\d+)?)\s*(ms|s)?")
+_LIKE = "'p99<1000ms', or of streams 'ttft_p95<500ms', 'gap_p99<100ms'"
+
+
+class Objective(FrozenModel):
+    """A bound on a percentile of a time, in ms, over the whole measure stage.
+
+    ``of`` is that time: the response time; of streams also the time to the first chunk (``ttft``)
+    or the gaps between chunks (``gap``).
+    """
+
+    percentile: float = Field(gt=0, le=100)
+    below_ms: float = Field(gt=0)
+    of: Measured = "response"
+
+    @classmethod
+    def of_text(cls, text: str) -> Self:
+        """Return the objective that a text names; the ValueError of others says how one looks."""
+        match = _WORDS.fullmatch(text.strip())
+        if match is None:
+            raise ValueError(f"'{text}' is not like {_LIKE}")
+        of, percentile, bound, unit = match.groups()
+        if not 0 < float(percentile) <= 100 or not float(bound):
+            raise ValueError(f"'{text}': percentiles are above 0 and at most 100, times above 0")
+        return cls(
+            of=of or "response",
+            percentile=float(percentile),
+            below_ms=float(bound) * (1000.0 if unit == "s" else 1.0),
+        )
+
+    @staticmethod
+    def checked(text: str) -> str:
+        """Return a text that names an objective; raises as :meth:`of_text`."""
+        Objective.of_text(text)
+        return text
+
+    @property
+    def name(self) -> str:
+        """Return which percentile of which time it is about."""
+        share = f"p{self.percentile:g}"
+        return share if self.of == "response" else f"{self.of}_{share}"
+
+    @property
+    def text(self) -> str:
+        """Return it in words, as :meth:`of_text` takes them."""
+        return f"{self.name}<{self.below_ms:g}ms"
+
+
+ClientName = Literal["lean", "aiohttp", "httpx", "http2"]
+# A description is one thing to whoever makes it, whatever module its parts are in.
+__all__ = [
+    "Arrivals", "Burst", "ClientName", "ClosedLoop", "Connections", "Objective", "OpenLoop",
+    "Request", "Reuse", "Scripted", "Stage", "StopRules", "Trust", "UserStage", "Workload",
+]  # fmt: skip
+
+
+class StopRules(FrozenModel):
+    """When a load ends before its time; 0 means never. Data is always kept.
+
+    ``failures`` ends it at so many failures, of all workers and stages together, and makes them an
+    answer of the study: until the number is reached they do not refuse the load, whatever their
+    share. Nothing is started any more; what is under way goes on to its end or its time-out, and
+    what waits for a connection is given up (``unsent``). What ended after the failure that
+    completed the number is recorded as stage ``after_stop`` and in no time or throughput.
+    """
+
+    failures: int = Field(default=0, ge=0)
+
+    @property
+    def failures_reached(self) -> str:
+        """Return the words for an end by ``failures``."""
+        return f"{self.failures} requests failed"
+
+
+@dataclass(frozen=True)
+class Trust:
+    """Whom TLS trusts; ``ca_file``: this bundle."""
+
+    verify: bool = True
+    ca_file: str = ""
+
+    def context(self) -> ssl.SSLContext:
+        """Return a new TLS context."""
+        context = ssl.create_default_context(cafile=self.ca_file or None)
+        if not self.verify:
+            context.check_hostname = False
+            context.verify_mode = ssl.CERT_NONE
+        return context
+
+
+class Workload(FrozenModel):
+    """A request, its arrivals, and its connections.
+
+    ``connections`` may be a word (``keep_alive``, ``per_request``), or a whole number for a cap;
+    see :class:`~perflab.load.workload.request.Connections`. What a client lacks is refused here.
+
+    ``may_time_out`` says that time-outs are answers of the study, as of a server that is to be
+    shown to fail: a load in which requests, or all of them, time out is then valid. They count as
+    failures like any other, and times that they could move are bounds.
+
+    ``objectives`` are judged when the load is over. No cookie is kept.
+    """
+
+    request: Request
+    arrivals: Arrivals
+    connections: Connections = Connections()
+    timeout_s: float = Field(default=30.0, gt=0, le=3_600)
+    may_time_out: bool = False
+    client: ClientName = "lean"
+    stop: StopRules = StopRules()
+    objectives: tuple[Objective, ...] = ()
+    verify_tls: bool = True
+    ca_file: str = ""
+
+    @model_validator(mode="after")
+    def _streams_without_windows(self) -> Self:
+        if self.request.stream and self.windows is not None:
+            raise ValueError("windows go without streams: chunks come after a window's end, too")
+        return self
+
+    @property
+    def trust(self) -> Trust:
+        """Return whom TLS trusts."""
+        return Trust(self.verify_tls, self.ca_file)
+
+    @property
+    def windows(self) -> Windows | None:
+        """Return the only times in which this load sends; None where it always may."""
+        return getattr(self.arrivals, "windows", None)
+
+    @property
+    def bound_s(self) -> float:
+        """Return the longest time this load can take, in seconds."""
+        arrivals = self.arrivals
+        if isinstance(arrivals, ClosedLoop):
+            return arrivals.max_duration_s + arrivals.duration_s + arrivals.warmup_s
+        if isinstance(arrivals, Burst):
+            return 1.0
+        if isinstance(arrivals, Scripted):
+            return arrivals.warmup_s + arrivals.duration_s
+        return arrivals.duration_s

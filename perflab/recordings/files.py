@@ -1,0 +1,113 @@
+"""The manifest of a trial's folder: which files were committed, how long they are, their digests.
+
+With it a trial is known to be whole before any of its tables is decoded.
+
+Opening the files of a folder that may come from somebody else.
+
+Only plain files are opened and only real folders are looked into: a link could lead anywhere, and
+a pipe would wait for a writer for ever.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+from io import BufferedReader
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from perflab.errors import RecordingError
+
+
+def open_plain(path: Path) -> BufferedReader:
+    """Open a plain file to read; refuse a link, a folder, a pipe and a device."""
+    # A link or a pipe that takes its place after the look is not followed, and not waited for.
+    if not stat.S_ISREG(os.lstat(path).st_mode):
+        raise RecordingError(f"{path}: is no plain file (a link, a folder, a pipe or a device)")
+    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    return os.fdopen(descriptor, "rb")
+
+
+def read_plain(path: Path, largest_bytes: int) -> bytes:
+    """Return the content of a plain file; refuse one that is larger than ``largest_bytes``."""
+    with open_plain(path) as file:
+        size = os.fstat(file.fileno()).st_size
+        if size > largest_bytes:
+            raise RecordingError(
+                f"{path}: has {size:,} bytes, at most {largest_bytes:,} are allowed"
+            )
+        return file.read(largest_bytes)
+
+
+def check_folder(path: Path) -> None:
+    """Refuse what is no folder, a link to one included."""
+    if not stat.S_ISDIR(os.lstat(path).st_mode):
+        raise RecordingError(f"{path}: is no folder, or a link to one")
+
+
+FILE = "manifest.json"
+LARGEST_BYTES = 64 * 1024
+# Larger files, a million messages say, are only measured when a trial is looked at, and read to
+# the end when they are asked for: else looking through many runs would read gigabytes.
+READ_AT_ONCE_BYTES = 4 * 2**20
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+
+class File(_Part):
+    """One file of a trial."""
+
+    size_bytes: int = Field(ge=0)
+    sha256: str
+
+
+class Manifest(_Part):
+    """All files of a trial but the manifest itself, by name."""
+
+    files: dict[str, File]
+
+
+def describe(folder: Path) -> bytes:
+    """Return the manifest of the files in a folder."""
+    files = {
+        path.name: File(size_bytes=path.stat().st_size, sha256=_digest(path))
+        for path in sorted(folder.iterdir())
+    }
+    return Manifest(files=files).model_dump_json(indent=1).encode() + b"\n"
+
+
+def check_files(folder: Path) -> None:
+    """Refuse a trial whose files are not those of its manifest, or which has none."""
+    try:
+        files = Manifest.model_validate_json(read_plain(folder / FILE, LARGEST_BYTES)).files
+    except FileNotFoundError:
+        raise RecordingError(f"{FILE}: missing") from None
+    except ValidationError as error:
+        raise RecordingError(f"{FILE}: is damaged: {error.errors()[0]['msg']}") from None
+    there = {path.name for path in folder.iterdir()} - {FILE}
+    for words, names in (
+        ("missing", set(files) - there),
+        ("not of this trial", there - set(files)),
+    ):
+        if names:
+            raise RecordingError(f"{', '.join(sorted(names))}: {words}")
+    for name, file in files.items():
+        _compare(folder / name, file)
+
+
+def _compare(path: Path, file: File) -> None:
+    with open_plain(path) as opened:
+        size = os.fstat(opened.fileno()).st_size
+    if size != file.size_bytes:
+        raise RecordingError(f"{path.name}: has {size:,} bytes, {file.size_bytes:,} were committed")
+    if size <= READ_AT_ONCE_BYTES and _digest(path) != file.sha256:
+        raise RecordingError(f"{path.name}: is not what was committed (its digest differs)")
+
+
+def _digest(path: Path) -> str:
+    with open_plain(path) as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

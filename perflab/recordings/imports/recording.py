@@ -1,0 +1,256 @@
+"""Writing imported loads as a run, which appears whole or not at all."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import shutil
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from perflab.errors import ImportRefused, ParameterError
+from perflab.host.files import explained, sync_folder
+from perflab.recordings import (
+    Remark,
+    Run,
+    RunRecord,
+    RunWriter,
+    TreatmentRecord,
+    new_run_id,
+    trial_id,
+)
+from perflab.recordings.imported import BACKEND
+from perflab.recordings.imports import ab, k6, locust, oha, wrk
+from perflab.recordings.imports.reading import (
+    Told,
+    bytes_of,
+    declared_responses,
+    not_judged,
+    refused,
+    remarks_of,
+    text_of,
+    told_columns,
+)
+from perflab.recordings.schema import MOST_BLOCKS, MOST_TREATMENTS
+from perflab.recordings.tables import NOT_JUDGED
+
+_SENT = (
+    "Coordinated omission is not corrected: a request that waits for its turn counts from its "
+    "sending."
+)
+_K6 = (
+    "Coordinated omission is not corrected: times count from the sending, also where an arrival "
+    "rate planned the iterations; those that it could not start are dropped_iterations."
+)
+_OHA = (
+    "oha counts from its plan with -q and --latency-correction only, and its JSON does not say "
+    "whether it did: what is called a service time here may be one from the plan on."
+)
+_WRK = (
+    "wrk corrects by a guess: for a time that is much longer than its mean interval between "
+    "requests it adds made-up shorter ones. Its times count from the sending all the same."
+)
+
+
+@dataclass(frozen=True)
+class Format:
+    """The output of a tool; ``omission`` says what it does about coordinated omission."""
+
+    tool: str
+    name: str
+    fits: Callable[[str], bool]
+    read: Callable[[Path, str], Told]
+    omission: str = _SENT
+
+
+FORMATS = (
+    Format("k6", "summary", k6.fits, k6.read, _K6),
+    Format("locust", "CSV", locust.fits, locust.read),
+    Format("oha", "JSON", oha.fits, oha.read, _OHA),
+    Format("wrk", "text", wrk.fits, wrk.read, _WRK),
+    Format("ab", "text", ab.fits, ab.read),
+)
+
+
+def format_of(path: Path, text: str) -> Format:
+    """Return the format that a file begins as; raises ImportRefused where it is none of them."""
+    for form in FORMATS:
+        if form.fits(text):
+            return form
+    tools = ", ".join(each.tool for each in FORMATS)
+    said = f"it is no output of {tools} that can be taken over"
+    raise refused(path, 1, f"{said}; docs/import.md says which of their outputs can")
+
+
+EXPERIMENT = "imported"
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.,=+:-]{0,99}", re.ASCII)
+MISSING = (
+    "planned instants", "generator lag", "the client's CPU and stalls",
+    "CPU and memory of services", "what the server counted", "facts of the machine",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Load:
+    """A load as a file tells it."""
+
+    path: Path
+    size_bytes: int
+    sha256: str
+    form: Format
+    told: Told
+
+
+def import_files(groups: Mapping[str, Sequence[Path]], root: Path) -> Run:
+    """Write the loads that files tell of as a run under ``root``, and return it.
+
+    ``groups`` are the files of every treatment. The k-th load of every treatment stands in the k-th
+    block; that pairs nothing.
+
+    Raises
+    ------
+    ParameterError
+        What was asked for cannot be; nothing was written.
+    ImportRefused
+        A file is damaged, or of another tool; nothing was written.
+    RecordingError
+        The run cannot be written.
+    """
+    _check_names(groups)
+    loads = _loads(groups)
+    record = _record(loads)
+    with _whole_run(root, record) as writer:
+        for position, (name, own) in enumerate(loads.items()):
+            for block, load in enumerate(own):
+                writer.commit_trial(_row(load, name, block, position), None, None)
+    return Run(root / record.run_id)
+
+
+def _check_names(groups: Mapping[str, Sequence[Path]]) -> None:
+    """Raise ParameterError for treatments that cannot be named so, or have no or too many files."""
+    problems = [
+        f"treatment '{name:.100}': a name has letters, digits and _ . , = + : -, at most 100"
+        for name in groups
+        if not NAME.fullmatch(name)
+    ]
+    problems += [f"treatment '{name}' has no file" for name, own in groups.items() if not own]
+    if not groups:
+        problems.append("no file was named; write perflab import FILE...")
+    if len(groups) > MOST_TREATMENTS:
+        problems.append(f"there are {len(groups):,} treatments, at most {MOST_TREATMENTS:,}")
+    if any(len(own) > MOST_BLOCKS for own in groups.values()):
+        problems.append(f"a treatment has at most {MOST_BLOCKS:,} files")
+    if problems:
+        raise ParameterError("perflab import", problems)
+
+
+def _loads(groups: Mapping[str, Sequence[Path]]) -> dict[str, list[Load]]:
+    """Return the loads of every treatment; every file counts once, and all are of one tool."""
+    found = {name: [_load(path) for path in paths] for name, paths in groups.items()}
+    first, *others = [load for own in found.values() for load in own]
+    seen = {first.sha256: first.path}
+    for load in others:
+        if load.sha256 in seen:
+            said = f"it is the same as {seen[load.sha256]}; every load counts once"
+            raise ImportRefused(f"{load.path}: {said}")
+        seen[load.sha256] = load.path
+        if load.form is not first.form:
+            raise ImportRefused(
+                f"{load.path}: it is of {load.form.tool}, and {first.path} is of "
+                f"{first.form.tool}; what is compared must be told in the same way: import them "
+                "one by one"
+            )
+    return found
+
+
+def _load(path: Path) -> Load:
+    content = bytes_of(path)
+    text = text_of(path, content)
+    form = format_of(path, text)
+    digest = hashlib.sha256(content).hexdigest()
+    return Load(path, len(content), digest, form, form.read(path, text))
+
+
+def _row(load: Load, name: str, block: int, position: int) -> dict[str, Any]:
+    tool = load.form.tool
+    return {
+        "trial_id": trial_id(block, position, 0),
+        "block": block,
+        "position": position,
+        "attempt": 0,
+        "treatment": name,
+        "factor_treatment": name,
+        "state": NOT_JUDGED,
+        "started_at": "",
+        "reasons": [not_judged(tool)],
+        "warnings": remarks_of(load.told, tool),
+        "told_by": load.path.name,
+        **told_columns(load.told),
+    }
+
+
+def _record(loads: Mapping[str, Sequence[Load]]) -> RunRecord:
+    now = time.strftime("%Y-%m-%dT%H:%M:%S+00:00", time.gmtime())
+    blocks = max(map(len, loads.values()))
+    form = next(load.form for own in loads.values() for load in own)
+    return RunRecord(
+        run_id=new_run_id(EXPERIMENT),
+        experiment=EXPERIMENT,
+        title=f"Imported: {form.tool} ({form.name})",
+        question=f"What did {form.tool} tell of {', '.join(loads)}?",
+        responses=declared_responses(form.tool),
+        state="finished",
+        created_at=now,
+        finished_at=now,
+        # Runs with other ones are not compared.
+        parameters={"tool": form.tool, "format": form.name},
+        factors={"treatment": [*loads]},
+        treatments=[TreatmentRecord(name=name, levels={"treatment": name}) for name in loads],
+        blocks=blocks,
+        seed=0,
+        order=[[*loads]] * blocks,
+        backend=BACKEND,
+        network_path=f"as {form.tool} was told",
+        warnings=_warnings(form),
+        notes={"import": {"missing": [*MISSING], "files": _files(loads)}},
+    )
+
+
+def _files(loads: Mapping[str, Sequence[Load]]) -> dict[str, dict[str, Any]]:
+    """Return name, size and SHA-256 of each trial's file."""
+    return {
+        trial_id(block, position, 0): {
+            "name": load.path.name,
+            "bytes": load.size_bytes,
+            "sha256": load.sha256,
+        }
+        for position, own in enumerate(loads.values())
+        for block, load in enumerate(own)
+    }
+
+
+def _warnings(form: Format) -> list[Remark]:
+    vouched = f"The lab vouches for none of these numbers: {form.tool} counted them, not the lab."
+    return [
+        Remark(code="import.told", side="client", text=vouched),
+        Remark(code="import.omission", side="client", text=form.omission),
+    ]
+
+
+@contextmanager
+def _whole_run(root: Path, record: RunRecord) -> Iterator[RunWriter]:
+    """Give a writer in a temporary folder; the run takes its place when the block ends well."""
+    temporary = root / f".tmp-{record.run_id}"
+    target = root / record.run_id
+    try:
+        writer = RunWriter.create(temporary, record)
+        yield writer
+        with explained(target, "nothing was recorded"):
+            writer.path.rename(target)
+            sync_folder(root)
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)

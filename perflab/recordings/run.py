@@ -1,0 +1,282 @@
+"""Reading a run: a snapshot of its folder as data frames."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property, partial
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+
+from perflab.errors import RecordingError, RowsMissing
+from perflab.parameters import did_you_mean
+from perflab.recordings.columns import ALWAYS, STREAMED, schemas
+from perflab.recordings.display import named_values
+from perflab.recordings.files import check_folder
+from perflab.recordings.imported import is_imported
+from perflab.recordings.schema import read_record
+from perflab.recordings.steadiness import judged
+from perflab.recordings.tables import (
+    KINDS_OF_REMARK,
+    NOT_JUDGED,
+    TRIAL,
+    has_rows,
+    read_row,
+    read_table,
+    remarks,
+)
+
+IDENTITY = ("trial_id", "treatment", "block")
+
+
+class Run:
+    """One run as it was when first looked at; open it again to see newer trials.
+
+    Attributes
+    ----------
+    path : Path
+        The run's folder.
+
+    Raises
+    ------
+    RecordingError
+        The folder holds no readable record.
+    """
+
+    def __init__(self, path: Path | str) -> None:
+        self.path = Path(path)
+        self.record = read_record(self.path)
+        self._problems: list[str] = []
+        self._damaged: set[str] = set()
+        self._cache: dict[tuple[str, str], pd.DataFrame] = {}
+
+    def __repr__(self) -> str:
+        return ", ".join(f"{name} {value}" for name, value in self.facts())
+
+    def _repr_html_(self) -> str:
+        return named_values(self.facts(), ("what", "value"), "Run")._repr_html_()
+
+    def facts(self) -> list[tuple[str, str]]:
+        """Return in words which run this is, how far it came, and where it lies."""
+        record, trials = self.record, self.trials()
+        count = int((~trials["superseded"].astype(bool)).sum())
+        because = f" ({record.reason})" if record.reason else ""
+        valid = f"{len(self.valid_trials())} of {count} valid"
+        return [
+            ("run", self.run_id),
+            ("state", f"{record.state}{because}"),
+            ("backend", record.backend),
+            ("blocks", record.blocks_text()),
+            ("trials", f"{count}, not judged" if is_imported(record) else valid),
+            ("folder", str(self.path)),
+        ]
+
+    @property
+    def run_id(self) -> str:
+        """Return the run's id."""
+        return self.record.run_id
+
+    @property
+    def problems(self) -> list[str]:
+        """Return which trials are damaged, and why; they are left out of every table."""
+        _ = self._trials
+        return self._problems
+
+    def trials(self) -> pd.DataFrame:
+        """Return one row per committed trial in the order they ran, with ``superseded``.
+
+        ``reasons`` holds a list of :class:`Reason` in each row, ``warnings`` one of
+        :class:`Remark`. Those of a treatment whose loads were not steady over its blocks are
+        ``invalid`` (:mod:`~perflab.recordings.steadiness`).
+        """
+        trials = self._trials
+        return trials[~trials["trial_id"].isin(self._damaged)].reset_index(drop=True)
+
+    def valid_trials(self) -> pd.DataFrame:
+        """Return the trials that may enter a comparison: valid and not superseded."""
+        trials = self.trials()
+        chosen = (trials["state"] == "valid") & ~trials["superseded"]
+        return trials[chosen].reset_index(drop=True)
+
+    def compared_trials(self) -> pd.DataFrame:
+        """Return what comparisons are made of: the valid trials, and where results of another tool
+        were imported those that nobody can judge (``not judged``): a run has only one kind.
+        """
+        trials = self.trials()
+        state = NOT_JUDGED if is_imported(self.record) else "valid"
+        chosen = (trials["state"] == state) & ~trials["superseded"]
+        return trials[chosen].reset_index(drop=True)
+
+    def requests(
+        self, stage: str | None = "measure", trial_ids: Sequence[str] | None = None
+    ) -> pd.DataFrame:
+        """Return the requests of a stage (None: of all), with trial_id, treatment and block.
+
+        By default of :meth:`valid_trials`: what does not count must be asked for.
+
+        Raises
+        ------
+        RowsMissing
+            The recording lacks them; see :attr:`missing`.
+        RecordingError
+            A trial id is not in the run.
+        """
+        rows = self.table("requests", trial_ids)
+        return rows if stage is None else rows[rows["stage"] == stage].reset_index(drop=True)
+
+    def table(self, name: str, trial_ids: Sequence[str] | None = None) -> pd.DataFrame:
+        """Return a table of the trials, joined, with trial_id, treatment and block.
+
+        Which there are says the record (``tables``), besides the lab's own: requests, samples,
+        waits, messages, calls, progress and chunks. Empty where no trial has one; see
+        :meth:`requests`.
+
+        Raises
+        ------
+        RecordingError
+            The run declares no table of that name, or a trial id is not in the run.
+        """
+        known = schemas(self.record.tables)
+        if name not in known:
+            raise RecordingError(
+                f"run {self.run_id} has no table '{name}'{did_you_mean(name, known)}; there are: "
+                f"{', '.join(known)}"
+            )
+        return self._joined(name, trial_ids)
+
+    def samples(self, trial_ids: Sequence[str] | None = None) -> pd.DataFrame:
+        """Return the samples of CPU and memory; see :meth:`table`."""
+        return self.table("samples", trial_ids)
+
+    def waits(self, trial_ids: Sequence[str] | None = None) -> pd.DataFrame:
+        """Return the database's wait events; see :meth:`table`."""
+        return self.table("waits", trial_ids)
+
+    def calls(self, trial_ids: Sequence[str] | None = None) -> pd.DataFrame:
+        """Return the profiler's call chains; see :meth:`table`."""
+        return self.table("calls", trial_ids)
+
+    def messages(self, trial_ids: Sequence[str] | None = None) -> pd.DataFrame:
+        """Return the messages of streams; a trial may have a million. See :meth:`table`."""
+        return self.table("messages", trial_ids)
+
+    def progress(self, trial_ids: Sequence[str] | None = None) -> pd.DataFrame:
+        """Return how far bodies had come while they came (``progress_points``)."""
+        return self.table("progress", trial_ids)
+
+    def chunks(self, trial_ids: Sequence[str] | None = None) -> pd.DataFrame:
+        """Return when each chunk of streamed answers came; see :meth:`table`."""
+        return self.table("chunks", trial_ids)
+
+    @cached_property
+    def missing(self) -> list[str]:
+        """The tables that lack rows of which the rows of trials tell: a copy may be without them.
+
+        Of streams a trial has a table only where something came; results of other tools never had
+        any.
+        """
+        if is_imported(self.record):
+            return []
+        trials = self.trials()
+        folders = [self.path / "trials" / str(name) for name in trials["trial_id"]]
+        asked = [folder for folder, n in zip(folders, trials["requests"], strict=True) if n > 0]
+        found = {"requests": asked, **dict.fromkeys(STREAMED, folders)}
+        return [
+            kind
+            for kind, own in found.items()
+            if any(has_rows(folder, kind) is False for folder in own)
+        ]
+
+    @cached_property
+    def blocks_so_far(self) -> int:
+        """How many blocks there are: up to the last whole one where they are still being added."""
+        rule = self.record.until_decided
+        if rule is None or rule.ended:
+            return self.record.blocks
+        trials = self.trials()
+        current = trials[~trials["superseded"].astype(bool)]
+        measured = current.groupby("block")["position"].nunique()
+        whole = measured[measured == len(self.record.treatments)].index
+        return int(whole.max()) + 1 if len(whole) else 0
+
+    @property
+    def judged_blocks(self) -> int:
+        """Of how many blocks, from the first on, comparisons are made.
+
+        All; where they are added until all is decided, those of the last look that was due.
+        """
+        rule = self.record.until_decided
+        return rule.judged_blocks(self.blocks_so_far) if rule else self.record.blocks
+
+    @cached_property
+    def _trials(self) -> pd.DataFrame:
+        tables, schema = [TRIAL.empty_table()], TRIAL
+        for folder in self._folders():
+            try:
+                row = read_row(folder, self.record)
+                schema = pa.unify_schemas([schema, row.schema])
+                tables.append(row)
+            except (RecordingError, pa.ArrowException) as error:
+                self._skip(folder.name, error)
+        joined = pa.concat_tables(tables, promote_options="default")
+        frame: pd.DataFrame = joined.to_pandas()
+        for name in KINDS_OF_REMARK:
+            frame[name] = frame[name].map(partial(remarks, name))
+        frame["superseded"] = frame["trial_id"].isin(self.record.superseded).astype(bool)
+        return judged(frame.sort_values(["block", "position", "attempt"], ignore_index=True))
+
+    def _folders(self) -> list[Path]:
+        """Return what is called like a trial; links in place of the folder are not followed."""
+        trials = self.path / "trials"
+        try:
+            check_folder(trials)
+            return sorted(trials.glob("b*"))
+        except FileNotFoundError:
+            return []
+        except (OSError, RecordingError) as error:
+            self._problems.append(f"no trial can be read: {error}")
+            return []
+
+    def _skip(self, trial: str, error: Exception) -> None:
+        self._damaged.add(trial)
+        self._problems.append(f"trial {trial} is damaged and left out: {error}")
+
+    def _joined(self, kind: str, trial_ids: Sequence[str] | None) -> pd.DataFrame:
+        if kind in self.missing:
+            raise RowsMissing(
+                f"run {self.run_id}: this recording lacks the rows of {' and '.join(self.missing)}"
+            )
+        trials = self.trials().set_index("trial_id", drop=False)
+        chosen = list(self.valid_trials()["trial_id"] if trial_ids is None else trial_ids)
+        unknown = [name for name in chosen if name not in trials.index]
+        if unknown:
+            raise RecordingError(f"run {self.run_id} has no readable trial {', '.join(unknown)}")
+        parts = []
+        for name in chosen:
+            table = self._table(kind, str(name))
+            if table is not None and len(table):
+                identity: Any = {column: trials.at[name, column] for column in IDENTITY}
+                parts.append(table.assign(**identity))
+        if not parts:
+            nothing: pd.DataFrame = schemas(self.record.tables)[kind].empty_table().to_pandas()
+            return nothing.assign(trial_id="", treatment="", block=0)
+        return pd.concat(parts, ignore_index=True)
+
+    def _table(self, kind: str, trial: str) -> pd.DataFrame | None:
+        if (kind, trial) in self._cache:
+            return self._cache[kind, trial]
+        try:
+            rows = read_table(self.path / "trials" / trial, kind)
+        except RecordingError as error:
+            self._skip(trial, error)
+            return None
+        if rows is None:
+            return None
+        # The words of a million messages are a handful.
+        table: pd.DataFrame = rows.to_pandas(strings_to_categorical=kind == "messages")
+        if kind in ALWAYS:
+            # Others may have a million rows in a trial: they are read anew each time.
+            self._cache[kind, trial] = table
+        return table

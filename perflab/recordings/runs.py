@@ -1,0 +1,239 @@
+"""The trials of several runs as one tidy table, for pandas."""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from perflab.errors import RecordingError, RunNotFound
+from perflab.recordings.display import plain
+from perflab.recordings.run import Run
+from perflab.recordings.schema import RunRecord
+from perflab.recordings.tables import KINDS_OF_REMARK, TRIAL
+from perflab.statistics.in_words import counted
+
+SHOWN = 5
+
+
+def list_runs(root: Path | str, problems: list[str] | None = None) -> list[Run]:
+    """Return the readable runs under ``root``, oldest first.
+
+    ``problems`` receives a sentence for every folder whose record cannot be read.
+    """
+    runs = []
+    for path in _folders(Path(root)):
+        try:
+            runs.append(Run(path))
+        except RecordingError as error:
+            if problems is not None:
+                problems.append(str(error))
+    return sorted(runs, key=_age)
+
+
+def open_run(reference: Path | str, root: Path | str) -> Run:
+    """Open a run by its id, a unique prefix of it, its path, "latest" or "latest:<experiment>".
+
+    The latest is the newest that finished.
+
+    Raises
+    ------
+    RunNotFound
+        No run, or more than one, answers to the reference; the message names the nearest.
+    RecordingError
+        The run is there and its record cannot be read.
+    """
+    root, text = Path(root), str(reference)
+    if text == "latest" or text.startswith("latest:"):
+        return _latest(root, text.partition(":")[2])
+    is_folder = (Path(text) / "run.json").exists()
+    if "/" in text and is_folder:
+        return Run(Path(text))
+    names = [path.name for path in _folders(root)]
+    matching = [name for name in names if text and name.startswith(text)]
+    if text in names or len(matching) == 1:
+        return Run(root / (text if text in names else matching[0]))
+    if matching:
+        raise RunNotFound(f"'{text}' fits {len(matching)} runs: {_listed(matching)}")
+    if is_folder and not text.startswith("."):
+        return Run(Path(text))
+    raise RunNotFound(f"no run '{text}' in {root}; {_nearest(text, names)}")
+
+
+def _latest(root: Path, experiment: str) -> Run:
+    runs = list_runs(root)
+    chosen = [run for run in runs if not experiment or run.record.experiment == experiment]
+    finished = [run for run in chosen if run.record.state == "finished"]
+    if finished:
+        return finished[-1]
+    if chosen:
+        whose = f"of '{experiment}' " if experiment else ""
+        state = {"running": "is not finished", "interrupted": "was interrupted", "failed": "failed"}
+        told = f"run {chosen[-1].run_id} {state[chosen[-1].record.state]}; name it to see it"
+        raise RunNotFound(f"no run {whose}in {root} has finished; {told}")
+    if not runs:
+        raise RunNotFound(f"there is no run in {root}; 'perflab run' makes one")
+    measured = sorted({run.record.experiment for run in runs})
+    raise RunNotFound(f"no run of '{experiment}' in {root}; there are runs of {_listed(measured)}")
+
+
+def _folders(root: Path) -> list[Path]:
+    return sorted(path.parent for path in root.glob("[!.]*/run.json"))
+
+
+def _age(run: Run) -> tuple[str, int, str]:
+    """Ids hold seconds; the first session's clock decides between runs of one second."""
+    sessions = run.record.sessions
+    return run.record.created_at, sessions[0].realtime_ns if sessions else 0, run.run_id
+
+
+def _nearest(text: str, names: list[str]) -> str:
+    if not names:
+        return "there are no runs; 'perflab run' makes one"
+    nearest = difflib.get_close_matches(text, names, n=3, cutoff=0.3)
+    if nearest:
+        return f"did you mean {_listed(nearest)}?"
+    return f"the latest are {_listed(names[-3:])}"
+
+
+def _listed(names: list[str]) -> str:
+    more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
+    return ", ".join(names[:SHOWN]) + more
+
+
+# Two runs that differ in these alone asked the same question.
+FREE_PARAMETERS = ("blocks", "least_blocks", "most_blocks", "seed", "backend")
+
+
+@dataclass(frozen=True)
+class Selected:
+    """A run, its number of complete blocks, and the runs whose place it takes (newest first).
+
+    Runs are never pooled: trials of two runs share no block, so what drifted between them would
+    count as an effect.
+    """
+
+    run: Run
+    complete_blocks: int
+    superseded: tuple[Run, ...] = ()
+
+    def reasons(self) -> list[str]:
+        """Return a sentence for every run whose place this one takes; all their trials are read."""
+        return [self._reason(run, complete_blocks(run)) for run in self.superseded]
+
+    def _reason(self, other: Run, blocks: int) -> str:
+        count = counted(blocks, "complete block")
+        why = f"only {count}" if blocks < self.complete_blocks else f"{count} as well, and is older"
+        mine, theirs = (run.record.code.get("fingerprint") for run in (self.run, other))
+        by = "" if mine == theirs else "; it was measured by other code"
+        return f"{other.run_id}, which has {why}{by}"
+
+
+def complete_blocks(run: Run) -> int:
+    """Return in how many blocks every treatment has a valid trial."""
+    valid = run.valid_trials()
+    wanted = len(run.record.treatments)
+    per_block = valid.groupby("block")["treatment"].nunique()
+    return int((per_block == wanted).sum())
+
+
+def select(runs: Iterable[Run]) -> list[Selected]:
+    """Return, by experiment and backend, one run of those that asked the same.
+
+    The same: experiment, backend, machine, treatments and parameters, but for blocks and seed.
+    Of those the run with most complete blocks is taken, the newest where several have as many.
+    Runs that did not finish are left out. ``runs`` come oldest first.
+    """
+    alike: dict[str, list[Run]] = {}
+    for run in runs:
+        if run.record.state == "finished":
+            alike.setdefault(question_of(run.record), []).append(run)
+    chosen = [_best(group) for group in alike.values()]
+    return sorted(chosen, key=lambda one: (one.run.record.experiment, one.run.record.backend))
+
+
+def _best(group: list[Run]) -> Selected:
+    """Return the choice among runs that asked the same, oldest first.
+
+    Counting a run's complete blocks reads all its trials; one that could not have more than the
+    best so far is left unread.
+    """
+    best, most = group[-1], complete_blocks(group[-1])
+    for run in reversed(group[:-1]):
+        if run.record.blocks > most and (blocks := complete_blocks(run)) > most:
+            best, most = run, blocks
+    others = tuple(run for run in reversed(group) if run is not best)
+    return Selected(best, most, others)
+
+
+def question_of(record: RunRecord) -> str:
+    """Return what a run asked, where and how: equal texts are of runs that may stand together."""
+    asked: dict[str, Any] = {
+        name: value for name, value in record.parameters.items() if name not in FREE_PARAMETERS
+    }
+    names = sorted(treatment.name for treatment in record.treatments)
+    machine = record.environment.get("machine")
+    return json.dumps(
+        [record.experiment, record.backend, machine, names, asked], sort_keys=True, default=str
+    )
+
+
+ID_LENGTH = 8
+OF_RUN = (
+    "run", "experiment", "backend", "run_state", "created_at", "commit", "dirty", "machine",
+    "question_id",
+)  # fmt: skip
+
+
+def trials_of_runs(runs: Sequence[Run]) -> pd.DataFrame:
+    """Return a row per committed trial of every run; see :func:`perflab.trials_of`."""
+    differing = _differing([run.record.parameters for run in runs])
+    parts = [_rows(run, own) for run, own in zip(runs, differing, strict=True)]
+    nothing = pd.DataFrame(columns=[*OF_RUN, *TRIAL.names])
+    table = pd.concat(parts, ignore_index=True) if parts else nothing
+    table.attrs["problems"] = [f"run {run.run_id}: {text}" for run in runs for text in run.problems]
+    return table
+
+
+def _rows(run: Run, parameters: dict[str, Any]) -> pd.DataFrame:
+    """Return a run's trials; what holds for the whole run stands first in each row."""
+    trials = run.trials()
+    for name in KINDS_OF_REMARK:
+        trials[name] = ["; ".join(each.text for each in remarks) for remarks in trials[name]]
+    lists = [name for name in trials if trials[name].map(pd.api.types.is_list_like).any()]
+    whole = pd.DataFrame([_of_run(run) | parameters] * len(trials), index=trials.index)
+    return pd.concat([whole, trials.drop(columns=lists)], axis=1)
+
+
+def _of_run(run: Run) -> dict[str, Any]:
+    record = run.record
+    values = (
+        run.run_id,
+        record.experiment,
+        record.backend,
+        record.state,
+        pd.to_datetime(record.created_at, utc=True, errors="coerce"),
+        str(record.code.get("commit") or ""),
+        bool(record.code.get("dirty")),
+        plain(record.environment.get("machine")),
+        hashlib.sha256(question_of(record).encode()).hexdigest()[:ID_LENGTH],
+    )
+    return dict(zip(OF_RUN, values, strict=True))
+
+
+def _differing(each: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the parameters of each run that are not the same in all, as cells of a table."""
+    names = dict.fromkeys(name for own in each for name in own)
+    differing = [name for name in names if len({plain(own.get(name)) for own in each}) > 1]
+    return [{f"parameter_{name}": _cell(own.get(name)) for name in differing} for own in each]
+
+
+def _cell(value: Any) -> Any:
+    """Return a parameter as a cell that can be grouped by: lists as text."""
+    return plain(value) if isinstance(value, (list, dict)) else value

@@ -1,0 +1,1 @@
+"""Answers, sections, pages and documents, made from recordings."""

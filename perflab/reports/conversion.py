@@ -1,0 +1,208 @@
+"""Sections as one page of HTML that needs nothing else: pictures are inside, nothing is fetched.
+
+Sections as Word and PDF, by pandoc and typst: an extra, as most users need neither.
+
+PDF goes from pandoc's Typst to the typst compiler: both are wheels that hold all they need, fonts
+too, so that no TeX and no package of the system is asked for.
+"""
+
+from __future__ import annotations
+
+import base64
+import html
+import os
+import re
+import subprocess
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from markdown_it import MarkdownIt
+from markdown_it.renderer import RendererHTML
+from markdown_it.token import Token
+from markdown_it.utils import OptionsDict
+from PIL import Image
+
+from perflab.errors import ExportRefused
+
+# Text only: no element of HTML, nothing that is fetched.
+READER = "gfm-raw_html+attributes"
+# Room for tables of many columns, and for figures as they were drawn.
+TYPST = """\
+#set page(paper: "a4", margin: (x: 1.8cm, y: 2cm), numbering: "1")
+#set text(font: "Libertinus Serif", size: 10pt)
+#set par(justify: false)
+#set table(inset: 4pt, stroke: (x: none, y: 0.4pt + luma(180)))
+#show table: set text(size: 8pt)
+#show table: set align(left)
+#show table: set par(leading: 0.45em)
+#show figure: set block(breakable: true)
+#show heading: set block(above: 1.4em, below: 0.7em)
+#show raw.where(block: true): set text(size: 7.5pt)
+#show raw.where(block: true): it => block(fill: luma(245), inset: 6pt, width: 100%, it)
+#show quote.where(block: true): it => block(
+  fill: luma(240), inset: 8pt, width: 100%, stroke: (left: 3pt + rgb("#cc6600")), it.body)
+#let horizontalrule = line(length: 100%)
+"""
+# A picture of a section, and of a page's text, inches; below a picture its caption needs room.
+IMAGE = re.compile(r"!\[.*?\]\(<(.+?)>\)")
+WIDEST_IN, TALLEST_IN = 6.0, 7.6
+SIZE_OF_SVG = re.compile(rb'viewBox="0 0 ([\d.]+) ([\d.]+)"')
+
+
+def check_installed(formats: list[str]) -> None:
+    """Refuse formats whose programs are not installed.
+
+    Raises
+    ------
+    ExportRefused
+        Names the extra that brings them.
+    """
+    for wanted in formats:
+        for name in ("pypandoc", "typst") if wanted == "pdf" else ("pypandoc",):
+            try:
+                __import__(name)
+            except ImportError:
+                raise ExportRefused(
+                    f"--format {wanted} needs {name}, which is not installed: "
+                    "pip install 'perflab[documents]'"
+                ) from None
+
+
+def docx(text: str, folder: Path) -> bytes:
+    """Return sections as a Word document; links to pictures are relative to ``folder``."""
+    target = folder / "document.docx"
+    _convert(_sized(text, folder), "docx", folder, target)
+    return target.read_bytes()
+
+
+def pdf(text: str, folder: Path, title: str) -> bytes:
+    """Return sections as PDF; links to pictures are relative to ``folder``.
+
+    Raises
+    ------
+    ExportRefused
+        The compiler does not take what it is given; the message is its own.
+    """
+    import typst
+
+    body = _convert(_sized(text, folder, usual="100%"), "typst", folder)
+    source = folder / "document.typ"
+    named = title.replace("\\", "\\\\").replace('"', '\\"')
+    source.write_text(f'#set document(title: "{named}", date: none)\n{TYPST}\n{body}')
+    try:
+        # No date: what is the same shall look the same.
+        made = typst.compile(str(source), root=str(folder), ignore_system_fonts=True, timestamp=0)
+    except typst.TypstError as error:
+        raise ExportRefused(f"the PDF cannot be set: {error}") from error
+    if not isinstance(made, bytes):
+        raise ExportRefused("the PDF cannot be set: typst gave no document")
+    return made
+
+
+def _sized(text: str, folder: Path, usual: str = "") -> str:
+    """Return a section whose pictures are narrower where they are too tall for a page."""
+
+    def sized(picture: re.Match[str]) -> str:
+        width, height = _size(folder / picture[1])
+        is_tall = height / width > TALLEST_IN / WIDEST_IN
+        wide = f"{TALLEST_IN * width / height:.2f}in" if is_tall else usual
+        return f"{picture[0]}{{width={wide}}}" if wide else picture[0]
+
+    return IMAGE.sub(sized, text)
+
+
+def _size(path: Path) -> tuple[float, float]:
+    """Return width and height of a picture, in units of its own."""
+    if path.suffix == ".svg":
+        found = SIZE_OF_SVG.search(path.read_bytes())
+        return (float(found[1]), float(found[2])) if found else (1.0, 1.0)
+    with Image.open(path) as picture:
+        return float(picture.width), float(picture.height)
+
+
+def _convert(text: str, to: str, folder: Path, target: Path | None = None) -> str:
+    import pypandoc
+
+    words = [pypandoc.get_pandoc_path(), "--from", READER, "--to", to, "--wrap=preserve"]
+    # What is shown is there: pandoc shall look nowhere else, and fetch nothing.
+    words += ["--sandbox"] if target is None else ["--resource-path", str(folder)]
+    words += [] if target is None else ["--output", str(target)]
+    # No date: what is the same shall look the same.
+    told = {**os.environ, "SOURCE_DATE_EPOCH": "0"}
+    made = subprocess.run(words, input=text.encode(), env=told, capture_output=True, check=False)
+    if made.returncode:
+        raise ExportRefused(f"pandoc refused the section: {made.stderr.decode(errors='replace')}")
+    return made.stdout.decode()
+
+
+KINDS = {"svg": "image/svg+xml", "png": "image/png"}
+# Figures are drawn for white paper: they keep it also where the page is dark.
+STYLE = """
+:root{color-scheme:light dark;--line:#8886;--soft:#8881}
+body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:0 auto;padding:1rem;
+overflow-wrap:break-word}
+h1,h2,h3{line-height:1.25;margin:2rem 0 .5rem}
+h1{font-size:1.6rem}h2{font-size:1.25rem}h3{font-size:1.05rem}
+img{display:block;max-width:100%;height:auto;background:#fff;margin:1.5rem auto .25rem;
+border-radius:4px}
+em{font-size:.9rem}
+.table{overflow-x:auto;margin:1rem 0}
+table{border-collapse:collapse;font-size:.875rem;font-variant-numeric:tabular-nums}
+th,td{border-bottom:1px solid var(--line);padding:.3rem .6rem;text-align:left;
+vertical-align:top;overflow-wrap:normal;min-width:4.5rem}
+td:first-child{min-width:8rem}
+th{background:var(--soft)}
+blockquote{margin:1rem 0;padding:.1rem 1rem;border-left:4px solid #c60;background:var(--soft)}
+pre{background:var(--soft);padding:.75rem;white-space:pre-wrap;overflow-wrap:anywhere}
+section+section{border-top:2px solid var(--line);margin-top:3rem}
+@media print{body{max-width:none}}
+"""
+
+
+def page(title: str, sections: Iterable[tuple[str, Mapping[str, bytes]]]) -> str:
+    """Return a page of sections in Markdown, with their pictures inside.
+
+    Parameters
+    ----------
+    sections : iterable of (str, mapping)
+        Each with the bytes of its pictures by their links; a picture that is not among them becomes
+        its text.
+    """
+    body = "".join(section_html(text, pictures) for text, pictures in sections)
+    return (
+        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f"<title>{html.escape(title)}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n"
+        f"{body}</body>\n</html>\n"
+    )
+
+
+def section_html(text: str, pictures: Mapping[str, bytes]) -> str:
+    """Return the HTML of a section."""
+    parser = MarkdownIt("commonmark", {"html": False}).enable("table")
+    parser.add_render_rule("image", _image(pictures))
+    parser.add_render_rule("table_open", lambda *_: "<div class='table'><table>\n")
+    parser.add_render_rule("table_close", lambda *_: "</table></div>\n")
+    return f"<section>\n{parser.render(text)}</section>\n"
+
+
+def _image(pictures: Mapping[str, bytes]) -> Any:
+    def render(
+        self: RendererHTML,
+        tokens: Sequence[Token],
+        place: int,
+        options: OptionsDict,
+        environment: Any,
+    ) -> str:
+        token = tokens[place]
+        alt = self.renderInlineAsText(token.children or [], options, environment)
+        link = str(token.attrs["src"])
+        content = pictures.get(link)
+        if content is None:
+            return html.escape(alt)
+        kind = KINDS[link.rpartition(".")[2]]
+        data = base64.b64encode(content).decode()
+        return f'<img alt="{html.escape(alt)}" src="data:{kind};base64,{data}">'
+
+    return render

@@ -1,0 +1,178 @@
+"""The ledger and the study check in tables: as data, in a notebook, on a terminal."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+import pandas as pd
+from rich.table import Table
+from rich.text import Text
+
+from perflab.analysis.verdict import Outcome
+from perflab.errors import ParameterError
+from perflab.parameters import did_you_mean
+from perflab.recordings.display import Shown
+from perflab.reports.ledger.entries import (
+    CHECKED,
+    NO_ANSWER,
+    NOT_TESTABLE,
+    SAME,
+    SHOWN,
+    TAKEN_OVER,
+    UNMEASURED,
+    Entry,
+)
+from perflab.reports.ledger.rows import Answered, Word
+from perflab.reports.verdicts import LOOKS
+from perflab.statistics.in_words import counted
+
+COLUMNS = (
+    "study", "row", "kind", "published", "answer", "outcome", "measured [95%]", "n", "run", "why",
+    "other runs", "note",
+)  # fmt: skip
+BECAME = "what became of it"
+JUDGED = "judged"
+# In this order they are counted; verdicts come first, in the order of their rule.
+REST = (
+    SHOWN, CHECKED, UNMEASURED, SAME, TAKEN_OVER, NOT_TESTABLE, str(Answered.NOT_COMPARABLE),
+    NO_ANSWER,
+)  # fmt: skip
+# Of these the reasons are counted apart.
+BY_WHY = (NOT_TESTABLE, str(Answered.NOT_COMPARABLE), NO_ANSWER)
+_OF_WORDS = {
+    Word.INCONSISTENT.value: LOOKS[Outcome.NOT_REPRODUCED],
+    Word.CONSISTENT.value: LOOKS[Outcome.REPRODUCED],
+}
+MARKS = {
+    word: look.color
+    for word, look in [*((each.value, look) for each, look in LOOKS.items()), *_OF_WORDS.items()]
+}
+
+
+def narrowed(entries: Sequence[Entry], answer: str) -> list[Entry]:
+    """Return the entries with this kind of answer, or with this outcome (empty: all).
+
+    Raises
+    ------
+    ParameterError
+        There is no such answer.
+    """
+    if not answer:
+        return list(entries)
+    outcomes = {entry.outcome for entry in entries} | set(REST) | {each.value for each in Outcome}
+    known = [*filter(None, map(str, Answered)), JUDGED, *sorted(outcomes)]
+    if answer not in known:
+        listed = ", ".join(dict.fromkeys(known))
+        raise ParameterError(
+            "answer", [f"no answer '{answer}'{did_you_mean(answer, known)}; there are: {listed}"]
+        )
+    if answer == JUDGED:
+        return [entry for entry in entries if entry.judged]
+    return [each for each in entries if answer in (str(each.row.answer.kind), each.outcome)]
+
+
+def ledger_table(entries: Sequence[Entry]) -> pd.DataFrame:
+    """Return one row of text per published row."""
+    rows = [
+        (
+            entry.row.study, entry.row.key, entry.row.kind, entry.row.published,
+            str(entry.row.answer.kind), entry.outcome, "; ".join(entry.measured),
+            "; ".join(dict.fromkeys(entry.n)), entry.run_id, entry.why, entry.others,
+            entry.row.note,
+        )
+        for entry in entries
+    ]  # fmt: skip
+    return pd.DataFrame(rows, columns=list(COLUMNS))
+
+
+def count_table(entries: Sequence[Entry]) -> pd.DataFrame:
+    """Return how many rows became of what; reasons apart where nothing could be said."""
+    found = Counter(map(_became, entries))
+    order = sorted(found, key=lambda key: (_place(key[0]), -found[key], key[1]))
+    rows = [(outcome, why, found[outcome, why]) for outcome, why in order]
+    return pd.DataFrame(rows, columns=[BECAME, "why", "rows"])
+
+
+def _became(entry: Entry) -> tuple[str, str]:
+    outcome = f"{JUDGED}: {entry.outcome}" if entry.judged else entry.outcome
+    return outcome, entry.why if entry.outcome in BY_WHY else ""
+
+
+def _place(outcome: str) -> int:
+    verdicts = [f"{JUDGED}: {each.value}" for each in Outcome]
+    known = [*verdicts, *REST]
+    return known.index(outcome) if outcome in known else len(verdicts)
+
+
+def headline(entries: Sequence[Entry]) -> str:
+    """Return the counts in a sentence."""
+    questions = {entry.row.answer for entry in entries if entry.judged}
+    counts = count_table(entries).groupby(BECAME, sort=False)["rows"].sum()
+    parts = [f"{rows} {outcome}" for outcome, rows in counts.items()]
+    verdicts = f"Verdicts are on {counted(len(questions), 'question')}."
+    return f"{counted(len(entries), 'published row')}: {'; '.join(parts)}. {verdicts}"
+
+
+def shown_ledger(entries: Sequence[Entry]) -> Shown:
+    """Return the ledger as a notebook shows it; below it the counts in a sentence."""
+    text = pd.DataFrame(
+        [(_asked(entry), entry.row.published, _answered(entry)) for entry in entries],
+        columns=["row", "published", "answer"],
+    )
+    return Shown(ledger_table(entries), text, notes=[headline(entries)], marks=MARKS)
+
+
+def shown_counts(entries: Sequence[Entry]) -> Shown:
+    """Return how many rows became of what."""
+    table = count_table(entries)
+    return Shown(table, table.astype("str"), frozenset({"rows"}), notes=[headline(entries)])
+
+
+def shown_checks(table: pd.DataFrame) -> Shown:
+    """Return the study check as it is shown: what does not fit first."""
+    text = pd.DataFrame(
+        [
+            (row["finding"], f"{row['statement']}\n({row['study']}, {row['rule']})", row["numbers"])
+            for row in table.to_dict("records")
+        ],
+        columns=["finding", "statement", "numbers"],
+    )
+    counts = table["finding"].value_counts()
+    parts = [f"{counts.get(word.value, 0)} {word.value}" for word in Word]
+    return Shown(table, text, notes=[f"{len(table)} checks: {', '.join(parts)}."], marks=MARKS)
+
+
+def to_terminal(shown: Shown, title: str, ratios: Sequence[int]) -> Table:
+    """Return a table as a rich one that any width fits; ``ratios`` are those of its columns."""
+    drawn = Table(title=title, title_justify="left")
+    for name, ratio in zip(map(str, shown.text.columns), ratios, strict=True):
+        drawn.add_column(name, ratio=ratio, justify="right" if name in shown.right else "left")
+    several = shown.text.map(lambda text: "\n" in text).to_numpy().any()
+    for row in shown.text.itertuples(index=False, name=None):
+        # An empty line between rows whose cells have several.
+        if several and drawn.row_count:
+            drawn.add_row()
+        drawn.add_row(*(Text(cell, _style(cell)) for cell in row))
+    return drawn
+
+
+def _style(cell: str) -> str:
+    return _OF_WORDS[cell].style if cell == Word.INCONSISTENT else ""
+
+
+def _asked(entry: Entry) -> str:
+    row = entry.row
+    note = [row.note] if row.note else []
+    return "\n".join([f"{row.study}, {row.kind or 'no kind'}", row.key, *note])
+
+
+def _answered(entry: Entry) -> str:
+    if entry.outcome in (UNMEASURED, SAME):
+        return f"{entry.outcome}:\n{entry.why}"
+    lines = [entry.outcome, *entry.measured]
+    if entry.judged:
+        lines.append(f"n = {', '.join(dict.fromkeys(entry.n))}; run {entry.run_id}")
+    elif entry.run_id:
+        lines.append(f"run {entry.run_id}")
+    return "\n".join([*lines, *filter(None, [entry.why, entry.others])])

@@ -1,0 +1,156 @@
+"""The study check: what published numbers say by themselves, without any load.
+
+Rules are code (:mod:`perflab.reports.ledger.rules`); which rows they apply to is data:
+``checks.csv`` beside the published results, one line per part of a check. Columns:
+
+``study``, ``check``
+    Its name within the study.
+``rule``
+    One of ``RULES``.
+``part``
+    What the line is to the rule; ``statement``: what is checked, in words.
+``place``, ``scenario``, ``measure``
+    A published row. A scenario ``*`` makes a check of every scenario that has all rows so named.
+``number``, ``unit``
+    A constant instead of a row.
+``text``
+    Words: those of the statement, or why a constant is what it is. ``as printed``: the number as
+    it stands, without the values that would be printed alike.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import pandas as pd
+
+from perflab.errors import ParameterError, RecordingError
+from perflab.parameters import did_you_mean
+from perflab.recordings import published, studies
+from perflab.recordings.published_results import shared_rows
+from perflab.reports.ledger.rows import UNITS, Part, Parts, Result, Word, exactly, printed, row_key
+from perflab.reports.ledger.rules import RULES
+
+STATEMENT, EVERY = "statement", "*"
+AS_PRINTED = "as printed"
+WANTED = "wanted"
+COLUMNS = ("study", "check", "rule", "statement", "finding", "numbers", "rows")
+KEY = ("place", "scenario", "measure")
+Line = dict[str, str]
+Known = dict[tuple[str, ...], Line]
+
+
+@dataclass(frozen=True)
+class Check:
+    """One statement about published rows, and what they say of it."""
+
+    study: str
+    name: str
+    rule: str
+    statement: str
+    result: Result
+    rows: tuple[str, ...]
+
+
+def checks(study: str = "") -> list[Check]:
+    """Check the published rows of a study, or of all.
+
+    Raises
+    ------
+    RecordingError
+        There is no such study, or a check names a rule or a row that is not there.
+    """
+    wanted = [study] if study else studies()
+    lines = shared_rows("checks")
+    return [check for each in wanted for check in _of_study(each, lines)]
+
+
+def check_table(study: str = "", finding: str = "") -> pd.DataFrame:
+    """Return the checks as a table: what does not fit first.
+
+    Raises
+    ------
+    ParameterError
+        There is no such finding.
+    """
+    order = list(Word)
+    if finding and finding not in order:
+        known = ", ".join(order)
+        raise ParameterError(
+            "finding", [f"no finding '{finding}'{did_you_mean(finding, order)}; there are: {known}"]
+        )
+    found = [check for check in checks(study) if finding in ("", check.result.word)]
+    rows = [
+        (
+            check.study, check.name, check.rule, check.statement, str(check.result.word),
+            check.result.numbers, "; ".join(check.rows),
+        )
+        for check in sorted(found, key=lambda check: order.index(check.result.word))
+    ]  # fmt: skip
+    return pd.DataFrame(rows, columns=list(COLUMNS))
+
+
+def _of_study(study: str, every: Iterable[Line]) -> Iterator[Check]:
+    known: Known = {}
+    for row in published(study).astype("str").to_dict("records"):
+        line = {str(name): str(text) for name, text in row.items()}
+        known[tuple(line[name] for name in KEY)] = line
+    by_check: dict[str, list[Line]] = {}
+    for line in every:
+        if line["study"] == study:
+            by_check.setdefault(line["check"], []).append(line)
+    for name, lines in by_check.items():
+        for scenario in _scenarios(lines, known):
+            yield _check(study, name, lines, scenario, known)
+
+
+def _scenarios(lines: Iterable[Line], known: Known) -> list[str]:
+    """Return the scenarios that have every row of a check for all; one empty one for others."""
+    every = [line for line in lines if line["scenario"] == EVERY]
+    if not every:
+        return [""]
+    having = [
+        {key[1] for key in known if (key[0], key[2]) == (line["place"], line["measure"])}
+        for line in every
+    ]
+    return [name for name in dict.fromkeys(key[1] for key in known)
+            if all(name in names for names in having)]  # fmt: skip
+
+
+def _check(study: str, name: str, lines: list[Line], scenario: str, known: Known) -> Check:
+    where = f"checks.csv, {study}, '{name}'"
+    rule = lines[0]["rule"]
+    if rule not in RULES:
+        raise RecordingError(f"{where}: no rule '{rule}'{did_you_mean(rule, RULES)}")
+    try:
+        parts = [_part(line, scenario, known) for line in lines if line["part"] != STATEMENT]
+        result = RULES[rule](Parts(parts))
+    except RecordingError as error:
+        raise RecordingError(f"{where}: {error}") from None
+    said = next((line["text"] for line in lines if line["part"] == STATEMENT), name)
+    used = tuple(part.row for part in parts if part.row)
+    if scenario:
+        name, said = f"{name}: {scenario}", f"{said} ({scenario})"
+    return Check(study, name, rule, said, result, used)
+
+
+def _part(line: Line, scenario: str, known: Known) -> Part:
+    if line["number"]:
+        value = exactly(float(line["number"]) * UNITS[line["unit"]])
+        return Part(line["part"], value, text=line["text"])
+    if not line["place"]:
+        return Part(line["part"], text=line["text"])
+    key = (line["place"], scenario if line["scenario"] == EVERY else line["scenario"],
+           line["measure"])  # fmt: skip
+    name = row_key(*key)
+    if key not in known:
+        if line["part"] == WANTED:
+            return Part(WANTED, None, name)
+        raise RecordingError(f"no row '{name}'{did_you_mean(name, (row_key(*k) for k in known))}")
+    row = known[key]
+    if line["text"] == AS_PRINTED:
+        value = exactly(float(row["value"]) * UNITS[row["unit"]])
+    else:
+        value = printed(float(row["value"]), row["unit"], row["qualifier"], row["measure"])
+    return Part(line["part"], value, name, line["text"])

@@ -1,1 +1,0 @@
-"""CPU and memory of each service, and the waits of PostgreSQL, on one clock."""

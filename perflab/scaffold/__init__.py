@@ -1,1 +1,0 @@
-"""What ``perflab new`` lays out, from its template."""

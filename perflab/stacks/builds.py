@@ -1,0 +1,265 @@
+"""Services that are compiled: each once per its sources, its flags and the compiler.
+
+The command is what ``[compile]`` of ``service.toml`` says. The compiler is this machine's: the
+user's choice, the system's, else the one in a wheel. In an image the same command is run by the
+image's own compiler (``script``).
+
+Folders that are made once per content, and kept while they are used.
+
+Environments, artifacts and copies are such; they are named by what they are made from.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import os
+import platform
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from perflab.errors import BackendUnavailable, ServiceFailed, StackError
+from perflab.host.processes import alive, identity
+from perflab.stacks.patience import Interrupted, run_command
+from perflab.stacks.spec import Compile, ServiceSpec
+
+KEPT_UNUSED_S = 30 * 24 * 3600.0
+MAKING = ".making-"
+
+
+def made(target: Path, make: Callable[[Path], None]) -> Path:
+    """Return a folder that ``make`` has filled, now or at an earlier call.
+
+    It is filled under another name and renamed when it is whole: a crash in between leaves nothing
+    half. Of two that make it side by side, the second takes what the first has made.
+    """
+    if not target.exists():
+        making = target.with_name(f"{target.name}{MAKING}{identity(os.getpid()).replace('/', '+')}")
+        shutil.rmtree(making, ignore_errors=True)
+        making.mkdir(0o700)
+        try:
+            make(making)
+            _take_place(making, target)
+        finally:
+            shutil.rmtree(making, ignore_errors=True)
+    os.utime(target)
+    return target
+
+
+def _take_place(making: Path, target: Path) -> None:
+    try:
+        making.rename(target)
+    except OSError:
+        if not target.is_dir():
+            raise
+
+
+def drop_unused(root: Path) -> None:
+    """Remove what nobody has used for 30 days, and what dead makers left half made."""
+    for folder in root.iterdir():
+        if _is_forsaken(folder):
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _is_forsaken(folder: Path) -> bool:
+    _, sign, maker = folder.name.partition(MAKING)
+    if sign:
+        return alive(maker.replace("+", "/")) is None
+    try:
+        return time.time() - folder.stat().st_mtime > KEPT_UNUSED_S
+    except FileNotFoundError:
+        return False
+
+
+def content_hash(*folders: Path) -> str:
+    """Return a short hash over the files of folders; the identity of what is made from them."""
+    digest = hashlib.sha256()
+    for folder in folders:
+        for path in files_of(folder):
+            digest.update(str(path.relative_to(folder)).encode() + b"\0" + path.read_bytes())
+    return digest.hexdigest()[:12]
+
+
+def files_of(folder: Path) -> list[Path]:
+    """Return the files below a folder, sorted, without those that Python compiled."""
+    return [
+        path
+        for path in sorted(folder.rglob("*"))
+        if path.is_file() and "__pycache__" not in path.parts
+    ]
+
+
+def plain(versions: Mapping[str, str]) -> dict[str, str]:
+    """Return versions by name, each name as all spellings of it have it in common.
+
+    Source: Python Packaging User Guide, Names and normalization.
+    """
+    return {re.sub(r"[-_.]+", "-", name).lower(): versions[name] for name in sorted(versions)}
+
+
+# In this order; a system's own choice first.
+SYSTEM = ("c++", "g++", "clang++")
+WHEEL = "ziglang"
+NONE = (
+    "no C++ compiler is here (looked for CXX, c++, g++, clang++ and the package ziglang): install "
+    "one (Debian: apt-get install g++) or run 'make setup' with a package index in reach, or "
+    "choose the backend 'docker'"
+)
+# What the image's compiler said of its version, beside the program.
+COMPILER_SUFFIX = ".compiler"
+LAST_LINES = 30
+
+
+@dataclass(frozen=True)
+class Compiler:
+    """A compiler: the words that call it, and the first line of what it says of its version."""
+
+    words: tuple[str, ...]
+    version: str
+
+
+def ensure(
+    spec: ServiceSpec,
+    root: Path,
+    tell: Callable[[str], None],
+    interrupted: Interrupted,
+    labels: Mapping[str, str] | None = None,
+) -> Path:
+    """Return a service's program, compiled when it is not there.
+
+    ``labels`` are for the processes that this takes. Raises BackendUnavailable where no compiler is
+    here, and ServiceFailed, with the compiler's last lines, where it fails.
+    """
+    compiler = find_compiler()
+    target = _place(spec, root, compiler)
+
+    def make(folder: Path) -> None:
+        drop_unused(root)
+        tell(f"compiling {spec.name} (once)")
+        _compile(spec, compiler, folder, root, interrupted, labels or {})
+
+    try:
+        made(target.parent, make)
+    except OSError as error:
+        raise ServiceFailed(spec.name, f"it cannot be compiled: {error}") from None
+    return target
+
+
+def program(spec: ServiceSpec, root: Path) -> Path:
+    """Return the place of a service's program, which need not be there yet."""
+    return _place(spec, root, find_compiler())
+
+
+def versions(spec: ServiceSpec, root: Path) -> dict[str, str]:
+    """Return what compiled a service, and how, as it was noted when that was done."""
+    return described(spec, _note(program(spec, root)).read_text())
+
+
+def described(spec: ServiceSpec, compiler: str) -> dict[str, str]:
+    """Return compiler, flags and libraries by the names that the record has for them."""
+    part = _description(spec)
+    words = [f"-std={part.standard}", *part.flags, *(f"-l{name}" for name in part.libraries)]
+    return {"compiler": compiler.strip(), "compiler flags": " ".join(words)}
+
+
+def script(spec: ServiceSpec) -> str:
+    """Return a shell script that compiles the service in an image; its word is the program."""
+    given = "$1"
+    words = _description(spec).words(spec.folder, given)
+    quoted = " ".join(f'"{given}"' if word == given else shlex.quote(word) for word in words)
+    version = f'c++ --version | head -n 1 > "{given}{COMPILER_SUFFIX}"'
+    return "\n".join(["set -eu", f"c++ {quoted}", version, ""])
+
+
+def _compile(
+    spec: ServiceSpec,
+    compiler: Compiler,
+    folder: Path,
+    root: Path,
+    interrupted: Interrupted,
+    labels: Mapping[str, str],
+) -> None:
+    part = _description(spec)
+    output = folder / part.output
+    # What the compiler leaves when it is killed shall go with the folder.
+    scratch = folder / "scratch"
+    scratch.mkdir()
+    # ziglang compiles its libraries when it is first used, and keeps them.
+    kept = {name: str(root / "zig") for name in ("ZIG_GLOBAL_CACHE_DIR", "ZIG_LOCAL_CACHE_DIR")}
+    variables = {**os.environ, "TMPDIR": str(scratch), "LC_ALL": "C", **kept, **labels}
+    command = [*compiler.words, *part.words(spec.folder, str(output))]
+    during = f"while {spec.name} was compiled"
+    done = run_command(command, interrupted, during, variables, spec.folder)
+    if done.returncode:
+        why = f"{' '.join(compiler.words)} failed"
+        last = "\n".join((done.stdout + done.stderr).splitlines()[-LAST_LINES:])
+        raise ServiceFailed(spec.name, f"it cannot be compiled: {why}", last)
+    _note(output).write_text(f"{compiler.version}\n")
+    shutil.rmtree(scratch)
+
+
+def _place(spec: ServiceSpec, root: Path, compiler: Compiler) -> Path:
+    """Return where the program is, in a folder that is named by all that it depends on."""
+    part = _description(spec)
+    digest = hashlib.sha256()
+    known = [*compiler.words, compiler.version, platform.machine(), *part.words(spec.folder, "")]
+    digest.update("\0".join(known).encode())
+    for folder in sorted({(spec.folder / file).parent for file in part.files(spec.folder)}):
+        digest.update(content_hash(folder).encode())
+    return root / f"{spec.name}-{digest.hexdigest()[:12]}" / part.output
+
+
+def _description(spec: ServiceSpec) -> Compile:
+    if spec.compile is None:
+        raise StackError(f"service '{spec.name}' has no [compile] in its service.toml")
+    return spec.compile
+
+
+def _note(output: Path) -> Path:
+    return output.with_name(f"{output.name}{COMPILER_SUFFIX}")
+
+
+def find_compiler() -> Compiler:
+    """Return the compiler to use: ``CXX``, the system's, else ziglang's.
+
+    Raises BackendUnavailable where there is none, or the one that ``CXX`` names does not run; the
+    message says the way out.
+    """
+    asked = shlex.split(os.environ.get("CXX", ""))
+    for words in [asked] if asked else _candidates():
+        version = _version(words)
+        if version:
+            return Compiler(tuple(words), version)
+    if asked:
+        raise BackendUnavailable(
+            f"CXX={os.environ['CXX']} does not run as a C++ compiler: name one that does, or "
+            "unset CXX"
+        )
+    raise BackendUnavailable(NONE)
+
+
+def _candidates() -> list[list[str]]:
+    commands = [[path] for name in SYSTEM if (path := shutil.which(name))]
+    if importlib.util.find_spec(WHEEL):
+        commands.append([sys.executable, "-m", WHEEL, "c++"])
+    return commands
+
+
+def _version(words: list[str]) -> str:
+    """Return the first line of what it says of itself, or nothing where it does not run."""
+    try:
+        done = subprocess.run(
+            [*words, "--version"], stdin=subprocess.DEVNULL, capture_output=True, text=True,
+            errors="replace", timeout=60, check=False,
+        )  # fmt: skip
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    lines = done.stdout.splitlines()
+    return lines[0].strip() if lines and done.returncode == 0 else ""

@@ -1,0 +1,214 @@
+"""Settings of running services: set where they can be, and believed only as they are reported.
+
+The lab's own line to a PostgreSQL of a stack: settings, reset, counts and waits.
+
+It goes straight to the server, never through the link, so that it is not part of what is measured.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import psycopg2
+from psycopg2 import sql
+
+from perflab.errors import ServiceFailed, SettingRefused, StackError
+from perflab.stacks.backend import HOST, Instance
+from perflab.stacks.launching import ask
+from perflab.stacks.plan import Node, StackPlan
+from perflab.stacks.spec import ServiceSpec, Value, is_same
+
+RELOADED_WITHIN_S = 5.0
+# What takes longer is ended by the server.
+STATEMENT_TIMEOUT_MS = 60_000
+# PostgreSQL's units of size, and how it writes them: a number of pages has the unit "8kB".
+BYTES = {"B": 1, "kB": 1024, "MB": 1024**2, "GB": 1024**3, "TB": 1024**4}
+_SIZE = re.compile(r"(\d*)(B|kB|MB|GB|TB)")
+WAITS = """
+    SELECT coalesce(state, ''), coalesce(wait_event_type, ''), coalesce(wait_event, ''), count(*)
+    FROM pg_stat_activity
+    WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()
+    GROUP BY 1, 2, 3
+"""
+
+
+class Database:
+    """One connection to a server of the lab, in autocommit."""
+
+    def __init__(self, port: int, secret: str, name: str = "postgres") -> None:
+        self._name = name
+        self._options: dict[str, Any] = {
+            "host": HOST,
+            "port": port,
+            "dbname": "perflab",
+            "user": "perflab",
+            "password": secret,
+            "connect_timeout": 5,
+            "options": f"-c statement_timeout={STATEMENT_TIMEOUT_MS}",
+            "application_name": "perflab-lab",
+        }
+        self._connection: Any = None
+
+    def rows(self, statement: Any, values: tuple[object, ...] = ()) -> list[tuple[Any, ...]]:
+        """Run one statement and return the rows that it gives, if any.
+
+        Raises ServiceFailed where the server does not answer, or not in time, and StackError, with
+        its reason, where it refuses the statement.
+        """
+        try:
+            if self._connection is None:
+                self._connection = psycopg2.connect(**self._options)
+                self._connection.autocommit = True
+            with self._connection.cursor() as cursor:
+                cursor.execute(statement, values)
+                return cursor.fetchall() if cursor.description else []
+        except (psycopg2.OperationalError, psycopg2.InterfaceError) as error:
+            self.close()
+            raise ServiceFailed(self._name, f"the database does not answer: {error}") from None
+        except psycopg2.Error as error:
+            raise StackError(f"database '{self._name}' refuses: {str(error).strip()}") from None
+
+    def close(self) -> None:
+        """Close the connection; the next statement opens a new one."""
+        if self._connection is not None:
+            connection, self._connection = self._connection, None
+            connection.close()
+
+    def waits(self) -> list[tuple[str, str, str, int]]:
+        """Return state, wait event type, wait event and number of the client backends."""
+        return [(row[0], row[1], row[2], int(row[3])) for row in self.rows(WAITS)]
+
+    def apply(self, spec: ServiceSpec, settings: Mapping[str, Value]) -> None:
+        """Set reload-scope settings and wait until a new look at them shows the new values.
+
+        Raises SettingRefused where the server still shows another value after five seconds.
+        """
+        if self._agrees(spec, settings):
+            return
+        for name, value in settings.items():
+            setting = spec.settings[name]
+            known = sql.Identifier(setting.parameter or name)
+            statement = sql.SQL("ALTER SYSTEM SET {} = %s").format(known)
+            self.rows(statement, (f"{value}{setting.unit}",))
+        self.rows("SELECT pg_reload_conf()")
+        deadline = time.monotonic() + RELOADED_WITHIN_S
+        while not self._agrees(spec, settings):
+            if time.monotonic() > deadline:
+                shown = self.settings(spec)
+                raise SettingRefused(
+                    f"service '{self._name}' shows {shown}, wanted {dict(settings)}"
+                )
+            time.sleep(0.02)
+
+    def _agrees(self, spec: ServiceSpec, wanted: Mapping[str, Value]) -> bool:
+        shown = self.settings(spec)
+        return all(name in shown and is_same(shown[name], wanted[name]) for name in wanted)
+
+    def settings(self, spec: ServiceSpec) -> dict[str, Value]:
+        """Return the settings of a PostgreSQL service as the server shows them.
+
+        Those that the server does not know are left out; sizes are in the unit of the setting.
+        """
+        names = {setting.parameter or name: name for name, setting in spec.settings.items()}
+        rows = self.rows(
+            "SELECT name, setting, coalesce(unit, '') FROM pg_settings WHERE name = ANY(%s)",
+            (list(names),),
+        )
+        return {
+            names[parameter]: _in_unit(text, unit, spec.settings[names[parameter]].unit)
+            for parameter, text, unit in rows
+        }
+
+
+def _in_unit(text: str, unit: str, wanted: str) -> Value:
+    """Return a size that PostgreSQL shows in pages (``8kB``) in the unit that is wanted."""
+    size = _SIZE.fullmatch(unit)
+    if size is None or not wanted:
+        return text
+    whole = int(text) * int(size[1] or 1) * BYTES[size[2]] / BYTES[wanted]
+    return int(whole) if whole == int(whole) else whole
+
+
+Line = Callable[[Instance], Database]
+
+
+def agree(
+    plan: StackPlan, instances: Mapping[str, Instance], line: Line
+) -> dict[str, dict[str, Any]]:
+    """Apply the settings of a plan to its running services; return what they report, by node.
+
+    ``instances`` serve its nodes, by their names; ``line`` opens a line to a PostgreSQL instance.
+
+    Raises SettingRefused where a service, or what its connection pool sees of a database, shows
+    something else than the plan asks for, or leaves a setting out: what nobody shows is not
+    believed. Raises StackError where a service does not answer.
+    """
+    for node in plan.nodes:
+        apply(node, instances[node.name], line)
+    shown = {node.name: reported(node, instances[node.name], line) for node in plan.nodes}
+    if plan.database:
+        server = instances[plan.database].launch.spec
+        wanted = server.resolve(plan.node(plan.database).settings, "reload")
+        for name, values in shown.items():
+            if isinstance(values.get("database"), dict):
+                refuse_difference(f"{name} (through its own pool)", wanted, values["database"])
+    return shown
+
+
+def apply(node: Node, instance: Instance, line: Line) -> None:
+    """Give a running service the settings of scope ``reload`` that its node asks for."""
+    spec = instance.launch.spec
+    wanted = spec.resolve(node.settings, "reload")
+    if not wanted or spec.reload is None:
+        return
+    if spec.reload.kind == "postgres":
+        line(instance).apply(spec, wanted)
+    else:
+        ask(instance.launch.control_port, spec.reload.http, wanted)
+
+
+def reported(node: Node, instance: Instance, line: Line) -> dict[str, Any]:
+    """Return what a service says of its settings, once it is what its node asks for."""
+    spec = instance.launch.spec
+    wanted = spec.resolve(node.settings, "image", "start", "reload")
+    shown: dict[str, Any] = {}
+    if spec.is_postgres:
+        shown = line(instance).settings(spec)
+    elif spec.report is not None:
+        shown = ask(instance.launch.control_port, spec.report.http)
+    refuse_silence(node.name, spec, wanted, shown)
+    refuse_difference(node.name, wanted, shown)
+    return shown
+
+
+def refuse_silence(
+    name: str, spec: ServiceSpec, wanted: Mapping[str, Value], shown: Mapping[str, Any]
+) -> None:
+    """Raise SettingRefused when a service leaves out a setting that it was given."""
+    missing = [key for key in wanted if key not in shown]
+    if not missing:
+        return
+    if spec.report is None:
+        way = "let [report] http of its service.toml name a path that answers a JSON object of them"
+    elif spec.is_postgres:
+        way = "let 'parameter' of the setting in its service.toml be a name of pg_settings"
+    else:
+        way = f"let its GET {spec.report.http} answer a JSON object that holds them"
+    raise SettingRefused(
+        f"service '{name}' does not report {', '.join(missing)}: a setting that nobody sees in "
+        f"force is not believed; {way}"
+    )
+
+
+def refuse_difference(name: str, wanted: Mapping[str, Value], shown: Mapping[str, Any]) -> None:
+    """Raise SettingRefused for every setting that is shown with another value than wanted."""
+    different = [
+        f"{key} is {shown[key]!r}, wanted {value!r}"
+        for key, value in wanted.items()
+        if key in shown and not is_same(shown[key], value)
+    ]
+    if different:
+        raise SettingRefused(f"service '{name}' runs with other settings: {'; '.join(different)}")

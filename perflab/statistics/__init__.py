@@ -1,0 +1,1 @@
+"""Pure functions over numbers: quantiles, comparisons, families, bounds, curves."""

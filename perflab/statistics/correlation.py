@@ -1,0 +1,176 @@
+"""Latency against CPU over time windows: are they high together?"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from perflab.errors import AnalysisError
+from perflab.statistics.quantiles import t_interval
+
+WIDTH_S = 0.1
+WINDOW_COLUMNS = ["trial_id", "treatment", "start_ns", "throughput_rps", "p50_ms"]
+SMALLEST_WINDOWS = 6
+# A rank correlation of 1 over few windows is no perfect one: keep Fisher's z finite.
+LARGEST_RHO = 0.995
+SMALLEST_ROOM = 1e-3
+
+
+@dataclass(frozen=True)
+class Correlation:
+    """A rank correlation within trials, averaged over trials, with its interval.
+
+    ``n`` is the number of trials, the unit; ``windows`` how many windows they hold. NaN where n
+    is too small: ``rho`` below 1 trial, the 95% interval below 2.
+    """
+
+    rho: float
+    low: float
+    high: float
+    n: int
+    windows: int
+    warnings: tuple[str, ...] = ()
+
+
+def check_columns(table: pd.DataFrame, rows: str, names: Iterable[str]) -> None:
+    """Raise AnalysisError where columns are missing; ``rows`` says what the table's rows are."""
+    if absent := [name for name in names if name not in table.columns]:
+        raise AnalysisError(f"the {rows} have no column {', '.join(absent)}")
+
+
+def windows(
+    requests: pd.DataFrame, samples: pd.DataFrame, services: Sequence[str], width_s: float = WIDTH_S
+) -> pd.DataFrame:
+    """Cut every trial's measured stage into windows.
+
+    A request belongs to the window in which it was done; only whole windows and successes count.
+    CPU time is interpolated between samples, so ``width_s`` should hold at least two of them.
+
+    Parameters
+    ----------
+    requests, samples : DataFrame
+        From :meth:`perflab.recordings.Run.requests` (one stage) and ``.samples``.
+    services : sequence of str
+        Services whose CPU is wanted; NaN where one was not sampled.
+
+    Returns
+    -------
+    DataFrame
+        One row per window: trial_id, treatment, start_ns, throughput_rps, p50_ms (of response
+        times, NaN in a window without an answer), and per service ``cpu_<service>`` (1.0 = one
+        core).
+    """
+    columns = [*WINDOW_COLUMNS, *(f"cpu_{service}" for service in services)]
+    good = requests[(requests["error"] == "") & (requests["done_ns"] > 0)]
+    parts = [
+        _of_trial(own, samples[samples["trial_id"] == trial], services, round(width_s * 1e9))
+        for trial, own in good.groupby("trial_id", sort=True)
+    ]
+    return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=columns)
+
+
+def _of_trial(
+    own: pd.DataFrame, samples: pd.DataFrame, services: Sequence[str], width_ns: int
+) -> pd.DataFrame:
+    begin, end = int(own["planned_ns"].min()), int(own["done_ns"].max())
+    edges = begin + width_ns * np.arange((end - begin) // width_ns + 1)
+    place = ((own["done_ns"] - begin) // width_ns).astype("int64").rename("window")
+    response_ms = ((own["done_ns"] - own["planned_ns"]) / 1e6).groupby(place)
+    index = pd.RangeIndex(len(edges) - 1)
+    first = own.iloc[0]
+    values = (
+        first["trial_id"],
+        first["treatment"],
+        edges[:-1],
+        response_ms.size().reindex(index, fill_value=0) / (width_ns / 1e9),
+        response_ms.median().reindex(index),
+    )
+    table = pd.DataFrame(dict(zip(WINDOW_COLUMNS, values, strict=True)), index=index)
+    for service in services:
+        table[f"cpu_{service}"] = cpu_shares(samples[samples["service"] == service], edges)
+    return table
+
+
+def cpu_shares(samples: pd.DataFrame, edges: np.ndarray) -> np.ndarray:
+    """Return CPU over wall time between neighbouring edges; NaN beyond the samples."""
+    if len(samples) < 2:
+        return np.full(len(edges) - 1, np.nan)
+    ordered = samples.sort_values("t_ns")
+    used = np.interp(
+        edges, ordered["t_ns"].to_numpy(), ordered["cpu_ns"].to_numpy(), left=np.nan, right=np.nan
+    )
+    shares: np.ndarray = np.diff(used) / np.diff(edges)
+    return shares
+
+
+def correlate(table: pd.DataFrame, x: str, y: str = "p50_ms", phase: str = "") -> Correlation:
+    """Return Spearman's correlation of two columns of :func:`windows`, within trials.
+
+    With ``phase``, the column that names the phase of each window, it is within the phases of each
+    trial, and beyond what both share with time there: as users join, everything rises together,
+    whether or not one has to do with the other. A phase counts in a trial by its windows.
+
+    Windows of one trial are autocorrelated and treatments differ in both columns, so the trial is
+    the unit: one rank correlation per trial, averaged through Fisher's z, with a t interval over
+    trials. Pooling all windows would take their number for n and mix in the difference between
+    treatments.
+
+    Sources: C. Spearman, Am. J. Psychol. 15, 1904; for averaging through z, N. C. Silver,
+    W. P. Dunlap, J. Appl. Psychol. 72, 1987; for what time leaves of a rank correlation, M. G.
+    Kendall, Biometrika 32, 1942.
+
+    Raises
+    ------
+    AnalysisError
+        A column is not in the table.
+    """
+    columns = [x, y, *([phase] if phase else [])]
+    check_columns(table, "windows", columns)
+    known = table[["trial_id", *columns]].dropna()
+    z, counted = [], 0
+    for _, own in known.groupby("trial_id", sort=False):
+        stretches = [part for _, part in own.groupby(phase, sort=False)] if phase else [own]
+        usable = [part for part in stretches if _can_vary(part, x, y)]
+        if not usable:
+            continue
+        values = [_z(part[x], part[y], beyond_time=bool(phase)) for part in usable]
+        sizes = np.array([len(part) for part in usable])
+        # The variance of z is 1 / (windows - 3), and one more goes to time.
+        z.append(float(np.average(values, weights=sizes - 3 - bool(phase))))
+        counted += int(sizes.sum())
+    return _over_trials(np.array(z), counted, table["trial_id"].nunique() - len(z))
+
+
+def _can_vary(part: pd.DataFrame, x: str, y: str) -> bool:
+    return len(part) >= SMALLEST_WINDOWS and part[x].nunique() > 1 and part[y].nunique() > 1
+
+
+def _z(x: pd.Series[Any], y: pd.Series[Any], beyond_time: bool) -> float:
+    """Return Fisher's z of the rank correlation, or of what the order of windows leaves of it."""
+    from scipy import stats
+
+    rho = float(stats.spearmanr(x, y).statistic)
+    if beyond_time:
+        order = np.arange(len(x))
+        with_x, with_y = (float(stats.spearmanr(order, each).statistic) for each in (x, y))
+        room = math.sqrt((1 - with_x**2) * (1 - with_y**2))
+        # A series that is its own clock leaves nothing to correlate.
+        rho = (rho - with_x * with_y) / room if room > SMALLEST_ROOM else 0.0
+    return math.atanh(max(-LARGEST_RHO, min(LARGEST_RHO, rho)))
+
+
+def _over_trials(z: np.ndarray, counted: int, left_out: int) -> Correlation:
+    warnings: tuple[str, ...] = ()
+    if left_out:
+        warnings = (
+            f"{left_out} trials have fewer than {SMALLEST_WINDOWS} windows or constant values and "
+            "are left out",
+        )
+    rho = math.tanh(float(z.mean())) if len(z) else math.nan
+    low, high = map(math.tanh, t_interval(z))
+    return Correlation(rho, low, high, len(z), counted, warnings)

@@ -1,0 +1,116 @@
+"""Quantiles and means of one trial and across trials, with intervals where n allows them."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from perflab.statistics.percentiles import CONFIDENCE, check, smallest_n
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A value with its interval.
+
+    ``supported`` is False where the sample is too small for an interval at ``confidence``; then
+    ``low`` and ``high`` are NaN and the value must not be printed without saying so.
+    """
+
+    value: float
+    low: float
+    high: float
+    n: int
+    confidence: float
+    supported: bool
+    method: str
+
+
+def quantile(values: ArrayLike, p: float, confidence: float = CONFIDENCE) -> Estimate:
+    """Estimate a quantile with its distribution-free order-statistic interval.
+
+    The interval runs from the l-th to the u-th smallest value, with l and u from the binomial
+    distribution so that each tail holds at most (1 - confidence) / 2. It assumes independent
+    values: requests within one trial are autocorrelated and it is then too short, so that across
+    treatments only :func:`across_trials` may be used.
+
+    Parameters
+    ----------
+    values : array_like, shape (n,)
+        NaNs are left out.
+    p : float
+        Inside (0, 1).
+
+    Returns
+    -------
+    Estimate
+        ``confidence`` is the achieved one. Not supported where n < :func:`smallest_n`.
+
+    Source: H. A. David, H. N. Nagaraja, Order Statistics, 3rd ed. 2003, section 7.1.
+    """
+    from scipy import stats
+
+    check(p, confidence)
+    x = _finite(values)
+    n = len(x)
+    method = "order statistics"
+    value = float(np.quantile(x, p)) if n else math.nan
+    if n < smallest_n(p, confidence):
+        return Estimate(value, math.nan, math.nan, n, confidence, False, method)
+    lower, upper = places(n, p, confidence)
+    achieved = float(stats.binom.cdf(upper - 1, n, p) - stats.binom.cdf(lower - 1, n, p))
+    return Estimate(value, float(x[lower - 1]), float(x[upper - 1]), n, achieved, True, method)
+
+
+def places(n: int, p: float, confidence: float = CONFIDENCE) -> tuple[int, int]:
+    """Return which of n ordered values bound the p-quantile: l and u, counted from 1."""
+    from scipy import stats
+
+    tail = (1 - confidence) / 2
+    lower = max(1, int(stats.binom.ppf(tail, n, p)))
+    upper = min(n, int(stats.binom.ppf(1 - tail, n, p)) + 1)
+    return lower, upper
+
+
+def across_trials(values: ArrayLike, confidence: float = CONFIDENCE) -> Estimate:
+    """Estimate the typical value of a response over trials: the unit is the trial.
+
+    The median with its order-statistic (sign test) interval from 6 trials on; below that, where
+    such an interval cannot exist at 95%, the geometric mean with a t interval on logs; with fewer
+    than 2 trials, or values that have no logarithm, the median without an interval.
+
+    Parameters
+    ----------
+    values : array_like, shape (trials,)
+        One number per trial (a throughput, a trial's percentile...); NaNs are left out.
+
+    Source: David and Nagaraja as in :func:`quantile`.
+    """
+
+    x = _finite(values)
+    n = len(x)
+    if n >= smallest_n(0.5, confidence):
+        return quantile(x, 0.5, confidence)
+    if n < 2 or (x <= 0).any():
+        value = float(np.median(x)) if n else math.nan
+        return Estimate(value, math.nan, math.nan, n, confidence, False, "none")
+    logs = np.log(x)
+    low, high = map(math.exp, t_interval(logs, confidence))
+    return Estimate(math.exp(float(logs.mean())), low, high, n, confidence, True, "t on logs")
+
+
+def t_interval(x: np.ndarray, confidence: float = CONFIDENCE) -> tuple[float, float]:
+    """Return Student's interval of a mean over trials, or over blocks; NaN below 2."""
+    from scipy import stats
+
+    if len(x) < 2:
+        return math.nan, math.nan
+    margin = float(stats.t.ppf((1 + confidence) / 2, len(x) - 1) * stats.sem(x))
+    return float(x.mean()) - margin, float(x.mean()) + margin
+
+
+def _finite(values: ArrayLike) -> np.ndarray:
+    x = np.asarray(values, dtype=float).ravel()
+    return np.sort(x[np.isfinite(x)])

@@ -1,0 +1,145 @@
+"""Two samples that nothing pairs: ratio, interval and p-value."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+
+from perflab.errors import AnalysisError
+from perflab.statistics.comparison import CONFIDENCE
+
+EXACT_PRODUCT = 2500
+ROUNDING = 1e-12
+
+
+def unpaired(
+    numerator: Sequence[float] | np.ndarray, denominator: Sequence[float] | np.ndarray
+) -> tuple[float, float, float, float]:
+    """Return ratio, 95% low, 95% high and p-value of two independent samples of trials.
+
+    Hodges-Lehmann shift of the logs with the interval that inverts the exact rank-sum test; where
+    the samples are too small for one (below 4 and 4), a t interval of the logs (:func:`wider_t`);
+    with one trial on a side there is no interval (NaN). Source: M. Hollander, D. A. Wolfe, E.
+    Chicken, Nonparametric Statistical Methods, 3rd ed. 2014, sections 4.1 to 4.3.
+
+    Raises
+    ------
+    AnalysisError
+        A side is empty, or a value is not positive and finite.
+    """
+    from scipy import stats
+
+    x, y = (np.log(_positive(side)) for side in (numerator, denominator))
+    differences = np.sort((x[:, None] - y[None, :]).ravel())
+    estimate = math.exp(float(np.median(differences)))
+    if min(len(x), len(y)) < 2:
+        return estimate, math.nan, math.nan, math.nan
+    k = _critical(len(x), len(y))
+    if k >= 0:
+        p = float(stats.mannwhitneyu(x, y).pvalue)
+        return estimate, math.exp(differences[k]), math.exp(differences[-1 - k]), p
+    return wider_t(x, y)
+
+
+def wider_t(x: np.ndarray, y: np.ndarray) -> tuple[float, float, float, float]:
+    """Return ratio, 95% low, 95% high and p-value from two samples of at least 2 logs each.
+
+    The wider of Welch's t interval and Student's, with its p-value: by simulation Welch's alone
+    gives 6 to 7% of false alarms at 3 against 10, and Student's alone where the smaller sample
+    scatters more. Sources: Student, Biometrika 6, 1908; B. L. Welch, Biometrika 34, 1947.
+    """
+    from scipy import stats
+
+    n, m = len(x), len(y)
+    apart = float(x.mean() - y.mean())
+    first, second = float(x.var(ddof=1)), float(y.var(ddof=1))
+    if max(first, second) < ROUNDING**2:
+        same = math.exp(apart)
+        return same, same, same, float(abs(apart) < ROUNDING)
+    own = first / n, second / m
+    freedom = sum(own) ** 2 / (own[0] ** 2 / (n - 1) + own[1] ** 2 / (m - 1))
+    pooled = ((n - 1) * first + (m - 1) * second) / (n + m - 2)
+    tests = [
+        (math.sqrt(sum(own)), freedom),
+        (math.sqrt(pooled * (1 / n + 1 / m)), float(n + m - 2)),
+    ]
+    margin, error, freedom = max(
+        (float(stats.t.ppf((1 + CONFIDENCE) / 2, freedom)) * error, error, freedom)
+        for error, freedom in tests
+    )
+    p = float(2 * stats.t.sf(abs(apart) / error, freedom))
+    return math.exp(apart), math.exp(apart - margin), math.exp(apart + margin), p
+
+
+def _positive(side: Sequence[float] | np.ndarray) -> np.ndarray:
+    values: np.ndarray = np.asarray(side, dtype=float)
+    values = values[~np.isnan(values)]
+    if not len(values):
+        raise AnalysisError("a side has no trial; there is nothing to compare")
+    if not ((values > 0) & np.isfinite(values)).all():
+        raise AnalysisError("a ratio needs positive, finite values")
+    return values
+
+
+@lru_cache(maxsize=64)
+def _critical(n: int, m: int) -> int:
+    """Return the largest u with P(U <= u) <= 2.5%, -1 where there is none."""
+    from scipy import stats
+
+    tail = (1 - CONFIDENCE) / 2
+    if n * m > EXACT_PRODUCT:
+        deviation = math.sqrt(n * m * (n + m + 1) / 12)
+        return math.floor(n * m / 2 + float(stats.norm.ppf(tail)) * deviation - 0.5)
+    counts = np.cumsum(_rank_sum_counts(n, m))
+    cdf: np.ndarray = counts / counts[-1]
+    return int(np.searchsorted(cdf, tail * (1 + 1e-12), side="right")) - 1
+
+
+def _rank_sum_counts(n: int, m: int) -> np.ndarray:
+    """Return how many of the orders of n and m values give each U: Gauss's binomial."""
+    counts = np.zeros(n * m + 1)
+    counts[0] = 1.0
+    for j in range(1, n + 1):
+        # Multiply by (1 - q^(m + j)), then divide by (1 - q^j).
+        longer = counts.copy()
+        longer[m + j :] -= counts[: max(0, len(counts) - m - j)]
+        for at in range(j, len(longer)):
+            longer[at] += longer[at - j]
+        counts = longer
+    return counts
+
+
+@dataclass(frozen=True)
+class Rate:
+    """A share of cases with its exact 95% interval: 4 of 4 are 100% [40%, 100%].
+
+    Source: C. J. Clopper, E. S. Pearson, Biometrika 26, 1934.
+    """
+
+    hits: int
+    n: int
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """Return low and high; (0, 1) without a case."""
+        from scipy import stats
+
+        if not self.n:
+            return 0.0, 1.0
+        found = stats.binomtest(self.hits, self.n).proportion_ci(CONFIDENCE, "exact")
+        return float(found.low), float(found.high)
+
+    def text(self) -> str:
+        """Return ``2 of 24: 8% [1%, 27%]``."""
+        if not self.n:
+            return "no case"
+        return f"{self.hits} of {self.n}: {self.hits / self.n:.0%} {self.bounds()}"
+
+    def bounds(self) -> str:
+        """Return ``[1%, 27%]``."""
+        low, high = self.interval
+        return f"[{low:.0%}, {high:.0%}]"

@@ -1,0 +1,224 @@
+"""Success of every phase: measured, and what was published of it before and after."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Mapping
+from typing import Any
+
+import pandas as pd
+
+from perflab.figures.canvas import LabFigure
+from perflab.figures.charts import Axis, Intervals, Marks, Points, RowChart, Stack, Texts, Typical
+from perflab.figures.evidence import in_words, trials_shown, typical_rows
+from perflab.figures.origin import Page, valid_counts
+from perflab.figures.theme import PALETTE, Look
+from perflab.figures.view import View
+from perflab.recordings import Run, published, published_value
+from perflab.statistics.quantiles import t_interval
+from perflab.systems.metricstream.connection_cost import PARTS
+from perflab.systems.metricstream.rungs import OTHERS, PHASES, PHASES_TABLE, STUDY
+
+PARTS_TITLE = "what a request consists of, on the client's clock"
+MEASURED, PUBLISHED, WHOLE = "measured", "published", "whole"
+CONNECTING = "connecting"
+# What stands in the place of a bar.
+NO_TRIAL, NO_POST = "no valid trial", "no answered post of the lab's client"
+COLORS = {
+    "connect": "#101840",
+    "send": "#99CCEE",
+    "wait": "#117766",
+    "receive": "#F0DD88",
+    "close": "#DC668A",
+}
+# The part of the study that a part stands for, and what the study calls it.
+STATED = {"connect": "connection_setup", "wait": "processing", "close": "teardown"}
+SHARES = "shares of one request, as stated"
+# Which end of each published range a bar has: as little connecting as is stated, or as much.
+ENDS = {
+    "published: least connecting": {"connect": "low", "wait": "high", "close": "high"},
+    "published: most connecting": {"connect": "high", "wait": "low", "close": "low"},
+}
+PARTS_COLUMNS = ["what", "treatment", "part", "value", "low", "high", "n"]
+TICKS = {share / 5: f"{share / 5:.0%}" for share in range(6)}
+
+
+def parts_table(run: Run) -> pd.DataFrame:
+    """Return the share of every part by treatment, then the published ones.
+
+    ``value`` is the mean over the valid trials; of ``connect`` with its 95% t interval over them
+    and their number; of ``whole`` it is the parts' sum in ms. A treatment without a valid trial has
+    one row, which says so in place of a part. No rows where no trial has parts.
+    """
+    valid = run.valid_trials()
+    if valid.empty or "part_connect_share" not in valid:
+        return pd.DataFrame(columns=PARTS_COLUMNS)
+    found: list[dict[str, Any]] = []
+    # Where another generator loads there are no posts of the lab's own to take apart.
+    for name, own in valid.dropna(subset="part_connect_ms").groupby("treatment", sort=False):
+        shares = [_share(str(name), part, own[f"part_{part}_share"]) for part in PARTS]
+        whole_ms = own[[f"part_{part}_ms" for part in PARTS]].sum(axis=1, skipna=False).mean()
+        whole = {"what": MEASURED, "treatment": name, "part": WHOLE, "value": float(whole_ms)}
+        found += [*shares, whole]
+    without = [
+        {"what": NO_TRIAL, "treatment": name, "part": "", "n": 0}
+        for name, trials in valid_counts(run).items()
+        if not trials
+    ]
+    return pd.DataFrame([*found, *without, *_parts_published()], columns=PARTS_COLUMNS)
+
+
+def _share(name: str, part: str, of_trials: pd.Series[float]) -> dict[str, Any]:
+    row = {"what": MEASURED, "treatment": name, "part": part, "value": float(of_trials.mean())}
+    if part != "connect":
+        return row
+    low, high = t_interval(of_trials.to_numpy(float))
+    # Of few trials Student's interval may reach beyond what a share can be.
+    return {**row, "low": max(low, 0.0), "high": min(high, 1.0), "n": len(of_trials)}
+
+
+def _parts_published() -> list[dict[str, Any]]:
+    return [
+        {
+            "what": PUBLISHED,
+            "treatment": name,
+            "part": part,
+            "value": published_value(STUDY, OTHERS, SHARES, f"{STATED[part]}_{end}") / 100,
+        }
+        for name, ends in ENDS.items()
+        for part, end in ends.items()
+    ]
+
+
+def draw_parts(table: pd.DataFrame, page: Page) -> LabFigure:
+    """Draw a stacked bar per treatment, and one for either end of the published ranges."""
+    connecting = table[(table["part"] == "connect") & (table["what"] == MEASURED)]
+    without = (table["what"] == NO_TRIAL).map({True: NO_TRIAL, False: ""})
+    parts = [table.assign(words=without), connecting.assign(what=CONNECTING, part="", words="")]
+    table = pd.concat(parts, ignore_index=True)
+    return PARTS_CHART.draw(table, page)
+
+
+def _labels(table: pd.DataFrame, page: Page) -> dict[Hashable, str]:
+    told: dict[Hashable, str] = {name: name for name in ENDS if name in set(table["treatment"])}
+    return {name: look.label for name, look in page.looks.items()} | told
+
+
+def _part_words(part: str) -> str:
+    if part == "send":
+        return "send, or wait for a free connection"
+    return f"{part} (published: {STATED[part].replace('_', ' ')})" if part in STATED else part
+
+
+def _parts_said(table: pd.DataFrame) -> dict[Hashable, str]:
+    """Return the shares of connecting with their intervals, and what all parts take."""
+    wholes = table[table["part"] == WHOLE].set_index("treatment")["value"]
+    connecting = table[table["what"] == CONNECTING].to_dict("records")
+    return {row["treatment"]: _numbers(row, wholes[row["treatment"]]) for row in connecting}
+
+
+def _numbers(row: Mapping[Hashable, Any], whole_ms: float) -> str:
+    known = math.isfinite(row["low"])
+    ends = f" [{row['low']:.1%}, {row['high']:.1%}]" if known else ", no interval"
+    return f"connect {row['value']:.1%}{ends}\n{whole_ms:.3g} ms, n = {row['n']:.0f}"
+
+
+def has_connections(run: Run) -> bool:
+    """Return whether a run is of connections of this system."""
+    return {"rung", "connection", "keep_alive"} <= set(run.record.factors)
+
+
+PARTS_CHART = RowChart(
+    PARTS_TITLE,
+    "Mean shares of valid trials, successful requests. In numbers: share of connecting with its 95%"
+    " t interval over trials (drawn above the bar), and the parts' sum. Published are ranges, of"
+    " another machine, client and load; their upper ends exceed 100%.",
+    layers=(
+        Stack(COLORS, words="{:.0%}".format, labels={part: _part_words(part) for part in COLORS}),
+        Intervals((CONNECTING,), at=-0.37, within=(0.0, 1.0), size=0),
+        Texts((NO_TRIAL,), x=0.0),
+    ),
+    panels={"": Axis("share of a request's time", ends=(0, 1.12), ticks=TICKS)},
+    labels=_labels,
+    row_in=0.36,
+    said=_parts_said,
+    nothing=NO_POST,
+)
+LIFE_CYCLE_PARTS = View(
+    "life_cycle_parts", PARTS_TITLE, parts_table, draw_parts, suits=has_connections
+)
+
+
+SUCCESS_TITLE = "success by phase, beside what was published"
+RESPONSE = "success_share"
+TRIAL, TYPICAL, BEFORE, AFTER = "trial", "typical", "published before", "published after"
+MEASURES = {"success_before": BEFORE, "success_after": AFTER, "success": AFTER}
+SUCCESS_COLUMNS = ["what", "treatment", "state", "value", "low", "high", "n"]
+LOOKS = {TRIAL: Look(PALETTE[0], "o", "trial")}
+MARKS = {BEFORE: ("<", "published before the phase"), AFTER: ("D", "published after it")}
+
+
+def success_table(run: Run) -> pd.DataFrame:
+    """Return the success of every trial in %, the typical value, and what was published.
+
+    ``typical`` has its 95% interval over the valid trials, ``low`` to ``high``, and their number.
+    """
+    trials = trials_shown(run)
+    if trials.empty or RESPONSE not in trials:
+        return pd.DataFrame(columns=SUCCESS_COLUMNS)
+    points = trials[["treatment", "state"]].assign(what=TRIAL, value=100 * trials[RESPONSE])
+    typical = typical_rows(run, RESPONSE).assign(what=TYPICAL)
+    typical[["value", "low", "high"]] = 100 * typical[["value", "low", "high"]].astype(float)
+    have = {item.levels["rung"]: item.name for item in run.record.treatments}
+    shown = [
+        each for each in (points, typical, pd.DataFrame(_success_published(have))) if len(each)
+    ]
+    return pd.concat(shown, ignore_index=True).reindex(columns=SUCCESS_COLUMNS)
+
+
+def _success_published(have: dict[str, str]) -> list[dict[str, Any]]:
+    table = published(STUDY)
+    own = table[(table["place"] == PHASES_TABLE) & table["measure"].isin(MEASURES)]
+    return [
+        {"what": MEASURES[row["measure"]], "treatment": have[rung], "value": row["value"]}
+        for row in own.to_dict("records")
+        if (rung := row["scenario"].partition(":")[0].replace(" ", "_")) in have
+    ]
+
+
+def _success_said(table: pd.DataFrame) -> dict[Hashable, str]:
+    typical = table[table["what"] == TYPICAL].to_dict("records")
+    return {str(row["treatment"]): _words(row) for row in typical}
+
+
+def _words(row: Mapping[Hashable, Any]) -> str:
+    return in_words(row, "{:.4g}").replace("\n", " ", 1).replace(" ", "% ", 1)
+
+
+def has_phases(run: Run) -> bool:
+    """Return whether a run has the published phases."""
+    rungs = {item.levels.get("rung") for item in run.record.treatments}
+    return "connection" in run.record.factors and bool(rungs & set(PHASES))
+
+
+SUCCESS_CHART = RowChart(
+    SUCCESS_TITLE,
+    "Success here: an answer of 202 within the time-out, of all requests planned. The study does"
+    " not define its own, and its phases do not chain: its numbers lie beside these, and are"
+    " compared with nothing. In numbers: typical value of the valid trials with its 95% interval"
+    " (hollow points: refused trials).",
+    layers=(
+        Points(looks=LOOKS, at=-0.12, how={"s": 18}),
+        Typical(of=(TYPICAL,), within=(0.0, 100.0), at=0.12),
+        *(
+            Marks((what,), shape, label, color=PALETTE[1], hollow=True, size=5.5, at=0.12)
+            for what, (shape, label) in MARKS.items()
+        ),
+    ),
+    panels={"": Axis("success, % of the requests that were planned", ends=(-2, 104))},
+    row_in=0.46,
+    said=_success_said,
+)
+SUCCESS_BY_PHASE = View(
+    "success_by_phase", SUCCESS_TITLE, success_table, SUCCESS_CHART.draw, suits=has_phases
+)

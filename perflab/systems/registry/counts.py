@@ -1,0 +1,188 @@
+"""What a registry counts of itself while it is under load, asked again and again."""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+from collections.abc import Iterable, Mapping
+from typing import Any, ClassVar
+
+import pandas as pd
+
+from perflab.errors import StackError
+from perflab.host.meters import Repeated
+from perflab.instruments import Instrument, Load, Look, Observation, Scene
+from perflab.instruments.instrument import no_node
+from perflab.load.workload import Workload
+from perflab.stacks.launching import exchange
+from perflab.stacks.plan import StackPlan
+
+# A column of the table, and where its number stands in the service's answer.
+COUNTED: Mapping[str, str] = {
+    "waiting_for_thread": "waiting_for_thread",
+    "working_threads": "working_threads",
+    "most_waiting_for_thread": "most_waiting_for_thread",
+    "in_flight": "open",
+    "most_in_flight": "most_open",
+    "store_created": "store_created",
+    "store_discarded": "store_discarded",
+    "rss_bytes": "rss_bytes",
+    "bytes_read": "bytes_read",
+}
+MB = 1e6
+
+
+def download_columns(requests: pd.DataFrame) -> dict[str, float]:
+    """Return what all downloads of a trial came to.
+
+    ``total_duration_s`` is from the common start to the last byte of the last download. Where one
+    timed out that is not known: then ``total_duration_s_at_least`` is when the last client gave up.
+    So with ``fastest_ms``: where none came whole. ``megabytes_per_s`` (10^6 bytes, of downloads
+    that came whole) is over that time, and so at most that of all. ``told_*`` is the same once
+    more, as whoever makes the load counts it: here the lab itself, else the service's own
+    generator (:mod:`perflab.systems.registry.inside`).
+    """
+    whole = requests["error"] == ""
+    begin_ns = int(requests["planned_ns"].min())
+    took_s = (int(requests["done_ns"].max()) - begin_ns) / 1e9
+    response_ms = (requests["done_ns"] - requests["planned_ns"]) / 1e6
+    complete = bool(whole.all())
+    columns = {
+        "succeeded": float(whole.sum()),
+        "total_duration_s": took_s if complete else math.nan,
+        "fastest_ms": float(response_ms[whole].min()) if whole.any() else math.nan,
+        "megabytes_per_s": float(requests["bytes"][whole].sum()) / MB / took_s,
+    }
+    if not complete:
+        columns["total_duration_s_at_least"] = took_s
+    if not whole.any():
+        columns["fastest_at_least_ms"] = float(response_ms.min())
+    told = ("succeeded", "total_duration_s", "total_duration_s_at_least")
+    return columns | {f"told_{name}": columns[name] for name in told if name in columns}
+
+
+def counted_columns(table: pd.DataFrame, begin_ns: int, end_ns: int) -> dict[str, float]:
+    """Return what the counts between begin and end of a load come to; NaN of what is not known.
+
+    The table has t_ns, answered_ns (0: it did not) and the columns of ``COUNTED``; its last row was
+    asked after the load. What the service counts up to its highest is taken from that answer: one
+    from before a silence says nothing of the silence.
+    """
+    under_load = table[table["t_ns"].between(begin_ns, end_ns)]
+    answered = under_load[under_load["answered_ns"] > 0]
+    last = table.iloc[-1] if len(table) and table["answered_ns"].iloc[-1] else None
+
+    def at_last(name: str) -> float:
+        return math.nan if last is None else float(last[name])
+
+    return {
+        "most_waiting": at_last("most_waiting_for_thread"),
+        "most_working": float(answered["working_threads"].max()) if len(answered) else math.nan,
+        "most_in_flight": at_last("most_in_flight"),
+        "store_connections_made": at_last("store_created"),
+        "store_connections_discarded": at_last("store_discarded"),
+        "answered_share": len(answered) / len(under_load) if len(under_load) else math.nan,
+        **silence_columns(table[table["t_ns"] <= end_ns], end_ns),
+    }
+
+
+def silence_columns(table: pd.DataFrame, end_ns: int) -> dict[str, float]:
+    """Return ``longest_silence_ms``, the longest that the service let anyone wait for its counts.
+
+    From the first question that had to wait to the next answer; a question that was given up and
+    asked anew is one with the next. With a silence that outlasted the load only what it is at least
+    is known.
+    """
+    longest_ms, since_ns = 0.0, 0
+    for t_ns, answered_ns in zip(table["t_ns"], table["answered_ns"], strict=True):
+        since_ns = since_ns or int(t_ns)
+        if answered_ns:
+            longest_ms = max(longest_ms, (int(answered_ns) - since_ns) / 1e6)
+            since_ns = 0
+    last_ms = max(0.0, (end_ns - since_ns) / 1e6) if since_ns else 0.0
+    if last_ms > longest_ms:
+        return {"longest_silence_ms": math.nan, "longest_silence_at_least_ms": last_ms}
+    return {"longest_silence_ms": longest_ms or math.nan}
+
+
+INTERVAL_S = 0.2
+# Long enough for a busy service; what is silent for longer is asked anew, so that a look can end.
+PATIENCE_S = 3.0
+TABLE = "registry_counts"
+PATH = "/counts"
+
+
+class RegistryCounts(Instrument):
+    """Asks a registry for its counts five times a second, into the table ``registry_counts``.
+
+    Instants are CLOCK_MONOTONIC: ``t_ns`` when it was asked, ``answered_ns`` when it answered. A
+    service whose event loop is held up does not answer: ``answered_ns`` is then 0, and its numbers
+    are NaN. With ``downloads`` the lab's own load is one of downloads, and is summed up as such.
+    """
+
+    tables: ClassVar = {
+        TABLE: {"t_ns": "int64", "answered_ns": "int64", **dict.fromkeys(COUNTED, "double")}
+    }
+
+    node: str
+    downloads: bool = True
+
+    def look(self, scene: Scene) -> Look:
+        """Return the look at one trial."""
+        return _RegistryCounts(scene.instance(self.node).launch.control_port, self.downloads)
+
+    def obstacles(self, stack: StackPlan, workload: Workload) -> Iterable[str]:  # noqa: ARG002
+        """Return that there is no such node."""
+        return no_node("registry counts", self.node, stack)
+
+
+class _RegistryCounts(Look):
+    def __init__(self, port: int, downloads: bool = True) -> None:
+        self._port = port
+        self._downloads = downloads
+        self._rows: list[dict[str, float]] = []
+        self._repeated = Repeated(self._ask, INTERVAL_S)
+
+    def begin(self) -> None:
+        """Begin to ask."""
+        self._repeated.start()
+
+    def end(self) -> None:
+        """Ask no more."""
+        self._repeated.stop()
+
+    def after(self) -> None:
+        """Ask once more: what was counted until the end."""
+        self._ask()
+
+    def left(self) -> Mapping[str, pd.DataFrame]:
+        """Return what was answered."""
+        return {TABLE: self._table()} if self._rows else {}
+
+    def observe(self, load: Load) -> Observation:
+        """Return the table, and what it comes to."""
+        table = self._table()
+        columns = {
+            **(download_columns(load.result.requests) if self._downloads else {}),
+            **counted_columns(table, load.result.begin_ns, load.result.end_ns),
+        }
+        return Observation(columns, self.left())
+
+    def _ask(self) -> None:
+        asked_ns = time.monotonic_ns()
+        found = self._answer()
+        answered_ns = time.monotonic_ns() if found else 0
+        numbers = {name: float(found.get(place, math.nan)) for name, place in COUNTED.items()}
+        self._rows.append({"t_ns": asked_ns, "answered_ns": answered_ns, **numbers})
+
+    def _answer(self) -> dict[str, Any]:
+        try:
+            status, text = exchange(self._port, "GET", PATH, None, PATIENCE_S)
+            return dict(json.loads(text)) if status == 200 else {}
+        except (StackError, ValueError, TypeError):
+            # The trial's own check tells of a dead service; one that is held up is silent.
+            return {}
+
+    def _table(self) -> pd.DataFrame:
+        return pd.DataFrame(self._rows, columns=["t_ns", "answered_ns", *COUNTED])

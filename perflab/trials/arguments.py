@@ -1,0 +1,149 @@
+"""What is asked for: the parameters given, or those of the run that is shown or finished.
+
+And the order that a conductor gets for it.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from perflab.errors import ParameterError
+from perflab.parameters import check
+from perflab.paths import runs_dir
+from perflab.recordings import Run, open_run
+from perflab.trials.experiment import OF_THE_CALL, Experiment, RunParameters
+from perflab.trials.plan import Order
+
+PAPERMILL_MARK = "# Parameters"
+# These leave a choice open: they contradict nothing that was chosen.
+OPEN: Mapping[str, Any] = {"backend": "auto", "seed": None}
+
+
+def asked_for(chosen: Experiment, given: Mapping[str, Any] | RunParameters) -> RunParameters:
+    """Return the parameters of the run that ``given`` asks for.
+
+    Those that the experiment has checked are taken as they are; defaults are left out of ``given``,
+    for they would be taken as given by the user.
+
+    With ``from_run`` or ``resume`` they are the recorded run's own, its seed and backend included;
+    what an older run did not record is None. ``from_run`` and ``resume`` then name that run itself:
+    "latest" may be another one by the time it is opened. ParameterError names every problem, and
+    every parameter in which the run differs.
+    """
+    if isinstance(given, RunParameters):
+        if chosen.has_checked(given):
+            return given
+        given = {name: getattr(given, name) for name in given.model_fields_set}
+    references = [name for name in ("from_run", "resume") if given.get(name) not in (None, "")]
+    if not references:
+        return chosen.check(given)
+    if len(references) > 1:
+        raise ParameterError(
+            f"experiment '{chosen.name}'",
+            ["from_run shows a run and resume finishes one; give one of them"],
+        )
+    reference = references[0]
+    run = existing(str(given[reference]), chosen.name, reference)
+    _refuse_contradictions(chosen, run, given, reference)
+    name = run.path.name if run.path.parent == runs_dir() else str(run.path)
+    of_call = {"wait_s": given.get("wait_s", 0.0), reference: name}
+    call = check(chosen.parameters, of_call, f"experiment '{chosen.name}'")
+    asked = {name: getattr(call, name) for name in OF_THE_CALL}
+    return _as_recorded(chosen, run).model_copy(update=asked)
+
+
+def existing(reference: str, experiment: str, parameter: str) -> Run:
+    """Open a recorded run of an experiment; ``parameter`` is how it was asked for."""
+    run = open_run(reference, runs_dir())
+    if run.record.experiment != experiment:
+        text = f"run {run.run_id} is of '{run.record.experiment}', not '{experiment}'"
+        raise ParameterError(parameter, [text])
+    return run
+
+
+def _parameters_of(chosen: Experiment, run: Run) -> dict[str, Any]:
+    words = {**run.record.parameters, "backend": run.record.backend}
+    return {name: value for name, value in words.items() if name in chosen.parameters.model_fields}
+
+
+def _as_recorded(chosen: Experiment, run: Run) -> RunParameters:
+    words = _parameters_of(chosen, run)
+    missing = {name: None for name in chosen.parameters.model_fields if name not in words}
+    try:
+        checked = check(chosen.parameters, words, f"run {run.run_id}")
+    except ParameterError:
+        # It was measured when other values were allowed; that is what it shows.
+        return chosen.parameters.model_construct(**{**missing, **words})
+    return checked.model_copy(update=missing)
+
+
+def _refuse_contradictions(
+    chosen: Experiment, run: Run, given: Mapping[str, Any], reference: str
+) -> None:
+    words, recorded = _parameters_of(chosen, run), _as_recorded(chosen, run)
+    asked = {
+        name: value
+        for name, value in given.items()
+        if name not in OF_THE_CALL and not (name in OPEN and value == OPEN[name])
+    }
+    differing = {
+        name: value
+        for name, value in asked.items()
+        if not hasattr(recorded, name) or value != getattr(recorded, name)
+    }
+    if not differing:
+        return
+    # Spelled otherwise is not different: "0,5" is [0.0, 5.0].
+    both = check(chosen.parameters, {**words, **differing}, f"experiment '{chosen.name}'")
+    problems = [
+        f"{name} = {value!r} is given, the run has {words.get(name, 'none recorded')!r}"
+        for name, value in differing.items()
+        if getattr(both, name) != getattr(recorded, name)
+    ]
+    if problems:
+        way_out = f"leave out what differs, or measure anew without {reference}"
+        raise ParameterError(f"{reference} = {run.run_id}", [*problems, way_out])
+
+
+def order_of(chosen: Experiment, checked: RunParameters) -> Order:
+    """Return the order for a run with these parameters, new or gone on with."""
+    call: dict[str, Any] = {"runs": runs_dir(), "wait_s": checked.wait_s}
+    if not checked.resume:
+        return Order(plan=chosen.plan(checked), backend=checked.backend, **call)
+    run = existing(checked.resume, chosen.name, "resume")
+    # Its own parameters, seed included.
+    plan = chosen.plan(chosen.check(run.record.parameters))
+    return Order(plan=plan, backend=run.record.backend, resume=run.path, **call)
+
+
+def assigned_names(cells: Iterable[str]) -> list[str]:
+    """Return the names assigned in the cells that papermill injected."""
+    names: list[str] = []
+    for cell in cells:
+        if not cell.startswith(PAPERMILL_MARK):
+            continue
+        for statement in ast.parse(cell).body:
+            if isinstance(statement, ast.Assign):
+                names += [target.id for target in statement.targets if isinstance(target, ast.Name)]
+    return names
+
+
+def given_values(
+    defaults: Mapping[str, Any], namespace: Mapping[str, Any], injected: Iterable[str]
+) -> dict[str, Any]:
+    """Return what was given by somebody: injected by papermill, or changed in the notebook.
+
+    A notebook's parameters cell assigns every name, so what is equal to its default was left alone.
+    """
+    injected = set(injected)
+    return {
+        name: namespace[name]
+        for name, default in defaults.items()
+        if name in namespace and (name in injected or _as_tuple(namespace[name]) != default)
+    }
+
+
+def _as_tuple(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value

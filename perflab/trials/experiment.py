@@ -1,0 +1,323 @@
+"""What an experiment is: a question, parameters, treatments, and published results."""
+
+from __future__ import annotations
+
+import inspect
+import secrets
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import Field, PrivateAttr, ValidationError, field_validator, model_validator
+
+from perflab.analysis.findings import can_be_decided
+from perflab.errors import ExperimentError, ParameterError, PerflabError
+from perflab.parameters import Parameters, check, sentences
+from perflab.recordings import Contrast, ContrastPair, Remark, Response, Steady, UntilDecided
+from perflab.recordings.display import Shown, named_values, plain
+from perflab.recordings.responses import COMMON
+from perflab.stacks.plan import StackPlan
+from perflab.statistics.interim_analysis import planned
+from perflab.trials.designs import LONGEST_MS, Design, Kind
+from perflab.trials.plan import RunPlan, Treatment
+from perflab.trials.plan_obstacles import obstacles, too_few_blocks
+
+BY_REQUESTS = Steady()
+UNTIL_DECIDED = "until_decided"
+Preset = Literal["quick", "published"]
+CLAIMS = (Contrast.__name__, ContrastPair.__name__)
+
+
+class RunParameters(Parameters):
+    """Parameters that every experiment has.
+
+    Two processes of one program differ by 1 to 2% for as long as they live; started afresh for
+    every block (``fresh_blocks``), that is noise, and not an effect of the treatment (``lab_check``
+    shows it; T. Kalibera, R. Jones, ISMM 2013).
+    """
+
+    # What was planned when they were checked, for the run: planning anew could come to another.
+    _planned: RunPlan | None = PrivateAttr(default=None)
+
+    backend: Literal["auto", "docker", "process"] = Field(
+        default="auto",
+        description="where services run: in Docker, or as plain processes; auto takes Docker "
+        "where an engine answers",
+    )
+    blocks: Annotated[int, Field(ge=1, le=1000)] | Literal["until_decided"] = Field(
+        default=8,
+        description="how often everything is measured: a block holds one trial of each treatment, "
+        "in random order; 8 keep their power when one is spoilt; until_decided: blocks are added "
+        "until every claim is decided",
+    )
+    least_blocks: int = Field(
+        default=8,
+        ge=1,
+        le=200,
+        description="with blocks = until_decided: after so many is the first look, and before it "
+        "nothing is decided; below 6 no look so early can show anything",
+    )
+    most_blocks: int = Field(
+        default=20,
+        ge=6,
+        le=200,
+        description="with blocks = until_decided: then the run ends, whatever is undecided; on the "
+        "way there is a look every 6 blocks or sooner, and the more looks there are, the more "
+        "certain each must be",
+    )
+    seed: int | None = Field(
+        default=None,
+        ge=0,
+        le=2**63 - 1,
+        description="decides the random order of trials; none: one is drawn and recorded",
+    )
+    fresh_blocks: int = Field(
+        default=1,
+        ge=0,
+        le=1000,
+        description="start the services afresh before every n-th block; 0: never",
+    )
+    from_run: str | None = Field(
+        default=None,
+        description="show this run, measure nothing: its id, the start of it, its folder, latest "
+        "or latest:EXPERIMENT",
+    )
+    resume: str | None = Field(
+        default=None, description="finish this run, which was interrupted or killed"
+    )
+    wait_s: float = Field(
+        default=0.0,
+        ge=0,
+        le=604_800,
+        description="seconds to wait while another measurement holds this machine",
+    )
+
+    def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
+        """Return a copy, which is planned anew."""
+        copied = super().model_copy(update=update, deep=deep)
+        copied._planned = None
+        return copied
+
+    @field_validator("blocks", mode="before")
+    @classmethod
+    def _a_number_or_until_decided(cls, blocks: Any) -> Any:
+        if isinstance(blocks, str) and blocks != UNTIL_DECIDED and not blocks.strip().isdigit():
+            raise ValueError(f"give a number of blocks, or {UNTIL_DECIDED}")
+        return blocks
+
+    @model_validator(mode="after")
+    def _bounds_of_what_is_decided(self) -> RunParameters:
+        bounds = {name: getattr(self, name) for name in ("least_blocks", "most_blocks")}
+        fields = RunParameters.model_fields
+        if self.blocks != UNTIL_DECIDED:
+            given = [name for name, value in bounds.items() if value != fields[name].default]
+            if given:
+                raise ValueError(
+                    f"{' and '.join(given)}: only with blocks = {UNTIL_DECIDED}; blocks is "
+                    f"{self.blocks}"
+                )
+        elif self.least_blocks > self.most_blocks:
+            raise ValueError(
+                f"least_blocks = {self.least_blocks} is above most_blocks = {self.most_blocks}"
+            )
+        return self
+
+    @property
+    def planned_blocks(self) -> int:
+        """How many blocks a run has; where they are added until all is decided, at most."""
+        return self.most_blocks if self.blocks == UNTIL_DECIDED else int(self.blocks)
+
+    @property
+    def block_design(self) -> Design:
+        """How the trials of a block share its time; experiments whose trials can override it."""
+        return Design()
+
+    @property
+    def until_decided(self) -> UntilDecided | None:
+        """The rule by which blocks are added; None where their number is fixed."""
+        if self.blocks != UNTIL_DECIDED:
+            return None
+        return planned(self.least_blocks, self.most_blocks)
+
+    def __repr__(self) -> str:
+        return repr(self._shown())
+
+    def _repr_html_(self) -> str:
+        return self._shown()._repr_html_()
+
+    def _shown(self) -> Shown:
+        rows = []
+        for name, field in type(self).model_fields.items():
+            value = plain(getattr(self, name))
+            default = plain(field.get_default(call_default_factory=True))
+            rows.append((name, value, "" if value == default else f"changed from {default}"))
+        return named_values(rows, ("parameter", "value", "default"), "Parameters")
+
+
+class DesignParameters(RunParameters):
+    """Parameters of an experiment whose trials can share the time of their block."""
+
+    design: Kind = Field(
+        default="auto",
+        description="how the treatments of a block share its time: in whole trials, one after the "
+        "other; in slices, which take turns within a second; "
+        "auto: slices where load and responses allow them, else trials",
+    )
+    slice_ms: float | None = Field(
+        default=None,
+        ge=20,
+        le=LONGEST_MS,
+        description="with design = slices: length of a slice, of which the first fifth is not "
+        "counted; none: as short as responses allow",
+    )
+
+    @model_validator(mode="after")
+    def _slices_have_a_length(self) -> DesignParameters:
+        if self.slice_ms is not None and self.design != "slices":
+            raise ValueError(
+                f"slice_ms = {self.slice_ms:g} goes with design = slices; design is {self.design}"
+            )
+        return self
+
+    @property
+    def block_design(self) -> Design:
+        """How the trials of a block share its time."""
+        return Design(kind=self.design, slice_ms=self.slice_ms)
+
+
+class PresetParameters(RunParameters):
+    """Parameters with a preset: the study's values for whatever is not given."""
+
+    preset: Preset = Field(
+        default="quick",
+        description="published: take the published study's load for whatever is not given",
+    )
+
+    @classmethod
+    def published_values(cls) -> dict[str, Any]:
+        """Return what the preset sets."""
+        raise NotImplementedError
+
+    @model_validator(mode="before")
+    @classmethod
+    def _take_preset(cls, values: Any) -> Any:
+        if isinstance(values, dict) and values.get("preset") == "published":
+            return {**cls.published_values(), **values}
+        return values
+
+
+# Not what was measured but how it is asked for: no run has them.
+OF_THE_CALL = ("from_run", "resume", "wait_s")
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """A question with factors, a workload and published results to compare with.
+
+    ``steady`` says by what a trial shows whether it was steady. With ``main_job`` it is part of
+    'perflab lab', which runs it with these parameters. ``system`` and ``responses`` need not be
+    given: they are the system's that it lies in.
+    """
+
+    name: str
+    title: str
+    question: str
+    parameters: type[RunParameters]
+    treatments: Callable[[Any], Sequence[Treatment]]
+    factors: Callable[[Any], Mapping[str, tuple[str, ...]]]
+    contrasts: Callable[[Any], Sequence[Contrast]]
+    warnings: Callable[[Any], Sequence[Remark]] = lambda _: ()
+    steady: Steady = BY_REQUESTS
+    main_job: Mapping[str, Any] | None = None
+    system: str = ""
+    responses: Sequence[Response] = COMMON
+
+    def check(self, values: Mapping[str, Any]) -> RunParameters:
+        """Validate parameters, and that a run with them can begin.
+
+        Raises
+        ------
+        ParameterError
+            Every problem, also what only a service's own limits or the load forbid.
+        ExperimentError
+            The experiment itself is wrong.
+        """
+        checked = check(self.parameters, values, self._subject)
+        checked._planned = self._plan(checked)
+        return checked
+
+    def has_checked(self, parameters: RunParameters) -> bool:
+        """Say whether these parameters are what :meth:`check` returned."""
+        planned = parameters._planned
+        return planned is not None and planned.experiment == self.name
+
+    def plan(self, parameters: RunParameters) -> RunPlan:
+        """Return the plan of a run with these parameters; raises as :meth:`check` does.
+
+        Of parameters that were checked it is the plan by which they were. A seed that they leave
+        open is drawn anew every time.
+        """
+        planned = parameters._planned if self.has_checked(parameters) else None
+        plan = planned or self._plan(parameters)
+        return plan.seeded(secrets.randbelow(2**31)) if parameters.seed is None else plan
+
+    def _plan(self, parameters: RunParameters) -> RunPlan:
+        recorded = parameters.model_dump(mode="json", exclude=set(OF_THE_CALL))
+        blocks = parameters.planned_blocks
+        try:
+            contrasts = tuple(self.contrasts(parameters))
+            plan = RunPlan(
+                experiment=self.name,
+                system=self.system,
+                responses=tuple(self.responses),
+                steady=self.steady,
+                title=self.title,
+                question=self.question,
+                parameters=recorded,
+                factors=self.factors(parameters),
+                treatments=tuple(self.treatments(parameters)),
+                contrasts=contrasts,
+                blocks=blocks,
+                until_decided=parameters.until_decided,
+                fresh_blocks=parameters.fresh_blocks,
+                design=parameters.block_design,
+                seed=parameters.seed or 0,
+                warnings=(*self.warnings(parameters), *too_few_blocks(contrasts, blocks)),
+            )
+        except ValidationError as error:
+            raise self._fault(error) from None
+        plan = plan.settled(plan.design)
+        problems = [*obstacles(plan), *self._nothing_to_decide(plan)]
+        if problems:
+            raise ParameterError(self._subject, problems)
+        return plan.where_it_can()
+
+    @staticmethod
+    def _nothing_to_decide(plan: RunPlan) -> list[str]:
+        if plan.until_decided is None or any(map(can_be_decided, plan.contrasts)):
+            return []
+        return [
+            f"blocks = {UNTIL_DECIDED}: with these parameters nothing is claimed that could be "
+            "decided; give a number of blocks"
+        ]
+
+    @property
+    def _subject(self) -> str:
+        return f"experiment '{self.name}'"
+
+    def _fault(self, error: ValidationError) -> PerflabError:
+        """Tell what these parameters cannot do from what no parameters mend: a faulty contrast."""
+        problems = [f"{error.title}: {sentence}" for sentence in sentences(error)]
+        if error.title in CLAIMS:
+            place = inspect.getsourcefile(self.contrasts) or "its module"
+            return ExperimentError(f"{self._subject} ({place}): {'; '.join(problems)}")
+        return ParameterError(self._subject, problems)
+
+
+@dataclass(frozen=True)
+class ReadyStack:
+    """What ``perflab stack up NAME`` starts; the ``hint`` is printed when it is up."""
+
+    name: str
+    plan: Callable[[], StackPlan]
+    hint: str = ""

@@ -1,0 +1,256 @@
+"""Progress of a run where it was asked for: on a terminal, below a notebook's cell, in a log.
+
+Events of the conductor become lines (:class:`Narrator`) for three faces. A terminal has one line
+that changes, and lines that stay. Below a cell stands one output that changes, of which only the
+lines stay: a saved notebook holds those alone. A log is a file of events that another process
+follows, such as the one that executes a notebook.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from types import TracebackType
+from typing import Any, TextIO
+
+from perflab.host.files import temporary
+from perflab.trials.events import Event, LoadProgress, Note, RunBegun, TrialBegun, TrialDone, parse
+
+PROGRESS_FILE = "PERFLAB_PROGRESS"
+# Kernel and browser draw with the CPU of the machine that is being measured.
+REDRAW_S = 1.0
+MOST_LINES = 12
+LOOK_S = 0.2
+NOT_THE_RESULT = (
+    "Live numbers of the trial under way, not a result: nothing has judged them yet. The stop "
+    "button ends this trial in order and keeps those that are done."
+)
+
+
+def minutes(seconds: float) -> str:
+    """Return ``m:ss``."""
+    return f"{int(seconds) // 60}:{int(seconds) % 60:02d}"
+
+
+@contextlib.contextmanager
+def showing() -> Iterator[Callable[[Event], None]]:
+    """Yield what shows events, where the caller runs; a file may listen too.
+
+    The environment variable ``PERFLAB_PROGRESS`` names a file that every event is appended to as
+    a line of JSON (see :func:`followed`).
+    """
+    with contextlib.ExitStack() as ending:
+        shows: list[Callable[[Event], None]]
+        in_kernel = "ipykernel" in sys.modules and "IPython" in sys.modules
+        shows = [ending.enter_context(LiveCell()) if in_kernel else Terminal(sys.stderr)]
+        path = os.environ.get(PROGRESS_FILE)
+        if path:
+            file = ending.enter_context(Path(path).open("a"))
+
+            def write(event: Event) -> None:
+                file.write(event.model_dump_json() + "\n")
+                file.flush()
+
+            shows.append(write)
+
+        def show(event: Event) -> None:
+            for each in shows:
+                each(event)
+
+        yield show
+
+
+# ---- lines ---------------------------------------------------------------------------------------
+
+
+class Narrator:
+    """Turns events into a standing line and lines that stay."""
+
+    def __init__(self) -> None:
+        self._trial: TrialBegun | None = None
+        self._rate_rps = 0.0
+        self._last: tuple[float, int] | None = None
+
+    def line(self, event: Event) -> tuple[str, bool]:
+        """Return the text for an event, and whether it stays (empty: nothing to show)."""
+        match event:
+            case RunBegun():
+                return f"run {event.run_id} on the {event.backend} backend", True
+            case Note():
+                return f"  {event.text}", True
+            case TrialBegun():
+                self._trial, self._rate_rps, self._last = event, 0.0, None
+                return self._standing("", 0.0), False
+            case LoadProgress():
+                self._count(event.finished)
+                return self._standing(f"live: {self._live(event)}", event.seconds), False
+            case TrialDone():
+                return self._done(event), True
+        return "", False
+
+    def _left(self, seconds: float | None) -> str:
+        """Return how long the run will take, or at most: it may end once all is decided."""
+        if not seconds or seconds < 0:
+            return ""
+        bound = "at most" if self._trial is not None and self._trial.at_most else "about"
+        return f"{bound} {minutes(seconds)} left"
+
+    def _count(self, finished: int) -> None:
+        """Smooth the count of requests so far into a rate."""
+        now = time.monotonic()
+        if self._last is not None and finished > self._last[1]:
+            self._rate_rps = (finished - self._last[1]) / max(1e-3, now - self._last[0])
+        if self._last is None or finished != self._last[1]:
+            self._last = (now, finished)
+
+    def _standing(self, load: str, seconds: float) -> str:
+        trial = self._trial
+        if trial is None:
+            return ""
+        left = self._left((trial.left_s or 0.0) - seconds)
+        block = f"block {trial.block}/{trial.blocks}"
+        shown = f"  trial {trial.number}/{trial.of}, {block}: {trial.label}"
+        return f"{shown}{left and ', '}{left}  {load}"
+
+    def _live(self, load: LoadProgress) -> str:
+        of = f"/{load.of}" if load.of >= 0 else ""
+        parts = [f"{load.finished}{of} at {self._rate_rps:.0f}/s"]
+        parts += ["warming up"] if load.warming_up else []
+        parts += [f"{load.failed} failed"] if load.failed else []
+        return ", ".join(parts)
+
+    def _done(self, event: TrialDone) -> str:
+        trial, rate = self._trial, event.throughput_rps
+        shown = f"{rate:.0f} requests/s" if rate is not None else "measured"
+        if event.messages_per_s is not None:
+            shown = f"{event.messages_per_s:.0f} messages/s"
+        left = self._left(event.left_s)
+        which = f"{trial.number}/{trial.of} {trial.label}" if trial else event.trial_id
+        text = f"  {which}: {shown}"
+        if event.state != "valid":
+            reason = event.reasons[0].text.splitlines()[0] if event.reasons else ""
+            text += f"  {event.state.upper()}: {reason}"
+        return text + (f"  ({left})" if left else "")
+
+
+# ---- a terminal ----------------------------------------------------------------------------------
+
+
+class Terminal:
+    """Writes to a terminal (one standing line) or a plain stream (lines that stay only)."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+        self._live = stream.isatty()
+        self._narrator = Narrator()
+
+    def __call__(self, event: Event) -> None:
+        """Show one event."""
+        text, stays = self._narrator.line(event)
+        if not text or not (stays or self._live):
+            return
+        if self._live:
+            width = os.get_terminal_size(self._stream.fileno()).columns
+            self._stream.write("\r\x1b[K" + (text if stays else text[: width - 1]))
+            self._stream.write("\n" if stays else "")
+        else:
+            self._stream.write(text + "\n")
+        self._stream.flush()
+
+
+# ---- below a notebook's cell ---------------------------------------------------------------------
+
+
+class LiveCell:
+    """Shows events below the cell that is running, while the block lasts.
+
+    While a trial runs, its numbers so far stand there, said to be live, and are drawn anew every
+    ``redraw_s`` at most. When the run ends, in order or not, they give way to the lines that stay.
+    """
+
+    def __init__(self, redraw_s: float = REDRAW_S) -> None:
+        from IPython.display import DisplayHandle
+
+        self._redraw_s = redraw_s
+        self._drawn_at = 0.0
+        self._narrator = Narrator()
+        self._kept: list[str] = []
+        new: Any = DisplayHandle
+        self._handle = new()
+
+    def __enter__(self) -> LiveCell:
+        self._handle.display({"text/plain": ""}, raw=True)
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Leave nothing but the lines that stay."""
+        self._handle.update({"text/plain": self._lines()}, raw=True)
+
+    def __call__(self, event: Event) -> None:
+        """Show one event."""
+        text, stays = self._narrator.line(event)
+        if stays:
+            self._kept.append(text)
+        now = time.monotonic()
+        if isinstance(event, LoadProgress) and now - self._drawn_at < self._redraw_s:
+            return
+        self._drawn_at = now
+        live = [] if stays or not text else [text, NOT_THE_RESULT]
+        self._handle.update({"text/plain": "\n".join([self._lines(), *live])}, raw=True)
+
+    def _lines(self) -> str:
+        """Return the lines that stay: the first, which names the run, and the newest."""
+        if len(self._kept) <= MOST_LINES:
+            return "\n".join(self._kept)
+        return "\n".join([self._kept[0], "  ...", *self._kept[2 - MOST_LINES :]])
+
+
+# ---- a log that another process follows ----------------------------------------------------------
+
+
+@contextlib.contextmanager
+def followed(on_event: Callable[[Event], None]) -> Iterator[None]:
+    """Hear of every event of the runs that kernels started in the block make.
+
+    The kernel inherits the name of a file (``PERFLAB_PROGRESS``) and appends its events to it; a
+    thread reads it and calls ``on_event``, for the last ones before the block is left. UnknownEvent
+    is raised then, where a run said what is no event here.
+    """
+    with temporary("progress") as folder:
+        path = folder / "events"
+        path.touch()
+        ended = threading.Event()
+        before = os.environ.get(PROGRESS_FILE)
+        os.environ[PROGRESS_FILE] = str(path)
+        with ThreadPoolExecutor(1) as threads:
+            reading = threads.submit(_read, path, ended, on_event)
+            try:
+                yield
+            finally:
+                ended.set()
+                os.environ.pop(PROGRESS_FILE)
+                if before is not None:
+                    os.environ[PROGRESS_FILE] = before
+            reading.result()
+
+
+def _read(path: Path, ended: threading.Event, on_event: Callable[[Event], None]) -> None:
+    with path.open() as file:
+        last = False
+        while True:
+            for line in file:
+                on_event(parse(line))
+            if last:
+                return
+            last = ended.wait(LOOK_S)

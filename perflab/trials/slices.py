@@ -1,0 +1,241 @@
+"""A block whose trials share its time: every load at once, each in windows of its own.
+
+Services and a load worker of every treatment are resident, and the services of one treatment are
+awake at a time. What several treatments share is never paused, and what CPU it used is nobody's.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from perflab.errors import InstrumentFailed, LoadError, StackError
+from perflab.instruments import Load
+from perflab.load.checks.times import times_of, window_table
+from perflab.load.clients.outcome import MEASURE, PAUSED, STAGES
+from perflab.load.workload.windows import time_within
+from perflab.recordings import Reason, Remark
+from perflab.recordings.columns import TURN_COLUMNS, TURNS
+from perflab.stacks.backend import Instance
+from perflab.stacks.residents import Residents
+from perflab.statistics.percentiles import MAX_MOVED_SHARE
+from perflab.trials.designs import Design, Rounds
+from perflab.trials.plan import Treatment
+from perflab.trials.surroundings import steal_ns
+from perflab.trials.trial import (
+    Bench,
+    Kept,
+    TrialTables,
+    judged,
+    look_after,
+    losses_of,
+    prepare,
+    send,
+)
+from perflab.trials.turns import TurnsTaken, take_turns
+
+# All looks have begun, and all load workers have heard of it.
+AHEAD_NS = 1_000_000_000
+# So many turns of a trial may come too late to be let settle.
+LATE_SHARE = 0.02
+# More than this of a treatment's requests met other requests than were wanted.
+CARRIED_SHARE = 0.05
+WAY_OUT = "take longer slices (slice_ms), or trials one after the other (design = trials)"
+
+
+@dataclass
+class _Part:
+    """One treatment's trial of the block."""
+
+    bench: Bench
+    treatment: Treatment
+    row: dict[str, Any]
+    kept: Kept = field(default_factory=Kept)
+    sent: tuple[Load, list[str]] | None = None
+
+
+def measure_block(
+    benches: Mapping[str, Bench],
+    treatments: Sequence[Treatment],
+    design: Design,
+    rounds: Rounds,
+    identities: Mapping[str, dict[str, Any]],
+) -> list[TrialTables]:
+    """Measure the trials of a block together; return what each leaves, in the order of treatments.
+
+    They stand and fall together: where one fails, none of the others met what it should have. Every
+    treatment has a bench whose generator is its own, and columns (``identities``) that say which
+    trial it is. RunInterrupted and WrongAnswer end the run.
+    """
+    started_at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+    loads = {each.name: each.workload for each in treatments}
+    parts = [
+        _Part(
+            benches[each.name],
+            each.model_copy(update={"workload": design.workload(each.name, rounds, loads)}),
+            {**identities[each.name], "started_at": started_at},
+        )
+        for each in treatments
+    ]
+    residents = parts[0].bench.residents
+    try:
+        return _measured(parts, rounds, residents)
+    except (InstrumentFailed, StackError, LoadError) as error:
+        for part in parts:
+            part.bench.generator.close()
+        return [
+            part.kept.failed(part.row, [error], losses_of(residents, part.treatment.name))
+            for part in parts
+        ]
+
+
+def _measured(parts: Sequence[_Part], rounds: Rounds, residents: Residents) -> list[TrialTables]:
+    for part in parts:
+        prepare(part.bench, part.treatment, part.kept)
+    residents.wake()
+    began_ns, stolen_ns = time.monotonic_ns(), steal_ns()
+    taken = _sent(parts, rounds, services_of_each(residents, rounds.treatments))
+    steal_share = (steal_ns() - stolen_ns) / (time.monotonic_ns() - began_ns)
+    for part in parts:
+        residents.check_alive(part.treatment.name)
+    losses = {part.treatment.name: losses_of(residents, part.treatment.name) for part in parts}
+    time.sleep(max(part.bench.cooldown_s for part in parts))
+    for part in parts:
+        look_after(part.kept)
+    return [
+        _tables(part, taken, rounds, losses[part.treatment.name], steal_share, residents)
+        for part in parts
+    ]
+
+
+def services_of_each(residents: Residents, names: Sequence[str]) -> dict[str, list[Instance]]:
+    """Return, by treatment, the services that it has for itself."""
+    serving = {name: residents.active(name) for name in names}
+    users = Counter(id(each) for own in serving.values() for each in own.values())
+    return {
+        name: [each for each in own.values() if users[id(each)] == 1]
+        for name, own in serving.items()
+    }
+
+
+def _sent(
+    parts: Sequence[_Part], rounds: Rounds, own: Mapping[str, Sequence[Instance]]
+) -> TurnsTaken:
+    """Send all loads while services take turns; return the turns that were taken.
+
+    Raises what ended the first load that failed: all services are awake then, and no load goes on.
+    """
+    start_ns = time.monotonic_ns() + AHEAD_NS
+    broken = threading.Event()
+
+    def sent(part: _Part) -> None:
+        try:
+            part.sent = send(part.bench, part.treatment, part.kept, start_ns)
+        except BaseException:
+            broken.set()
+            raise
+
+    with ThreadPoolExecutor(len(parts)) as threads:
+        begun = [threads.submit(sent, part) for part in parts]
+        taken = take_turns(rounds, own, start_ns, broken.is_set)
+    for each in begun:
+        each.result()
+    return taken
+
+
+def _tables(
+    part: _Part,
+    taken: TurnsTaken,
+    rounds: Rounds,
+    losses: Sequence[Reason],
+    steal_share: float,
+    residents: Residents,
+) -> TrialTables:
+    """Return what one trial leaves."""
+    assert part.sent is not None
+    (load, meters), name = part.sent, part.treatment.name
+    pauses = taken.pauses[name]
+    load = replace(load, result=replace(load.result, pauses=pauses))
+    turns = taken.table[taken.table["treatment"] == name]
+    table = turn_table(window_table(load.result), turns)
+    # Every service has turns of its own: what all use together while they rest is not told.
+    shares = {"paused_cpu_share": float("nan"), "steal_share": steal_share}
+    reasons, warnings = judged_turns(table, rounds, times_of(load.result).paused_share)
+    tables = judged(part.row, part.treatment, part.kept, load, meters, shares, [*losses, *reasons])
+    own = services_of_each(residents, rounds.treatments)[name]
+    for node, instance in residents.active(name).items():
+        if not any(instance is service for service in own):
+            tables.row[f"cpu_share_{node}"] = float("nan")
+    tables.row["warnings"] = [*tables.row["warnings"], *warnings]
+    tables.others[TURNS] = table
+    if tables.requests is not None:
+        tables.requests = told_apart(tables.requests, pauses)
+    # Turns that came late are the machine's doing: the services are as they were.
+    return replace(tables, services_whole=not losses)
+
+
+def turn_table(windows: pd.DataFrame, taken: pd.DataFrame) -> pd.DataFrame:
+    """Return the turns of one treatment that count, as they are recorded.
+
+    ``windows`` are of :func:`perflab.load.checks.times.window_table`, ``taken`` of
+    :func:`perflab.trials.turns.take_turns`; a window is a round.
+    """
+    table = windows.rename(columns={"window": "round"})
+    late = taken.set_index("round")["late_ns"]
+    table["late_ns"] = late.reindex(table["round"]).fillna(0).to_numpy(np.int64)
+    kinds = {name: kind.replace("double", "float64") for name, kind in TURN_COLUMNS.items()}
+    return table[list(TURN_COLUMNS)].astype(kinds)
+
+
+def told_apart(requests: pd.DataFrame, pauses: np.ndarray) -> pd.DataFrame:
+    """Return requests as they are recorded; who waited while the service was paused, apart.
+
+    Such a request has the stage ``paused``: how long it would have taken is not known, and in no
+    percentile that is taken from the record.
+    """
+    kept = requests.drop(columns="window", errors="ignore")
+    done_ns = kept["done_ns"].to_numpy()
+    paused_ns = time_within(kept["planned_ns"].to_numpy(), done_ns, pauses)
+    is_paused = (paused_ns > 0) & (kept["stage"] == STAGES[MEASURE])
+    kept["stage"] = kept["stage"].astype(str).mask(is_paused, PAUSED)
+    return kept
+
+
+def judged_turns(
+    table: pd.DataFrame, rounds: Rounds, paused_share: float = 0.0
+) -> tuple[list[Reason], list[Remark]]:
+    """Return what speaks against a trial by its turns, and what is to be told beside it.
+
+    ``paused_share`` is by what share pauses could have made its mean response time longer.
+    """
+    late = int((table["late_ns"] > rounds.settle_ms * 1e6).sum())
+    reasons, warnings = [], []
+    if late > LATE_SHARE * len(table):
+        text = (
+            f"{late} of {len(table)} turns came later than {rounds.settle_ms:g} ms, the part of a "
+            "slice that is not counted: something else took the machine"
+        )
+        reasons.append(Reason(code="turns.late", text=text))
+    finished = max(1, int(table["finished"].sum()))
+    carried = int(table["carried_over"].sum()) / finished
+    if paused_share > MAX_MOVED_SHARE:
+        text = (
+            f"{carried:.0%} of the requests were under way when their service was paused, and took "
+            f"up to {paused_share:.0%} longer on average for it: {WAY_OUT}"
+        )
+        reasons.append(Reason(code="turns.paused", text=text))
+    elif carried > CARRIED_SHARE:
+        text = (
+            f"{carried:.0%} of the requests were under way when their slice ended, and met those "
+            f"of the next: {WAY_OUT}"
+        )
+        warnings.append(Remark(code="turns.carried_over", text=text))
+    return reasons, warnings

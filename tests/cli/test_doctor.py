@@ -1,0 +1,115 @@
+"""What the doctor says of what it finds: every finding is planted."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from perflab.host.lock import Holder
+from perflab.stacks import doctor
+from perflab.stacks.doctor import Finding
+from tests.cli.conftest import Tell, perflab  # noqa: F401  (a fixture)
+
+HOST_ENGINE = {
+    "ServerVersion": "27.1", "Plugins": {"Network": ["bridge", "host"]},
+    "OperatingSystem": "Debian",
+}  # fmt: skip
+
+
+def said(found: Finding, state: str, *words: str) -> None:
+    assert found.state == state, found
+    assert all(word in f"{found.found} {found.todo}" for word in words), found
+    assert bool(found.todo) == (state != "ok")
+
+
+@pytest.mark.parametrize(
+    ("count", "state"), [(1, "wrong"), (2, "beware"), (4, "beware"), (6, "ok"), (16, "ok")]
+)
+def test_cores_that_cannot_be_kept_apart_are_told(count: int, state: str) -> None:
+    said(doctor.cores(range(count)), state, "core")
+
+
+@pytest.mark.parametrize(
+    ("what", "value", "state", "word"),
+    [
+        ("SMT", "1", "beware", "smt/control"),
+        ("SMT", "0", "ok", "0"),
+        ("governor", "powersave", "beware", "--governor performance"),
+        ("governor", "performance", "ok", ""),
+        ("turbo (Intel)", "0", "beware", "echo 1 >"),
+        ("turbo", "1", "beware", "echo 0 >"),
+        ("governor", "", "ok", "does not tell"),
+    ],
+)
+def test_what_the_kernel_tells_is_judged(what: str, value: str, state: str, word: str) -> None:
+    (known,) = [each for each in doctor.SWITCHES if each[0] == what]
+    said(doctor.switch(what, value, *known[2:]), state, word)
+
+
+@pytest.mark.parametrize(("free_gb", "state"), [(0.1, "wrong"), (2, "beware"), (50, "ok")])
+def test_little_room_is_told(free_gb: float, state: str) -> None:
+    said(doctor.room("room for runs", Path("/there"), free_gb), state, "/there")
+
+
+def test_databases_in_memory_are_wrong_and_the_innermost_mount_counts() -> None:
+    mounts = "/dev/a / ext4 rw 0 0\ntmpfs /var/tmp tmpfs rw 0 0\n/dev/b /var/tmp/disk xfs rw 0 0\n"
+    said(doctor.database_disk(mounts, Path("/var/tmp/lab")), "wrong", "tmpfs", "PERFLAB_STATE")
+    said(doctor.database_disk(mounts, Path("/var/tmp/disk/lab")), "ok", "xfs")
+    said(doctor.database_disk(mounts, Path("/home")), "ok", "ext4")
+    later = mounts + "/dev/c /var/tmp ext4 rw 0 0\n"
+    said(doctor.database_disk(later, Path("/var/tmp/lab")), "ok", "ext4")
+
+
+def stat(busy: int, idle: int, stolen: int) -> str:
+    return f"cpu {busy} 0 0 {idle} 0 0 0 {stolen} 0 0"
+
+
+def test_load_beside_and_stolen_time_are_told() -> None:
+    beside, stolen = doctor.neighbours(stat(100, 1000, 5), stat(150, 1148, 7))
+    said(beside, "beware", "25.0%")
+    said(stolen, "ok", "1.0%")
+    beside, stolen = doctor.neighbours(stat(100, 1000, 5), stat(101, 1180, 24))
+    said(beside, "ok")
+    said(stolen, "beware", "9.5%")
+
+
+def test_engines_are_judged_by_their_network() -> None:
+    said(doctor.engine(HOST_ENGINE), "ok", "27.1", "host network")
+    said(doctor.engine({**HOST_ENGINE, "OperatingSystem": "Docker Desktop"}), "beware", "proxy")
+    said(doctor.engine({**HOST_ENGINE, "Plugins": {"Network": ["bridge"]}}), "beware", "proxy")
+    said(doctor.engine(None), "beware", "--backend process")
+
+
+def test_who_measures_and_what_was_left_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(doctor, "other_users", lambda: ["user eve measures"])
+    monkeypatch.setattr(doctor.cleanup, "everything", list)
+    monkeypatch.setattr(doctor.cleanup, "orphaned_folders", lambda: [Path("/a/stacks/x")])
+    lock, others, services = doctor.leftover()
+    said(lock, "ok", "free")
+    said(others, "beware", "eve")
+    said(services, "beware", "/a/stacks/x", "perflab stack down")
+    monkeypatch.setattr(doctor, "holder", lambda: Holder(1, "flush_map", "now"))
+    lock, _, services = doctor.leftover()
+    said(lock, "beware", "flush_map")
+    said(services, "ok")
+
+
+def test_the_command_shows_all_and_fails_only_for_what_is_wrong(
+    perflab: Tell,  # noqa: F811
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def planted(state: str) -> list[Finding]:
+        return [Finding("cores", state, "one", "more")]  # type: ignore[arg-type]
+
+    for state, code in (("ok", 0), ("beware", 0), ("wrong", 1)):
+        monkeypatch.setattr("perflab.stacks.doctor.examine", lambda s=state: planted(s))
+        assert state in perflab(tmp_path, "doctor", code=code)[0]
+
+
+def test_this_machine_is_examined_whole() -> None:
+    found = doctor.examine()
+    names = [each.what for each in found]
+    assert len(names) == len(set(names)) > 12
+    assert all(each.found and bool(each.todo) == (each.state != "ok") for each in found)

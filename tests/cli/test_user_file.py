@@ -1,0 +1,141 @@
+"""Where experiments of one's own are found, in which order, and whom they do not disturb."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from perflab import paths
+from perflab.cli.scaffold import lay_out
+from perflab.errors import ParameterError
+from perflab.host import facts
+from perflab.host.placing import placement
+from perflab.paths import FOREIGN, foreign_dirs, foreign_system, notebook_file
+from perflab.recordings import check_same
+from perflab.stacks.process_backend import ProcessBackend
+from perflab.systems import experiment
+from perflab.trials.conductor import new_record
+
+FIND = "from perflab.systems import folder_of; print(folder_of('mine'))"
+
+
+def found(*, folder: Path, **variables: str) -> Path:
+    """Return the folder in which a process finds the system `mine`."""
+    done = subprocess.run(
+        [sys.executable, "-c", FIND], cwd=folder, capture_output=True, text=True, timeout=60,
+        env={**os.environ, **variables},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return Path(done.stdout.strip()).parent
+
+
+def planted(folder: Path) -> Path:
+    """Lay out an experiment `mine` beside a perflab.toml; return the folder that this names."""
+    folder.mkdir()
+    before = Path.cwd()
+    os.chdir(folder)
+    try:
+        return lay_out("mine").home.parent
+    finally:
+        os.chdir(before)
+
+
+def test_the_variable_goes_before_the_file(tmp_path: Path) -> None:
+    first, second = (planted(tmp_path / name) for name in ("a", "b"))
+    below = second.parent / "deep"
+    below.mkdir()
+    assert found(folder=below) == second
+    assert found(folder=below, PERFLAB_SYSTEMS=str(first)) == first
+
+
+def test_another_s_run_may_be_resumed_after_an_experiment_was_added(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    chosen = experiment("client_overhead")
+    plan = chosen.plan(chosen.check({"seed": 1}))
+    backend = ProcessBackend()
+    before = new_record(plan, backend, placement())
+    every = facts.code()["fingerprint"]
+    lay_out("mine")
+    assert facts.code()["fingerprint"] != every
+    now = new_record(plan, backend, placement())
+    assert now.code["fingerprint"] == before.code["fingerprint"]
+    name = plan.treatments[0].name
+    assert now.whole(name) == before.whole(name)
+    check_same(before, now)
+
+
+def test_an_own_run_depends_on_its_system_and_on_those_that_it_imports(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("one", "two", "three"):
+        lay_out(name)
+    home = tmp_path / "perflab_experiments"
+    (home / "one" / "more.py").write_text("from perflab.systems import (\n    two,\n)\n")
+    assert {"system one", "system two"} == {
+        place for place in facts.code({"one"})["sources"] if place.startswith("system ")
+    }
+    before = facts.code({"one"})["fingerprint"]
+    (home / "three" / "more.py").write_text("x = 1\n")
+    assert facts.code({"one"})["fingerprint"] == before
+    (home / "two" / "more.py").write_text("x = 1\n")
+    assert facts.code({"one"})["fingerprint"] != before
+
+
+def test_files_know_their_system_and_notebooks_are_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    home = lay_out("mine").home
+    assert foreign_system(home / "services" / "mine") == "mine"
+    assert foreign_system(Path(facts.__file__)) == ""
+    assert notebook_file("mine") == home / "notebooks" / "mine.ipynb"
+    assert notebook_file("flush_map").is_file()
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("[experiments", "cannot be read"),
+        ("[experiment]\nfolders = []\n", "something else"),
+        ('[experiments]\nfolders = "x"\n', "something else"),
+        ("[experiments]\nfolders = [1]\n", "something else"),
+        ('[experiments]\nfolders = ["nowhere"]\n', "is no folder; make it"),
+    ],
+)
+def test_a_faulty_file_is_named_with_its_fault(text: str, expected: str, tmp_path: Path) -> None:
+    (tmp_path / paths.NAME).write_text(text)
+    with pytest.raises(ParameterError, match=expected) as caught:
+        paths.folders_named(tmp_path)
+    assert str(tmp_path / paths.NAME) in str(caught.value)
+
+
+def test_a_folder_that_is_named_twice_counts_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    home = lay_out("mine").home.parent
+    monkeypatch.setenv(FOREIGN, f"{home}{os.pathsep}{home}")
+    assert foreign_dirs() == [home]
+
+
+def test_a_file_that_others_may_change_is_refused_with_the_way_out(tmp_path: Path) -> None:
+    file = tmp_path / paths.NAME
+    file.write_text(paths.text())
+    assert paths.found(tmp_path) == file
+    file.chmod(0o646)
+    with pytest.raises(ParameterError, match="chmod go-w"):
+        paths.found(tmp_path)
+
+
+def test_another_users_file_is_passed_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / paths.NAME
+    file.write_text(paths.text())
+    os.chown(file, 61_234, -1) if os.getuid() == 0 else monkeypatch.setattr("os.getuid", lambda: 1)
+    assert paths.found(tmp_path) is None

@@ -1,0 +1,136 @@
+"""py-spy on real processes: what it sees, what it refuses, and that it always ends."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pandas as pd
+import psutil
+import pytest
+
+from perflab.errors import ProfilerFailed
+from perflab.instruments import py_spy
+from perflab.instruments.py_spy import (
+    PySpy,
+    check_usable,
+    doubts,
+    refusal,
+    without_waiting,
+)
+
+BUSY = """
+def spin():
+    while True:
+        sum(range(1000))
+
+def main():
+    print("busy", flush=True)
+    spin()
+
+main()
+"""
+
+
+@pytest.fixture
+def busy() -> Iterator[subprocess.Popen[str]]:
+    child = subprocess.Popen([sys.executable, "-c", BUSY], stdout=subprocess.PIPE, text=True)
+    assert child.stdout is not None
+    assert child.stdout.readline() == "busy\n"
+    yield child
+    child.kill()
+    child.wait()
+
+
+@pytest.mark.alone
+def test_the_chains_name_the_function_that_is_busy_and_its_caller(busy) -> None:
+    seen = PySpy(busy.pid, 100, 20)
+    seen.begin()
+    time.sleep(0.6)
+    profile = seen.collect()
+    chains = profile.chains
+    # It was busy all the time, so almost every look found it so.
+    assert chains["samples"].sum() == pytest.approx(profile.looks, rel=0.3)
+    assert profile.looks >= 15
+    assert json.loads(profile.speedscope)["$schema"] == py_spy.SCHEMA
+    inside = chains["chain"].str.contains(r"main \(<string>\);spin \(<string>\)$")
+    assert chains.loc[inside, "samples"].sum() > 0.9 * chains["samples"].sum()
+    assert busy.poll() is None
+
+
+def test_an_end_by_force_ends_the_profiler_and_not_the_process(busy) -> None:
+    seen = PySpy(busy.pid, 100, 20)
+    seen.begin()
+    seen.end()
+    assert not psutil.pid_exists(seen.pid)
+    time.sleep(0.1)
+    # It runs on, it is not left stopped.
+    assert psutil.Process(busy.pid).status() != psutil.STATUS_STOPPED
+    spent = psutil.Process(busy.pid).cpu_times().user
+    time.sleep(0.2)
+    assert psutil.Process(busy.pid).cpu_times().user > spent
+
+
+@pytest.mark.alone
+def test_it_ends_itself_at_its_bound(busy) -> None:
+    seen = PySpy(busy.pid, 50, 1)
+    seen.begin()
+    deadline = time.monotonic() + 10
+    while psutil.Process(seen.pid).status() != psutil.STATUS_ZOMBIE:
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    assert seen.collect().chains["samples"].sum() > 10
+
+
+def test_a_process_that_is_no_python_is_refused_in_plain_words() -> None:
+    with subprocess.Popen(["sleep", "30"]) as sleeper:
+        try:
+            with pytest.raises(ProfilerFailed, match=r"could not begin .* Python processes"):
+                PySpy(sleeper.pid, 100, 5).begin()
+        finally:
+            sleeper.kill()
+
+
+def test_without_py_spy_the_error_says_how_to_get_it(monkeypatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(py_spy.sysconfig, "get_path", lambda _: str(tmp_path))
+    with pytest.raises(ProfilerFailed, match="make setup"):
+        check_usable()
+
+
+def test_a_user_who_may_not_look_is_told_what_to_permit() -> None:
+    said = str(refusal("Error: Permission Denied: Try running again with elevated permissions"))
+    assert "ptrace is not permitted" in said
+    assert "SYS_PTRACE" in said
+
+
+def test_trouble_that_py_spy_tells_of_becomes_a_warning() -> None:
+    said = "Wrote raw. Samples: 90 Errors: 10\npy-spy> 1.50s behind in sampling, results may be"
+    assert doubts(said) == (
+        "py-spy could not read 10 of 100 call chains",
+        "py-spy was up to 1.5 s late: its call chains are fewer than due",
+    )
+    assert doubts("Wrote raw. Samples: 500 Errors: 1") == ()
+
+
+def test_samples_that_wait_are_left_out_by_their_innermost_function() -> None:
+    kept = [
+        "main (a.py);select (database.py)",
+        "main (a.py);EpollSelector.select (selectors.py);helper (b.py)",
+        "main (a.py);Store.commit (chat/store.py)",
+        "_worker (concurrent/futures/thread.py);WriteBehind._commit (chat/commits.py)",
+    ]
+    waiting = [
+        "main (a.py);EpollSelector.select (selectors.py)",
+        "select (/usr/lib/python3.11/selectors.py)",
+        "run (anyio/threads.py);Queue.get (queue.py);Condition.wait (threading.py)",
+        "Thread._bootstrap (threading.py);_worker (concurrent/futures/thread.py)",
+    ]
+    chains = pd.DataFrame({"chain": [*waiting, *kept], "samples": range(8)})
+    left = without_waiting(chains)
+    assert list(left["chain"]) == kept
+    assert list(left["samples"]) == [4, 5, 6, 7]

@@ -1,0 +1,70 @@
+"""One definition of throughput: successes done in (begin, end], per second of that window."""
+
+from __future__ import annotations
+
+import math
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from perflab.instruments.requests import request_columns
+from perflab.load.checks.selfcheck import check
+from perflab.load.records.result import LoadResult, completed, per_second
+from perflab.load.report import summary
+from perflab.load.workload import Burst, Request, Workload
+from tests.load.planted import BEGIN_NS, S, load_result
+
+WORK = Workload(request=Request(), arrivals=Burst(size=1))
+
+
+@given(st.lists(st.integers(0, 100)), st.lists(st.integers(0, 100), min_size=2, unique=True))
+def test_windows_in_a_row_count_every_success_once(done: list[int], cuts: list[int]) -> None:
+    edges, instants = sorted(cuts), np.array(done, dtype=np.int64)
+    parts = [completed(instants, low, high) for low, high in pairwise(edges)]
+    assert sum(parts) == completed(instants, edges[0], edges[-1])
+    assert sum(parts) == sum(edges[0] < each <= edges[-1] for each in done)
+
+
+def test_a_rate_is_per_second_and_a_window_without_length_has_none() -> None:
+    assert per_second(30, 5 * S, 8 * S) == 10
+    assert math.isnan(per_second(3, S, S))
+
+
+def shown_twice(result: LoadResult) -> tuple[float, float]:
+    """Return the throughput of the summary of a load and that of a trial's row."""
+    told = summary(result, WORK, check(result, WORK))["throughput_rps"]
+    return told, request_columns(result)["throughput_rps"]
+
+
+def test_the_summary_of_a_load_and_a_trial_say_the_same(tmp_path: Path) -> None:
+    # Planned every 10 ms for 2 s, done 0.3 s later: the last 30 are done after the last plan.
+    done_s = np.arange(201) / 100 + 0.3
+    result = load_result(tmp_path, done_s, errors={"status": 20})
+    told, kept = shown_twice(result)
+    assert told == kept
+    assert told == pytest.approx((201 - 30 - 20) / 2)
+
+
+def test_requests_of_one_instant_are_counted_until_their_last_end(tmp_path: Path) -> None:
+    result = load_result(tmp_path, np.array([1.0, 2.0, 4.0]))
+    rows = np.array(result.rows[0])
+    rows["planned_ns"] = BEGIN_NS
+    (tmp_path / "0" / "requests.rows").write_bytes(rows.tobytes())
+    del result.__dict__["rows"]
+    assert shown_twice(result) == (0.75, 0.75)
+
+
+def test_a_throughput_that_leaves_most_answers_out_says_so(tmp_path: Path) -> None:
+    slow = load_result(tmp_path / "slow", np.arange(201) / 100 + 3, latency_s=3.0)
+    quick = load_result(tmp_path / "quick", np.arange(201) / 100 + 3, latency_s=0.3)
+    (told,) = [
+        each["text"]
+        for each in summary(slow, WORK, check(slow, WORK))["warnings"]
+        if "throughput" in each["text"]
+    ]
+    assert told.startswith("201 of 201 successes were done after the last request was planned")
+    assert "throughput" not in str(summary(quick, WORK, check(quick, WORK))["warnings"])

@@ -1,0 +1,137 @@
+"""Files that cannot be taken over are refused with file, line and way out; nothing is written."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from perflab.errors import ImportRefused, ParameterError
+from perflab.recordings.imports import import_files
+
+DATA = Path(__file__).parent / "data"
+ONE_OF_EACH = [
+    "k6-summary-1.json", "locust-1_stats.csv", "oha-1.json", "wrk-1.txt", "ab-1.txt",
+]  # fmt: skip
+
+
+def written(folder: Path, name: str, content: bytes | str) -> Path:
+    path = folder / name
+    path.write_bytes(content.encode() if isinstance(content, str) else content)
+    return path
+
+
+def refusal(path: Path) -> str:
+    """Return why a file is not imported; nothing is written."""
+    runs = path.parent / "runs"
+    runs.mkdir()
+    with pytest.raises(ImportRefused) as told:
+        import_files({"a": [path]}, runs)
+    assert str(path) in str(told.value)
+    assert list(runs.iterdir()) == []
+    runs.rmdir()
+    return str(told.value)
+
+
+@pytest.mark.parametrize("name", ONE_OF_EACH)
+def test_a_file_that_is_cut_off_is_refused(name: str, tmp_path: Path) -> None:
+    whole = (DATA / name).read_bytes()
+    # In the middle of a line, well before the end.
+    place = whole.index(b"\n", len(whole) * 2 // 3) - 3 if whole.count(b"\n") > 1 else 200
+    refusal(written(tmp_path, name, whole[:place]))
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"", "it is empty"),
+        (b" \n\n", "it is empty"),
+        (b"\x1f\x8b\x08\x00\x00", "unpack it"),
+        ("Summary:\n".encode("utf-16"), "save it as UTF-8"),
+        (b"{}", "it is no output of"),
+        (b"[1, 2, 3]", "it is no output of"),
+        (b"hello\n", "docs/import.md says which"),
+        (b"Running 1s test @ http://h/\n  Thread calibration: mean lat.: 1ms\n", "no output of"),
+    ],
+)
+def test_what_no_tool_wrote_or_holds_too_little_names_the_way_out(
+    content: bytes, said: str, tmp_path: Path
+) -> None:
+    assert said in refusal(written(tmp_path, "file", content))
+
+
+def test_a_number_with_a_decimal_comma_names_line_and_locale(tmp_path: Path) -> None:
+    text = (DATA / "wrk-1.txt").read_text()
+    said = refusal(written(tmp_path, "wrk.txt", text.replace("913.12", "9,13")))
+    assert "line 13" in said
+    assert "LC_ALL=C" in said
+
+
+def test_a_file_that_is_larger_than_any_report_is_not_read(tmp_path: Path) -> None:
+    path = written(tmp_path, "wrk.txt", (DATA / "wrk-1.txt").read_bytes())
+    with path.open("ab") as file:
+        # A hole in the file: gigabytes that take no room.
+        file.truncate(3 * 2**30)
+    assert "at most 16,777,216 are allowed" in refusal(path)
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "said"),
+    [
+        ("wrk-1.txt", lambda text: text.replace("ms ", "xs ", 1), "line 4"),
+        ("wrk-1.txt", lambda text: text + text, "a second report begins here"),
+        ("ab-1.txt", lambda text: text.replace("Complete", "Incomplete"), "'Complete requests'"),
+        ("locust-1_stats.csv", lambda text: text.replace("109,4,", "109,-4,"), "line 4"),
+        ("k6-summary-1.json", lambda text: text.replace('"count": 6', '"count": 6.5'), "counts"),
+        ("oha-1.json", lambda text: text.replace('"total": 0.', '"total": -0.'), "cannot be"),
+    ],
+)  # fmt: skip
+def test_a_value_that_cannot_be_is_refused_where_it_stands(
+    name: str, change: Callable[[str], str], said: str, tmp_path: Path
+) -> None:
+    text = (DATA / name).read_text()
+    changed = change(text)
+    assert changed != text
+    assert said in refusal(written(tmp_path, name, changed))
+
+
+def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
+    path = tmp_path / "pipe"
+    os.mkfifo(path)
+    assert "no plain file" in refusal(path)
+
+
+def test_tools_are_not_mixed(tmp_path: Path) -> None:
+    groups = {"a": [DATA / "wrk-1.txt"], "b": [DATA / "ab-1.txt"]}
+    with pytest.raises(ImportRefused, match="must be told in the same way"):
+        import_files(groups, tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_bad_file_after_good_ones_leaves_nothing_behind(tmp_path: Path) -> None:
+    runs = tmp_path / "runs"
+    runs.mkdir()
+    bad = written(tmp_path, "bad.txt", (DATA / "wrk-2.txt").read_bytes()[:300])
+    with pytest.raises(ImportRefused, match=r"bad\.txt"):
+        import_files({"a": [DATA / "wrk-1.txt", bad]}, runs)
+    assert list(runs.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("groups", "said"),
+    [
+        ({"a": []}, "has no file"),
+        ({}, "no file was named"),
+        ({"a b": [DATA / "wrk-1.txt"]}, "a name has letters"),
+        ({"../a": [DATA / "wrk-1.txt"]}, "a name has letters"),
+        ({"a": [DATA / "wrk-1.txt"] * 2}, "the same as"),
+    ],
+)
+def test_what_cannot_be_asked_for_is_refused_before_anything_is_written(
+    groups: dict[str, list[Path]], said: str, tmp_path: Path
+) -> None:
+    with pytest.raises((ParameterError, ImportRefused), match=said):
+        import_files(groups, tmp_path)
+    assert list(tmp_path.iterdir()) == []

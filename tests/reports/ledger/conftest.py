@@ -1,0 +1,30 @@
+"""Runs of the durability study whose truth is planted, at the published load and at others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from perflab.recordings import Run
+from perflab.systems import experiment
+from tests.support.synthetic import write_run
+
+Write = Callable[..., Run]
+
+
+@pytest.fixture
+def write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Write:
+    """Write a run with the contrasts that the experiment would have today."""
+    monkeypatch.setenv("PERFLAB_RUNS", str(tmp_path))
+
+    def written(run_id: str, changes: dict[str, object] | None = None, **planted: object) -> Run:
+        own = experiment("synchronous_commit")
+        plan = own.plan(own.check({"seed": 1, **(changes or {})}))
+        words: dict[str, object] = {
+            "contrasts": plan.contrasts, "parameters": plan.parameters, "noise": 0.01,
+        }  # fmt: skip
+        return write_run(tmp_path, run_id=run_id, requests=40, **{**words, **planted})  # type: ignore[arg-type]
+
+    return written

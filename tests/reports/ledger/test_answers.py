@@ -1,0 +1,51 @@
+"""Answers are words of a few forms; whatever else stands there is refused."""
+
+from __future__ import annotations
+
+import pytest
+
+from perflab.errors import RecordingError
+from perflab.reports.ledger.rows import Answered, parse
+
+
+def test_a_contrast_is_taken_apart_into_experiment_parameters_and_name() -> None:
+    found = parse("contrast ladder rungs=a,b share=0.5: b against a, p*")
+    assert (found.kind, found.experiment, found.name) == (
+        Answered.CONTRAST, "ladder", "b against a, p*",
+    )  # fmt: skip
+    assert found.command == "perflab run ladder -p rungs=a,b -p share=0.5"
+
+
+def test_a_star_covers_contrasts_and_nothing_else_does() -> None:
+    found = parse("contrast ladder: b (x) against a, p*")
+    assert found.covers("b (x) against a, p90")
+    assert not found.covers("b (x) against a, CPU")
+    assert not found.covers("b x against a, p90")
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "name"),
+    [
+        ("view crowd: bands", Answered.VIEW, "bands"),
+        ("setting crowd: users", Answered.SETTING, "users"),
+        ("built in: one host", Answered.BUILT_IN, "one host"),
+        ("check: Little's law", Answered.CHECK, "Little's law"),
+        ("same as: a / b: c / d", Answered.SAME_AS, "a / b: c / d"),
+        ("not comparable: pings", Answered.NOT_COMPARABLE, "pings"),
+        ("not testable here: bandwidth", Answered.NOT_TESTABLE, "bandwidth"),
+        ("", Answered.NONE, ""),
+    ],
+)
+def test_every_form_is_read(text: str, kind: Answered, name: str) -> None:
+    assert (parse(text).kind, parse(text).name) == (kind, name)
+
+
+@pytest.mark.parametrize("text", ["contrast: a", "contrast ladder", "reproduced", ": a"])
+def test_other_words_are_refused_with_the_forms_that_there_are(text: str) -> None:
+    with pytest.raises(RecordingError, match="an answer is one of: contrast EXPERIMENT"):
+        parse(text)
+
+
+def test_a_mistyped_answer_is_answered_with_the_nearest() -> None:
+    with pytest.raises(RecordingError, match="did you mean 'not comparable'"):
+        parse("not comparible: pings")

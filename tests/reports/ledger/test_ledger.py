@@ -1,0 +1,266 @@
+"""The ledger: every row has an answer, verdicts are looked up, and of another estimand is none."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from perflab import systems
+from perflab.errors import ParameterError
+from perflab.recordings import Contrast, studies
+from perflab.reports.ledger import (
+    Entry,
+    count_table,
+    headline,
+    ledger,
+    narrowed,
+)
+from perflab.reports.ledger.entries import mismatch
+from perflab.reports.ledger.rows import SIZES, Answered, Row, parse, rows
+from tests.reports.ledger.conftest import Write
+from tests.support.synthetic import ON_AND_OFF, Planted
+
+EFFECT = "published effects / synchronous_commit off against on / throughput_change"
+
+
+NO_WRITE = Planted({"database_write": "no", "synchronous_commit": "none"}, 3.0, "no write")
+
+
+def entry(key: str = EFFECT, study: str = "inference", backend: str = "") -> Entry:
+    (found,) = [each for each in ledger(study, backend) if each.row.key == key]
+    return found
+
+
+def faults(study: str = "") -> list[str]:
+    found = [each for each in ledger(study) if each.outcome == "no answer"]
+    return [f"{each.row.key}: {each.why}" for each in found]
+
+
+def test_every_answer_names_what_exists_and_no_row_lacks_one() -> None:
+    assert faults() == []
+
+
+# Beyond the studies, though their claim is tested there too: farther from the database, with a
+# pool that keeps one connection, and with the values of a message made or read.
+BEYOND = (", 5 ms,", ", minconn 1", "_values")
+
+
+def test_every_contrast_that_rests_on_a_study_answers_one_of_its_rows() -> None:
+    answers = [row.answer for row in rows() if row.answer.kind == Answered.CONTRAST]
+    for own in (each for each in systems.experiments() if each.system in studies()):
+        for contrast in own.plan(own.check({})).contrasts:
+            from_study = " study" in contrast.source and contrast.published_direction
+            if from_study and not any(words in contrast.name for words in BEYOND):
+                assert any(a.experiment == own.name and a.covers(contrast.name) for a in answers), (
+                    contrast.name
+                )
+
+
+# ---- what a run says ----------------------------------------------------------------------------
+
+
+@pytest.mark.usefixtures("write")
+def test_without_a_run_a_row_says_what_to_type() -> None:
+    assert entry().outcome == "not measured yet"
+    assert entry().why == "perflab run synchronous_commit"
+    claim = "published effects / effect no db"
+    assert entry(claim).why == "perflab run inference_runtime -p preset=published"
+
+
+def test_a_row_has_the_verdict_the_number_its_n_and_its_run(write: Write) -> None:
+    write("measured")
+    found = entry()
+    assert (found.outcome, found.run_id, found.n, found.judged) == (
+        "reproduced", "measured", ("6",), True,
+    )  # fmt: skip
+    assert found.measured[0].startswith("1.6")
+    assert found.measured[0].endswith("]")
+
+
+def test_what_says_the_same_is_not_counted_as_another_verdict(write: Write) -> None:
+    write("measured")
+    same = entry("published effects / effect off on")
+    assert same.outcome == "same as another row"
+    assert same.why == f"{EFFECT}: reproduced"
+    assert not same.judged
+    # The run's other two contrasts, of a treatment that it lacks, stay undecided.
+    assert "Verdicts are on 3 questions." in headline(ledger("inference"))
+
+
+def test_a_run_at_another_load_gives_a_size_no_verdict(write: Write) -> None:
+    write("other_load", {"concurrency": 20})
+    assert entry().outcome == "not measured yet"
+    write("published_load")
+    assert entry().run_id == "published_load"
+
+
+def test_a_run_whose_contrast_is_asked_otherwise_today_is_no_evidence(write: Write) -> None:
+    own = systems.experiment("synchronous_commit")
+    contrast = own.plan(own.check({})).contrasts[0]
+    write("before", contrasts=[contrast.model_copy(update={"published_ratio": 1.1})])
+    assert entry().outcome == "not measured yet"
+
+
+def test_the_run_with_most_blocks_speaks_and_others_are_counted(write: Write) -> None:
+    write("longer", {"backend": "docker"}, blocks=8)
+    write("shorter", {"fresh_blocks": 2}, blocks=4, seed=5)
+    found = entry()
+    assert found.run_id == "longer"
+    assert found.others == "other runs: 1 as well"
+
+
+def test_an_unfinished_run_is_no_evidence(write: Write) -> None:
+    write("broken", state="interrupted")
+    assert entry().outcome == "not measured yet"
+
+
+def test_a_view_is_shown_and_not_judged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, write: Write
+) -> None:
+    write("measured", treatments=[*ON_AND_OFF, NO_WRITE])
+    monkeypatch.setenv("PERFLAB_SYSTEMS", str(tmp_path / "elsewhere"))
+    bring(tmp_path / "elsewhere", ",kind,answer", ",result,view synchronous_commit: throughput")
+    (found,) = ledger("own")
+    assert (found.outcome, found.run_id, found.judged) == ("shown, not judged", "measured", False)
+
+
+def test_a_claim_that_a_view_judges_has_a_verdict_like_any_other(write: Write) -> None:
+    assert entry("claims / claim 1").outcome == "not measured yet"
+    write("measured", treatments=[*ON_AND_OFF, NO_WRITE])
+    found = entry("claims / claim 1")
+    assert (found.outcome, found.n, found.run_id, found.judged) == (
+        "reproduced", ("6",), "measured", True,
+    )  # fmt: skip
+    assert "it holds in 6 of 6 blocks" in found.why
+    assert found.measured[0].startswith("0.6")
+    assert found.measured[0].endswith("]")
+    # Without another account of the cores than that they were busy, nobody knows by whom.
+    assert entry("claims / claim 4").n == ("6", "6")
+
+
+def test_a_claimed_share_of_another_load_gives_a_number_no_verdict(write: Write) -> None:
+    number = "published effects / flush in the write / share_of_write"
+    write("other_load", {"concurrency": 20}, treatments=[*ON_AND_OFF, NO_WRITE])
+    assert entry(number).outcome == "not measured yet"
+    assert entry("claims / claim 1").outcome == "direction shown"
+    write("published_load", treatments=[*ON_AND_OFF, NO_WRITE])
+    assert (entry(number).run_id, entry(number).outcome) == ("published_load", "reproduced")
+
+
+# ---- same estimand or no comparison -------------------------------------------------------------
+
+
+def row(kind: str, measure: str, answer: str = "contrast ladder: a") -> Row:
+    return Row("chat", "published results", "JSON", measure, kind, parse(answer), 203.0, "ms")
+
+
+def contrast(**changes: object) -> Contrast:
+    words = {"name": "a", "claim": "b", "response": "all_ping_p90_ms", "numerator": {},
+             "denominator": {}, "published_ratio": 0.8, "source": "study", **changes}  # fmt: skip
+    return Contrast.model_validate(words)
+
+
+@pytest.mark.parametrize("kind", SIZES)
+def test_a_size_is_judged_by_its_own_response_at_the_published_load_only(kind: str) -> None:
+    assert mismatch(row(kind, "p90_latency"), contrast()) == ""
+    assert "is not what delivery_p90_ms measures" in mismatch(
+        row(kind, "p90_latency"), contrast(response="delivery_p90_ms")
+    )
+    assert mismatch(row(kind, "p90_latency"), contrast(published_ratio=None)) == (
+        "the load is not the published one"
+    )
+    assert "is not what" in mismatch(row(kind, "cpu"), contrast())
+
+
+def test_a_claim_in_words_is_judged_by_its_direction() -> None:
+    directed = contrast(response="delivery_p90_ms", published_ratio=None,
+                        published_direction="smaller")  # fmt: skip
+    assert mismatch(row("claim", ""), directed) == ""
+
+
+@pytest.mark.usefixtures("write")
+def test_percentiles_of_pings_are_answered_by_the_published_preset() -> None:
+    found = [each for each in ledger("chat") if each.row.measure.startswith("p9")]
+    pings = [each for each in found if each.row.place == "published results"]
+    assert len(pings) == 57
+    assert {each.row.answer.kind for each in pings} == {Answered.CONTRAST}
+    typed = {each.why for each in pings if each.outcome == "not measured yet"}
+    assert typed == {"perflab run chat_ladder -p preset=published"}
+    # The others have too few pings for a p99 (of 13 rows), or no second core.
+    others = [each.row for each in pings if each.outcome == "not testable here"]
+    assert {each.measure for each in others if "bound" not in each.scenario} == {"p99_latency"}
+    assert len(others) == 13 + 2
+
+
+# ---- counts -------------------------------------------------------------------------------------
+
+
+def test_every_row_is_counted_once_and_reasons_stand_apart() -> None:
+    entries = ledger()
+    table = count_table(entries)
+    assert table["rows"].sum() == len(entries) == len(rows())
+    whys = table[table["what became of it"] == "not comparable"]["why"]
+    assert whys.is_unique
+    assert (whys != "").all()
+    assert headline(entries).startswith(f"{len(entries)} published rows: ")
+    assert "no answer" not in headline(entries)
+
+
+def test_rows_are_narrowed_by_answer_or_outcome(write: Write) -> None:
+    write("measured")
+    entries = ledger("inference")
+    assert {e.row.answer.kind for e in narrowed(entries, "setting")} == {Answered.SETTING}
+    assert EFFECT in [each.row.key for each in narrowed(entries, "judged")]
+    assert [each.row.key for each in narrowed(entries, "reproduced")] == [EFFECT]
+    with pytest.raises(ParameterError, match="did you mean 'not comparable'"):
+        narrowed(entries, "not comparabel")
+
+
+# ---- a system from elsewhere --------------------------------------------------------------------
+
+OWN = "study,place,scenario,measure,unit,value,qualifier,note{more}\n" \
+      "own,table,a,rate,requests/s,5,,{row}\n"  # fmt: skip
+
+
+def bring(place: Path, more: str = "", row: str = "") -> None:
+    folder = place / "foreign" / "published"
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "own.csv").write_text(OWN.format(more=more, row=row))
+
+
+def test_a_foreign_study_brings_rows_and_answers_of_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PERFLAB_SYSTEMS", str(tmp_path))
+    bring(tmp_path, ",kind,answer", ",setting,setting synchronous_commit: concurrency")
+    assert [each.outcome for each in ledger("own")] == ["no answer"]
+    assert faults("own") == [
+        "table / a / rate: synchronous_commit: concurrency is 50, published is 5 requests/s"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        ("", "it has no answer"),
+        ("contrast synchronous_comit: off against on", "did you mean 'synchronous_commit'"),
+        ("contrast synchronous_commit: on against off", "has no contrast 'on against off'"),
+        ("contrast synchronous_commit: off against on", "is not what throughput_rps measures"),
+        ("view synchronous_commit: flushes", "there is no view 'flushes'"),
+        ("view synchronous_commit: claimed_shares / claim 2", "judges no 'claim 2'"),
+        ("check: Little", "there is no check 'Little'"),
+        ("same as: table / b / rate", "there is no row 'table / b / rate'"),
+        ("not comparable: pongs", "there is no reason 'pongs'"),
+    ],
+)
+def test_an_answer_that_names_nothing_is_a_fault_and_no_verdict(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, write: Write, answer: str, said: str
+) -> None:
+    write("measured")
+    monkeypatch.setenv("PERFLAB_SYSTEMS", str(tmp_path / "elsewhere"))
+    bring(tmp_path / "elsewhere", ",kind,answer", f",result,{answer}")
+    (fault,) = faults("own")
+    assert said in fault
+    (found,) = ledger("own")
+    assert not found.judged

@@ -1,0 +1,115 @@
+"""Each rule on numbers whose answer is known, to both sides of where it turns."""
+
+from __future__ import annotations
+
+import pytest
+
+from perflab.errors import RecordingError
+from perflab.reports.ledger.rows import Interval, Part, Parts, Word, exactly
+from perflab.reports.ledger.rules import RULES
+
+BAD, OPEN, GOOD = Word.INCONSISTENT, Word.CANNOT_TELL, Word.CONSISTENT
+
+
+def said(rule: str, *parts: tuple[str, object]) -> Word:
+    """Return what a rule says of numbers, intervals and words, given by name."""
+    return RULES[rule](Parts([part(name, value) for name, value in parts])).word
+
+
+def part(name: str, value: object) -> Part:
+    if isinstance(value, str):
+        return Part(name, text=value)
+    if value is None:
+        return Part(name, row="a / b / c")
+    return Part(name, value if isinstance(value, Interval) else exactly(float(str(value))))
+
+
+CASES = [
+    # M/M/1 and any other stable system: 1,000/s for 3 ms are 3 in flight (Little).
+    ("in_flight", [("rate", 1000), ("time", 0.003), ("users", 3)], GOOD),
+    ("in_flight", [("rate", 1000), ("time", 0.002), ("time", 0.003), ("users", 100)], BAD),
+    ("in_flight", [("rate", 320), ("time", Interval(0.15, 0.16)), ("users", 50)], GOOD),
+    ("product", [("times", 1000), ("over", 320), ("stated", Interval(3.05, 3.15))], GOOD),
+    ("product", [("times", 1000), ("over", 320), ("stated", Interval(3.15, 3.25))], BAD),
+    ("total", [("plus", 500), ("plus", 34), ("stated", 534)], GOOD),
+    ("total", [("plus", 134.9), ("minus", 72.76), ("stated", 64.26)], BAD),
+    ("change", [("new", 80), ("old", 100), ("stated", -0.2)], GOOD),
+    ("change", [("new", 80), ("old", 100), ("lost", 0.2)], GOOD),
+    ("change", [("new", 80), ("old", 100), ("stated", 0.2)], BAD),
+    ("share", [("part", 1), ("rest", 0.5), ("rest", 0.5), ("stated", 0.5)], GOOD),
+    ("share", [("part", 1), ("rest", 0.5), ("rest", 0.2), ("stated", 0.67)], BAD),
+    ("shares_fit", [("low", 0.3), ("high", 0.7), ("low", 0.3), ("high", 0.7)], GOOD),
+    ("shares_fit", [("low", 0.3), ("high", 0.8), ("low", 0.3), ("high", 0.7)], BAD),
+    ("shares_fit", [("low", 0.1), ("high", 0.7), ("low", 0.3), ("high", 0.7)], BAD),
+    ("same", [("first", Interval(315, 325)), ("second", 325)], GOOD),
+    ("same", [("first", Interval(315, 325)), ("second", 483)], BAD),
+    ("ascending", [("step", 1), ("step", 1), ("step", 2)], GOOD),
+    ("ascending", [("step", 1), ("step", 3), ("step", 2)], BAD),
+    ("at_most", [("plus", 0.3), ("plus", 0.7), ("limit", 1)], GOOD),
+    ("at_most", [("plus", 0.5), ("plus", 0.7), ("limit", 1)], BAD),
+    ("at_most", [("times", 1.58), ("times", 51.3), ("limit", 100)], GOOD),
+    ("at_most", [("times", 1.58), ("times", 51.3), ("limit", 80)], BAD),
+    ("at_most", [("times", 100), ("over", 300), ("limit", 0.5)], GOOD),
+    # 412 requests of which 41.3% failed: more than the 5 of the stop, and not more than these
+    # and a request of each user.
+    ("at_most", [("times", 412), ("times", 0.413), ("limit", 5)], BAD),
+    ("at_most", [("times", 412), ("times", 0.413), ("limit", 5), ("limit", 166)], GOOD),
+    ("at_most", [("times", 412), ("times", 0.413), ("limit", 5), ("limit", 164)], BAD),
+    # 10, 5 and 1 ms per request: 5 of 9 ms go with the first change.
+    ("cost_share", [("slow", 100), ("between", 200), ("fast", 1000), ("stated", 5 / 9)], GOOD),
+    ("cost_share", [("slow", 100), ("between", 200), ("fast", 1000), ("stated", 0.9)], BAD),
+    ("cost_share", [("slow", 100), ("between", 200), ("fast", 1000)], BAD),
+    ("cost_share", [("slow", 100), ("between", 900), ("fast", 1000)], GOOD),
+    ("omitted_pings", [("latency", 2.1), ("interval", 1)], OPEN),
+    ("omitted_pings", [("latency", 0.7), ("interval", 1)], GOOD),
+    ("percentile_support", [("percentile", 0.99), ("n", 368)], GOOD),
+    ("percentile_support", [("percentile", 0.99), ("n", 367), ("n", 450)], OPEN),
+    ("censored", [("time", 300.9), ("limit", 300)], OPEN),
+    ("censored", [("time", 51), ("limit", 300)], GOOD),
+    ("several", [("n", 1)], OPEN),
+    ("several", [("n", 2)], GOOD),
+    ("several", [("n", 412), ("over", 270)], OPEN),
+    ("several", [("n", 600), ("over", 270)], GOOD),
+    ("as_large_as", [("twin", 320), ("twin", 483), ("over", 730), ("under", 483)], OPEN),
+    ("as_large_as", [("twin", 483), ("twin", 480), ("over", 730), ("under", 483)], GOOD),
+    ("near_limit", [("value", 270), ("limit", 512), ("each", 2)], OPEN),
+    ("near_limit", [("value", 800), ("limit", 512), ("each", 2)], GOOD),
+    ("two_changes", [("change", "a core"), ("change", "slower joins")], OPEN),
+    ("two_changes", [("change", "a core")], GOOD),
+    ("missing_row", [("wanted", 1), ("wanted", None)], OPEN),
+    ("missing_row", [("wanted", 1)], GOOD),
+    ("two_estimands", [("of", "pings"), ("of", "deliveries")], OPEN),
+    ("two_estimands", [("of", "pings"), ("of", "pings")], GOOD),
+    ("circular", [("derived", 0.64)], OPEN),
+    ("instants", [("join", 0.25), ("interval", 6), ("stated", 24)], GOOD),
+    ("instants", [("join", 0.35), ("interval", 6), ("stated", 120)], GOOD),
+    ("instants", [("join", 0.35), ("interval", 6), ("stated", 24)], BAD),
+    ("instants", [("join", 0.25), ("interval", 6), ("users", 240), ("stated", 10)], GOOD),
+    # Fewer users than instants: one at each.
+    ("instants", [("join", 0.35), ("interval", 6), ("users", 60), ("stated", 1)], GOOD),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("rule", "parts", "word"), CASES)
+def test_a_rule_says_what_follows(rule: str, parts: list[tuple[str, object]], word: Word) -> None:
+    assert said(rule, *parts) == word
+
+
+def test_every_rule_is_tried_and_has_its_reason_in_words() -> None:
+    assert {rule for rule, _, _ in CASES} == set(RULES)
+    assert all((rule.__doc__ or "").startswith("Say") for rule in RULES.values())
+
+
+def test_a_part_that_lacks_is_named() -> None:
+    with pytest.raises(RecordingError, match="wants one part 'users', not 0"):
+        said("in_flight", ("rate", 1), ("time", 1))
+    with pytest.raises(RecordingError, match="part 'rate' has no number"):
+        said("in_flight", ("rate", "many"), ("time", 1), ("users", 1))
+
+
+def test_instants_are_those_at_which_users_really_act() -> None:
+    # Independent of the rule: place 1,000 users on the clock and count.
+    for join_ms in (250, 350, 100, 7000):
+        places = {user * join_ms % 6000 for user in range(1000)}
+        stated = [("join", join_ms / 1000), ("interval", 6), ("stated", len(places))]
+        assert said("instants", *stated) == GOOD

@@ -1,0 +1,220 @@
+"""A ratio to what never ended is a bound: in effects, verdicts, tables, figures and documents."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from perflab.analysis.decision import Kind
+from perflab.analysis.evaluation import Finding, evaluate
+from perflab.analysis.findings import findings_table, sentence
+from perflab.analysis.verdict import (
+    Outcome,
+    Size,
+    Way,
+    judge,
+)
+from perflab.errors import AnalysisError
+from perflab.figures.plots.effects import effect_table
+from perflab.recordings import Contrast, Run
+from perflab.reports.figures import save_all
+from perflab.reports.findings import readable_findings, readable_summary
+from perflab.reports.section import figures_of, section_text
+from perflab.statistics.bounds import Ends, bounded
+from perflab.statistics.comparison import effect_of
+from perflab.statistics.in_words import at_least, at_most
+from tests.support.examples import examples
+from tests.support.synthetic import TIMEOUT_MS, USERS, Planted, contrast_of, write_run
+
+BLOCKED = Planted({"handler": "blocking"}, label="blocking handler", times_out=True)
+THREADS = Planted({"handler": "threads"}, label="threads")
+# Each user waits for its answer: 20 users at 400/s take 50 ms each.
+RATE = USERS / 0.05
+PUBLISHED = {
+    "response": "mean_ms", "published_ratio": 0.17, "published_direction": "smaller",
+    "published_bound": "at most", "claim": "threads end the wait",
+}  # fmt: skip
+
+
+def claim(**changes: Any) -> Contrast:
+    return contrast_of(THREADS, BLOCKED, **{**PUBLISHED, **changes})
+
+
+def study(root: Path, contrasts: Sequence[Contrast] | None = None, **more: Any) -> Run:
+    words: dict[str, Any] = {"base_rps": RATE, "requests": 100, "database": False, **more}
+    return write_run(root, treatments=(BLOCKED, THREADS), contrasts=contrasts or [claim()], **words)
+
+
+def found(run: Run) -> Finding:
+    (finding,) = evaluate(run)
+    return finding
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    return study(tmp_path_factory.mktemp("study"))
+
+
+@pytest.fixture(scope="module")
+def measured(run: Run) -> Finding:
+    return found(run)
+
+
+def series(values: Sequence[float]) -> pd.Series[Any]:
+    return pd.Series(values, index=range(len(values)), dtype=float)
+
+
+def test_a_ratio_to_what_timed_out_is_at_most_so_much(run: Run, measured: Finding) -> None:
+    effect = measured.effect
+    assert effect is not None
+    assert (effect.bound, effect.low, effect.n) == ("at most", 0.0, 6)
+    assert math.isnan(effect.estimate)
+    means = run.valid_trials().set_index("treatment").loc[THREADS.name, "mean_ms"]
+    assert means.min() / TIMEOUT_MS < effect.limit
+    assert effect.limit == effect.high < 2 * means.max() / TIMEOUT_MS
+
+
+@pytest.mark.parametrize(
+    ("ends", "side", "limits", "tells"),
+    [
+        (Ends(series([-math.inf] * 8), series(range(-9, -1))), "at most", (-math.inf, -2), True),
+        (Ends(series([-math.inf] * 8), series(range(-4, 4))), "at most", (-math.inf, 3), False),
+        (Ends(series(range(2, 10)), series([math.inf] * 8)), "at least", (2, math.inf), True),
+        (Ends(series(range(-4, 4)), series([math.inf] * 8)), "at least", (-4, math.inf), False),
+    ],
+)
+def test_a_difference_to_what_was_cut_off_is_open_towards_one_side_and_told_from_nothing(
+    ends: Ends, side: str, limits: tuple[float, float], tells: bool
+) -> None:
+    found = bounded(ends, "difference")
+    assert found.bound == side
+    assert math.isinf(found.low if side == "at most" else found.high)
+    assert limits[0] <= found.low <= found.high <= limits[1]
+    assert (found.p_value < 0.05) == tells
+    plain = effect_of(ends.high if side == "at most" else ends.low, scale="difference")
+    narrow = (found.low, plain.narrow_high), (plain.narrow_low, found.high)
+    assert (found.narrow_low, found.narrow_high) == narrow[side == "at least"]
+
+
+@settings(max_examples=examples(100), deadline=None)
+@given(
+    st.lists(st.floats(-3, 3), min_size=6, max_size=10),
+    st.data(),
+    st.sampled_from(["at most", "at least"]),
+)
+def test_a_bound_is_never_tighter_than_the_interval_of_the_values_behind_it(
+    values: list[float], data: st.DataObject, side: str
+) -> None:
+    sign = 1 if side == "at most" else -1
+    more = [sign * data.draw(st.floats(0, 2)) for _ in values]
+    loose = series([value + each for value, each in zip(values, more, strict=True)])
+    ends = Ends(series([-math.inf] * len(values)), loose)
+    if side == "at least":
+        ends = Ends(loose, series([math.inf] * len(values)))
+    exact, bound = effect_of(series(values)), bounded(ends)
+    assert bound.bound == side
+    if side == "at most":
+        assert exact.high <= bound.high * (1 + 1e-9)
+        assert exact.narrow_high <= bound.narrow_high * (1 + 1e-9)
+    else:
+        assert exact.low >= bound.low * (1 - 1e-9)
+    # What the bound shows, the values show at least as well.
+    if bound.p_value <= 0.05:
+        assert exact.p_value <= 0.05
+
+
+def test_what_is_cut_off_on_both_sides_is_no_effect() -> None:
+    cut = Ends(series([1.0, 1.0, 1.0]), series([math.inf] * 3)).logs("x")
+    with pytest.raises(AnalysisError, match="cut off before their end on both sides"):
+        bounded(cut.minus(cut))
+    nothing = Ends(series([math.nan] * 3), series([math.nan] * 3))
+    with pytest.raises(AnalysisError, match="nothing to compare"):
+        bounded(nothing)
+
+
+@pytest.mark.parametrize(
+    ("changes", "outcome", "way", "size"),
+    [
+        # 50 ms against at least 300 ms: the ratio is at most some 0.17 to 0.2.
+        ({}, Outcome.SIZE_UNDECIDED, Way.SHOWN, Size.UNDECIDED),
+        ({"published_bound": ""}, Outcome.SIZE_UNDECIDED, Way.SHOWN, Size.UNDECIDED),
+        (
+            {"published_bound": "", "published_ratio": 0.9},
+            Outcome.SIZE_CONTRADICTED, Way.SHOWN, Size.CONTRADICTED,
+        ),
+        ({"published_ratio": 0.02}, Outcome.SIZE_UNDECIDED, Way.SHOWN, Size.UNDECIDED),
+        (
+            {"published_ratio": None, "published_bound": ""},
+            Outcome.DIRECTION_SHOWN, Way.SHOWN, None,
+        ),
+        (
+            {"published_ratio": 2.0, "published_direction": "greater", "published_bound": ""},
+            Outcome.NOT_REPRODUCED, Way.OPPOSITE, Size.CONTRADICTED,
+        ),
+    ],
+)  # fmt: skip
+def test_a_bound_shows_a_direction_and_decides_a_size_only_where_it_excludes_it(
+    measured: Finding, changes: dict[str, Any], outcome: Outcome, way: Way, size: Size | None
+) -> None:
+    verdict = judge(measured.effect, claim(**changes))
+    assert (verdict.outcome, verdict.direction, verdict.size) == (outcome, way, size)
+
+
+def test_a_bound_above_no_effect_shows_nothing(tmp_path: Path) -> None:
+    # 20 users at 50/s take 400 ms: longer than what the others were given.
+    finding = found(study(tmp_path, base_rps=USERS / 0.4))
+    assert finding.effect is not None
+    assert finding.effect.limit > 1
+    assert finding.effect.p_value == 1.0
+    assert finding.verdict.direction is Way.NOT_SHOWN
+    assert finding.decision is not None
+    assert finding.decision.kind is Kind.UNDECIDED
+
+
+def test_an_exact_effect_agrees_with_a_published_bound_that_it_keeps() -> None:
+    exact = effect_of(series([math.log(0.1 + 0.001 * number) for number in range(8)]))
+    assert judge(exact, claim()).outcome is Outcome.REPRODUCED
+    above = effect_of(series([math.log(0.5 + 0.001 * number) for number in range(8)]))
+    assert judge(above, claim()).outcome is Outcome.SIZE_CONTRADICTED
+    assert "at most 0.213" in judge(above, claim()).reason
+
+
+def test_bounds_are_rounded_so_that_they_hold() -> None:
+    assert at_most(0.21301) == "<= 0.214"
+    assert at_least(0.21399) == ">= 0.213"
+    assert at_most(0.21) == "<= 0.210"
+    assert at_least(300_932.18) == ">= 300,932"
+
+
+def test_tables_sentences_and_documents_show_the_bound_and_no_ratio(
+    run: Run, measured: Finding, tmp_path: Path
+) -> None:
+    finding = measured
+    row = readable_findings(run).iloc[0]
+    assert str(row["measured [95%]"]).startswith("<= 0.")
+    assert row["published"] == "at most 0.170"
+    words = sentence(finding)
+    assert "Measured ratio of mean response time <= 0." in words
+    assert "only a bound is known" in words
+    plain = findings_table([finding]).iloc[0]
+    assert math.isnan(plain["measured"])
+    assert math.isnan(plain["95% low"])
+    summary = readable_summary(run).set_index("treatment")
+    assert summary.loc["blocking handler", "mean ms"] == ">= 300"
+    assert "[" in summary.loc["threads", "mean ms"]
+    (drawn,) = effect_table(run).to_dict("records")
+    assert math.isnan(drawn["measured"])
+    saved = save_all(run, tmp_path / "figures")
+    assert any(path.name == "effect.svg" for path in saved)
+    text = section_text(run, figures_of(run, saved, tmp_path / "figures"))
+    assert ">= 300" in text
+    assert "<= 0." in text
+    assert not re.search(r"\b(inf|nan)\b|\N{INFINITY}", text)

@@ -1,0 +1,171 @@
+"""Ratios of paired trials: known answers, coverage, and refusal of what cannot be compared."""
+
+from __future__ import annotations
+
+import math
+from itertools import product
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import assume, example, given
+from hypothesis import strategies as st
+from scipy import stats
+
+from perflab.errors import AnalysisError
+from perflab.statistics.comparison import benjamini_hochberg, effect_of
+from perflab.statistics.signed_rank import (
+    EXACT_N,
+    critical,
+    hodges_lehmann,
+    interval,
+    null_cdf,
+    p_value,
+    smaller_sum,
+    walsh_averages,
+)
+from tests.statistics.paired import compare
+
+
+def series(values) -> pd.Series:
+    return pd.Series(np.asarray(values, dtype=float))
+
+
+def from_logs(logs) -> tuple[pd.Series, pd.Series]:
+    return series(np.exp(logs)), series(np.ones(len(logs)))
+
+
+def test_walsh_averages_by_hand() -> None:
+    assert list(walsh_averages(np.array([1.0, 2.0, 6.0]))) == [1.0, 1.5, 2.0, 3.5, 4.0, 6.0]
+    assert hodges_lehmann(np.array([1.0, 2.0, 6.0])) == 2.75
+
+
+@pytest.mark.parametrize("n", [1, 3, 6, 9])
+def test_the_null_distribution_equals_that_of_all_signs(n: int) -> None:
+    ranks = np.arange(1, n + 1)
+    sums = np.array([(np.array(signs) * ranks).sum() for signs in product((0, 1), repeat=n)])
+    by_hand = [(sums <= w).mean() for w in range(n * (n + 1) // 2 + 1)]
+    assert null_cdf(n) == pytest.approx(by_hand)
+
+
+@pytest.mark.parametrize("n", [6, 7, 10, 12])
+def test_the_interval_holds_exactly_the_centres_that_the_test_accepts(n: int) -> None:
+    x = np.random.default_rng(n).normal(0.3, 1, n)
+    found = interval(x, 0.95)
+    assert found is not None
+    low, high, _ = found
+    width = high - low
+
+    def accepted(centre: float) -> bool:
+        return bool(stats.wilcoxon(x - centre, method="exact").pvalue > 0.05)
+
+    edge = 1e-9 * width
+    for inside in (low + edge, high - edge, (low + high) / 2):
+        assert accepted(inside)
+    for outside in (low - edge, high + edge, low - width, high + width):
+        assert not accepted(outside)
+
+
+def test_six_pairs_reach_97_percent_with_their_extremes() -> None:
+    logs = np.array([0.1, 0.4, 0.2, 0.6, 0.3, 0.5])
+    effect = compare(*from_logs(logs))
+    assert effect.low == pytest.approx(math.exp(0.1))
+    assert effect.high == pytest.approx(math.exp(0.6))
+    assert effect.confidence == pytest.approx(1 - 2 / 64)
+    assert effect.p_value == pytest.approx(2 / 64)
+    assert effect.n == 6
+
+
+def test_below_six_pairs_it_is_student() -> None:
+    logs = np.array([0.1, 0.2, 0.4])
+    effect = compare(*from_logs(logs))
+    expected = stats.t.interval(0.95, 2, logs.mean(), stats.sem(logs))
+    assert (math.log(effect.low), math.log(effect.high)) == pytest.approx(expected)
+    assert effect.estimate == pytest.approx(math.exp(logs.mean()))
+    assert "t interval" in effect.method
+    assert effect.p_value == pytest.approx(stats.ttest_1samp(logs, 0).pvalue)
+    assert any("taken for normal" in warning for warning in effect.warnings)
+
+
+positive = st.lists(st.floats(0.01, 1e4), min_size=2, max_size=12)
+
+
+@given(positive, st.integers(0, 2**32 - 1))
+def test_swapping_the_sides_inverts_everything(values: list[float], seed: int) -> None:
+    other = np.random.default_rng(seed).permutation(values)
+    one, back = compare(series(values), series(other)), compare(series(other), series(values))
+    assert one.estimate == pytest.approx(1 / back.estimate)
+    assert one.low == pytest.approx(1 / back.high)
+    assert one.high == pytest.approx(1 / back.low)
+    assert one.p_value == pytest.approx(back.p_value)
+    assert one.low <= one.estimate * (1 + 1e-9)
+    assert one.estimate <= one.high * (1 + 1e-9)
+
+
+def test_a_missing_side_is_left_out_and_named() -> None:
+    effect = compare(series([2, 2.2, math.nan, 2.4]), pd.Series([1.0, 1.0, 1.0], index=[0, 1, 2]))
+    assert effect.n == 2
+    assert "block 2, 3" in effect.warnings[0]
+
+
+def test_one_pair_has_a_ratio_and_no_interval() -> None:
+    effect = compare(series([3.0]), series([2.0]))
+    assert effect.estimate == pytest.approx(1.5)
+    assert math.isnan(effect.low)
+    assert math.isnan(effect.p_value)
+    assert "no interval" in effect.warnings[0]
+
+
+@pytest.mark.parametrize(
+    ("one", "two", "words"),
+    [
+        ([], [], "nothing to compare"),
+        ([math.nan], [1.0], "nothing to compare"),
+        ([0.0, 1.0], [1.0, 1.0], "block 0 has the value 0"),
+        ([1.0], [-1.0], "block 0"),
+        ([math.inf], [1.0], "inf"),
+    ],
+)
+def test_what_has_no_ratio_is_refused(one, two, words: str) -> None:
+    with pytest.raises(AnalysisError, match=words):
+        compare(series(one), series(two))
+
+
+differences = st.lists(st.integers(-40, 60).map(lambda n: n / 37), min_size=2, max_size=14)
+
+
+@given(differences)
+# Four Walsh averages are 0 or less, of which one is 0: one too many for 8 blocks.
+@example([-3.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0])
+def test_the_interval_leaves_out_no_effect_exactly_where_p_is_0_05_at_most(x: list[float]) -> None:
+    effect = effect_of(pd.Series(x), scale="difference")
+    # A t interval that ends at 0 but for rounding says nothing either way.
+    assume(min(abs(effect.low), abs(effect.high)) > 1e-9 or len(x) >= 6)
+    excluded = effect.low > 0 or effect.high < 0
+    assert excluded == (effect.p_value <= 0.05)
+
+
+@pytest.mark.parametrize("n", [3, 5, 6, 8, 12])
+def test_the_90_percent_interval_lies_within_that_of_95(n: int) -> None:
+    effect = effect_of(pd.Series(np.random.default_rng(n).normal(0.1, 1, n)))
+    assert effect.low <= effect.narrow_low <= effect.narrow_high <= effect.high
+    assert effect.confidence >= 0.95
+
+
+def test_benjamini_hochberg_by_hand() -> None:
+    adjusted = benjamini_hochberg([0.01, math.nan, 0.04, 0.03])
+    assert adjusted[0] == pytest.approx(0.03)
+    assert math.isnan(adjusted[1])
+    assert adjusted[2:] == pytest.approx([0.04, 0.04])
+    assert benjamini_hochberg([]) == []
+
+
+def test_beyond_what_is_enumerated_the_normal_distribution_is_as_good() -> None:
+    n = EXACT_N + 1
+    exact = null_cdf(n)
+    for tail in (0.025, 0.05):
+        k, below = critical(n, tail)
+        assert below == pytest.approx(exact[k], rel=0.01)
+        assert abs(int(np.searchsorted(exact, tail)) - 1 - k) <= 1
+    x = np.random.default_rng(1).normal(0.15, 1, n)
+    assert p_value(x) == pytest.approx(2 * exact[smaller_sum(x)], rel=0.01)

@@ -1,0 +1,159 @@
+"""Windows are cut right, and correlations take the trial for the unit."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.signal import lfilter
+
+from perflab.statistics.correlation import correlate, windows
+from tests.support.synthetic import write_run
+
+MS = 1_000_000
+
+
+def requests_at(done_ms, response_ms, trial: str = "t") -> pd.DataFrame:
+    done = np.asarray(done_ms, dtype=np.int64) * MS
+    return pd.DataFrame(
+        {
+            "trial_id": trial,
+            "treatment": "x",
+            "block": 0,
+            "error": "",
+            "done_ns": done,
+            "planned_ns": done - np.asarray(response_ms, dtype=np.int64) * MS,
+        }
+    )
+
+
+def test_windows_by_hand() -> None:
+    requests = requests_at([10, 50, 150, 320], [10, 20, 30, 5])
+    samples = pd.DataFrame(
+        {
+            "trial_id": "t",
+            "service": "s",
+            "t_ns": np.array([0, 100, 300]) * MS,
+            "cpu_ns": np.array([0, 50, 250]) * MS,
+        }
+    )
+    table = windows(requests, samples, ["s", "absent"], 0.1)
+    assert list(table["throughput_rps"]) == [20, 10, 0]
+    assert list(table["p50_ms"])[:2] == [15, 30]
+    assert math.isnan(table["p50_ms"].iloc[2])
+    assert list(table["cpu_s"]) == pytest.approx([0.5, 1.0, 1.0])
+    assert table["cpu_absent"].isna().all()
+
+
+def test_failed_requests_are_in_no_window() -> None:
+    requests = requests_at([10, 50, 120], [10, 20, 30]).assign(error=["", "timeout", ""])
+    table = windows(requests, pd.DataFrame(columns=["trial_id", "service"]), [], 0.1)
+    assert list(table["throughput_rps"]) == [10]
+
+
+def test_cpu_beyond_the_samples_is_missing_not_guessed() -> None:
+    samples = pd.DataFrame(
+        {
+            "trial_id": "t",
+            "service": "s",
+            "t_ns": np.array([100, 200]) * MS,
+            "cpu_ns": [0, MS],
+        }
+    )
+    table = windows(requests_at([10, 310], [10, 1]), samples, ["s"], 0.1)
+    assert list(table["cpu_s"].isna()) == [True, False, True]
+
+
+def planted(trials: int, count: int, slope: float, shift: float = 0.0, seed: int = 1):
+    random = np.random.default_rng(seed)
+    frames = []
+    for number in range(trials):
+        x = random.normal(size=count) + shift * number
+        y = slope * (x - shift * number) + random.normal(size=count) + shift * number
+        frames.append(pd.DataFrame({"trial_id": f"t{number}", "x": x, "y": y}))
+    return pd.concat(frames, ignore_index=True)
+
+
+def test_a_planted_correlation_is_found_with_the_trials_as_n() -> None:
+    found = correlate(planted(8, 60, slope=1.0), "x", "y")
+    assert found.n == 8
+    assert found.windows == 480
+    # Spearman's rho of a bivariate normal with Pearson's r of 1/sqrt(2).
+    assert found.low < 6 / math.pi * math.asin(math.sqrt(0.5) / 2) < found.high
+
+
+def test_a_difference_between_trials_is_no_correlation() -> None:
+    table = planted(8, 60, slope=0.0, shift=10.0)
+    assert abs(np.corrcoef(table["x"], table["y"])[0, 1]) > 0.9
+    found = correlate(table, "x", "y")
+    assert abs(found.rho) < 0.2
+
+
+def test_autocorrelated_windows_give_no_false_correlation() -> None:
+    random = np.random.default_rng(5)
+    false, runs = 0, 300
+    for _ in range(runs):
+        steps = random.normal(size=(2, 8, 30))
+        walk = np.zeros_like(steps)
+        for t in range(1, 30):
+            walk[..., t] = 0.9 * walk[..., t - 1] + steps[..., t]
+        table = pd.DataFrame(
+            {"trial_id": np.repeat(np.arange(8), 30), "x": walk[0].ravel(), "y": walk[1].ravel()}
+        )
+        found = correlate(table, "x", "y")
+        false += not found.low <= 0 <= found.high
+    assert false / runs <= 0.09
+
+
+def crowds(random: np.random.Generator, slope: float) -> pd.DataFrame:
+    """Six trials in which users join, stay and leave; CPU and latency rise and fall with them."""
+    users = np.concatenate([np.linspace(0, 1, 30), np.ones(30), np.linspace(1, 0, 20)])
+    phase = np.repeat(["ramp", "plateau", "tail"], [30, 30, 20])
+    noise = lfilter([1], [1, -0.4], random.normal(size=(2, 6, len(users))), axis=2)
+    x, y = 10 * users**2 + noise[0], 10 * users + noise[1] + slope * noise[0]
+    trial = np.repeat(np.arange(6), len(users))
+    return pd.DataFrame(
+        {"trial_id": trial, "phase": np.tile(phase, 6), "x": x.ravel(), "y": y.ravel()}
+    )
+
+
+def test_a_ramp_that_both_follow_is_no_correlation_within_its_phases() -> None:
+    random = np.random.default_rng(6)
+    false = 0
+    for _ in range(40):
+        table = crowds(random, slope=0.0)
+        found = correlate(table, "x", "y", phase="phase")
+        false += not found.low <= 0 <= found.high
+    assert false <= 6
+    # Across the phases, or along the ramp, nothing but the users correlates them.
+    assert correlate(table, "x", "y").low > 0.5
+    assert correlate(table[table["phase"] == "ramp"], "x", "y").low > 0.5
+    assert found.windows == len(table)
+
+
+def test_what_goes_together_within_phases_is_found() -> None:
+    found = correlate(crowds(np.random.default_rng(7), slope=1.0), "x", "y", phase="phase")
+    assert 0.5 < found.low < found.high < 0.85
+
+
+def test_constant_and_short_trials_are_left_out_with_a_warning() -> None:
+    table = planted(3, 20, 1.0)
+    table.loc[table["trial_id"] == "t0", "x"] = 1.0
+    table = table[(table["trial_id"] != "t1") | (table.index % 20 < 3)]
+    found = correlate(table, "x", "y")
+    assert found.n == 1
+    assert math.isnan(found.low)
+    assert "2 trials" in found.warnings[0]
+
+
+def test_a_run_in_which_cpu_follows_latency_shows_it(tmp_path) -> None:
+    follows = write_run(tmp_path / "a", cpu_follows_latency=0.5)
+    ignores = write_run(tmp_path / "b", cpu_follows_latency=0.0)
+    high, low = (
+        correlate(windows(run.requests(), run.samples(), ["inference"]), "cpu_inference")
+        for run in (follows, ignores)
+    )
+    assert high.low > 0.3
+    assert low.low < 0 < low.high

@@ -1,0 +1,117 @@
+"""What is believed of Dask, and what not: ends that are told, and workers that do not come back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from perflab.errors import ClusterError
+from perflab.sweeps.cells import Cell, open_sweep
+from perflab.sweeps.hosts.dispatch import (
+    NONE_LEFT,
+    Came,
+    Dispatch,
+    News,
+)
+from perflab.sweeps.hosts.order import BEGUN, ENDED, Order
+
+ONE, TWO = "tcp://one:1", "tcp://two:1"
+HOSTS = {ONE: "one", TWO: "two"}
+
+
+class Future:
+    """An order as Dask knows it."""
+
+    def __init__(self, workers: list[str]) -> None:
+        self.workers = workers
+        self.status = "pending"
+        self.is_released = False
+
+    def add_done_callback(self, call: Callable[[Future], None]) -> None:
+        self.done = call
+
+    def release(self) -> None:
+        self.is_released = True
+
+    def result(self) -> str:
+        raise AssertionError("Dask would have it executed again, and wait for that")
+
+
+class Client:
+    """A client of a scheduler that has these workers."""
+
+    def __init__(self) -> None:
+        self.there = [ONE, TWO]
+        self.futures: list[Future] = []
+        self._looks = 0
+
+    def subscribe_topic(self, _: str, take: Callable[[tuple[float, dict[str, Any]]], None]) -> None:
+        self.take = take
+
+    def submit(self, *_: object, workers: list[str], **_words: object) -> Future:
+        self.futures.append(Future(workers))
+        return self.futures[-1]
+
+    def run_on_scheduler(self, _: object) -> list[str]:
+        self._looks += 1
+        assert self._looks < 3, "it would wait for ever"
+        return self.there
+
+    def tells(self, what: str, text: str, cell: Cell, attempt: int = 1) -> None:
+        self.take((0.0, asdict(News(what, text, cell.id, attempt, "one"))))
+
+
+@pytest.fixture
+def cell(tmp_path: Path) -> Cell:
+    file = tmp_path / "one.yaml"
+    file.write_text("cells: [{notebook: client_overhead}]")
+    return open_sweep(file).cells[0]
+
+
+def order(cell: Cell, attempt: int = 1) -> Order:
+    return Order("sweep", cell, attempt, goes_on="", store="", wait_s=0, topic="topic")
+
+
+def test_an_end_that_is_told_is_believed_and_dask_forgets_the_order(cell: Cell) -> None:
+    client = Client()
+    dispatch = Dispatch(client, HOSTS, "topic")
+    dispatch.submit(order(cell))
+    client.tells(BEGUN, "", cell)
+    client.tells(ENDED, "its line", cell)
+    # The worker is lost now: what Dask begins again elsewhere is of no order any more.
+    client.tells(BEGUN, "", cell)
+    (future,) = client.futures
+    future.status = "finished"
+    future.done(future)
+    began, ended = dispatch.news()
+    assert isinstance(began, News)
+    assert ended == Came(order(cell), line="its line")
+    assert future.is_released
+    assert dispatch.under_way == []
+
+
+def test_an_order_comes_back_when_the_only_host_that_may_carry_it_out_is_gone(cell: Cell) -> None:
+    client = Client()
+    dispatch = Dispatch(client, HOSTS, "topic")
+    dispatch.submit(order(cell), host="two")
+    assert client.futures[0].workers == [TWO]
+    client.there = [ONE]
+    assert list(dispatch.news()) == [Came(order(cell), lost="two")]
+    assert not dispatch.knows("two")
+    dispatch.submit(order(cell))
+    assert client.futures[1].workers == [ONE]
+
+
+def test_orders_are_not_given_to_workers_that_nobody_compared(cell: Cell) -> None:
+    client = Client()
+    dispatch = Dispatch(client, HOSTS, "topic")
+    dispatch.submit(order(cell))
+    client.there = ["tcp://three:1"]
+    with pytest.raises(ClusterError, match=NONE_LEFT):
+        list(dispatch.news())
+    with pytest.raises(ClusterError, match=NONE_LEFT):
+        dispatch.submit(order(cell))

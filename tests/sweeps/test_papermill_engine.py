@@ -1,0 +1,80 @@
+"""What papermill shows of a run, and the kernel that it talks to."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import nbformat
+import papermill  # noqa: F401  (loads the engine, as its users do)
+import pytest
+from papermill.engines import papermill_engines
+from tqdm import tqdm
+
+from perflab.trials.events import Event, Note, RunBegun
+from perflab.trials.progress import PROGRESS_FILE
+
+
+def shown_after(*events: Event) -> SimpleNamespace:
+    from perflab.sweeps.papermill_engine import TrialsShown
+
+    manager = SimpleNamespace(pbar=tqdm(total=9, unit="cell", mininterval=0))
+    show = TrialsShown(manager)
+    for event in events:
+        show(event)
+    return manager
+
+
+def test_the_lines_of_a_run_stand_in_place_of_papermills_bar(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    begun = RunBegun(run_id="20260102-a", path="runs/20260102-a", backend="process")
+    manager = shown_after(begun, Note(text="removed 2 services"))
+    told = capsys.readouterr().err
+    assert told.splitlines()[-2:] == [
+        "run 20260102-a on the process backend", "  removed 2 services",
+    ]  # fmt: skip
+    # papermill goes on counting cells, but no longer with this bar; without a run it stays.
+    assert manager.pbar is None
+    assert shown_after().pbar is not None
+
+
+def test_papermill_takes_the_engine_without_being_asked() -> None:
+    assert papermill_engines.get_engine(None).__name__ == "TrialsEngine"
+
+
+CELL = f"""
+import os
+from ipykernel.kernelapp import IPKernelApp
+from perflab.trials.events import TrialBegun, TrialDone
+with open(os.environ["{PROGRESS_FILE}"], "a") as file:
+    for number in (1, 2):
+        trial = TrialBegun(number=number, of=2, block=1, blocks=1, treatment="on", label="on")
+        done = TrialDone(trial_id="b000-p00-a0", state="valid", left_s=3.0)
+        file.write(trial.model_dump_json() + "\\n" + done.model_dump_json() + "\\n")
+app = IPKernelApp.instance()
+folder = os.path.dirname(app.ip)
+print(app.transport, oct(os.stat(folder).st_mode & 0o777))
+"""
+
+
+@pytest.mark.slow
+def test_papermill_on_the_command_line_shows_trials_over_a_private_kernel(tmp_path: Path) -> None:
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(CELL)])
+    notebook.metadata = {"kernelspec": {"name": "python3", "language": "python",
+                                        "display_name": "Python 3"}}  # fmt: skip
+    nbformat.write(notebook, tmp_path / "in.ipynb")
+    done = subprocess.run(
+        [str(Path(sys.executable).with_name("papermill")), "in.ipynb", "out.ipynb"],
+        cwd=tmp_path, capture_output=True, text=True, check=True,
+        env={**os.environ, "COLUMNS": "100"},
+    )  # fmt: skip
+    assert "  2/2 on: measured  (about 0:03 left)" in done.stderr
+    # The kernel's own warning about plain TCP.
+    assert "encryption" not in done.stderr
+    cells = json.loads((tmp_path / "out.ipynb").read_text())["cells"]
+    assert "".join(cells[0]["outputs"][0]["text"]).strip() == "ipc 0o700"

@@ -1,0 +1,293 @@
+"""Duels of real services: measured by the conductor, gone without a trace, ended in order."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from perflab import api
+from perflab.errors import StackError, WrongAnswer
+from perflab.host import facts
+from perflab.paths import project_root, services_dir, state_dir
+from perflab.reports.methods import method
+from perflab.stacks import cleanup
+from tests.systems.custom.test_variants import git
+
+SMALL = {
+    "blocks": 2, "duration_s": 0.5, "warmup_s": 0.1, "users": 1, "think_time_s": 0.002, "seed": 3,
+}  # fmt: skip
+COMMAND = "python3 server.py --port {port}"
+EXAMPLE = services_dir() / "duel_example" / "server.py"
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Path:
+    """Two revisions of the example, and a change that is in none."""
+    folder = tmp_path / "repository"
+    folder.mkdir()
+    git(folder, "init", "--quiet")
+    server = folder / "server.py"
+    server.write_text(EXAMPLE.read_text())
+    git(folder, "add", ".")
+    git(folder, "commit", "--quiet", "-m", "one")
+    git(folder, "tag", "v1")
+    server.write_text(EXAMPLE.read_text().replace("default=1000", "default=4000"))
+    git(folder, "commit", "--quiet", "--all", "-m", "two")
+    server.write_text("not a program\n")
+    return folder
+
+
+def ours() -> list[str]:
+    return [item.service for item in cleanup.everything() if item.kind == "run"]
+
+
+@pytest.mark.slow
+def test_two_revisions_are_measured_and_the_work_tree_is_left_alone(repository: Path) -> None:
+    before, sources = git(repository, "status", "--porcelain"), facts.sources()
+    run = api.run(
+        "custom_service",
+        {
+            **SMALL, "variants": ["old=git:.@v1", "new=git:.@HEAD"], "folder": str(repository),
+            "command": COMMAND, "prepare": "test -f server.py && echo made > prepared",
+        },
+    )  # fmt: skip
+    assert run.record.state == "finished"
+    trials = run.trials().set_index("treatment")
+    costs = trials.groupby(level=0)["service_cpu_us_per_request"].min()
+    # Four times as much work: whatever else the machine does, that is more CPU.
+    assert costs["variant=new"] > costs["variant=old"]
+    assert (trials["service_memory_bytes"] > 1e6).all()
+    assert (trials["failure_share"] == 0).all()
+    assert git(repository, "status", "--porcelain") == before
+    assert "prepared" not in os.listdir(repository)
+    assert git(repository, "worktree", "list").count("\n") == 0
+    assert facts.sources() == sources
+    assert ours() == []
+    assert any("not committed" in warning.text for warning in run.record.warnings)
+    resumed = api.run("custom_service", {"resume": run.run_id})
+    assert resumed.record.sessions[1:]
+
+
+@pytest.mark.slow
+def test_what_runs_already_is_loaded_and_not_ended() -> None:
+    served = subprocess.Popen([sys.executable, EXAMPLE, "--port", "18473"])
+    try:
+        time.sleep(1.0)
+        url = "url:http://127.0.0.1:18473"
+        run = api.run("custom_service", {**SMALL, "variants": [f"a={url}", f"b={url}"]})
+        assert run.record.state == "finished"
+        trials = run.trials()
+        assert (trials["requests"] > 0).all()
+        assert "service_cpu_us_per_request" not in trials
+        assert any("CPU and memory are not known" in each.text for each in run.record.warnings)
+        assert served.poll() is None
+    finally:
+        served.kill()
+        served.wait()
+
+
+@pytest.mark.slow
+def test_a_variant_that_answers_something_else_ends_the_run_at_once() -> None:
+    with pytest.raises(WrongAnswer, match=r"variant '(old|new)' is compared with nothing") as told:
+        api.run("custom_service", {**SMALL, "expect_body": "goodbye"})
+    assert "the answer to GET / holds no 'goodbye' ('" in str(told.value)
+    assert "\n" not in str(told.value)
+    run = api.runs()[-1]
+    assert (run.record.state, run.record.reason) == ("failed", str(told.value))
+    assert len(run.trials()) == 0, "no trial, and so no start afresh after it"
+    assert ours() == []
+
+
+@pytest.mark.slow
+def test_a_variant_that_dies_is_named_with_its_last_words() -> None:
+    dies = """command:python3 -c 'print("no such table"); raise SystemExit(3)'"""
+    with pytest.raises(StackError, match=r"(?s)'b': died while starting.*no such table"):
+        api.run("custom_service", {**SMALL, "variants": [f"a=command:{COMMAND}", f"b={dies}"]})
+    assert ours() == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+def test_whoever_ends_a_duel_leaves_nothing_of_it(number: signal.Signals, tmp_path: Path) -> None:
+    marker = tmp_path / "listens"
+    words = [
+        f"{name}=command:sh -c 'touch {marker}; exec {COMMAND}'".replace("{port}", "$PORT")
+        for name in ("a", "b")
+    ]
+    script = "from perflab.cli import main; main()"
+    options = [option for each in words for option in ("--variant", each)]
+    # Whoever started the tests in the background had them ignore what a user's terminal sends.
+    heard = ["env", "--default-signal=INT"]
+    child = subprocess.Popen(
+        [*heard, sys.executable, "-c", script, "duel", *options, "--duration", "30"],
+        cwd=EXAMPLE.parent, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        env={**os.environ, "PYTHONPATH": str(project_root())},
+    )  # fmt: skip
+    try:
+        until = time.monotonic() + 60
+        while not marker.exists() and time.monotonic() < until:
+            time.sleep(0.1)
+        assert {"a", "b"} & set(ours())
+        child.send_signal(number)
+        child.wait(60)
+    finally:
+        child.kill()
+        child.wait()
+    until = time.monotonic() + 60
+    while ours() and time.monotonic() < until:
+        time.sleep(0.2)
+    assert ours() == []
+
+
+@pytest.mark.slow
+def test_a_file_says_what_options_say_and_the_gate_ends_with_its_status(
+    tmp_path: Path,
+) -> None:
+    lines = ['fail_on = ["cpu>1.5"]', "blocks = 3", "[variants]"]
+    place = json.dumps(shlex.quote(str(EXAMPLE)))[1:-1]
+    lines += [
+        f'{name} = "command:python3 {place} --port {{port}} --rounds {rounds}"'
+        for name, rounds in (("old", 500), ("new", 20_000))
+    ]
+    lines += ["[load]", "users = 1", "duration_s = 1.0", "warmup_s = 0.2"]
+    file = tmp_path / "duel.toml"
+    file.write_text("\n".join(lines) + "\n")
+    script = "from perflab.cli import main; main()"
+    done = subprocess.run(
+        [sys.executable, "-c", script, "duel", str(file)],
+        cwd=tmp_path, capture_output=True, text=True, check=False,
+        env={**os.environ, "PYTHONPATH": str(project_root())},
+    )  # fmt: skip
+    # Forty times the work: crossed, unless the busy machine spoilt every block.
+    assert done.returncode in (3, 4), done.stdout + done.stderr
+    if done.returncode == 3:
+        assert "cpu>1.5 (new against old): FAILED" in done.stdout
+    assert state_dir().exists()
+
+
+@pytest.mark.slow
+@pytest.mark.docker
+@pytest.mark.parametrize("backend_name", ["docker"], indirect=True, scope="module")
+@pytest.mark.usefixtures("backend_name")
+def test_folders_with_dockerfiles_are_built_and_measured(tmp_path: Path) -> None:
+    folders = []
+    for name in ("a", "b"):
+        folder = tmp_path / name
+        folder.mkdir()
+        (folder / "server.py").write_text(EXAMPLE.read_text())
+        (folder / "Dockerfile").write_text(
+            "FROM debian:bookworm-slim\n"
+            "COPY ca/ /usr/local/share/ca-certificates/\n"
+            "RUN apt-get update && apt-get install -y --no-install-recommends python3\n"
+            "COPY server.py /server.py\n"
+            'CMD ["sh", "-c", "exec python3 /server.py --port $PORT"]\n'
+        )
+        folders.append(f"{name}=dockerfile:{name}")
+    run = api.run("custom_service", {**SMALL, "variants": folders, "folder": str(tmp_path)})
+    assert run.record.backend == "docker"
+    assert "failed" not in set(run.trials()["state"])
+    assert (run.trials()["requests"] > 0).all()
+    assert (run.trials()["service_cpu_us_per_request"] > 0).all()
+    assert ours() == []
+
+
+@pytest.mark.slow
+def test_variants_that_share_their_time_are_measured_in_windows_and_leave_nothing(
+    repository: Path,
+) -> None:
+    run = api.run(
+        "custom_service",
+        {
+            **SMALL, "variants": ["old=git:.@v1", "new=git:.@HEAD"], "folder": str(repository),
+            "command": COMMAND, "design": "slices", "slice_ms": 300, "duration_s": 1.0,
+        },
+    )  # fmt: skip
+    assert run.record.state == "finished"
+    trials = run.trials().set_index("treatment")
+    assert len(trials) == 4
+    costs = trials.groupby(level=0)["service_cpu_us_per_request"].min()
+    assert costs["variant=new"] > 1.5 * costs["variant=old"]
+    for block in (0, 1):
+        turns = run.table("turns", trials[trials["block"] == block]["trial_id"].tolist())
+        # A second of 240 ms windows, for each.
+        assert turns.groupby("trial_id").size().tolist() == [5, 5]
+        spans = turns.sort_values("begin_ns")[["begin_ns", "end_ns"]].to_numpy()
+        assert (spans[1:, 0] >= spans[:-1, 1]).all()
+    # A service is under load for a part of the time, and what it used belongs to that part.
+    assert trials["cpu_share_new"].max() <= 1.1
+    assert "take turns" in method(run)
+    assert run.problems == []
+    assert ours() == []
+    assert api.run("custom_service", {"resume": run.run_id}).run_id == run.run_id
+
+
+@pytest.mark.slow
+def test_a_service_that_answers_too_slowly_for_its_slices_is_refused_and_not_slowed_down(
+    tmp_path: Path,
+) -> None:
+    program = tmp_path / "slow.py"
+    # The third of a slice is under way for a third of it when the slice ends: longer than the gap.
+    program.write_text(EXAMPLE.read_text().replace(ANSWERS, SLOWLY))
+    variants = [f"{name}=command:python3 {program} --port {{port}}" for name in ("a", "b")]
+    run = api.run(
+        "custom_service",
+        {
+            **SMALL, "blocks": 1, "variants": variants, "design": "slices", "slice_ms": 300,
+            "duration_s": 2.0,
+        },
+    )  # fmt: skip
+    trials = run.trials()
+    assert set(trials["state"]) == {"invalid"}
+    assert all("paused" in str(reasons) for reasons in trials["reasons"])
+    # Pauses of 360 ms and more are in no bound. (Its sleep goes on while it is paused: the third
+    # request in each slice is answered at once when it wakes.)
+    assert trials["mean_at_least_ms"].between(100, 135).all()
+    stages = run.requests(stage=None, trial_ids=trials["trial_id"].tolist())["stage"]
+    assert "paused" in set(stages)
+    assert run.problems == []
+
+
+ANSWERS = "writer.write(answer(rounds))"
+SLOWLY = f"await asyncio.sleep(0.13); {ANSWERS}"
+
+
+@pytest.mark.slow
+def test_a_service_that_dies_in_its_slice_fails_the_block_and_the_run_goes_on(
+    tmp_path: Path,
+) -> None:
+    program = tmp_path / "dies_once.py"
+    program.write_text(DIES_ONCE)
+    words = [sys.executable, str(program), "{port}", str(EXAMPLE), str(tmp_path / "was there")]
+    variants = [f"old=command:{COMMAND}", f"new=command:{shlex.join(words)}"]
+    run = api.run(
+        "custom_service", {**SMALL, "variants": variants, "design": "slices", "fresh_blocks": 0}
+    )
+    trials = run.trials()
+    states = trials.groupby("block")["state"].agg(set).tolist()
+    assert states[0] == {"failed"}
+    assert "failed" not in states[1]
+    reasons = trials[trials["state"] == "failed"]["reasons"]
+    assert all("'new'" in each[0].text for each in reasons)
+    assert ours() == []
+
+
+DIES_ONCE = """
+import os, pathlib, runpy, sys, threading, time
+port, server, mark = sys.argv[1:]
+def end():
+    time.sleep(2.5)
+    os._exit(7)
+if not pathlib.Path(mark).exists():
+    pathlib.Path(mark).touch()
+    threading.Thread(target=end, daemon=True).start()
+sys.argv = ["server.py", "--port", port]
+runpy.run_path(server, run_name="__main__")
+"""

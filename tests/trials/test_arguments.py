@@ -1,0 +1,150 @@
+"""With from_run or resume the run's own parameters count, and others are refused."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from perflab import api
+from perflab.errors import ParameterError
+from perflab.systems import experiment
+from perflab.trials.arguments import asked_for, order_of
+from tests.support.synthetic import write_run
+
+PERFLAB = str(Path(sys.executable).with_name("perflab"))
+SMALL = {"requests": 60, "concurrency": 5, "workers": 1, "pool_size": 4, "blocks": 3, "seed": 7}
+
+
+@pytest.fixture(autouse=True)
+def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("PERFLAB_RUNS", str(tmp_path))
+    return tmp_path
+
+
+def recorded(runs: Path, name: str = "synchronous_commit", **values: object) -> str:
+    """Write a run that was measured with these parameters."""
+    chosen = experiment(name)
+    words = chosen.plan(chosen.check({**SMALL, **values})).parameters
+    run = write_run(runs, experiment=name, blocks=1, requests=60)
+    record = json.loads((run.path / "run.json").read_text())
+    (run.path / "run.json").write_text(json.dumps({**record, "parameters": words}))
+    return run.run_id
+
+
+def in_notebook(name: str = "synchronous_commit", cell: str = "", **changes: object) -> Any:
+    """Return what a notebook gets whose parameters cell assigns all defaults, and then changes."""
+    fields = experiment(name).parameters.model_fields
+    defaults = {
+        key: list(value) if isinstance(value := field.get_default(), tuple) else value
+        for key, field in fields.items()
+    }
+    injected: dict[str, object] = {}
+    exec(cell, injected)
+    injected.pop("__builtins__", None)
+    namespace = {**defaults, **changes, **injected, "In": ["", cell]}
+    return api.notebook_parameters(name, namespace)
+
+
+def test_a_notebook_that_shows_a_run_prints_the_parameters_of_that_run(runs: Path) -> None:
+    run_id = recorded(runs)
+    shown = in_notebook(from_run=run_id)
+    assert {name: getattr(shown, name) for name in SMALL} == SMALL
+    assert shown.backend == "process"
+    assert shown.warmup_requests == 2000
+    assert api.run("synchronous_commit", shown).run_id == run_id
+
+
+def test_every_parameter_in_which_the_run_differs_is_named_with_both_values(runs: Path) -> None:
+    run_id = recorded(runs)
+    for given in (
+        {"from_run": run_id, "requests": 100, "driver": "asyncpg"},
+        {"cell": f"# Parameters\nfrom_run = '{run_id}'\nrequests = 100\ndriver = 'asyncpg'\n"},
+    ):
+        with pytest.raises(ParameterError) as caught:
+            in_notebook(**given)  # type: ignore[arg-type]
+        assert "requests = 100 is given, the run has 60" in str(caught.value)
+        assert "driver = 'asyncpg' is given, the run has 'psycopg2'" in str(caught.value)
+        assert "workers" not in str(caught.value)
+        assert "measure anew without from_run" in str(caught.value)
+
+
+def test_a_default_that_papermill_injects_is_given_and_one_of_the_cell_is_not(runs: Path) -> None:
+    run_id = recorded(runs)
+    assert in_notebook(from_run=run_id, requests=1000).requests == 60
+    with pytest.raises(ParameterError, match="requests = 1000 is given, the run has 60"):
+        in_notebook(cell=f"# Parameters\nfrom_run = '{run_id}'\nrequests = 1000\n")
+
+
+def test_what_agrees_with_the_run_or_leaves_a_choice_open_is_no_contradiction(runs: Path) -> None:
+    run_id = recorded(runs, "sync_vs_async", round_trip_ms=[0, 1])
+    given = {**SMALL, "from_run": run_id, "round_trip_ms": "0,1", "wait_s": 5}
+    shown = in_notebook("sync_vs_async", **given)
+    assert shown.round_trip_ms == (0.0, 1.0)
+    assert shown.wait_s == 5
+    assert in_notebook(
+        "sync_vs_async", f"# Parameters\nfrom_run = '{run_id}'\nbackend = 'auto'\nseed = None\n"
+    )
+    with pytest.raises(ParameterError, match="backend = 'docker' is given, the run has 'process'"):
+        in_notebook("sync_vs_async", from_run=run_id, backend="docker")
+
+
+def test_a_run_is_not_resumed_with_other_parameters(runs: Path) -> None:
+    run_id = recorded(runs)
+    with pytest.raises(ParameterError, match="blocks = 12 is given, the run has 3"):
+        api.run("synchronous_commit", {"resume": run_id, "blocks": 12})
+    with pytest.raises(ParameterError, match="give one of them"):
+        api.run("synchronous_commit", {"resume": run_id, "from_run": run_id})
+    done = subprocess.run(
+        [PERFLAB, "run", "--resume", run_id, "-p", "requests=20", "--backend", "docker"],
+        capture_output=True, text=True, timeout=100,
+    )  # fmt: skip
+    assert done.returncode == 1
+    assert "requests = 20 is given, the run has 60" in done.stderr
+    assert "backend = 'docker' is given, the run has 'process'" in done.stderr
+
+
+def test_a_run_whose_parameters_are_refused_today_can_still_be_shown(runs: Path) -> None:
+    run_id = recorded(runs)
+    file = runs / run_id / "run.json"
+    file.write_text(file.read_text().replace('"pool_size": 4', '"pool_size": 0'))
+    shown = in_notebook(from_run=run_id)
+    assert shown.pool_size == 0
+    assert api.run("synchronous_commit", shown).run_id == run_id
+
+
+def test_a_preset_takes_the_place_of_defaults_in_a_notebook_too() -> None:
+    published = in_notebook("inference_runtime", preset="published", concurrency=10)
+    assert (published.requests, published.concurrency) == (1000, 10)
+    cell = "# Parameters\npreset = 'published'\nrequests = 250\n"
+    assert in_notebook("inference_runtime", cell).requests == 250
+
+
+def test_a_notebooks_run_is_planned_once_and_its_seed_drawn_for_every_run(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    chosen = experiment("synchronous_commit")
+    made: list[object] = []
+    counted = replace(chosen, treatments=lambda each: made.append(each) or chosen.treatments(each))
+    monkeypatch.setattr("perflab.systems.experiment", lambda _: counted)
+    checked = in_notebook(blocks=3)
+    asked = asked_for(counted, checked)
+    assert asked is checked
+    first, second = (order_of(counted, asked).plan for _ in range(2))
+    assert len(made) == 1
+    assert first.seed != second.seed
+    assert first.parameters["seed"] == first.seed
+    assert first.treatments == second.treatments
+
+
+def test_parameters_that_were_changed_after_their_check_are_planned_anew() -> None:
+    chosen = experiment("synchronous_commit")
+    checked = chosen.check({"blocks": 3, "seed": 7})
+    assert chosen.plan(checked).blocks == 3
+    assert chosen.plan(checked.model_copy(update={"blocks": 5})).blocks == 5
+    assert chosen.check({"blocks": 3, "seed": 7}) == checked

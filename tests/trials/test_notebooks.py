@@ -1,0 +1,205 @@
+"""Every notebook runs with small parameters, from measuring and from an existing run."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import nbformat
+import papermill
+import pytest
+import yaml
+
+from perflab import api
+from perflab.errors import ParameterError
+from perflab.paths import notebooks_dir, project_root
+from perflab.systems import experiment, names
+from tests.support.synthetic import write_run
+from tests.systems.chat.synthetic_streams import write_stream_run
+from tests.trials.executed import check_executed, verdict_of
+from tests.trials.one_kernel import one_kernel
+
+# Services stay from block to block: that they can start afresh is shown by the tests of runs.
+QUICK = {"backend": "process", "blocks": 2, "fresh_blocks": 0}
+INFERENCE = {
+    **QUICK, "requests": 60, "warmup_requests": 10, "concurrency": 5, "workers": 1, "pool_size": 4,
+}  # fmt: skip
+CLIENTS = {
+    **QUICK, "client": ["lean", "aiohttp"], "rate": [100, 200], "duration_s": 0.5, "warmup_s": 0.1,
+}  # fmt: skip
+CHECK = {
+    **QUICK, "copies": 2, "planted": [1.5], "requests": 40, "warmup_requests": 5,
+    "stalls_ms": [50.0],
+}  # fmt: skip
+CODECS = {
+    **QUICK, "requests": 6, "warmup_requests": 1, "codec": ["json", "orjson"],
+    "operation": ["serialize"], "message": ["published"],
+}  # fmt: skip
+PROFILES = {
+    **QUICK, "blocks": 1, "codec": ["json"], "users": 10, "action_s": 0.1,
+    "join_s": 0.01, "plateau_s": 1.0, "rate_hz": 200,
+}  # fmt: skip
+CHATTERS = {
+    **QUICK, "blocks": 1, "join_s": 0.02, "action_s": 0.25, "plateau_s": 0.5,
+    "bcrypt_rounds": 4,
+}  # fmt: skip
+DOWNLOADS = {
+    "backend": "process", "blocks": 1, "sets": ["clients"], "clients": 12, "model_bytes": 100_000,
+    "timeout_s": 5.0, "models": 2,
+}  # fmt: skip
+CONNECTIONS = {
+    **QUICK, "blocks": 1, "sets": ["naive"], "target_rate": 200.0, "duration_s": 0.4,
+    "warmup_s": 0.1,
+}  # fmt: skip
+STREAMS = {
+    **QUICK, "blocks": 1, "users": 12, "duration_s": 1.5, "warmup_s": 0.5, "interval_s": 0.5,
+    "tokens": 10,
+}  # fmt: skip
+# Each notebook measures once: one by the command line of papermill, one as the main job.
+ELSEWHERE = {"serialization": "below", "synchronous_commit": "tests/cli/test_lab.py"}
+# Quick enough for `make test`; all others are run by `make slow`.
+SMALLEST = "client_overhead"
+SMALL = {
+    "client_overhead": CLIENTS,
+    "lab_check": CHECK,
+    "profile": PROFILES,
+    "inference_runtime": {**INFERENCE, "blocks": 1},
+    "sync_vs_async": {**INFERENCE, "round_trip_ms": [0.0]},
+    "flush_map": {
+        **INFERENCE,
+        "blocks": 1,
+        "workers": [1],
+        "commit_delay_us": [0],
+        "round_trip_ms": [0.0],
+    },
+    "chat_ladder": {**CHATTERS, "rungs": ["json_25", "best_25"]},
+    "latency_cpu": {**CHATTERS, "users": 25},
+    "registry_downloads": DOWNLOADS,
+    "connection_lifecycle": CONNECTIONS,
+    "llm_streaming": STREAMS,
+    "custom_service": {"blocks": 2, "duration_s": 0.5, "warmup_s": 0.1, "users": 1},
+}
+
+
+def parameters_cell(name: str) -> str:
+    notebook = nbformat.read(notebooks_dir() / f"{name}.ipynb", as_version=4)
+    cells = [c for c in notebook.cells if "parameters" in c.metadata.get("tags", [])]
+    assert len(cells) == 1
+    return str(cells[0].source)
+
+
+@pytest.mark.parametrize("name", names())
+def test_the_parameters_cell_agrees_with_the_experiment(name: str) -> None:
+    defaults: dict[str, object] = {}
+    exec(parameters_cell(name), defaults)
+    given = {key: value for key, value in defaults.items() if not key.startswith("__")}
+    assert set(given) == set(experiment(name).parameters.model_fields)
+    assert experiment(name).check(given) == experiment(name).check({})
+
+
+@pytest.fixture(scope="module")
+def engine() -> Iterator[str]:
+    """One kernel for all notebooks: starting it and importing the lab takes longer than they do."""
+    with one_kernel() as name:
+        yield name
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=[] if name == SMALLEST else [pytest.mark.slow])
+        for name in names()
+        if name not in ELSEWHERE
+    ],
+)
+def test_a_notebook_measures_judges_and_saves_figures(
+    name: str, tmp_path: Path, engine: str
+) -> None:
+    done = tmp_path / "done.ipynb"
+    execute(name, done, SMALL[name], engine)
+    check_executed(name, done)
+
+
+@pytest.mark.slow
+def test_a_notebook_measures_and_is_redone_by_the_plain_command_line_of_papermill(
+    tmp_path: Path,
+) -> None:
+    first, again = tmp_path / "first.ipynb", tmp_path / "again.ipynb"
+    typed("serialization", first, CODECS)
+    run = check_executed("serialization", first)
+    before = [run.run_id for run in api.runs()]
+    typed("serialization", again, {"from_run": run.run_id})
+    assert [run.run_id for run in api.runs()] == before
+    assert verdict_of(first) == verdict_of(again)
+
+
+@pytest.mark.slow
+def test_the_overview_is_made_from_the_runs_that_are_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runs = tmp_path / "runs"
+    monkeypatch.setenv("PERFLAB_RUNS", str(runs))
+    for experiment_name in ("synchronous_commit", "sync_vs_async"):
+        write_run(runs, experiment=experiment_name, requests=40, run_id=experiment_name)
+    streams = write_stream_run(tmp_path)
+    streams.path.rename(runs / streams.run_id)
+    done = tmp_path / "overview.ipynb"
+    # In a kernel of its own, which has this folder of runs.
+    execute("overview", done, {})
+    shown = done.read_text()
+    judged = api.judged_runs()
+    assert len(judged) == 3
+    for selected in judged:
+        assert selected.run.run_id in shown
+
+
+@pytest.mark.slow
+def test_the_first_page_is_made_where_nothing_was_measured_yet(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PERFLAB_RUNS", str(tmp_path / "none"))
+    done = tmp_path / "start.ipynb"
+    # In a kernel of its own, which has this folder of runs.
+    execute("00_start", done, {})
+    shown = done.read_text()
+    assert "There are no runs yet" in shown
+    for name in names():
+        assert f'href=\\"{name}.ipynb\\"' in shown
+
+
+def test_published_numbers_are_checked_without_any_run(tmp_path: Path, engine: str) -> None:
+    done = tmp_path / "published_numbers.ipynb"
+    execute("published_numbers", done, {"study": "metricstream"}, engine)
+    shown = done.read_text()
+    assert "2 to 3 in flight of 100 users" in shown
+    assert "inconsistent" in shown
+    assert "67 published rows: 14 checked by its own numbers" in shown
+
+
+def execute(
+    name: str, target: Path, parameters: Mapping[str, Any], engine: str | None = None
+) -> None:
+    """Execute a notebook by papermill, in a kernel of its own unless an engine is named."""
+    papermill.execute_notebook(
+        str(notebooks_dir() / f"{name}.ipynb"), str(target), parameters=dict(parameters),
+        cwd=str(project_root()), progress_bar=False, kernel_name="python3", engine_name=engine,
+    )  # fmt: skip
+
+
+def typed(name: str, target: Path, parameters: Mapping[str, object]) -> None:
+    """Execute a notebook by the plain command line of papermill, as its users type it."""
+    given = yaml.safe_dump(dict(parameters))
+    subprocess.run(
+        [sys.executable, "-m", "papermill", str(notebooks_dir() / f"{name}.ipynb"), str(target),
+         "-y", given, "--no-progress-bar", "-k", "python3"],
+        cwd=project_root(), check=True, capture_output=True,
+    )  # fmt: skip
+
+
+def test_a_name_that_papermill_injected_and_nobody_knows_is_refused() -> None:
+    namespace = {"blocks": 2, "blokcs": 3, "In": ["", "# Parameters\nblokcs = 3\n"]}
+    with pytest.raises(ParameterError, match="did you mean 'blocks'"):
+        api.notebook_parameters("synchronous_commit", namespace)
