@@ -37,7 +37,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    # Loaded on first use: load workers and the reaper import this package too, and must be light.
+    # Names load on first use, so that load workers and the reaper import this package quickly.
     if name in __all__:
         return getattr(importlib.import_module("perflab.api"), name)
     raise AttributeError(f"module 'perflab' has no attribute '{name}'")

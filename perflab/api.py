@@ -1,4 +1,4 @@
-"""The public face of the lab: run an experiment, or show one that was run."""
+"""The public functions of the lab: run experiments, and show and export their runs."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from perflab.load.report import LoadSummary
     from perflab.reports.shown import Saved
 
-# Whoever measures need not wait for what judges and shows: that is imported when it is asked for.
+# Functions import what they need to judge and draw, so that a measurement does not wait for it.
 
 
 Compared = Run | str | Path | Iterable[Run | str | Path]
@@ -45,15 +45,15 @@ def run(experiment: str, parameters: Mapping[str, Any] | RunParameters | None = 
     experiment : str
         Its name (``perflab experiments`` lists them).
     parameters : mapping, optional
-        Checked before anything starts. ``from_run`` returns an existing run without measuring,
-        ``resume`` finishes one; what else is given must be as in that run.
+        They are checked before anything starts. ``from_run`` returns an existing run without
+        measuring, and ``resume`` finishes one; all others must be as in that run.
 
     Raises
     ------
     ParameterError
         Lists every problem.
     PerflabError
-        Nothing, or not everything, was measured; committed trials are kept.
+        The run could not be finished; committed trials are kept.
     """
     chosen = systems.experiment(experiment)
     checked = asked_for(chosen, parameters or {})
@@ -68,8 +68,8 @@ def notebook_parameters(experiment: str, namespace: Mapping[str, Any]) -> RunPar
     """Read and check a notebook's parameters from its ``globals()``.
 
     Names that papermill injected and that the experiment does not know are refused, with the
-    nearest known name: papermill itself only warns. With ``from_run`` or ``resume`` the run's own
-    parameters are returned; what was given and differs from them is refused
+    nearest known name; papermill itself only warns. With ``from_run`` or ``resume`` the parameters
+    of that run are returned, and other given values are refused
     (see :func:`perflab.trials.arguments.asked_for`).
     """
     chosen = systems.experiment(experiment)
@@ -98,7 +98,7 @@ def runs() -> list[Run]:
 
 
 def import_results(groups: Mapping[str, Sequence[str | Path]]) -> Run:
-    """Take results of another load tool over as a run; what it cannot tell is marked as missing.
+    """Import results of another load tool as a run; what the tool does not report is missing.
 
     Parameters
     ----------
@@ -108,7 +108,7 @@ def import_results(groups: Mapping[str, Sequence[str | Path]]) -> Run:
     Raises
     ------
     ParameterError
-        What was asked for cannot be.
+        A name or a number of files is not allowed.
     ImportRefused
         A file is damaged, or of another tool; the message names file and line. Nothing was written.
     """
@@ -119,14 +119,14 @@ def import_results(groups: Mapping[str, Sequence[str | Path]]) -> Run:
 
 
 def questions() -> Shown:
-    """Show what can be asked: every experiment with its question and its notebook."""
+    """Show every experiment with its question and its notebook."""
     from perflab.reports.start_page import shown_questions
 
     return shown_questions()
 
 
 def latest_runs(most: int = 10) -> Shown:
-    """Show the newest runs, and how to see each or go on with it; no others are read."""
+    """Show the newest runs, and what to type to see or resume each; no others are read."""
     from perflab.reports.start_page import shown_newest
 
     return shown_newest(most)
@@ -138,7 +138,7 @@ def compare(a: Compared, b: Compared) -> Shown:
     Parameters
     ----------
     a, b : Run or reference (see :func:`open_run`), or several of them
-        From three a side on the run is the unit, and better and worse are said.
+        With three or more a side the run is the unit, and responses are better or worse.
     """
     from perflab.reports.shown import shown_comparison
 
@@ -149,7 +149,7 @@ def compare(a: Compared, b: Compared) -> Shown:
 
 
 def trials_of(which: Compared | None = None) -> pd.DataFrame:
-    """Return the trials of several runs as one table, a row each, run by run in their order.
+    """Return the trials of several runs as one table with a row per trial, run by run.
 
     Parameters
     ----------
@@ -159,13 +159,13 @@ def trials_of(which: Compared | None = None) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        First what is known of the run: ``run``, ``experiment``, ``backend``, ``run_state``,
+        The first columns are about the run: ``run``, ``experiment``, ``backend``, ``run_state``,
         ``created_at`` (UTC), ``commit``, ``dirty``, ``machine``, ``question_id`` (equal where two
         runs asked the same on the same machine and backend), and ``parameter_<name>`` for each
         parameter that differs between the runs. Then the columns of
         :meth:`perflab.recordings.Run.trials` without lists; ``reasons`` and ``warnings`` are text.
-        Trials of every state are in it, superseded ones too. ``.attrs["problems"]`` names damaged
-        trials, which are left out.
+        The table has trials of every state, superseded ones too. ``.attrs["problems"]`` names
+        damaged trials, which are left out.
 
     Raises
     ------
@@ -177,11 +177,11 @@ def trials_of(which: Compared | None = None) -> pd.DataFrame:
 
 def _listed(which: Compared) -> list[Run]:
     several = [which] if isinstance(which, str | Path | Run) else list(which)
-    return [each if isinstance(each, Run) else open_run(each) for each in several]
+    return [item if isinstance(item, Run) else open_run(item) for item in several]
 
 
 def findings(run: Run) -> Shown:
-    """Show published against measured, with what each verdict rests on; ``.table`` is the data."""
+    """Show published against measured, with the evidence of verdicts; ``.table`` is the data."""
     from perflab.reports.shown import shown_findings
 
     return shown_findings(run)
@@ -195,21 +195,21 @@ def summary(run: Run) -> Shown:
 
 
 def verdict(run: Run) -> Lines:
-    """Return the verdicts in sentences that the data wrote; ``str`` gives a line each."""
+    """Return the verdicts in sentences; ``str`` gives a line each."""
     from perflab.reports.findings import sentences
 
     return Lines(sentences(run))
 
 
 def bottlenecks(run: Run) -> Lines:
-    """Return where the time goes, and what changes are made of, in sentences."""
+    """Return in sentences where the time goes, and which parts make up changes."""
     from perflab.reports import findings
 
     return Lines(findings.bottlenecks(run))
 
 
 def show(what: pd.DataFrame | Iterable[Run]) -> Shown:
-    """Show a table, or a list of runs, whole: pandas would cut long cells."""
+    """Show a table, or a list of runs, whole; pandas would cut long cells."""
     from perflab.reports.shown import shown_runs, shown_table
 
     return shown_table(what) if isinstance(what, pd.DataFrame) else shown_runs(what)
@@ -221,12 +221,12 @@ def claim_ledger(study: str = "", answer: str = "", backend: str = "") -> Shown:
     Parameters
     ----------
     study : str
-        Only rows of this one.
+        Only rows of this study.
     answer : str
         Only rows with this kind of answer (``contrast``, ``not comparable``...) or this outcome
         (``judged``, ``not measured yet``...).
     backend : str
-        Only verdicts of runs on this one: docker or process.
+        Only verdicts of runs on this backend: docker or process.
     """
     from perflab.reports.ledger import ledger, narrowed
     from perflab.reports.ledger.shown import shown_ledger
@@ -235,7 +235,7 @@ def claim_ledger(study: str = "", answer: str = "", backend: str = "") -> Shown:
 
 
 def claim_counts(study: str = "", backend: str = "") -> Shown:
-    """Show how many published rows became of what, and why nothing could be said of the rest."""
+    """Show the number of published rows by outcome, with the reasons where there is no answer."""
     from perflab.reports.ledger import ledger
     from perflab.reports.ledger.shown import shown_counts
 
@@ -243,14 +243,14 @@ def claim_counts(study: str = "", backend: str = "") -> Shown:
 
 
 def study_check(study: str = "", finding: str = "") -> Shown:
-    """Show what the published numbers say by themselves; no run is looked at.
+    """Show what the published numbers say by themselves, without any run.
 
     Parameters
     ----------
     study : str
-        Only rows of this one.
+        Only checks of this study.
     finding : str
-        Only what is ``inconsistent``, ``consistent`` or ``cannot be told``.
+        Only checks with this result: ``inconsistent``, ``consistent`` or ``cannot be told``.
     """
     from perflab.reports.ledger.shown import shown_checks
     from perflab.reports.ledger.study_check import check_table
@@ -259,14 +259,14 @@ def study_check(study: str = "", finding: str = "") -> Shown:
 
 
 def draw(run: Run, name: str) -> LabFigure:
-    """Draw one of the run's figures by name; a wrong name is answered with those that there are."""
+    """Draw one of the run's figures by name; the error for a wrong name lists the figures."""
     from perflab.reports import figures
 
     return figures.draw(run, name)
 
 
 def save(run: Run) -> Saved:
-    """Save every figure (SVG, PNG, its table) and the design-document section; return paths."""
+    """Save every figure (SVG, PNG and table) and the section of the run; return their paths."""
     from perflab.reports import figures
     from perflab.reports.section import write_section
     from perflab.reports.shown import Saved
@@ -286,17 +286,17 @@ def export(
 ) -> Saved:
     """Write runs as sections of a document (md, html, pdf, docx); return all paths.
 
-    Again: what stands between the marks is written anew, all else is left as it is; what was edited
-    between them is refused, unless ``overwrite``. With ``views`` only their figures; ``brief``
-    sections have the question, what was found, and figures.
+    A repeated export rewrites the text between the marks and leaves all other text alone. It
+    refuses a marked text that was edited by hand, unless ``overwrite``. ``views`` limits the
+    figures. ``brief`` sections have only the question, the findings and the figures.
     """
     from perflab.reports import exporting
     from perflab.reports.shown import Saved
 
-    every = [what] if isinstance(what, Run) else list(what)
+    runs_to_export = [what] if isinstance(what, Run) else list(what)
     target = exporting.Target(Path(to), overwrite=overwrite)
     content = exporting.Content(tuple(views), brief)
-    return Saved(exporting.export_runs(every, target, list(formats), content))
+    return Saved(exporting.export_runs(runs_to_export, target, list(formats), content))
 
 
 def send_load(url: str, **options: Any) -> LoadSummary:

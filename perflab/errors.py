@@ -1,7 +1,7 @@
-"""Errors for the reader: what was wrong, where, and what to do next.
+"""Errors for the user: each says what was wrong, where, and what to do next.
 
-PerflabError is the base of all. Below it three have kinds of their own: StackError (what services
-cannot do), RecordingError (what cannot be read or written) and ClusterError (several hosts).
+PerflabError is the base of all. Three errors have subclasses: StackError (services), RecordingError
+(recordings) and ClusterError (several hosts).
 """
 
 from __future__ import annotations
@@ -13,8 +13,7 @@ class PerflabError(Exception):
     """Base of every error meant for the user; its text is complete without a traceback."""
 
     def _render_traceback_(self) -> list[str]:
-        # IPython asks for this. In a notebook the text shall stand where it is seen, not below
-        # the frames of the lab.
+        # IPython calls this; a notebook shows the text alone, without the frames of the lab.
         return [f"{type(self).__name__}: {self}"]
 
 
@@ -33,11 +32,11 @@ class ExperimentError(PerflabError):
 
 
 class StackError(PerflabError):
-    """A stack of services cannot do what was asked of it."""
+    """A stack of services failed."""
 
 
 class BackendUnavailable(StackError):
-    """The wanted backend does not answer on this machine."""
+    """The chosen backend does not answer on this machine."""
 
 
 class ImageError(StackError):
@@ -45,11 +44,11 @@ class ImageError(StackError):
 
 
 class HookFailed(StackError):
-    """A node could not be seeded, reset or counted: which, and what was answered."""
+    """A service could not be seeded, reset or counted; the text has its answer."""
 
 
 class ServiceFailed(StackError):
-    """A service (its name in the stack) died or never became healthy; ``log`` is what it wrote."""
+    """A service died or never became healthy; ``service`` is its name in the stack."""
 
     def __init__(self, service: str, reason: str, log: str = "") -> None:
         self.service = service
@@ -64,7 +63,7 @@ class SettingRefused(StackError):
 
 
 class ProfilerFailed(StackError):
-    """The profiler is missing, may not look at the service, or left nothing."""
+    """The profiler is missing, has no permission, or wrote nothing."""
 
 
 class HostBusy(PerflabError):
@@ -76,7 +75,7 @@ class HostBusy(PerflabError):
 
 
 class UnsafePlace(PerflabError):
-    """A folder or file of the lab's that somebody else made or can change."""
+    """A folder or file of the lab was made by another user, or can be changed by one."""
 
 
 class LoadError(PerflabError):
@@ -84,15 +83,15 @@ class LoadError(PerflabError):
 
 
 class InstrumentFailed(PerflabError):
-    """What looks at a trial raised an exception of its own; the trial is void."""
+    """An instrument raised an exception; the trial is void."""
 
 
 class WrongAnswer(PerflabError):
-    """A variant answers otherwise than it was said to: to start it afresh would not mend that."""
+    """A variant gives another answer than expected; a fresh start would not change that."""
 
 
 class TargetRefused(PerflabError):
-    """Load was asked for a host that is neither the lab's own nor allowed by name."""
+    """The target of a load is neither this machine nor a host that was allowed by name."""
 
 
 class RecordingError(PerflabError):
@@ -100,11 +99,11 @@ class RecordingError(PerflabError):
 
 
 class RowsMissing(RecordingError):
-    """A recording lacks rows, of requests or messages, of which the rows of its trials tell."""
+    """A recording lacks the rows of requests or messages that its trials counted."""
 
 
 class RunNotFound(RecordingError):
-    """No run answers to that name."""
+    """No run, or more than one, has that name."""
 
 
 class ResumeRefused(RecordingError):
@@ -112,11 +111,11 @@ class ResumeRefused(RecordingError):
 
 
 class AnalysisError(PerflabError):
-    """A question that this recording cannot answer."""
+    """A recording cannot answer the question."""
 
 
 class RunInterrupted(PerflabError):
-    """The run was ended by the user; what was committed is kept."""
+    """The user ended the run; committed trials are kept."""
 
 
 class ConductorLost(PerflabError):
@@ -134,24 +133,24 @@ class NotebookFailed(PerflabError):
 
 
 class UnknownEvent(PerflabError):
-    """A run tells what this side does not understand: the two are of different versions."""
+    """A run sent an event that this process does not know; their versions differ."""
 
 
 class ClusterError(PerflabError):
-    """A sweep cannot be carried out by the workers that there are."""
+    """The workers cannot carry out the sweep."""
 
 
 class HostsDiffer(ClusterError):
-    """Hosts differ in what must be equal on all of them: which one, and in what."""
+    """Hosts differ in something that must be equal on all of them."""
 
 
 class StoreError(PerflabError):
-    """Runs cannot be copied to a place or from it; they are still where they were."""
+    """Runs cannot be copied to or from a store; they are still where they were."""
 
 
 class ImportRefused(PerflabError):
-    """A file of another load tool cannot be taken over: which file, which line, and why."""
+    """A file of another load tool cannot be imported; the text names file, line and reason."""
 
 
 class ExportRefused(PerflabError):
-    """A section cannot be put where it was asked for; what is there was not changed."""
+    """A section cannot be written to its place; the file there was not changed."""

@@ -1,4 +1,4 @@
-"""Typed, validated parameters: every problem is found before anything is started.
+"""Typed and validated parameters: every problem is found before anything starts.
 
 An experiment's parameters are a pydantic model derived from :class:`Parameters`. Values may come
 as Python objects (a notebook) or as text (``-p key=value``); :func:`check` turns both into the
@@ -21,8 +21,7 @@ from perflab.errors import ParameterError
 class Parameters(BaseModel):
     """Base of every set of parameters: unknown names are refused, values never change.
 
-    Two things that Python would let pass are refused as well: ``true`` for 1, and a level that a
-    list names twice.
+    ``true`` for 1 and a level that stands twice in a list are refused, although Python allows them.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
@@ -40,7 +39,7 @@ class Parameters(BaseModel):
     @classmethod
     def _names_nothing_twice(cls, value: Any) -> Any:
         if isinstance(value, tuple):
-            # As text: "1" and 1 are one level.
+            # Names compare as text, because "1" and 1 are one level.
             names = [str(element) for element in value]
             twice = [name for name in dict.fromkeys(names) if names.count(name) > 1]
             if twice:
@@ -100,11 +99,11 @@ def check(model: type[P], values: Mapping[str, Any], subject: str) -> P:
     Parameters
     ----------
     model : type of Parameters
-        What is allowed.
+        The allowed parameters.
     values : mapping
-        Name to value; text is read as JSON or a comma-separated list where the field needs it.
+        The values by name; a list may be text: JSON, or values separated by commas.
     subject : str
-        Whose parameters these are, for the error.
+        The owner of the parameters, for the error.
 
     Raises
     ------
@@ -118,9 +117,11 @@ def check(model: type[P], values: Mapping[str, Any], subject: str) -> P:
         for name in values
         if name not in known
     ]
-    given = {name: _listed(model, name, value) for name, value in values.items() if name in known}
+    known_values = {
+        name: _listed(model, name, value) for name, value in values.items() if name in known
+    }
     try:
-        checked = model.model_validate(given)
+        checked = model.model_validate(known_values)
     except ValidationError as error:
         problems += sentences(error)
     if problems:
@@ -146,13 +147,13 @@ def _listed(model: type[Parameters], name: str, value: Any) -> Any:
 def sentences(error: ValidationError) -> list[str]:
     """Return one sentence for every field that is wrong, with its value and what is allowed.
 
-    pydantic tells of every wrong element of a list, and of every type that it could have been;
-    whoever mistyped one parameter made one mistake.
+    pydantic reports every wrong element of a list and every type that it could have been; for the
+    user these are one mistake.
     """
     by_field: dict[str, list[Any]] = {}
     for item in error.errors(include_url=False):
         field = str(item["loc"][0]) if item["loc"] else ""
-        # Each rule for several parameters at once is a sentence of its own.
+        # A rule about several parameters has no field; each such rule gets its own sentence.
         by_field.setdefault(field or str(item["msg"]), []).append(item)
     return [_sentence(items) for items in by_field.values()]
 

@@ -1,4 +1,4 @@
-"""Where things live: the checkout, recordings, figures, and the lab's own state on this machine."""
+"""The folders of the lab: the checkout, recordings, figures, and its state on this machine."""
 
 from __future__ import annotations
 
@@ -16,45 +16,47 @@ DEFAULT = "perflab_experiments"
 
 
 def found(start: Path | None = None) -> Path | None:
-    """Return the file in a folder (the working one unless given) or the nearest one above it.
+    """Return the nearest ``perflab.toml``, in ``start`` (default: the working folder) or above it.
 
-    It names folders whose modules are executed, so only one's own is believed, or root's: what a
-    stranger laid into ``/tmp`` is passed over.
+    The file names folders whose modules are executed. So a file counts only if it belongs to this
+    user or to root: one that a stranger put into ``/tmp`` is passed over.
 
     Raises
     ------
     ParameterError
-        It is one's own, and others can change it.
+        The file is this user's, and others can change it.
     """
     try:
         begin = (start or Path.cwd()).resolve()
-    except FileNotFoundError:  # the working folder was deleted: nothing is above it
+    except FileNotFoundError:  # the working folder was deleted
         return None
     for folder in (begin, *begin.parents):
-        if (folder / NAME).is_file() and _is_believed(folder / NAME):
+        if (folder / NAME).is_file() and _is_trusted(folder / NAME):
             return folder / NAME
     return None
 
 
-def _is_believed(file: Path) -> bool:
+def _is_trusted(file: Path) -> bool:
     facts = file.stat()
     if facts.st_uid not in (0, os.getuid()):
         return False
-    # Of many users the own group has nobody else in it, and files are made so that it may write.
-    strange = stat.S_IWOTH if facts.st_gid in (0, os.getgid()) else stat.S_IWOTH | stat.S_IWGRP
-    if facts.st_mode & strange:
+    # Many users are alone in their group, and by default their group may write their files.
+    others_may_write = (
+        stat.S_IWOTH if facts.st_gid in (0, os.getgid()) else stat.S_IWOTH | stat.S_IWGRP
+    )
+    if facts.st_mode & others_may_write:
         way_out = f"it names modules that are executed; 'chmod go-w {file}' keeps it yours"
         raise ParameterError(str(file), [f"others can write to it: {way_out}"])
     return True
 
 
 def folders_named(start: Path | None = None) -> list[Path]:
-    """Return the folders with experiments that the file names, relative ones as seen from it.
+    """Return the folders of experiments in ``perflab.toml``; relative ones begin at the file.
 
     Raises
     ------
     ParameterError
-        The file cannot be read, or says what is not understood.
+        The file cannot be read, or holds something else.
     """
     file = found(start)
     if file is None:
@@ -67,8 +69,8 @@ def folders_named(start: Path | None = None) -> list[Path]:
         raise ParameterError(
             str(file), [f'holds more, or something else, than [{TABLE}] and {KEY} = ["{DEFAULT}"]']
         )
-    named = content.get(TABLE, {KEY: []})[KEY]
-    places = [(file.parent / Path(each).expanduser()).resolve() for each in named]
+    names = content.get(TABLE, {KEY: []})[KEY]
+    places = [(file.parent / Path(name).expanduser()).resolve() for name in names]
     problems = [
         f"{KEY}: {place} is no folder; make it, or take it off the list"
         for place in places
@@ -80,7 +82,7 @@ def folders_named(start: Path | None = None) -> list[Path]:
 
 
 def text() -> str:
-    """Return a file that names the usual folder."""
+    """Return the text of a ``perflab.toml`` that names the default folder."""
     return f'[{TABLE}]\n{KEY} = ["{DEFAULT}"]\n'
 
 
@@ -90,18 +92,18 @@ def _is_understood(content: dict[str, Any]) -> bool:
     if set(content) - {TABLE} or not isinstance(table, dict) or set(table) != {KEY}:
         return False
     return isinstance(table[KEY], list) and all(
-        isinstance(each, str) and each for each in table[KEY]
+        isinstance(folder, str) and folder for folder in table[KEY]
     )
 
 
-# Several folders are separated as in PATH.
+# It separates several folders as PATH does.
 FOREIGN = "PERFLAB_SYSTEMS"
 _CHECKOUT = Path(__file__).resolve().parent.parent
 
 
-def _place(variable: str, usual: Path) -> Path:
+def _place(variable: str, default: Path) -> Path:
     override = os.environ.get(variable)
-    return Path(override).resolve() if override else usual
+    return Path(override).resolve() if override else default
 
 
 def project_root() -> Path:
@@ -115,7 +117,7 @@ def runs_dir() -> Path:
     Raises
     ------
     ParameterError
-        It is the address of a store.
+        ``PERFLAB_RUNS`` is the address of a store.
     """
     override = os.environ.get("PERFLAB_RUNS", "")
     if "://" in override:
@@ -137,31 +139,30 @@ def sweeps_dir() -> Path:
 
 
 def services_dir() -> Path:
-    """Return the folder of the service specimens that belong to no system alone."""
+    """Return the folder of the services that belong to no single system."""
     return project_root() / "services"
 
 
 def foreign_dirs() -> list[Path]:
-    """Return the folders with systems from elsewhere; of two systems of one name the first counts.
+    """Return the folders with systems from outside the lab; the first system of a name counts.
 
-    First those of ``PERFLAB_SYSTEMS`` (separated as PATH), then those of the nearest
-    ``perflab.toml``.
+    The folders of ``PERFLAB_SYSTEMS`` come first, then those of the nearest ``perflab.toml``.
     """
-    named = os.environ.get(FOREIGN, "").split(os.pathsep)
-    told = [Path(folder).resolve() for folder in named if folder]
-    return list(dict.fromkeys([*told, *folders_named()]))
+    names = os.environ.get(FOREIGN, "").split(os.pathsep)
+    folders = [Path(folder).resolve() for folder in names if folder]
+    return list(dict.fromkeys([*folders, *folders_named()]))
 
 
 def foreign_environment() -> dict[str, str]:
-    """Return what a child in another working directory must be told to find the same systems."""
+    """Return the environment by which a child in another folder finds the same systems."""
     folders = foreign_dirs()
     return {FOREIGN: os.pathsep.join(map(str, folders))} if folders else {}
 
 
 def parts_of_systems(part: str) -> list[Path]:
-    """Return the folders called ``part`` that systems have, by the names of the systems."""
+    """Return the folders called ``part`` of all systems."""
     return [
-        found for home in _homes() for found in sorted(home.glob(f"*/{part}")) if found.is_dir()
+        folder for home in _homes() for folder in sorted(home.glob(f"*/{part}")) if folder.is_dir()
     ]
 
 
@@ -174,22 +175,22 @@ def system_folder(file: Path) -> Path:
 
 
 def foreign_system(file: Path) -> str:
-    """Return the system from elsewhere that a file or folder belongs to; empty for the lab's."""
+    """Return the system from outside the lab that a file belongs to; empty for the lab's own."""
     homes = (home for home in foreign_dirs() if file.is_relative_to(home) and file != home)
     return next((file.relative_to(home).parts[0] for home in homes), "")
 
 
 def foreign_systems() -> dict[str, Path]:
-    """Return the folder of every system from elsewhere, by name."""
-    found: dict[str, Path] = {}
+    """Return the folder of every system from outside the lab, by name."""
+    folders: dict[str, Path] = {}
     for home in foreign_dirs():
         for place in sorted(home.glob("*/__init__.py")):
-            found.setdefault(place.parent.name, place.parent)
-    return found
+            folders.setdefault(place.parent.name, place.parent)
+    return folders
 
 
 def _homes() -> list[Path]:
-    """Return the folders in which there are systems."""
+    """Return the folders that hold systems."""
     return [Path(__file__).parent / "systems", *foreign_dirs()]
 
 
@@ -208,35 +209,35 @@ def notebook_file(experiment: str) -> Path:
 def state_dir() -> Path:
     """Return the folder for stacks, their logs, and cached artifacts; nobody else may enter it.
 
-    It lies under ``/var/tmp`` by default: a database's files must be on a real disk
-    (``PERFLAB_STATE`` overrides it). Links are kept: whoever uses it checks whose they are.
+    It lies under ``/var/tmp`` by default, because a database's files must be on a real disk
+    (``PERFLAB_STATE`` overrides it). Links are not resolved: the callers check their owners.
     """
     override = os.environ.get("PERFLAB_STATE")
     return Path(override or f"/var/tmp/perflab-{os.getuid()}").absolute()
 
 
 def variants_dir() -> Path:
-    """Return the folder of services that parameters of a run describe, named by their content."""
+    """Return the folder of services from the parameters of runs, named by their content."""
     return state_dir() / "variants"
 
 
 def environments_dir() -> Path:
     """Return the folder of the services' environments (``PERFLAB_ENVIRONMENTS`` overrides it).
 
-    They are named by their content, so that several states can share them.
+    Environments are named by their content, so that several states can share them.
     """
     return Path(os.environ.get("PERFLAB_ENVIRONMENTS") or state_dir() / "environments").absolute()
 
 
 def compiled_dir() -> Path:
-    """Return the folder of compiled services (``PERFLAB_COMPILED`` overrides it), named alike."""
+    """Return the folder of compiled services (``PERFLAB_COMPILED`` overrides it)."""
     return Path(os.environ.get("PERFLAB_COMPILED") or state_dir() / "compiled").absolute()
 
 
 def open_dir() -> Path:
-    """Return the folder of what a server that refuses root must reach: its programs and data.
+    """Return the folder for programs and data of servers that refuse to run as root.
 
-    Others may pass through it, and change nothing. Only root needs it apart from the rest.
+    Other users may pass through it, but change nothing. Only root needs such a separate folder.
     """
     state = state_dir()
     return state if os.getuid() else state.with_name(f"{state.name}-open")
@@ -245,7 +246,7 @@ def open_dir() -> Path:
 def lock_path() -> Path:
     """Return the lock of this user's measurements on this host (``PERFLAB_LOCK`` overrides it).
 
-    It lies in a folder of the user's own, wherever ``PERFLAB_STATE`` points.
+    It lies in the user's own folder, wherever ``PERFLAB_STATE`` points.
     """
     override = os.environ.get("PERFLAB_LOCK")
     return Path(override or f"/var/tmp/perflab-{os.getuid()}/measuring.lock").absolute()

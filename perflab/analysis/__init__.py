@@ -1,7 +1,6 @@
 """Analysis: pure functions from recordings to numbers, verdicts and sentences.
 
-Here are those that notebooks use; the rest is in rooms: ``methods`` (effects, intervals), on them
-``curves`` (shapes), on both ``trials`` (what they hold), and on all ``treatments`` (compared).
+This package exports what notebooks use.
 """
 
 from perflab.analysis.noise import noise_report

@@ -1,19 +1,16 @@
 """Runs of one experiment against others: what changed between the two sides?
 
-Two runs of the same code differ by more than the trials within them show: processes and files were
-laid out anew, and the machine is another hour's. So the run is the unit. From three runs a side on
-the means of the runs' log responses are compared by a t test, and may be called better or
-worse. Below that there is nothing to tell the variance between runs from: what differs by its
-trials is said to differ, and not why. In simulation trials taken for the unit call 16 to 80% of
-equal sides different. Treatments that can be interleaved belong into one run, where blocks pair
-them.
+Two runs of the same code differ by more than the trials within them show: processes and files have
+another layout, and the machine another state. So the unit is the run. From three runs a side on, a
+t test compares the means of the runs' log responses, and a side may be called better or worse. With
+fewer runs the variance between runs is unknown: a response may be said to differ, by the trials,
+but not why. In simulation, intervals of trials call 16 to 80% of equal sides different. Treatments
+that can be interleaved belong into one run, where blocks pair them.
 
-Treatments of one imported run against each other: loads that other tools told of.
-
-The unit is the load, a file mostly. Nobody knows in which order, and on what, loads were made that
-were not the lab's: nothing pairs them. Better and worse are not said: whether services were started
-afresh between loads is unknown, and with it whether the interval holds all that differs from one
-start to the next.
+The module also compares the treatments of one imported run, that is, loads of other tools. There
+the unit is the load, mostly one file. The order and the machine of these loads are unknown, so
+nothing pairs them. They are never called better or worse: whether services were started afresh
+between loads is unknown too, so the interval may miss what differs from one start to the next.
 """
 
 from __future__ import annotations
@@ -40,7 +37,7 @@ COLUMNS = [
     "treatment", "response", "ratio", "low", "high", "runs_a", "runs_b", "trials_a", "trials_b",
     "p_adjusted", "worse_by", "verdict",
 ]  # fmt: skip
-# The probe before the load: what a service does to the machine is not a drift of it.
+# Probes before the load: what a service does to the machine is no drift of the machine.
 DRIFTS = {"cpu_probe_before_ms": "CPU-speed probe", "flush_p50_us": "disk flush"}
 MAX_DRIFT = 1.1
 
@@ -49,11 +46,11 @@ MAX_DRIFT = 1.1
 class RunComparison:
     """What changed from the runs of side A to those of side B.
 
-    ``obstacles`` say why the runs are not comparable (empty: they are); ``notes`` what else
-    differs; ``enough`` whether there are three runs a side. ``table`` has a row per treatment and
-    response: the ratio B / A with its 95% interval, ``worse_by`` (above 1: B is worse) and a
-    verdict: better, worse or unclear, and below three runs a side that it differs, with their
-    numbers, or unclear.
+    ``obstacles`` say why the runs are not comparable (empty: they are), ``notes`` say what else
+    differs, and ``enough`` whether there are three runs a side. ``table`` has a row per treatment
+    and response: the ratio B / A with its 95% interval, ``worse_by`` (above 1: B is worse) and a
+    verdict. The verdict is better, worse or unclear; below three runs a side it is unclear, or that
+    the sides differ, with the numbers of runs.
     """
 
     obstacles: tuple[str, ...]
@@ -62,19 +59,19 @@ class RunComparison:
     table: pd.DataFrame
 
     def worse(self, factor: float) -> pd.DataFrame:
-        """Return the rows that are certainly worse, and by at least ``factor``."""
-        found = self.table
-        return found[(found["verdict"] == WORSE) & (found["worse_by"] >= factor)]
+        """Return the rows whose verdict is worse, by at least ``factor``."""
+        table = self.table
+        return table[(table["verdict"] == WORSE) & (table["worse_by"] >= factor)]
 
 
 def compare_runs(a: Sequence[Run], b: Sequence[Run]) -> RunComparison:
     """Compare runs of two sides, treatment by treatment, on their valid trials.
 
-    Of imported results, which nobody can judge, on all of them.
+    Imported trials are not judged, so all of them count.
     """
     enough = min(len(a), len(b)) >= ENOUGH_RUNS
-    if found := obstacles(a, b):
-        return RunComparison(found, (), enough, pd.DataFrame(columns=COLUMNS))
+    if reasons := obstacles(a, b):
+        return RunComparison(reasons, (), enough, pd.DataFrame(columns=COLUMNS))
     trials = [[run.compared_trials() for run in side] for side in (a, b)]
     rows = [
         _row(treatment.name, response, *trials)
@@ -82,19 +79,19 @@ def compare_runs(a: Sequence[Run], b: Sequence[Run]) -> RunComparison:
         for response in _compared([*a, *b])
     ]
     table = judged_table(rows, _differs)
-    said = (*_order(a, b), *_drifts(a, b), *_sources(a, b))
+    notes = (*_order(a, b), *_drifts(a, b), *_sources(a, b))
     if not enough:
-        said = (*said, "intervals are of trials: what differs from run to run is not in them")
-    return RunComparison((), said, enough, table)
+        notes = (*notes, "intervals are of trials: what differs from run to run is not in them")
+    return RunComparison((), notes, enough, table)
 
 
 def _compared(runs: Sequence[Run]) -> list[Response]:
-    """Return the typical responses of all runs of which more or less is better."""
+    """Return the typical responses that all runs have, and for which more or less is better."""
     first, *others = map(measured_responses, runs)
     return [
-        each
-        for name, each in first.items()
-        if each.better != "neither" and all(name in other for other in others)
+        response
+        for name, response in first.items()
+        if response.better != "neither" and all(name in other for other in others)
     ]
 
 
@@ -119,12 +116,12 @@ def judged_table(
 def table_row(
     treatment: str,
     response: Response,
-    found: tuple[float, float, float, float],
+    effect: tuple[float, float, float, float],
     runs: tuple[int, int],
     trials: tuple[int, int],
 ) -> dict[str, Any]:
-    """Return a row of ratio, low, high and p-value, of so many runs and trials a side."""
-    ratio, low, high, p = found
+    """Return a row; ``effect`` is ratio, low, high, p-value, the others are counts by side."""
+    ratio, low, high, p = effect
     worse_by = 1 / ratio if response.better == "more" else ratio
     values = (treatment, response.name, ratio, low, high, *runs, *trials, p, worse_by, "")
     return dict(zip(COLUMNS, values, strict=True))
@@ -136,9 +133,9 @@ def _row(
     first: Sequence[pd.DataFrame],
     second: Sequence[pd.DataFrame],
 ) -> dict[str, Any] | None:
-    """Return the row of a response; None where a side has none, or one that is not positive."""
+    """Return the row of a response; None if a side has no value, or one that is not positive."""
     sides = [
-        [own.loc[own["treatment"] == treatment, response.name].dropna() for own in side]
+        [trials.loc[trials["treatment"] == treatment, response.name].dropna() for trials in side]
         for side in (first, second)
     ]
     if any((values <= 0).any() for side in sides for values in side):
@@ -153,7 +150,7 @@ def _row(
 def compared(a: Sequence[np.ndarray], b: Sequence[np.ndarray]) -> tuple[float, float, float, float]:
     """Return ratio B / A, 95% low, 95% high and p-value of the log responses of each run's trials.
 
-    The unit is the run from three runs a side on, below that the trial.
+    From three runs a side on the unit is the run; below that it is the trial.
     """
     if min(len(a), len(b)) >= ENOUGH_RUNS:
         before, after = (np.array([logs.mean() for logs in side]) for side in (a, b))
@@ -171,24 +168,24 @@ def _differs(row: dict[Any, Any]) -> str:
 
 
 def obstacles(a: Sequence[Run], b: Sequence[Run]) -> tuple[str, ...]:
-    """Return why runs of two sides cannot be compared; empty where they can."""
+    """Return why runs of two sides cannot be compared; empty if they can."""
     named = [
         (name if len(side) == 1 else f"{name}{place}", run)
         for name, side in (("A", a), ("B", b))
         for place, run in enumerate(side, 1)
     ]
-    found = [
+    reasons = [
         f"run {run_id} is given {times} times; every run counts once"
         for run_id, times in Counter(run.run_id for _, run in named).items()
         if times > 1
     ]
     (first, model), *others = named
     for name, run in others:
-        found += _between(model, run, first, name)
-    return tuple(dict.fromkeys(found))
+        reasons += _obstacles_between(model, run, first, name)
+    return tuple(dict.fromkeys(reasons))
 
 
-def _between(a: Run, b: Run, name_a: str, name_b: str) -> Iterator[str]:
+def _obstacles_between(a: Run, b: Run, name_a: str, name_b: str) -> Iterator[str]:
     one, other = a.record, b.record
     if one.experiment != other.experiment:
         yield f"{name_a} is of '{one.experiment}', {name_b} of '{other.experiment}'"
@@ -220,17 +217,17 @@ def _order(a: Sequence[Run], b: Sequence[Run]) -> Iterator[str]:
 def _drifts(a: Sequence[Run], b: Sequence[Run]) -> Iterator[str]:
     trials = [pd.concat([run.valid_trials() for run in side]) for side in (a, b)]
     for name, what in DRIFTS.items():
-        if not all(name in own for own in trials):
+        if not all(name in side for side in trials):
             continue
-        before, after = (float(own[name].median()) for own in trials)
+        before, after = (float(side[name].median()) for side in trials)
         if before > 0 and after > 0 and not 1 / MAX_DRIFT < after / before < MAX_DRIFT:
             yield f"{what}: median {before:.3g} in A, {after:.3g} in B"
 
 
 def _sources(a: Sequence[Run], b: Sequence[Run]) -> Iterator[str]:
     codes = [{run.record.code.get("fingerprint") for run in side} for side in (a, b)]
-    for name, own in zip("AB", codes, strict=True):
-        if len(own) > 1:
+    for name, fingerprints in zip("AB", codes, strict=True):
+        if len(fingerprints) > 1:
             yield f"the code that measures, or a service, changed between the runs of {name}"
     if codes[0] != codes[1]:
         yield "the code that measures, or a service, changed between the sides"
@@ -256,15 +253,15 @@ NOTES = (
 
 
 def against_first(run: Run) -> pd.DataFrame:
-    """Return every other treatment of an imported run against the first, with n loads a side.
+    """Return every other treatment of an imported run against the first.
 
-    Columns are those of :class:`perflab.analysis.between_runs.RunComparison`'s table.
+    The columns are those of the table of :class:`RunComparison`.
     """
-    first, *others = [each.name for each in run.record.treatments]
-    responses = [each for each in measured_responses(run).values() if each.better != "neither"]
+    first, *others = [treatment.name for treatment in run.record.treatments]
+    responses = [item for item in measured_responses(run).values() if item.better != "neither"]
     trials = run.compared_trials()
     tables = [
-        judged_table([_side_row(trials, each, (first, other)) for each in responses], _sides_differ)
+        judged_table([_side_row(trials, item, (first, other)) for item in responses], _sides_differ)
         for other in others
     ]
     return pd.concat(tables, ignore_index=True) if tables else pd.DataFrame(columns=COLUMNS)
@@ -276,8 +273,8 @@ def _side_row(
     a, b = (trials.loc[trials["treatment"] == name, response.name].dropna() for name in sides)
     if not (len(a) and len(b)) or not ((a > 0).all() and (b > 0).all()):
         return None
-    found = unpaired(np.asarray(b), np.asarray(a))
-    return table_row(f"{sides[1]} / {sides[0]}", response, found, (1, 1), (len(a), len(b)))
+    effect = unpaired(np.asarray(b), np.asarray(a))
+    return table_row(f"{sides[1]} / {sides[0]}", response, effect, (1, 1), (len(a), len(b)))
 
 
 def _sides_differ(row: dict[Any, Any]) -> str:

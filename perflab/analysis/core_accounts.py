@@ -1,17 +1,17 @@
-"""What a request costs the cores: time that services' threads ran, and waited for a core.
+"""What a request costs the cores: the time that services' threads ran, or waited for a core.
 
-From the kernel's accounts of each service (:mod:`perflab.instruments.kernel`), divided by the
-answers of the trial. They are accounts of threads and no parts of the response time:
+The times come from the kernel's accounts of each service (:mod:`perflab.instruments.kernel`),
+divided by the answers of the trial. They are accounts of threads, not parts of the response time:
 
-- *on a core* is exact: all CPU of a service, whatever it was for;
-- *waiting for a core* is summed over threads that were ready to run. A wait of an event loop counts
-  once, though it holds up every request that is in it: requests may wait longer than this says. A
-  wait of a thread that serves no request at the time, or of one of several that serve the same,
-  holds up none: requests may wait less. Threads that end between two looks are missing.
+- *on a core* is exact: all CPU time of a service, whatever it was for;
+- *waiting for a core* is the sum over threads that were ready to run. A wait of an event loop
+  counts once, although it delays every request in the loop, so requests may wait longer than this
+  says. A wait of a thread that serves no request, or of one of several threads that serve the same
+  request, delays none, so requests may wait less. Threads that end between two looks are missing.
 
 By the utilisation law (P. J. Denning, J. P. Buzen, ACM Computing Surveys 10, 1978) throughput x
-time on a core = cores busy; so time on a core nearly *is* what the cores had for a request where
-these were busy all the time.
+time on a core = cores busy. So if the cores were always busy, time on a core is nearly all the time
+that they had for a request.
 """
 
 from __future__ import annotations
@@ -27,60 +27,60 @@ from perflab.statistics.in_words import counted, number
 from perflab.statistics.quantiles import t_interval
 
 ON_CORE, WAITING = "on a core", "waiting for a core"
-EVERY = "all services"
+ALL_SERVICES = "all services"
 AVAILABLE = "cores there were"
 ROLES = ("services", "database", "link")
 COLUMNS = ["treatment", "service", "what", "mean_ms", "low_ms", "high_ms", "trials", "seen"]
-# Where accounts of threads hold less of a service's CPU than this, many of its threads have ended.
+# If its threads' accounts hold less of a service's CPU than this, many of its threads have ended.
 WELL_SEEN = 0.9
 _RUN, _WAIT, _CPU = "run_share_", "core_wait_share_", "cpu_share_"
 
 
 def service_cores(record: RunRecord) -> tuple[int, ...]:
-    """Return the cores that services, database and links may use; none where nobody says."""
+    """Return the cores that services, database and links may use; none if the record has none."""
     placed = [record.placement.get(role) or () for role in ROLES]
     return tuple(sorted({int(core) for cores in placed for core in cores}))
 
 
 def has_accounts(run: Run) -> bool:
-    """Return whether the trials have the scheduler's accounts, and requests to share them."""
+    """Return whether the trials have the scheduler's accounts, and requests to divide them by."""
     return "throughput_rps" in run.trials() and bool(_services(run.trials()))
 
 
 def core_time(run: Run) -> pd.DataFrame:
     """Return what an answer costs the cores, by treatment and service, over valid trials.
 
-    Columns: treatment, service (each, and ``EVERY``), what (``ON_CORE`` or ``WAITING``, and for
-    ``EVERY`` also ``AVAILABLE``: time between two answers x cores that services may use), mean_ms
-    over trials with its 95% t interval (NaN below 2), trials, seen (of ``WAITING``: the share of
-    the service's CPU that is in the accounts of its threads).
+    Columns: treatment, service (each, and ``ALL_SERVICES``), what (``ON_CORE`` or ``WAITING``, and
+    for ``ALL_SERVICES`` also ``AVAILABLE``: time between two answers x cores that services may
+    use), mean_ms over trials with its 95% t interval (NaN below 2), trials, seen (for ``WAITING``:
+    the share of the service's CPU that is in the accounts of its threads).
     """
     trials = run.valid_trials()
     if not has_accounts(run):
         return pd.DataFrame(columns=COLUMNS)
     cores = len(service_cores(run.record))
     rows = []
-    # Where every request was cut off there is no answer to share the cores' time.
+    # If every request was cut off, there is no answer to divide the cores' time by.
     answered = trials[trials["throughput_rps"].astype(float) > 0]
-    for treatment, own in answered.groupby("treatment", sort=False):
-        services = _services(own)
-        answers_per_ms = own["throughput_rps"].astype(float) / 1e3
+    for treatment, group in answered.groupby("treatment", sort=False):
+        services = _services(group)
+        answers_per_ms = group["throughput_rps"].astype(float) / 1e3
         for what, prefix in ((ON_CORE, _CPU), (WAITING, _WAIT)):
-            shares = pd.DataFrame({name: own[prefix + name].astype(float) for name in services})
+            shares = pd.DataFrame({name: group[prefix + name].astype(float) for name in services})
             if len(services) > 1:
-                shares[EVERY] = shares.sum(axis=1, skipna=False)
+                shares[ALL_SERVICES] = shares.sum(axis=1, skipna=False)
             for name in shares.columns:
-                seen = _seen(own, str(name)) if what == WAITING else math.nan
+                seen = _seen_share(group, str(name)) if what == WAITING else math.nan
                 rows.append(
                     _row(str(treatment), str(name), what, shares[name] / answers_per_ms, seen)
                 )
         if cores and services:
-            rows.append(_row(str(treatment), EVERY, AVAILABLE, cores / answers_per_ms))
+            rows.append(_row(str(treatment), ALL_SERVICES, AVAILABLE, cores / answers_per_ms))
     return pd.DataFrame(rows, columns=COLUMNS)
 
 
 def _services(trials: pd.DataFrame) -> list[str]:
-    """Return the services of which the kernel gave accounts in these trials."""
+    """Return the services that have accounts of the kernel in these trials."""
     names = [str(name) for name in trials.columns if str(name).startswith(_WAIT)]
     return [name.removeprefix(_WAIT) for name in names if trials[name].notna().any()]
 
@@ -93,16 +93,16 @@ def _row(
     return treatment, service, what, mean, *t_interval(x), len(x), seen
 
 
-def _seen(own: pd.DataFrame, service: str) -> float:
-    if service == EVERY:
+def _seen_share(trials: pd.DataFrame, service: str) -> float:
+    if service == ALL_SERVICES:
         return math.nan
-    used = float(own[_CPU + service].sum())
-    return min(1.0, float(own[_RUN + service].sum()) / used) if used > 0 else math.nan
+    used = float(trials[_CPU + service].sum())
+    return min(1.0, float(trials[_RUN + service].sum()) / used) if used > 0 else math.nan
 
 
 @dataclass(frozen=True)
 class CoreAccount:
-    """One treatment's account: of all services, and of each."""
+    """The accounts of one treatment: of all services together, and of each."""
 
     rows: pd.DataFrame
 
@@ -113,31 +113,31 @@ class CoreAccount:
 
     @property
     def services(self) -> Sequence[str]:
-        """Return the services, those that waited longest first."""
-        waits = self.rows[(self.rows["what"] == WAITING) & (self.rows["service"] != EVERY)]
+        """Return the services; the one that waited longest is first."""
+        waits = self.rows[(self.rows["what"] == WAITING) & (self.rows["service"] != ALL_SERVICES)]
         return list(waits.sort_values("mean_ms", ascending=False)["service"])
 
     def whole(self) -> str:
-        """Return under which name all services stand: of a single one there is no sum."""
-        return EVERY if len(self.services) > 1 else self.services[0]
+        """Return the name of the row of all services: a single service has no sum."""
+        return ALL_SERVICES if len(self.services) > 1 else self.services[0]
 
     def value(self, service: str, what: str, column: str = "mean_ms") -> float:
-        """Return one number of the table; NaN where it has none."""
+        """Return one number of the table; NaN if it has none."""
         rows = self.rows
-        found = rows.loc[(rows["service"] == service) & (rows["what"] == what), column]
-        return float(found.iloc[0]) if len(found) else math.nan
+        values = rows.loc[(rows["service"] == service) & (rows["what"] == what), column]
+        return float(values.iloc[0]) if len(values) else math.nan
 
     def busy(self) -> float:
-        """Return the share of the cores that services may use on which these ran."""
-        return self.value(self.whole(), ON_CORE) / self.value(EVERY, AVAILABLE)
+        """Return the share of their cores that the services used."""
+        return self.value(self.whole(), ON_CORE) / self.value(ALL_SERVICES, AVAILABLE)
 
     def turn_share(self, service: str) -> float:
-        """Return for which share of the time that its threads were ready they were on a core."""
+        """Return the share of its threads' ready time that they were on a core."""
         ran, waited = self.value(service, ON_CORE), self.value(service, WAITING)
         return ran / (ran + waited) if ran + waited > 0 else math.nan
 
     def partly_seen(self) -> list[str]:
-        """Return the services many of whose threads ended unseen."""
+        """Return the services with many threads that ended unseen."""
         seen = {name: self.value(name, WAITING, "seen") for name in self.services}
         return [name for name, share in seen.items() if share < WELL_SEEN]
 

@@ -1,16 +1,15 @@
 """The speed of the CPU before each trial as a covariate, where it is shown to cut the variance.
 
-Only what was measured before the load may serve: a probe after it answers to the treatment as well,
-and taking out what a treatment did to the probe plants an effect that is none (P. R. Rosenbaum,
-J. R. Stat. Soc. A 147, 1984; in simulations false alarms of 29 to 100%).
+The covariate must be measured before the load. A probe after it also depends on the treatment, and
+correcting for what a treatment did to the probe creates a false effect (P. R. Rosenbaum, J. R.
+Stat. Soc. A 147, 1984; in simulations 29 to 100% of false alarms).
 
-The slope comes from all treatments of the run at once, within treatments and blocks, so that no
-effect of a treatment can bend it and no drift that pairing removes anyway can feign it. It is used
-where it has enough residual degrees of freedom and, left out one block at a time, predicts the
-other blocks' deviations clearly better than nothing does. The interval pays for it: see
-:func:`priced`. Sources: R. A. Fisher, Statistical Methods for Research Workers, 4th ed. 1932,
-section 49.1 (analysis of covariance); M. Stone, J. R. Stat. Soc. B 36, 1974 (choice by
-cross-validation).
+The slope comes from all treatments of the run at once, within treatments and blocks, so neither the
+effect of a treatment nor a drift that pairing removes can bias it. It is used only with enough
+residual degrees of freedom, and only if it clearly predicts the deviations of each block when it is
+fitted without that block. The interval accounts for the fitted slope: see :func:`priced`. Sources:
+R. A. Fisher, Statistical Methods for Research Workers, 4th ed. 1932, section 49.1 (analysis of
+covariance); M. Stone, J. R. Stat. Soc. B 36, 1974 (choice by cross-validation).
 """
 
 from __future__ import annotations
@@ -23,13 +22,13 @@ import pandas as pd
 
 from perflab.statistics.comparison import CONFIDENCE
 
-# Cross-validated share of the variance that must go before a covariate is believed.
+# The least cross-validated share of the variance that a covariate must remove to be used.
 LEAST_CUT = 0.25
-# Of the analysis of covariance: (treatments - 1) (blocks - 1) - 1 where no trial is missing; two
-# treatments have 4 at six blocks and 9 at eleven, three have 9 at six. Below 9 a slope costs the
-# interval more than it mostly gives, and choosing it by the data costs level.
+# Degrees of freedom of the analysis of covariance: (treatments - 1) (blocks - 1) - 1 if no trial is
+# missing. Two treatments have 4 at six blocks and 9 at eleven, three have 9 at six. Below 9 a slope
+# mostly widens the interval, and choosing it by the data gives too many false alarms.
 SMALLEST_FREEDOM = 9
-# Fewer leave the effect itself too few degrees of freedom, however many treatments tell the slope.
+# Fewer blocks leave the effect too few degrees of freedom, however many treatments fit the slope.
 SMALLEST_BLOCKS = 6
 ROUNDING = 1e-9
 
@@ -38,10 +37,10 @@ ROUNDING = 1e-9
 class Adjustment:
     """How a response is corrected for a covariate.
 
-    ``slope`` is d log(response) / d log(covariate), 0 when it is not used; ``cut`` the share of
-    the variance within treatments and blocks that it takes away in cross-validation (NaN: not
-    known). ``squares`` is the sum of squares of the covariate, on logs, that the slope rests on,
-    ``freedom`` what is left of the trials beyond treatments, blocks and slope.
+    ``slope`` is d log(response) / d log(covariate), 0 if it is not used. ``cut`` is the share of
+    the variance within treatments and blocks that it removes in cross-validation (NaN: unknown).
+    ``squares`` is the sum of squares of the log covariate behind the slope, and ``freedom`` the
+    residual degrees of freedom.
     """
 
     name: str
@@ -56,7 +55,7 @@ class Adjustment:
         return self.slope != 0
 
     def text(self) -> str:
-        """Say what was done."""
+        """Return the correction in words; empty if there is none."""
         if not self.used:
             return ""
         return (
@@ -68,31 +67,31 @@ class Adjustment:
 def adjustment(trials: pd.DataFrame, response: str, covariate: str) -> Adjustment:
     """Return the correction of a response for a covariate, over all treatments of a run.
 
-    ``trials`` are valid ones: treatment, block, the response and the covariate (positive), which
+    ``trials`` are valid trials: treatment, block, the response and the covariate (positive), which
     must have been measured before the load.
     """
-    nothing = Adjustment(covariate, 0.0, math.nan)
+    unused = Adjustment(covariate, 0.0, math.nan)
     if covariate not in trials.columns or response not in trials.columns:
-        return nothing
+        return unused
     known = trials[["treatment", "block", response, covariate]].dropna()
     known = known[(known[response] > 0) & (known[covariate] > 0)]
-    sides = [pd.factorize(known[side])[0] for side in ("treatment", "block")]
-    both = np.log(known[[covariate, response]].to_numpy(float))
-    return fitted(covariate, both, *sides)
+    places = [pd.factorize(known[column])[0] for column in ("treatment", "block")]
+    logs = np.log(known[[covariate, response]].to_numpy(float))
+    return fitted(covariate, logs, *places)
 
 
-def fitted(name: str, both: np.ndarray, treatment: np.ndarray, block: np.ndarray) -> Adjustment:
+def fitted(name: str, logs: np.ndarray, treatment: np.ndarray, block: np.ndarray) -> Adjustment:
     """Return the correction from logs of covariate and response, shape (trials, 2).
 
     ``treatment`` and ``block`` are numbers from 0 on, shape (trials,).
     """
-    nothing = Adjustment(name, 0.0, math.nan)
-    if not len(both) or block.max() + 1 < SMALLEST_BLOCKS:
-        return nothing
-    left, rank = _within(both, treatment, block)
-    freedom, (x, y) = len(both) - rank - 1, left.T
+    unused = Adjustment(name, 0.0, math.nan)
+    if not len(logs) or block.max() + 1 < SMALLEST_BLOCKS:
+        return unused
+    residuals, rank = _within(logs, treatment, block)
+    freedom, (x, y) = len(logs) - rank - 1, residuals.T
     if freedom < SMALLEST_FREEDOM or not x.any() or not y.any():
-        return nothing
+        return unused
     cut = _predicted(x, y, block)
     if not cut >= LEAST_CUT:
         return Adjustment(name, 0.0, cut)
@@ -100,62 +99,61 @@ def fitted(name: str, both: np.ndarray, treatment: np.ndarray, block: np.ndarray
 
 
 def priced(
-    effects: np.ndarray, covariate: np.ndarray, found: Adjustment, weight: float
+    effects: np.ndarray, covariate: np.ndarray, fit: Adjustment, weight: float
 ) -> np.ndarray:
-    """Return effects by block less what the covariate explains, spread by what the slope cost.
+    """Return effects by block, corrected for the covariate, and spread to account for the slope.
 
-    A slope fitted to the same blocks makes their deviations smaller than they are, and its own
-    error moves their mean. The adjusted effects are spread around their mean so that Student's
-    interval over the blocks becomes that of the analysis of covariance; the signed-rank interval
-    and every later step then widen alike.
+    A slope that is fitted to the same blocks makes their deviations too small, and its own error
+    moves their mean. So the corrected effects are spread around their mean: Student's interval over
+    the blocks becomes that of the analysis of covariance, and the signed-rank interval and every
+    later step widen in the same way.
 
     Parameters
     ----------
     effects, covariate : array, shape (blocks,)
         The contrast on the log response and on the log covariate; NaN where a side is missing.
     weight : float
-        Sum of the squared weights that the contrast gives to trials of one block: 2 for one
+        The sum of the squared weights that the contrast gives to trials of one block: 2 for one
         treatment over another.
 
     Notes
     -----
-    With s the share of the slope's sum of squares that this contrast brought in, the adjusted
-    effects have n - 1 - s degrees of freedom, and their mean the variance
-    v (1/n + s c^2 / S), c being the mean and S the sum of squares of the covariate's contrast:
-    for two treatments s = 1, and this is least squares with residual degrees of freedom n - 2.
+    Let s be the share of the slope's sum of squares that comes from this contrast, c the mean and S
+    the sum of squares of the covariate's contrast. The corrected effects have n - 1 - s degrees of
+    freedom, and their mean has the variance v (1/n + s c^2 / S). For two treatments s = 1, and this
+    is least squares with n - 2 residual degrees of freedom.
     """
     from scipy import stats
 
-    adjusted = effects - found.slope * covariate
+    adjusted = effects - fit.slope * covariate
     known = np.isfinite(adjusted)
     a, c = adjusted[known], covariate[known]
     n, squares = len(a), float(((c - c.mean()) ** 2).sum()) if len(c) else 0.0
     if n < 3 or not squares > 0:
         return np.full(len(effects), math.nan)
-    share = min(1.0, squares / (weight * found.squares))
+    share = min(1.0, squares / (weight * fit.squares))
     freedom = n - 1 - share
     lever = 1 + n * share * float(c.mean()) ** 2 / squares
-    own, usual = (float(stats.t.ppf((1 + CONFIDENCE) / 2, each)) for each in (freedom, n - 1))
-    spread = math.sqrt((n - 1) / freedom * lever) * own / usual
+    t, usual_t = (float(stats.t.ppf((1 + CONFIDENCE) / 2, df)) for df in (freedom, n - 1))
+    spread = math.sqrt((n - 1) / freedom * lever) * t / usual_t
     widened: np.ndarray = a.mean() + spread * (adjusted - a.mean())
     return widened
 
 
 def _within(logs: np.ndarray, treatment: np.ndarray, block: np.ndarray) -> tuple[np.ndarray, int]:
-    """Return logs less what their treatment and their block explain, and what that takes.
+    """Return the residuals of the two-way additive model, shape (trials, 2), and its rank.
 
-    Residuals of the two-way additive model, shape (trials, 2), by least squares: trials may be
-    missing. Exactly 0 where nothing but rounding is left.
+    The fit is by least squares, so trials may be missing. A column that is only rounding is 0.
     """
     terms = np.hstack([np.eye(int(side.max()) + 1)[side] for side in (treatment, block)])
     solved, _, rank, _ = np.linalg.lstsq(terms, logs, rcond=None)
-    left = logs - terms @ solved
+    residuals = logs - terms @ solved
     scale = np.maximum(1.0, np.abs(logs).max(axis=0))
-    return np.where(np.abs(left).max(axis=0) > ROUNDING * scale, left, 0.0), int(rank)
+    return np.where(np.abs(residuals).max(axis=0) > ROUNDING * scale, residuals, 0.0), int(rank)
 
 
 def _predicted(x: np.ndarray, y: np.ndarray, block: np.ndarray) -> float:
-    """Return the share of the sum of squares that slopes from the other blocks take away."""
+    """Return the share of the sum of squares that slopes of the other blocks remove."""
     squares, products = np.bincount(block, x * x), np.bincount(block, x * y)
     others = squares.sum() - squares
     slopes = np.divide(

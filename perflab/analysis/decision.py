@@ -1,4 +1,4 @@
-"""What may be said of an effect: a difference, no difference that matters, or not yet.
+"""What an effect shows: a difference, no difference that matters, or neither yet.
 
 ==============  ==================================================================
 decision        when
@@ -6,24 +6,22 @@ decision        when
 different       the 95% interval of the ratio excludes 1, and p, adjusted for the
                 claims of the run, is 0.05 at most
 equivalent      the 90% interval lies inside the margin (two one-sided 5% tests);
-                said first: an effect may be certain and still too small to matter
+                checked first: an effect may be certain and still too small to matter
 undecided       neither; with how many blocks a fresh run would need to decide it
 ==============  ==================================================================
 
-The blocks are a range: for the ends of the 80% interval of the noise. It holds for a fresh run that
-decides alone. Adding blocks until a difference shows is another test: it calls identical treatments
-different in ``PEEKING`` of cases and not in 5% (``benchmarks/verdict_table.py``). A run with
-``blocks = until_decided`` has intervals that allow for it
+The number of blocks is a range, for the ends of the 80% interval of the noise. It holds for a fresh
+run that decides alone. Adding blocks until a difference shows is another test: it calls identical
+treatments different in ``PEEKING`` of cases instead of 5% (``benchmarks/verdict_table.py``). The
+intervals of a run with ``blocks = until_decided`` allow for this
 (:mod:`~perflab.statistics.interim_analysis`).
 
 Source: D. J. Schuirmann, J. Pharmacokinet. Biopharm. 15, 1987 (two one-sided tests); P. Armitage,
 C. K. McPherson, B. C. Rowe, J. R. Stat. Soc. A 132, 1969 (repeated looks).
 
-What a comparison of two treatments can see: false alarms and power, by simulation.
-
-Trials are drawn in random order within blocks, at a given noise, and go through the same
-:func:`~perflab.statistics.comparison.effect_of` as those of a run. Seeds are fixed, so that
-tables are the same each time.
+The module also simulates the false alarms and the power of a comparison of two treatments. Trials
+are drawn in random order within blocks, at a given noise, and go through the same
+:func:`~perflab.statistics.comparison.effect_of` as those of a run. Seeds are fixed.
 """
 
 from __future__ import annotations
@@ -51,7 +49,7 @@ from perflab.statistics.families import (
     blocks_needed,
     noise_range,
 )
-from perflab.statistics.interim_analysis import Looked
+from perflab.statistics.interim_analysis import LooksTaken
 from perflab.statistics.two_samples import Rate
 
 MARGIN = 0.03
@@ -61,13 +59,13 @@ PEEKING_NOTE = (
     f"{PEEKING:.0%} (a look after each of 6 to 30 blocks): fix their number before, and let a "
     "fresh run of that many decide alone, or ask for blocks = until_decided, which allows for it."
 )
-# What undecided comparisons begin their way out with.
+# The first words of the way out of an undecided comparison.
 FRESH_RUN = "a fresh run of"
 OUT_OF_REACH = -1
 
 
 class Kind(StrEnum):
-    """What the trials so far allow to say."""
+    """What the trials so far show."""
 
     DIFFERENT = "different"
     EQUIVALENT = "equivalent"
@@ -76,10 +74,10 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True)
 class Decision:
-    """What may be said, and how many blocks a fresh run needs to decide it.
+    """What an effect shows, and how many blocks a fresh run needs to decide it.
 
-    ``blocks`` are the fewest and the most of it (0: it is decided, -1: out of reach). ``missing``
-    says what a difference still lacks that its interval alone would show.
+    ``blocks`` are the fewest and the most blocks (0: it is decided, -1: out of reach). ``missing``
+    says what a difference still lacks although its interval excludes no difference.
     """
 
     kind: Kind
@@ -92,7 +90,7 @@ def decide(
     log_ratios: Sequence[float],
     margin: float = MARGIN,
     corrected: Corrected | None = None,
-    looked: Looked | None = None,
+    looks: LooksTaken | None = None,
 ) -> Decision:
     """Decide from the log ratios of the blocks.
 
@@ -103,10 +101,10 @@ def decide(
     margin : float
         A difference of this share, either way, does not matter (0.03: 3%).
     corrected : Corrected, optional
-        The p-value among the run's claims about the response; without it, the claim is alone.
-    looked : Looked, optional
-        How a run was looked at whose blocks were added until all was decided: its intervals hold at
-        every look.
+        The p-value among the run's claims about the response; without it the claim is alone.
+    looks : LooksTaken, optional
+        The interim analyses of a run whose blocks were added until all was decided: its intervals
+        hold at every look.
 
     Raises
     ------
@@ -121,7 +119,7 @@ def decide(
     if len(x) < 2:
         text = "fewer than 2 blocks: nothing can be said of the noise"
         return Decision(Kind.UNDECIDED, (OUT_OF_REACH, OUT_OF_REACH), text)
-    narrow, wide = (mean_interval(x, each, looked) for each in (narrower(CONFIDENCE), CONFIDENCE))
+    narrow, wide = (mean_interval(x, level, looks) for level in (narrower(CONFIDENCE), CONFIDENCE))
     if -bound < narrow.low and narrow.high < bound:
         return Decision(Kind.EQUIVALENT, (0, 0), f"no difference larger than {margin:.0%}")
     if not (wide.low > 0 or wide.high < 0):
@@ -129,11 +127,11 @@ def decide(
     if corrected is None or corrected.holds:
         return Decision(Kind.DIFFERENT, (0, 0), "the interval excludes no difference")
     missing = f"the interval excludes no difference, but {corrected.text()}"
-    return _undecided(x, bound, corrected.own_level, missing)
+    return _undecided(x, bound, corrected.needed_p, missing)
 
 
 def decide_bound(excludes: bool, corrected: Corrected | None = None) -> Decision:
-    """Decide where only a bound is known, by whether it excludes no difference."""
+    """Decide an effect of which only a bound is known, by whether it excludes no difference."""
     if excludes and (corrected is None or corrected.holds):
         return Decision(Kind.DIFFERENT, (0, 0), "the bound excludes no difference")
     text = "only a bound is known; a longer time-out would tell more than more blocks"
@@ -144,11 +142,11 @@ def decide_bound(excludes: bool, corrected: Corrected | None = None) -> Decision
 
 
 def _undecided(x: np.ndarray, bound: float, level: float, missing: str = "") -> Decision:
-    """Say how many blocks would decide it, if the mean is what it seems."""
-    noise, seen = float(x.std(ddof=1)), abs(float(x.mean()))
-    # Fewer blocks than these did not decide it; below 6 noise would have to be normal.
+    """Return how many blocks would decide it if the mean is the one measured."""
+    noise, effect = float(x.std(ddof=1)), abs(float(x.mean()))
+    # The blocks so far did not decide it; below 6 the noise would have to be normal.
     start = max(len(x), SMALLEST_SIGNED_RANK)
-    least, most = (_blocks(seen, each, bound, level, start) for each in noise_range(noise, len(x)))
+    least, most = (_blocks(effect, end, bound, level, start) for end in noise_range(noise, len(x)))
     if least == OUT_OF_REACH:
         text = f"more than {MOST_BLOCKS:,} blocks would be needed"
         return Decision(Kind.UNDECIDED, (least, most), text, missing)
@@ -159,13 +157,15 @@ def _undecided(x: np.ndarray, bound: float, level: float, missing: str = "") -> 
     return Decision(Kind.UNDECIDED, (least, most), text, missing)
 
 
-def _blocks(seen: float, noise: float, bound: float, level: float, start: int) -> int:
-    """Return the blocks that show a difference, or that none matters, whichever are fewer."""
-    found = [
-        blocks_needed(seen, noise, level, least=start) if seen > 0 else OUT_OF_REACH,
-        blocks_for_equivalence(seen, noise, bound, least=start) if seen < bound else OUT_OF_REACH,
+def _blocks(effect: float, noise: float, bound: float, level: float, start: int) -> int:
+    """Return the blocks that show a difference, or equivalence, whichever are fewer."""
+    counts = [
+        blocks_needed(effect, noise, level, least=start) if effect > 0 else OUT_OF_REACH,
+        blocks_for_equivalence(effect, noise, bound, least=start)
+        if effect < bound
+        else OUT_OF_REACH,
     ]
-    reachable = [count for count in found if count != OUT_OF_REACH]
+    reachable = [count for count in counts if count != OUT_OF_REACH]
     return min(reachable, default=OUT_OF_REACH)
 
 
@@ -179,21 +179,21 @@ CALM, DRIFT, OUTLIERS, HEAVY = "calm", "drift", "outliers", "heavy tails"
 CONDITIONS = (CALM, DRIFT, OUTLIERS, HEAVY)
 EFFECTS = (0.02, 0.05, 0.10, 0.25)
 BLOCKS = (6, 8, 12, 14)
-# Over the whole run, in multiples of a trial's noise; and how far one trial in ten is off.
+# In multiples of a trial's noise: the drift over the whole run, and an outlier; and how many are.
 DRIFTS_BY, OFF_BY, OFF_SHARE = 10.0, 5.0, 0.1
 
 
 def different(
     blocks: int, noise: float, effect: float = 0.0, condition: str = CALM, sets: int = 400
 ) -> Rate:
-    """Return how often runs of so many blocks call two treatments different, the right way round.
+    """Return how often runs of ``blocks`` call two treatments different in the right direction.
 
     Parameters
     ----------
     noise : float
         Standard deviation of one trial's log response beyond treatment and block.
     effect : float
-        True relative difference, 0.05 for 5%; with 0 either way round counts.
+        True relative difference, 0.05 for 5%; with 0 either direction counts.
     condition : str
         ``calm`` (normal noise), ``drift`` (the machine's speed changes by ten times the noise over
         the run), ``outliers`` (one trial in ten is off by five times the noise) or ``heavy tails``
@@ -204,8 +204,8 @@ def different(
     hits = 0
     for _ in range(sets):
         logs = drawn_trials(random, blocks, noise, condition)
-        found = effect_of(pd.Series(logs[:, 0] - logs[:, 1] + math.log1p(effect)))
-        hits += found.low > 1 or (effect == 0 and found.high < 1)
+        measured = effect_of(pd.Series(logs[:, 0] - logs[:, 1] + math.log1p(effect)))
+        hits += measured.low > 1 or (effect == 0 and measured.high < 1)
     return Rate(hits, sets)
 
 
@@ -231,7 +231,7 @@ def power_table(
     blocks: Sequence[int] = BLOCKS,
     sets: int = 400,
 ) -> pd.DataFrame:
-    """Return how often true effects are found: a row per noise and effect, a column per blocks."""
+    """Return how often true effects are found, by noise and effect (rows) and blocks (columns)."""
     rows = [
         {"noise of a trial": f"{noise:.1%}", "true difference": f"{effect:.0%}", **{
             f"{count} blocks": different(count, noise, effect, CALM, sets) for count in blocks

@@ -1,13 +1,13 @@
-"""From a run to its findings: every contrast measured and judged, with what it rests on.
+"""From a run to its findings: every contrast is measured and judged, with its evidence.
 
-What a single run of A, then of B, would have shown: the way most studies measure.
-
-From the scatter of a contrast over this machine's blocks. A block is such a run: one trial of
-each side, some other trials and some drift between them. What a further block would show follows
-Student's t around the mean of the n blocks, with n - 1 degrees of freedom and the scale
-s sqrt(1 + 1/n) (the predictive distribution of a normal sample). Blocks have a random order; a run
-that always takes A first adds a drift of the machine to the effect, which is not in here. Where a
-side is several treatments, or the effect an interaction, it is a single run of each of them.
+The module also predicts what a single run of A, then of B, would show, which is how most studies
+measure. The prediction comes from the scatter of a contrast over the blocks. A block is such a run:
+one trial of each side, with other trials and some drift between them. What a further block would
+show follows Student's t around the mean of the n blocks, with n - 1 degrees of freedom and the
+scale s sqrt(1 + 1/n) (the predictive distribution of a normal sample). Blocks have a random order;
+a run that always takes A first adds the machine's drift to the effect, and the prediction leaves
+that out. If a side is several treatments, or the effect is an interaction, the prediction is for a
+single run of each of them.
 
 Source: G. J. Hahn, W. Q. Meeker, Statistical Intervals, 1991, section 4.7 (a further value of a
 normal sample).
@@ -41,16 +41,16 @@ from perflab.statistics.families import Corrected, corrected
 
 @dataclass(frozen=True)
 class Replication:
-    """The chance that a single run shows the published sign, and a size within its zone.
+    """The probability that a single run shows the published sign, and a size within its zone.
 
-    NaN where none was published.
+    NaN if none was published.
     """
 
     sign: float
     size: float
 
     def text(self) -> str:
-        """Return ``sign 97%, size 45%``; empty where there is nothing to show."""
+        """Return ``sign 97%, size 45%``; empty if nothing was published."""
         parts = {"sign": self.sign, "size": self.size}
         return ", ".join(f"{name} {_share(p)}" for name, p in parts.items() if math.isfinite(p))
 
@@ -58,8 +58,8 @@ class Replication:
 def single_run(by_block: Sequence[float], contrast: Contrast) -> Replication | None:
     """Return what a single A-then-B run would show; None below 3 blocks.
 
-    ``by_block`` are the log ratios of the blocks, or their differences, corrected for nothing: a
-    single run is corrected for nothing either.
+    ``by_block`` are the log ratios of the blocks, or their differences, without corrections,
+    because a single run has none.
     """
     x = np.asarray(by_block, dtype=float)
     if len(x) < SMALLEST_N:
@@ -72,27 +72,26 @@ def single_run(by_block: Sequence[float], contrast: Contrast) -> Replication | N
 
 
 def _chance(x: np.ndarray, low: float, high: float) -> float:
-    """Return the probability that a further value lies between two ends."""
+    """Return the probability that a further value lies between ``low`` and ``high``."""
     from scipy import special
 
     mean, scale = float(x.mean()), float(x.std(ddof=1)) * math.sqrt(1 + 1 / len(x))
     if not scale > 0:
         return float(low < mean < high)
     ends = (np.array([low, high]) - mean) / scale
-    # The lower tail of Student's t: scipy.stats.t.cdf takes ten times as long for two numbers.
+    # Student's t; scipy.stats.t.cdf takes ten times as long for two numbers.
     below, above = special.stdtr(len(x) - 1, ends)
     return float(above - below)
 
 
 def _share(p: float) -> str:
-    """Return a probability as whole percent, never as certain."""
+    """Return a probability in whole percent, between ``< 1%`` and ``> 99%``."""
     return "> 99%" if p > 0.99 else "< 1%" if p < 0.01 else f"{p:.0%}"
 
 
-# What claims of one step end in, such as "(p90)": where they are named together, once is enough.
+# The end of a claim about a percentile, such as "(p90)"; it goes where claims are listed together.
 PERCENTILE = re.compile(r" \(p\d+\b[^()]*\)$")
-# Measured before every load; a response is corrected for it where that is shown to help. A probe
-# after the load answers to the treatment.
+# The covariate of perflab.analysis.covariate, measured before every load.
 COVARIATE = "cpu_probe_before_ms"
 
 
@@ -100,16 +99,16 @@ COVARIATE = "cpu_probe_before_ms"
 class Finding:
     """A contrast of a run with its effect (None: there is none), decision, verdict and warnings.
 
-    ``response`` is the declaration of what the contrast compares.
-    ``p_adjusted`` is corrected over the ``claims`` of the run that are tested
-    (:mod:`~perflab.statistics.families`; what the load itself sets is not among them: an effect
-    that cannot fail would make it easier for the others). Verdict and decision go by it.
-    ``replication`` is what a single A-then-B run would show (None: not known). ``blocks`` are the
-    numbers of those compared, ``left_out`` counts those that lack a side. ``valid`` of the
-    ``trials`` that were made of its treatments may be used; ``noise`` are the flags of the run's
-    noise report in a few words each (:func:`~perflab.analysis.noise.noise_flags`).
-    ``absent`` says why there is no number, or none from the blocks that were left out.
-    ``limit`` are the words for what a rule of a system's own holds a claim to; empty elsewhere.
+    ``response`` is the declaration of the contrast's response. ``p_adjusted`` is the p-value
+    adjusted over the tested ``claims`` of the run (:mod:`~perflab.statistics.families`); verdict
+    and decision use it. A claim whose answer the load sets is not among them, because an effect
+    that cannot fail would lower the adjusted p-values of the others. ``replication`` is what a
+    single A-then-B run would show (None: unknown). ``blocks`` are the numbers of the compared
+    blocks, and ``left_out`` counts the blocks that lack a side. ``valid`` of the ``trials`` of its
+    treatments are valid. ``noise`` are the flags of the run's noise report
+    (:func:`~perflab.analysis.noise.noise_flags`). ``absent`` says why there is no number, or none
+    from the blocks that were left out. ``limit`` is, in words, the limit that a system's own rule
+    sets for a claim; empty elsewhere.
     """
 
     contrast: Contrast
@@ -130,61 +129,61 @@ class Finding:
     limit: str = ""
 
 
-# A run is a snapshot: what it shows is worked out once, for all who ask.
-_FOUND: WeakKeyDictionary[Run, tuple[RunRecord, list[Finding]]] = WeakKeyDictionary()
+# A run is a snapshot, so its findings are computed once.
+_FINDINGS: WeakKeyDictionary[Run, tuple[RunRecord, list[Finding]]] = WeakKeyDictionary()
 
 
 def evaluate(run: Run) -> list[Finding]:
     """Measure and judge every contrast of a run, on valid trials, paired within blocks.
 
-    What :func:`not_asked` names is left out. Whoever asks again of the same run and record gets
-    the same findings; a run that is opened again is judged again.
+    Claims that :func:`not_asked` names are left out. The findings of a run and record are computed
+    once; a run that is opened again is judged again.
     """
-    record, found = _FOUND.get(run, (None, []))
+    record, findings = _FINDINGS.get(run, (None, []))
     if record is not run.record:
-        found = _evaluated(run)
-        _FOUND[run] = run.record, found
-    return [*found]
+        findings = _evaluated(run)
+        _FINDINGS[run] = run.record, findings
+    return [*findings]
 
 
 def _evaluated(run: Run) -> list[Finding]:
     trials, noise = run.valid_trials(), noise_flags(run)
-    asked = [contrast for contrast in run.record.contrasts if _is_asked(run, contrast)]
-    findings = [_finding(run, contrast, trials) for contrast in asked]
+    contrasts = [contrast for contrast in run.record.contrasts if _is_asked(run, contrast)]
+    findings = [_finding(run, contrast, trials) for contrast in contrasts]
     families = [finding.contrast.response for finding in findings]
     p_values = corrected([_tested_p(finding) for finding in findings], families)
     return [
-        replace(_judged(_counted(run, finding), own), noise=noise)
-        for finding, own in zip(findings, p_values, strict=True)
+        replace(_judged(_counted(run, finding), claim_p), noise=noise)
+        for finding, claim_p in zip(findings, p_values, strict=True)
     ]
 
 
 def _tested_p(finding: Finding) -> float:
-    """Return the p-value of a claim that is tested; NaN of any other."""
+    """Return the p-value of a claim that is tested; NaN for others."""
     effect = finding.effect
     if effect is None or effect.n < SMALLEST_N or finding.contrast.set_by_load:
         return math.nan
     return effect.p_value
 
 
-def _judged(finding: Finding, own: Corrected) -> Finding:
-    """Add what the effect comes to beside the run's other claims about its response."""
-    found = replace(finding, p_adjusted=own.adjusted, claims=own.claims)
+def _judged(finding: Finding, claim_p: Corrected) -> Finding:
+    """Add verdict and decision, allowing for the run's other claims about the response."""
+    finding_with_p = replace(finding, p_adjusted=claim_p.adjusted, claims=claim_p.claims)
     if finding.effect is None:
-        return found
-    among = own if math.isfinite(own.adjusted) else None
+        return finding_with_p
+    known = claim_p if math.isfinite(claim_p.adjusted) else None
     return replace(
-        found,
-        verdict=judge(finding.effect, finding.contrast, among),
-        decision=_decision(finding.effect, finding.contrast, among),
+        finding_with_p,
+        verdict=judge(finding.effect, finding.contrast, known),
+        decision=_decision(finding.effect, finding.contrast, known),
     )
 
 
 def not_asked(run: Run) -> str:
-    """Return in one line what was not asked of a run and could not be tested here; or nothing.
+    """Return in one line the claims that were not asked of a run; empty if there are none.
 
-    These are claims of treatments that the run does not have and that this machine could not have
-    tested in any case.
+    These claims need treatments that the run does not have, and this machine could not have tested
+    them.
     """
     reasons: dict[str, dict[str, None]] = {}
     for contrast in run.record.contrasts:
@@ -207,26 +206,20 @@ def _sides(contrast: Contrast) -> list[dict[str, str]]:
 
 
 def _counted(run: Run, finding: Finding) -> Finding:
-    """Add how many trials of a contrast's treatments were made and are valid, and what lacks."""
+    """Add the numbers of trials and valid trials of a contrast, and why numbers are absent."""
     names = {name for levels in _sides(finding.contrast) for name in run.record.selected(levels)}
-    found = with_trials(finding, run, names)
-    whole = finding.effect is not None and not finding.left_out
-    if whole or finding.contrast.not_testable:
-        return found
-    return replace(found, absent=why_absent(run, names, finding.response))
+    with_counts = with_trials(finding, run, names)
+    complete = finding.effect is not None and not finding.left_out
+    if complete or finding.contrast.not_testable:
+        return with_counts
+    return replace(with_counts, absent=why_absent(run, names, finding.response))
 
 
 def with_trials(finding: Finding, run: Run, names: Collection[str]) -> Finding:
-    """Return a finding that says how many trials it rests on.
-
-    Parameters
-    ----------
-    names : collection of str
-        The treatments whose trials it looks at.
-    """
+    """Return a finding with the numbers of trials of the treatments ``names``."""
     trials = run.trials()
-    own = trials[trials["treatment"].isin(names) & ~trials["superseded"].astype(bool)]
-    return replace(finding, valid=int((own["state"] == "valid").sum()), trials=len(own))
+    chosen = trials[trials["treatment"].isin(names) & ~trials["superseded"].astype(bool)]
+    return replace(finding, valid=int((chosen["state"] == "valid").sum()), trials=len(chosen))
 
 
 def _finding(run: Run, contrast: Contrast, trials: pd.DataFrame) -> Finding:
@@ -234,17 +227,17 @@ def _finding(run: Run, contrast: Contrast, trials: pd.DataFrame) -> Finding:
     if contrast.not_testable:
         return Finding(contrast, response, None, judge(None, contrast))
     try:
-        ends = _between(run, contrast, contrast.response, trials)
+        ends = _contrast_ends(run, contrast, contrast.response, trials)
         if not ends.exact:
             return _bounded(run, contrast, response, ends)
-        by_block, adjusted = _effects(run, contrast, trials, ends.low)
+        by_block, correction = _effects(run, contrast, trials, ends.low)
         effect = effect_of(by_block, scale=contrast.scale, rule=run.record.until_decided)
     except AnalysisError as error:
         verdict = Verdict(Outcome.UNDECIDED, str(error))
         if contrast.set_by_load:
             verdict = judge(None, contrast)
         return Finding(contrast, response, None, verdict, warnings=(str(error),))
-    raw = ends.low if adjusted else by_block
+    raw = ends.low if correction else by_block
     return Finding(
         contrast,
         response,
@@ -253,12 +246,18 @@ def _finding(run: Run, contrast: Contrast, trials: pd.DataFrame) -> Finding:
         replication=_replication(raw, contrast),
         blocks=tuple(int(block) for block in by_block.dropna().index),
         left_out=int(by_block.isna().sum()),
-        warnings=(*effect.warnings, *filter(None, [adjusted, _not_counted_yet(run)])),
+        warnings=(*effect.warnings, *filter(None, [correction, _not_counted_yet(run)])),
     )
 
 
 def _bounded(run: Run, contrast: Contrast, response: Response, ends: Ends) -> Finding:
-    """Return the finding of a contrast of which only a bound is known; raises AnalysisError."""
+    """Return the finding of a contrast of which only a bound is known.
+
+    Raises
+    ------
+    AnalysisError
+        Nothing limits the effect.
+    """
     effect = bounded(ends, contrast.scale, run.record.until_decided)
     return Finding(
         contrast,
@@ -272,7 +271,7 @@ def _bounded(run: Run, contrast: Contrast, response: Response, ends: Ends) -> Fi
 
 
 def _not_counted_yet(run: Run) -> str:
-    """Return which blocks count at the next look only, where blocks are added; or nothing."""
+    """Return which blocks count only at the next look, if blocks are added; or nothing."""
     rule, judged = run.record.until_decided, run.judged_blocks
     if rule is None or judged == run.blocks_so_far:
         return ""
@@ -287,9 +286,9 @@ def _replication(by_block: pd.Series[Any], contrast: Contrast) -> Replication | 
 
 
 def _decision(effect: Effect, contrast: Contrast, among: Corrected | None) -> Decision | None:
-    """Decide where that can be: its margin is a share, and says nothing of differences.
+    """Return the decision on a ratio; None for a difference, whose margin would have no unit.
 
-    Below the fewest blocks of a verdict, what they need first is all there is to say.
+    None also with too few blocks for a verdict.
     """
     if contrast.scale != "ratio" or contrast.set_by_load or effect.n < SMALLEST_N:
         return None
@@ -297,23 +296,23 @@ def _decision(effect: Effect, contrast: Contrast, among: Corrected | None) -> De
         return decide_bound(
             effect.limit < 1 if effect.bound == "at most" else effect.limit > 1, among
         )
-    return decide(effect.by_block, corrected=among, looked=effect.looked)
+    return decide(effect.by_block, corrected=among, looks=effect.looks)
 
 
 def _effects(
     run: Run, contrast: Contrast, trials: pd.DataFrame, raw: pd.Series[Any]
 ) -> tuple[pd.Series[Any], str]:
-    """Return the log ratio or difference in every block, and what it was adjusted for."""
+    """Return the log ratio or difference in every block, and the correction in words."""
     effects = raw.copy()
-    # A correction is chosen by the blocks so far: chosen anew at every look, it is no longer what
-    # the random order alone makes as likely to be positive as negative.
+    # A correction that is chosen anew at every look depends on the blocks so far: between equal
+    # treatments the corrected effects are no longer as likely positive as negative.
     if contrast.scale == "difference" or run.record.until_decided:
         return effects, ""
-    found = adjustment(trials, contrast.response, COVARIATE)
-    if found.used:
-        faster = _between(run, contrast, COVARIATE, trials).low
-        effects[:] = priced(effects.to_numpy(), faster.to_numpy(), found, _weight(run, contrast))
-    return effects, found.text()
+    fit = adjustment(trials, contrast.response, COVARIATE)
+    if fit.used:
+        speeds = _contrast_ends(run, contrast, COVARIATE, trials).low
+        effects[:] = priced(effects.to_numpy(), speeds.to_numpy(), fit, _weight(run, contrast))
+    return effects, fit.text()
 
 
 def _weight(run: Run, contrast: Contrast) -> float:
@@ -327,45 +326,45 @@ def _weight(run: Run, contrast: Contrast) -> float:
     return sum(weight**2 for weight in weights.values())
 
 
-def _between(run: Run, contrast: Contrast, response: str, trials: pd.DataFrame) -> Ends:
-    """Return a response's log ratio or difference in every block, NaN where a side is missing."""
+def _contrast_ends(run: Run, contrast: Contrast, response: str, trials: pd.DataFrame) -> Ends:
+    """Return a response's log ratio or difference in every block; NaN if a side is missing."""
     if response not in trials.columns and at_least_column(response) not in trials.columns:
         raise AnalysisError(f"the trials have no column '{response}'")
 
-    def of(pair: ContrastPair) -> Ends:
+    def ends_of(pair: ContrastPair) -> Ends:
         above, below = (
             _by_block(run, levels, response, trials, contrast.scale, side)
             for levels, side in ((pair.numerator, "numerator"), (pair.denominator, "denominator"))
         )
         return above.minus(below)
 
-    found = of(contrast)
-    return found.minus(of(contrast.interaction)) if contrast.interaction else found
+    ends = ends_of(contrast)
+    return ends.minus(ends_of(contrast.interaction)) if contrast.interaction else ends
 
 
 def _by_block(
     run: Run, levels: dict[str, str], response: str, trials: pd.DataFrame, scale: Scale, side: str
 ) -> Ends:
-    """Return the response per block, for ratios its log: the mean of all treatments selected.
+    """Return the response per block (for ratios its log), the mean over the selected treatments.
 
-    NaN in blocks that lack one of them.
+    It is NaN in blocks that lack one of them.
     """
     names = run.record.selected(levels)
     if not names:
-        wanted = ", ".join(f"{factor}={level}" for factor, level in levels.items())
-        raise AnalysisError(f"no treatment of the run has {wanted}")
-    parts = [_of_treatment(run, name, response, trials) for name in names]
-    if scale == "ratio" and len(names) > 1 and any((each.low <= 0).any() for each in parts):
+        selection = ", ".join(f"{factor}={level}" for factor, level in levels.items())
+        raise AnalysisError(f"no treatment of the run has {selection}")
+    treatments = [_of_treatment(run, name, response, trials) for name in names]
+    if scale == "ratio" and len(names) > 1 and any((ends.low <= 0).any() for ends in treatments):
         raise AnalysisError(f"{response} is not positive in every trial; a ratio needs that")
-    return mean_of([each.logs(side) if scale == "ratio" else each for each in parts])
+    return mean_of([ends.logs(side) if scale == "ratio" else ends for ends in treatments])
 
 
 def _of_treatment(run: Run, name: str, response: str, trials: pd.DataFrame) -> Ends:
-    """Return a response per block between its ends: what was cut off has none above."""
-    own = trials[trials["treatment"] == name].set_index("block")
-    own = own.reindex(pd.RangeIndex(run.judged_blocks))
-    nothing = pd.Series(np.nan, index=own.index)
-    known = own.get(response, nothing).astype(float)
-    at_least = own.get(at_least_column(response), nothing).astype(float)
+    """Return a response per block between its ends; a value that was cut off has no upper end."""
+    rows = trials[trials["treatment"] == name].set_index("block")
+    rows = rows.reindex(pd.RangeIndex(run.judged_blocks))
+    missing = pd.Series(np.nan, index=rows.index)
+    known = rows.get(response, missing).astype(float)
+    at_least = rows.get(at_least_column(response), missing).astype(float)
     is_cut = known.isna() & at_least.notna()
     return Ends(known.where(~is_cut, at_least), known.where(~is_cut, np.inf))

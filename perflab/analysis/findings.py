@@ -1,4 +1,4 @@
-"""Findings as a table and in sentences: what was published beside what was measured."""
+"""Findings as a table and in sentences: the published effect beside the measured one."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ TABLE_COLUMNS = [
     "p (adjusted)", "effect size", "decision", "verdict", "direction", "size", "single run",
     "valid trials", "trials", "left out", "noise", "source",
 ]  # fmt: skip
-# Where it helps to know what would decide it.
+# For these outcomes the sentence says what would decide the claim.
 STILL_OPEN = (Outcome.UNDECIDED, Outcome.DIRECTION_NOT_SHOWN, Outcome.UNPUBLISHED)
 
 
 def findings_table(findings: list[Finding]) -> pd.DataFrame:
-    """Return one row per finding, published beside measured; NaN where there is no effect."""
+    """Return one row per finding; numbers are NaN if there is no effect."""
     return pd.DataFrame([_row(finding) for finding in findings], columns=TABLE_COLUMNS)
 
 
@@ -59,14 +59,14 @@ def _row(finding: Finding) -> dict[str, Any]:
 
 
 def _end(effect: Effect | None, open_where: Bound) -> float:
-    """Return an end of an effect's interval; NaN where it is open."""
+    """Return an end of an effect's interval; NaN if it is open."""
     if effect is None or effect.bound == open_where:
         return math.nan
     return effect.low if open_where == "at most" else effect.high
 
 
 def decision_text(finding: Finding) -> str:
-    """Return what may be said of a difference as such, whatever was published."""
+    """Return the decision on a difference, whatever was published."""
     decision = finding.decision
     if decision is None:
         return ""
@@ -76,7 +76,7 @@ def decision_text(finding: Finding) -> str:
 
 
 def left_out(finding: Finding) -> str:
-    """Return which blocks have no number and why, or why there is none at all; or nothing."""
+    """Return how many blocks have no number and why, or why there is no effect; or nothing."""
     if finding.effect is None or not finding.left_out:
         return finding.absent
     why = f": {finding.absent}" if finding.absent else ""
@@ -94,7 +94,7 @@ def achieved(confidence: float) -> str:
 
 
 def response_text(contrast: Contrast) -> str:
-    """Return what a contrast is of: ratios of a response, unless it says "difference"."""
+    """Return the response of a contrast, with "difference" if it is not a ratio."""
     return f"{contrast.response}, difference" if _is_difference(contrast) else contrast.response
 
 
@@ -118,26 +118,26 @@ def published_text(contrast: Contrast) -> str:
 
 
 def sentence(finding: Finding) -> str:
-    """Return the verdict in words written from the data, with what it rests on."""
+    """Return the verdict in a sentence, with its evidence."""
     contrast, verdict = finding.contrast, finding.verdict
     parts = [f"{str(verdict).capitalize()}: {contrast.claim}"]
     if contrast.source not in ("", "none"):
         parts.append(f"Source: {contrast.source}")
     if finding.effect is None:
-        parts += [_upper(each) for each in (verdict.reason, finding.absent) if each]
+        parts += [_upper(text) for text in (verdict.reason, finding.absent) if text]
     else:
         parts.append("; ".join([_measured(finding, finding.effect), *_remarks(finding)]))
     return ". ".join([*parts, evidence(finding)]) + "."
 
 
 def evidence(finding: Finding) -> str:
-    """Return what stands beside every verdict: the valid trials, and the flags of the noise."""
+    """Return the evidence beside every verdict: the valid trials, and the flags of the noise."""
     noise = f"; noise: {', '.join(finding.noise)}" if finding.noise else ""
     return f"{finding.valid} of {counted(finding.trials, 'trial')} valid{noise}"
 
 
 def adjusted_words(claims: int) -> str:
-    """Return what an adjusted p-value is called, where it is adjusted for so many claims."""
+    """Return the name of a p-value that is adjusted for so many claims."""
     return f"p, adjusted for {counted(claims, 'claim')}" if claims > 1 else "p, adjusted"
 
 
@@ -146,16 +146,16 @@ def _upper(text: str) -> str:
 
 
 def _remarks(finding: Finding) -> list[str]:
-    more = [finding.verdict.reason]
+    remarks = [finding.verdict.reason]
     if finding.left_out:
-        more.append(left_out(finding))
+        remarks.append(left_out(finding))
     if finding.verdict.outcome in STILL_OPEN and finding.decision is not None:
-        # A verdict on a direction has said already what is missing.
+        # The reason of a verdict on a direction already says what is missing.
         judged = finding.verdict.direction is not None and finding.decision.missing
-        more.append(finding.decision.text if judged else decision_text(finding))
+        remarks.append(finding.decision.text if judged else decision_text(finding))
     if chance := single_run(finding):
-        more.append(f"a single A-then-B run would show: {chance}")
-    return more + [text for text in finding.warnings if text.startswith("adjusted for")]
+        remarks.append(f"a single A-then-B run would show: {chance}")
+    return remarks + [text for text in finding.warnings if text.startswith("adjusted for")]
 
 
 def _measured(finding: Finding, effect: Effect) -> str:
@@ -179,7 +179,7 @@ def _measured(finding: Finding, effect: Effect) -> str:
 
 
 def bound_text(effect: Effect) -> str:
-    """Return what an effect is at most or at least: ``<= 0.21``; nothing of others."""
+    """Return the bound of an effect, ``<= 0.21``; empty for an effect with an estimate."""
     if not effect.bound:
         return ""
     return at_most(effect.limit) if effect.bound == "at most" else at_least(effect.limit)
@@ -198,68 +198,70 @@ def _p_words(value: float) -> str:
 
 @dataclass(frozen=True)
 class JointClaim:
-    """A claim with the findings about its parts (of most there is one), and its verdict."""
+    """A claim with the findings about its parts (mostly one), and its verdict."""
 
     findings: tuple[Finding, ...]
     verdict: Verdict
 
 
 def joined(findings: Sequence[Finding]) -> JointClaim:
-    """Return the verdict on a claim that holds where all its parts do.
+    """Return the verdict on a claim that holds if all its parts hold.
 
-    One part that goes the other way is enough against it; then one that cannot be tested leaves it
-    open; it is shown where all parts are. Sizes are judged in claims of one part alone.
+    One part in the opposite direction contradicts the claim. Otherwise one part that is not
+    testable, or undecided, gives the claim its outcome. The direction is shown if it is shown for
+    every part. Sizes are judged only in claims of one part.
     """
     if len(findings) == 1:
         return JointClaim(tuple(findings), findings[0].verdict)
     verdicts = [finding.verdict for finding in findings]
     why = "; ".join(
-        f"{each.contrast.name}: {each.verdict}, {each.verdict.reason}" for each in findings
+        f"{finding.contrast.name}: {finding.verdict}, {finding.verdict.reason}"
+        for finding in findings
     )
     return JointClaim(tuple(findings), Verdict(_outcome(verdicts), why))
 
 
 def _outcome(verdicts: Sequence[Verdict]) -> Outcome:
-    if any(each.direction is Way.OPPOSITE for each in verdicts):
+    if any(verdict.direction is Way.OPPOSITE for verdict in verdicts):
         return Outcome.OPPOSITE
     for outcome in (Outcome.NOT_TESTABLE, Outcome.UNDECIDED):
-        if any(each.outcome is outcome for each in verdicts):
+        if any(verdict.outcome is outcome for verdict in verdicts):
             return outcome
-    shown = all(each.direction is Way.SHOWN for each in verdicts)
+    shown = all(verdict.direction is Way.SHOWN for verdict in verdicts)
     return Outcome.DIRECTION_SHOWN if shown else Outcome.DIRECTION_NOT_SHOWN
 
 
-# In these a part that was claimed, the direction or the size, is neither shown nor contradicted.
+# In these outcomes the claimed direction or size is neither shown nor contradicted.
 OPEN = (Outcome.UNDECIDED, Outcome.SIZE_UNDECIDED, Outcome.DIRECTION_NOT_SHOWN)
 
 
 def undecided_contrasts(run: Run) -> tuple[str, ...]:
     """Return the names of the contrasts that the blocks so far leave undecided.
 
-    A published claim is decided where its verdict is: direction and size, whichever were claimed. A
-    ratio of which nothing was published is decided where it is different, or equivalent. A
-    difference in a unit of which nothing was published, and what cannot be tested or is set by the
-    load, have nothing to decide.
+    A published claim is decided if its verdict is, for direction and size, whichever are claimed. A
+    ratio without a published value is decided if it is different or equivalent. There is nothing to
+    decide for a difference without a published value, and for a claim that cannot be tested or
+    whose answer the load sets.
     """
-    return tuple(found.contrast.name for found in undecided_findings(run))
+    return tuple(finding.contrast.name for finding in undecided_findings(run))
 
 
 def undecided_findings(run: Run) -> list[Finding]:
-    """Return the findings of a run that one more block could tell something of."""
-    return [found for found in evaluate(run) if _is_open(found)]
+    """Return the findings of a run that one more block could help to decide."""
+    return [finding for finding in evaluate(run) if _is_open(finding)]
 
 
 def can_be_decided(contrast: Contrast) -> bool:
-    """Say whether measuring can decide anything about a contrast."""
+    """Return whether more blocks can decide anything about a contrast."""
     if contrast.not_testable or contrast.set_by_load:
         return False
     sizes = (contrast.published_direction, contrast.published_ratio, contrast.published_difference)
-    return contrast.scale == "ratio" or any(each is not None for each in sizes)
+    return contrast.scale == "ratio" or any(value is not None for value in sizes)
 
 
-def _is_open(found: Finding) -> bool:
-    if not can_be_decided(found.contrast):
+def _is_open(finding: Finding) -> bool:
+    if not can_be_decided(finding.contrast):
         return False
-    if found.verdict.outcome is Outcome.UNPUBLISHED:
-        return found.decision is None or found.decision.kind is Kind.UNDECIDED
-    return found.verdict.outcome in OPEN
+    if finding.verdict.outcome is Outcome.UNPUBLISHED:
+        return finding.decision is None or finding.decision.kind is Kind.UNDECIDED
+    return finding.verdict.outcome in OPEN

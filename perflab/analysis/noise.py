@@ -1,7 +1,7 @@
 """How noisy the machine was during a run: facts, each with a flag where it may have mattered.
 
-Nothing is dropped for being noisy: blocks, intervals and the generator's self-check deal with
-noise. The report tells a reader where to look when intervals are wide.
+No trial is dropped because of noise: blocks, intervals and the generator's self-check deal with it.
+The report tells a reader where to look if intervals are wide.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from perflab.recordings import Run
 from perflab.statistics.in_words import counted, number
 
 COLUMNS = ["what", "value", "flag"]
-# What nobody knows is not held against a machine.
+# An unknown setting is no fault of a machine.
 FAST = ("performance", "unknown")
 STEADY_CLOCKS = (
     "tsc", "kvm-clock", "arch_sys_counter", "hyperv_clocksource_tsc_page", "unknown",
@@ -28,16 +28,16 @@ MAX_FLUSH_DRIFT = 1.5
 MAX_SPEED_DRIFT = 1.1
 MAX_INVALID_SHARE = 0.1
 SPEED = "cpu_probe_before_ms"
-# 100 ticks of 10 ms: a share of some percent can be told.
+# 100 ticks of 10 ms, enough to measure a share of a few percent.
 SMALLEST_MEASURED_NS = 1e9
 UNKNOWN = "not told by this machine"
 
 
 class Fact(NamedTuple):
-    """What is known of one kind of noise.
+    """One kind of noise.
 
-    ``flag`` says what it may have done, and ``brief`` the same in a few words that stand beside
-    verdicts; both are empty where there is nothing to say.
+    ``flag`` says what the noise may have done, and ``brief`` says it in a few words beside
+    verdicts; both are empty if there is nothing to say.
     """
 
     what: str
@@ -47,14 +47,14 @@ class Fact(NamedTuple):
 
 
 def _flagged(what: str, value: str, wrong: bool, flag: str, brief: str) -> Fact:
-    """Return a fact that has its flag where something is wrong."""
+    """Return a fact, with its flag if something is wrong."""
     return Fact(what, value, flag, brief) if wrong else Fact(what, value)
 
 
 def noise_report(run: Run) -> pd.DataFrame:
-    """Return what is known of the machine's noise during a run.
+    """Return the facts about the machine's noise during a run.
 
-    Columns: what, value (text with its unit), flag (empty where there is nothing to say).
+    Columns: what, value (text with its unit), flag (empty if there is nothing to say).
     """
     return pd.DataFrame([fact[: len(COLUMNS)] for fact in _facts(run)], columns=COLUMNS)
 
@@ -62,7 +62,7 @@ def noise_report(run: Run) -> pd.DataFrame:
 def noise_flags(run: Run) -> tuple[str, ...]:
     """Return the flags of :func:`noise_report` in a few words each: ``speed changed 1.5x``.
 
-    Trials that do not count are not among them: how many are valid is told beside every verdict.
+    Trials that do not count have no flag here: every verdict states the number of valid trials.
     """
     return tuple(fact.brief for fact in _facts(run) if fact.brief)
 
@@ -85,18 +85,18 @@ def _machine(environment: dict[str, Any]) -> Iterator[Fact]:
     slows = "speed depends on temperature and on other cores"
     coarse = "reading the clock is slow or coarse"
     brief = f"CPU governor {governor}"
-    yield _flagged("CPU governor", _told(governor), governor not in FAST, follows, brief)
-    yield _flagged("turbo", _told(turbo), turbo == "on", slows, "turbo on")
+    yield _flagged("CPU governor", _or_unknown(governor), governor not in FAST, follows, brief)
+    yield _flagged("turbo", _or_unknown(turbo), turbo == "on", slows, "turbo on")
     brief = f"clock source {clock}"
-    yield _flagged("clock source", _told(clock), clock not in STEADY_CLOCKS, coarse, brief)
+    yield _flagged("clock source", _or_unknown(clock), clock not in STEADY_CLOCKS, coarse, brief)
 
 
-def _told(value: str) -> str:
+def _or_unknown(value: str) -> str:
     return value if value != "unknown" else UNKNOWN
 
 
 def _cores(placement: dict[str, Any]) -> Iterator[Fact]:
-    """Tell what shares cores; a client on a core of what it measures slows it down."""
+    """Yield what shares cores: a client on a core of a service slows that service down."""
     client = {*(placement.get("client") or ())}
     measured = {
         core for role in ("services", "database", "link") for core in placement.get(role) or ()
@@ -147,11 +147,11 @@ def _of_trials(trials: pd.DataFrame) -> Iterator[Fact]:
         yield from _priority(_finite(trials["client_real_time"]))
 
 
-def _priority(told: pd.Series[Any]) -> Iterator[Fact]:
-    told = told[told >= 0]
-    if len(told):
-        ordinary = int(np.count_nonzero(told.to_numpy() == 0))
-        some = f"ordinary in {ordinary} of {counted(len(told), 'trial')}"
+def _priority(real_time: pd.Series[Any]) -> Iterator[Fact]:
+    real_time = real_time[real_time >= 0]
+    if len(real_time):
+        ordinary = int(np.count_nonzero(real_time.to_numpy() == 0))
+        some = f"ordinary in {ordinary} of {counted(len(real_time), 'trial')}"
         yield _flagged(
             "client's priority",
             some if ordinary else "real-time",
@@ -164,7 +164,7 @@ def _priority(told: pd.Series[Any]) -> Iterator[Fact]:
 def _drift(
     trials: pd.DataFrame, column: str, names: tuple[str, str, str], most: float
 ) -> Iterator[Fact]:
-    """Tell how far the medians of the blocks lie apart; ``names``: what, its unit, in brief."""
+    """Yield how much the medians of the blocks differ; ``names``: what, its unit, in brief."""
     if column not in trials:
         return
     what, unit, brief = names
@@ -183,7 +183,7 @@ def _drift(
 
 
 def _steal(trials: pd.DataFrame) -> Iterator[Fact]:
-    """Tell the stolen share of all measured time: the kernel counts it in ticks of 10 ms."""
+    """Yield the stolen share of all measured time, which the kernel counts in ticks of 10 ms."""
     spans = (trials["end_ns"] - trials["begin_ns"]).to_numpy(float)
     shares = pd.to_numeric(trials["steal_share"], errors="coerce").to_numpy(float)
     known = np.isfinite(shares) & (spans > 0)
@@ -199,24 +199,24 @@ def _steal(trials: pd.DataFrame) -> Iterator[Fact]:
 
 
 def _foreign(run: Run, trials: pd.DataFrame) -> Iterator[Fact]:
-    """Tell how much of the lab's cores went to processes that are not the lab's.
+    """Yield the share of the lab's cores that went to processes of others.
 
-    Over all trials together: a core's busy time is counted in ticks of 10 ms, so that a short
-    trial alone can tell nothing.
+    The share is over all trials together: the kernel counts a core's busy time in ticks of 10 ms,
+    too coarse for one short trial.
     """
     cores = {
         core
-        for role, own in run.record.placement.items()
-        if role != "shared" and isinstance(own, list | tuple)
-        for core in own
+        for role, role_cores in run.record.placement.items()
+        if role != "shared" and isinstance(role_cores, list | tuple)
+        for core in role_cores
     }
     foreign_ns = measured_ns = 0.0
     for together in _at_once(run, trials):
         begin_ns = min(trial["begin_ns"] for trial in together)
         end_ns = max(trial["end_ns"] for trial in together)
-        found = _foreign_ns(run, together, begin_ns, end_ns, len(cores))
-        if math.isfinite(found):
-            foreign_ns += found
+        trials_ns = _foreign_ns(run, together, begin_ns, end_ns, len(cores))
+        if math.isfinite(trials_ns):
+            foreign_ns += trials_ns
             measured_ns += (end_ns - begin_ns) * len(cores)
     if measured_ns < SMALLEST_MEASURED_NS:
         return
@@ -231,7 +231,7 @@ def _foreign(run: Run, trials: pd.DataFrame) -> Iterator[Fact]:
 
 
 def _at_once(run: Run, trials: pd.DataFrame) -> list[list[dict[Any, Any]]]:
-    """Return the trials that ran in the same stretch of time: each alone, or those of a block."""
+    """Return the trials that ran at the same time: each alone, or those of a block."""
     rows = [row for row in trials.to_dict("records") if row["state"] != "failed"]
     if not run.record.shares_time:
         return [[row] for row in rows]
@@ -242,31 +242,31 @@ def _at_once(run: Run, trials: pd.DataFrame) -> list[list[dict[Any, Any]]]:
 def _foreign_ns(
     run: Run, trials: Sequence[dict[Any, Any]], begin_ns: int, end_ns: int, cores: int
 ) -> float:
-    """Return the cores' busy time less the lab's own in the measured stage; NaN if unknown.
+    """Return the cores' busy time minus the lab's in the measured stage; NaN if unknown.
 
-    Each of the trials at once has samples of its own services and client; cores and the lab are in
-    the samples of all.
+    Each of the simultaneous trials has samples of its own services and client; the samples of every
+    trial hold the cores and the lab.
     """
     if not cores or not end_ns > begin_ns:
         return math.nan
-    busy: dict[str, float] = {}
-    ours: dict[str, float] = {}
+    busy_ns: dict[str, float] = {}
+    lab_ns: dict[str, float] = {}
     for trial in trials:
         samples = run.samples([trial["trial_id"]])
-        for name, own in samples.groupby("service"):
-            used_ns = _used_ns(own, begin_ns, end_ns)
+        for name, of_service in samples.groupby("service"):
+            used_ns = _used_ns(of_service, begin_ns, end_ns)
             if str(name).startswith("core "):
-                busy[str(name)] = used_ns
+                busy_ns[str(name)] = used_ns
             else:
                 key = str(name) if name == "lab" else f"{name} of {trial['trial_id']}"
-                ours[key] = used_ns
-    return sum(busy.values()) - sum(ours.values()) if len(busy) == cores else math.nan
+                lab_ns[key] = used_ns
+    return sum(busy_ns.values()) - sum(lab_ns.values()) if len(busy_ns) == cores else math.nan
 
 
-def _used_ns(own: pd.DataFrame, begin_ns: int, end_ns: int) -> float:
-    if len(own) < 2:
+def _used_ns(samples: pd.DataFrame, begin_ns: int, end_ns: int) -> float:
+    if len(samples) < 2:
         return math.nan
-    edges = np.interp([begin_ns, end_ns], own["t_ns"].to_numpy(), own["cpu_ns"].to_numpy())
+    edges = np.interp([begin_ns, end_ns], samples["t_ns"].to_numpy(), samples["cpu_ns"].to_numpy())
     return float(edges[1] - edges[0])
 
 

@@ -1,7 +1,7 @@
-"""Profiles: which functions a service's samples lie in, and what watched functions cost.
+"""Profiles: the functions that a service's samples lie in, and the cost of watched functions.
 
 Samples of one trial are not independent (a slow batch is seen many times in a row), so shares are
-taken per trial and their intervals over trials.
+computed per trial, and their intervals over trials.
 """
 
 from __future__ import annotations
@@ -41,19 +41,19 @@ WATCHED = [
 
 @dataclass(frozen=True)
 class Profile:
-    """The chains of one treatment over its valid trials.
+    """The call chains of one treatment over its valid trials.
 
-    ``chains`` adds up the samples of every chain; ``own`` and ``total`` hold the share of samples
-    in which a function is innermost, or anywhere (once, however deep it recurses), per trial: one
-    row per trial, its block as the index, one column per function. ``seen_share`` is by block the
-    share of the profiler's looks that found a thread running: samples over looks.
+    ``chains`` is the number of samples of every chain. ``self_share`` and ``total_share`` have a
+    row per trial (the index is its block) and a column per function: the share of samples in which
+    the function is innermost, or anywhere (counted once, however deep it recurses). ``seen_share``
+    is, by block, the share of the profiler's looks that found a thread running: samples over looks.
     """
 
     treatment: str
     label: str
     chains: Mapping[str, int]
-    own: pd.DataFrame
-    total: pd.DataFrame
+    self_share: pd.DataFrame
+    total_share: pd.DataFrame
     seen_share: pd.Series[Any]
 
     @property
@@ -63,9 +63,9 @@ class Profile:
 
 
 def profiled(run: Run) -> list[str]:
-    """Return the names of the treatments that have chains, in the order of the record."""
-    seen = set(run.calls()["treatment"])
-    return [treatment.name for treatment in run.record.treatments if treatment.name in seen]
+    """Return the names of the treatments with call chains, in the order of the record."""
+    names = set(run.calls()["treatment"])
+    return [treatment.name for treatment in run.record.treatments if treatment.name in names]
 
 
 def profile_of(run: Run, treatment: str) -> Profile:
@@ -74,7 +74,7 @@ def profile_of(run: Run, treatment: str) -> Profile:
     Raises
     ------
     AnalysisError
-        The treatment has no chains in a valid trial.
+        The treatment has no call chains in a valid trial.
     """
     table = run.calls()
     table = table[table["treatment"] == treatment]
@@ -83,14 +83,14 @@ def profile_of(run: Run, treatment: str) -> Profile:
         raise AnalysisError(
             f"'{treatment}' has no profiled trial that is valid; there are: {known}"
         )
-    own: dict[int, Counter[str]] = {}
-    total: dict[int, Counter[str]] = {}
+    innermost: dict[int, Counter[str]] = {}
+    anywhere: dict[int, Counter[str]] = {}
     for block, chain, samples in zip(table["block"], table["chain"], table["samples"], strict=True):
         frames = chain.split(";")
-        own.setdefault(block, Counter())[frames[-1]] += samples
-        every = total.setdefault(block, Counter())
+        innermost.setdefault(block, Counter())[frames[-1]] += samples
+        block_counts = anywhere.setdefault(block, Counter())
         for frame in dict.fromkeys(frames):
-            every[frame] += samples
+            block_counts[frame] += samples
     valid = run.valid_trials()
     valid = valid[valid["treatment"] == treatment].set_index("block")
     summed = table.groupby("chain")["samples"].sum().sort_index()
@@ -100,8 +100,8 @@ def profile_of(run: Run, treatment: str) -> Profile:
         treatment=treatment,
         label=labels.get(treatment) or treatment,
         chains={str(chain): int(count) for chain, count in summed.items()},
-        own=_shares(own, whole),
-        total=_shares(total, whole),
+        self_share=_shares(innermost, whole),
+        total_share=_shares(anywhere, whole),
         seen_share=whole / valid["profiler_looks"].astype(float),
     )
 
@@ -117,7 +117,7 @@ def top_functions(run: Run, count: int = SHOWN) -> pd.DataFrame:
     """Return the functions with the largest self share of every profiled treatment.
 
     Columns: treatment (its label), function, ``self %`` and ``total %`` of the samples (typical
-    value over trials) with their 95% intervals (NaN where n is too small), samples (in which the
+    values over trials) with their 95% intervals (NaN if n is too small), samples (in which the
     function is innermost, over all trials), n (trials).
     """
     rows = []
@@ -132,10 +132,10 @@ def top_functions(run: Run, count: int = SHOWN) -> pd.DataFrame:
             {
                 "treatment": profile.label,
                 "function": function,
-                **_typical("self", " %", PERCENT * profile.own[function]),
-                **_typical("total", " %", PERCENT * profile.total[function]),
+                **_typical("self", " %", PERCENT * profile.self_share[function]),
+                **_typical("total", " %", PERCENT * profile.total_share[function]),
                 "samples": innermost[function],
-                "n": len(profile.own),
+                "n": len(profile.self_share),
             }
             for function in largest[:count]
         ]
@@ -143,26 +143,26 @@ def top_functions(run: Run, count: int = SHOWN) -> pd.DataFrame:
 
 
 def function_shares(run: Run, count: int = SHOWN) -> pd.DataFrame:
-    """Return how much of the time the largest functions take themselves, per profiled treatment.
+    """Return the share of time that the largest functions take themselves, per profiled treatment.
 
     Columns: function, treatment (its name), ``percent`` of the time (samples in which the function
-    is innermost over the profiler's looks: the mean over trials) with its 95% interval ``low`` to
-    ``high`` (NaN where n is too small), trials. The functions are those with the largest share
-    under any treatment, the largest first.
+    is innermost, over the profiler's looks; mean over trials) with its 95% interval ``low`` to
+    ``high`` (NaN if n is too small), trials. The functions are those with the largest share in any
+    treatment, the largest first.
     """
-    parts = {name: _percent_of_time(profile_of(run, name)) for name in profiled(run)}
-    means = pd.DataFrame({name: own.mean() for name, own in parts.items()}).fillna(0.0)
+    tables = {name: _percent_of_time(profile_of(run, name)) for name in profiled(run)}
+    means = pd.DataFrame({name: shares.mean() for name, shares in tables.items()}).fillna(0.0)
     largest = means.max(axis=1).sort_index().sort_values(ascending=False, kind="stable")
     rows = [
-        _share_row(str(function), name, own)
+        _share_row(str(function), name, shares)
         for function in largest.index[:count]
-        for name, own in parts.items()
+        for name, shares in tables.items()
     ]
     return pd.DataFrame(rows, columns=SHARES)
 
 
-def _share_row(function: str, treatment: str, own: pd.DataFrame) -> dict[str, Any]:
-    shares = own[function].to_numpy() if function in own else np.zeros(len(own))
+def _share_row(function: str, treatment: str, table: pd.DataFrame) -> dict[str, Any]:
+    shares = table[function].to_numpy() if function in table else np.zeros(len(table))
     percent, low, high = float(shares.mean()), np.nan, np.nan
     if len(shares) > 1:
         interval = mean_interval(shares)
@@ -171,60 +171,65 @@ def _share_row(function: str, treatment: str, own: pd.DataFrame) -> dict[str, An
 
 
 def _typical(name: str, unit: str, values: ArrayLike) -> dict[str, float]:
-    """Return the typical value over trials and its interval, for columns that ``name`` begins."""
-    found = across_trials(values)
-    return {f"{name}{unit}": found.value, f"{name} low": found.low, f"{name} high": found.high}
+    """Return the typical value over trials and its interval, in columns named after ``name``."""
+    estimate = across_trials(values)
+    return {
+        f"{name}{unit}": estimate.value,
+        f"{name} low": estimate.low,
+        f"{name} high": estimate.high,
+    }
 
 
 def profile_check(run: Run) -> pd.DataFrame:
-    """Return how much of the time the profiler saw a service run, beside its CPU.
+    """Return the share of time that the profiler saw a service run, beside its CPU.
 
     Columns: treatment (its label), looks and samples (over all trials), ``seen %`` of the looks
     that found a thread running and ``CPU %`` of a core by the sampler (typical values over trials
-    with their 95% intervals), n (trials). Where the first is larger, the rest was waiting that the
-    profiler takes for running: for the disk, or on the way into and out of a call to the kernel.
+    with their 95% intervals), n (trials). If ``seen %`` is larger, the difference is waiting that
+    the profiler takes for running: for the disk, or in a call to the kernel.
     """
     trials = run.valid_trials()
     rows = []
     for name in profiled(run):
         profile = profile_of(run, name)
-        own = trials[(trials["treatment"] == name) & trials["profiler_looks"].notna()]
-        cpu = own[CPU + str(own["profiler_node"].iloc[0])]
+        of_treatment = trials[(trials["treatment"] == name) & trials["profiler_looks"].notna()]
+        cpu = of_treatment[CPU + str(of_treatment["profiler_node"].iloc[0])]
         rows.append(
             {
                 "treatment": profile.label,
-                "looks": int(own["profiler_looks"].sum()),
+                "looks": int(of_treatment["profiler_looks"].sum()),
                 "samples": profile.samples,
                 **_typical("seen", " %", PERCENT * profile.seen_share),
                 **_typical("CPU", " %", PERCENT * cpu),
-                "n": len(profile.own),
+                "n": len(profile.self_share),
             }
         )
     return pd.DataFrame(rows, columns=CHECK)
 
 
 def _percent_of_time(profile: Profile) -> pd.DataFrame:
-    return profile.own.mul(PERCENT * profile.seen_share.reindex(profile.own.index), axis=0).dropna()
+    shares = profile.self_share
+    return shares.mul(PERCENT * profile.seen_share.reindex(shares.index), axis=0).dropna()
 
 
 def watched(run: Run) -> pd.DataFrame:
-    """Return how much of the time every watched function takes, per profiled treatment.
+    """Return the share of time that every watched function takes, per profiled treatment.
 
-    Columns: treatment (its label), watched (the name); ``share %`` of the samples with the
-    function anywhere in their chain, and ``us`` of it per request or message, as the profiler was
-    told to count: typical values over the valid trials with their 95% intervals (NaN where n is
-    too small); n (trials). A function may hold another: shares do not add up.
+    Columns: treatment (its label), watched (the name), ``share %`` of the samples with the function
+    anywhere in their chain, its ``us`` per request or message (whichever the profiler counts), and
+    n (trials). The values are typical values over the valid trials, with 95% intervals (NaN if n is
+    too small). One function may call another, so shares do not add up.
     """
     rows = []
-    for label, own in by_treatment(run):
-        for name in watched_names(own):
-            shares = own[f"profile_{name}_share"]
+    for label, of_treatment in by_treatment(run):
+        for name in watched_names(of_treatment):
+            shares = of_treatment[f"profile_{name}_share"]
             rows.append(
                 {
                     "treatment": label,
                     "watched": name,
                     **_typical("share", " %", PERCENT * shares),
-                    **_typical("us", "", own[f"profile_{name}_us_per_message"]),
+                    **_typical("us", "", of_treatment[f"profile_{name}_us_per_message"]),
                     "n": int(shares.notna().sum()),
                 }
             )
@@ -238,7 +243,8 @@ def by_treatment(run: Run) -> Iterator[tuple[str, pd.DataFrame]]:
         yield treatment.label or treatment.name, trials[trials["treatment"] == treatment.name]
 
 
-def watched_names(own: pd.DataFrame) -> list[str]:
-    """Return what was watched in some of these trials."""
-    found = [match[1] for column in own.columns if (match := WATCHED_SHARE.fullmatch(str(column)))]
-    return [name for name in found if own[f"profile_{name}_share"].notna().any()]
+def watched_names(trials: pd.DataFrame) -> list[str]:
+    """Return the names that were watched in some of these trials."""
+    matches = (WATCHED_SHARE.fullmatch(str(column)) for column in trials.columns)
+    names = [match[1] for match in matches if match]
+    return [name for name in names if trials[f"profile_{name}_share"].notna().any()]

@@ -1,8 +1,8 @@
 """Bounds that a change may not cross: certainly crossed, certainly held, or undecided.
 
-A bound is crossed where the whole 95% interval of the effect lies beyond it, and held where the
-whole interval does not. What lies on both sides of it is undecided: a gate that failed on the
-estimate alone would fail every second harmless change whose truth is the bound.
+A bound is crossed if the whole 95% interval of the effect lies beyond it, and held if no part of
+the interval does; otherwise it is undecided. A gate that looked at the estimate alone would fail
+half of the changes whose true effect is exactly the bound.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from perflab.analysis.evaluation import Finding
 from perflab.errors import ParameterError
 from perflab.recordings import Contrast
 
-# What a bound is called, and the response that it is about.
+# The name of a bound, and its response.
 NAMES = {
     "throughput": "throughput_rps",
     "mean": "mean_ms",
@@ -33,7 +33,7 @@ WRITTEN = re.compile(r"\s*([a-z0-9]+)\s*([<>])\s*([0-9]*\.?[0-9]+)\s*")
 
 
 class Crossed(StrEnum):
-    """What may be said of a bound."""
+    """What a comparison shows of a bound."""
 
     YES = "crossed"
     NO = "held"
@@ -51,21 +51,21 @@ class Threshold:
     bound: float
 
     def crossed_by(self, finding: Finding) -> Crossed:
-        """Return whether an effect is beyond the bound with its whole interval."""
+        """Return whether the whole interval of an effect lies beyond the bound."""
         effect = finding.effect
         if effect is None or math.isnan(effect.low) or math.isnan(effect.high):
             return Crossed.UNKNOWN
-        # Towards what is worse: the end that would be crossed last, and the one crossed first.
-        last, first = (effect.low, effect.high) if self.above else (effect.high, effect.low)
+        # The better end of the interval, and the worse one.
+        better, worse = (effect.low, effect.high) if self.above else (effect.high, effect.low)
         sign = 1 if self.above else -1
-        if sign * last > sign * self.bound:
+        if sign * better > sign * self.bound:
             return Crossed.YES
-        return Crossed.UNDECIDED if sign * first > sign * self.bound else Crossed.NO
+        return Crossed.UNDECIDED if sign * worse > sign * self.bound else Crossed.NO
 
 
 @dataclass(frozen=True)
 class Judged:
-    """What became of one bound in one comparison."""
+    """The result of one bound in one comparison."""
 
     threshold: Threshold
     contrast: Contrast
@@ -73,22 +73,22 @@ class Judged:
 
 
 def thresholds_of(texts: Iterable[str], subject: str = "--fail-on") -> list[Threshold]:
-    """Read bounds.
+    """Return the bounds that texts such as ``p99>1.05`` describe.
 
     Raises
     ------
     ParameterError
-        Every one that cannot be meant.
+        Texts describe no bound that makes sense; the error names all of them.
     """
-    found, problems = [], []
+    thresholds, problems = [], []
     for text in texts:
         try:
-            found.append(_threshold(text))
+            thresholds.append(_threshold(text))
         except ValueError as error:
             problems.append(f"'{text}' {error}")
     if problems:
         raise ParameterError(subject, problems)
-    return found
+    return thresholds
 
 
 def _threshold(text: str) -> Threshold:
@@ -107,11 +107,11 @@ def _threshold(text: str) -> Threshold:
     return Threshold(text.strip(), NAMES[name], worse == ">", bound)
 
 
-def judged(asked: Sequence[Threshold], findings: Iterable[Finding]) -> list[Judged]:
-    """Return what became of every bound in every comparison of its response."""
+def judged(thresholds: Sequence[Threshold], findings: Iterable[Finding]) -> list[Judged]:
+    """Return the result of every bound in every comparison of its response."""
     return [
         Judged(threshold, finding.contrast, threshold.crossed_by(finding))
         for finding in findings
-        for threshold in asked
+        for threshold in thresholds
         if threshold.response == finding.contrast.response
     ]

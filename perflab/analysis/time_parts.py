@@ -1,22 +1,22 @@
-"""A load's requests in few numbers: percentiles with intervals, where the time went.
+"""The parts of a response time, and the summary of a load's requests.
 
 Requests of one load (``perflab load --out``) are autocorrelated, so its intervals say how well
 *this load's* percentile is known, not what another load would show.
 
-Where the time of a request goes: parts of the response time that add up to it.
+The parts add up to the response time:
 
 ==================  ======================================================================
 part                what it is
 ==================  ======================================================================
-generator lag       started - planned: the generator's own fault
+generator lag       started - planned: a delay of the generator
 connection wait     sent - started: waiting for, or making, a connection
 queue and other     service time - app: accept queue, network, and the server outside of
-                    the application (no ASGI application can see those)
+                    the application (no ASGI application can measure these)
 <phase>             what the service reports in Server-Timing
 unaccounted app     app - the sum of the other phases
 ==================  ======================================================================
 
-Without a reported ``app`` all of the service time beyond the phases is "queue and other".
+Without a reported ``app``, all service time beyond the phases is "queue and other".
 """
 
 from __future__ import annotations
@@ -41,10 +41,9 @@ COLUMNS = [
     "treatment", "part", "mean_ms", "low_ms", "high_ms", "median_ms", "share", "trials", "requests",
 ]  # fmt: skip
 CHANGE_COLUMNS = ["part", "before_ms", "after_ms", "change_ms", "low_ms", "high_ms", "share", "n"]
-OWN_PARTS = ("generator lag", "connection wait", "queue and other", "unaccounted app")
 # Quantiles of a trial's response times between which a request belongs to a band.
 BANDS = {"all": (0.0, 1.0), "median": (0.45, 0.55), "tail": (0.95, 1.0)}
-# Parts that the service names itself (Server-Timing) are called so, unless they are here.
+# Other phases keep the names that the service reports (Server-Timing).
 SPELT_OUT = {
     "request": "read and check request",
     "threadpool": "thread-pool wait",
@@ -58,7 +57,7 @@ SPELT_OUT = {
 
 
 def part_words(part: str) -> str:
-    """Return what a part of :func:`decompose` is called, in sentences, tables and figures alike."""
+    """Return the words for a part of :func:`decompose` in sentences, tables and figures."""
     return SPELT_OUT.get(part, part)
 
 
@@ -89,9 +88,9 @@ def decompose(requests: pd.DataFrame, band: str = "all") -> pd.DataFrame:
     """
     good = _of_band(requests, band)
     rows = []
-    for treatment, own in good.groupby("treatment", sort=False):
-        parts = split(own)
-        by_trial = parts.groupby(own["trial_id"])
+    for treatment, of_treatment in good.groupby("treatment", sort=False):
+        parts = split(of_treatment)
+        by_trial = parts.groupby(of_treatment["trial_id"])
         of_trials = by_trial.mean()
         means, medians = of_trials.mean(), by_trial.median().median()
         whole = float(means.sum())
@@ -104,7 +103,7 @@ def decompose(requests: pd.DataFrame, band: str = "all") -> pd.DataFrame:
                 "median_ms": float(medians[part]),
                 "share": float(means[part]) / whole if whole > 0 else math.nan,
                 "trials": by_trial.ngroups,
-                "requests": len(own),
+                "requests": len(of_treatment),
             }
             for part in parts.columns
         ]
@@ -112,7 +111,7 @@ def decompose(requests: pd.DataFrame, band: str = "all") -> pd.DataFrame:
 
 
 def mean_responses(requests: pd.DataFrame) -> pd.DataFrame:
-    """Return the mean response time per treatment: what the parts of :func:`decompose` add up to.
+    """Return the mean response time per treatment, the sum of the parts of :func:`decompose`.
 
     Columns: treatment, mean_ms, low_ms, high_ms (95% t interval over trials), trials.
     """
@@ -121,8 +120,8 @@ def mean_responses(requests: pd.DataFrame) -> pd.DataFrame:
     of_trials = response_ms.groupby([good["treatment"], good["trial_id"]], sort=False).mean()
     return pd.DataFrame(
         [
-            {"treatment": name, "mean_ms": own.mean(), **_ends(own), "trials": len(own)}
-            for name, own in of_trials.groupby(level=0, sort=False)
+            {"treatment": name, "mean_ms": means.mean(), **_ends(means), "trials": len(means)}
+            for name, means in of_trials.groupby(level=0, sort=False)
         ],
         columns=["treatment", "mean_ms", "low_ms", "high_ms", "trials"],
     )
@@ -170,8 +169,8 @@ def change(requests: pd.DataFrame, before: str, after: str) -> pd.DataFrame:
     good = _of_band(requests, "all")
     sides = []
     for name in (before, after):
-        own = good[good["treatment"] == name]
-        sides.append(split(own).groupby(own["block"]).mean())
+        of_treatment = good[good["treatment"] == name]
+        sides.append(split(of_treatment).groupby(of_treatment["block"]).mean())
     parts = list(dict.fromkeys([*sides[0].columns, *sides[1].columns]))
     blocks = sides[0].index.intersection(sides[1].index)
     if not len(blocks):
@@ -198,7 +197,7 @@ def change(requests: pd.DataFrame, before: str, after: str) -> pd.DataFrame:
 def change_sentence(table: pd.DataFrame, before: str, after: str) -> str:
     """Return a sentence that names the part behind a change, from :func:`change`.
 
-    Only a part whose interval excludes 0 is named.
+    The sentence names only a part whose interval excludes 0.
     """
     whole = float(table["change_ms"].sum())
     blocks = counted(int(table["n"].max()), "block")
@@ -226,7 +225,7 @@ def split(requests: pd.DataFrame) -> pd.DataFrame:
     app = reported.pop(WHOLE, None)
     phases = pd.DataFrame(reported, index=requests.index).fillna(0.0)
     inside = phases.sum(axis=1)
-    # Where a request did not report the whole, the phases are all that is known to be inside.
+    # If a request did not report the whole, only its phases are known to be inside.
     within = inside if app is None else app.fillna(inside)
     parts = {
         "generator lag": (requests["started_ns"] - requests["planned_ns"]) / 1e6,
@@ -255,7 +254,7 @@ def largest_phase(table: pd.DataFrame, treatment: str, label: str = "") -> str:
 
 
 SHARES = (0.5, 0.9, 0.95, 0.99, 0.999)
-# What the bands of `decompose` are called here.
+# The bands of `decompose` by their names in the summary.
 REQUEST_BANDS = {"all": "all", "around the median": "median", "slowest 5%": "tail"}
 INSTANTS = ("planned_ns", "started_ns", "sent_ns", "done_ns")
 CODED = ("stage", "error")
@@ -263,12 +262,12 @@ CODED = ("stage", "error")
 
 @dataclass(frozen=True)
 class RequestSummary:
-    """What a load's requests show.
+    """A summary of a load's requests.
 
-    ``percentiles``: time (response, service), share, value_ms, low_ms, high_ms (NaN where n is
-    too small, or where requests that were cut off before their end could move it) and at_least_ms,
-    what it is at least in that case. ``parts``: band, part, mean_ms, share; the parts of a band add
-    up to its mean response.
+    ``percentiles`` has the columns time (response, service), share, value_ms, low_ms, high_ms (NaN
+    if n is too small, or if requests that were cut off could move the value) and at_least_ms, the
+    lower bound in the latter case. ``parts`` has the columns band, part, mean_ms, share; the parts
+    of a band add up to its mean response time.
     """
 
     requests: int
@@ -323,17 +322,17 @@ def _measured(path: Path | str) -> pd.DataFrame:
 def _percentiles(
     name: str, since: str, good: pd.DataFrame, cut: pd.DataFrame
 ) -> list[dict[str, float | str]]:
-    """Return percentiles with their intervals; what was cut off had taken so long at least."""
+    """Return percentiles with their intervals; a request that was cut off counts as a bound."""
     begun = cut[cut[since] > 0]
-    known, elapsed = ((own["done_ns"] - own[since]).to_numpy() / 1e6 for own in (good, begun))
+    known, elapsed = ((side["done_ns"] - side[since]).to_numpy() / 1e6 for side in (good, begun))
     bounds = bounds_of(known, elapsed, [100 * share for share in SHARES]) if len(elapsed) else {}
     ordered = np.sort(np.concatenate([known, elapsed]))
     rows: list[dict[str, float | str]] = []
     for share in SHARES:
         at_least = bounds[100 * share].at_least if bounds else math.nan
-        found = quantile(ordered, share)
-        shown = (found.value, found.low, found.high)
-        if not (found.supported and math.isnan(at_least)):
+        estimate = quantile(ordered, share)
+        shown = (estimate.value, estimate.low, estimate.high)
+        if not (estimate.supported and math.isnan(at_least)):
             shown = (math.nan, math.nan, math.nan)
         row = dict(zip(("value_ms", "low_ms", "high_ms"), shown, strict=True))
         rows.append({"time": name, "share": share, **row, "at_least_ms": at_least})
@@ -341,7 +340,7 @@ def _percentiles(
 
 
 def _parts(good: pd.DataFrame) -> pd.DataFrame:
-    """Return the parts of the mean response of each band, a load being one trial."""
-    one = good.assign(treatment="load", trial_id="load")
-    tables = [decompose(one, band).assign(band=name) for name, band in REQUEST_BANDS.items()]
+    """Return the parts of the mean response of each band; the load is one trial."""
+    trial = good.assign(treatment="load", trial_id="load")
+    tables = [decompose(trial, band).assign(band=name) for name, band in REQUEST_BANDS.items()]
     return pd.concat(tables, ignore_index=True)[["band", "part", "mean_ms", "share"]]

@@ -1,19 +1,17 @@
-"""How many requests are under way at a time, and where the other users are meanwhile.
+"""The requests in flight, where the other users are, and where a database's backends wait.
 
-By Little's law (J. D. C. Little, Operations Research 9(3), 1961) as many wait for the server on
-average as are answered a second times the mean time that one takes there. A rate far below what the
-users could ask for, with few of them waiting, says that something else holds them back.
+By Little's law (J. D. C. Little, Operations Research 9(3), 1961) the mean number of requests at the
+server is the rate of answers times the mean time that a request spends there. If the rate is far
+below what the users could ask for, and few of them wait for the server, something else delays them.
 
-Where a database's backends wait: shares of samples by wait event, per treatment.
-
-Every tenth of a second the lab asks ``pg_stat_activity`` what each client's backend does
-(:mod:`perflab.instruments.kernel`). Of the backends that have a statement under way (state
-"active") a share is in each wait event. Those in none run, are ready and wait for a core, or make
-the pause of ``commit_delay``: PostgreSQL does not tell these apart. The look is a backend itself.
-Where it shares its core with the others none of them can be running while it looks, and one that a
-request has just reached is still called idle: there the shares are shares of waits. Samples of one
-trial hang together, so the trial is the unit: its share is over all its samples, and the interval
-is over trials.
+Ten times a second the lab asks ``pg_stat_activity`` what each client's backend does
+(:mod:`perflab.instruments.kernel`). Of the backends with a statement under way (state "active") a
+share is in each wait event. Backends without a wait event run, are ready and wait for a core, or
+make the pause of ``commit_delay``: PostgreSQL does not distinguish these. The look itself is a
+backend. If it shares its core with the others, none of them can run while it looks, and a backend
+that a request has just reached is still called idle: then the shares are shares of waits. Samples
+of one trial depend on each other, so the unit is the trial: its share is over all its samples, and
+the interval is over trials.
 """
 
 from __future__ import annotations
@@ -33,7 +31,7 @@ CONNECTION = "waiting for a connection"
 CLIENT = "due, and not yet taken up by the client"
 ELSEWHERE = "elsewhere (thinking, or keeping a pace)"
 LAW = "answers per second x mean time at the server"
-# Between which instants of a request it is where.
+# The instants of a request at which a state begins and ends.
 STATES = {
     SERVER: ("sent_ns", "done_ns"),
     CONNECTION: ("started_ns", "sent_ns"),
@@ -41,37 +39,37 @@ STATES = {
 }
 COLUMNS = ["treatment", "state", "t_s", "median", "low", "high", "trials"]
 WINDOWS = 60
-# What sums of times leave of nobody, 1e-15 users, is no number to print; nor is -0.0.
+# Rounding leaves 1e-15 users, or -0.0, where there are none.
 DIGITS = 6
 
 
 def measures_requests(run: Run) -> bool:
-    """Return whether requests are the work that trials of a run measure, all of their time."""
+    """Return whether the trials of a run measure requests during their whole time."""
     if run.record.shares_time:
         return False
     return "throughput_rps" in run.trials() and not run.record.steady.kind
 
 
 def in_flight(run: Run) -> pd.DataFrame:
-    """Return how many requests are where, over the measured stage of valid trials.
+    """Return how many requests are in each state, over the measured stage of valid trials.
 
-    Columns: treatment, state, t_s (middle of a window, from the begin of the stage), median over
-    trials of the mean in that window with the smallest and the largest (low, high), trials.
-    ``ELSEWHERE`` is what is left of the users of a closed loop, where their number is fixed. For
-    ``LAW``, of the whole stage, t_s is NaN. The windows of a treatment end with its shortest trial.
+    Columns: treatment, state, t_s (middle of a window, from the begin of the stage), the median
+    over trials of the mean in that window, the smallest and the largest mean (low, high), trials.
+    ``ELSEWHERE`` are the other users of a closed loop, if their number is fixed. ``LAW`` is of the
+    whole stage, so its t_s is NaN. The windows of a treatment end with its shortest trial.
     """
     rows: list[dict[str, Any]] = []
-    for treatment, own in run.valid_trials().groupby("treatment", sort=False):
-        rows += _of_treatment(run, str(treatment), own[own["end_ns"] > own["begin_ns"]])
+    for treatment, trials in run.valid_trials().groupby("treatment", sort=False):
+        rows += _of_treatment(run, str(treatment), trials[trials["end_ns"] > trials["begin_ns"]])
     return pd.DataFrame(rows, columns=COLUMNS)
 
 
 def fixed_users(record: RunRecord, treatment: str) -> float:
-    """Return how many users a treatment has all the time; NaN where they vary, or nobody says."""
+    """Return the fixed number of users of a treatment; NaN if it varies, or is unknown."""
     arrivals = record.whole(treatment).get("workload", {}).get("arrivals", {})
     is_fixed = arrivals.get("kind") == "closed" and not arrivals.get("stages")
-    joined = arrivals.get("ramp_s", 0.0) <= arrivals.get("warmup_s", 0.0)
-    return float(arrivals["users"]) if is_fixed and joined else math.nan
+    ramps_in_warmup = arrivals.get("ramp_s", 0.0) <= arrivals.get("warmup_s", 0.0)
+    return float(arrivals["users"]) if is_fixed and ramps_in_warmup else math.nan
 
 
 def _of_treatment(run: Run, treatment: str, trials: pd.DataFrame) -> Iterator[dict[str, Any]]:
@@ -84,13 +82,13 @@ def _of_treatment(run: Run, treatment: str, trials: pd.DataFrame) -> Iterator[di
     law = []
     for trial in trials.to_dict("records"):
         requests = run.requests(None, [str(trial["trial_id"])])
-        found = counts_between(requests, int(trial["begin_ns"]) + edges_ns, users)
-        for state, values in found.items():
+        means = counts_between(requests, int(trial["begin_ns"]) + edges_ns, users)
+        for state, values in means.items():
             counts.setdefault(state, []).append(values)
         law.append(law_of(requests, int(trial["begin_ns"]), int(trial["end_ns"])))
     middles_s = (edges_ns[1:] + edges_ns[:-1]) / 2e9
-    for state, each in counts.items():
-        for t_s, values in zip(middles_s, np.transpose(each), strict=True):
+    for state, of_trials in counts.items():
+        for t_s, values in zip(middles_s, np.transpose(of_trials), strict=True):
             yield _row(treatment, state, float(t_s), values)
     yield _row(treatment, LAW, math.nan, np.array(law))
 
@@ -105,34 +103,34 @@ def _row(treatment: str, state: str, t_s: float, values: np.ndarray) -> dict[str
 def counts_between(
     requests: pd.DataFrame, edges_ns: np.ndarray, users: float = math.nan
 ) -> Mapping[str, np.ndarray]:
-    """Return by state how many requests were in it, as the mean of every window between edges.
+    """Return, by state, the mean number of requests in it in every window between edges.
 
-    Requests that never came to an instant stay in the state before it to the end. ``ELSEWHERE`` is
-    there where the number of users is known.
+    A request that never reached an instant stays in the state before it to the end. ``ELSEWHERE``
+    is included if the number of users is known.
     """
     end_ns = float(edges_ns[-1])
     instants = {
         name: _or_never(requests[name].to_numpy(float), end_ns)
         for name in ("planned_ns", "started_ns", "sent_ns", "done_ns")
     }
-    # What failed before it was sent ends where it failed.
+    # A request that failed before it was sent ends where it failed.
     for name in ("started_ns", "sent_ns"):
         instants[name] = np.minimum(instants[name], instants["done_ns"])
-    found = {
+    counts = {
         state: _mean_between(instants[begin], instants[end], edges_ns)
         for state, (begin, end) in STATES.items()
     }
     if math.isfinite(users):
-        left = users - sum(found.values(), np.zeros(len(edges_ns) - 1))
-        found[ELSEWHERE] = np.round(left, DIGITS) + 0.0
-    return found
+        others = users - sum(counts.values(), np.zeros(len(edges_ns) - 1))
+        counts[ELSEWHERE] = np.round(others, DIGITS) + 0.0
+    return counts
 
 
 def law_of(requests: pd.DataFrame, begin_ns: int, end_ns: int) -> float:
-    """Return answers per second times mean service time, of what was done in (begin, end]."""
+    """Return answers per second times mean service time, for requests done in (begin, end]."""
     sent, done = requests["sent_ns"].to_numpy(float), requests["done_ns"].to_numpy(float)
-    counted = (done > begin_ns) & (done <= end_ns) & (sent > 0)
-    return float((done - sent)[counted].sum() / (end_ns - begin_ns))
+    is_counted = (done > begin_ns) & (done <= end_ns) & (sent > 0)
+    return float((done - sent)[is_counted].sum() / (end_ns - begin_ns))
 
 
 def _or_never(instants_ns: np.ndarray, end_ns: float) -> np.ndarray:
@@ -140,7 +138,7 @@ def _or_never(instants_ns: np.ndarray, end_ns: float) -> np.ndarray:
 
 
 def _mean_between(begins: np.ndarray, ends: np.ndarray, edges: np.ndarray) -> np.ndarray:
-    """Return how many of the spans [begin, end) hold an instant, on average over each window."""
+    """Return how many spans [begin, end) are open, on average over each window."""
     spent = np.diff(_time_since(begins, edges) - _time_since(ends, edges))
     mean: np.ndarray = spent / np.diff(edges)
     return mean
@@ -148,25 +146,25 @@ def _mean_between(begins: np.ndarray, ends: np.ndarray, edges: np.ndarray) -> np
 
 def _time_since(instants: np.ndarray, edges: np.ndarray) -> np.ndarray:
     """Return for each edge the sum of its distances from all instants before it."""
-    # Small numbers: sums of instants since the machine began would lose nanoseconds.
+    # Instants from the first edge: sums of instants since boot would lose nanoseconds.
     ordered = np.sort(instants - edges[0])
     sums = np.concatenate([[0.0], np.cumsum(ordered)])
     passed = np.searchsorted(ordered, edges - edges[0])
-    found: np.ndarray = passed * (edges - edges[0]) - sums[passed]
-    return found
+    time: np.ndarray = passed * (edges - edges[0]) - sums[passed]
+    return time
 
 
 ACTIVE = "active"
 NO_WAIT = "no wait event"
 WAIT_COLUMNS = ["treatment", "event", "share", "low", "high", "trials", "samples", "backends"]
-# What a commit waits for: the flush itself, and the lock of whoever flushes for all.
+# The waits of a commit: for the flush itself, and for the lock of the backend that flushes for all.
 # PostgreSQL 15 writes WALSync, 17 and later WalSync.
 OF_FLUSH = frozenset({"IO: WalSync", "LWLock: WALWrite"})
 ONE_NAME = {"WALSync": "WalSync", "WALWrite": "WalWrite"}
 
 
 def wait_shares(run: Run) -> pd.DataFrame:
-    """Return where active backends were in the measured stage, by treatment, largest first.
+    """Return where active backends waited in the measured stage, by treatment, largest first.
 
     Columns: treatment, event ("type: name", or ``NO_WAIT``), share of the samples of active
     backends, mean over trials, with its 95% t interval low to high (NaN below 2 trials; 0 and 1
@@ -177,12 +175,12 @@ def wait_shares(run: Run) -> pd.DataFrame:
     if counts.empty:
         return pd.DataFrame(columns=WAIT_COLUMNS)
     rows = []
-    for treatment, own in counts.groupby("treatment", sort=False):
-        wide = own.pivot_table(
+    for treatment, of_treatment in counts.groupby("treatment", sort=False):
+        wide = of_treatment.pivot_table(
             index="trial_id", columns="event", values="count", aggfunc="sum", fill_value=0
         )
         shares = wide.div(wide.sum(axis=1), axis=0)
-        looks = own.groupby("trial_id")["looks"].first()
+        looks = of_treatment.groupby("trial_id")["looks"].first()
         samples, backends = int(wide.to_numpy().sum()), float((wide.sum(axis=1) / looks).mean())
         for event, share in shares.mean().sort_values(ascending=False).items():
             ends = np.clip(t_interval(shares[event].to_numpy(float)), 0.0, 1.0)
@@ -214,23 +212,23 @@ def active_counts(run: Run) -> pd.DataFrame:
         ]
     )
     keys = ["treatment", "block", "trial_id", "event"]
-    counted = active.groupby(keys, sort=False, as_index=False)["count"].sum()
-    found: pd.DataFrame = counted.assign(looks=counted["trial_id"].map(looks))[columns]
-    return found
+    sums = active.groupby(keys, sort=False, as_index=False)["count"].sum()
+    counts: pd.DataFrame = sums.assign(looks=sums["trial_id"].map(looks))[columns]
+    return counts
 
 
 def event_name(kind: str, name: str) -> str:
-    """Return what a wait event is called, the same for all versions of PostgreSQL."""
+    """Return the name of a wait event, the same for all versions of PostgreSQL."""
     if not kind:
         return NO_WAIT
     return f"{kind}: {ONE_NAME.get(name, name) if kind == 'IO' else name}"
 
 
 def waits_for_flush(event: str) -> bool:
-    """Return whether a wait event is one of a commit that waits until the disk has it."""
+    """Return whether a wait event is that of a commit that waits for the disk."""
     return event in OF_FLUSH
 
 
 def has_waits(run: Run) -> bool:
-    """Return whether a database was looked at."""
+    """Return whether the run has samples of a database's waits."""
     return len(run.waits()) > 0

@@ -1,4 +1,4 @@
-"""Which trials the generator could not vouch for, whether they settled, and why numbers lack."""
+"""Which trials are not valid and why, whether trials settled, and why numbers are absent."""
 
 from __future__ import annotations
 
@@ -23,12 +23,11 @@ def summary_table(run: Run) -> pd.DataFrame:
     """Return one row per treatment, in the order of the record.
 
     Columns: treatment, label; valid, invalid, failed (numbers of trials that were not
-    superseded); requests, errors (sums over valid trials); for every typical response that the run
-    has (see :func:`measured_responses`) its typical value over valid trials with ``_low``,
-    ``_high`` (95%, NaN where n is too small) and ``_n`` (trials that have it);
-    ``flush_p50_us_min`` and ``_max`` (range of the trials' median flushes).
-    Of imported results all trials stand in the place of valid ones, and ``not judged`` counts them;
-    requests and errors are None where the tool does not tell them.
+    superseded); requests, errors (sums over valid trials); for every typical response of the run
+    (see :func:`measured_responses`) its typical value over valid trials with ``_low``, ``_high``
+    (95%, NaN if n is too small) and ``_n`` (trials that have it); ``flush_p50_us_min`` and ``_max``
+    (range of the trials' median flushes). In imported results all trials take the place of valid
+    ones, and ``not judged`` counts them; requests and errors are None if the tool has no counts.
     """
     trials = run.trials()
     trials = trials[~trials["superseded"]]
@@ -36,14 +35,14 @@ def summary_table(run: Run) -> pd.DataFrame:
     imported = is_imported(run.record)
     rows = []
     for treatment in run.record.treatments:
-        own = trials[trials["treatment"] == treatment.name]
-        valid = own[own["state"] == (NOT_JUDGED if imported else "valid")]
+        group = trials[trials["treatment"] == treatment.name]
+        valid = group[group["state"] == (NOT_JUDGED if imported else "valid")]
         rows.append(
             {
                 "treatment": treatment.name,
                 "label": treatment.label or treatment.name,
                 **{
-                    state: int((own["state"] == state).sum())
+                    state: int((group["state"] == state).sum())
                     for state in ("valid", "invalid", "failed")
                 },
                 **({NOT_JUDGED: len(valid)} if imported else {}),
@@ -57,28 +56,28 @@ def summary_table(run: Run) -> pd.DataFrame:
 
 
 def _total(counts: pd.Series[Any]) -> int | None:
-    """Return the sum of what was counted; None where a tool did not tell it (-1)."""
+    """Return the sum of counts; None if an imported count is unknown (-1)."""
     return None if (counts < 0).any() else int(counts.sum())
 
 
 def measured_responses(run: Run) -> dict[str, Response]:
-    """Return the typical responses that were measured in some trial, by column, as declared.
+    """Return the declared typical responses that were measured in some trial, by column.
 
-    Where nothing was measured at all these are those that could have been, by their names.
+    If nothing was measured, these are all declared typical responses.
     """
     trials = run.trials()
-    own = typical(run.record, map(str, trials.columns))
-    found = {name: each for name, each in own.items() if _is_known(trials, name)}
-    return found or own
+    declared = typical(run.record, map(str, trials.columns))
+    measured = {name: response for name, response in declared.items() if _is_known(trials, name)}
+    return measured or declared
 
 
 def _is_known(trials: pd.DataFrame, name: str) -> bool:
-    """Say whether some trial has a response, or knows what it is at least."""
+    """Return whether some trial has a value or a lower bound of a response."""
     return bool(trials[name].notna().any()) or not math.isnan(least_value(trials, name))
 
 
 def measures(run: Run, response: str) -> bool:
-    """Say whether some trial of the run has a number for a response."""
+    """Return whether some trial of the run has a value of a response."""
     trials = run.trials()
     return response in trials.columns and bool(trials[response].notna().any())
 
@@ -86,7 +85,7 @@ def measures(run: Run, response: str) -> bool:
 def typical_values(valid: pd.DataFrame, names: Iterable[str]) -> dict[str, Any]:
     """Return typical values of the trials' columns, each with ``_low``, ``_high`` (95%), ``_n``.
 
-    Where a trial knows only what its value is at least, there is no typical one but a ``_low``.
+    If a trial has only a lower bound, there is no typical value but a ``_low``.
     """
     row: dict[str, Any] = {}
     for name in names:
@@ -95,18 +94,18 @@ def typical_values(valid: pd.DataFrame, names: Iterable[str]) -> dict[str, Any]:
             row |= {name: math.nan, f"{name}_low": least, f"{name}_high": math.nan}
             row[f"{name}_n"] = len(valid)
             continue
-        found = across_trials(valid[name].to_numpy(float))
+        estimate = across_trials(valid[name].to_numpy(float))
         row |= {
-            name: found.value,
-            f"{name}_low": found.low,
-            f"{name}_high": found.high,
-            f"{name}_n": found.n,
+            name: estimate.value,
+            f"{name}_low": estimate.low,
+            f"{name}_high": estimate.high,
+            f"{name}_n": estimate.n,
         }
     return row
 
 
 def least_value(valid: pd.DataFrame, name: str) -> float:
-    """Return what a response is at least in all trials; NaN unless some know no more of it."""
+    """Return the lower bound of a response in all trials; NaN if no trial has only a bound."""
     column = at_least_column(name)
     if column not in valid or not valid[column].notna().any():
         return math.nan
@@ -122,9 +121,9 @@ def _flush_range(valid: pd.DataFrame) -> dict[str, float]:
 
 WINDOWS = 40
 GAP = "\0"
-# A version (14.2.1) or an address is none.
+# A version (14.2.1) or an address is no number.
 NUMBER = re.compile(r"(?<![\w.])[+-]?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?:e[+-]?\d+)?(?![.,]?\d)")
-# For these a valid trial gives no number, or none that may be compared; they name the numbers.
+# The warnings that take numbers from a valid trial; their texts name the numbers.
 HOLD_BACK = ("load.censored", "generator.client_time")
 TOO_FEW = "too few requests or messages for it, or none"
 
@@ -133,27 +132,27 @@ def validity_table(run: Run) -> pd.DataFrame:
     """Return one row per treatment, in the order of the record.
 
     Columns: treatment, label; valid, invalid, failed (trials that were not superseded);
-    ``unsettled``, how many of the valid ones never settle
+    ``unsettled``, the number of valid trials that never settle
     (:func:`~perflab.statistics.steady_state.never_settles`);
-    ``reason``, all that is held against invalid or failed trials, the most frequent first: reasons
-    of one code are told once, with the range of their numbers where they differ in nothing else.
+    ``reason``, the reasons of invalid and failed trials, the most frequent first: reasons of one
+    code appear once, with the range of their numbers if they differ in nothing else.
     """
-    restless = _unsettled(run)
+    unsettled_trials = _unsettled(run)
     trials = run.trials()
     trials = trials[~trials["superseded"]]
     rows = []
     for treatment in run.record.treatments:
-        own = trials[trials["treatment"] == treatment.name]
-        counts = {state: int((own["state"] == state).sum()) for state in ("valid", "invalid")}
-        failed = int((own["state"] == "failed").sum())
+        group = trials[trials["treatment"] == treatment.name]
+        counts = {state: int((group["state"] == state).sum()) for state in ("valid", "invalid")}
+        failed = int((group["state"] == "failed").sum())
         rows.append(
             {
                 "treatment": treatment.name,
                 "label": treatment.label or treatment.name,
                 **counts,
                 "failed": failed,
-                "unsettled": restless.get(treatment.name, 0),
-                "reason": told(own["reasons"]),
+                "unsettled": unsettled_trials.get(treatment.name, 0),
+                "reason": summed_reasons(group["reasons"]),
             }
         )
     return pd.DataFrame(rows)
@@ -162,8 +161,8 @@ def validity_table(run: Run) -> pd.DataFrame:
 def _unsettled(run: Run) -> Mapping[str, int]:
     """Return how many valid trials of each treatment never settle in their measured stage.
 
-    Each trial is cut into some 40 windows of equal width. What is looked at, and over which time,
-    the record says (``steady``).
+    Each trial is cut into some 40 windows of equal width. ``steady`` of the record says which
+    messages are meant, and over which time.
     """
     if run.missing:
         return {}
@@ -180,26 +179,26 @@ def _unsettled(run: Run) -> Mapping[str, int]:
     return unsettled(windows(requests, run.samples(), [], width_s))
 
 
-def told(trials: Iterable[Sequence[Remark]]) -> str:
-    """Return reasons or warnings of several trials: each code once, and how many trials had it."""
+def summed_reasons(trials: Iterable[Sequence[Remark]]) -> str:
+    """Return reasons or warnings of several trials: each code once, with its number of trials."""
     texts: dict[str, list[str]] = {}
-    found: dict[str, int] = {}
+    counts: dict[str, int] = {}
     for reasons in trials:
         for reason in reasons:
             texts.setdefault(reason.code, []).append(reason.text)
         for code in dict.fromkeys(reason.code for reason in reasons):
-            found[code] = found.get(code, 0) + 1
-    often = sorted(found.items(), key=lambda item: -item[1])
-    return "; ".join(f"{_summed(texts[code])} ({counted(n, 'trial')})" for code, n in often)
+            counts[code] = counts.get(code, 0) + 1
+    ordered = sorted(counts.items(), key=lambda item: -item[1])
+    return "; ".join(f"{_summed(texts[code])} ({counted(n, 'trial')})" for code, n in ordered)
 
 
 def _summed(texts: Sequence[str]) -> str:
-    """Return the wording that most have, with ranges for its numbers; say where others differ.
+    """Return the most frequent wording, with ranges for its numbers, and note if others differ.
 
-    Of texts of several lines the first: behind it stand a service's last log lines.
+    Only the first line of a text counts: the others are a service's last log lines.
     """
     wordings: dict[str, list[list[str]]] = {}
-    for text in (each.partition("\n")[0] for each in texts):
+    for text in (text.partition("\n")[0] for text in texts):
         wordings.setdefault(NUMBER.sub(GAP, text), []).append(NUMBER.findall(text))
     wording, numbers = max(wordings.items(), key=lambda item: len(item[1]))
     words = wording.split(GAP)
@@ -214,15 +213,15 @@ def _range(values: Sequence[str]) -> str:
 
 
 def why_absent(run: Run, treatments: Collection[str], response: Response) -> str:
-    """Return what is held against trials of these treatments; empty where all have the number."""
+    """Return why trials of these treatments have no value; empty if all have one."""
     trials = run.trials()
-    own = trials[trials["treatment"].isin(treatments) & ~trials["superseded"].astype(bool)]
-    valid = own[own["state"] == "valid"]
-    unusable = own[own["state"] != "valid"]
+    chosen = trials[trials["treatment"].isin(treatments) & ~trials["superseded"].astype(bool)]
+    valid = chosen[chosen["state"] == "valid"]
+    unusable = chosen[chosen["state"] != "valid"]
     parts = []
     if len(unusable):
-        of = f"{len(unusable)} of {counted(len(own), 'trial')}"
-        parts.append(f"{of} may not be used: {told(unusable['reasons'])}")
+        of = f"{len(unusable)} of {counted(len(chosen), 'trial')}"
+        parts.append(f"{of} may not be used: {summed_reasons(unusable['reasons'])}")
     if response.name in valid:
         without = valid[valid[response.name].isna()]
         if len(without):
@@ -232,22 +231,25 @@ def why_absent(run: Run, treatments: Collection[str], response: Response) -> str
 
 
 def _held_back(trials: pd.DataFrame, response: Response) -> str:
-    said = [[each for each in own if _concerns(each, response)] for own in trials["warnings"]]
-    return told(said) or TOO_FEW
+    warnings = [
+        [warning for warning in of_trial if _concerns(warning, response)]
+        for of_trial in trials["warnings"]
+    ]
+    return summed_reasons(warnings) or TOO_FEW
 
 
 def _concerns(remark: Remark, response: Response) -> bool:
-    # Of ``service_p99_ms`` the p99.
+    # For ``service_p99_ms`` this is ``p99``.
     number = response.name.removesuffix("_ms").rpartition("_")[2]
     return remark.code in HOLD_BACK and bool(re.search(rf"\b{re.escape(number)}\b", remark.text))
 
 
 def message_windows(run: Run, steady: Steady, count: int) -> pd.DataFrame:
-    """Cut every valid trial's time of steadiness into so many equal windows.
+    """Cut the time in which every valid trial should be steady into ``count`` equal windows.
 
-    Columns: trial_id, treatment, start_ns; throughput_rps, the messages that came in a window, a
-    second; p50_ms, the median time since those planned in it were due (NaN without one). Trials
-    without such a time have no rows.
+    Columns: trial_id, treatment, start_ns, throughput_rps (messages that arrived in a window, per
+    second), p50_ms (median latency of the messages that were planned in the window, NaN without
+    one). Trials without such a time have no rows.
     """
     parts = []
     for row in run.valid_trials().to_dict("records"):
@@ -258,7 +260,7 @@ def message_windows(run: Run, steady: Steady, count: int) -> pd.DataFrame:
 
 
 def span_ns(row: Mapping[Any, Any], steady: Steady) -> tuple[int, int]:
-    """Return between which instants a trial was to be steady; (0, 0) where it never was to be."""
+    """Return the instants between which a trial should be steady; (0, 0) if there are none."""
     names = steady.begin_column or "begin_ns", steady.end_column or "end_ns"
     begin, end = (float(row.get(name) or 0) for name in names)
     return (0, 0) if math.isnan(begin + end) else (int(row[names[0]]), int(row[names[1]]))
@@ -268,11 +270,11 @@ def _of_trial(
     run: Run, row: Mapping[Any, Any], kind: str, span: tuple[int, int], count: int
 ) -> pd.DataFrame:
     table = run.messages([str(row["trial_id"])])
-    own = table[table["kind"] == kind]
+    messages = table[table["kind"] == kind]
     begin, end = span
     width_ns = max(1, (end - begin) // count)
-    places = {name: (own[name] - begin) // width_ns for name in ("at_ns", "planned_ns")}
-    latency_ms = (own["at_ns"] - own["planned_ns"]) / 1e6
+    places = {name: (messages[name] - begin) // width_ns for name in ("at_ns", "planned_ns")}
+    latency_ms = (messages["at_ns"] - messages["planned_ns"]) / 1e6
     index = pd.RangeIndex(count)
     values = (
         row["trial_id"],

@@ -1,18 +1,18 @@
 """The one rule that turns a measured effect and a published one into a verdict.
 
-It has two parts, fixed before any run. All is on the scale of log ratios (of differences, for
-claims in a unit), with the 95% interval and the 90% interval of the effect.
+The rule has two parts, fixed before any run. It works on log ratios (for claims in a unit, on
+differences), with the 95% interval and the 90% interval of the effect.
 
 **Direction.** *shown*: the 95% interval lies wholly on the published side of no effect, and p,
 adjusted for the claims about its response, is 0.05 at most
 (:mod:`~perflab.statistics.families`); *opposite*: the same on the other side; else *not shown*.
 
-**Size.** Published studies give no intervals: a factor of 1.25 either way is granted to their
-numbers (the zone, see :mod:`~perflab.analysis.verdict`). *agrees*: the 90% interval
-lies within the zone (two one-sided 5% tests); *contradicted*: the 95% interval lies wholly outside
-of it; else *undecided*. A ratio within 10% of 1 is granted a factor of 1.1 only, or 1.24 would
-agree with a published 1.02; so is "no effect", around 1. "No effect" has no direction to show; nor
-has a ratio within 10% of 1 beside which no direction is claimed: a single run tells none.
+**Size.** Published studies give no intervals, so a published number has a zone: a factor of 1.25
+either way. *agrees*: the 90% interval lies within the zone (two one-sided 5% tests);
+*contradicted*: the 95% interval lies wholly outside the zone; else *undecided*. The zone of a ratio
+within 10% of 1, and of "no effect", is a factor of 1.1 only: otherwise 1.24 would agree with a
+published 1.02. "No effect" has no direction; nor has a ratio within 10% of 1 without a claimed
+direction, because a single run cannot show one.
 
 =======================  ============  =================================
 direction                size          verdict
@@ -31,16 +31,16 @@ opposite                 (none)        opposite direction
 not shown                (none)        direction not shown
 =======================  ============  =================================
 
-What a wide interval says, every narrower one within it says as well: nothing is won by measuring
-less. Fewer than 3 blocks are undecided. Claims that this machine cannot test, whose answer the load
-itself sets, or that nobody published are named so and not judged.
+Every interval within a wide one shows at least what the wide one shows, so measuring less never
+improves a verdict. With fewer than 3 blocks the verdict is undecided. Claims that this machine
+cannot test, whose answer the load itself sets, or that nobody published are not judged.
 
 An effect of which only a bound is known has an interval that is open on one side
-(:mod:`~perflab.statistics.bounds`): it can show a direction, and contradict a size, but agree
-with none. A published size that is a bound itself has a zone that is open on that side.
+(:mod:`~perflab.statistics.bounds`): it can show a direction and contradict a size, but never agree
+with one. A published size that is a bound has a zone that is open on one side.
 
-Source of the two one-sided tests: D. J. Schuirmann, J. Pharmacokinet. Biopharm. 15, 1987. How often
-each verdict is given under which truth: ``docs/verdicts.md``.
+Source of the two one-sided tests: D. J. Schuirmann, J. Pharmacokinet. Biopharm. 15, 1987.
+``docs/verdicts.md`` shows how often each verdict is given under which truth.
 """
 
 from __future__ import annotations
@@ -56,20 +56,20 @@ from perflab.statistics.in_words import counted, number
 
 SIZE_FACTOR = 1.25
 NO_EFFECT_FACTOR = 1.1
-# Logs of a ratio and of its inverse differ by this much at most.
+# The absolute logs of a ratio and of its inverse differ by at most this much.
 ROUNDING = 1e-12
 
 
 @dataclass(frozen=True)
 class Zone:
-    """Where an effect agrees with a published size: log ratios, or differences in their unit."""
+    """The effects that agree with a published size: log ratios, or differences in their unit."""
 
     low: float
     high: float
     scale: Scale
 
     def text(self) -> str:
-        """Return its ends as ratios or differences: ``1.28 to 2.00``, or ``at most 0.26``."""
+        """Return the ends as ratios or differences: ``1.28 to 2.00``, or ``at most 0.26``."""
         low, high = (
             math.exp(end) if self.scale == "ratio" else end for end in (self.low, self.high)
         )
@@ -83,12 +83,12 @@ class Zone:
 
 
 def no_difference(ratio: float | None) -> bool:
-    """Say whether a published ratio lies so close to 1 that a single run tells no direction."""
+    """Return whether a published ratio is so close to 1 that a single run shows no direction."""
     return ratio is not None and abs(math.log(ratio)) <= math.log(NO_EFFECT_FACTOR) + ROUNDING
 
 
 def published_sign(contrast: Contrast) -> int:
-    """Return to which side of no effect the published one lies: 1, -1, or 0 where none is told."""
+    """Return the side of no effect on which the published one lies: 1, -1, or 0 if unknown."""
     if contrast.published_direction is not None:
         return {"greater": 1, "smaller": -1, "none": 0}[contrast.published_direction]
     if contrast.published_difference is not None:
@@ -99,10 +99,7 @@ def published_sign(contrast: Contrast) -> int:
 
 
 def zone_of(contrast: Contrast) -> Zone | None:
-    """Return where an effect agrees with the published size; None where no size was published.
-
-    Where the published size is a bound, the zone is open on one side.
-    """
+    """Return the zone of the published size; None if no size was published."""
     zone = _closed_zone(contrast)
     if zone is None or not contrast.published_bound:
         return zone
@@ -125,7 +122,7 @@ def _closed_zone(contrast: Contrast) -> Zone | None:
 
 
 def on_scale(value: float, contrast: Contrast) -> float:
-    """Return an effect as the blocks hold it: the log of a ratio, or a difference as it is."""
+    """Return an effect on the scale of the blocks: the log of a ratio, or the difference."""
     if contrast.scale == "difference":
         return value
     return -math.inf if value == 0 else math.log(value)
@@ -135,7 +132,7 @@ SMALLEST_N = 3
 
 
 class Outcome(StrEnum):
-    """What may be said of a published effect."""
+    """The verdicts on a published effect."""
 
     REPRODUCED = "reproduced"
     SIZE_UNDECIDED = "same direction, size undecided"
@@ -154,7 +151,7 @@ NEVER_JUDGED = (Outcome.SET_BY_LOAD, Outcome.NOT_TESTABLE, Outcome.UNPUBLISHED)
 
 
 class Way(StrEnum):
-    """What may be said of the published direction."""
+    """The verdicts on a published direction."""
 
     SHOWN = "shown"
     OPPOSITE = "opposite"
@@ -162,7 +159,7 @@ class Way(StrEnum):
 
 
 class Size(StrEnum):
-    """What may be said of the published size."""
+    """The verdicts on a published size."""
 
     AGREES = "agrees"
     CONTRADICTED = "contradicted"
@@ -171,7 +168,7 @@ class Size(StrEnum):
 
 @dataclass(frozen=True)
 class Limit:
-    """What an interval must leave out for a direction: a value on the effect's scale, in words."""
+    """The value, with its words, that an interval must exclude to show a direction."""
 
     value: float = 0.0
     words: str = "no effect"
@@ -182,10 +179,7 @@ NO_EFFECT = Limit()
 
 @dataclass(frozen=True)
 class Verdict:
-    """An outcome with its two parts (None: not claimed, or not judged) and the reason for it.
-
-    As text, the outcome.
-    """
+    """An outcome with its two parts (None: not claimed, or not judged) and the reason for it."""
 
     outcome: Outcome
     reason: str
@@ -204,15 +198,14 @@ def judge(
 ) -> Verdict:
     """Apply the rule of this module to a measured effect (None: there is none).
 
-    ``corrected`` is its p-value among the run's claims about its response; without it the claim is
-    alone. Claims such as "more than half" have another ``limit`` than no effect. The reason names
-    the rule by which blocks were added, where there was one.
+    ``corrected`` is the p-value among the run's claims about its response; without it the claim is
+    alone. Claims such as "more than half" have another ``limit`` than no effect. If blocks were
+    added until all was decided, the reason names the looks.
     """
-    found = _judged(effect, contrast, corrected, limit)
-    if effect is None or effect.looked is None or found.outcome in NEVER_JUDGED:
-        return found
-    told = f"{found.reason}; {effect.looked.text(effect.n)}"
-    return replace(found, reason=told)
+    verdict = _judged(effect, contrast, corrected, limit)
+    if effect is None or effect.looks is None or verdict.outcome in NEVER_JUDGED:
+        return verdict
+    return replace(verdict, reason=f"{verdict.reason}; {effect.looks.text(effect.n)}")
 
 
 def _judged(
@@ -261,8 +254,8 @@ def _size(effect: Effect, contrast: Contrast, zone: Zone) -> Size:
     if high < zone.low or low > zone.high:
         return Size.CONTRADICTED
     inner = [on_scale(end, contrast) for end in (effect.narrow_low, effect.narrow_high)]
-    # Without a 90% interval its ends are NaN, and nothing agrees. Nor does a bound: how far beyond
-    # it the effect lies nobody knows.
+    # Without a 90% interval the ends are NaN, and no size agrees. Nor does any size agree with a
+    # bound, because the effect may lie far beyond it.
     if not effect.bound and zone.low <= inner[0] and inner[1] <= zone.high:
         return Size.AGREES
     return Size.UNDECIDED

@@ -43,12 +43,12 @@ for module in (
 app.command(name="load", cls=load.LoadCommand)(load.command)
 app.add_typer(new.app, name="new")
 app.add_typer(stack.app, name="stack")
-# No module can be called as this command is.
+# "import" cannot be the name of a module.
 app.command(name="import")(importing.command)
 
 
-def _print_version(wanted: bool) -> None:
-    if wanted:
+def _print_version(requested: bool) -> None:
+    if requested:
         print(f"perflab {metadata.version('perflab')}")
         raise typer.Exit
 
@@ -64,9 +64,9 @@ def _before_any_command(
 
 
 def main() -> None:
-    """Run the command line; an error for the user is its text and exit status 1."""
+    """Run the command line; an error for the user is printed and gives exit status 1."""
     try:
-        # Children work in other folders, where another perflab.toml would be found, or none.
+        # Children work in other folders and would find another perflab.toml, or none.
         os.environ.update(foreign_environment())
         with outputs.usable():
             app(prog_name="perflab")

@@ -60,11 +60,11 @@ def command(
     a, b = (
         [api.open_run(reference) for reference in _references(side)] for side in (runs_a, runs_b)
     )
-    found = compare_runs(a, b)
-    worse = found.worse(fail_on) if fail_on else found.table.head(0)
-    refused = bool(fail_on) and not (found.enough or found.obstacles)
-    _print(a, b, found)
-    if found.obstacles:
+    comparison = compare_runs(a, b)
+    worse = comparison.worse(fail_on) if fail_on else comparison.table.head(0)
+    refused = bool(fail_on) and not (comparison.enough or comparison.obstacles)
+    _print(a, b, comparison)
+    if comparison.obstacles:
         raise typer.Exit(NOT_COMPARABLE)
     if refused:
         print(_way_out(a, b, fail_on), file=sys.stderr)
@@ -77,7 +77,7 @@ def command(
 def _references(side: str) -> list[str]:
     from perflab.errors import ParameterError
 
-    references = [each.strip() for each in side.split(",")]
+    references = [reference.strip() for reference in side.split(",")]
     if not all(references):
         problem = f"{side!r} names no run between two commas; write A1,A2,A3"
         raise ParameterError("perflab compare", [problem])
@@ -88,37 +88,37 @@ def _way_out(a: list[Run], b: list[Run], fail_on: float) -> str:
     from perflab.analysis.between_runs import ENOUGH_RUNS
     from perflab.recordings.imported import is_imported
 
-    here = f"here are {len(a)} and {len(b)}"
+    counts = f"here are {len(a)} and {len(b)}"
     if is_imported(a[0].record):
         return (
             f"--fail-on {fail_on:g} judged nothing: these are imported results, of which nobody "
             "knows what differs from one start of the services to the next."
         )
     return (
-        f"--fail-on {fail_on:g} judged nothing: it needs {ENOUGH_RUNS} runs a side, {here}. Two "
+        f"--fail-on {fail_on:g} judged nothing: it needs {ENOUGH_RUNS} runs a side, {counts}. Two "
         "runs of the same code differ by more than their trials show.\n"
         f"Repeat `perflab run {a[0].record.experiment}` until each side has {ENOUGH_RUNS}, A and B "
         f"in turn; then `perflab compare A1,A2,A3 B1,B2,B3 --fail-on {fail_on:g}`."
     )
 
 
-def _print(a: list[Run], b: list[Run], found: RunComparison) -> None:
+def _print(a: list[Run], b: list[Run], comparison: RunComparison) -> None:
     console = make_console()
     for name, side in (("A", a), ("B", b)):
         ids = ", ".join(run.run_id for run in side)
         console.print(f"{name} {ids}", markup=False, highlight=False)
-    if found.obstacles:
+    if comparison.obstacles:
         console.print("not comparable:")
-        for text in found.obstacles:
+        for text in comparison.obstacles:
             console.print(f"  {text}", markup=False, highlight=False)
         return
-    print_comparison(found.table)
-    for text in found.notes:
+    print_comparison(comparison.table)
+    for text in comparison.notes:
         console.print(f"note: {text}", markup=False, highlight=False)
 
 
-def print_comparison(found: pd.DataFrame) -> None:
-    """Print the rows of a comparison, verdicts coloured."""
+def print_comparison(table: pd.DataFrame) -> None:
+    """Print the rows of a comparison, with coloured verdicts."""
     from perflab.reports.shown import comparison_text
 
-    print_table(frame_table(comparison_text(found), {"verdict": STYLES}))
+    print_table(frame_table(comparison_text(table), {"verdict": STYLES}))

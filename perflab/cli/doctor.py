@@ -20,11 +20,11 @@ def command() -> None:
     """
     from perflab.stacks.doctor import examine
 
-    found = examine()
+    findings = examine()
     table = Table("what", "state", "found", "what to do")
-    for each in found:
-        state = Text(each.state, STYLES[each.state])
-        table.add_row(Text(each.what), state, Text(each.found), Text(each.todo))
+    for finding in findings:
+        state = Text(finding.state, STYLES[finding.state])
+        table.add_row(Text(finding.what), state, Text(finding.found), Text(finding.todo))
     print_table(table)
-    if any(each.state == "wrong" for each in found):
+    if any(finding.state == "wrong" for finding in findings):
         raise typer.Exit(1)

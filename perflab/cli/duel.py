@@ -111,7 +111,7 @@ def command(
     judged, or nothing was compared, for want of valid trials; 5 with --strict, a bound lies within
     an interval; 130 interrupted. Of several the first of 3, 4, 5.
     """
-    given: dict[str, Any] = {
+    options: dict[str, Any] = {
         "command": start, "prepare": prepare, "health": health, "start_timeout_s": start_timeout,
         "allow_targets": allow_target, "users": users, "think_time_s": think_time, "rate": rate,
         "arrivals": arrivals, "path": path, "method": method, "headers": header,
@@ -120,8 +120,8 @@ def command(
         "warmup_s": warmup, "blocks": blocks, "design": design, "slice_ms": slice_ms,
         "seed": seed, VARIANTS: variant,
     }  # fmt: skip
-    given = {name: value for name, value in given.items() if value not in (None, "", [])}
-    values = {**(_read_duel(Path(file)) if file else {}), **given}
+    options = {name: value for name, value in options.items() if value not in (None, "", [])}
+    values = {**(_read_duel(Path(file)) if file else {}), **options}
     bounds = [*values.pop("fail_on", []), *(fail_on or [])]
     strict = bool(values.pop("strict", False)) or strict
     if resume:
@@ -135,37 +135,37 @@ def command(
 
 
 def _read_duel(path: Path) -> dict[str, Any]:
-    """Return the values that a file gives, by the names of parameters.
+    """Return the values of a file, by the names of parameters.
 
-    ``[variants]`` holds NAME = "KIND:WHAT", ``[load]`` what the load has; the rest stands at the
-    top. Relative places begin where the file lies, unless it names a folder.
+    ``[variants]`` holds NAME = "KIND:WHAT", ``[load]`` the parameters of the load; all others stand
+    at the top. Relative paths begin at the folder of the file, unless it names another.
 
     Raises
     ------
     ParameterError
-        It cannot be read, or says something twice.
+        The file cannot be read, or names a parameter twice.
     """
     try:
-        words = tomllib.loads(path.read_text())
+        content = tomllib.loads(path.read_text())
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise ParameterError("perflab duel", [f"{path}: {error}"]) from None
-    variants, load = words.pop(VARIANTS, {}), words.pop(LOAD_TABLE, {})
+    variants, load = content.pop(VARIANTS, {}), content.pop(LOAD_TABLE, {})
     if not isinstance(variants, Mapping) or not isinstance(load, Mapping):
         raise ParameterError("perflab duel", [f"{path}: [variants] and [load] are tables"])
-    twice = sorted(set(load) & set(words))
+    twice = sorted(set(load) & set(content))
     if twice:
         problem = f"{path}: {', '.join(twice)} stands at the top and in [load]"
         raise ParameterError("perflab duel", [problem])
-    found = {**words, **load}
+    values = {**content, **load}
     if variants:
-        found[VARIANTS] = [f"{name}={text}" for name, text in variants.items()]
-    place = path.resolve().parent
-    found["folder"] = str(place / str(found.get("folder", "")))
-    return found
+        values[VARIANTS] = [f"{name}={text}" for name, text in variants.items()]
+    folder = path.resolve().parent
+    values["folder"] = str(folder / str(values.get("folder", "")))
+    return values
 
 
 def _text(body: str) -> str:
-    """Return a body; of ``@FILE`` what is in it."""
+    """Return a body; for ``@FILE`` the content of the file."""
     if not body.startswith("@"):
         return body
     try:
@@ -175,19 +175,19 @@ def _text(body: str) -> str:
 
 
 def _checked(values: dict[str, Any], bounds: list[str]) -> list[Threshold]:
-    """Return the bounds; where one is wrong, what is wrong with the parameters is told as well."""
+    """Return the bounds; the error for a wrong one also lists the problems of the parameters."""
     from perflab import systems
     from perflab.analysis.thresholds import thresholds_of
 
     try:
         return thresholds_of(bounds)
     except ParameterError as error:
-        problems = [f"--fail-on: {each}" for each in error.problems]
+        problems = [f"--fail-on: {problem}" for problem in error.problems]
         if "resume" not in values:
             try:
                 systems.experiment(EXPERIMENT).check(values)
-            except ParameterError as other:
-                problems += other.problems
+            except ParameterError as more:
+                problems += more.problems
         raise ParameterError("perflab duel", problems) from None
 
 
@@ -198,24 +198,24 @@ def _carry_out(values: dict[str, Any], bounds: list[str], strict: bool) -> None:
     from perflab.analysis.thresholds import Crossed, judged
     from perflab.reports.variant_sentences import gate_lines
 
-    asked = _checked(values, bounds)
-    found = api.run(EXPERIMENT, values)
+    thresholds = _checked(values, bounds)
+    run = api.run(EXPERIMENT, values)
     console = make_console()
-    console.print(str(api.verdict(found)), markup=False, highlight=False)
-    findings = evaluate(found)
-    gate = judged(asked, findings)
+    console.print(str(api.verdict(run)), markup=False, highlight=False)
+    findings = evaluate(run)
+    gate = judged(thresholds, findings)
     for line in gate_lines(gate):
         console.print(line, markup=False, highlight=False)
-    for path in api.save(found):
+    for path in api.save(run):
         if path.suffix in (".svg", ".png", ".md"):
             console.print(str(path), markup=False, highlight=False, soft_wrap=True)
-    console.print(found.run_id, markup=False, highlight=False)
-    crossed = {each.crossed for each in gate}
-    unjudged = len(asked) > len({each.threshold.text for each in gate})
+    console.print(run.run_id, markup=False, highlight=False)
+    crossed = {bound.crossed for bound in gate}
+    unjudged = len(thresholds) > len({bound.threshold.text for bound in gate})
     sys.stdout.flush()
     if Crossed.YES in crossed:
         raise typer.Exit(WORSE)
-    if Crossed.UNKNOWN in crossed or unjudged or not any(each.effect for each in findings):
+    if Crossed.UNKNOWN in crossed or unjudged or not any(finding.effect for finding in findings):
         raise typer.Exit(NOT_COMPARED)
     if strict and Crossed.UNDECIDED in crossed:
         raise typer.Exit(UNDECIDED)

@@ -36,61 +36,61 @@ def command(
     from perflab.errors import ExperimentError
     from perflab.systems import experiment, names
 
-    found, faults = [], []
-    for each in [name] if name else names():
+    experiments, faults = [], []
+    for experiment_name in [name] if name else names():
         try:
-            found.append(experiment(each))
+            experiments.append(experiment(experiment_name))
         except ExperimentError as error:
             if name:
                 raise
             faults.append(str(error))
     if name:
-        _print_one(found[0])
+        _print_one(experiments[0])
     else:
-        _print_all(found)
+        _print_all(experiments)
     for fault in faults:
         print(f"perflab: left out: {fault}", file=sys.stderr)
 
 
-def _print_all(found: list[Experiment]) -> None:
+def _print_all(experiments: list[Experiment]) -> None:
     table = Table("system", "experiment", "question")
-    for each in sorted(found, key=lambda each: (each.system, each.name)):
-        table.add_row(Text(each.system), Text(each.name, "bold"), Text(each.question))
+    for item in sorted(experiments, key=lambda item: (item.system, item.name)):
+        table.add_row(Text(item.system), Text(item.name, "bold"), Text(item.question))
     print_table(table)
     print("\n'perflab experiments NAME' lists the parameters of one.")
 
 
-def _print_one(found: Experiment) -> None:
+def _print_one(experiment: Experiment) -> None:
     console = make_console()
-    console.print(Text(f"{found.title}\n{found.question}\n"))
+    console.print(Text(f"{experiment.title}\n{experiment.question}\n"))
     table = Table("parameter", "default", "allowed", "meaning")
     table.columns[0].no_wrap = True
-    for parameter in parameters_of(found):
+    for parameter in parameters_of(experiment):
         cells = (parameter["name"], _typed(parameter["default"]), parameter["allowed"])
         table.add_row(*map(Text, cells), Text(parameter["meaning"]))
     print_table(table)
-    console.print(Text("\n" + HOW.format(name=found.name)))
+    console.print(Text("\n" + HOW.format(name=experiment.name)))
 
 
-def parameters_of(found: Experiment) -> list[dict[str, Any]]:
-    """Return name, default, what is allowed in words, and meaning."""
-    described = found.parameters.model_json_schema()["properties"]
-    fields = found.parameters.model_fields
+def parameters_of(experiment: Experiment) -> list[dict[str, Any]]:
+    """Return name, default, allowed values in words, and meaning of each parameter."""
+    schemas = experiment.parameters.model_json_schema()["properties"]
+    fields = experiment.parameters.model_fields
     return [
         {
             "name": name,
             "default": fields[name].get_default(),
-            "allowed": allowed(own),
-            "meaning": own.get("description", ""),
+            "allowed": allowed(schema),
+            "meaning": schema.get("description", ""),
         }
-        for name, own in described.items()
+        for name, schema in schemas.items()
     ]
 
 
 def allowed(schema: Mapping[str, Any]) -> str:
-    """Return in words what a JSON schema allows."""
+    """Return in words which values a JSON schema allows."""
     if "anyOf" in schema:
-        return " or ".join(allowed(each) for each in schema["anyOf"])
+        return " or ".join(map(allowed, schema["anyOf"]))
     if "const" in schema:
         return str(schema["const"])
     if "enum" in schema:
@@ -110,7 +110,7 @@ def _range(schema: Mapping[str, Any]) -> str:
         "maximum": "to {:,.12g}",
         "exclusiveMaximum": "below {:,.12g}",
     }
-    # A bound beyond these is there for the machine, not for the reader.
+    # Larger bounds exist for the machine and do not help the reader.
     bounds = [
         words[key].format(schema[key]) for key in words if key in schema and schema[key] < 2**62
     ]
@@ -118,7 +118,7 @@ def _range(schema: Mapping[str, Any]) -> str:
 
 
 def _typed(default: Any) -> str:
-    """Return a default as it would be typed behind ``-p name=``."""
+    """Return a default as somebody types it after ``-p name=``."""
     if default is None:
         return "none"
     if isinstance(default, tuple):

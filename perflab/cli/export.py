@@ -88,7 +88,7 @@ def command(
     Example: perflab export --verify figures docs
     """
     if verify:
-        if not _verify([Path(each) for each in references or []]):
+        if not _verify([*map(Path, references or [])]):
             raise typer.Exit(STALE)
         return
     runs = _opened(references or [])
@@ -119,7 +119,7 @@ def _opened(references: list[str]) -> list[Run]:
 
 
 def _export_figures(run: Run, names: list[str], folder: Path | None, formats: list[str]) -> None:
-    """Write the views of a run, each with its table; print where they are, and their captions."""
+    """Write the views of a run, each with its table; print their paths and captions."""
     from perflab.figures import save_view
     from perflab.figures.origin import commit, n_text
     from perflab.paths import figures_dir
@@ -153,24 +153,25 @@ def _check(kind: str, names: list[str], known: Iterable[str]) -> None:
 
 
 def _verify(paths: list[Path]) -> bool:
-    """Print what became of figures, tables and documents; return whether all are in order.
+    """Print the state of figures, tables and documents; return whether all are in order.
 
-    Without a path those of ``figures/`` and ``docs/`` of the project are looked at.
+    Without a path it checks ``figures/`` and ``docs/`` of the project.
     """
     from perflab.paths import project_root
     from perflab.reports.verifying import verify
 
     root = project_root()
-    usual = [each for each in (root / "figures", root / "docs") if each.exists()]
-    found = verify(paths or usual)
+    default = [folder for folder in (root / "figures", root / "docs") if folder.exists()]
+    files = verify(paths or default)
     table = Table("file", "state", "why")
-    for each in sorted(found, key=lambda one: not one.finding):
-        table.add_row(*map(Text, (_short(each.path), each.state, each.told)))
-    if found:
+    for file in sorted(files, key=lambda file: not file.finding):
+        table.add_row(*map(Text, (_short(file.path), file.state, file.reason)))
+    if files:
         print_table(table)
-    told = ", ".join(f"{count} {state}" for state, count in Counter(e.state for e in found).items())
-    print(f"{len(found)} checked: {told}" if found else "no figure of the lab is there")
-    return not any(each.finding for each in found)
+    states = Counter(file.state for file in files)
+    counts = ", ".join(f"{count} {state}" for state, count in states.items())
+    print(f"{len(files)} checked: {counts}" if files else "no figure of the lab is there")
+    return not any(file.finding for file in files)
 
 
 def _short(path: Path) -> str:
@@ -179,4 +180,4 @@ def _short(path: Path) -> str:
 
 
 def _listed(text: str) -> list[str]:
-    return list(dict.fromkeys(each.strip() for each in text.split(",") if each.strip()))
+    return list(dict.fromkeys(word.strip() for word in text.split(",") if word.strip()))

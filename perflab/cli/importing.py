@@ -36,7 +36,7 @@ def command(
 
 
 def _groups(words: list[str]) -> dict[str, list[Path]]:
-    """Return the files by treatment; those of none are of ``imported``."""
+    """Return the files by treatment; files without one belong to ``imported``."""
     groups: dict[str, list[Path]] = {}
     for word in words:
         name, equals, file = word.partition("=")
@@ -48,17 +48,17 @@ def _groups(words: list[str]) -> dict[str, list[Path]]:
 
 def _print(run: Run) -> None:
     console = make_console()
-    asked = run.record.parameters
+    parameters = run.record.parameters
     note = run.record.notes["import"]
     for line in (
-        f"{run.run_id}: {asked['tool']}, {asked['format']}",
+        f"{run.run_id}: {parameters['tool']}, {parameters['format']}",
         *map(str, run.record.warnings),
         f"missing: {', '.join(note['missing'])}",
     ):
         console.print(Text(line))
     table = Table("treatment", "loads", "requests")
-    for name, own in run.trials().groupby("treatment", sort=False):
-        table.add_row(Text(str(name)), str(len(own)), f"{own['requests'].sum():,}")
+    for name, trials in run.trials().groupby("treatment", sort=False):
+        table.add_row(Text(str(name)), str(len(trials)), f"{trials['requests'].sum():,}")
     console.print()
     print_table(table)
     console.print(Text(f"\nperflab show {run.run_id} shows it"))

@@ -39,45 +39,45 @@ def command(
     from perflab.trials.progress import minutes
 
     console = make_console()
-    chosen = [each for each in experiments() if each.main_job is not None]
-    values = main_job_values(chosen, {**parse_assignments(parameter or []), "backend": backend})
-    plans = [each.plan(each.check(values[each.name])) for each in chosen]
+    main_job = [experiment for experiment in experiments() if experiment.main_job is not None]
+    values = main_job_values(main_job, {**parse_assignments(parameter or []), "backend": backend})
+    plans = [experiment.plan(experiment.check(values[experiment.name])) for experiment in main_job]
     total = sum(plan.blocks * len(plan.treatments) for plan in plans)
-    counted_ones = counted(len(chosen), "experiment")
-    console.print(f"{counted_ones}, {total} trials in all", highlight=False)
+    count_text = counted(len(main_job), "experiment")
+    console.print(f"{count_text}, {total} trials in all", highlight=False)
     began = time.monotonic()
-    done = []
-    for number, each in enumerate(chosen, start=1):
-        console.print(f"[bold]{number}/{len(chosen)} {each.name}[/bold]")
-        done.append(execute(each.name, values[each.name]))
-    spent = minutes(time.monotonic() - began)
-    runs = [api.open_run(item.run_id) for item in done]
+    executed = []
+    for number, experiment in enumerate(main_job, start=1):
+        console.print(f"[bold]{number}/{len(main_job)} {experiment.name}[/bold]")
+        executed.append(execute(experiment.name, values[experiment.name]))
+    duration = minutes(time.monotonic() - began)
+    runs = [api.open_run(item.run_id) for item in executed]
     console.print()
     print_table(to_terminal(verdict_table(runs)))
-    for item, run in zip(done, runs, strict=True):
-        shown = f"{len(run.valid_trials())} of {len(run.trials())} trials valid"
-        console.print(f"[bold]{item.name}[/bold]: {shown}", highlight=False)
+    for item, run in zip(executed, runs, strict=True):
+        valid_text = f"{len(run.valid_trials())} of {len(run.trials())} trials valid"
+        console.print(f"[bold]{item.name}[/bold]: {valid_text}", highlight=False)
         for path in (item.notebook, item.notebook.parent / f"{item.run_id}.md"):
             console.print(f"  {path}", markup=False, highlight=False, soft_wrap=True)
     valid = sum(len(run.valid_trials()) for run in runs)
-    console.print(f"{counted_ones} in {spent}: {valid} of {total} trials valid", highlight=False)
+    console.print(f"{count_text} in {duration}: {valid} of {total} trials valid", highlight=False)
 
 
 def main_job_values(
     chosen: Iterable[Experiment], given: Mapping[str, Any]
 ) -> dict[str, dict[str, Any]]:
-    """Return each experiment's parameters: what is given goes to those that have it.
+    """Return the parameters of each experiment: given ones go to the experiments that have them.
 
     Raises
     ------
     ParameterError
-        None of them has a parameter that is given.
+        No experiment has one of the given parameters.
     """
     from perflab.errors import ParameterError
     from perflab.parameters import did_you_mean
 
-    fields = {each.name: each.parameters.model_fields for each in chosen}
-    known = sorted({name for own in fields.values() for name in own})
+    fields = {experiment.name: experiment.parameters.model_fields for experiment in chosen}
+    known = sorted({name for names in fields.values() for name in names})
     problems = [
         f"no experiment of the main job has '{name}'{did_you_mean(name, known)}"
         for name in given
@@ -86,9 +86,9 @@ def main_job_values(
     if problems:
         raise ParameterError("parameters (-p)", problems)
     return {
-        each.name: {
-            **(each.main_job or {}),
-            **{name: value for name, value in given.items() if name in fields[each.name]},
+        experiment.name: {
+            **(experiment.main_job or {}),
+            **{name: value for name, value in given.items() if name in fields[experiment.name]},
         }
-        for each in chosen
+        for experiment in chosen
     }

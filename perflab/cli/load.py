@@ -32,23 +32,23 @@ _BY_NAME = inspect.Parameter.KEYWORD_ONLY
 
 
 class LoadCommand(TyperCommand):
-    """A command whose options are those of a load, made when somebody asks for them."""
+    """A command with the options of a load, which are made on first use: their import is slow."""
 
-    _made: list[Any]
+    _load_options: list[Any]
 
     @property
     def params(self) -> list[Any]:
-        """Return the options of a load, and those of the command."""
-        if not self._made:
+        """The options of a load, and those of the command."""
+        if not self._load_options:
             app = typer.Typer(add_completion=False)
             app.command()(_with_options())
-            made = typer.main.get_command(app)
-            self._made, self.callback = made.params, made.callback
-        return self._made
+            command = typer.main.get_command(app)
+            self._load_options, self.callback = command.params, command.callback
+        return self._load_options
 
     @params.setter
-    def params(self, given: list[Any]) -> None:
-        self._made = given
+    def params(self, options: list[Any]) -> None:
+        self._load_options = options
 
 
 def command() -> None:
@@ -76,29 +76,32 @@ def command() -> None:
 
 
 def _with_options() -> Callable[..., None]:
-    """Return a function of every option of a load and of the command, which carries it out."""
+    """Return a function that has every option as a parameter and carries out the load."""
     from perflab.load.options import OPTIONS, LoadOptions, flag_of
 
     address = typer.Argument(help="address, like http://127.0.0.1:8000/path")
-    asked = {"url": inspect.Parameter("url", _BY_NAME, annotation=Annotated[str, address])}
+    parameters = {"url": inspect.Parameter("url", _BY_NAME, annotation=Annotated[str, address])}
     for name, field in OPTIONS.items():
         if isinstance(field.json_schema_extra, dict):
             extra: Any = field.json_schema_extra
             flags = extra["names"] or [flag_of(name)]
             text = str(field.description)
-            asked[name] = _parameter(name, field.default, text, extra["panel"], *flags)
-    every = [*asked.values(), *(_parameter(*each) for each in OF_THE_COMMAND)]
+            parameters[name] = _parameter(name, field.default, text, extra["panel"], *flags)
+    all_parameters = [
+        *parameters.values(),
+        *(_parameter(*parameter) for parameter in OF_THE_COMMAND),
+    ]
 
-    def whole(**given: Any) -> None:
-        _load(LoadOptions.of({name: given.pop(name) for name in asked}), **given)
+    def send(**values: Any) -> None:
+        _load(LoadOptions.of({name: values.pop(name) for name in parameters}), **values)
 
-    whole.__signature__ = inspect.Signature(every)  # type: ignore[attr-defined]
-    whole.__annotations__ = {each.name: each.annotation for each in every}
-    return whole
+    send.__signature__ = inspect.Signature(all_parameters)  # type: ignore[attr-defined]
+    send.__annotations__ = {parameter.name: parameter.annotation for parameter in all_parameters}
+    return send
 
 
 def _parameter(name: str, default: Any, text: str, panel: str, *flags: str) -> inspect.Parameter:
-    # Most defaults are 0 or nothing, which says little.
+    # Most defaults are 0 or empty, which would tell a reader little.
     flag = typer.Option(*flags, help=text, rich_help_panel=panel, show_default=False)
     if isinstance(default, tuple):
         return inspect.Parameter(name, _BY_NAME, default=[], annotation=Annotated[list[str], flag])
@@ -107,37 +110,37 @@ def _parameter(name: str, default: Any, text: str, panel: str, *flags: str) -> i
 
 
 def _load(
-    asked: LoadOptions, *, find_capacity: bool, workers: int, out: str, as_json: bool, wait: float
+    options: LoadOptions, *, find_capacity: bool, workers: int, out: str, as_json: bool, wait: float
 ) -> None:
     from perflab.cli.load_capacity import Status, status_of
     from perflab.load import once
     from perflab.load.records.record import folder_problems
     from perflab.load.report import table
 
-    made = asked.workload()
+    workload = options.workload()
     problems = folder_problems("--out", Path(out)) if out else []
     if workers < 0:
         problems.append(f"--workers {workers} is negative")
     if find_capacity:
-        problems += load_capacity.problems(asked, made, {"--out": out})
+        problems += load_capacity.problems(options, workload, {"--out": out})
     if problems:
         raise ParameterError("perflab load", problems)
     if find_capacity:
-        load_capacity.search(made, asked, workers, wait, as_json)
+        load_capacity.search(workload, options, workers, wait, as_json)
         return
     show = load_capacity.Live()
     with load_capacity.interruptible() as look:
-        carried = once.carry_out(
-            made, asked.url, allowed=asked.allow_targets, workers=workers, wait_s=wait,
+        sent = once.carry_out(
+            workload, options.url, allowed=options.allow_targets, workers=workers, wait_s=wait,
             out=Path(out) if out else None, on_progress=show, look=look,
         )  # fmt: skip
     show.end()
-    for text in carried.failures:
+    for text in sent.failures:
         print(f"the script failed:\n{text}", file=sys.stderr)
-    print(json.dumps(carried.shown) if as_json else table(carried.shown))
+    print(json.dumps(sent.shown) if as_json else table(sent.shown))
     if out and not as_json:
         print("\n" + "\n".join(str(Path(out) / name) for name in RECORD))
-    if carried.unwritten:
-        print(f"perflab: {carried.unwritten}", file=sys.stderr)
+    if sent.unwritten:
+        print(f"perflab: {sent.unwritten}", file=sys.stderr)
         raise typer.Exit(Status.ERROR)
-    raise typer.Exit(status_of(carried.shown))
+    raise typer.Exit(status_of(sent.shown))

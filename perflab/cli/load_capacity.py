@@ -1,4 +1,4 @@
-"""``perflab load --find-capacity``: the search, told probe by probe."""
+"""``perflab load --find-capacity``: the search, reported probe by probe."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ INTERRUPTION = "interrupted"
 
 
 class Status(IntEnum):
-    """The exit statuses: 99 is k6's for a missed threshold, 2 typer's for words it cannot read."""
+    """The exit statuses; 99 is that of k6 for a missed threshold, and typer uses 2."""
 
     GOOD = 0
     ERROR = 1
@@ -35,12 +35,12 @@ class Status(IntEnum):
 
 def status_of(shown: Mapping[str, Any]) -> Status:
     """Return the exit status for a summary (see ``report.summary``)."""
-    held = [each["held"] for each in shown["objectives"]]
+    held = [objective["held"] for objective in shown["objectives"]]
     if shown["stopped"] == INTERRUPTION:
         return Status.INTERRUPTED
     if shown["requests"] and shown["errors"] == shown["requests"]:
         return Status.ALL_FAILED
-    # What cannot be judged has not been shown to hold.
+    # An objective that cannot be judged is not shown to hold.
     if not shown["valid"] or (None in held and False not in held):
         return Status.INVALID
     return Status.MISSED if False in held or "stop" in shown else Status.GOOD
@@ -48,28 +48,28 @@ def status_of(shown: Mapping[str, Any]) -> Status:
 
 @contextmanager
 def interruptible() -> Iterator[Callable[[], None]]:
-    """Yield a check that ends the load in order once SIGINT or SIGTERM has come."""
+    """Yield a check that ends the load in order after SIGINT or SIGTERM."""
     from perflab.load.workers.generator import StopLoad
 
-    came: list[int] = []
-    kept = {
-        number: signal.signal(number, lambda number, _: came.append(number))
+    received: list[int] = []
+    handlers = {
+        number: signal.signal(number, lambda number, _: received.append(number))
         for number in (signal.SIGINT, signal.SIGTERM)
     }
 
     def look() -> None:
-        if came:
+        if received:
             raise StopLoad(INTERRUPTION)
 
     try:
         yield look
     finally:
-        for number, handler in kept.items():
+        for number, handler in handlers.items():
             signal.signal(number, handler)
 
 
 class Live:
-    """One standing line on a terminal, or a line every ten seconds elsewhere; on stderr."""
+    """Shows progress on stderr: one line that changes on a terminal, else a line every 10 s."""
 
     def __init__(self) -> None:
         self._terminal = sys.stderr.isatty()
@@ -95,7 +95,7 @@ class Live:
         sys.stderr.flush()
 
     def end(self) -> None:
-        """Remove the standing line."""
+        """Remove the line from the terminal."""
         if self._terminal:
             sys.stderr.write("\r\x1b[K")
 
@@ -105,41 +105,47 @@ HIGHEST_RATE = 200_000.0
 HIGHEST_USERS = 20_000
 
 
-def problems(asked: LoadOptions, made: Workload, outputs: Mapping[str, str]) -> list[str]:
-    """Return what a search lacks, and what it would leave unused."""
+def problems(options: LoadOptions, workload: Workload, outputs: Mapping[str, str]) -> list[str]:
+    """Return the options that a search lacks, and those that it cannot use."""
     from perflab.statistics.percentiles import OF_LOADS
 
     known = ", ".join(f"p{share:g}" for share in OF_LOADS)
-    found = [
-        f"--find-capacity judges {known}, not p{each.percentile:g}"
-        for each in made.objectives
-        if each.percentile not in OF_LOADS
+    texts = [
+        f"--find-capacity judges {known}, not p{objective.percentile:g}"
+        for objective in workload.objectives
+        if objective.percentile not in OF_LOADS
     ]
-    if not asked.objectives:
-        found.append("--find-capacity needs an --objective, like 'p99<100ms'")
-    if not (asked.users or asked.rate):
-        found.append("--find-capacity needs --users or --rate, where the search begins")
-    unused = {**outputs, "--script": asked.script, "--requests": asked.requests}
-    return found + [
+    if not options.objectives:
+        texts.append("--find-capacity needs an --objective, like 'p99<100ms'")
+    if not (options.users or options.rate):
+        texts.append("--find-capacity needs --users or --rate, where the search begins")
+    unused = {**outputs, "--script": options.script, "--requests": options.requests}
+    return texts + [
         f"{flag} does not go with --find-capacity, which makes many loads"
         for flag, value in unused.items()
         if value
     ]
 
 
-def search(made: Workload, asked: LoadOptions, workers: int, wait: float, as_json: bool) -> None:
-    """Search the highest level, tell of every probe, and say where the limit lies."""
+def search(
+    workload: Workload, options: LoadOptions, workers: int, wait: float, as_json: bool
+) -> None:
+    """Search the highest level, print every probe, and print the limit."""
     from perflab.load import capacity, once
     from perflab.load.records.record import place
 
-    length_s = asked.duration_s or DEFAULT_PROBE_S
-    by_users = asked.users > 0
+    length_s = options.duration_s or DEFAULT_PROBE_S
+    by_users = options.users > 0
 
-    with place(None, made) as here, once.ready(workers, wait) as generator, interruptible() as look:
+    with (
+        place(None, workload) as here,
+        once.ready(workers, wait) as generator,
+        interruptible() as look,
+    ):
 
-        def sent(load: Workload) -> LoadResult:
+        def send(load: Workload) -> LoadResult:
             result = generator.run(
-                load, asked.url, check=look, allowed=asked.allow_targets, folder=here.raw
+                load, options.url, check=look, allowed=options.allow_targets, folder=here.raw
             )
             if result.stopped:
                 result.discard()
@@ -147,21 +153,23 @@ def search(made: Workload, asked: LoadOptions, workers: int, wait: float, as_jso
             return result
 
         def probe(level: float) -> capacity.Probe:
-            found = capacity.probed(sent, made, level, length_s, asked.warmup_s or 0.2 * length_s)
-            state = "; ".join(map(str, found.faults or found.unclear or found.missed)) or "held"
+            result = capacity.probed(
+                send, workload, level, length_s, options.warmup_s or 0.2 * length_s
+            )
+            state = "; ".join(map(str, result.faults or result.unclear or result.missed)) or "held"
             print(f"{level:12.5g}  {state}", file=sys.stderr, flush=True)
-            return found
+            return result
 
         highest = HIGHEST_USERS if by_users else HIGHEST_RATE
-        limit = capacity.search(probe, asked.users or asked.rate, highest, whole=by_users)
+        limit = capacity.search(probe, options.users or options.rate, highest, whole=by_users)
     if as_json:
         shown = {"low": limit.low, "high": limit.high, "limit": limit.limit}
         probes = [
             {
                 "level": item.level,
                 "missed": item.missed,
-                "faults": [each.model_dump() for each in item.faults],
-                "unclear": [each.model_dump() for each in item.unclear],
+                "faults": [reason.model_dump() for reason in item.faults],
+                "unclear": [reason.model_dump() for reason in item.unclear],
                 **item.shown,
             }
             for item in limit.probes
@@ -170,5 +178,5 @@ def search(made: Workload, asked: LoadOptions, workers: int, wait: float, as_jso
     else:
         print(f"capacity in {'users' if by_users else 'requests/s'}: {limit.sentence}")
     if not limit.low:
-        # No level held: by the client's fault, or because every level missed the objective.
+        # No level held, because of the client or because every level missed the objective.
         raise typer.Exit(Status.MISSED if limit.limit == "server" else Status.INVALID)

@@ -30,12 +30,12 @@ def experiment(
     """
     from perflab.cli.scaffold import lay_out
 
-    laid = lay_out(name)
-    if laid.made is not None:
-        print(laid.made)
-    for file in sorted(laid.files):
+    new = lay_out(name)
+    if new.settings is not None:
+        print(new.settings)
+    for file in sorted(new.files):
         print(file)
-    notebook = laid.home / "notebooks" / f"{name}.ipynb"
+    notebook = new.home / "notebooks" / f"{name}.ipynb"
     print(f"\nperflab run {name} -p blocks=4")
     print(f"papermill {notebook} {name}-done.ipynb -p blocks 4")
-    print(f"pytest {laid.home / 'tests'}")
+    print(f"pytest {new.home / 'tests'}")

@@ -1,4 +1,4 @@
-"""Standard streams that are closed, full, or cannot show every letter."""
+"""Prints tables, and handles standard streams that are closed, full, or lack letters."""
 
 from __future__ import annotations
 
@@ -28,17 +28,17 @@ PLACE_ERRORS = (
 
 
 class OutputFailed(PerflabError):
-    """What the user was to read, or a file, cannot be written."""
+    """Standard output or a file cannot be written."""
 
 
 @contextlib.contextmanager
 def usable() -> Iterator[None]:
-    """Check the standard streams before the block, and see that all of it was written after it.
+    """Check the standard streams before the block, and flush standard output after it.
 
     Raises
     ------
     OutputFailed
-        Standard output is closed (then the block is not begun), or it or a file cannot be written.
+        Standard output is closed (then the block does not begin), or it or a file is not writable.
     """
     closed = _fill_closed()
     if 1 in closed:
@@ -57,7 +57,7 @@ def usable() -> Iterator[None]:
     except OSError as error:
         if error.errno not in PLACE_ERRORS:
             raise
-        # Else what is left of standard output is tried, and fails, once more.
+        # Otherwise Python would flush standard output at exit and fail once more.
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         if isinstance(error, BrokenPipeError):
             sys.exit(1)  # the reader has seen enough, as in `perflab runs | head`
@@ -66,9 +66,9 @@ def usable() -> Iterator[None]:
 
 
 def _fill_closed() -> set[int]:
-    """Put /dev/null in the place of closed standard streams; return their numbers.
+    """Open /dev/null for closed standard streams; return their numbers.
 
-    Otherwise the next file that is opened would take the number, and children would write to it.
+    Otherwise the next opened file would take the number, and children would write to it.
     """
     closed = set()
     for number in (0, 1, 2):
@@ -83,46 +83,46 @@ def _fill_closed() -> set[int]:
     return closed
 
 
-# A column that is narrower breaks most words.
+# A narrower column breaks most words.
 READABLE = 12
 GAP = 2
 
 
 def make_console() -> Console:
-    """Return a console as wide as the terminal; in a file or pipe 80 columns, or COLUMNS."""
+    """Return a console as wide as the terminal; for a file or pipe COLUMNS or 80 columns."""
     return Console()
 
 
 def frame_table(rows: pd.DataFrame, styles: Mapping[str, Mapping[str, str]] | None = None) -> Table:
-    """Return a table of texts; ``styles`` are by column and text, that of "" for all others."""
+    """Return a table of texts; ``styles`` are by column and text, with "" for other texts."""
     table = Table(*map(str, rows.columns))
     for row in rows.to_dict("records"):
         cells = []
         for name, value in row.items():
-            own = (styles or {}).get(str(name), {})
-            cells.append(Text(str(value), own.get(str(value), own.get("", ""))))
+            column_styles = (styles or {}).get(str(name), {})
+            cells.append(Text(str(value), column_styles.get(str(value), column_styles.get("", ""))))
         table.add_row(*cells)
     return table
 
 
 def print_table(table: Table) -> None:
-    """Print a table so that nothing of it is cut, however narrow the console.
+    """Print a table without cutting it, however narrow the console.
 
-    Cells wrap. Where columns would become too narrow to read, each row is printed as lines of name
-    and value. In a file or pipe there are no lines around cells and no blanks at ends of lines.
+    Cells wrap. Where columns would be too narrow to read, each row becomes lines of name and value.
+    A file or pipe gets no lines around cells and no blanks at the ends of lines.
     """
-    out = make_console()
-    fitting = table if _readable_width(table.columns) <= out.width else _as_lines(table)
-    fitting.box = box.SIMPLE_HEAD if out.is_terminal and fitting is table else None
+    console = make_console()
+    fitting = table if _readable_width(table.columns) <= console.width else _as_lines(table)
+    fitting.box = box.SIMPLE_HEAD if console.is_terminal and fitting is table else None
     fitting.show_edge = fitting.pad_edge = fitting.show_lines = False
     fitting.padding = (0, GAP if fitting.box is None else GAP - 1, 0, 0)
     for column in fitting.columns:
         column.overflow = "fold"
-    if out.is_terminal:
-        out.print(fitting)
+    if console.is_terminal:
+        console.print(fitting)
         return
-    with out.capture() as captured:
-        out.print(fitting)
+    with console.capture() as captured:
+        console.print(fitting)
     for line in captured.get().splitlines():
         print(line.rstrip())
 
@@ -141,7 +141,7 @@ def _length(cell: object) -> int:
 
 
 def _as_lines(table: Table) -> Table:
-    """Return a table with a line for every cell, and an empty one between rows."""
+    """Return a table with a line for every cell, and an empty line between rows."""
     lines = Table(title=table.title, title_justify="left", show_header=False)
     lines.add_column(no_wrap=True, style="bold")
     lines.add_column()

@@ -54,10 +54,10 @@ def command(
         name = name or api.open_run(resume).record.experiment
     if not name:
         raise ParameterError("perflab run", ["name an experiment, or --resume RUN"])
-    found = api.run(name, values)
+    run = api.run(name, values)
     console = make_console()
-    print_table(to_terminal(verdict_table([found])))
-    console.print(str(api.verdict(found)), markup=False, highlight=False)
-    for path in api.save(found):
+    print_table(to_terminal(verdict_table([run])))
+    console.print(str(api.verdict(run)), markup=False, highlight=False)
+    for path in api.save(run):
         if path.suffix in (".svg", ".png", ".md"):
             console.print(str(path), markup=False, highlight=False, soft_wrap=True)

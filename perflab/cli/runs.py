@@ -42,30 +42,30 @@ def command(
     from perflab.paths import runs_dir
     from perflab.recordings import list_runs
 
-    brought = _brought(source) if source else None
+    copied = _copy_from(source) if source else None
     problems: list[str] = []
-    every = [
-        run for run in list_runs(runs_dir(), problems) if brought is None or run.run_id in brought
+    all_runs = [
+        run for run in list_runs(runs_dir(), problems) if copied is None or run.run_id in copied
     ]
-    _check_experiment(experiment, every)
-    # The last none of them are all.
-    found = [run for run in every if experiment in ("", run.record.experiment)][-limit:]
+    _check_experiment(experiment, all_runs)
+    # A limit of 0 gives all: [-0:] is the whole list.
+    runs = [run for run in all_runs if experiment in ("", run.record.experiment)][-limit:]
     if as_json:
-        print(json.dumps([_as_words(run) for run in found], indent=1))
-    elif not every:
+        print(json.dumps([_as_words(run) for run in runs], indent=1))
+    elif not all_runs:
         print("no runs yet; 'perflab run EXPERIMENT' or 'make lab' makes one")
-    elif not found:
-        print(f"none of the {len(every)} runs is of {experiment}")
+    elif not runs:
+        print(f"none of the {len(all_runs)} runs is of {experiment}")
     else:
-        print_table(_table(found))
+        print_table(_table(runs))
     for problem in problems:
         print(f"perflab: left out: {problem}", file=sys.stderr)
 
 
-def _brought(source: str) -> set[str]:
-    """Bring the runs that a store has and this host has not; return the names of all there.
+def _copy_from(source: str) -> set[str]:
+    """Copy the runs of a store that this host lacks; return the names of all runs there.
 
-    Each comes whole, as it was copied there, or not at all. One that is here stays as it is.
+    A run is copied whole or not at all. A run that is here stays as it is.
     """
     from perflab.errors import StoreError
     from perflab.paths import runs_dir
@@ -85,12 +85,12 @@ def _brought(source: str) -> set[str]:
     return set(names)
 
 
-def _check_experiment(name: str, every: list[Run]) -> None:
+def _check_experiment(name: str, runs: list[Run]) -> None:
     from perflab.errors import ParameterError
     from perflab.parameters import did_you_mean
     from perflab.systems import names
 
-    known = sorted({*names(), *(run.record.experiment for run in every)})
+    known = sorted({*names(), *(run.record.experiment for run in runs)})
     if name and name not in known:
         raise ParameterError(
             "--experiment",
@@ -98,13 +98,13 @@ def _check_experiment(name: str, every: list[Run]) -> None:
         )
 
 
-def _table(found: list[Run]) -> Table:
+def _table(runs: list[Run]) -> Table:
     from perflab.recordings import complete_blocks
     from perflab.reports.start_page import state_of
 
     table = Table("run", "state", "backend", "blocks", "valid")
     table.columns[0].no_wrap = True
-    for run in found:
+    for run in runs:
         counts = _counts(run)
         table.add_row(
             run.run_id,
@@ -117,10 +117,10 @@ def _table(found: list[Run]) -> Table:
 
 
 def _counts(run: Run) -> dict[str, int]:
-    """Return the trials by state; those that were measured again do not count."""
+    """Return the number of trials by state, without superseded ones."""
     trials = run.trials()
     states = trials.loc[~trials["superseded"], "state"].value_counts()
-    # Only imported results are in a further state: "not judged".
+    # Imported trials have another state: "not judged".
     return {**dict.fromkeys(STATES, 0), **{str(name): int(n) for name, n in states.items()}}
 
 
@@ -143,6 +143,6 @@ def _as_words(run: Run) -> dict[str, Any]:
         "parameters": record.parameters,
         "commit": record.code.get("commit", ""),
         "path": str(run.path),
-        "warnings": [each.model_dump() for each in record.warnings],
+        "warnings": [warning.model_dump() for warning in record.warnings],
         "problems": run.problems,
     }

@@ -1,4 +1,4 @@
-"""A new experiment in the user's own folder: its files from one template, all of them or none."""
+"""Makes a new experiment in the user's folder from a template: all of its files, or none."""
 
 from __future__ import annotations
 
@@ -19,36 +19,37 @@ from perflab.paths import notebook_file
 from perflab.stacks.spec import service_names
 
 ALLOWED = re.compile(r"[a-z][a-z0-9_]{0,39}")
-# The ending keeps tools from taking templates for modules of the package.
+# The suffix keeps tools from taking templates for modules of the package.
 SUFFIX, NAME, FILLED = ".in", "NAME", "@NAME@"
 # How a cell begins in the template of a notebook: its kind, and its id.
 CELL = re.compile(r"^# %% (\[markdown\] )?([a-z-]+)\n", re.M)
 
 
 @dataclass(frozen=True)
-class Laid:
+class NewExperiment:
     """A new experiment: its folder, the files in it, and ``perflab.toml`` where that is new."""
 
     home: Path
     files: tuple[Path, ...]
-    made: Path | None
+    settings: Path | None
 
 
-def lay_out(name: str) -> Laid:
+def lay_out(name: str) -> NewExperiment:
     """Write a system folder with an experiment, a notebook, an example of a service and a test.
 
-    It goes to the first folder that ``perflab.toml`` names, else to ``perflab_experiments`` here,
-    which a new ``perflab.toml`` then names. System, service and stack have the experiment's name.
+    It goes to the first folder that ``perflab.toml`` names. Otherwise it goes to
+    ``perflab_experiments`` here, and a new ``perflab.toml`` names that folder. System, service and
+    stack have the experiment's name.
 
     Raises
     ------
     ParameterError
-        Every problem; nothing was written.
+        The message lists every problem; nothing was written.
     """
     problems = problems_with(name)
-    named = paths.folders_named()
-    home = (named[0] if named else Path.cwd() / paths.DEFAULT) / name
-    made = None if named else Path.cwd() / paths.NAME
+    folders = paths.folders_named()
+    home = (folders[0] if folders else Path.cwd() / paths.DEFAULT) / name
+    settings = None if folders else Path.cwd() / paths.NAME
     if not problems and os.path.lexists(home):
         problems.append(f"{home} is there already; choose another name, or move it away")
     if problems:
@@ -56,11 +57,11 @@ def lay_out(name: str) -> Laid:
     files = dict(_files(resources.files(__package__) / "templates", PurePosixPath(), name))
     try:
         _write(home, files)
-        if made is not None:
-            made.write_text(paths.text(), encoding="utf-8")
+        if settings is not None:
+            settings.write_text(paths.text(), encoding="utf-8")
     except OSError as error:
         raise ParameterError("perflab new experiment", [f"{home}: {error}"]) from None
-    return Laid(home, tuple(home / place for place in files), made)
+    return NewExperiment(home, tuple(home / place for place in files), settings)
 
 
 def problems_with(name: str) -> list[str]:
@@ -85,7 +86,7 @@ def _taken(name: str) -> Iterator[str]:
         yield "a stack"
     if notebook_file(name).exists():
         yield "a notebook"
-    # It is imported as perflab.systems.<name>, and would hide what is there.
+    # The module is imported as perflab.systems.<name> and would hide that attribute.
     if hasattr(systems, name):
         yield "the package perflab.systems itself"
 
@@ -93,21 +94,21 @@ def _taken(name: str) -> Iterator[str]:
 def _files(
     folder: Traversable, place: PurePosixPath, name: str
 ) -> Iterator[tuple[PurePosixPath, str]]:
-    """Yield place and text of every file of the template, filled in."""
-    for each in sorted(folder.iterdir(), key=lambda item: item.name):
-        at = place / each.name.replace(NAME, name).removesuffix(SUFFIX)
-        if each.is_dir():
-            yield from _files(each, at, name)
-        elif each.name.endswith(SUFFIX):
-            text = each.read_text(encoding="utf-8").replace(FILLED, name)
+    """Yield path and text of every file of the template, with the name filled in."""
+    for item in sorted(folder.iterdir(), key=lambda item: item.name):
+        at = place / item.name.replace(NAME, name).removesuffix(SUFFIX)
+        if item.is_dir():
+            yield from _files(item, at, name)
+        elif item.name.endswith(SUFFIX):
+            text = item.read_text(encoding="utf-8").replace(FILLED, name)
             yield at, _notebook(text) if at.suffix == ".ipynb" else text
 
 
 def _notebook(text: str) -> str:
-    """Return a notebook in JSON of cells that begin with ``# %% id`` or ``# %% [markdown] id``."""
+    """Return a notebook as JSON; its cells begin with ``# %% id`` or ``# %% [markdown] id``."""
     import nbformat
 
-    # It types only part of what it offers.
+    # nbformat types only a part of its functions.
     v4, writes = cast(Any, nbformat.v4), cast(Any, nbformat.writes)
     _, *parts = CELL.split(text)
     cells = []

@@ -79,23 +79,23 @@ def _print_record(run: Run) -> None:
 
 
 def _print_imported(run: Run) -> None:
-    """Print what is known of loads that another tool made, and treatments against the first."""
+    """Print the remarks on imported loads, and compare the treatments with the first."""
     from perflab.analysis.between_runs import NOTES, against_first
     from perflab.cli.compare import print_comparison
 
     console = make_console()
-    said: dict[str, list[str]] = {}
+    trials_by_text: dict[str, list[str]] = {}
     trials = run.trials().to_dict("records")
     for row in trials:
         for remark in [*row["reasons"], *row["warnings"]]:
-            said.setdefault(str(remark), []).append(row["trial_id"])
-    for text, own in said.items():
-        of = "all trials" if len(own) == len(trials) else ", ".join(own)
-        console.print(Text(f"{of}: {text}"))
-    found = against_first(run)
-    if len(found):
+            trials_by_text.setdefault(str(remark), []).append(row["trial_id"])
+    for text, trial_ids in trials_by_text.items():
+        subject = "all trials" if len(trial_ids) == len(trials) else ", ".join(trial_ids)
+        console.print(Text(f"{subject}: {text}"))
+    comparison = against_first(run)
+    if len(comparison):
         console.print()
-        print_comparison(found)
+        print_comparison(comparison)
         for note in NOTES:
             console.print(Text(f"note: {note}"))
 
@@ -105,7 +105,7 @@ def _trials(run: Run) -> Table:
 
     trials = run.trials()
     responses = measured_responses(run)
-    names = {**WHO, **{name: each.heading or name for name, each in responses.items()}}
+    names = {**WHO, **{name: response.heading or name for name, response in responses.items()}}
     columns = list(names)
     table = Table(*names.values())
     table.columns[0].no_wrap = True
@@ -115,32 +115,34 @@ def _trials(run: Run) -> Table:
 
 
 def _cell(value: Any) -> str:
-    # A treatment's name is wrapped between its levels.
+    # The blank lets a treatment's name wrap between its levels.
     return f"{value:.1f}" if isinstance(value, float) else str(value).replace(",", ", ")
 
 
 def _show_requests(path: Path) -> None:
     """Print percentiles with intervals, and where the time went.
 
-    Successes of the measured stage only. Percentiles that the sample cannot support are left out;
-    those that requests without an end could move are bounds (>=).
+    They are of successful requests in the measured stage. Percentiles that the sample cannot
+    support are left out; those that requests without an end could move are bounds (>=).
     """
     from perflab.analysis.time_parts import summarise
     from perflab.reports.markdown import cell_text, measured
     from perflab.statistics.in_words import MISSING, number
 
-    found = summarise(path / REQUESTS if path.is_dir() else path)
+    summary = summarise(path / REQUESTS if path.is_dir() else path)
     console = make_console()
-    console.print(f"{found.requests:,} measured requests, {found.errors:,} errors")
+    console.print(f"{summary.requests:,} measured requests, {summary.errors:,} errors")
     table = Table("time", "percentile", "ms [95%]")
-    for row in found.percentiles.to_dict("records"):
+    for row in summary.percentiles.to_dict("records"):
         value = measured(row["value_ms"], row["low_ms"], row["high_ms"])
         if not math.isnan(row["at_least_ms"]):
             value = f">= {number(row['at_least_ms'])}"
         shown = value if value != MISSING else "n too small"
         table.add_row(row["time"], f"p{row['share'] * 100:g}", shown)
     print_table(table)
-    parts = found.parts.pivot(index="part", columns="band", values="mean_ms")
-    wide = parts.reindex(index=found.parts["part"].unique(), columns=found.parts["band"].unique())
+    parts = summary.parts.pivot(index="part", columns="band", values="mean_ms")
+    wide = parts.reindex(
+        index=summary.parts["part"].unique(), columns=summary.parts["band"].unique()
+    )
     console.print()
     print_table(frame_table(wide.rename_axis("part, mean ms").reset_index().map(cell_text)))

@@ -31,9 +31,9 @@ def up(
     from perflab.systems import ready_stacks
 
     stacks = ready_stacks()
-    wrong = f"no stack '{stack}'{did_you_mean(stack, stacks)}; stacks: {', '.join(stacks)}"
-    other = f"backend '{backend}' is not one of {', '.join(BACKENDS)}"
-    problems = [wrong] * (stack not in stacks) + [other] * (backend not in BACKENDS)
+    no_stack = f"no stack '{stack}'{did_you_mean(stack, stacks)}; stacks: {', '.join(stacks)}"
+    no_backend = f"backend '{backend}' is not one of {', '.join(BACKENDS)}"
+    problems = [no_stack] * (stack not in stacks) + [no_backend] * (backend not in BACKENDS)
     if problems:
         raise ParameterError("perflab stack up", problems)
     console = make_console()
@@ -53,21 +53,21 @@ def ps() -> None:
     from perflab.host.lock import holder, other_users
     from perflab.stacks.cleanup import survey
 
-    seen = survey()
+    services = survey()
     if busy := holder():
         print(f"measuring now: {busy}")
     for word in other_users():
         print(word)
-    found = [item for item in seen if item.is_inside]
-    if found:
+    ours = [item for item in services if item.is_inside]
+    if ours:
         table = Table("stack", "service", "kind", "backend", "address", "state")
-        for item in found:
+        for item in ours:
             address = f"127.0.0.1:{item.port}" if item.port else ""
             table.add_row(item.stack, item.service, item.kind, item.backend, address, item.state)
         print_table(table)
     else:
         print("no services are up")
-    for item in seen:
+    for item in services:
         if not item.is_inside:
             print(f"under another lock: {item.service} ({item.stack}); its lock is {item.scope}")
 
@@ -84,13 +84,13 @@ def logs(
     from perflab.parameters import did_you_mean
     from perflab.stacks.cleanup import everything, log_of
 
-    found = everything()
-    names = sorted({item.service for item in found})
+    services = everything()
+    names = sorted({item.service for item in services})
     if service not in names:
-        near, listed = did_you_mean(service, names), ", ".join(names) or "none"
-        problem = f"no service '{service}' is up{near}; up: {listed}"
+        hint, listed = did_you_mean(service, names), ", ".join(names) or "none"
+        problem = f"no service '{service}' is up{hint}; up: {listed}"
         raise ParameterError("perflab stack logs", [problem])
-    for item in found:
+    for item in services:
         if item.service == service:
             print(log_of(item, lines))
 

@@ -52,14 +52,16 @@ def command(
     """
     from perflab.errors import ParameterError
     from perflab.sweeps.cells import open_sweep
-    from perflab.sweeps.execution import How, carry_out_sweep
+    from perflab.sweeps.execution import SweepOptions, carry_out_sweep
 
     if bool(scheduler) != bool(store):
-        wrong = "--scheduler and --store belong together: what cells leave on hosts is copied there"
-        raise ParameterError("perflab sweep", [wrong])
+        problem = (
+            "--scheduler and --store belong together: what cells leave on hosts is copied there"
+        )
+        raise ParameterError("perflab sweep", [problem])
     if minutes is not None and scheduler:
-        wrong = "--minutes is for one host: --scheduler hands out all cells at once"
-        raise ParameterError("perflab sweep", [wrong])
+        problem = "--minutes is for one host: --scheduler hands out all cells at once"
+        raise ParameterError("perflab sweep", [problem])
     sweep = open_sweep(file)
     cells = sweep.cells
     if dry_run:
@@ -70,15 +72,15 @@ def command(
     print(f"{sweep.title}: {len(cells)} cells, {sum(cell.trials for cell in cells)} trials")
     if dry_run:
         return
-    how = How(resume=resume, wait_s=wait, minutes=minutes)
+    options = SweepOptions(resume=resume, wait_s=wait, minutes=minutes)
     if scheduler:
         from perflab.sweeps.hosts.execution import carry_out_on
 
-        outcome = carry_out_on(sweep, how, scheduler, store)
+        outcome = carry_out_on(sweep, options, scheduler, store)
     else:
-        outcome = carry_out_sweep(sweep, how)
-    told = ", ".join(f"{count} {state}" for state, count in outcome.states.items())
-    print(f"{len(cells)} cells: {told}")
+        outcome = carry_out_sweep(sweep, options)
+    counts = ", ".join(f"{count} {state}" for state, count in outcome.states.items())
+    print(f"{len(cells)} cells: {counts}")
     print(outcome.folder / "index.html")
     if outcome.states.get("failed"):
         print(

@@ -1,6 +1,6 @@
 """Figures: views of a run that systems choose from, and saving them with their origin.
 
-Which views a run has is known above (:mod:`perflab.reports.figures`).
+:mod:`perflab.reports.figures` decides which views a run has.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from perflab.figures.plots.throughput import IN_FLIGHT, THROUGHPUT, throughput_v
 from perflab.figures.plots.time_breakdown import TIME_BREAKDOWN, time_breakdown_view
 from perflab.figures.view import Judging, View, draw_table, draw_view
 
-# Of runs whose requests are the work that is measured.
+# The views of runs that measure requests.
 OF_REQUESTS = (EFFECT, THROUGHPUT, LATENCY_ECDF, TIME_BREAKDOWN, CORE_TIME, IN_FLIGHT)
-# What a run of any system can show; what it holds decides which of them say something.
+# The views that a run of any system can have, depending on what it holds.
 GENERAL_VIEWS = (*OF_REQUESTS, DATABASE_WAITS, FLUSH_COST, PROFILE)
 
 __all__ = [

@@ -1,4 +1,4 @@
-"""An empty figure with its words around it: title and key above, origin in small print below."""
+"""An empty figure with words around it: title and key above, origin in small print below."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from matplotlib.layout_engine import ConstrainedLayoutEngine
 from perflab.figures.origin import Page
 from perflab.figures.theme import INK, MUTED, applied, text_width_in, wrap
 
-# Inches; sizes of letters are in points.
+# _IN: inches; _PT: sizes of letters, in points.
 WIDTH_IN, MARGIN_IN = 7.2, 0.1
 TEXT_IN = WIDTH_IN - 2 * MARGIN_IN
 TITLE_PT, LABEL_PT, KEY_PT, FOOTER_PT = 11.0, 8.5, 8.0, 6.5
@@ -27,15 +27,15 @@ KEY_HANDLE_IN = 0.4
 LINE_SPACING = 1.3
 SCREEN_DPI = 160
 LAYOUT_DPI = 100
-# What numbers and label at the side of a panel take of its room.
+# The width of the numbers and the label at the side of a panel.
 BESIDE_IN = 0.2
 
 
 @dataclass(frozen=True)
 class Grid:
-    """Panels of one figure: so many side by side, the others below.
+    """The panels of a figure: ``across`` of them side by side, the others below.
 
-    ``words_in`` is how long a line over or in one of them may be.
+    ``words_in`` is the longest line of words above or in a panel.
     """
 
     count: int
@@ -44,16 +44,16 @@ class Grid:
 
     @property
     def down(self) -> int:
-        """How many rows of panels there are."""
+        """The number of rows of panels."""
         return -(-self.count // self.across)
 
     def room_in(self, inches: float) -> float:
-        """Return a length, or as much of it as a panel has room for."""
+        """Return a length, at most that for which a panel has room."""
         return min(inches, self.words_in)
 
 
 def grid_of(count: int, across: int) -> Grid:
-    """Return ``count`` panels, not more than ``across`` of them abreast."""
+    """Return the grid of ``count`` panels, at most ``across`` of them side by side."""
     fitting = max(1, min(across, count))
     return Grid(count, fitting, TEXT_IN / fitting - BESIDE_IN)
 
@@ -81,9 +81,9 @@ def blank_canvas(
 ) -> LabFigure:
     """Return an empty figure with title and key above, and its origin in small print below.
 
-    It grows with its words, which are wrapped, so that a long footer takes nothing from the plot's
-    ``plot_height_in``. ``key`` holds legend handles with their labels. Axes added to it are laid
-    out between the two; call :func:`finish` when all artists are in.
+    The words are wrapped, and the figure grows with them, so a long footer takes nothing from
+    ``plot_height_in``. ``key`` holds legend handles with their labels. Axes that are added lie
+    between key and footer; call :func:`finish` after the last artist.
     """
     head = [(line, TITLE_PT, INK, "bold") for line in wrap(title, TITLE_PT, TEXT_IN, "bold")]
     below = wrap(subtitle, SUBTITLE_PT, TEXT_IN) if subtitle else []
@@ -119,13 +119,13 @@ def page_canvas(
 def _write(figure: LabFigure, lines: Sequence[Line], top_in: float) -> None:
     width, height = figure.get_size_inches()
     for text, size, color, weight in lines:
-        look: dict[str, Any] = {"size": size, "color": color, "weight": weight, "va": "top"}
-        figure.text(MARGIN_IN / width, top_in / height, text, **look)
+        style: dict[str, Any] = {"size": size, "color": color, "weight": weight, "va": "top"}
+        figure.text(MARGIN_IN / width, top_in / height, text, **style)
         top_in -= _line_in(size)
 
 
 def _columns(key: Sequence[Artist]) -> tuple[int, int]:
-    """Return in how many columns a key fits the page, and how many lines the longest has.
+    """Return the number of columns in which a key fits the page, and the lines of the longest.
 
     Labels that are too long for one column are broken.
     """
@@ -135,15 +135,15 @@ def _columns(key: Sequence[Artist]) -> tuple[int, int]:
             lines = wrap(label, KEY_PT, TEXT_IN - KEY_HANDLE_IN)
             labels[place] = "\n".join(lines)
             key[place].set_label(labels[place])
-    widths = np.array([_long_in(label) + KEY_HANDLE_IN for label in labels])
+    widths = np.array([_label_in(label) + KEY_HANDLE_IN for label in labels])
     for columns in range(len(widths), 1, -1):
-        # matplotlib's legend splits its entries over the columns in this way.
+        # matplotlib's legend splits its entries into columns in this way.
         if sum(column.max() for column in np.array_split(widths, columns)) <= TEXT_IN:
             return columns, _lines(labels, columns)
     return 1, _lines(labels, 1)
 
 
-def _long_in(label: str) -> float:
+def _label_in(label: str) -> float:
     return max(text_width_in(line, KEY_PT) for line in label.split("\n"))
 
 
@@ -167,14 +167,14 @@ def _line_in(size_pt: float) -> float:
 
 
 def only_grid(axes: Axes, axis: str) -> None:
-    """Keep the grid lines that help to read values off ``axis`` ("x" or "y")."""
+    """Keep only the grid lines at the values of ``axis`` ("x" or "y")."""
     axes.grid(False)
     axes.grid(True, axis="x" if axis == "x" else "y")
     axes.set_axisbelow(True)
 
 
 def finish(figure: LabFigure) -> LabFigure:
-    """Lay the figure out and freeze it: later drawing, at any resolution, moves nothing."""
+    """Lay the figure out and freeze the layout for drawing at any resolution."""
     engine = figure.get_layout_engine()
     for _ in range(2):
         if engine is not None:
@@ -188,7 +188,7 @@ EMPTY_WIDTH_IN, LEAST_IN, AROUND_IN = 5.5, 1.0, 0.1
 
 
 def empty_figure(page: Page, title: str, words: str = "") -> LabFigure:
-    """Return a figure that shows nothing and says why: by default what became of the trials."""
+    """Return a figure without a plot that says why: by default what became of the trials."""
     lines = wrap(words or page.nothing, SIZE_PT, EMPTY_WIDTH_IN)
     figure = page_canvas(page, title, max(LEAST_IN, LINE_IN * len(lines) + AROUND_IN))
     axes = figure.subplots()

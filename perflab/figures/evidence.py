@@ -1,4 +1,4 @@
-"""What the plots show, asked of :mod:`perflab.analysis`: no figure computes statistics itself."""
+"""Typical values for the plots; no figure computes statistics itself."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pandas as pd
 from perflab.recordings import Run
 from perflab.statistics.quantiles import Estimate, across_trials
 
-# Below 6 trials a median has no 95% interval; the geometric mean has one of Student's t.
+# Below 6 trials a median has no 95% interval, but the geometric mean has a t interval.
 MEDIAN, GEOMETRIC_MEAN = "median", "geometric mean"
 TYPICAL = (MEDIAN, GEOMETRIC_MEAN)
 
@@ -20,32 +20,32 @@ TYPICAL = (MEDIAN, GEOMETRIC_MEAN)
 def typical_rows(run: Run, response: str) -> pd.DataFrame:
     """Return the typical value of a response over the valid trials, a row per treatment.
 
-    Columns: treatment, what (which statistic it is), value, low, high (95%, NaN where n is too
-    small), n (trials). Treatments without a value have no row.
+    Columns: treatment, what (the statistic), value, low, high (95%, NaN if n is too small), n
+    (trials). Treatments without a value have no row.
     """
     valid = run.valid_trials()
     groups = valid.groupby("treatment", sort=False) if response in valid else ()
     rows = [
-        {"treatment": str(name), **estimate_row(across_trials(own[response].to_numpy(float)))}
-        for name, own in groups
+        {"treatment": str(name), **estimate_row(across_trials(trials[response].to_numpy(float)))}
+        for name, trials in groups
     ]
-    found = pd.DataFrame(rows, columns=["treatment", "what", "value", "low", "high", "n"])
-    return found[np.isfinite(found["value"].astype(float))]
+    table = pd.DataFrame(rows, columns=["treatment", "what", "value", "low", "high", "n"])
+    return table[np.isfinite(table["value"].astype(float))]
 
 
-def estimate_row(found: Estimate) -> dict[str, Any]:
-    """Return an estimate as it stands in a row of :func:`typical_rows`."""
+def estimate_row(estimate: Estimate) -> dict[str, Any]:
+    """Return an estimate as columns of :func:`typical_rows`."""
     return {
-        "what": GEOMETRIC_MEAN if found.method == "t on logs" else MEDIAN,
-        "value": found.value,
-        "low": found.low,
-        "high": found.high,
-        "n": found.n,
+        "what": GEOMETRIC_MEAN if estimate.method == "t on logs" else MEDIAN,
+        "value": estimate.value,
+        "low": estimate.low,
+        "high": estimate.high,
+        "n": estimate.n,
     }
 
 
 def in_words(typical: Mapping[Hashable, Any], form: str) -> str:
-    """Return three lines: value, interval (or that there is none), n; of one trial only two."""
+    """Return three lines: value, interval (or that there is none), n; two for one trial."""
     value, n = form.format(typical["value"]), int(typical["n"])
     if n == 1:
         return f"{value}\none trial"
@@ -55,6 +55,6 @@ def in_words(typical: Mapping[Hashable, Any], form: str) -> str:
 
 
 def trials_shown(run: Run) -> pd.DataFrame:
-    """Return the trials that figures show: those that were not superseded, nor failed."""
+    """Return the trials that figures show: those neither superseded nor failed."""
     trials = run.trials()
     return trials[~trials["superseded"].astype(bool) & (trials["state"] != "failed")]

@@ -1,13 +1,11 @@
 """Figures as files that say where they come from and are rebuilt byte for byte.
 
-Same record, same bytes: no dates, identifiers salted with run and name, glyphs as paths. Files
-appear whole or not at all (temporary file, fsync, rename). Each ends in a digest of itself and of
-the table that it was drawn from (:mod:`perflab.figures.export`).
+The same record gives the same bytes: there are no dates, identifiers are salted with run and name,
+and glyphs are paths. Files are written whole or not at all (temporary file, fsync, rename).
 
-A digest at the end of a figure's file, so that one changed byte is found.
-
-It is no signature: whoever wants to can write another. It finds what was opened and saved again,
-recoloured, cropped, or broken on its way, and a table that is no longer the one that was drawn.
+Each file ends in a digest of itself and of the table that it was drawn from, so that one changed
+byte is found. The digest is no signature: anybody can write another. It finds a file that was
+edited, saved again or damaged, and a table that is no longer the one that was drawn.
 
 ==== ==================================================
 SVG  a comment after the last element
@@ -50,51 +48,51 @@ _TEXT = re.compile(rb"figure=([0-9a-f]{64}) table=([0-9a-f]{64}|none)")
 
 @dataclass(frozen=True)
 class Stamp:
-    """What a file says of itself: ``table`` is the SHA-256 of the table that was drawn."""
+    """The stamp of a file: the SHA-256 of its table, and whether the file is unchanged."""
 
     table: str
     whole: bool
 
 
 def table_digest(table: bytes | None) -> str:
-    """Return the SHA-256 of a table's file; "none" of a figure that has no table."""
+    """Return the SHA-256 of a table's file; "none" for a figure without a table."""
     return NO_TABLE if table is None else hashlib.sha256(table).hexdigest()
 
 
 def stamped(content: bytes, suffix: str, table: str) -> bytes:
-    """Return a figure's file with a stamp, that of before replaced; see :func:`table_digest`."""
+    """Return a figure's file with a new stamp; ``table`` is of :func:`table_digest`."""
     plain = unstamped(content, suffix)
     digest = hashlib.sha256(plain + table.encode()).hexdigest()
     text = f"figure={digest} table={table}".encode()
     if suffix == "png":
         return plain[: -len(IEND)] + _chunk(text) + IEND
-    before, after = _AROUND[suffix]
+    before, after = _STAMP_ENDS[suffix]
     return plain + before + text + after
 
 
 def stamp_of(content: bytes, suffix: str) -> Stamp | None:
-    """Return what a file's stamp says, and whether the file is the one that was stamped."""
+    """Return the stamp of a file; None if it has none."""
     plain = unstamped(content, suffix)
     if plain == content:
         return None
-    found = _TEXT.search(content, len(plain) - (len(IEND) if suffix == "png" else 0))
-    if found is None:
+    match = _TEXT.search(content, len(plain) - (len(IEND) if suffix == "png" else 0))
+    if match is None:
         return None
-    table = found[2].decode()
-    # Built anew and compared whole: a byte that changed in the stamp itself is found as well.
+    table = match[2].decode()
+    # The whole file is compared, so that a changed byte in the stamp itself is found too.
     return Stamp(table, stamped(plain, suffix, table) == content)
 
 
 def unstamped(content: bytes, suffix: str) -> bytes:
-    """Return a file without its stamp: itself where it has none."""
+    """Return a file without its stamp, if it has one."""
     if suffix == "png":
         return _without_chunk(content)
-    before, _ = _AROUND[suffix]
+    before, _ = _STAMP_ENDS[suffix]
     place = content.rfind(before)
     return content if place < 0 else content[:place]
 
 
-_AROUND = {"svg": (b"<!-- perflab digest ", b" -->\n"), "pdf": (b"%perflab digest ", b"\n")}
+_STAMP_ENDS = {"svg": (b"<!-- perflab digest ", b" -->\n"), "pdf": (b"%perflab digest ", b"\n")}
 
 
 def _chunk(text: bytes) -> bytes:
@@ -119,7 +117,7 @@ class FigureNotSaved(PerflabError):
 
 
 class ProvenanceError(PerflabError):
-    """A figure file says nothing about its origin, or cannot be read."""
+    """A figure file has no origin, or cannot be read."""
 
 
 def save_view(
@@ -128,10 +126,10 @@ def save_view(
     directory: Path,
     formats: Sequence[str] = FORMATS,
 ) -> list[Path]:
-    """Write the table of a view as ``<name>.csv``, read it back, and save what is drawn from it.
+    """Save a view: its table as ``<name>.csv``, and the pictures that are drawn from that file.
 
-    ``formats`` are of "svg", "png" and "pdf". Returns the pictures' paths, then the table's; the
-    ``directory`` is made when missing.
+    ``formats`` are among "svg", "png" and "pdf". Returns the paths of the pictures, then that of
+    the table. A missing ``directory`` is created.
     """
     files = {directory / name: content for name, content in rendered(view, run, formats)}
     for path, content in sorted(files.items(), key=lambda item: item[0].suffix != ".csv"):
@@ -140,7 +138,7 @@ def save_view(
 
 
 def rendered(view: View, run: Run, formats: Sequence[str] = FORMATS) -> list[tuple[str, bytes]]:
-    """Return name and content of each file that :func:`save_view` writes, the table last."""
+    """Return name and content of each file of :func:`save_view`; the table is last."""
     page, table = page_of(run), to_csv(view.shown(run)).encode()
     drawing = draw_table(view, read_csv(table.decode()), page)
     pictures = _files(drawing, view.name, page, formats, table)
@@ -197,19 +195,19 @@ def _rendered(figure: Figure, kind: str, metadata: Mapping[str, str | None]) -> 
 
 
 def write_whole(path: Path, content: bytes) -> None:
-    """Put ``content`` at ``path``: a reader sees the old file or the new, also where this fails."""
+    """Write ``content`` to ``path``: a reader sees the old file or the new, even if this fails."""
     with explained(path, "the run is kept", ELSEWHERE, FigureNotSaved):
         path.parent.mkdir(parents=True, exist_ok=True)
         replace_file(path, content)
 
 
 def provenance(path: Path) -> dict[str, Any]:
-    """Read back what a saved SVG, PNG or PDF says about its origin.
+    """Return the origin that a saved SVG, PNG or PDF holds.
 
     Raises
     ------
     ProvenanceError
-        The file is none of them, cannot be read, or carries no provenance.
+        The file has another format, cannot be read, or has no origin.
     """
     readers: dict[str, Callable[[Path], str | None]] = {
         ".svg": _from_svg, ".png": _from_png, ".pdf": _from_pdf,
@@ -219,12 +217,12 @@ def provenance(path: Path) -> dict[str, Any]:
         raise ProvenanceError(f"{path}: provenance is read from .svg, .png and .pdf files")
     try:
         text = reader(path)
-        found = json.loads(text) if text else None
+        origin = json.loads(text) if text else None
     except (OSError, ValueError, SyntaxError) as error:
         raise ProvenanceError(f"{path}: cannot be read as a figure of perflab: {error}") from error
-    if not isinstance(found, dict) or "runs" not in found:
+    if not isinstance(origin, dict) or "runs" not in origin:
         raise ProvenanceError(f"{path}: says nothing about its origin; was it saved by perflab?")
-    return found
+    return origin
 
 
 def _from_svg(path: Path) -> str | None:
@@ -239,7 +237,7 @@ def _from_png(path: Path) -> str | None:
 
 
 def _from_pdf(path: Path) -> str | None:
-    # Its dictionary has the same text, in an encoding of its own.
+    # The PDF's dictionary has the same text, but in another encoding.
     lines = (line for line in path.read_bytes().splitlines() if line.startswith(PDF_ORIGIN))
     last = next(reversed([*lines]), None)
     return None if last is None else last[len(PDF_ORIGIN) :].decode()

@@ -12,7 +12,7 @@ from perflab.figures.theme import Look, compared_pairs, looks_of
 from perflab.recordings import Run, RunRecord
 from perflab.statistics.in_words import counted
 
-# So many treatments are named that have another number of trials; more are counted.
+# Up to this many treatments with another number of trials are named; more are counted.
 MOST_NAMED = 3
 
 
@@ -27,8 +27,8 @@ def perflab_version() -> str:
 def valid_counts(run: Run) -> dict[str, int]:
     """Return the number of valid trials of every treatment, zeros included."""
     valid = run.valid_trials()
-    found: dict[str, int] = dict(valid["treatment"].value_counts()) if len(valid) else {}
-    return {t.name: int(found.get(t.name, 0)) for t in run.record.treatments}
+    counts: dict[str, int] = dict(valid["treatment"].value_counts()) if len(valid) else {}
+    return {item.name: int(counts.get(item.name, 0)) for item in run.record.treatments}
 
 
 def commit(record: RunRecord, length: int = 10) -> str:
@@ -38,7 +38,7 @@ def commit(record: RunRecord, length: int = 10) -> str:
 
 
 def shared_note(record: RunRecord) -> str:
-    """Return what the machine could not keep apart, or an empty string."""
+    """Return what shares cores on this machine, or an empty string."""
     return str(dict(record.placement).get("shared") or "")
 
 
@@ -61,7 +61,7 @@ def footer(run: Run) -> str:
 def n_text(run: Run) -> str:
     """Return how many valid trials the treatments have.
 
-    A few that differ stand there by their label; where many do, treatments are counted.
+    A few treatments that differ are named; if many differ, they are counted.
     """
     counts = valid_counts(run)
     having = Counter(counts.values())
@@ -70,14 +70,14 @@ def n_text(run: Run) -> str:
         fewer = [f"{n} for {having[n]}" for n in sorted(having, reverse=True) if n != usual]
         most = counted(having[usual], "treatment")
         return ", ".join([f"n = {usual} valid trials for {most}", *fewer])
-    labels = {t.name: t.label or t.name for t in run.record.treatments}
+    labels = {item.name: item.label or item.name for item in run.record.treatments}
     others = [f"{count} of {labels[name]}" for name, count in counts.items() if count != usual]
     exceptions = f" (except {'; '.join(others)})" if others else ""
     return f"n = {usual} valid trials per treatment{exceptions}"
 
 
 def origin_of(run: Run) -> dict[str, Any]:
-    """Return what the saved figures of a run say about themselves; plain JSON values only."""
+    """Return the origin of the saved figures of a run, in plain JSON values."""
     record, code = run.record, run.record.code
     return {
         "runs": [run.run_id],
@@ -97,10 +97,10 @@ def origin_of(run: Run) -> dict[str, Any]:
 class Page:
     """All that a drawing may know of a run beside its table: the record, and counts of trials.
 
-    ``experiment`` stands before every title; ``title`` and ``origin`` go into the files' metadata,
-    and ``footer`` is the small print. ``looks`` are the treatments' colours, markers and labels,
-    those that are compared side by side; ``pairs`` are those that claims compare; ``nothing`` says
-    in a sentence why there may be nothing to draw.
+    ``experiment`` stands before every title. ``title`` and ``origin`` go into the files' metadata,
+    and ``footer`` is the small print. ``looks`` are the treatments' colours, markers and labels;
+    compared treatments are side by side. ``pairs`` are the treatments that claims compare.
+    ``nothing`` is a sentence that says why there is nothing to draw.
     """
 
     experiment: str
@@ -134,7 +134,7 @@ def _why_nothing(run: Run) -> str:
     states = trials["state"].value_counts()
     if not states.get("valid", 0):
         counts = " and ".join(f"{n} {state}" for state, n in states.items()) or "all superseded"
-        reasons = [str(given) for each in trials["reasons"] for given in each]
+        reasons = [str(reason) for of_trial in trials["reasons"] for reason in of_trial]
         because = f": {reasons[0]}" if reasons else ""
         return f"No trial of the run is valid ({counts}{because})."
     if run.missing:

@@ -1,13 +1,12 @@
-"""Published absolutes beside measured ones: a mark for each treatment that one was published of.
+"""Published values beside measured ones, and intervals that end at the edge of the picture.
 
-A system says which (:data:`Published`). Where a run's load or set-up is another than the published
-one, the mark is hollow and its legend says so: such numbers lie beside each other, and compare
-nothing.
+A treatment with a published value has a mark. A system provides the values (:data:`Published`). If
+the load or the set-up of a run is not the published one, the mark is hollow and the legend says so:
+the two numbers cannot be compared.
 
-Intervals as far as the picture reaches: of few trials they may span decades.
-
-A t interval of two trials is 12.7 standard errors wide to either side. An axis that shows it whole
-shows nothing else, so an interval ends in an arrow where it leaves the picture.
+Intervals of few trials may span decades: a t interval of two trials is 12.7 standard errors wide
+either way. An axis that showed it whole would show nothing else, so an interval ends in an arrow
+where it leaves the picture.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ ARROW = "An arrow ends an interval that leaves the picture."
 
 
 def reach(values: Iterable[float], factor: float) -> tuple[float, float]:
-    """Return how far intervals are shown: ``factor`` times beyond the values they are about."""
+    """Return the range in which intervals are shown: ``factor`` times beyond the values."""
     inside = [value for value in values if math.isfinite(value)]
     return (min(inside) / factor, max(inside) * factor) if inside else (-math.inf, math.inf)
 
@@ -44,9 +43,9 @@ def draw_interval(
     arrow_pt: float = ARROW_PT,
     **line: Any,
 ) -> None:
-    """Draw an interval along an axis, ``at`` so much on the other; nothing where it is NaN.
+    """Draw an interval along one axis, ``at`` a place on the other; nothing if it is NaN.
 
-    Beyond ``within`` it is not shown and ends in an arrow. ``line`` is for
+    An interval that leaves ``within`` ends in an arrow. ``line`` is passed to
     :meth:`matplotlib.axes.Axes.plot`.
     """
     if any(map(math.isnan, interval)):
@@ -59,12 +58,12 @@ def draw_interval(
 
     plot(ends, **line)
     arrow = {"color": line.get("color"), "zorder": line.get("zorder", 2) + 0.1}
-    for end, full, marker in zip(ends, interval, ARROWS[along], strict=True):
-        if end != full:
+    for end, end_of_interval, marker in zip(ends, interval, ARROWS[along], strict=True):
+        if end != end_of_interval:
             plot([end], ls="", marker=marker, ms=arrow_pt, clip_on=False, gid="arrow", **arrow)
 
 
-# Columns: treatment, value (NaN where none was published), load (SAME_LOAD or OTHER_LOAD).
+# Columns: treatment, value (NaN if none was published), load (SAME_LOAD or OTHER_LOAD).
 Published = Callable[[Run, str], pd.DataFrame]
 PUBLISHED = "published"
 SAME_LOAD, OTHER_LOAD = "published load", "other load"
@@ -72,12 +71,12 @@ COLOR = PALETTE[1]
 
 
 def nothing_published(_run: Run, _response: str) -> pd.DataFrame:
-    """Return no row: most systems have no published absolutes."""
+    """Return no row: most systems have no published values."""
     return pd.DataFrame({"treatment": [], "value": [], "load": []})
 
 
 def published_mark(load: str, **more: Any) -> Line2D:
-    """Return the diamond of a published value, filled where the run has the published load."""
+    """Return the diamond of a published value, filled if the run has the published load."""
     fill, edge = (COLOR, "white") if load == SAME_LOAD else ("white", COLOR)
     return Line2D([], [], marker="D", ms=5.5, mfc=fill, mec=edge, mew=1.3, ls="", zorder=6,
                   clip_on=False, gid="published", **more)  # fmt: skip

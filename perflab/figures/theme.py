@@ -1,4 +1,4 @@
-"""One look for every figure: inks, fonts, lines, whatever a notebook has set."""
+"""One style for every figure, whatever a notebook has set, and one look for every treatment."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ INK = "#222222"
 MUTED = "#767676"
 FAINT = "#D9D9D9"
 
-# Colours that stay apart for those who do not see red or green, each a step lighter or darker in
-# greyscale than the one before and the one after, and at least 3:1 against white.
+# People who do not see red or green can tell these colours apart. Each is a step lighter or darker
+# in greyscale than its neighbours, and has a contrast of at least 3:1 with white.
 PALETTE = (
     "#0072B2", "#D55E00", "#CC79A7", "#3B3B3B", "#C98500", "#00805D", "#3A93C9", "#6B4E1E",
 )  # fmt: skip
@@ -29,13 +29,13 @@ PALETTE = (
 
 @cache
 def _settings() -> dict[str, Any]:
-    # Not for whoever draws nothing: seaborn imports scipy.stats, which takes a second.
+    # Imported only to draw: seaborn imports scipy.stats, which takes a second.
     import seaborn as sns
 
     base = {**sns.axes_style("whitegrid"), **sns.plotting_context("paper")}
     return {
         **base,
-        # Shipped with matplotlib: the same letters, hence the same bytes, on every machine.
+        # Shipped with matplotlib: the same letters, and the same bytes, on every machine.
         "font.family": ["DejaVu Sans"],
         "font.size": 8.5,
         "axes.titlesize": 9,
@@ -64,10 +64,10 @@ def _settings() -> dict[str, Any]:
         "legend.title_fontsize": 8,
         "legend.frameon": False,
         "text.color": INK,
-        # A label may hold a dollar sign; it is never meant as mathematics.
+        # A dollar sign in a label is never mathematics.
         "text.parse_math": False,
         "text.usetex": False,
-        # Hinted letters change their widths with the resolution, and lines their length.
+        # The widths of hinted letters, and so of lines, change with the resolution.
         "text.hinting": "none",
         "figure.facecolor": "white",
         "savefig.facecolor": "white",
@@ -79,9 +79,9 @@ def _settings() -> dict[str, Any]:
 
 @contextmanager
 def applied(**extra: Any) -> Iterator[None]:
-    """Apply the style, and only while the block runs, whatever the notebook has set."""
-    kept = ("backend", "interactive", "toolbar", "webagg", "keymap", "date.")
-    defaults = {key: v for key, v in mpl.rcParamsDefault.items() if not key.startswith(kept)}
+    """Apply the style while the block runs, whatever the notebook has set."""
+    excluded = ("backend", "interactive", "toolbar", "webagg", "keymap", "date.")
+    defaults = {key: v for key, v in mpl.rcParamsDefault.items() if not key.startswith(excluded)}
     settings: Any = {**defaults, **_settings(), **extra}
     with mpl.rc_context(settings):
         yield
@@ -92,9 +92,9 @@ SNAPPED = 1.06
 
 @lru_cache(maxsize=20_000)
 def text_width_in(text: str, size_pt: float, weight: str = "normal") -> float:
-    """Return how wide one line of ``text`` can become in the style's font, in inches.
+    """Return the largest width of one line of ``text`` in the style's font, in inches.
 
-    Letters that are snapped to pixels or hinted take more room than their outlines: ``SNAPPED``.
+    Letters that are snapped to pixels or hinted are wider than their outlines: ``SNAPPED``.
     """
     font = FontProperties(family="DejaVu Sans", size=size_pt, weight=weight)
     width_pt, _, _ = TextToPath().get_text_width_height_descent(text, font, ismath=False)
@@ -102,7 +102,7 @@ def text_width_in(text: str, size_pt: float, weight: str = "normal") -> float:
 
 
 def wrap(text: str, size_pt: float, width_in: float, weight: str = "normal") -> list[str]:
-    """Break ``text`` into lines no wider than ``width_in`` inches; overlong words are cut."""
+    """Break ``text`` into lines of at most ``width_in`` inches; longer words are cut."""
     lines: list[str] = []
     line = ""
     for word in text.replace("\n", " ").split(" "):
@@ -129,14 +129,14 @@ def _cut(word: str, size_pt: float, width_in: float, weight: str) -> list[str]:
 def tick_label(text: str, width_in: float = 1.9, size_pt: float = 8, lines: int = 6) -> str:
     """Return a treatment's label broken to fit beside an axis.
 
-    Past ``lines`` lines its middle is left out: labels of one run tend to differ at their end.
+    A label of more than ``lines`` lines loses its middle: labels mostly differ at their end.
     """
     # "name = level" stays on one line wherever it fits.
     whole = text.replace(" = ", "\u00a0=\u00a0")
-    shown, kept = whole, len(whole)
-    while len(broken := wrap(shown, size_pt, width_in)) > lines and kept > 8:
-        kept -= 2
-        shown = f"{whole[: kept // 2].rstrip()}…{whole[-(kept // 2) :].lstrip()}"
+    shown, length = whole, len(whole)
+    while len(broken := wrap(shown, size_pt, width_in)) > lines and length > 8:
+        length -= 2
+        shown = f"{whole[: length // 2].rstrip()}…{whole[-(length // 2) :].lstrip()}"
     return "\n".join(broken)
 
 
@@ -145,7 +145,7 @@ MARKERS = ("o", "s", "D", "^", "v", "P", "X", "h")
 
 @dataclass(frozen=True)
 class Look:
-    """How one treatment appears in every figure of a run."""
+    """The colour, marker and label of a treatment in every figure of a run."""
 
     color: str
     marker: str
@@ -153,55 +153,55 @@ class Look:
 
 
 def appearance(place: int) -> tuple[str, str]:
-    """Return the colour and marker of the thing in a place; no two of the first 64 are alike.
+    """Return the colour and marker for a place; no two of the first 64 are alike.
 
-    Colours begin anew with the ninth, and markers then lie one further on.
+    Colours repeat from the ninth place on, with the markers shifted by one.
     """
     again, number = divmod(place, len(PALETTE))
     return PALETTE[number], MARKERS[(number + again) % len(MARKERS)]
 
 
 def luminance(color: str) -> float:
-    """Return how light a colour is in greyscale, from 0 (black) to 1 (ITU-R BT.601)."""
+    """Return the lightness of a colour in greyscale, from 0 (black) to 1 (ITU-R BT.601)."""
     red, green, blue = to_rgb(color)
     return 0.299 * red + 0.587 * green + 0.114 * blue
 
 
 def looks_of(record: RunRecord) -> dict[str, Look]:
-    """Return each treatment's look, those that are compared side by side.
+    """Return each treatment's look, compared treatments side by side.
 
-    Colour and marker go by the treatment's place in the record and nothing else.
+    Colour and marker depend only on the treatment's place in the record.
     """
-    found = {
+    looks = {
         treatment.name: Look(*appearance(place), label=treatment.label or treatment.name)
         for place, treatment in enumerate(record.treatments)
     }
-    return {name: found[name] for name in side_by_side(record)}
+    return {name: looks[name] for name in side_by_side(record)}
 
 
 def in_order(table: pd.DataFrame, treatments: Iterable[str]) -> pd.DataFrame:
-    """Return the rows of a table in the order of their treatments, else as they stand."""
-    place = table["treatment"].map({name: n for n, name in enumerate(treatments)})
+    """Return the rows of a table sorted by treatment, in the given order of treatments."""
+    place = table["treatment"].map({name: index for index, name in enumerate(treatments)})
     return table.iloc[place.argsort(kind="stable")].reset_index(drop=True)
 
 
 def compared_pairs(record: RunRecord) -> list[tuple[str, str]]:
     """Return every pair of treatments that some claim of the run compares, each pair once.
 
-    Where a claim takes several treatments a side, those that are alike in all other factors.
+    If a claim has several treatments a side, the pairs are equal in all other factors.
     """
-    found: dict[frozenset[str], tuple[str, str]] = {}
+    pairs: dict[frozenset[str], tuple[str, str]] = {}
     for contrast in record.contrasts:
         if contrast.not_testable:
             continue
         for sides in filter(None, (contrast, contrast.interaction)):
             for pair in _matched(record, sides):
-                found.setdefault(frozenset(pair), pair)
-    return list(found.values())
+                pairs.setdefault(frozenset(pair), pair)
+    return list(pairs.values())
 
 
 def _matched(record: RunRecord, sides: ContrastPair) -> Iterator[tuple[str, str]]:
-    above, below = (record.selected(each) for each in (sides.numerator, sides.denominator))
+    above, below = (record.selected(levels) for levels in (sides.numerator, sides.denominator))
     varied = {*sides.numerator, *sides.denominator}
     rest = {
         item.name: {factor: level for factor, level in item.levels.items() if factor not in varied}
@@ -213,9 +213,9 @@ def _matched(record: RunRecord, sides: ContrastPair) -> Iterator[tuple[str, str]
 
 
 def side_by_side(record: RunRecord) -> list[str]:
-    """Return the treatments' names, each followed by one it is compared with where it can be.
+    """Return the treatments' names; if possible, one that is compared with it follows each.
 
-    Otherwise in the order of the record.
+    Otherwise the order is that of the record.
     """
     partners: dict[str, list[str]] = {item.name: [] for item in record.treatments}
     for one, other in compared_pairs(record):

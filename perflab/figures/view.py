@@ -1,9 +1,8 @@
 """A view: a tidy table of a run, and how a picture is drawn from that table alone.
 
-The tables that pictures are drawn from, as CSV that reads back as what it was.
-
-Texts are quoted and numbers are not, so that a level called ``200`` stays a text and an empty text
-is no missing number. Numbers have six significant digits; a missing one is ``nan``.
+Tables are saved as CSV and read back. Texts are quoted and numbers are not, so a level called
+``200`` stays a text, and an empty text is no missing number. Numbers have six significant digits;
+a missing number is ``nan``.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ from perflab.figures.origin import Page, page_of
 from perflab.figures.theme import applied
 from perflab.recordings import Run
 
-# Beyond it a float is no longer every whole number.
+# Beyond this, floats skip whole numbers.
 EXACT = 2.0**53
 
 
@@ -35,12 +34,12 @@ def to_csv(table: pd.DataFrame) -> str:
     Raises
     ------
     TypeError
-        A column holds anything else (truth values are better told in words).
+        A column holds anything else; truth values need words.
     """
     target = io.StringIO()
     writer = csv.writer(target, quoting=csv.QUOTE_NONNUMERIC, lineterminator="\n")
     writer.writerow(map(str, table.columns))
-    # Parts without rows make columns of numbers look like any others.
+    # Concatenated tables without rows turn columns of numbers into columns of objects.
     typed = table.infer_objects()
     columns = [_cells(str(name), typed[name]) for name in typed.columns]
     writer.writerows(zip(*columns, strict=True))
@@ -54,7 +53,7 @@ def read_csv(text: str) -> pd.DataFrame:
 
 
 def reread(table: pd.DataFrame) -> pd.DataFrame:
-    """Return a table as its file would give it back."""
+    """Return a table as it is read back from its file."""
     return read_csv(to_csv(table))
 
 
@@ -98,13 +97,13 @@ def every_run(_: Run) -> bool:
 
 
 def nothing_to_show(page: Page) -> str:
-    """Return why a run has nothing to draw: what became of its trials."""
+    """Return why a run has nothing to draw."""
     return page.nothing
 
 
 @dataclass(frozen=True)
 class Judging:
-    """A rule of a system's own for published claims, by their names; ``of`` applies it to a run."""
+    """A system's own rule for the published ``claims``; ``of`` applies it to a run."""
 
     claims: tuple[str, ...]
     of: Callable[[Run], Mapping[str, JointClaim]]
@@ -114,11 +113,11 @@ class Judging:
 class View:
     """One kind of picture; its files have its ``name``.
 
-    ``table`` gives everything that is seen but the words around it, as a tidy table of texts and
-    numbers (:mod:`perflab.figures.view`), without rows where the run holds nothing of it; and
-    ``draw`` draws a table that has rows, without its run. ``suits`` says whether a run is of the
-    kind that this is a view of, whatever was measured, and ``empty`` why nothing may be shown.
-    ``judging`` is how it judges claims, where it does.
+    ``table`` returns everything in the picture except the words around it, as a tidy table of texts
+    and numbers, without rows if the run has none of it. ``draw`` draws a table with rows, without
+    the run. ``suits`` says whether a run is of the kind that the view shows, whatever was measured,
+    and ``empty`` why there may be nothing to show. ``judging`` is the view's rule for claims, if it
+    has one.
     """
 
     name: str
@@ -130,7 +129,7 @@ class View:
     judging: Judging | None = None
 
     def shown(self, run: Run) -> pd.DataFrame:
-        """Return the table of a run; without rows where the recording lacks what it is made of."""
+        """Return the table of a run; without rows if the recording lacks the rows for it."""
         try:
             return self.table(run)
         except RowsMissing:
@@ -138,7 +137,7 @@ class View:
 
 
 def draw_table(view: View, table: pd.DataFrame, page: Page) -> LabFigure:
-    """Draw a table as it was read from its file; one without rows as a sentence that says why."""
+    """Draw a table as it was read from its file, or say why it has no rows."""
     with applied():
         if table.empty:
             return empty_figure(page, view.title, view.empty(page))
@@ -146,9 +145,9 @@ def draw_table(view: View, table: pd.DataFrame, page: Page) -> LabFigure:
 
 
 def draw_view(view: View, run: Run) -> LabFigure:
-    """Draw a run just as it would be saved: with the digits that the file has.
+    """Draw a run as it would be saved, with the digits that the file has.
 
-    Of a run of another kind the figure says that there is nothing to show.
+    The figure of a run that the view does not suit says that there is nothing to show.
     """
     table = reread(view.shown(run)) if view.suits(run) else pd.DataFrame()
     return draw_table(view, table, page_of(run))

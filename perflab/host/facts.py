@@ -19,13 +19,13 @@ import psutil
 
 from perflab.paths import FOREIGN, foreign_dirs, foreign_systems, project_root
 
-# What measures, and what is measured; the locks say what both were installed from. Notebooks and
-# figures may change between two halves of a run.
+# The code that measures and the services; the locks say from what both were installed. Notebooks
+# and figures may change between two halves of a run.
 PLACES = ("perflab", "services")
 LOCKS = "*.lock"
 NO_SOURCES = {"__pycache__", ".git", ".venv", ".ipynb_checkpoints"}
 LENGTH = 16
-# What follows the name of the package, to the end of the line or of a list in parentheses.
+# The text after the package's name, to the end of the line or of a list in parentheses.
 IMPORTS = re.compile(r"\bperflab\.systems\b((?:[^\n(]*\([^)]*\))|[^\n]*)")
 
 
@@ -35,37 +35,37 @@ def sources(systems: Iterable[str] | None = None) -> dict[str, str]:
     Parameters
     ----------
     systems : iterable of str, optional
-        Of the systems from elsewhere only these and those that they import: what a run does not
-        use cannot change what it measures. All of them unless given.
+        Of the foreign systems, take only these and those that they import: a system that a run
+        does not use cannot change its results. None takes all.
     """
     root = project_root()
     places = {place: root / place for place in PLACES}
     places |= {path.name: path for path in sorted(root.glob(LOCKS))}
-    # Where they lie is no matter of what they do.
+    # The names hold no paths: the same sources in another folder give the same fingerprint.
     if systems is None:
         places |= {f"{FOREIGN} {number}": path for number, path in enumerate(foreign_dirs(), 1)}
     else:
         places |= {f"system {name}": folder for name, folder in used_by(systems).items()}
-    return {name: _of(path) for name, path in places.items()}
+    return {name: _fingerprint(path) for name, path in places.items()}
 
 
 def used_by(systems: Iterable[str]) -> dict[str, Path]:
     """Return the folders of foreign systems among ``systems``, and of those that they import."""
-    known = foreign_systems()
-    waiting, used = [name for name in systems if name in known], dict[str, Path]()
+    foreign = foreign_systems()
+    waiting, used = [name for name in systems if name in foreign], dict[str, Path]()
     while waiting:
         name = waiting.pop()
         if name not in used:
-            used[name] = known[name]
-            waiting += _imported_by(known[name], known)
+            used[name] = foreign[name]
+            waiting += _imported_by(foreign[name], foreign)
     return dict(sorted(used.items()))
 
 
-def _imported_by(folder: Path, known: Iterable[str]) -> list[str]:
+def _imported_by(folder: Path, names: Iterable[str]) -> list[str]:
     modules = [path for path in _files(folder) if path.suffix == ".py"]
     text = "\n".join(path.read_text(encoding="utf-8", errors="replace") for path in modules)
     words = {word for line in IMPORTS.findall(text) for word in re.findall(r"\w+", line)}
-    return [name for name in known if name in words]
+    return [name for name in names if name in words]
 
 
 def of_all(places: Mapping[str, str]) -> str:
@@ -74,7 +74,7 @@ def of_all(places: Mapping[str, str]) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:LENGTH]
 
 
-def _of(place: Path) -> str:
+def _fingerprint(place: Path) -> str:
     digest = hashlib.sha256()
     for path in _files(place):
         content = path.read_bytes()
@@ -84,7 +84,7 @@ def _of(place: Path) -> str:
 
 
 def _files(place: Path) -> Iterator[Path]:
-    """Yield the files of a folder in one order, caches left out; of a file itself."""
+    """Yield the files of a folder, sorted and without caches; of a file, yield the file itself."""
     if place.is_file():
         yield place
         return
@@ -111,7 +111,7 @@ def _cpu_model() -> str:
 
 
 def machine() -> dict[str, Any]:
-    """Return what must be equal for two trials to be comparable."""
+    """Return the facts that must be equal for two trials to be comparable."""
     return {
         "cpu": _cpu_model(),
         # Not this process's affinity: the conductor is bound to the sampler's core.
@@ -122,7 +122,7 @@ def machine() -> dict[str, Any]:
 
 
 def environment() -> dict[str, Any]:
-    """Return the machine and the versions that a reader of the record may ask for."""
+    """Return the machine and the versions, for readers of the record."""
     return {
         "machine": machine(),
         "system": platform.platform(),
@@ -147,14 +147,14 @@ def _turbo() -> str:
 
 
 def installed() -> dict[str, str]:
-    """Return the versions of all packages that are installed beside the lab, by name."""
+    """Return the versions of all packages in the lab's environment, by name."""
     packages = metadata.distributions()
     versions = {item.name.lower().replace("_", "-"): item.version for item in packages}
     return dict(sorted(versions.items()))
 
 
 def session() -> dict[str, Any]:
-    """Return this boot's id and a pair of clocks, so that monotonic instants can be dated."""
+    """Return this boot's id and two clocks, by which a reader can date monotonic instants."""
     return {
         "boot_id": _first_line("/proc/sys/kernel/random/boot_id"),
         "monotonic_ns": time.monotonic_ns(),
@@ -165,10 +165,9 @@ def session() -> dict[str, Any]:
 
 
 def code(systems: Iterable[str] | None = None) -> dict[str, Any]:
-    """Return commit, whether the checkout is dirty, and a fingerprint of what measures.
+    """Return the commit, whether the checkout is dirty, and a fingerprint of the sources.
 
-    ``systems`` are those whose own sources count (all unless given). ``sources`` has a fingerprint
-    for each place of it; see :mod:`perflab.host.facts`.
+    ``systems`` limits the foreign systems as in :func:`sources`, whose result is in ``sources``.
     """
     places = sources(systems)
     return {

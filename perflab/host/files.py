@@ -1,8 +1,8 @@
-"""Temporary folders of this process, and those that killed owners left behind.
+"""Write files and folders whole, check who owns a folder, and keep temporary folders.
 
-Whoever makes one removes it; who is killed, or runs a load and forgets its record, cannot. Each
-folder therefore names its owner, by process and start, and whoever makes the next one removes those
-whose owner is gone.
+A process removes its temporary folders; a killed process, or one that forgets the record of a load,
+does not. So each folder names its owner, by process and start, and the next process that makes one
+removes the folders of owners that have ended.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def explained(
 ) -> Iterator[None]:
     """Turn an OSError into an error that says what is safe and what to do.
 
-    ``path`` was being written, ``kept`` says what is still readable, ``elsewhere`` how to write to
+    The block writes ``path``; ``kept`` says what is still readable, ``elsewhere`` how to write to
     another place.
     """
     try:
@@ -49,7 +49,7 @@ def explained(
 
 
 def write_file(path: Path, fill: Callable[[BinaryIO], object]) -> None:
-    """Write a new file and flush it to the disk; what is there already is not written to."""
+    """Write a new file and flush it to the disk; FileExistsError where the file exists."""
     with path.open("xb") as file:
         fill(file)
         file.flush()
@@ -57,7 +57,7 @@ def write_file(path: Path, fill: Callable[[BinaryIO], object]) -> None:
 
 
 def sync_folder(path: Path) -> None:
-    """Flush a folder's entries to the disk (a rename lasts only after this)."""
+    """Flush a folder's entries to the disk (a rename is durable only after this)."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -73,9 +73,9 @@ def replace_file(path: Path, content: bytes) -> None:
 
 @contextmanager
 def whole_file(path: Path) -> Iterator[BinaryIO]:
-    """Give a temporary file to fill; it takes the place of ``path`` when the block ends well.
+    """Yield a temporary file to fill; it replaces ``path`` when the block ends without an error.
 
-    Two that write one file at a time do not meet: the later one's stays.
+    Two processes may write one file at once: the later file stays.
     """
     temporary = path.with_name(f".tmp-{path.name}-{secrets.token_hex(4)}")
     try:
@@ -91,7 +91,7 @@ def whole_file(path: Path) -> Iterator[BinaryIO]:
 
 
 def remove(path: Path) -> None:
-    """Remove a file or folder if it is there; of a link only the link."""
+    """Remove a file or folder if it exists; of a link, only the link."""
     if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path)
     else:
@@ -99,20 +99,20 @@ def remove(path: Path) -> None:
 
 
 def remove_broken_off(folder: Path, age_s: float = 0.0) -> None:
-    """Remove what killed writers left half in a folder: temporary files and folders.
+    """Remove the temporary files and folders that killed writers left in a folder.
 
-    What was written to within the last ``age_s`` seconds stays: somebody may be at it.
+    Those written within the last ``age_s`` seconds stay: somebody may still write them.
     """
-    for half in folder.glob(".tmp-*"):
-        # What cannot be removed is in nobody's way.
+    for path in folder.glob(".tmp-*"):
+        # A file that cannot be removed does no harm.
         with suppress(OSError):
-            if time.time() - half.lstat().st_mtime >= age_s:
-                remove(half)
+            if time.time() - path.lstat().st_mtime >= age_s:
+                remove(path)
 
 
 @contextmanager
 def whole_folder(target: Path) -> Iterator[Path]:
-    """Give a temporary folder to fill; it becomes ``target`` when the block ends well."""
+    """Yield a temporary folder to fill; it becomes ``target`` when the block ends without error."""
     temporary = target.with_name(f".tmp-{target.name}")
     remove(temporary)
     temporary.mkdir()
@@ -130,10 +130,10 @@ OTHERS_WRITE = 0o022
 
 
 def own_folder(path: Path, mode: int = 0o700) -> Path:
-    """Make a folder, or take one of one's own; it has exactly ``mode``, whatever the umask.
+    """Make a folder unless this user has it; give it exactly ``mode``, whatever the umask.
 
-    Raises UnsafePlace where it is a link, another user's, or others can write in it: nothing was
-    written. Raises OSError where it cannot be made.
+    Raises UnsafePlace, before anything is written, where it is a link, belongs to another user, or
+    others can write in it. Raises OSError where it cannot be made.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     path.mkdir(0o700, exist_ok=True)
@@ -143,7 +143,7 @@ def own_folder(path: Path, mode: int = 0o700) -> Path:
 
 
 def check_own(path: Path) -> None:
-    """Raise what :func:`own_folder` would, and FileNotFoundError where there is nothing."""
+    """Raise UnsafePlace as :func:`own_folder` does, and FileNotFoundError without a folder."""
     facts = path.lstat()
     if stat.S_ISLNK(facts.st_mode):
         raise _refusal(f"{path} is a link, made by {user_name(facts.st_uid)}", path)
@@ -157,7 +157,7 @@ def check_own(path: Path) -> None:
 
 
 def user_name(uid: int) -> str:
-    """Return how to call a user, who need not have an entry in the list of users."""
+    """Return the words for a user, who need not have an entry in the list of users."""
     try:
         return f"user {pwd.getpwuid(uid).pw_name}"
     except KeyError:
@@ -178,7 +178,7 @@ OWNER = "owner"
 def temporary_folder(kind: str, place: Path | None = None) -> Path:
     """Make a temporary folder of this process, and remove those of processes that have ended.
 
-    Its name begins with ``perflab-<kind>-``; by default it lies where ``TMPDIR`` says.
+    Its name begins with ``perflab-<kind>-``; by default it lies in ``TMPDIR``.
     """
     place = place or Path(tempfile.gettempdir())
     remove_abandoned(place)
@@ -189,7 +189,7 @@ def temporary_folder(kind: str, place: Path | None = None) -> Path:
 
 @contextlib.contextmanager
 def temporary(kind: str, place: Path | None = None) -> Iterator[Path]:
-    """Give a :func:`temporary_folder` while the block runs."""
+    """Yield a :func:`temporary_folder`, and remove it after the block."""
     folder = temporary_folder(kind, place)
     try:
         yield folder
@@ -198,16 +198,16 @@ def temporary(kind: str, place: Path | None = None) -> Iterator[Path]:
 
 
 def remove_abandoned(place: Path | None = None) -> None:
-    """Remove the folders whose owner has ended; what names no owner is left alone."""
+    """Remove temporary folders whose owner has ended; those without an owner file stay."""
     for folder in (place or Path(tempfile.gettempdir())).glob(f"{PREFIX}*"):
         with contextlib.suppress(OSError):
-            # Of one that is just being made the owner may not stand there yet.
+            # A folder that is just being made may have no owner file yet.
             owner = (folder / OWNER).read_text() if _is_own(folder) else ""
             if owner and alive(owner) is None:
                 shutil.rmtree(folder)
 
 
 def _is_own(folder: Path) -> bool:
-    """Return whether a folder is this user's: of a link, or of another's, nothing is read."""
+    """Return whether a folder is this user's and no link; nothing is read from any other."""
     facts = folder.lstat()
     return stat.S_ISDIR(facts.st_mode) and facts.st_uid == os.geteuid()

@@ -1,7 +1,7 @@
-"""uv, the installer of the lab's own environment, which hears what pip is told.
+"""Run uv, the installer of environments, with pip's settings.
 
 As a program (``python perflab/host/installer.py pip sync ...``) it runs uv with these words and
-says why it failed. It needs nothing else of the lab, so that the lab can be installed by it.
+explains a failure. It imports nothing else of the lab, so that it can install the lab.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ UV_VARIABLES = {
     "cert": ("SSL_CERT_FILE", " "),
     "proxy": ("ALL_PROXY", " "),
 }
-# What a later one of them says, pip takes.
+# pip takes the value of the last section that has one.
 SECTIONS = ("global", "install", ":env:")
 NO_INDEX = "the package index cannot be reached; check network and proxy"
-# What uv prints, and what that means for the user; the first that is found counts.
+# Text that uv prints, and what it means for the user; the first text that occurs counts.
 WAYS_OUT = {
     "No space left": "the disk is full; free some space and call this again",
     "Failed to initialize cache": "uv cannot use its cache; set UV_CACHE_DIR to a folder of yours",
@@ -45,7 +45,7 @@ WAYS_OUT = {
 
 
 def uv() -> str:
-    """Return the program's path; raise ImportError or FileNotFoundError where it is not there."""
+    """Return the path of uv; raise ImportError or FileNotFoundError where it is not installed."""
     from uv import find_uv_bin
 
     return os.fspath(find_uv_bin())
@@ -54,14 +54,14 @@ def uv() -> str:
 def variables(environment: Mapping[str, str] = os.environ) -> dict[str, str]:
     """Return the variables that make uv look for packages where pip does.
 
-    uv does not read pip's settings; where it has its own, those stay. With hashes pinned, any index
-    may serve a package, as with pip.
+    uv does not read pip's settings; variables of uv that are set stay. Hashes are pinned, so any
+    index may serve a package, as with pip.
     """
-    told = _pip_settings()
+    settings = _pip_settings()
     chosen = {
         name: separator.join(values)
         for setting, (name, separator) in UV_VARIABLES.items()
-        if (values := _usable(setting, told.get(setting, "").split()))
+        if (values := _usable(setting, settings.get(setting, "").split()))
     }
     chosen["UV_INDEX_STRATEGY"] = "unsafe-best-match"
     if _system_has_certificates():
@@ -70,24 +70,26 @@ def variables(environment: Mapping[str, str] = os.environ) -> dict[str, str]:
 
 
 def _usable(setting: str, values: list[str]) -> list[str]:
-    """Leave folders out that are not there: pip passes over them, uv fails."""
+    """Leave out folders that do not exist: pip ignores them, uv fails."""
     if setting != "find-links":
         return values
     return [value for value in values if "://" in value or Path(value).exists()]
 
 
 def _pip_settings() -> dict[str, str]:
-    """Return what pip's files and variables say, as pip itself reads them."""
+    """Return the settings in pip's files and variables, as pip itself reads them."""
     done = subprocess.run(
         [sys.executable, "-m", "pip", "config", "list"],
         capture_output=True, text=True, errors="replace", stdin=subprocess.DEVNULL, check=False,
     )  # fmt: skip
-    said: dict[str, dict[str, str]] = {}
+    sections: dict[str, dict[str, str]] = {}
     for line in done.stdout.splitlines():
         key, _, value = line.partition("=")
         section, _, name = key.rpartition(".")
-        said.setdefault(section, {})[name] = str(ast.literal_eval(value))
-    return {name: value for section in SECTIONS for name, value in said.get(section, {}).items()}
+        sections.setdefault(section, {})[name] = str(ast.literal_eval(value))
+    return {
+        name: value for section in SECTIONS for name, value in sections.get(section, {}).items()
+    }
 
 
 def _system_has_certificates() -> bool:
@@ -95,13 +97,13 @@ def _system_has_certificates() -> bool:
     return bool(places.cafile or (places.capath and any(Path(places.capath).iterdir())))
 
 
-def way_out(printed: str) -> str:
-    """Return why uv failed and what to do, from what it printed."""
-    return next((text for sign, text in WAYS_OUT.items() if sign in printed), "uv failed")
+def way_out(output: str) -> str:
+    """Return why uv failed and what to do, by uv's output."""
+    return next((text for words, text in WAYS_OUT.items() if words in output), "uv failed")
 
 
 def main() -> None:
-    """Run uv with the words of the command line; its output is passed on, its failure explained."""
+    """Run uv with the words of the command line; pass on its output and explain its failure."""
     done = subprocess.run(
         [uv(), *sys.argv[1:]], env={**os.environ, **variables()}, stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace", check=False,

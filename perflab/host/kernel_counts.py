@@ -1,19 +1,15 @@
-"""Listening TCP sockets as the kernel accounts for each: who waits in its queue, what it dropped.
+"""Counts of the kernel: TCP, the scheduler's account of services, and their accept queues.
 
-Unlike the counters of ``/proc/net``, which are those of all processes, these are of one socket: by
-its port it is known whose. They are asked for over netlink (Linux, ``sock_diag(7)``), which names
-listening sockets alone, however many connections there are.
+TCP counters (full backlogs, retransmits, resets, TIME_WAIT) cover a network namespace with all its
+processes: of a service with a network of its own, they show the client's side only.
 
-The scheduler's account of every service: time its threads ran, and waited for a core.
+The scheduler keeps for each thread the nanoseconds on a core, and ready to run without one, in
+``/proc/<pid>/task/<tid>/schedstat`` (Linux, Documentation/scheduler/sched-stats.rst). Both are
+summed over threads: four threads that wait for one core wait four seconds a second.
 
-The kernel keeps both for each thread in ``/proc/<pid>/task/<tid>/schedstat``: nanoseconds on a
-core, and ready to run without one (Linux, Documentation/scheduler/sched-stats.rst). Both are sums
-over threads: four that wait for one core together wait four seconds a second.
-
-The kernel's counters of TCP: full backlogs, what was sent again, resets, and TIME_WAIT.
-
-They are those of a network namespace, with all processes in it: of a service with a network of its
-own (a container without the host's) only the client's side is seen.
+Accept queues are counted per listening socket, which the port assigns to a service. The kernel
+reports them over netlink (Linux, ``sock_diag(7)``), and only listening sockets are asked for,
+however many connections there are.
 """
 
 from __future__ import annotations
@@ -32,7 +28,8 @@ import pandas as pd
 from perflab.host.meters import INTERVAL_S, Meter, ProcessTable, Repeated
 
 NET = Path("/proc/net")
-# Linux, Documentation/networking/snmp_counter.rst; the column of a trial by the kernel's own name.
+# The kernel's name of a counter to a trial's column. Source: Linux,
+# Documentation/networking/snmp_counter.rst.
 COUNTERS = {
     "TcpExt ListenOverflows": "tcp_listen_overflows",
     "TcpExt ListenDrops": "tcp_listen_drops",
@@ -43,12 +40,12 @@ COUNTERS = {
     "Tcp EstabResets": "tcp_resets",
     "Tcp AttemptFails": "tcp_failed_connects",
 }
-# Each file is read whole: none has so much.
+# No file of these is longer, so one read gets it whole.
 MOST_BYTES = 1 << 16
 
 
 def read(path: str) -> str:
-    """Return a file of ``/proc`` with the fewest calls; empty where there is none."""
+    """Return the text of a file of ``/proc``, with the fewest calls; empty where there is none."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except OSError:
@@ -62,11 +59,11 @@ def read(path: str) -> str:
 
 
 def tcp_counts(net: Path = NET) -> dict[str, int]:
-    """Return the counters so far, by column; what this kernel does not count is left out."""
+    """Return the counters so far, by column; counters that this kernel lacks are left out."""
     counts: dict[str, int] = {}
     for name in ("netstat", "snmp"):
         lines = read(f"{net}/{name}").splitlines()
-        # Two lines a protocol: names, and values in the same order.
+        # Each protocol has two lines: names, and values in the same order.
         for names, values in zip(lines[::2], lines[1::2], strict=False):
             if places := _places(names):
                 cells = values.split()
@@ -76,19 +73,19 @@ def tcp_counts(net: Path = NET) -> dict[str, int]:
 
 @lru_cache(maxsize=32)
 def _places(names: str) -> tuple[tuple[int, str], ...]:
-    """Return where the wanted counters stand in a line; a kernel's names stay as they are."""
+    """Return place and column of each counter in a line; cached, as a kernel's names stay."""
     kind, *columns = names.split()
-    wanted = [COUNTERS.get(f"{kind.rstrip(':')} {column}") for column in columns]
-    return tuple((place, column) for place, column in enumerate(wanted, 1) if column)
+    trial_columns = [COUNTERS.get(f"{kind.rstrip(':')} {column}") for column in columns]
+    return tuple((place, column) for place, column in enumerate(trial_columns, 1) if column)
 
 
 def sockets_in_time_wait(net: Path = NET) -> int:
-    """Return the sockets of this network in TIME_WAIT; 0 where the kernel does not tell."""
+    """Return the number of sockets in TIME_WAIT; 0 where the kernel does not tell."""
     words = read(f"{net}/sockstat").split()
     return int(words[words.index("tw") + 1]) if "tw" in words else 0
 
 
-# A look opens a file for every thread, of which a stack has hundreds: 2% of a core at this rate.
+# A sample opens a file per thread, and a stack has hundreds: 2% of a core at this rate.
 ACCOUNT_INTERVAL_S = 0.25
 COLUMNS = ["t_ns", "service", "run_ns", "delay_ns"]
 Thread = tuple[int, int]
@@ -96,9 +93,9 @@ Account = tuple[int, int]
 
 
 def accounts_of(pids: Iterable[int]) -> dict[Thread, Account]:
-    """Return (run ns, delay ns) of every thread that is alive, by process and thread.
+    """Return (run ns, delay ns) of every living thread, by process and thread.
 
-    Empty where the kernel keeps no such account.
+    The result is empty where the kernel keeps no such account.
     """
     accounts = {}
     for pid in pids:
@@ -114,19 +111,19 @@ def accounts_of(pids: Iterable[int]) -> dict[Thread, Account]:
 
 
 def account_of(thread: str) -> Account | None:
-    """Return the account in a thread's folder; None where there is none."""
+    """Return the account in a thread's folder of ``/proc``; None where there is none."""
     words = read(f"{thread}/schedstat").split()
     if len(words) != 3:
         return None
     run_ns, delay_ns, turns = map(int, words)
-    # Without CONFIG_SCHED_INFO the file is there, and holds zeros.
+    # Without CONFIG_SCHED_INFO the file exists and holds zeros.
     return (run_ns, delay_ns) if turns or run_ns else None
 
 
 class ServiceAccount:
-    """What the threads of one service have run and waited, cumulative.
+    """How long the threads of one service have run and waited, cumulative.
 
-    A thread that has ended keeps what was read of it last: the rest of it is in no file.
+    A thread that has ended counts with its last reading: no file has the rest.
     """
 
     def __init__(self) -> None:
@@ -134,9 +131,9 @@ class ServiceAccount:
         self._alive: dict[Thread, Account] = {}
 
     def add(self, alive: Mapping[Thread, Account]) -> Account:
-        """Take a reading in and return the sums over all threads that were ever read."""
+        """Add a reading and return the sums over all threads so far."""
         for thread, before in self._alive.items():
-            # A smaller account under the same number is another thread's.
+            # A smaller account under the same id belongs to another thread.
             if thread not in alive or alive[thread][0] < before[0]:
                 self._ended = _sum([self._ended, before])
         self._alive = dict(alive)
@@ -149,7 +146,7 @@ def _sum(accounts: Iterable[Account]) -> Account:
 
 
 class AccountSampler(Repeated):
-    """Reads the accounts of services, by name, whose processes their meters know."""
+    """Samples the scheduler's accounts of services; ``meters``, by name, know their processes."""
 
     def __init__(self, meters: Mapping[str, Meter]) -> None:
         super().__init__(self._sample, ACCOUNT_INTERVAL_S, at_end=True)
@@ -166,7 +163,7 @@ class AccountSampler(Repeated):
                 self._rows.append((now, name, *self._accounts[name].add(alive)))
 
     def table(self) -> pd.DataFrame:
-        """Return a row per look at each service, with the columns of ``COLUMNS``, cumulative."""
+        """Return a row per sample and service, with the cumulative columns of ``COLUMNS``."""
         return pd.DataFrame(self._rows, columns=COLUMNS)
 
 
@@ -174,16 +171,16 @@ class AccountSampler(Repeated):
 NETLINK_SOCK_DIAG, SOCK_DIAG_BY_FAMILY = 4, 20
 REQUEST_DUMP, DONE, ERROR = 0x301, 3, 2
 SKMEMINFO, LISTEN, DROPS = 7, 10, 8
-_HEAD, _ASKED, _ATTRIBUTE = struct.Struct("=IHHII"), struct.Struct("=BBBBI"), struct.Struct("=HH")
+_HEAD, _REQUEST, _ATTRIBUTE = struct.Struct("=IHHII"), struct.Struct("=BBBBI"), struct.Struct("=HH")
 _PORT_AT, _QUEUES_AT, _ATTRIBUTES_AT = 4, 56, 72
 TIMEOUT_S = 0.5
 
 
 @dataclass(frozen=True)
 class Listener:
-    """Listening on a port: connections ``waiting`` to be accepted, at most ``backlog`` + 1.
+    """A listening socket: ``waiting`` connections to be accepted, at most ``backlog`` + 1.
 
-    ``drops`` counts what was dropped there since the socket listens, for want of room above all.
+    ``drops`` counts the connections it has dropped since it listens, mostly for lack of room.
     """
 
     port: int
@@ -195,7 +192,7 @@ class Listener:
 def listeners() -> list[Listener]:
     """Return the IPv4 sockets that listen in this network namespace.
 
-    There are none where this kernel does not answer.
+    The list is empty where the kernel does not answer.
     """
     try:
         kind = socket.SOCK_DGRAM | socket.SOCK_CLOEXEC
@@ -207,8 +204,10 @@ def listeners() -> list[Listener]:
 
 
 def _answers(netlink: socket.socket) -> Iterator[Listener]:
-    asked = _ASKED.pack(socket.AF_INET, socket.IPPROTO_TCP, 1 << (SKMEMINFO - 1), 0, 1 << LISTEN)
-    body = asked + bytes(48)
+    request = _REQUEST.pack(
+        socket.AF_INET, socket.IPPROTO_TCP, 1 << (SKMEMINFO - 1), 0, 1 << LISTEN
+    )
+    body = request + bytes(48)
     netlink.send(_HEAD.pack(_HEAD.size + len(body), SOCK_DIAG_BY_FAMILY, REQUEST_DUMP, 1, 0) + body)
     while True:
         datagram = netlink.recv(1 << 16)
@@ -239,7 +238,7 @@ def _drops(attributes: bytes) -> int:
 
 
 class QueueSampler(Repeated):
-    """Samples the accept queues of services, given by name with the port that each listens on."""
+    """Samples the accept queues of services; ``ports`` are those they listen on, by name."""
 
     def __init__(self, ports: Mapping[str, int]) -> None:
         super().__init__(self._sample, INTERVAL_S, at_end=True)
@@ -248,14 +247,18 @@ class QueueSampler(Repeated):
 
     def _sample(self) -> None:
         now = time.monotonic_ns()
-        # Several sockets share a port where each worker listens for itself.
+        # Several sockets share a port where each worker process has its own.
         sums: dict[str, tuple[int, int, int]] = {}
-        for one in listeners():
-            if name := self._services.get(one.port):
+        for listener in listeners():
+            if name := self._services.get(listener.port):
                 waiting, backlog, drops = sums.get(name, (0, 0, 0))
-                sums[name] = (waiting + one.waiting, backlog + one.backlog, drops + one.drops)
+                sums[name] = (
+                    waiting + listener.waiting,
+                    backlog + listener.backlog,
+                    drops + listener.drops,
+                )
         self._rows += [(now, name, *values) for name, values in sums.items()]
 
     def table(self) -> pd.DataFrame:
-        """Return t_ns, service, waiting and backlog (then), and drops (cumulative)."""
+        """Return t_ns, service, waiting, backlog, and drops (cumulative), a row per sample."""
         return pd.DataFrame(self._rows, columns=["t_ns", "service", "waiting", "backlog", "drops"])

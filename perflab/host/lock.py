@@ -1,7 +1,7 @@
 """One measurement of a user per host: a lock that the kernel releases when its holder dies.
 
-It lies in a folder of the user's own. Another user has another lock: who measures at the same time
-is noise, which trials record, and :func:`other_users` tells of it.
+The lock lies in the user's own folder. Another user has another lock: a measurement of another user
+is noise, which trials record; :func:`other_users` names those users.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from perflab.host.processes import alive, identity
 from perflab.paths import lock_path
 
 LOOK_EVERY_S = 0.2
-# What measures has one of these modules in its command line.
+# Every process that measures has one of these modules in its command line.
 MEASURES = ("perflab.trials.conductor", "perflab.load.workers.worker")
 
 
 @dataclass(frozen=True)
 class Holder:
-    """Who measures on this host now."""
+    """The process that measures on this host now."""
 
     pid: int
     what: str
@@ -43,7 +43,7 @@ UNSEEN = Holder(0, "a process that cannot be seen from here", "")
 
 
 def holder(path: Path | None = None) -> Holder | None:
-    """Return who holds the lock, or None when the host is free; looking disturbs nobody."""
+    """Return the holder of the lock, or None when the host is free; takes no lock."""
     try:
         note = json.loads((path or lock_path()).read_text())
         pid = alive(note["holder"])
@@ -56,15 +56,15 @@ def holder(path: Path | None = None) -> Holder | None:
 def measurement_lock(what: str, wait_s: float = 0.0, path: Path | None = None) -> Iterator[None]:
     """Hold the host's lock while the block runs.
 
-    ``what`` is shown to whoever finds the host busy. Another measurement is waited for as long as
-    ``wait_s``; 0 refuses at once.
+    Others who find the host busy see ``what``. The call waits ``wait_s`` for another measurement;
+    0 refuses at once.
 
     Raises
     ------
     HostBusy
         Another measurement runs; the message says which and since when.
     UnsafePlace
-        The lock, or the folder that it lies in, is not one's own.
+        The lock, or its folder, is not the user's own.
     """
     path = path or lock_path()
     descriptor = _opened(path)
@@ -81,7 +81,7 @@ def measurement_lock(what: str, wait_s: float = 0.0, path: Path | None = None) -
 
 
 def _opened(path: Path) -> int:
-    """Open the lock file, made when there is none; a link is not followed, no child keeps it."""
+    """Open or make the lock file; links are not followed, and children do not inherit it."""
     path.parent.mkdir(0o700, parents=True, exist_ok=True)
     check_own(path.parent)
     try:
@@ -109,14 +109,14 @@ def _acquire(descriptor: int, path: Path, deadline: float) -> None:
 
 
 def _write(descriptor: int, note: dict[str, str]) -> None:
-    """Say in the file who holds it, for whoever looks; a full disk is no matter."""
+    """Write the holder into the lock file, for others to read; a full disk does no harm."""
     with contextlib.suppress(OSError):
         os.ftruncate(descriptor, 0)
         os.pwrite(descriptor, json.dumps(note).encode(), 0)
 
 
 def other_users() -> list[str]:
-    """Return a word on each other user whose measurement or load runs on this host now."""
+    """Return a sentence for each other user who measures or sends load on this host now."""
     users = set()
     for process in psutil.process_iter():
         with contextlib.suppress(psutil.Error):

@@ -1,6 +1,6 @@
 """Meters: cumulative CPU time and memory of a container, a process tree, or a host core.
 
-Every meter returns CPU time since its subject began, so a lost sample costs resolution, never
+Every meter returns CPU time since its subject began, so a lost sample costs resolution and no
 accuracy.
 """
 
@@ -35,10 +35,10 @@ class Meter(Protocol):
     """Anything whose CPU and memory can be read."""
 
     def read(self, table: ProcessTable) -> Reading | None:
-        """Return a reading, or None when the subject is gone."""
+        """Return a reading, or None when the subject has ended."""
 
     def members(self, table: ProcessTable) -> list[int]:
-        """Return the processes of the subject that are alive, as this host numbers them."""
+        """Return the subject's living processes, as this host numbers them."""
 
 
 class ProcessTable:
@@ -64,7 +64,7 @@ class ProcessTable:
         self._children.setdefault(parent, []).append(pid)
 
     def tree(self, root: int) -> list[int]:
-        """Return a process and all its descendants that are alive."""
+        """Return a process and all its living descendants."""
         if root not in self.parent:
             return []
         members = [root]
@@ -74,10 +74,10 @@ class ProcessTable:
 
 
 def process_cpu_ns(pid: int) -> int:
-    """Return the CPU time of a process, all threads ever, to the nanosecond.
+    """Return the CPU time (ns) of a process, with all threads that it ever had.
 
-    The process's CPU clock is used because ``/proc/<pid>/stat`` counts in ticks of 10 ms; the
-    clock's number follows from the pid (Linux, ``clock_getcpuclockid(3)``).
+    It comes from the process's CPU clock, because ``/proc/<pid>/stat`` counts in ticks of 10 ms;
+    the clock's number follows from the pid (Linux, ``clock_getcpuclockid(3)``).
     """
     return time.clock_gettime_ns((~pid << 3) | 2)
 
@@ -85,8 +85,8 @@ def process_cpu_ns(pid: int) -> int:
 class ProcessTreeMeter:
     """CPU and memory of a process and its descendants.
 
-    The CPU of descendants that have ended is in their parent's account of reaped children, which
-    the kernel keeps, so connections served by short-lived processes are not lost.
+    The kernel adds the CPU time of ended descendants to their parent's account of reaped children,
+    so the work of short-lived processes is not lost.
     """
 
     def __init__(self, root: int) -> None:
@@ -102,23 +102,22 @@ class ProcessTreeMeter:
         members = table.tree(self.root)
         if not members:
             return None
-        cpu = 0
-        private = shared = 0
+        cpu = tree_private = tree_shared = 0
         for pid in members:
             try:
                 cpu += process_cpu_ns(pid) + table.reaped_ns[pid]
-                own, common = _memory(pid)
+                private, shared = _memory(pid)
             except OSError:
                 continue
-            private += own
-            shared = max(shared, common)
-        # Between a child's end and its reaping its time is in neither account.
+            tree_private += private
+            tree_shared = max(tree_shared, shared)
+        # Between a child's end and its reaping, neither account has its time.
         self._highest = max(self._highest, cpu)
-        return Reading(self._highest, private + shared)
+        return Reading(self._highest, tree_private + tree_shared)
 
 
 def _memory(pid: int) -> tuple[int, int]:
-    """Return private and shared resident bytes; shared pages are counted once per tree."""
+    """Return private and shared resident bytes; the caller counts shared pages once per tree."""
     with open(f"/proc/{pid}/statm", "rb") as file:
         fields = file.read().split()
     resident, common = int(fields[1]) * PAGE_BYTES, int(fields[2]) * PAGE_BYTES
@@ -126,7 +125,7 @@ def _memory(pid: int) -> tuple[int, int]:
 
 
 def groups_of(pid: int | str) -> Mapping[str, str]:
-    """Return the control groups of a process: controller to path ('' is version 2).
+    """Return the control groups of a process: controller ('' is version 2) to path.
 
     Source: the kernel's Documentation/admin-guide/cgroup-v1/memory.rst and cgroup-v2.rst.
 
@@ -141,7 +140,7 @@ def groups_of(pid: int | str) -> Mapping[str, str]:
 
 
 def folder_of(groups: Mapping[str, str], controller: str) -> Path | None:
-    """Return a group's folder under a controller of version 1; None where it has no hierarchy."""
+    """Return a group's folder under a controller of version 1; None without such a controller."""
     if controller not in groups:
         return None
     mounted = [name for name in MOUNTS.get(controller, ()) if (GROUPS / name).is_dir()]
@@ -172,7 +171,7 @@ class CgroupMeter:
         self._cpu.read_bytes()
 
     def members(self, table: ProcessTable) -> list[int]:  # noqa: ARG002
-        """Return the processes of the group, none when it is gone."""
+        """Return the processes of the group; none when it is gone."""
         try:
             return [int(line) for line in (self._folder / "cgroup.procs").read_text().split()]
         except OSError:
@@ -213,9 +212,9 @@ INTERVAL_S = 0.05
 
 
 class Repeated:
-    """Does a job every ``interval_s`` until ``stop``; with ``at_end``, once more then.
+    """Does a job every ``interval_s`` in a thread, until ``stop``; with ``at_end``, once more then.
 
-    It does so in a thread of its own. Samplers derive from it; their instants are CLOCK_MONOTONIC,
+    Samplers derive from it; their instants are CLOCK_MONOTONIC,
     the clock of the requests, taken right before each reading.
     """
 
@@ -227,11 +226,11 @@ class Repeated:
         self._thread = threading.Thread(target=self._repeat, daemon=True)
 
     def start(self) -> None:
-        """Begin."""
+        """Start the thread."""
         self._thread.start()
 
     def stop(self) -> None:
-        """Let the job that is under way end."""
+        """Stop after the job that is under way."""
         self._ended.set()
         self._thread.join(timeout=10)
         if self._at_end:
@@ -241,13 +240,13 @@ class Repeated:
         due = time.monotonic()
         while not self._ended.is_set():
             self._job()
-            # Keep to the grid, and leave out what a slow job has missed.
+            # Keep to the grid, and skip the instants that a slow job has missed.
             due = max(due + self._interval_s, time.monotonic())
             self._ended.wait(due - time.monotonic())
 
 
 class Sampler(Repeated):
-    """Samples CPU and memory of services, by name, and of the load's workers, as ``client``."""
+    """Samples CPU and memory of services, by name, of load workers (``client``) and of the lab."""
 
     def __init__(self, meters: Mapping[str, Meter], client_pids: Sequence[int]) -> None:
         super().__init__(self._sample, INTERVAL_S, at_end=True)
@@ -262,13 +261,13 @@ class Sampler(Repeated):
             reading = meter.read(table)
             if reading is not None:
                 self._samples.append((now, name, reading.cpu_ns, reading.memory_bytes))
-        self._sample_own("client", self._client_pids)
-        self._sample_own("lab", [os.getpid()])
+        self._sample_cpu("client", self._client_pids)
+        self._sample_cpu("lab", [os.getpid()])
         now = time.monotonic_ns()
         for core, times in core_times().items():
             self._samples.append((now, f"core {core}", times.busy_ns, 0))
 
-    def _sample_own(self, name: str, pids: Sequence[int]) -> None:
+    def _sample_cpu(self, name: str, pids: Sequence[int]) -> None:
         now = time.monotonic_ns()
         try:
             self._samples.append((now, name, sum(process_cpu_ns(pid) for pid in pids), 0))

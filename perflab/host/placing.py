@@ -1,4 +1,4 @@
-"""Which cores do what: a table by core count, so that load and services do not share a core."""
+"""Cores for each role, by the number of cores: load and services should share none."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
-# What a service of a stack can be placed as; the other roles are the lab's own.
+# The roles of a stack's services; the other roles are the lab's own.
 ServiceRole = Literal["services", "database", "link"]
 Role = Literal[ServiceRole, "client", "sampler", "kernel"]
 
 
 class Placement(BaseModel):
-    """Cores for each role, and what this machine cannot keep apart."""
+    """Cores for each role; ``shared`` says which roles this machine cannot keep apart."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -39,7 +39,7 @@ class Placement(BaseModel):
 
 
 def placement(cores: Iterable[int] | None = None) -> Placement:
-    """Choose cores for every role from the ones this process may use.
+    """Choose cores for every role from ``cores`` (None: those of this process's affinity).
 
     ======  ========  ========  =====  ======  ===================
     cores   services  database  link   client  sampler, kernel
@@ -50,8 +50,6 @@ def placement(cores: Iterable[int] | None = None) -> Placement:
     6-7     0-1       2         3      4       5
     8+      0-3       4..n-4    n-3    n-2     n-1
     ======  ========  ========  =====  ======  ===================
-
-    By default these are the cores of this process's affinity.
     """
     available = tuple(sorted(cores if cores is not None else os.sched_getaffinity(0)))
     count = len(available)

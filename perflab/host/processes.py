@@ -1,4 +1,4 @@
-"""Processes as the kernel knows them: which one a number means, how it ended, who goes first."""
+"""Processes as the kernel knows them: identity, end and priority."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ import os
 import signal
 from pathlib import Path
 
-# SCHED_RESET_ON_FORK: threads and children made later are ordinary ones.
+# SCHED_RESET_ON_FORK: threads and children that are made later have normal priority.
 RESET_ON_FORK = getattr(os, "SCHED_RESET_ON_FORK", 0x40000000)
 
 
 def identity(pid: int) -> str:
-    """Return what tells a process from every other one of this host, also after a restart of it.
+    """Return a text that identifies a process on this host, also after a reboot.
 
-    It is the boot, the process id and its start in clock ticks; empty when the process is gone.
+    It is boot, process id and start in clock ticks; empty when the process has ended.
     Source: proc(5), /proc/pid/stat, field 22.
     """
     try:
@@ -25,16 +25,16 @@ def identity(pid: int) -> str:
     return f"{boot}/{pid}/{fields[19]}" if fields[0] not in "ZX" else ""
 
 
-def alive(known: str) -> int | None:
-    """Return the id of the process of that identity, or None when it has ended."""
-    number = known.split("/")[1] if known.count("/") == 2 else ""
+def alive(mark: str) -> int | None:
+    """Return the id of the process with that identity, or None when it has ended."""
+    number = mark.split("/")[1] if mark.count("/") == 2 else ""
     if not (number.isascii() and number.isdigit() and len(number) < 10):
         return None
-    return int(number) if identity(int(number)) == known else None
+    return int(number) if identity(int(number)) == mark else None
 
 
 def how_it_ended(code: int) -> str:
-    """Say how a process ended; a negative code is the signal that ended it (as in subprocess)."""
+    """Say how a process ended; a negative code is the signal that ended it, as in subprocess."""
     if code >= 0:
         return f"ended with exit status {code}"
     try:
@@ -44,11 +44,11 @@ def how_it_ended(code: int) -> str:
 
 
 def go_first() -> bool:
-    """Give the calling thread real-time priority; return whether the system let it.
+    """Give the calling thread real-time priority; return whether the system allowed it.
 
-    Otherwise whatever else runs on its core (on some machines the kernel's own memory monitor,
-    for milliseconds, twice a second) delays it, and the delay looks like the server's. Needs root
-    or CAP_SYS_NICE. Source: sched(7), SCHED_FIFO.
+    Otherwise other work on its core (on some machines the kernel's own memory monitor, for
+    milliseconds, twice a second) delays it, and the delay looks like the server's. Needs root or
+    CAP_SYS_NICE. Source: sched(7), SCHED_FIFO.
     """
     try:
         os.sched_setscheduler(0, os.SCHED_FIFO | RESET_ON_FORK, os.sched_param(1))
@@ -58,7 +58,7 @@ def go_first() -> bool:
 
 
 def give_way() -> None:
-    """Let everything else on its core go before the calling thread; there is no way back.
+    """Give the calling thread the lowest priority on its core; it cannot be raised again.
 
     Source: sched(7), SCHED_IDLE.
     """

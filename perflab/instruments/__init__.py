@@ -1,4 +1,4 @@
-"""Instruments: what looks at trials beside the load. Systems add their own."""
+"""Instruments: they measure in trials beside the load. Systems add their own."""
 
 from perflab.instruments.instrument import Instrument, Load, Look, Observation, Scene
 from perflab.instruments.kernel import AcceptQueues, DatabaseWaits, SchedulerAccounts
@@ -8,7 +8,7 @@ from perflab.instruments.profiler import Profiler
 from perflab.instruments.requests import Chunks, FailureThreshold, Requests, ServerCount
 from perflab.instruments.users_held import UsersHeld
 
-# What looks at every trial, unless its treatment says otherwise.
+# The instruments of every trial, unless its treatment has others.
 STANDARD: tuple[Instrument, ...] = (
     Requests(),
     CpuSpeed(),

@@ -1,7 +1,7 @@
-"""What an instrument is: begun before and ended after a load, it gives columns, tables, reasons.
+"""What an instrument is: it measures beside a load and gives columns, tables and reasons.
 
 An :class:`Instrument` is a description: its fields are its settings, it is checked before anything
-starts, and it goes to the process that measures as JSON. For every trial it makes a :class:`Look`,
+starts, and it goes as JSON to the process that measures. For every trial it makes a :class:`Look`,
 which does the work.
 """
 
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from perflab.stacks.residents import Residents
 
 KIND = "kind"
-# Modules elsewhere are no instruments: a plan is data, and data shall not choose what is run.
+# Only modules of perflab hold instruments: a plan is data, and data must not choose any code.
 BELOW = "perflab."
 
 
@@ -46,12 +46,12 @@ def _cannot_send(workload: Workload) -> LoadResult:  # noqa: ARG001
 
 @dataclass(frozen=True)
 class Scene:
-    """Where a look is taken: the services of a treatment, the load they get, and the machine.
+    """What a look needs to know: the services of a treatment, their load, and the machine.
 
-    ``labels`` belong into the environment of whatever a look starts, so that clean-up finds it;
-    ``client_pids`` are the processes that send the load; ``interrupted`` is asked by looks that
-    take long: why the run is to end, or an empty string. ``send`` sends a load besides the trial's
-    own, while no other is under way, and returns its record.
+    ``labels`` belong into the environment of processes that a look starts, so that clean-up finds
+    them. ``client_pids`` are the processes that send the load. Long looks call ``interrupted``,
+    which returns why the run is to end, or an empty string. ``send`` sends another load than the
+    trial's own, while no load is under way, and returns its record.
     """
 
     residents: Residents
@@ -64,15 +64,16 @@ class Scene:
     send: Callable[[Workload], LoadResult] = _cannot_send
 
     def instance(self, node: str) -> Instance:
-        """Return what serves a node of the stack."""
+        """Return the instance that serves a node of the stack."""
         return self.residents.instance(self.treatment, node)
 
 
 @dataclass(frozen=True)
 class Load:
-    """A load that is over: what it left, and samples of the CPU and memory of ``services``.
+    """A load that has ended: its record, and samples of the CPU and memory of ``services``.
 
-    These are the nodes of the stack, the client and the lab, without what instruments have started.
+    The services are the nodes of the stack, the client and the lab, without the processes that
+    instruments have started.
     """
 
     result: LoadResult
@@ -82,10 +83,10 @@ class Load:
 
 @dataclass(frozen=True)
 class Observation:
-    """What a look has seen of a trial.
+    """What a look has measured in a trial.
 
-    ``columns`` go into the trial's row; ``tables`` are those that the instrument declares; with any
-    of the ``reasons`` the trial is not used; ``warnings`` travel with its numbers.
+    ``columns`` go into the trial's row; ``tables`` are those that the instrument declares; any
+    ``reasons`` make the trial invalid; ``warnings`` travel with its numbers.
     """
 
     columns: Mapping[str, Any] = field(default_factory=dict)
@@ -95,44 +96,43 @@ class Observation:
 
 
 class Look:
-    """One trial as an instrument sees it; each kind overrides what it needs.
+    """An instrument at work in one trial; each kind overrides the steps that it needs.
 
-    The steps come in the order in which they stand here. Where one raises an exception the trial
-    has failed, and the run goes on; after a StackError the services are started afresh. WrongAnswer
-    ends the run.
+    The steps run in the order of these methods. An exception in a step makes the trial fail, and
+    the run goes on; after a StackError the services start afresh. WrongAnswer ends the run.
     """
 
     def before(self) -> None:
         """Measure with the services ready and idle, before the load."""
 
     def begin(self) -> None:
-        """Begin to look; whoever raises here has nothing to end."""
+        """Begin to measure; where this raises, ``end`` is not called."""
 
     def meters(self) -> Mapping[str, Meter]:
-        """Return, once begun, meters of processes of its own: their CPU is sampled like others."""
+        """Return, after ``begin``, meters of the look's own processes: their CPU is sampled too."""
         return {}
 
     def end(self) -> None:
-        """End the look; called whenever it was begun, also when the load has failed."""
+        """End the look; called after every ``begin``, also when the load has failed."""
 
     def after(self) -> None:
         """Measure with the services idle again, after the load."""
 
     def left(self) -> Mapping[str, pd.DataFrame]:
-        """Return the tables of a trial that failed, as far as they came."""
+        """Return the tables of a failed trial, as far as they are filled."""
         return {}
 
     def observe(self, load: Load) -> Observation:
-        """Return what was seen."""
+        """Return what the look has measured."""
         raise NotImplementedError
 
 
 class Instrument(BaseModel):
-    """Something that looks at trials; a kind of instrument derives a class and adds its settings.
+    """Something that measures in trials; each kind derives a class and adds its settings.
 
-    ``tables`` declares what it leaves besides columns: the types of the columns, by table.
-    ``shares_time`` says that what it sees is its own treatment's also where several are measured in
-    the same stretch of time (:mod:`perflab.trials.designs`).
+    ``tables`` declares the tables that it fills besides columns: the types of their columns, by
+    table. ``shares_time`` says that it measures its own treatment alone, also where several share
+    the time of a block (:mod:`perflab.trials.designs`).
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -141,26 +141,26 @@ class Instrument(BaseModel):
     shares_time: ClassVar[bool] = False
 
     def look(self, scene: Scene) -> Look:  # noqa: ARG002
-        """Return the look at one trial; by default one that calls ``observe`` and nothing else."""
+        """Return the look at one trial; by default it only calls :meth:`observe`."""
         return _AtRecord(self)
 
     def observe(self, load: Load) -> Observation:
-        """Return what the load's own record shows, for an instrument that needs no other look."""
+        """Return what the load's record shows, for an instrument that needs no other step."""
         raise NotImplementedError
 
     def obstacles(self, stack: StackPlan, workload: Workload) -> Iterable[str]:  # noqa: ARG002
-        """Return a sentence for everything that keeps it from looking at such a treatment."""
+        """Return a sentence for everything that keeps it from measuring such a treatment."""
         return ()
 
     def check_usable(self, stack: StackPlan) -> None:
-        """Find out on the host that measures, before services start, whether it can be used.
+        """Raise where this host cannot use the instrument; before services start.
 
-        It is asked once for every treatment that it looks at.
+        The conductor calls it once for every treatment that has the instrument.
 
         Raises
         ------
         PerflabError
-            It cannot.
+            The instrument cannot be used.
         """
 
     @model_serializer(mode="wrap")
@@ -177,14 +177,15 @@ class _AtRecord(Look):
 
 
 def kind_of(kind: type[Instrument]) -> str:
-    """Return the name under which a class of instruments is found again."""
+    """Return the name by which :func:`kind_named` finds a class of instruments."""
     return f"{kind.__module__}:{kind.__qualname__}"
 
 
-def found(written: Any) -> Any:
-    """Return the instrument that is written as ``{"kind": "module:Class", ...settings}``.
+def from_written(written: Any) -> Any:
+    """Return the instrument of a mapping ``{"kind": "module:Class", ...settings}``.
 
-    Raises ExperimentError where there is no such class below ``perflab``, or it is no instrument.
+    Any other value is returned as it is. Raises ExperimentError where there is no such class below
+    ``perflab``, or the class is no instrument.
     """
     if not isinstance(written, Mapping):
         return written
@@ -193,27 +194,29 @@ def found(written: Any) -> Any:
 
 
 def kind_named(name: str) -> type[Instrument]:
-    """Return a class of instruments by ``module:Class``; raises as :func:`found` does."""
-    module, _, wanted = name.partition(":")
-    if not module.startswith(BELOW) or not wanted.isidentifier():
+    """Return a class of instruments by ``module:Class``; raises as :func:`from_written` does."""
+    module, _, class_name = name.partition(":")
+    if not module.startswith(BELOW) or not class_name.isidentifier():
         raise ExperimentError(
             f"instrument '{name}': give module:Class, and a module below '{BELOW[:-1]}'"
         )
     try:
-        kind = getattr(importlib.import_module(module), wanted, None)
+        kind = getattr(importlib.import_module(module), class_name, None)
     except ImportError as error:
         raise ExperimentError(f"instrument '{name}': {error}") from None
     if not (isinstance(kind, type) and issubclass(kind, Instrument)):
-        raise ExperimentError(f"instrument '{name}': '{wanted}' is no class of instruments there")
+        raise ExperimentError(
+            f"instrument '{name}': '{class_name}' is no class of instruments there"
+        )
     return kind
 
 
-NamedInstrument = Annotated[SerializeAsAny[Instrument], BeforeValidator(found)]
+NamedInstrument = Annotated[SerializeAsAny[Instrument], BeforeValidator(from_written)]
 
 
 def no_node(instrument: str, node: str, stack: StackPlan) -> list[str]:
-    """Return what is wrong where an instrument is meant for a node that the stack does not have."""
-    names = [known.name for known in stack.nodes]
+    """Return a problem where the stack lacks the node that an instrument is for."""
+    names = [item.name for item in stack.nodes]
     if node in names:
         return []
     return [f"{instrument}: the stack has no node '{node}'; nodes: {', '.join(names)}"]

@@ -1,6 +1,6 @@
-"""The kernel's part in a load: how long services' threads had a core, and who was let in.
+"""Instruments of the kernel's counts per service, and of the waits in a database.
 
-Both are the services' own: by their threads, and by the port that each listens on.
+Threads run and wait for cores; listening sockets queue and drop connections.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ class SchedulerAccounts(Instrument):
     waited for a core, per second of the measured stage, summed over the threads; NaN where the
     kernel does not tell.
 
-    Of a thread that ended what it did since the last look is lost, so ``run_share`` beside
-    ``cpu_share`` says how much of a service these accounts see.
+    The last time of a thread that ended between two samples is lost, so the ratio of ``run_share``
+    to ``cpu_share`` says how much of a service these accounts see.
     """
 
     def look(self, scene: Scene) -> Look:
@@ -53,26 +53,26 @@ def schedule_columns(
     """Return ``run_share_*`` and ``core_wait_share_*`` of services between two instants."""
     row: dict[str, Any] = {}
     for name in services:
-        own = accounts[accounts["service"] == name]
-        row[f"run_share_{name}"] = _share(own, "run_ns", begin_ns, end_ns)
-        row[f"core_wait_share_{name}"] = _share(own, "delay_ns", begin_ns, end_ns)
+        account = accounts[accounts["service"] == name]
+        row[f"run_share_{name}"] = _share(account, "run_ns", begin_ns, end_ns)
+        row[f"core_wait_share_{name}"] = _share(account, "delay_ns", begin_ns, end_ns)
     return row
 
 
-def _share(own: pd.DataFrame, column: str, begin_ns: int, end_ns: int) -> float:
+def _share(account: pd.DataFrame, column: str, begin_ns: int, end_ns: int) -> float:
     """Return time over wall time, by interpolating cumulative time."""
-    if len(own) < 2 or end_ns <= begin_ns:
+    if len(account) < 2 or end_ns <= begin_ns:
         return NOTHING
-    used = np.interp([begin_ns, end_ns], own["t_ns"].to_numpy(), own[column].to_numpy())
+    used = np.interp([begin_ns, end_ns], account["t_ns"].to_numpy(), account[column].to_numpy())
     return float((used[1] - used[0]) / (end_ns - begin_ns))
 
 
 class AcceptQueues(Instrument):
-    """Looks at the connections that every service has not accepted yet.
+    """Samples the connections that every service has not accepted yet.
 
-    Of its listening socket over the whole load: ``accept_queue_max_<service>``, the longest queue
-    that was seen, and ``accept_drops_<service>``, connections that found no room. NaN where the
-    kernel does not tell.
+    For its listening socket over the whole load: ``accept_queue_max_<service>``, the longest queue
+    of all samples, and ``accept_drops_<service>``, the connections that found no room. NaN where
+    the kernel does not tell.
     """
 
     def look(self, scene: Scene) -> Look:
@@ -108,19 +108,19 @@ def queue_columns(queues: pd.DataFrame, services: Iterable[str]) -> dict[str, An
     """Return ``accept_queue_max_*`` and ``accept_drops_*`` of services that listen."""
     row: dict[str, Any] = {}
     for name in services:
-        own = queues[queues["service"] == name]
-        row[f"accept_queue_max_{name}"] = float(own["waiting"].max()) if len(own) else NOTHING
-        row[f"accept_drops_{name}"] = _dropped(own)
+        queue = queues[queues["service"] == name]
+        row[f"accept_queue_max_{name}"] = float(queue["waiting"].max()) if len(queue) else NOTHING
+        row[f"accept_drops_{name}"] = _dropped(queue)
     return row
 
 
 def full_backlogs(queues: pd.DataFrame) -> list[Remark]:
-    """Return which services dropped connections at their own listening socket."""
+    """Return a warning for each service whose listening socket dropped connections."""
     remarks = []
-    for name, own in queues.groupby("service", sort=False):
-        dropped = _dropped(own)
+    for name, queue in queues.groupby("service", sort=False):
+        dropped = _dropped(queue)
         if dropped > 0:
-            room, longest = int(own["backlog"].max()), int(own["waiting"].max())
+            room, longest = int(queue["backlog"].max()), int(queue["waiting"].max())
             text = (
                 f"the listening socket of service '{name}' dropped a connection {dropped:.0f} "
                 f"times during the load: up to {longest} were seen that it had not accepted yet, "
@@ -130,11 +130,11 @@ def full_backlogs(queues: pd.DataFrame) -> list[Remark]:
     return remarks
 
 
-def _dropped(own: pd.DataFrame) -> float:
-    """Return by how much the drops grew; a socket that listens anew begins at 0."""
-    if own.empty:
+def _dropped(queue: pd.DataFrame) -> float:
+    """Return how many connections were dropped; a new listening socket begins at 0."""
+    if queue.empty:
         return NOTHING
-    steps = np.diff(own["drops"].to_numpy(dtype=float))
+    steps = np.diff(queue["drops"].to_numpy(dtype=float))
     return float(steps[steps > 0].sum())
 
 
@@ -154,7 +154,7 @@ class DatabaseWaits(Instrument):
         return _DatabaseWaits(scene)
 
     def obstacles(self, stack: StackPlan, workload: Workload) -> Iterable[str]:  # noqa: ARG002
-        """Return that there is no such node, or that it is not the stack's database."""
+        """Return a problem where there is no such node, or it is not the stack's database."""
         if self.node == stack.database:
             return []
         return no_node("database waits", self.node, stack) or [
@@ -182,7 +182,7 @@ class _DatabaseWaits(Look):
         try:
             self._rows.extend((now, *row) for row in self._database.waits())
         except StackError:
-            # The trial's own check tells of a dead database, with its log.
+            # The trial's own check reports a dead database, with its log.
             return
 
     def left(self) -> Mapping[str, pd.DataFrame]:

@@ -1,4 +1,4 @@
-"""A load that another generator makes beside the lab's own, and what that one counts of it."""
+"""A load that another generator sends beside the lab's own, and that generator's numbers."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from perflab.stacks.patience import go_on
 from perflab.stacks.plan import StackPlan
 
 TABLE = "other_load"
-# Of each request of the other generator: its place in the list, and what it tells by these keys.
+# The columns of the table: a request's place in the list, and the other generator's keys.
 REQUEST: Mapping[str, str] = {
     "place": "int64",
     "start_ms": "double",
@@ -31,32 +31,32 @@ REQUEST: Mapping[str, str] = {
     "outcome": "string",
 }
 START_WITHIN_S, PATIENCE_S = 10.0, 1.0
-# So long may a wait go on before it is asked whether somebody wants to end.
+# During a wait the run is checked for an interruption this often.
 LOOK_EVERY_S = 0.2
 SHOWN_CHARACTERS = 300
 
 
 class OtherLoad(Instrument):
-    """Starts a load that another generator makes, waits for its end, and takes its numbers over.
+    """Starts the load of another generator, waits for its end, and records its numbers.
 
-    The generator may be a part of the service that it loads. ``body`` is posted to ``path`` of
-    ``node``, which starts it (any 2xx); the answer's ``results`` is the path of its results, which
-    are looked at every ``poll_s`` until their ``status`` is no longer "running".
+    The generator may be a part of the service that it loads. The lab posts ``body`` to ``path`` of
+    ``node``, which starts the load (any 2xx). The answer's ``results`` is the path of the results;
+    the lab gets them every ``poll_s`` until their ``status`` is no longer "running".
 
-    **The lab vouches for none of its numbers**: not its clock, nor what it takes for a success, nor
-    whether it was held up itself. So name the ``columns`` after who counted, each with its key in
-    the object ``results`` (dots lead into objects: ``errors.reset``), and declare them as responses
-    that say so: "as the service's own generator counts". A number that is a lower bound, since
-    requests of that load were cut off, is one here too: ``at_least_if`` has by column the keys of
-    the counts that must be 0. The table ``other_load`` holds its requests where ``requests`` is the
-    key of a list of them.
+    **The lab vouches for none of these numbers**: not for the generator's clock, nor for what it
+    counts as a success, nor that nothing held it up. So name the ``columns`` after who counted and
+    declare them as responses that say so: "as the service's own generator counts". Each column has
+    its key in the object ``results`` (dots lead into objects: ``errors.reset``). A number is a
+    lower bound where requests of that load were cut off: ``at_least_if`` has, by column, the keys
+    of the counts that must be 0. The table ``other_load`` holds the requests of that load where
+    ``requests`` is the key of a list of them.
 
-    It begins right before the lab's own load, and is looked at when that is over: before that every
-    look would take a little of a loop that may be what is measured. Put it last in a treatment's
-    instruments: the first to end, the others look on until its load is over. A service that is held
-    up answers no look, which is no fault. A trial fails where the load is refused, not over
-    ``longest_s`` after its start, or its service gone; then services start afresh. It is invalid
-    where that load did not end as "completed", or does not tell a number.
+    The other load begins right before the lab's own; its results are read when the lab's own is
+    over, because reading them could disturb the loop that is measured. Put this instrument last in
+    a treatment: it ends first, and the others measure until its load is over. A service that is
+    held up may leave a read unanswered, which is no fault. A trial fails where the load is refused,
+    lasts longer than ``longest_s``, or its service has ended; then services start afresh. It is
+    invalid where the load did not end as "completed", or lacks a number.
     """
 
     tables: ClassVar = {TABLE: REQUEST}
@@ -75,7 +75,7 @@ class OtherLoad(Instrument):
         return _OtherLoad(self, scene)
 
     def obstacles(self, stack: StackPlan, workload: Workload) -> Iterable[str]:  # noqa: ARG002
-        """Return that there is no such node."""
+        """Return a problem where there is no such node."""
         return no_node("other load", self.node, stack)
 
 
@@ -92,10 +92,10 @@ class _OtherLoad(Look):
 
     def begin(self) -> None:
         """Start the other load."""
-        wanted = self._settings
-        self._deadline_s = time.monotonic() + wanted.longest_s
-        body = dict(wanted.body)
-        status, text = exchange(self._port, "POST", wanted.path, body, START_WITHIN_S)
+        settings = self._settings
+        self._deadline_s = time.monotonic() + settings.longest_s
+        body = dict(settings.body)
+        status, text = exchange(self._port, "POST", settings.path, body, START_WITHIN_S)
         place = self._text_at("results", self._read(status, text, "its start"))
         if not place.startswith("/"):
             raise self._failure(f"its start was answered with '{place}', which is no path")
@@ -104,7 +104,7 @@ class _OtherLoad(Look):
     def end(self) -> None:
         """Wait until the other load is over.
 
-        Raises StackError where it is not over in time or its results are refused, and ServiceFailed
+        Raises StackError where it lasts too long or its results are refused, and ServiceFailed
         where a service of the treatment has ended.
         """
         while not self._is_over():
@@ -114,26 +114,26 @@ class _OtherLoad(Look):
                 self._go_on()
 
     def left(self) -> Mapping[str, pd.DataFrame]:
-        """Return its own record of its requests, as far as it was told."""
+        """Return the other generator's requests, as far as they are known."""
         try:
             return self._requests()
         except LookupError:
             return {}
 
     def observe(self, load: Load) -> Observation:  # noqa: ARG002
-        """Return what the other generator tells, or why that cannot be taken."""
-        wanted = self._settings
+        """Return the other generator's numbers, or the reason why they cannot be used."""
+        settings = self._settings
         try:
             if self._status != "completed":
                 raise LookupError(f"its load ended as '{self._status}': {json.dumps(self._answer)}")
             results = _at(self._answer, "results")
-            columns = told_columns(results, wanted.columns, wanted.at_least_if)
+            columns = told_columns(results, settings.columns, settings.at_least_if)
             return Observation(columns, self._requests())
-        except LookupError as problem:
-            said = _shown(str(problem.args[0]))
-            text = f"{self._name} says nothing that can be used: {said}"
+        except LookupError as error:
+            problem = _shown(str(error.args[0]))
+            text = f"{self._name} says nothing that can be used: {problem}"
             reason = Reason(code="other_load.results", side="server", text=text)
-            nothing = dict.fromkeys(wanted.columns, math.nan)
+            nothing = dict.fromkeys(settings.columns, math.nan)
             return Observation(nothing, self.left(), reasons=[reason])
 
     def _requests(self) -> dict[str, pd.DataFrame]:
@@ -149,7 +149,7 @@ class _OtherLoad(Look):
         try:
             status, text = exchange(self._port, "GET", self._place, None, patience_s)
         except StackError:
-            # One that is held up is silent; whether it lives is asked of its process.
+            # A service that is held up does not answer; its process shows whether it lives.
             self._scene.residents.check_alive(self._scene.treatment)
             return False
         self._answer = self._read(status, text, "its results")
@@ -185,17 +185,17 @@ def _shown(text: str) -> str:
 def told_columns(
     results: Any, columns: Mapping[str, str], bounds: Mapping[str, tuple[str, ...]]
 ) -> dict[str, float]:
-    """Return the numbers that results hold, by column; ``null`` is NaN.
+    """Return the numbers of ``results`` by column; ``null`` is NaN.
 
     Where a key of ``bounds`` holds more than 0, the column is NaN, and ``*_at_least`` has the
-    number, as of the lab's own bounds.
+    number, as for the lab's own bounds.
 
-    Raises LookupError where there is no number under a key; the message names it.
+    Raises LookupError where there is no number under a key; the message names the key.
     """
     numbers: dict[str, float] = {}
     for column, key in columns.items():
         value = _number(_at(results, key), key)
-        # All are asked, so that a key that is not there is told of in every trial.
+        # All keys are read, so that a missing key is reported in every trial.
         cut_off = [_number(_at(results, cause), cause) for cause in bounds.get(column, ())]
         if any(number > 0 for number in cut_off):
             numbers |= {column: math.nan, at_least_column(column): value}
@@ -205,9 +205,9 @@ def told_columns(
 
 
 def told_requests(listed: Any) -> pd.DataFrame:
-    """Return the other generator's own record of its requests, with the columns of ``REQUEST``.
+    """Return the other generator's requests as a table with the columns of ``REQUEST``.
 
-    Raises LookupError where it is no list, or a request lacks something; the message says what.
+    Raises LookupError where they are no list, or a request lacks a key; the message says which.
     """
     if not isinstance(listed, list):
         raise LookupError("its requests are no list")
@@ -215,9 +215,9 @@ def told_requests(listed: Any) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=[*REQUEST])
 
 
-def _request(told: Any) -> dict[str, Any]:
+def _request(request: Any) -> dict[str, Any]:
     return {
-        key: str(_at(told, key)) if kind == "string" else _number(_at(told, key), key)
+        key: str(_at(request, key)) if kind == "string" else _number(_at(request, key), key)
         for key, kind in REQUEST.items()
         if key != "place"
     }

@@ -1,4 +1,4 @@
-"""What the machine can do right before and after a load: its core's speed, its disk's flushes."""
+"""Probes of the machine before and after a load: the speed of its cores and its disk's flushes."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ PROBE = "flush"
 class CpuSpeed(Instrument):
     """Measures ``cpu_probe_before_ms`` and ``cpu_probe_after_ms``, once each.
 
-    Comparisons are corrected for the one before where that is shown to help. The one after is told
-    and nothing more: what a treatment does to the machine is in it.
+    Comparisons are corrected for the probe before, where that is shown to help. The probe after is
+    only recorded: it contains the treatment's own effect on the machine.
     """
 
     shares_time: ClassVar = True
@@ -51,10 +51,10 @@ class _CpuSpeed(Look):
 
 
 def cpu_probe_ms(cores: Iterable[int]) -> float:
-    """Return the median wall time, in ms, of the fixed work on the given cores.
+    """Return the median wall time (ms) of a fixed piece of work on these cores.
 
-    The calling thread is bound to the cores while it runs and set back afterwards. Services on
-    these cores must be idle: the probe measures the machine, not the contention.
+    The calling thread is bound to the cores meanwhile. Services on them must be idle: the probe
+    measures the machine, not the contention.
     """
     before = os.sched_getaffinity(0)
     os.sched_setaffinity(0, set(cores))
@@ -90,7 +90,7 @@ class FlushProbe(Instrument):
         return _FlushProbe(self.node, scene)
 
     def obstacles(self, stack: StackPlan, workload: Workload) -> Iterable[str]:  # noqa: ARG002
-        """Return that there is no such node, or that its service has no probe."""
+        """Return a problem where there is no such node, or its service has no probe."""
         if problems := no_node("flush probe", self.node, stack):
             return problems
         service = stack.node(self.node).service
@@ -118,7 +118,7 @@ class _FlushProbe(Look):
 
 
 def flush_columns(flush_us: Sequence[float]) -> dict[str, Any]:
-    """Return the measured flushes around the trial and their percentiles, in us."""
+    """Return the flush times before and after the load and their percentiles, in us."""
     if not flush_us:
         nothing = float("nan")
         return {"flush_us": [], "flush_p50_us": nothing, "flush_p99_us": nothing}

@@ -1,7 +1,4 @@
-"""A profiler beside the load of a trial, and the functions that it watches.
-
-Of these it is told in how many samples they are, and what that is in time.
-"""
+"""A profiler beside the load of a trial, and the shares and times of watched functions."""
 
 from __future__ import annotations
 
@@ -29,18 +26,18 @@ SPARE_S = 60.0
 
 
 class Profiler(Instrument):
-    """Looks at a Python node's call chains during the load, so often a second.
+    """Samples a Python node's call chains during the load, ``rate_hz`` times a second.
 
-    It leaves the table ``calls``, and in the table ``speedscope`` the file that py-spy wrote.
+    It fills the table ``calls``; the table ``speedscope`` holds the file that py-spy wrote.
 
-    ``watch`` names functions whose part the trial's row shall hold (:func:`watched_columns`): a
+    ``watch`` names functions whose share goes into the trial's row (:func:`watched_columns`): a
     short name, and a regular expression that is searched for in frames as the profiler writes them,
-    ``Pool.take (service/pool.py)``. Their time is told per message of the kind ``per``.
+    ``Pool.take (service/pool.py)``. Their time is given per message of the kind ``per``.
 
     Raises
     ------
     ParameterError
-        A name cannot be part of a column's name, or a pattern is none.
+        A name cannot be part of a column's name, or a pattern is no regular expression.
     """
 
     tables: ClassVar = {"calls": described_schema(CALLS), SPEEDSCOPE: {"content": "string"}}
@@ -65,16 +62,16 @@ class Profiler(Instrument):
         return _Profile(self, scene)
 
     def obstacles(self, stack: StackPlan, workload: Workload) -> Iterable[str]:  # noqa: ARG002
-        """Return that there is no such node."""
+        """Return a problem where there is no such node."""
         return no_node(PROFILER, self.node, stack)
 
     def check_usable(self, stack: StackPlan) -> None:  # noqa: ARG002
-        """Find out whether processes may be looked at here; raises ProfilerFailed."""
+        """Raise ProfilerFailed where py-spy may not read processes here."""
         check_usable()
 
 
 def _obstacle(name: str, pattern: str) -> str:
-    """Return why a function cannot be watched so; empty where it can."""
+    """Return why a watched name or its pattern is wrong; empty where both are right."""
     if not WATCHED_NAME.fullmatch(name):
         return f"name '{name}': small letters, digits and _ are allowed, a letter first"
     if not pattern:
@@ -89,7 +86,7 @@ def _obstacle(name: str, pattern: str) -> str:
 class _Profile(Look):
     def __init__(self, settings: Profiler, scene: Scene) -> None:
         self._settings = settings
-        self._seen: Profile | None = None
+        self._profile: Profile | None = None
         bound_s = scene.workload.bound_s + SPARE_S
         pid = scene.instance(settings.node).pid
         self._profiler = PySpy(pid, settings.rate_hz, bound_s, scene.labels)
@@ -101,31 +98,31 @@ class _Profile(Look):
         return {PROFILER: ProcessTreeMeter(self._profiler.pid)}
 
     def end(self) -> None:
-        self._seen = self._profiler.collect()
+        self._profile = self._profiler.collect()
 
     def observe(self, load: Load) -> Observation:
-        assert self._seen is not None
-        wanted, chains = self._settings, self._seen.chains
+        assert self._profile is not None
+        settings, chains = self._settings, self._profile.chains
         samples = int(chains["samples"].sum())
-        counts = watched_samples(chains, wanted.watch)
-        messages = int((load.result.messages["kind"] == wanted.per).sum())
+        counts = watched_samples(chains, settings.watch)
+        messages = int((load.result.messages["kind"] == settings.per).sum())
         columns: dict[str, Any] = {
-            "profiler_node": wanted.node,
-            "profiler_looks": self._seen.looks,
-            **watched_columns(counts, samples, wanted.rate_hz, messages),
+            "profiler_node": settings.node,
+            "profiler_looks": self._profile.looks,
+            **watched_columns(counts, samples, settings.rate_hz, messages),
         }
-        missing = unseen(counts, wanted.watch, samples)
-        doubts = [Remark(code="profiler.doubts", text=text) for text in self._seen.warnings]
-        kept = pd.DataFrame({"content": [self._seen.speedscope]})
-        tables = {"calls": chains, SPEEDSCOPE: kept}
+        missing = unseen(counts, settings.watch, samples)
+        doubts = [Remark(code="profiler.doubts", text=text) for text in self._profile.warnings]
+        file = pd.DataFrame({"content": [self._profile.speedscope]})
+        tables = {"calls": chains, SPEEDSCOPE: file}
         return Observation(columns, tables, warnings=(*doubts, *missing))
 
 
 def watched_samples(chains: pd.DataFrame, watch: Mapping[str, str]) -> dict[str, int]:
     """Return the number of samples that have a watched frame anywhere in their chain, by name.
 
-    ``watch`` has by name a regular expression, which is searched for in each frame of a chain. A
-    sample counts once, however many of its frames match: recursion takes no more time for it.
+    ``watch`` has a regular expression by name, which is searched for in each frame of a chain. A
+    sample counts once, however many of its frames match: recursion adds no time.
     """
     patterns = {name: re.compile(pattern) for name, pattern in watch.items()}
     counts = dict.fromkeys(watch, 0)
@@ -140,10 +137,10 @@ def watched_samples(chains: pd.DataFrame, watch: Mapping[str, str]) -> dict[str,
 def watched_columns(
     counts: Mapping[str, int], samples: int, rate_hz: float, messages: int
 ) -> dict[str, float]:
-    """Return what a row holds of watched functions, of which ``counts`` has the samples.
+    """Return a row's columns of watched functions; ``counts`` has their samples.
 
-    ``profile_<name>_share`` of all samples and ``profile_<name>_us_per_message``, where a sample
-    stands for 1 / ``rate_hz`` seconds; NaN where the trial has no samples, or no messages.
+    The columns are ``profile_<name>_share`` of all samples and ``profile_<name>_us_per_message``,
+    where a sample stands for 1 / ``rate_hz`` seconds; NaN without samples, or without messages.
     """
     row: dict[str, float] = {}
     for name, count in counts.items():
@@ -154,7 +151,7 @@ def watched_columns(
 
 
 def unseen(counts: Mapping[str, int], watch: Mapping[str, str], samples: int) -> tuple[Remark, ...]:
-    """Return a warning for every watched name that is in no sample."""
+    """Return a warning for every watched function that is in no sample."""
     return tuple(
         Remark(
             code="profiler.unseen",

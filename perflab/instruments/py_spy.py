@@ -1,12 +1,11 @@
-"""py-spy beside a load: a process that looks at a Python service's call chains from outside.
+"""py-spy beside a load: a process that samples a Python service's call chains from outside.
 
-The service runs unchanged; for each look it is stopped for a moment. What that costs is measured
-by the experiment ``profile``, not assumed.
+The service runs unchanged; each sample stops it for a moment. The experiment ``profile`` measures
+the cost.
 
-Profiles in speedscope's format, as py-spy writes them.
-
-Source: https://www.speedscope.app/file-format-schema.json. A profile has one list of samples per
-thread; each sample is a call chain, the outermost function first, of numbers of frames.
+py-spy writes profiles in speedscope's format. A profile has one list of samples per thread; each
+sample is a call chain of numbers of frames, the outermost function first.
+Source: https://www.speedscope.app/file-format-schema.json.
 """
 
 from __future__ import annotations
@@ -34,23 +33,23 @@ from perflab.host.files import temporary_folder
 
 SCHEMA = "https://www.speedscope.app/file-format-schema.json"
 _INSTALLED = re.compile(r".*/(?:site-packages|python3\.\d+)/")
-# What is shown of a path outside of Python's own: the file and its package.
+# A path outside of Python's own folders is shown by its last parts: the package and the file.
 _PARTS_SHOWN = 2
 
 
 def call_chains(text: str) -> pd.DataFrame:
-    """Return chain and samples, one row per call chain of all threads, sorted by chain.
+    """Return a table (chain, samples), one row per call chain of all threads, sorted by chain.
 
     Frames are written ``function (file)`` and joined by semicolons, the outermost first.
 
     Raises ProfilerFailed where the text is no profile of this kind.
     """
     try:
-        whole = json.loads(text)
-        names = [_name(frame) for frame in whole["shared"]["frames"]]
+        document = json.loads(text)
+        names = [_name(frame) for frame in document["shared"]["frames"]]
         counts = Counter(
             ";".join(names[place] for place in sample)
-            for thread in whole["profiles"]
+            for thread in document["profiles"]
             for sample in thread["samples"]
             if sample
         )
@@ -61,7 +60,7 @@ def call_chains(text: str) -> pd.DataFrame:
 
 
 def _name(frame: Mapping[str, Any]) -> str:
-    """Return ``function (file)``; a semicolon would part frames."""
+    """Return ``function (file)`` without semicolons, which separate frames."""
     file = _INSTALLED.sub("", str(frame.get("file") or ""))
     if file.startswith("/"):
         file = "/".join(file.strip("/").split("/")[-_PARTS_SHOWN:])
@@ -69,20 +68,20 @@ def _name(frame: Mapping[str, Any]) -> str:
 
 
 def joined(profiles: Iterable[tuple[str, str]], name: str) -> str:
-    """Return several profiles as one of that name, which speedscope opens.
+    """Join several profiles into one of that name, which speedscope opens.
 
-    Each of them is what shall stand before the names of its threads, and its text.
+    Each profile is a pair: the words before the names of its threads, and its text.
     """
     frames: list[Any] = []
     threads: list[Any] = []
     for words, text in profiles:
-        own = json.loads(text)
-        for thread in own["profiles"]:
+        profile = json.loads(text)
+        for thread in profile["profiles"]:
             samples = [[len(frames) + place for place in sample] for sample in thread["samples"]]
             threads.append({**thread, "name": f"{words}: {thread['name']}", "samples": samples})
-        frames += own["shared"]["frames"]
-    whole = {"$schema": SCHEMA, "name": name, "profiles": threads, "shared": {"frames": frames}}
-    return json.dumps(whole)
+        frames += profile["shared"]["frames"]
+    document = {"$schema": SCHEMA, "name": name, "profiles": threads, "shared": {"frames": frames}}
+    return json.dumps(document)
 
 
 TOOL = "py-spy"
@@ -91,7 +90,7 @@ MAX_LOST_SHARE = 0.02
 ATTACH_TIMEOUT_S = 15.0
 END_TIMEOUT_S = 20.0
 LOOK_EVERY_S = 0.02
-# What a thread is in while it waits: for the event loop's sockets, for work, or for another thread.
+# The innermost function of a thread that waits: for sockets, for work, or for another thread.
 _WAITING = re.compile(
     r"(?:^|;)(?:(?:\w+\.)?select \((?:\S*/)?selectors\.py\)"
     r"|(?:\w+\.)?wait \((?:\S*/)?threading\.py\)"
@@ -107,12 +106,11 @@ _BEHIND = re.compile(r"([\d.]+)s behind in sampling")
 
 @dataclass(frozen=True)
 class Profile:
-    """What a profiler has seen.
+    """The result of a profiler.
 
-    ``speedscope`` is the file that py-spy wrote; ``chains`` (chain, samples) are its call chains,
-    of threads that ran. ``looks`` says how often it was due to look, whether it found a thread
-    running or not: its rate times the time it was attached. ``warnings`` say what makes it less
-    than whole.
+    ``speedscope`` is the file that py-spy wrote; ``chains`` (chain, samples) are the call chains of
+    running threads. ``looks`` is the number of samples that were due, with a running thread or
+    without: the rate times the time that py-spy was attached. ``warnings`` say what is missing.
     """
 
     speedscope: str
@@ -122,10 +120,10 @@ class Profile:
 
 
 class PySpy:
-    """py-spy attached to a service, of which ``pid`` is the first process as this host numbers it.
+    """py-spy attached to a service, whose first process is ``pid`` as this host numbers it.
 
-    The profiler ends itself after ``bound_s``, whatever becomes of us. ``labels`` are what clean-up
-    finds it by.
+    The profiler ends itself after ``bound_s``, even when this process has died. Clean-up finds it
+    by ``labels``.
     """
 
     def __init__(
@@ -142,10 +140,10 @@ class PySpy:
         return self._child.pid
 
     def begin(self) -> None:
-        """Attach it.
+        """Start the profiler and wait until it is attached.
 
-        Raises ProfilerFailed where it is missing, may not look at the process, or cannot read it;
-        it was ended.
+        Raises ProfilerFailed where py-spy is missing, or may not or cannot read the process; it has
+        ended then.
         """
         self._folder = temporary_folder("profile")
         try:
@@ -174,18 +172,18 @@ class PySpy:
 
     def _wait_attached(self) -> None:
         deadline = time.monotonic() + ATTACH_TIMEOUT_S
-        while READY not in self._said():
+        while READY not in self._output():
             if self._child.poll() is not None:
-                raise refusal(self._said())
+                raise refusal(self._output())
             if time.monotonic() > deadline:
                 raise ProfilerFailed(
-                    f"{TOOL} did not begin within {ATTACH_TIMEOUT_S:g} s: {self._said()}"
+                    f"{TOOL} did not begin within {ATTACH_TIMEOUT_S:g} s: {self._output()}"
                 )
             time.sleep(LOOK_EVERY_S)
         self._attached_at = time.monotonic()
 
     def collect(self) -> Profile:
-        """End the profiler in order, or else by force, and return what it saw.
+        """End the profiler in order, or else by force, and return its profile.
 
         Raises ProfilerFailed where it did not end in time, or left no call chains.
         """
@@ -193,30 +191,30 @@ class PySpy:
         try:
             self._child.send_signal(signal.SIGINT)
             self._child.wait(timeout=END_TIMEOUT_S)
-            return self._profile(round(self._rate_hz * attached_s), self._said())
+            return self._profile(round(self._rate_hz * attached_s), self._output())
         except subprocess.TimeoutExpired:
             raise ProfilerFailed(f"{TOOL} did not end within {END_TIMEOUT_S:g} s") from None
         finally:
             self.end()
 
-    def _profile(self, looks: int, said: str) -> Profile:
+    def _profile(self, looks: int, output: str) -> Profile:
         try:
             text = (self._folder / "profile").read_text(errors="replace")
         except FileNotFoundError:
-            raise ProfilerFailed(f"{TOOL} left no call chains: {said}") from None
-        chains, warnings = call_chains(text), doubts(said)
+            raise ProfilerFailed(f"{TOOL} left no call chains: {output}") from None
+        chains, warnings = call_chains(text), doubts(output)
         if self._blind:
             chains, warnings = without_waiting(chains), (*warnings, IN_ANOTHER_NAMESPACE)
         return Profile(text, chains, looks, warnings)
 
-    def _said(self) -> str:
+    def _output(self) -> str:
         return (self._folder / "log").read_text(errors="replace").strip()
 
     def end(self) -> None:
-        """End it by force, where it runs."""
+        """End the profiler by force if it runs, and remove its files."""
         child = getattr(self, "_child", None)
         if child is not None and child.poll() is None:
-            # A tracer that is killed leaves its process running: the kernel detaches it.
+            # The kernel detaches a killed tracer, and the traced process goes on.
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(child.pid, signal.SIGKILL)
             child.wait()
@@ -224,10 +222,10 @@ class PySpy:
 
 
 def numbers_threads_apart(pid: int) -> bool:
-    """Say whether a process lives in another namespace of process numbers.
+    """Tell whether a process lives in another namespace of process ids.
 
-    py-spy reads a thread's state by the number that Python knows; there it finds none, and takes
-    every thread for running.
+    py-spy reads a thread's state by the id that Python knows. In another namespace it finds no such
+    thread, and counts every thread as running.
     """
     try:
         return Path(f"/proc/{pid}/ns/pid").readlink() != Path("/proc/self/ns/pid").readlink()
@@ -236,30 +234,30 @@ def numbers_threads_apart(pid: int) -> bool:
 
 
 def without_waiting(chains: pd.DataFrame) -> pd.DataFrame:
-    """Return the call chains (chain, samples) whose innermost function is not one that waits."""
+    """Return the call chains (chain, samples) whose innermost function does not wait."""
     waiting = chains["chain"].str.contains(_WAITING)
     return chains[~waiting].reset_index(drop=True)
 
 
 def tool() -> str:
-    """Return the path of py-spy, of this environment first.
+    """Return the path of py-spy, first that of this environment.
 
     Raises ProfilerFailed where it is not installed.
     """
-    own = sysconfig.get_path("scripts")
-    program = shutil.which(TOOL, path=own) or shutil.which(TOOL)
+    scripts = sysconfig.get_path("scripts")
+    program = shutil.which(TOOL, path=scripts) or shutil.which(TOOL)
     if program is None:
         raise ProfilerFailed(f"{TOOL} is not installed: run 'make setup', or take profiler=['off']")
     return program
 
 
 def check_usable() -> None:
-    """Find out before anything is started whether processes may be looked at here.
+    """Check that py-spy may read processes here; before services start.
 
     Raises
     ------
     ProfilerFailed
-        They may not, or py-spy is missing.
+        It may not, or py-spy is missing.
     """
     done = subprocess.run(
         [tool(), "dump", "--pid", str(os.getpid())],
@@ -272,9 +270,9 @@ def check_usable() -> None:
         raise refusal(done.stderr)
 
 
-def refusal(said: str) -> ProfilerFailed:
-    """Return the error for what py-spy said before it gave up, with the way out where known."""
-    if "ermission" in said or "Operation not permitted" in said:
+def refusal(output: str) -> ProfilerFailed:
+    """Return the error for the output of a failed py-spy, with the way out where it is known."""
+    if "ermission" in output or "Operation not permitted" in output:
         return ProfilerFailed(
             f"{TOOL} may not look at the process (ptrace is not permitted). Way out: run as root, "
             "or 'sysctl kernel.yama.ptrace_scope=0', or in a container --cap-add SYS_PTRACE; "
@@ -282,18 +280,18 @@ def refusal(said: str) -> ProfilerFailed:
         )
     return ProfilerFailed(
         f"{TOOL} could not begin (it reads Python processes alone): "
-        f"{said.strip() or 'it said nothing'}"
+        f"{output.strip() or 'it said nothing'}"
     )
 
 
-def doubts(said: str) -> tuple[str, ...]:
-    """Return warnings for what py-spy tells of its own trouble."""
+def doubts(output: str) -> tuple[str, ...]:
+    """Return warnings for the trouble that py-spy reports in its output."""
     warnings = []
-    if counted := _COUNTED.search(said):
+    if counted := _COUNTED.search(output):
         taken, lost = int(counted[1]), int(counted[2])
         if lost > MAX_LOST_SHARE * max(1, taken + lost):
             warnings.append(f"{TOOL} could not read {lost} of {taken + lost} call chains")
-    if behind := [float(seconds) for seconds in _BEHIND.findall(said)]:
+    if behind := [float(seconds) for seconds in _BEHIND.findall(output)]:
         warnings.append(
             f"{TOOL} was up to {max(behind):.2g} s late: its call chains are fewer than due"
         )

@@ -1,4 +1,4 @@
-"""What a load's own record shows: its requests, streams and failures, and the services' count."""
+"""Instruments of a load's record: its requests, streams and failures, and the services' count."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ STOP_COLUMNS = (
 class Requests(Instrument):
     """Sums up the requests of a trial.
 
-    With a ``prefix`` its columns are called by it: where requests only open what is measured, they
-    shall not pass for it. Phases have names of their own. How response times change over the load
-    is kept (``response_log_trend``) and judged over the treatment's blocks
-    (:mod:`perflab.recordings.steadiness`); a trial of gross change is not used in any case, and
-    none of its numbers: in a closed loop throughput and CPU follow the response times. ``steady``
-    False takes them as they are: of a load that is to rise. ``phases`` False leaves out what
-    services report of themselves: of requests that are not those in question.
+    The columns begin with ``prefix``, but for those of phases: requests that only open what is
+    measured must not be mistaken for it. ``response_log_trend`` is the change of response times
+    over the load, which is judged over the treatment's blocks
+    (:mod:`perflab.recordings.steadiness`). A gross change makes the trial invalid with all of its
+    numbers: in a closed loop throughput and CPU follow the response times. ``steady`` False does
+    without the trend, for a load that is meant to rise. ``phases`` False leaves out what services
+    report of their own phases, for requests that are not the measured ones.
     """
 
     shares_time: ClassVar = True
@@ -49,7 +49,7 @@ class Requests(Instrument):
     phases: bool = True
 
     def observe(self, load: Load) -> Observation:
-        """Return columns, and that the load was not steady."""
+        """Return the columns, and a reason where the load was not steady."""
         columns = request_columns(load.result)
         named = {f"{self.prefix}{name}": value for name, value in columns.items()}
         if self.phases:
@@ -63,24 +63,24 @@ class Requests(Instrument):
 
 
 def request_columns(result: LoadResult) -> dict[str, Any]:
-    """Return throughput and response times of the measured stage, and what a request costs.
+    """Return throughput, response times and CPU per request of the measured stage.
 
     For throughput see :attr:`LoadResult.throughput_rps`. Times are those of measured successes, in
-    ms; NaN where requests that were cut off could move them (``_at_least_ms`` then says what they
-    are at least), or where more than a tenth may be the client's own time (``_client_ms`` says how
-    much). Connection wait is from take-up to sending.
+    ms. They are NaN where requests that were cut off could move them (``_at_least_ms`` is then a
+    lower bound), or where more than a tenth may be the client's own time (``_client_ms``).
+    Connection wait is from *started* to *sent*.
     """
     response = times_of(result).numbers(OF_TRIALS)
     service = times_of(result, "sent_ns").numbers(OF_TRIALS)
     wait = times_of(result, "started_ns", "sent_ns").numbers(OF_TRIALS)
-    given = ("mean", *(f"p{share}" for share in OF_TRIALS), "max")
-    bounds = {f"{name}_ms": response[name] for name in given}
+    names = ("mean", *(f"p{share}" for share in OF_TRIALS), "max")
+    bounds = {f"{name}_ms": response[name] for name in names}
     bounds |= {f"service_{name}_ms": service[name] for name in ("mean", "p99")}
     return {
         "throughput_rps": result.throughput_rps,
-        **{f"{name}_ms": response[name].comparable for name in given},
+        **{f"{name}_ms": response[name].comparable for name in names},
         **at_least(bounds),
-        **{f"{name}_client_ms": response[name].client_ms for name in given},
+        **{f"{name}_client_ms": response[name].client_ms for name in names},
         "service_mean_ms": service["mean"].comparable,
         "service_p99_ms": service["p99"].comparable,
         "connection_wait_p50_ms": wait["p50"].value,
@@ -90,7 +90,7 @@ def request_columns(result: LoadResult) -> dict[str, Any]:
 
 
 def at_least(numbers: Mapping[str, Number]) -> dict[str, float]:
-    """Return what times are at least that requests which were cut off could move."""
+    """Return the lower bounds of times that cut-off requests could move, by column."""
     return {
         at_least_column(name): number.at_least
         for name, number in numbers.items()
@@ -101,9 +101,9 @@ def at_least(numbers: Mapping[str, Number]) -> dict[str, float]:
 def phase_columns(requests: pd.DataFrame) -> dict[str, float]:
     """Return the median of every phase that services report, as ``phase_<name>_p50_ms``.
 
-    Over the measured successes that report it; NaN where they are too few for a median, or where
-    requests that were cut off, whose phases nobody knows, could move it. A phase may be a response
-    like any other: what a service did inside, without the way to it.
+    The median is over the measured successes that report the phase. It is NaN where they are too
+    few, or where requests that were cut off, whose phases are unknown, could move it. A phase may
+    be a response like any other: the time inside a service, without the way to it.
     """
     measured = requests[requests["stage"] == "measure"]
     good = measured[measured["error"] == ""]
@@ -118,21 +118,21 @@ def phase_columns(requests: pd.DataFrame) -> dict[str, float]:
 
 
 class Chunks(Instrument):
-    """Sums up the streamed answers of a trial; how long they lasted in all, ``Requests`` has."""
+    """Sums up the streamed answers of a trial; their whole times are in ``Requests``."""
 
     def obstacles(self, stack: StackPlan, workload: Workload) -> Iterable[str]:  # noqa: ARG002
-        """Return that nothing is streamed, where that is known before the load."""
+        """Yield a problem where it is known before the load that nothing is streamed."""
         if workload.request.stream is None and not isinstance(workload.arrivals, Scripted):
             yield "chunks: no answer is streamed; say in its Request stream='sse' or 'ndjson'"
 
     def observe(self, load: Load) -> Observation:
-        """Return columns alone."""
+        """Return the columns of the streams."""
         chunks = times_of_chunks(load.result)
         return Observation(chunk_columns(chunks) if chunks is not None else {})
 
 
 def chunk_columns(chunks: ChunkTimes) -> dict[str, Any]:
-    """Return the times of streams, with the rules of :func:`request_columns`.
+    """Return the times of streams by the rules of :func:`request_columns`.
 
     ``first_chunk_*_ms``, ``chunk_gap_*_ms``, ``chunks_per_s`` and ``chunks_at_once_share``: see
     :class:`~perflab.load.checks.chunk_times.ChunkTimes`.
@@ -157,30 +157,30 @@ def chunk_columns(chunks: ChunkTimes) -> dict[str, Any]:
 
 
 class FailureThreshold(Instrument):
-    """Tells at what users and after how many requests a number of failures ended a trial's load.
+    """Records the users and requests at which a number of failures ended a trial's load.
 
-    ``reached_failures`` is 1 where they did, else 0; every other column is then NaN: the load held
-    all of its users, and the number it would have failed at is only known to be above theirs.
+    ``reached_failures`` is 1 where failures ended the load, else 0. Every other column is then NaN:
+    the load held all of its users, and the number of users that is too many is above theirs.
     """
 
     def obstacles(self, stack: StackPlan, workload: Workload) -> Iterable[str]:  # noqa: ARG002
-        """Return that no number of failures ends the load."""
+        """Yield a problem where no number of failures ends the load."""
         if not workload.stop.failures:
             yield "failure_threshold: no number of failures ends it; say StopRules(failures=5)"
 
     def observe(self, load: Load) -> Observation:
-        """Return columns alone."""
+        """Return the columns of the stop."""
         return Observation(stop_columns(load.result))
 
 
 def stop_columns(result: LoadResult) -> dict[str, float]:
-    """Return what ended before a load's end by failures and after it.
+    """Return the columns of a load that failures ended: users, and requests before and after.
 
-    ``users_at_stop`` (NaN without users, and where the number was reached only after the last of
-    them had left: ``users_at_stop_at_least`` is then all of them), ``stop_after_s``,
-    ``under_way_at_stop``; requests, successes and failures that ended until it (``_until_stop``,
-    warm-up included), and those that ended later (``_after_stop``; ``given_up_after_stop``: cut off
-    by the load's own end).
+    ``users_at_stop`` is NaN without users, and where the failures were reached only after the last
+    user had left: ``users_at_stop_at_least`` is then the number of all users. ``under_way_at_stop``
+    counts the requests that were in flight. Requests, successes and failures are counted until the
+    stop (``_until_stop``, with the warm-up) and after it (``_after_stop``); ``given_up_after_stop``
+    were cut off by the end of the load.
     """
     around = around_stop(result)
     if around is None:
@@ -188,7 +188,7 @@ def stop_columns(result: LoadResult) -> dict[str, float]:
     users = math.nan if around.stop.users is None else float(around.stop.users)
     bound = {}
     if users == 0:
-        # The plan was over, and all of its users had joined: what failed then failed with all.
+        # The plan was over and all of its users had joined, so the failures came with all of them.
         users = math.nan
         bound = {at_least_column("users_at_stop"): float(result.requests["user"].nunique())}
     until, after = around.until, around.after
@@ -196,14 +196,14 @@ def stop_columns(result: LoadResult) -> dict[str, float]:
         users, around.stop.after_s, around.under_way, until.requests, until.successes,
         until.failures, after.requests, after.successes, after.failures, after.given_up,
     )  # fmt: skip
-    known = dict(zip(STOP_COLUMNS, map(float, values), strict=True))
-    return {"reached_failures": 1.0, **known, **bound}
+    columns = dict(zip(STOP_COLUMNS, map(float, values), strict=True))
+    return {"reached_failures": 1.0, **columns, **bound}
 
 
 class ServerCount(Instrument):
-    """Asks the stack for its count, where it has one, and refuses a trial that does not agree.
+    """Asks the stack for its count, if it has one, and refuses a trial that does not agree.
 
-    Every request that succeeded, of the warm-up too, must have left one behind.
+    Every successful request, of the warm-up too, must have left one counted item.
     """
 
     def look(self, scene: Scene) -> Look:
@@ -220,7 +220,7 @@ class _ServerCount(Look):
         self._counted = self._scene.residents.count(self._scene.treatment)
 
     def observe(self, load: Load) -> Observation:
-        """Return ``server_count``, where there is one."""
+        """Return ``server_count``, if the stack has a count, and a reason where it disagrees."""
         if self._counted is None:
             return Observation()
         told = int((load.result.requests["error"] == "").sum())

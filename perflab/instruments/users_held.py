@@ -1,4 +1,4 @@
-"""The users that a service holds within objectives, searched by loads of their own."""
+"""Search the most users that a service holds within objectives, by loads of their own."""
 
 from __future__ import annotations
 
@@ -41,17 +41,17 @@ COLUMNS = {
 class UsersHeld(Instrument):
     """Searches the most users that the trial's load may have before it misses an objective.
 
-    It does so before the trial's own load, by loads of ``probe_s`` and more (after ``warmup_s``)
-    that differ from that in their users alone: doubling from ``start`` up to ``most``, then halving
-    until the bounds are ``tolerance`` apart (:func:`perflab.load.capacity.search`). Each is a load
-    like any other: the generator checks itself, and a step in which it was the limit, or which
-    nobody can be blamed for, is refused and made again. A trial has the search once; how sure its
-    number is, the blocks say.
+    The search runs before the trial's own load. Its loads last ``probe_s`` or more (after
+    ``warmup_s``) and differ from the trial's in their users alone. The users double from ``start``
+    up to ``most``, then the range is halved until its bounds are ``tolerance`` apart
+    (:func:`perflab.load.capacity.search`). The generator checks itself in each step; a step that
+    the generator limited, or whose failure has no known side, is refused and repeated. A trial has
+    one search; the blocks show how certain its number is.
 
-    ``users_held``: the most users that held; ``users_missed``: the least that did not. Where no
-    number of users was surely too many (the end of the range, the client's own limit),
-    ``users_held_at_least``. The table ``capacity_steps`` has every step. The services forget these
-    loads before the trial's own begins.
+    ``users_held`` is the most users that held, ``users_missed`` the fewest that did not. Where no
+    number of users was surely too many (the end of the range, the client's own limit), there is
+    ``users_held_at_least`` instead. The table ``capacity_steps`` has every step. The services are
+    reset before the trial's own load begins.
     """
 
     tables: ClassVar = {TABLE: COLUMNS}
@@ -68,7 +68,7 @@ class UsersHeld(Instrument):
         return _UsersHeld(self, scene)
 
     def obstacles(self, stack: StackPlan, workload: Workload) -> Iterable[str]:  # noqa: ARG002
-        """Return that a load has no users, or that the fewest give too few answers to judge."""
+        """Yield a problem where a load has no users, or the fewest give too few answers."""
         if not isinstance(workload.arrivals, ClosedLoop) or workload.arrivals.stages:
             yield "users held: only a closed loop without stages has a number of users to search"
             return
@@ -80,7 +80,7 @@ class UsersHeld(Instrument):
             yield from self._too_few(objective, workload.arrivals)
 
     def _too_few(self, objective: Objective, arrivals: ClosedLoop) -> Iterable[str]:
-        """Yield that a constant cycle gives too few answers; gaps are many in each of them."""
+        """Yield a problem where paced users give too few answers; gaps are many in each answer."""
         if not arrivals.pacing_s or objective.of == "gap":
             return
         longest_s = max(self.probe_s, LONGEST_PROBE_S)
@@ -93,31 +93,33 @@ class UsersHeld(Instrument):
 
 
 class _UsersHeld(Look):
-    def __init__(self, asked: UsersHeld, scene: Scene) -> None:
-        self._asked = asked
+    def __init__(self, settings: UsersHeld, scene: Scene) -> None:
+        self._settings = settings
         self._scene = scene
         self._steps: list[Probe] = []
-        self._found: Capacity | None = None
+        self._capacity: Capacity | None = None
 
     def before(self) -> None:
-        """Search; then let the services forget it."""
-        asked = self._asked
-        made = self._scene.workload.model_copy(update={"objectives": asked.objectives})
+        """Search, then reset the services."""
+        settings = self._settings
+        workload = self._scene.workload.model_copy(update={"objectives": settings.objectives})
 
         def probe(level: float) -> Probe:
-            step = self._too_small(made, level) or probed(
-                self._scene.send, made, level, asked.probe_s, asked.warmup_s
+            step = self._too_small(workload, level) or probed(
+                self._scene.send, workload, level, settings.probe_s, settings.warmup_s
             )
             self._steps.append(step)
             return step
 
-        self._found = search(probe, asked.start, asked.most, asked.tolerance, repeats=1, whole=True)
+        self._capacity = search(
+            probe, settings.start, settings.most, settings.tolerance, repeats=1, whole=True
+        )
         self._scene.residents.reset(self._scene.treatment)
 
-    def _too_small(self, made: Workload, level: float) -> Probe | None:
-        """Return that no load of this level would have the answers to be judged; None if it has."""
-        rate = rate_of(made, level)
-        if not rate or needed_s(made, rate) <= max(LONGEST_PROBE_S, self._asked.probe_s):
+    def _too_small(self, workload: Workload, level: float) -> Probe | None:
+        """Return a refused step where this level gives too few answers; None if it gives enough."""
+        rate = rate_of(workload, level)
+        if not rate or needed_s(workload, rate) <= max(LONGEST_PROBE_S, self._settings.probe_s):
             return None
         text = f"{level:g} users are too few to judge the objectives; begin with more"
         return Probe(level, unclear=(Reason(code="capacity.too_few", text=text),))
@@ -127,11 +129,11 @@ class _UsersHeld(Look):
         return {TABLE: steps_table(self._steps)} if self._steps else {}
 
     def observe(self, load: Load) -> Observation:  # noqa: ARG002
-        """Return what was found."""
-        assert self._found is not None
-        text = f"users held: {self._found.sentence}"
-        told = [] if _is_known(self._found) else [Remark(code="capacity.bound", text=text)]
-        return Observation(held_columns(self._found), self.left(), warnings=told)
+        """Return the columns of the search, with a warning where the capacity is only a bound."""
+        assert self._capacity is not None
+        text = f"users held: {self._capacity.sentence}"
+        warnings = [] if _is_known(self._capacity) else [Remark(code="capacity.bound", text=text)]
+        return Observation(held_columns(self._capacity), self.left(), warnings=warnings)
 
 
 def _is_known(capacity: Capacity) -> bool:
@@ -139,7 +141,7 @@ def _is_known(capacity: Capacity) -> bool:
 
 
 def held_columns(capacity: Capacity) -> dict[str, float]:
-    """Return the columns of :class:`UsersHeld`; all are NaN where not even the first level held."""
+    """Return the columns of :class:`UsersHeld`; NaN where not even the first level held."""
     columns = {
         USERS: capacity.low if _is_known(capacity) else math.nan,
         MISSED: capacity.high if capacity.high and capacity.limit == "server" else math.nan,
@@ -152,7 +154,7 @@ def held_columns(capacity: Capacity) -> dict[str, float]:
 
 
 def steps_table(steps: Sequence[Probe]) -> pd.DataFrame:
-    """Return a row per step, in the order in which they were made."""
+    """Return a table with a row per step, in the order of the search."""
     rows = [
         {
             "step": number,
@@ -169,7 +171,7 @@ def steps_table(steps: Sequence[Probe]) -> pd.DataFrame:
 
 
 def _outcome(step: Probe) -> str:
-    """Say whether objectives were held or missed, or its numbers may not be used."""
+    """Return ``held``, ``missed``, or ``refused`` where the step's numbers cannot be used."""
     if step.spoilt:
         return "refused"
     return "missed" if step.missed else "held"

@@ -27,7 +27,7 @@ MIN_GROWN_MS = 1.0
 MAX_GROWN_SHARE = 0.5
 # A stall of the machine spoils one probe of a level, a limit of the client spoils all.
 MOST_SPOILT = 3
-# Where the summary of a load has the times that an objective may be about.
+# The key of a load's summary under which the times of an objective stand.
 TIMES: Mapping[Measured, str] = {
     "response": "response_time_ms",
     "ttft": "first_chunk_ms",
@@ -37,10 +37,10 @@ TIMES: Mapping[Measured, str] = {
 
 @dataclass(frozen=True)
 class Probe:
-    """One load: ``missed`` lists which objectives it missed, ``faults`` what the client did.
+    """One load at one level.
 
-    ``unclear`` says why a load can be called neither held nor missed, though no fault is known to
-    be the client's.
+    ``missed`` lists the objectives it missed, ``faults`` the faults of the client. ``unclear`` says
+    why the load neither held nor missed, although no fault is known to be the client's.
     """
 
     level: float
@@ -51,16 +51,15 @@ class Probe:
 
     @property
     def spoilt(self) -> bool:
-        """Whether it says nothing of its level."""
+        """Whether the probe says nothing about its level."""
         return bool(self.faults or self.unclear)
 
 
 @dataclass(frozen=True)
 class Capacity:
-    """Where the limit lies: between ``low`` (held) and ``high`` (did not hold; None: not found).
+    """The limit lies between ``low`` (held) and ``high`` (did not hold; None: not found).
 
-    ``limit`` says whose limit it is: the server's, the client's own, nobody's that could be named,
-    or the end of the range.
+    ``limit`` says whose limit it is: the server's, the client's, unknown, or the end of the range.
     """
 
     low: float
@@ -70,7 +69,7 @@ class Capacity:
 
     @property
     def sentence(self) -> str:
-        """Say it in words."""
+        """Return the result as a sentence."""
         if self.limit == "client":
             why = next(probe.faults[0] for probe in self.probes if probe.faults)
             return f"at least {self.low:g}: beyond it the client is the limit ({why})"
@@ -103,31 +102,31 @@ def search(
     tolerance : float
         Bisect until the bounds are this close (relative).
     repeats : int
-        Probes a bound must agree on; a level holds when most of its probes do.
+        Probes that must agree at a bound; a level holds when most of its probes hold.
     whole : bool
         Levels are whole numbers (users).
 
     Returns
     -------
     Capacity
-        With every probe in the order it was made.
+        With every probe, in the order they were sent.
     """
-    made: list[Probe] = []
+    probes: list[Probe] = []
 
     def level_of(value: float) -> float:
         return max(1.0, float(round(value))) if whole else value
 
     def holds(level: float) -> bool:
-        """Probe until a majority is certain."""
+        """Probe the level until the majority of its probes is certain."""
         good = bad = spoilt = 0
         while max(good, bad) <= repeats // 2:
-            made.append(probe(level))
-            if made[-1].spoilt:
+            probes.append(probe(level))
+            if probes[-1].spoilt:
                 spoilt += 1
                 if spoilt == MOST_SPOILT:
-                    raise _Refused(level, "client" if made[-1].faults else "unknown")
+                    raise _Refused(level, "client" if probes[-1].faults else "unknown")
                 continue
-            good, bad = good + (not made[-1].missed), bad + bool(made[-1].missed)
+            good, bad = good + (not probes[-1].missed), bad + bool(probes[-1].missed)
         return good > bad
 
     low, high, level = 0.0, None, level_of(start)
@@ -136,7 +135,7 @@ def search(
             if holds(level):
                 low = level
                 if level >= most:
-                    return Capacity(low, None, "range", tuple(made))
+                    return Capacity(low, None, "range", tuple(probes))
                 level = min(most, level_of(level * 2))
             else:
                 high = level
@@ -149,26 +148,26 @@ def search(
             else:
                 high = middle
 
-        def agreed(level: float, held: bool) -> bool:
-            """Probe a level until it has all its repeats, or one disagrees or says nothing."""
+        def agreed(level: float, expected: bool) -> bool:
+            """Probe a level until its repeats agree, one disagrees, or too many are spoilt."""
             while True:
-                own = [each for each in made if each.level == level]
-                told = [each for each in own if not each.spoilt]
-                if len(own) - len(told) >= MOST_SPOILT:
+                repeated = [one for one in probes if one.level == level]
+                clear = [one for one in repeated if not one.spoilt]
+                if len(repeated) - len(clear) >= MOST_SPOILT:
                     return False
-                if any(bool(each.missed) == held for each in told):
+                if any(bool(one.missed) == expected for one in clear):
                     return False
-                if len(told) >= repeats:
+                if len(clear) >= repeats:
                     return True
-                made.append(probe(level))
+                probes.append(probe(level))
 
-        levels = sorted({each.level for each in made})
+        levels = sorted({one.level for one in probes})
         below = (level for level in reversed(levels) if level <= low and agreed(level, True))
         above = (level for level in levels if level >= high and agreed(level, False))
         low, high = next(below, 0.0), next(above, None)
     except _Refused as refused:
-        return Capacity(low, refused.level, refused.limit, tuple(made))
-    return Capacity(low, high, "server", tuple(made))
+        return Capacity(low, refused.level, refused.limit, tuple(probes))
+    return Capacity(low, high, "server", tuple(probes))
 
 
 class _Refused(Exception):
@@ -205,26 +204,29 @@ def at_level(workload: Workload, level: float, duration_s: float, warmup_s: floa
 
 
 def rate_of(workload: Workload, level: float) -> float:
-    """Return how many requests a second a level plans; 0 where users set that themselves."""
+    """Return the requests per second planned at a level; 0 where the answers decide."""
     if not isinstance(workload.arrivals, ClosedLoop):
         return level
     return level / workload.arrivals.pacing_s if workload.arrivals.pacing_s else 0.0
 
 
 def needed_s(workload: Workload, rate: float) -> float:
-    """Return how long a probe must be for its objectives, in s; gaps are many in each answer."""
-    wanted = (needed_n(each.percentile) for each in workload.objectives if each.of != "gap")
-    return 1.1 * max(wanted, default=0) / rate
+    """Return how long a probe must be for its objectives, in s.
+
+    Gaps of chunks do not count: each answer has many.
+    """
+    counts = (needed_n(one.percentile) for one in workload.objectives if one.of != "gap")
+    return 1.1 * max(counts, default=0) / rate
 
 
 def judged(level: float, shown: Mapping[str, Any], objectives: Sequence[Objective]) -> Probe:
     """Turn a load's summary into a probe.
 
-    The client's faults are those of its self-check; errors are the server's, and what may be of
-    either leaves the probe unclear. When the objectives are missed and the client was late as well,
-    the fault is the client's: the server's share cannot be told. ``paced_rps`` in the summary is
-    what users of a constant cycle would ask: where they fell behind it, too few answers to judge an
-    objective are the server's miss.
+    The client's faults are those of its self-check; errors are the server's; reasons that may be
+    either's leave the probe unclear. If the objectives are missed and the client was late as well,
+    the fault is the client's: nobody can tell the server's share. ``paced_rps`` in the summary is
+    the rate that users of a constant cycle plan. Where they fell behind it, too few answers to
+    judge an objective are the server's miss.
 
     Raises
     ------
@@ -236,17 +238,17 @@ def judged(level: float, shown: Mapping[str, Any], objectives: Sequence[Objectiv
     for objective in objectives:
         share = f"p{objective.percentile:g}"
         name = objective.name
-        found_ms = shown.get(TIMES[objective.of], {}).get(share)
+        time_ms = shown.get(TIMES[objective.of], {}).get(share)
         is_slow = reached < MIN_SHARE_OF_OFFERED * shown.get("paced_rps", 0.0)
-        if found_ms is None and not missed and not shown["errors"] and not is_slow:
+        if time_ms is None and not missed and not shown["errors"] and not is_slow:
             raise LoadError(
                 f"{shown['requests']} answers at a level of {level:g} are too few to know {name}: "
                 "make the probes longer (--duration), or begin higher"
             )
-        if found_ms is None:
+        if time_ms is None:
             missed.append(f"{name} unknown")
-        elif found_ms > objective.below_ms:
-            missed.append(f"{name} {found_ms:.4g} ms > {objective.below_ms:g} ms")
+        elif time_ms > objective.below_ms:
+            missed.append(f"{name} {time_ms:.4g} ms > {objective.below_ms:g} ms")
     if shown["requests"] and shown["errors"] > MAX_ERROR_SHARE * shown["requests"]:
         missed.append(f"{shown['errors']} of {shown['requests']} requests failed")
     growth, middle = shown["response_growth_ms_per_s"], shown["response_time_ms"]["p50"] or 0.0
@@ -255,25 +257,26 @@ def judged(level: float, shown: Mapping[str, Any], objectives: Sequence[Objectiv
         missed.append(f"response time grows by {growth:.3g} ms per second: a queue builds up")
     if offered and reached < MIN_SHARE_OF_OFFERED * offered:
         missed.append(f"{reached:.4g}/s answered of {offered:.4g}/s offered")
-    reasons = [Reason.model_validate(each) for each in shown["reasons"]]
-    by = {
-        side: tuple(each for each in reasons if each.side == side) for side in ("client", "unknown")
+    reasons = [Reason.model_validate(words) for words in shown["reasons"]]
+    by_side = {
+        side: tuple(reason for reason in reasons if reason.side == side)
+        for side in ("client", "unknown")
     }
-    return Probe(level, tuple(missed), by["client"], by["unknown"], shown)
+    return Probe(level, tuple(missed), by_side["client"], by_side["unknown"], shown)
 
 
 def probed(
     send: Callable[[Workload], LoadResult],
-    made: Workload,
+    workload: Workload,
     level: float,
     duration_s: float,
     warmup_s: float,
 ) -> Probe:
     """Send a workload at a level (see :func:`at_level`) and judge it by its own objectives.
 
-    The record that ``send`` returns is thrown away once it is summed up.
+    The record that ``send`` returns is removed once its summary is made.
     """
-    load = at_level(made, level, duration_s, warmup_s)
+    load = at_level(workload, level, duration_s, warmup_s)
     result = send(load)
     try:
         shown = report.summary(result, load, check(result, load))
@@ -281,4 +284,4 @@ def probed(
         result.discard()
     if isinstance(load.arrivals, ClosedLoop) and load.arrivals.pacing_s:
         shown["paced_rps"] = rate_of(load, level)
-    return judged(level, shown, made.objectives)
+    return judged(level, shown, workload.objectives)

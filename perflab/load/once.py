@@ -27,11 +27,11 @@ def ready(workers: int = 0, wait_s: float = 0.0) -> Iterator[Generator]:
     """Hold the host's lock and keep load workers on the client's cores (0: one on each)."""
     places = placement()
     cores = places.client
-    bound = [cores[number % len(cores)] for number in range(workers or len(cores))]
-    # Of workers that share a core, the first would keep the others from it.
-    apart = places.client_apart and len(set(bound)) == len(bound)
+    worker_cores = [cores[number % len(cores)] for number in range(workers or len(cores))]
+    # If workers share a core, one with real-time priority keeps the others from it.
+    apart = places.client_apart and len(set(worker_cores)) == len(worker_cores)
     with measurement_lock("perflab load", wait_s):
-        generator = Generator(bound, {}, real_time=apart)
+        generator = Generator(worker_cores, {}, real_time=apart)
         try:
             generator.start()
             yield generator
@@ -40,11 +40,11 @@ def ready(workers: int = 0, wait_s: float = 0.0) -> Iterator[Generator]:
 
 
 @dataclass(frozen=True)
-class Carried:
+class SentLoad:
     """A load that was sent.
 
     ``shown`` is its summary; ``failures`` are tracebacks of its script; ``unwritten`` says why its
-    record is not whole, and where what there is of it lies.
+    record is not whole, and where the written part lies.
     """
 
     shown: dict[str, Any]
@@ -53,7 +53,7 @@ class Carried:
 
 
 def carry_out(
-    made: Workload,
+    workload: Workload,
     url: str,
     *,
     allowed: Sequence[str] = (),
@@ -62,44 +62,45 @@ def carry_out(
     out: Path | None = None,
     on_progress: Callable[[Progress], None] = lambda _: None,
     look: Callable[[], None] = lambda: None,
-) -> Carried:
+) -> SentLoad:
     """Send a workload, sum it up and write the record.
 
     Raises
     ------
     PerflabError
-        Nothing was sent; or what was recorded is kept, and the message says where.
+        Nothing was sent; or the recorded part is kept, and the message says where.
     """
-    with place(out, made) as here, ready(workers, wait_s) as generator:
+    with place(out, workload) as record_place, ready(workers, wait_s) as generator:
         try:
-            result = generator.run(made, url, on_progress, look, allowed, here.raw)
-            shown = report.summary(result, made, check(result, made))
+            result = generator.run(workload, url, on_progress, look, allowed, record_place.raw)
+            shown = report.summary(result, workload, check(result, workload))
         except Exception as error:
-            if not here.has_rows():
+            if not record_place.has_rows():
                 raise
-            here.keep = True
-            raise LoadError(f"{_told(error)}; {_kept(here)}") from error
+            record_place.keep = True
+            raise LoadError(f"{_error_text(error)}; {_where_kept(record_place)}") from error
         failures, unwritten = result.failures, ""
         if out is not None:
             try:
-                record.write(here.folder, result, made, shown, url)
+                record.write(record_place.folder, result, workload, shown, url)
             except (OSError, ArrowException) as error:
-                here.keep = True
-                unwritten = f"the record could not be written ({_told(error)}); {_kept(here)}"
-        if not here.keep:
+                record_place.keep = True
+                text = f"the record could not be written ({_error_text(error)})"
+                unwritten = f"{text}; {_where_kept(record_place)}"
+        if not record_place.keep:
             result.discard()
-    return Carried(shown, failures, unwritten)
+    return SentLoad(shown, failures, unwritten)
 
 
-def _told(error: Exception) -> str:
+def _error_text(error: Exception) -> str:
     if isinstance(error, PerflabError):
         return str(error)
     return f"{type(error).__name__}: {error}"
 
 
-def _kept(here: Place) -> str:
+def _where_kept(record_place: Place) -> str:
     return (
-        f"what was recorded is kept in {here.raw}: a folder for each worker, which "
+        f"what was recorded is kept in {record_place.raw}: a folder for each worker, which "
         "perflab.load.records.columns.frame(FOLDER, 0) reads"
     )
 
@@ -107,7 +108,7 @@ def _kept(here: Place) -> str:
 def send(
     url: str, *, workers: int = 0, wait_s: float = 0.0, out: str = "", **options: Any
 ) -> dict[str, Any]:
-    """Send load to an address and return what it showed; for notebooks.
+    """Send load to an address and return its summary; for notebooks.
 
     Parameters
     ----------
@@ -116,7 +117,7 @@ def send(
     out : str
         New folder for the record.
     **options
-        As ``perflab load`` has them, with underscores (see ``options.LoadOptions``): ``users``,
+        The options of ``perflab load``, with underscores (see ``options.LoadOptions``): ``users``,
         ``rate``, ``duration``, ``requests``, ``arrivals``, ``allow_targets``...
 
     Returns
@@ -130,12 +131,17 @@ def send(
     ParameterError, TargetRefused
         Nothing was sent.
     """
-    asked = LoadOptions.of({"url": url, **options})
-    made = asked.workload()
+    load_options = LoadOptions.of({"url": url, **options})
+    workload = load_options.workload()
     folder = Path(out) if out else None
     if folder and (problems := folder_problems("out", folder)):
         raise ParameterError("perflab load", problems)
-    carried = carry_out(
-        made, url, allowed=asked.allow_targets, workers=workers, wait_s=wait_s, out=folder
+    sent = carry_out(
+        workload,
+        url,
+        allowed=load_options.allow_targets,
+        workers=workers,
+        wait_s=wait_s,
+        out=folder,
     )
-    return {**carried.shown, "failures": carried.failures, "unwritten": carried.unwritten}
+    return {**sent.shown, "failures": sent.failures, "unwritten": sent.unwritten}

@@ -1,6 +1,6 @@
-"""What one load is asked for: the flags of ``perflab load`` and the words of ``send_load``.
+"""The options of one load: the flags of ``perflab load`` and the parameters of ``send_load``.
 
-Every option stands here once, with what its flag says of it.
+Every option stands here once, with its help text.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ ARRIVALS, REQUEST, ENDING = "Arrivals", "Request", "Ending"
 DEFAULT_DURATION_S = 10.0
 _STAGE = re.compile(r"(\d+(?:\.\d+)?)(?:-(\d+(?:\.\d+)?))?:(\d+(?:\.\d+)?)s?")
 MOST_BODY_BYTES = 16 * 1024 * 1024
-# What an option makes no use of, by the option; other options that it needs one of, likewise.
+# By option: the options that it makes no use of; the options of which it needs one.
 _UNUSED = {
     "burst": ("requests", "duration_s", "warmup_s"),
     "rate": ("requests",),
@@ -40,20 +40,20 @@ _NEEDED = {
     "min_chunks": ("stream",),
     "end_marker": ("stream",),
 }
-# Parts of a workload that bear another name than the option, or none of one's own.
+# Fields of a workload whose option has another name; fields that are no option.
 _OPTION_OF = {"size": "burst", "most": "connections", "max_duration_s": "duration_s"}
 _OPTION_OF |= {"failures": "stop_after_failures"}
 _PARTS = ("request", "connections", "stop", "stages")
 
 
 def option(default: Any, text: str, panel: str, *names: str, **limits: Any) -> Any:
-    """Return a field that is a flag: its help, the panel it stands in, and names of its own."""
+    """Return a field that is a flag, with its help, its panel and the names of the flag."""
     extra: dict[str, Any] = {"panel": panel, "names": [*names]}
     return Field(default=default, description=text, json_schema_extra=extra, **limits)
 
 
 def _like(pattern: str, example: str) -> AfterValidator:
-    """Return a check of a text, whose message keeps what may be a secret back."""
+    """Return a check of a text; its message shows no value, which may be a secret."""
 
     def check(text: str) -> str:
         if not re.fullmatch(pattern, text):
@@ -169,7 +169,7 @@ class LoadOptions(LoadParameters):
 
     @classmethod
     def of(cls, words: Mapping[str, Any]) -> Self:
-        """Return the options that are named as flags are: ``duration`` is ``duration_s``.
+        """Return the options, given by the names of their flags: ``duration`` is ``duration_s``.
 
         Raises
         ------
@@ -180,8 +180,8 @@ class LoadOptions(LoadParameters):
         known = {*names, *cls.model_fields}
         unknown = [word for word in words if word not in known]
         if unknown:
-            told = [f"no option '{word}'{did_you_mean(word, known)}" for word in unknown]
-            raise ParameterError("perflab load", told)
+            problems = [f"no option '{word}'{did_you_mean(word, known)}" for word in unknown]
+            raise ParameterError("perflab load", problems)
         try:
             return cls.model_validate({names.get(word, word): words[word] for word in words})
         except ValidationError as error:
@@ -201,7 +201,7 @@ class LoadOptions(LoadParameters):
         origin, path = split(self.url)
         if origin.scheme not in ("http", "https"):
             raise TargetRefused(f"'{self.url}': load goes to http and https addresses")
-        # Not for who only asks for help.
+        # Imported late: ``--help`` needs none of these.
         from perflab.load.clients.exchange import Prepared
         from perflab.load.clients.library_client import out_of_reach
         from perflab.load.workload.workload import Workload
@@ -209,11 +209,11 @@ class LoadOptions(LoadParameters):
         problems = self._conflicts()
         try:
             if not problems:
-                made = Workload.model_validate(self.words(path))
-                Prepared(made.request, origin, made.connections)
-                problems = out_of_reach(made)
+                workload = Workload.model_validate(self.words(path))
+                Prepared(workload.request, origin, workload.connections)
+                problems = out_of_reach(workload)
                 if not problems:
-                    return made
+                    return workload
         except ValidationError as error:
             problems = _sentences(error)
         except ParameterError as error:
@@ -221,14 +221,14 @@ class LoadOptions(LoadParameters):
         raise ParameterError("perflab load", problems)
 
     def _conflicts(self) -> list[str]:
-        """Return what does not go together."""
+        """Return the problems of options that do not go together."""
         kinds = ("users", "rate", "stages", "burst")
-        given = [flag_of(name) for name in kinds if getattr(self, name)]
+        chosen = [flag_of(name) for name in kinds if getattr(self, name)]
         problems = []
-        if len(given) != 1:
+        if len(chosen) != 1:
             listed = ", ".join(map(flag_of, kinds))
             problems.append(
-                f"give one of {listed}" + (f", not {' and '.join(given)}" if given else "")
+                f"give one of {listed}" + (f", not {' and '.join(chosen)}" if chosen else "")
             )
         if self.arrivals == "poisson" and not (self.rate or self.stages):
             problems.append("--arrivals poisson needs --rate or --stages")
@@ -244,24 +244,24 @@ class LoadOptions(LoadParameters):
             if getattr(self, name) and not any(getattr(self, other) for other in others)
         ]
         return problems + [
-            f"--objective {each.text}: only streams have that time; give --stream sse or ndjson"
-            for each in map(Objective.of_text, self.objectives)
-            if each.of != "response" and not (self.stream or self.script)
+            f"--objective {bound.text}: only streams have that time; give --stream sse or ndjson"
+            for bound in map(Objective.of_text, self.objectives)
+            if bound.of != "response" and not (self.stream or self.script)
         ]
 
     def words(self, path: str) -> dict[str, Any]:
         """Return the workload as data; raises ParameterError where a file cannot be read."""
-        found = super().words(path)
-        request = found["request"] | {"redirects": self.redirects}
+        workload = super().words(path)
+        request = workload["request"] | {"redirects": self.redirects}
         if self.body_file:
             request |= {"method": (self.method or "POST").upper(), "body": self._file()}
         request["expect_bytes"] = self.expect_bytes
         if self.stream:
             request |= {"stream": self.stream, "min_chunks": self.min_chunks or 1}
             request["end_marker"] = self.end_marker
-        return found | {
+        return workload | {
             "request": request,
-            "connections": {"reuse": found["connections"], "most": self.connections},
+            "connections": {"reuse": workload["connections"], "most": self.connections},
             "client": "http2" if self.http2 else "lean",
             "verify_tls": not self.insecure,
             "ca_file": self._bundle(),
@@ -278,9 +278,9 @@ class LoadOptions(LoadParameters):
             return self._scripted(duration_s or DEFAULT_DURATION_S)
         if self.users:
             pace = {"pacing_s": self.pacing_s, "ramp_s": self.ramp_s, "requests": self.requests}
-            bound_s = duration_s + self.warmup_s if duration_s else 3_600.0
-            own = {"duration_s": duration_s, "max_duration_s": bound_s}
-            return {**super().loop(), **own, **pace}
+            max_duration_s = duration_s + self.warmup_s if duration_s else 3_600.0
+            length = {"duration_s": duration_s, "max_duration_s": max_duration_s}
+            return {**super().loop(), **length, **pace}
         stages = _stages(self.stages) if self.stages else []
         if self.rate:
             length_s = self.warmup_s + (self.duration_s or DEFAULT_DURATION_S)
@@ -294,7 +294,7 @@ class LoadOptions(LoadParameters):
         from perflab.load.workers.scripted import find
 
         place, colon, name = self.script.rpartition(":")
-        # The workers run elsewhere: a file is found from here.
+        # Workers run in another folder: the path must not be relative.
         script = f"{Path(place).resolve()}{colon}{name}" if place.endswith(".py") else self.script
         find(script)
         return {
@@ -318,14 +318,14 @@ class LoadOptions(LoadParameters):
         return content
 
     def _bundle(self) -> str:
-        """Return a file's whole path: workers run elsewhere, a relative one would be another."""
+        """Return the absolute path: workers run in another folder."""
         if self.ca_file and not Path(self.ca_file).is_file():
             raise ParameterError("perflab load", [f"--ca-file {self.ca_file}: no such file"])
         return str(Path(self.ca_file).resolve()) if self.ca_file else ""
 
 
 def flag_of(name: str) -> str:
-    """Return how an option is typed."""
+    """Return the flag of an option."""
     extra = LoadOptions.model_fields[name].json_schema_extra
     names = extra.get("names") if isinstance(extra, dict) else None
     word = name.removesuffix("_s").replace("_", "-")
@@ -351,19 +351,19 @@ def _stages(text: str) -> list[dict[str, float]]:
 
 
 def _sentences(error: ValidationError) -> list[str]:
-    """Return one sentence for every problem, with the flag of the option that it is about."""
+    """Return one sentence for each problem, with the flag of its option."""
     sentences = []
     for item in error.errors():
-        places = [place for place in map(str, item["loc"]) if place not in _PARTS]
-        if len(places) > 1 and places[0] == "arrivals":
-            places = places[1:]
-        options = [name for each in places if (name := _OPTION_OF.get(each, each)) in OPTIONS]
-        given = item["input"]
-        # What checks of our own say has the value already, or keeps it back.
-        is_own = item["type"] == "value_error" or not isinstance(given, (str, int, float))
-        shown = "" if is_own else f" {given!r}"
-        begin = f"{flag_of(options[-1])}{shown}: " if options else ""
-        sentences.append(begin + str(item["msg"]).removeprefix("Value error, "))
+        fields = [field for field in map(str, item["loc"]) if field not in _PARTS]
+        if len(fields) > 1 and fields[0] == "arrivals":
+            fields = fields[1:]
+        options = [name for field in fields if (name := _OPTION_OF.get(field, field)) in OPTIONS]
+        value = item["input"]
+        # The messages of our own checks name the value already, or keep it back.
+        is_own = item["type"] == "value_error" or not isinstance(value, (str, int, float))
+        shown = "" if is_own else f" {value!r}"
+        prefix = f"{flag_of(options[-1])}{shown}: " if options else ""
+        sentences.append(prefix + str(item["msg"]).removeprefix("Value error, "))
     return list(dict.fromkeys(sentences))
 
 

@@ -36,12 +36,12 @@ def summary(result: LoadResult, workload: Workload, judgement: SelfCheck) -> dic
     """Return what a load showed, over the requests of its measure stage.
 
     Times are those of successes, in ms: ``response_time_ms`` from the planned instant,
-    ``service_time_ms`` from sending. Of what requests that were cut off before their end could move
-    they hold None, and ``response_time_at_least_ms`` what it is at least; where more than a tenth
-    may be the client's own time, ``response_time_client_ms`` says how much. For throughput see
+    ``service_time_ms`` from sending. A number that requests without an end could move is None, and
+    ``response_time_at_least_ms`` holds its lower bound; where more than a tenth may be the client's
+    own time, ``response_time_client_ms`` says how much. For throughput see
     :attr:`LoadResult.throughput_rps`; ``duration_s`` is from the first planned instant to the last
-    end. ``reasons`` and ``warnings`` are objects with a code, a side and a text; the reasons are
-    among the warnings too.
+    end. ``reasons`` and ``warnings`` are objects with a code, a side and a text; the warnings
+    include the reasons.
     """
     errors = result.measured(lambda rows: rows["error"])
     total, succeeded = len(errors), int((errors == 0).sum())
@@ -53,7 +53,7 @@ def summary(result: LoadResult, workload: Workload, judgement: SelfCheck) -> dic
     statuses, status_counts = np.unique(
         result.measured(lambda rows: rows["status"]), return_counts=True
     )
-    objectives = [judged(each, result) for each in workload.objectives]
+    objectives = [judged(objective, result) for objective in workload.objectives]
     return {
         "requests": total,
         "errors": total - succeeded,
@@ -75,7 +75,7 @@ def summary(result: LoadResult, workload: Workload, judgement: SelfCheck) -> dic
         **shown("service_time", times_of(result, "sent_ns").numbers()),
         **streams(streamed),
         "by_name": by_name(result),
-        # A queue that builds up; response times that fall are no growth.
+        # Growth shows a queue that builds up; falling response times are none.
         "response_growth_ms_per_s": max(0.0, response_trend(result).ms_per_s),
         "generator_lag_ms": percentiles_ms(
             result.measured(lambda rows: rows["started_ns"] - rows["planned_ns"]), (50, 99)
@@ -99,10 +99,10 @@ def summary(result: LoadResult, workload: Workload, judgement: SelfCheck) -> dic
         **stop_shown(result),
         "objectives": objectives,
         "valid": judgement.valid,
-        "reasons": [each.model_dump() for each in judgement.reasons],
+        "reasons": [reason.model_dump() for reason in judgement.reasons],
         "warnings": [
-            each.model_dump()
-            for each in (
+            remark.model_dump()
+            for remark in (
                 *judgement.reasons,
                 *judgement.warnings,
                 *_warnings(total, succeeded, objectives),
@@ -122,26 +122,26 @@ def _warnings(total: int, succeeded: int, objectives: Sequence[Mapping[str, Any]
     if small:
         text = f"n too small for {', '.join(small)} (n = {succeeded})"
         remarks.append(Remark(code="load.small_sample", text=text))
-    for each in objectives:
-        if each["held"] is False:
-            text = f"the objective {each['objective']} was missed"
+    for objective in objectives:
+        if objective["held"] is False:
+            text = f"the objective {objective['objective']} was missed"
             remarks.append(Remark(code="objective.missed", text=text))
-        elif each["held"] is None:
-            text = f"the objective {each['objective']} cannot be judged: {each['why']}"
+        elif objective["held"] is None:
+            text = f"the objective {objective['objective']} cannot be judged: {objective['why']}"
             remarks.append(Remark(code="objective.undecided", text=text))
     return remarks
 
 
-def _late(after: int, succeeded: int) -> list[Remark]:
-    """Return a warning where throughput says little, because most answers came too late for it."""
-    if 2 * after <= succeeded:
+def _late(late_count: int, succeeded: int) -> list[Remark]:
+    """Return a warning where most answers came too late to count for throughput."""
+    if 2 * late_count <= succeeded:
         return []
-    text = f"{after} of {succeeded} successes were done after the last request was planned"
+    text = f"{late_count} of {succeeded} successes were done after the last request was planned"
     return [Remark(code="load.late_answers", text=f"{text}: throughput leaves them out")]
 
 
 def by_name(result: LoadResult) -> list[dict[str, Any]]:
-    """Return a row for every name under which scripted users sent requests, by name."""
+    """Return a row per name of scripted users' requests, sorted by name."""
     codes: dict[str, dict[int, int]] = {}
     for worker in range(len(result.rows)):
         for code, name in enumerate(template_names(result.folder / str(worker))):
@@ -152,16 +152,16 @@ def by_name(result: LoadResult) -> list[dict[str, Any]]:
             rows[rows["template"] == code]
             for rows, code in ((result.rows[worker], code) for worker, code in by_worker.items())
         ]
-        every = np.concatenate(parts)
-        own = every[every["stage"] == MEASURE]
+        all_rows = np.concatenate(parts)
+        measured = all_rows[all_rows["stage"] == MEASURE]
         response = times_of(result, chosen=by_worker)
         table.append(
             {
                 "name": name,
-                "requests": len(own),
-                "errors": int((own["error"] != 0).sum()),
-                "throughput_rps": known(result.rate([every])),
-                "bytes_received": int(own["bytes"].sum()),
+                "requests": len(measured),
+                "errors": int((measured["error"] != 0).sum()),
+                "throughput_rps": known(result.rate([all_rows])),
+                "bytes_received": int(measured["bytes"].sum()),
                 **shown("response_time", response.numbers()),
             }
         )
@@ -186,14 +186,20 @@ def _offered(total: int, result: LoadResult, workload: Workload) -> float | None
 
 
 def _waits(numbers: Mapping[str, Number]) -> dict[str, dict[str, float | None]]:
-    """Return the wait for a connection: of one that is open it is the client's own work alone."""
+    """Return the waits for a connection.
+
+    On an open connection the wait is the client's own work alone: its share is not shown.
+    """
     waits = shown("connection_wait", {share: numbers[share] for share in ("p50", "p99")})
     del waits["connection_wait_client_ms"]
     return waits
 
 
 def judged(objective: Objective, result: LoadResult) -> dict[str, Any]:
-    """Judge an objective over the whole measure stage; where ``held`` is None, ``why`` says why."""
+    """Judge an objective over the whole measure stage.
+
+    Where ``held`` is None, ``why`` says why it is undecided.
+    """
     times = _times(objective, result)
     number = Number(Bound(math.nan, math.nan))
     held, why = None, "nothing was streamed"
@@ -213,7 +219,7 @@ def judged(objective: Objective, result: LoadResult) -> dict[str, Any]:
 
 
 def _times(objective: Objective, result: LoadResult) -> Times | None:
-    """Return the times that an objective is about; None of streams where nothing was streamed."""
+    """Return the times of an objective; None for times of streams where nothing was streamed."""
     if objective.of == "response":
         return times_of(result)
     streamed = times_of_chunks(result)
@@ -223,7 +229,7 @@ def _times(objective: Objective, result: LoadResult) -> Times | None:
 
 
 def _held(number: Number, below_ms: float) -> bool | None:
-    """Tell whether a time is below a limit: a bound, and what is partly the client's, never is."""
+    """Return whether a time is below a limit; None where a bound or the client's time hides it."""
     if number.bound.low - number.client_ms > below_ms:
         return False
     return True if number.value <= below_ms else None
@@ -233,8 +239,8 @@ def _why_unknown(objective: Objective, number: Number, times: Times) -> str:
     if not math.isnan(number.at_least):
         return f"{len(times.elapsed)} requests were cut off before their end"
     if math.isnan(number.value):
-        what = "gaps" if objective.of == "gap" else "successes"
-        return f"{len(times.known)} {what} of {needed_n(objective.percentile)} needed"
+        unit = "gaps" if objective.of == "gap" else "successes"
+        return f"{len(times.known)} {unit} of {needed_n(objective.percentile)} needed"
     return f"up to {number.client_ms:.2g} ms of {number.value:.4g} ms are the client's own"
 
 
@@ -279,7 +285,7 @@ def _counts(shown: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _stop(stop: Mapping[str, Any]) -> Iterator[str]:
-    """Tell a load's end by failures, and what ended on both sides of it."""
+    """Describe a load's end by failures, and the requests before and after it."""
     users = "" if stop["users"] is None else f" with {stop['users']} users active"
     yield from _wrapped(
         f"stopped at {stop['failures']} failures after {stop['after_s']:.2f} s{users}"
@@ -335,14 +341,14 @@ def _verdict(shown: Mapping[str, Any]) -> Iterator[str]:
         f"{shown['client_cpu_share']:.0%} of its cores"
     )
     yield "valid" if shown["valid"] else "INVALID: these numbers may not be used"
-    for each in shown["warnings"]:
-        yield from _wrapped(each["text"], "  - ")
+    for warning in shown["warnings"]:
+        yield from _wrapped(warning["text"], "  - ")
 
 
 def _cell(shown: Mapping[str, Any], key: str, name: str) -> str:
-    """Return a time: ``>=`` where it is a bound, ``~`` where too much of it may be the client's."""
+    """Return a time as text: ``>=`` marks a bound, ``~`` too much of the client's own time."""
     times: Mapping[str, float | None] = shown[f"{key}_ms"]
-    at_least, client = (shown.get(f"{key}_{held}_ms", {}) for held in ("at_least", "client"))
+    at_least, client = (shown.get(f"{key}_{kind}_ms", {}) for kind in ("at_least", "client"))
     if name not in times:
         text = ""
     elif name in at_least:
@@ -366,9 +372,9 @@ def _bytes(count: float) -> str:
     return f"{count:.3g} GB"
 
 
-def _wrapped(text: str, begin: str = "") -> list[str]:
+def _wrapped(text: str, indent: str = "") -> list[str]:
     return textwrap.wrap(
-        text, WIDTH, initial_indent=begin, subsequent_indent=" " * max(2, len(begin))
+        text, WIDTH, initial_indent=indent, subsequent_indent=" " * max(2, len(indent))
     )
 
 
@@ -378,10 +384,10 @@ class LoadSummary(dict[str, Any]):
     def _repr_html_(self) -> str:
         color = VALID if self["valid"] else INVALID
         style = f"border-left: 5px solid {color}; padding: 4px 8px; margin: 0;"
-        # No <br> within <pre>: each would stand beside the end of its line.
+        # Within <pre> a <br> would double the line end it stands beside.
         text = escaped(table(self)).replace("<br>", "\n")
         return f'<pre style="{style}">{text}</pre>'
 
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:  # noqa: ARG002
-        # IPython's word for plain text; ``print`` and ``repr`` are those of any dict.
+        # IPython calls this for plain text; ``print`` and ``repr`` are those of a dict.
         printer.text(table(self))

@@ -17,10 +17,11 @@
         async def buy(self):
             await self.post("/orders", {"item": self.random.randrange(100)})
 
-Every request is recorded like any other. The first request of an action is planned for the
-instant the action was due, so a client that is late is charged for it; each further one for the
-instant the one before was done. The wait for the next action begins when the last answer was there,
-and not when a busy client came to it; what the script itself took after that is added.
+Every request is recorded like any other. The first request of an action is planned for the instant
+at which the action was due, so a late client is charged for its lateness; each further request is
+planned for the instant at which the one before was done. The wait for the next action begins when
+the last answer arrived, not when a busy client noticed it; the time that the script itself took
+after that is added.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ if TYPE_CHECKING:
 
 Action = TypeVar("Action", bound=Callable[..., Awaitable[None]])
 WEIGHT = "_perflab_weight"
-# What a script needs of here.
+# The names that scripts import.
 __all__ = ["Answer", "NotServed", "User", "action", "actions"]
 
 
@@ -77,7 +78,7 @@ def actions(kind: type) -> tuple[list[str], list[float]]:
     Raises
     ------
     ParameterError
-        It has none.
+        The class has no actions.
     """
     weights = {name: getattr(getattr(kind, name), WEIGHT, 0.0) for name in dir(kind)}
     names = [name for name, weight in weights.items() if weight]
@@ -90,7 +91,7 @@ def actions(kind: type) -> tuple[list[str], list[float]]:
 class Answer:
     """An answer to a user's request; ``error`` is its error class, empty when it is as expected.
 
-    ``body`` is empty where it was not to be kept.
+    ``body`` is empty where the request keeps none.
     """
 
     status: int
@@ -109,9 +110,9 @@ class Answer:
         Raises
         ------
         ValueError
-            It is none, or was not to be kept.
+            The body is no JSON, or was not kept.
         NotServed
-            It was too large to be kept.
+            The body was too large to be kept.
         """
         if self.error == "body_too_large":
             raise NotServed(self.error, TOO_LARGE)
@@ -127,26 +128,26 @@ class Answer:
 
 
 class NotServed(Exception):
-    """Raise it in a script that cannot go on because of what the server did.
+    """A script raises it when it cannot go on because of what the server did.
 
-    ``kind`` is the error class under which the step is recorded; one that there is not raises
-    ParameterError. Whatever else a script raises is taken for a fault of its own (``script``).
+    ``kind`` is the error class under which the step is recorded; an unknown one raises
+    ParameterError. Any other exception counts as a fault of the script (``script``).
     """
 
     def __init__(self, kind: str, reason: str) -> None:
         if kind not in CODES:
-            told = f"'{kind}' is no error class{did_you_mean(kind, CODES)}; {reason}"
-            raise ParameterError("NotServed", [told])
+            problem = f"'{kind}' is no error class{did_you_mean(kind, CODES)}; {reason}"
+            raise ParameterError("NotServed", [problem])
         super().__init__(reason)
         self.kind = kind
 
 
 @dataclass
 class Course:
-    """Where a user is in its load; kept by the driver that lets it act.
+    """The state of a user in its load; the driver keeps it.
 
-    ``due_ns`` is the instant for which what the user does now was planned, ``late_ns`` how much
-    later the script went on by the client's fault, ``over_ns`` when the last action was over.
+    ``due_ns`` is the planned instant of the user's present step, ``late_ns`` how much later the
+    script went on by the client's fault, ``over_ns`` when the last action was over.
     """
 
     driver: ScriptedDriver = field(init=False)
@@ -193,7 +194,7 @@ class User:
 
     @property
     def due_ns(self) -> int:
-        """Return the instant for which what the user does now was planned."""
+        """Return the planned instant of the user's present step."""
         return self.course.due_ns
 
     @property
@@ -207,7 +208,7 @@ class User:
         return time.monotonic_ns()
 
     def first_due_ns(self) -> int:
-        """Return when the first action is due, asked after ``on_start``; 0: one wait later."""
+        """Return when the first action is due (called after ``on_start``); 0: one wait later."""
         return 0
 
     def leaves_ns(self) -> int:
@@ -223,14 +224,14 @@ class User:
     async def pause(self, seconds: float) -> bool:
         """Wait within an action; return whether the load still goes on.
 
-        It begins when the last answer was there, and not when a busy client came to it. The next
-        request is planned for its end, so that a client that wakes late is charged for it. Where
-        the load ends before, it returns at once.
+        The pause begins when the last answer arrived, not when a busy client noticed it. The next
+        request is planned for the end of the pause, so that a client that wakes late is charged
+        for it. If the load ends during the pause, this returns at once.
 
         Raises
         ------
         ValueError
-            It is below 0.
+            ``seconds`` is below 0.
         """
         if not seconds >= 0:
             raise ValueError(f"a pause of {seconds} s: it must not be below 0")
@@ -245,7 +246,7 @@ class User:
         return await self.request("GET", path, **options)
 
     async def post(self, path: str, body: Any = "", **options: Any) -> Answer:
-        """Send a POST; what is no text is sent as JSON; see :meth:`request`."""
+        """Send a POST; a body that is no text is sent as JSON; see :meth:`request`."""
         if not isinstance(body, str):
             body = json.dumps(body)
         return await self.request("POST", path, body=body, **options)
@@ -265,12 +266,11 @@ class User:
     ) -> Answer:
         """Send a request and record it under ``name`` (default: method and path).
 
-        ``judged`` are further fields of :class:`~perflab.load.workload.request.Request` that say
-        what is expected of a body, or recorded of its coming: ``expect_bytes``, ``expect_crc32``,
-        ``progress_points``, ``stream``, ``min_chunks``, ``end_marker``.
+        ``judged`` are further fields of :class:`~perflab.load.workload.request.Request` on the
+        body of the answer: ``expect_bytes``, ``expect_crc32``, ``progress_points``, ``stream``,
+        ``min_chunks``, ``end_marker``.
 
-        A body that is kept may have 64 MiB; with ``keep_body=False`` the answer has none, however
-        long it is.
+        A body that is kept may have 64 MiB; with ``keep_body=False`` none is kept, of any length.
         """
         words = {
             "method": method, "path": path, "headers": {**self.headers, **(headers or {})},
@@ -298,11 +298,11 @@ class User:
             driver.ended(exchange)
         course.due_ns = exchange.done_ns
         course.late_ns = driver.now_ns() - exchange.done_ns
-        own, exchange.connection = exchange.connection, None
+        connection, exchange.connection = exchange.connection, None
         if self._connection is None:
-            self._connection = own
-        elif own is not None:
-            own.close()
+            self._connection = connection
+        elif connection is not None:
+            connection.close()
         head, content = exchange.answer or (b"", b"")
         return Answer(exchange.status, ERRORS[exchange.error], head, content)
 
@@ -317,9 +317,9 @@ class User:
     ) -> WebSocket:
         """Open a WebSocket to the load's target.
 
-        ``on_message`` gets each message and the instant (ns) at which its bytes were read;
-        ``on_closed`` the error class and code of the end; without it, an end with an error class
-        is recorded as a failure. Raises WebSocketError.
+        ``on_message`` gets each message and the instant (ns) at which its bytes were read.
+        ``on_closed`` gets the error class and code of the end; without it, an end with an error
+        class is recorded as a failure. Raises WebSocketError.
         """
         sent = {**self.headers, **(headers or {})}
         on_closed = on_closed or self._note_end
@@ -330,10 +330,10 @@ class User:
             self.course.driver.note_failure(self, self.now_ns(), kind, "websocket")
 
     def note(self, direction: int, size: int, at_ns: int, key: int = 0, kind: str = "") -> None:
-        """Record a message of a stream (``messages.SENT`` or ``messages.RECEIVED``).
+        """Record a message of a stream (``message_record.SENT`` or ``RECEIVED``).
 
         ``kind`` is a word of the script's own, like ``delivery``: see the ``messages`` table.
-        ``at_ns``: when the sending was taken up, or the instant that ``on_message`` was given; see
+        ``at_ns``: when the script began to send, or the instant that ``on_message`` got; see
         :class:`perflab.load.records.message_record.MessageRecorder`.
         """
         self.course.driver.messages.add(at_ns, self.number, direction, size, key, kind)

@@ -14,7 +14,7 @@ import pyarrow as pa
 from perflab.errors import RecordingError
 
 PHASE_COLUMN = re.compile(r"phase_(.+)_ms")
-# What the kernel counts of TCP during a trial, in words.
+# The kernel's counters of TCP during a trial, in words.
 TCP_COUNTERS = {
     "tcp_listen_overflows": "overflows of a listen backlog",
     "tcp_listen_drops": "connections dropped by a listening socket",
@@ -61,11 +61,11 @@ WAITS = pa.schema(
 )
 # One row per sampled call chain: its functions, the outermost first, joined by ``;``.
 CALLS = pa.schema([("chain", pa.string()), ("samples", pa.int64())])
-# Every message of a stream. ``planned_ns``: when the sending was due, also for what it led to (its
-# delivery, its answer). ``at_ns`` of a row ``sent``: when the generator took the sending up, before
-# anything was encoded, as *started* is of a request. Of a row ``received``: when the event loop
-# handed over the read that completed the message. ``connected``, ``left`` and ``cut`` are no
-# messages: there it is when that came to be.
+# Every message of a stream. ``planned_ns`` is when the sending was due; the deliveries and answers
+# of a message have the same. ``at_ns`` of a row ``sent`` is when the generator began to send,
+# before encoding, like *started* of a request. ``at_ns`` of a row ``received`` is when the event
+# loop handed over the read that completed the message. ``connected``, ``left`` and ``cut`` are no
+# messages but events, and ``at_ns`` is when they happened.
 MESSAGES = pa.schema(
     [
         ("worker", pa.int16()),
@@ -77,9 +77,9 @@ MESSAGES = pa.schema(
         ("bytes", pa.int32()),
     ]
 )
-# How far the body of a response had come at instants while it came, the first read and the last
-# among them. ``request`` is the number of the request among those of its worker, in the order in
-# which they ended; in the requests table it is the one of this worker, user and planned instant.
+# The bytes of a response's body that had arrived at several instants, first and last read included.
+# ``request`` numbers the requests of a worker in the order of their ends; in the requests table the
+# request is found by worker, user and planned instant.
 PROGRESS = pa.schema(
     [
         ("worker", pa.int16()),
@@ -90,10 +90,10 @@ PROGRESS = pa.schema(
         ("bytes", pa.int64()),
     ]
 )
-# The chunks of streamed answers, each an event of its stream: ``at_ns`` is the instant of the read
-# that completed it, so that those which one read completed have the same; ``bytes`` its length;
-# ``number`` counts those of one request from 0. ``is_end``: the end marker that was asked for, no
-# chunk of what was streamed. ``request`` as in PROGRESS.
+# The chunks of streamed answers, each an event of its stream. ``at_ns`` is the instant of the read
+# that completed the chunk; chunks of one read have the same instant. ``bytes`` is its length, and
+# ``number`` counts the chunks of a request from 0. ``is_end`` marks the requested end marker, which
+# is no chunk. ``request`` is as in PROGRESS.
 CHUNKS = pa.schema(
     [
         ("worker", pa.int16()),
@@ -115,7 +115,7 @@ TABLES = {
     "progress": PROGRESS,
     "chunks": CHUNKS,
 }
-# Declared by a run whose trials share their time: a row for every turn of a trial that counts.
+# A run whose trials share their time declares this table: a row for every counted turn of a trial.
 TURNS = "turns"
 TURN_COLUMNS: Mapping[str, str] = {
     "round": "int32",
@@ -129,7 +129,7 @@ TURN_COLUMNS: Mapping[str, str] = {
     "carried_over": "int64",
     "late_ns": "int64",
 }
-# Every trial has these; the others only where there was something to measure.
+# Every trial has these tables; it has others only where there was something to measure.
 ALWAYS = ("requests", "samples")
 STREAMED = ("messages", "progress", "chunks")
 TABLE_NAME = re.compile(r"[a-z][a-z0-9_]{0,49}")
@@ -144,9 +144,9 @@ COLUMN_TYPES = {
 
 
 def schemas(declared: Mapping[str, Mapping[str, str]]) -> dict[str, pa.Schema]:
-    """Return the schema of every table that trials may have, by name: those declared and the lab's.
+    """Return the schemas of all tables of trials, by name: the declared ones and the lab's own.
 
-    RecordingError where a declared table is not one that can be.
+    RecordingError where a declared table is not allowed.
     """
     added = {name: declared_schema(name, columns) for name, columns in declared.items()}
     return {**added, **TABLES}
@@ -155,7 +155,7 @@ def schemas(declared: Mapping[str, Mapping[str, str]]) -> dict[str, pa.Schema]:
 def declared_schema(name: str, columns: Mapping[str, str]) -> pa.Schema:
     """Return the schema of a table that an instrument adds.
 
-    RecordingError where the name is the lab's own or no name, or its columns cannot be.
+    RecordingError where its name or its columns are not allowed.
     """
     if not TABLE_NAME.fullmatch(name) or name in OWN_FILES:
         raise RecordingError(
@@ -175,13 +175,13 @@ def declared_schema(name: str, columns: Mapping[str, str]) -> pa.Schema:
 
 
 def described_schema(schema: pa.Schema) -> dict[str, str]:
-    """Return the types of a table's columns as they stand in a record."""
+    """Return the types of a table's columns in the form of a record."""
     return {field.name: str(field.type) for field in schema}
 
 
 def check_columns(schema: pa.Schema, kind: str, names: Iterable[str], where: str) -> None:
     """Refuse a table that lacks columns of its schema."""
-    given = set(names)
-    missing = [name for name in schema.names if name not in given]
+    present = set(names)
+    missing = [name for name in schema.names if name not in present]
     if missing:
         raise RecordingError(f"{where}: the {kind} table lacks {', '.join(missing)}")

@@ -24,14 +24,14 @@ class Contrast(ContrastPair):
     """A published claim as a ratio of one response between two sets of treatments.
 
     With ``interaction`` the effect is the ratio of this pair's ratio to that pair's.
-    ``published_direction`` says whether the ratio is above 1 ("greater"), below ("smaller"), or
+    ``published_direction`` says whether the ratio is above 1 ("greater"), below 1 ("smaller"), or
     claimed to be 1 ("none"). With ``scale`` "difference" the effect is numerator minus denominator
     in the response's unit, for claims such as "10 points of CPU more"; it is above or below 0.
-    With ``published_bound`` the published size is a bound: a reduction by 79%, of a baseline in
-    which every request timed out, says that the ratio is "at most" 0.21.
-    ``not_testable`` is the reason why this machine cannot test it; ``set_by_load`` says how the
-    load itself sets the answer, so that no measurement can find it. ``source`` says where it was
-    published; only what was published nowhere has none.
+    With ``published_bound`` the published size is a bound: for example, a reduction by 79% from a
+    baseline in which every request timed out says that the ratio is "at most" 0.21.
+    ``not_testable`` is the reason why this machine cannot test the claim. ``set_by_load`` says how
+    the load itself sets the answer, so that a measurement cannot find it. ``source`` is where the
+    claim was published; an unpublished one has none.
     """
 
     name: str
@@ -61,7 +61,7 @@ class Contrast(ContrastPair):
             return self._agrees_as_difference()
         if self.published_difference is not None:
             raise ValueError("published_difference needs scale 'difference'")
-        if ratio is not None and _against(direction, ratio, 1):
+        if ratio is not None and _contradicts(direction, ratio, 1):
             raise ValueError(f"published_ratio {ratio} is not '{direction}' than 1")
         return self
 
@@ -71,12 +71,12 @@ class Contrast(ContrastPair):
             raise ValueError("a difference is compared with published_difference, not with a ratio")
         if direction == "none" or size == 0:
             raise ValueError("'no effect' is judged by a ratio: a unit has no margin of its own")
-        if size is not None and _against(direction, size, 0):
+        if size is not None and _contradicts(direction, size, 0):
             raise ValueError(f"published_difference {size} is not '{direction}' than 0")
         return self
 
 
-def _against(direction: Direction | None, published: float, nothing: float) -> bool:
-    return (direction == "greater" and published <= nothing) or (
-        direction == "smaller" and published >= nothing
+def _contradicts(direction: Direction | None, published: float, no_effect: float) -> bool:
+    return (direction == "greater" and published <= no_effect) or (
+        direction == "smaller" and published >= no_effect
     )

@@ -1,8 +1,8 @@
 """Tables and lists that show themselves: as HTML in a notebook, as plain text elsewhere.
 
-Nothing is cut: text wraps. Colours are those of the page (a notebook may be dark or light), and
-styles stand in the elements themselves, since JupyterLab drops style sheets of notebooks that it
-does not trust. What everything is escaped for is HTML: cells may hold anything.
+Text wraps and is never cut. Colours are those of the page, because a notebook may be dark or light.
+Styles stand in the elements, because JupyterLab drops the style sheets of notebooks that it does
+not trust. All text is escaped for HTML, because cells may hold anything.
 """
 
 from __future__ import annotations
@@ -18,18 +18,19 @@ import pandas as pd
 WIDTH = 100
 LINE = "1px solid rgba(128, 128, 128, 0.35)"
 CELL = "vertical-align: top; white-space: normal; overflow-wrap: break-word; padding: 4px 8px;"
-# Short cells stay on one line; longer ones need room, so that their column is not a word wide.
+# Short cells stay on one line; long ones need a wide column, to have several words on a line.
 SHORT, LONG = 13, 30
 LONG_WIDTH = "min-width: 11em;"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Shown:
-    """A table as it is shown, with the ``table`` of the data behind it, to go on with.
+    """A table that shows itself; ``table`` is the data behind it.
 
-    ``text`` has one text per cell, in which lines may be broken; its columns ``right`` lean right.
-    ``heading`` stands above, ``notes`` below. ``marks`` are colours (CSS) of a bar before a cell,
-    by the first line of its text; ``links`` are addresses beside the notebook, by the whole text.
+    ``text`` has the text of every cell, which may have several lines. The columns in ``right`` are
+    aligned right. ``heading`` stands above the table, ``notes`` stand below. ``marks`` are colours
+    (CSS) of a bar before a cell, by the first line of its text; ``links`` are addresses relative to
+    the notebook, by the whole text.
     """
 
     table: pd.DataFrame
@@ -59,13 +60,13 @@ class Shown:
         return "\n\n".join(part for part in parts if part)
 
     def _rows(self) -> list[list[tuple[str, str]]]:
-        """Return the names and texts of every row's cells; names need not differ."""
+        """Return the column names and texts of every row; two columns may have one name."""
         names = [str(name) for name in self.text.columns]
         rows = self.text.itertuples(index=False, name=None)
         return [list(zip(names, map(str, row), strict=True)) for row in rows]
 
     def _aligned(self) -> str:
-        """Return the rows below the names of their columns; nothing where that is too wide."""
+        """Return the rows below the names of their columns; "" where that is too wide."""
         rows = [[text for _, text in row] for row in self._rows()]
         lines = [[str(name) for name in self.text.columns], *rows]
         widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
@@ -76,7 +77,7 @@ class Shown:
         ):
             return ""
         return "\n".join(
-            "  ".join(f"{text:<{wide}}" for text, wide in zip(line, widths, strict=True)).rstrip()
+            "  ".join(f"{text:<{width}}" for text, width in zip(line, widths, strict=True)).rstrip()
             for line in lines
         )
 
@@ -103,7 +104,7 @@ class Shown:
 
 
 class Lines(tuple[str, ...]):
-    """Sentences: a tuple of text that shows itself as a list, and as ``str`` a line each."""
+    """Sentences that show themselves as a list; ``str`` gives a line each."""
 
     __slots__ = ()
 
@@ -124,13 +125,13 @@ def named_values(rows: Iterable[tuple[str, ...]], columns: Sequence[str], headin
 
 
 def plain(value: Any) -> str:
-    """Return a value as people write it: ``none``, ``yes``, ``1, 2``, and never Python's way."""
+    """Return a value as people write it (``none``, ``yes``, ``1, 2``), not as Python does."""
     if value is None or value == "" or value == () or value == []:
         return "none"
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, Mapping):
-        return ", ".join(f"{name}: {plain(one)}" for name, one in value.items())
+        return ", ".join(f"{name}: {plain(item)}" for name, item in value.items())
     if isinstance(value, list | tuple | set | frozenset):
         return ", ".join(map(plain, value))
     return f"{value:.15g}" if isinstance(value, float) else str(value)
@@ -142,15 +143,15 @@ def html_list(lines: Iterable[str]) -> str:
 
 
 def escaped(text: str) -> str:
-    """Return text as HTML that says the same; its lines stay apart."""
+    """Return text as HTML, with its line breaks."""
     return html.escape(text).replace("\n", "<br>")
 
 
 def _record(row: Sequence[tuple[str, str]]) -> str:
-    """Return a row as text with a line per column, which fits any width."""
-    wide = max(len(name) for name, _ in row)
+    """Return a row as text with a line per column."""
+    width = max(len(name) for name, _ in row)
     return "\n".join(
-        _wrapped(f"{name:<{wide}}  {' / '.join(value.splitlines())}", wide + 2)
+        _wrapped(f"{name:<{width}}  {' / '.join(value.splitlines())}", width + 2)
         for name, value in row
     )
 

@@ -1,11 +1,8 @@
-"""The manifest of a trial's folder: which files were committed, how long they are, their digests.
+"""Reads the files of recordings, which may come from another user, and checks their manifests.
 
-With it a trial is known to be whole before any of its tables is decoded.
-
-Opening the files of a folder that may come from somebody else.
-
-Only plain files are opened and only real folders are looked into: a link could lead anywhere, and
-a pipe would wait for a writer for ever.
+Only plain files and real folders are opened: a link could lead anywhere, and a pipe would wait for
+a writer for ever. The manifest of a trial's folder has the sizes and digests of its files, so that
+a trial is known to be whole before a table is decoded.
 """
 
 from __future__ import annotations
@@ -23,7 +20,7 @@ from perflab.errors import RecordingError
 
 def open_plain(path: Path) -> BufferedReader:
     """Open a plain file to read; refuse a link, a folder, a pipe and a device."""
-    # A link or a pipe that takes its place after the look is not followed, and not waited for.
+    # The flags guard against a link or a pipe that replaces the file after this check.
     if not stat.S_ISREG(os.lstat(path).st_mode):
         raise RecordingError(f"{path}: is no plain file (a link, a folder, a pipe or a device)")
     descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -42,31 +39,31 @@ def read_plain(path: Path, largest_bytes: int) -> bytes:
 
 
 def check_folder(path: Path) -> None:
-    """Refuse what is no folder, a link to one included."""
+    """Refuse a path that is no folder, or a link to one."""
     if not stat.S_ISDIR(os.lstat(path).st_mode):
         raise RecordingError(f"{path}: is no folder, or a link to one")
 
 
 FILE = "manifest.json"
 LARGEST_BYTES = 64 * 1024
-# Larger files, a million messages say, are only measured when a trial is looked at, and read to
-# the end when they are asked for: else looking through many runs would read gigabytes.
+# Of larger files, such as a million messages, only the size is checked until they are needed;
+# otherwise a look through many runs would read gigabytes.
 READ_AT_ONCE_BYTES = 4 * 2**20
 
 
-class _Part(BaseModel):
+class _StrictModel(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
 
-class File(_Part):
+class File(_StrictModel):
     """One file of a trial."""
 
     size_bytes: int = Field(ge=0)
     sha256: str
 
 
-class Manifest(_Part):
-    """All files of a trial but the manifest itself, by name."""
+class Manifest(_StrictModel):
+    """All files of a trial by name, without the manifest itself."""
 
     files: dict[str, File]
 
@@ -81,7 +78,7 @@ def describe(folder: Path) -> bytes:
 
 
 def check_files(folder: Path) -> None:
-    """Refuse a trial whose files are not those of its manifest, or which has none."""
+    """Refuse a trial without a manifest, or with other files than the manifest lists."""
     try:
         files = Manifest.model_validate_json(read_plain(folder / FILE, LARGEST_BYTES)).files
     except FileNotFoundError:

@@ -1,13 +1,13 @@
-"""Runs of imported results: what other tools tell, which the lab did not measure or judge."""
+"""Recognises runs of imported results, which the lab did not measure and cannot judge."""
 
 from __future__ import annotations
 
 from perflab.recordings.schema import RunRecord
 
-# In place of the backend that services would have run on.
+# It stands in the place of the backend.
 BACKEND = "imported"
 
 
 def is_imported(record: RunRecord) -> bool:
-    """Say whether a run holds results of another tool."""
+    """Return whether a run holds results of another tool."""
     return record.backend == BACKEND

@@ -1,4 +1,4 @@
-"""The published results: those in ``data/published/``, and those that systems bring along."""
+"""Reads the published results of ``data/published/`` and those of systems outside the lab."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ CLAIM_COLUMNS = ("study", "place", "claim_id", "claim", "kind", "answer")
 CLAIMS = "claims"
 # A table, and its numbers by place, scenario and measure.
 Study: TypeAlias = tuple[pd.DataFrame, dict[tuple[str, str, str], float]]
-# Tables of all studies beside the files of single ones: what `perflab.reports.ledger.rows` reads.
+# Tables about all studies, for `perflab.reports.ledger`; the other files are of single studies.
 SHARED = (CLAIMS, "reasons", "estimands", "checks")
 
 
 def studies() -> list[str]:
-    """Return the names of the studies whose results are there."""
+    """Return the names of all studies with published results."""
     return sorted(_files())
 
 
@@ -59,7 +59,7 @@ def _read(study: str) -> Study:
 
 @cache
 def _version(path: Path, _: int) -> Study:
-    """Return what a study's file holds; it is read once, and again when it was written anew."""
+    """Return the content of a study's file, which is read again only after a change."""
     table = pd.read_csv(path, keep_default_na=False, dtype="str")
     try:
         table["value"] = table["value"].astype(float)
@@ -78,16 +78,16 @@ def published_value(study: str, place: str, scenario: str, measure: str) -> floa
         There is no such study, or no such row in it; the message names the nearest.
     """
     _, values = _read(study)
-    wanted = (place, scenario, measure)
-    if wanted not in values:
-        name = " / ".join(wanted)
+    key = (place, scenario, measure)
+    if key not in values:
+        name = " / ".join(key)
         nearest = did_you_mean(name, map(" / ".join, values))
         raise RecordingError(f"{study}.csv has no row '{name}'{nearest}")
-    return values[wanted]
+    return values[key]
 
 
 def targets(study: str) -> dict[str, float]:
-    """Return a study's targets by measure, in the unit of the measure; empty where it has none."""
+    """Return a study's targets by measure, in the unit of the measure."""
     _, values = _read(study)
     rows = values.items()
     return {measure: value for (place, _, measure), value in rows if place == "targets"}
@@ -99,19 +99,19 @@ def claims() -> pd.DataFrame:
 
 
 def shared_rows(name: str) -> list[dict[str, str]]:
-    """Return the rows of a table about all studies: the checkout's, then those of systems."""
+    """Return the rows of a table about all studies: the checkout's, then those of other systems."""
     first, *others = [folder / f"{name}.csv" for folder in _folders()]
     if not first.exists():
         raise RecordingError(f"{first}: is missing; it is part of the checkout")
-    found: list[dict[str, str]] = []
+    rows: list[dict[str, str]] = []
     for path in [first, *(path for path in others if path.exists())]:
         with path.open(encoding="utf-8", newline="") as file:
-            found += [{key: value or "" for key, value in row.items()} for row in DictReader(file)]
-    return found
+            rows += [{key: value or "" for key, value in line.items()} for line in DictReader(file)]
+    return rows
 
 
 def _files() -> dict[str, Path]:
-    """Return the file of every study; of two with one name the checkout's."""
+    """Return the file of every study; the checkout's goes before others of the same name."""
     paths = [path for folder in reversed(_folders()) for path in folder.glob("*.csv")]
     return {path.stem: path for path in paths if path.stem not in SHARED}
 

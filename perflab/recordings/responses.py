@@ -1,6 +1,6 @@
-"""Responses: those that many systems have, declared once, and the declaration of a column.
+"""The responses that many systems share, and the lookup of a column's declaration.
 
-A system takes from here what its trials have, and adds its own.
+A system declares the ones that its trials have, and adds its own.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from perflab.recordings.schema import Response, RunRecord
 ANY = "*"
 TYPICAL_PERCENTILES = (50, 95, 99)
 
-# Of requests, in the measured stage; see :mod:`perflab.instruments.requests`.
+# The requests of the measured stage; see :mod:`perflab.instruments.requests`.
 REQUESTS = (
     Response(
         name="throughput_rps", title="throughput", unit="requests/s", heading="requests/s",
@@ -47,7 +47,7 @@ REQUESTS = (
         noun="wait for a connection", better="less",
     ),
 )  # fmt: skip
-# Of streamed answers; see :mod:`perflab.instruments.requests`.
+# Streamed answers; see :mod:`perflab.instruments.requests`.
 STREAMS = (
     *(
         Response(
@@ -70,7 +70,7 @@ STREAMS = (
         noun="gaps of 0",
     ),
 )  # fmt: skip
-# Of loads that a number of failures ends; see :mod:`perflab.instruments.requests`.
+# Loads that end after a number of failures; see :mod:`perflab.instruments.requests`.
 STOPS = (
     Response(
         name="users_at_stop", title="users when the failures ended the load", unit="users",
@@ -95,7 +95,7 @@ STOPS = (
         noun="time until the stop", better="more",
     ),
 )  # fmt: skip
-# Of trials that search a capacity; see :mod:`perflab.instruments.users_held`.
+# Trials that search a capacity; see :mod:`perflab.instruments.users_held`.
 CAPACITY = (
     Response(
         name="users_held", title="most users that held the objectives, by search", unit="users",
@@ -111,7 +111,7 @@ CAPACITY = (
         unit="steps", noun="refused steps",
     ),
 )  # fmt: skip
-# The median of every phase that a service reports of itself.
+# The phases that a service reports.
 PHASES = (
     Response(
         name="phase_*_p50_ms", title="median time of *", unit="ms", noun="time in *",
@@ -145,7 +145,7 @@ FLUSH = (
         better="less",
     ),
 )  # fmt: skip
-# What watched functions of a profiled trial take; see :mod:`perflab.instruments.profiler`.
+# Watched functions in profiled trials; see :mod:`perflab.instruments.profiler`.
 PROFILE = (
     Response(name="profile_*_share", title="share of * in the time (profile)", noun="share of *"),
     Response(
@@ -153,54 +153,52 @@ PROFILE = (
         noun="time per message in *", better="less",
     ),
 )  # fmt: skip
-# What trials have whatever is asked for; a recording that declares nothing is read by these.
+# The responses of every trial; they also serve for recordings that declare none.
 COMMON = (*REQUESTS, *PHASES, *CPU, *MEMORY, *CLIENT, *FLUSH, *PROFILE)
 
 
 def at_least_column(response: str) -> str:
-    """Return the column that says what a response is at least, where a trial has no more of it."""
+    """Return the column with the lower bound of a response, for trials that have only the bound."""
     return f"{response.removesuffix('_ms')}_at_least{'_ms' if response.endswith('_ms') else ''}"
 
 
 def declared(record: RunRecord) -> Sequence[Response]:
-    """Return the responses of a run; of one from before they were declared, the common ones."""
+    """Return the responses of a run; the common ones where its record declares none."""
     return record.responses or COMMON
 
 
 def named(responses: Sequence[Response], column: str) -> Response | None:
     """Return the declaration of a column with its ``*`` filled in; None where there is none.
 
-    A name without ``*`` goes before any pattern, and the pattern with the most letters before the
-    rest.
+    A name without ``*`` goes before patterns, and a longer pattern before shorter ones.
     """
     best = _best(responses, column)
     return None if best is None else _filled(best, column)
 
 
 def response_of(record: RunRecord, column: str) -> Response:
-    """Return the declaration of a column; of one that nobody declared, its name in words."""
-    found = named(declared(record), column)
-    return found or Response(name=column, title=column.replace("_", " "))
+    """Return the declaration of a column; an undeclared column has its name in words as title."""
+    return named(declared(record), column) or Response(name=column, title=column.replace("_", " "))
 
 
 def typical(record: RunRecord, columns: Iterable[str]) -> dict[str, Response]:
-    """Return which of ``columns`` stand in a summary, as declared and in that order."""
+    """Return the declarations of those ``columns`` that are typical, in declared order."""
     known = declared(record)
     best = {name: _best(known, name) for name in columns}
-    own = {name: each for name, each in best.items() if each is not None and each.typical}
+    shown = {name: item for name, item in best.items() if item is not None and item.typical}
     return {
-        name: _filled(own[name], name)
-        for name in sorted(own, key=lambda name: known.index(own[name]))
+        name: _filled(shown[name], name)
+        for name in sorted(shown, key=lambda name: known.index(shown[name]))
     }
 
 
 def _best(responses: Sequence[Response], column: str) -> Response | None:
-    fitting = [each for each in responses if _middle(each, column) is not None]
-    return max(fitting, key=lambda each: (ANY not in each.name, len(each.name)), default=None)
+    fitting = [item for item in responses if _middle(item, column) is not None]
+    return max(fitting, key=lambda item: (ANY not in item.name, len(item.name)), default=None)
 
 
 def _middle(response: Response, column: str) -> str | None:
-    """Return what ``*`` stands for in a column; empty where the name is the column's own."""
+    """Return the text for ``*`` in a column: "" without a ``*``, None where nothing fits."""
     if response.name == column:
         return ""
     begin, star, end = response.name.partition(ANY)
@@ -210,7 +208,7 @@ def _middle(response: Response, column: str) -> str | None:
 
 
 def _filled(response: Response, column: str) -> Response:
-    """Return a declaration of the column itself."""
+    """Return a declaration with the text of the column in the place of ``*``."""
     middle = _middle(response, column) or ""
     words = {
         field: getattr(response, field).replace(ANY, middle)

@@ -1,4 +1,4 @@
-"""Reading a run: a snapshot of its folder as data frames."""
+"""Reads a run: a snapshot of its folder as data frames."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ IDENTITY = ("trial_id", "treatment", "block")
 
 
 class Run:
-    """One run as it was when first looked at; open it again to see newer trials.
+    """One run as it was at its first reading; open it again to see newer trials.
 
     Attributes
     ----------
@@ -59,7 +59,7 @@ class Run:
         return named_values(self.facts(), ("what", "value"), "Run")._repr_html_()
 
     def facts(self) -> list[tuple[str, str]]:
-        """Return in words which run this is, how far it came, and where it lies."""
+        """Return id, state, progress and folder of the run, in words."""
         record, trials = self.record, self.trials()
         count = int((~trials["superseded"].astype(bool)).sum())
         because = f" ({record.reason})" if record.reason else ""
@@ -75,12 +75,12 @@ class Run:
 
     @property
     def run_id(self) -> str:
-        """Return the run's id."""
+        """The run's id."""
         return self.record.run_id
 
     @property
     def problems(self) -> list[str]:
-        """Return which trials are damaged, and why; they are left out of every table."""
+        """A text for every damaged trial; these are left out of every table."""
         _ = self._trials
         return self._problems
 
@@ -88,7 +88,7 @@ class Run:
         """Return one row per committed trial in the order they ran, with ``superseded``.
 
         ``reasons`` holds a list of :class:`Reason` in each row, ``warnings`` one of
-        :class:`Remark`. Those of a treatment whose loads were not steady over its blocks are
+        :class:`Remark`. The trials of a treatment whose loads were not steady over its blocks are
         ``invalid`` (:mod:`~perflab.recordings.steadiness`).
         """
         trials = self._trials
@@ -101,9 +101,7 @@ class Run:
         return trials[chosen].reset_index(drop=True)
 
     def compared_trials(self) -> pd.DataFrame:
-        """Return what comparisons are made of: the valid trials, and where results of another tool
-        were imported those that nobody can judge (``not judged``): a run has only one kind.
-        """
+        """Return the trials for comparisons: the valid ones, or ``not judged`` imported ones."""
         trials = self.trials()
         state = NOT_JUDGED if is_imported(self.record) else "valid"
         chosen = (trials["state"] == state) & ~trials["superseded"]
@@ -114,7 +112,7 @@ class Run:
     ) -> pd.DataFrame:
         """Return the requests of a stage (None: of all), with trial_id, treatment and block.
 
-        By default of :meth:`valid_trials`: what does not count must be asked for.
+        By default they are of :meth:`valid_trials`; other trials must be named.
 
         Raises
         ------
@@ -129,9 +127,9 @@ class Run:
     def table(self, name: str, trial_ids: Sequence[str] | None = None) -> pd.DataFrame:
         """Return a table of the trials, joined, with trial_id, treatment and block.
 
-        Which there are says the record (``tables``), besides the lab's own: requests, samples,
-        waits, messages, calls, progress and chunks. Empty where no trial has one; see
-        :meth:`requests`.
+        The lab's own tables are requests, samples, waits, messages, calls, progress and chunks; the
+        record (``tables``) declares others. The result is empty where no trial has the table. See
+        :meth:`requests` for ``trial_ids``.
 
         Raises
         ------
@@ -159,39 +157,40 @@ class Run:
         return self.table("calls", trial_ids)
 
     def messages(self, trial_ids: Sequence[str] | None = None) -> pd.DataFrame:
-        """Return the messages of streams; a trial may have a million. See :meth:`table`."""
+        """Return the messages of streams, up to a million per trial; see :meth:`table`."""
         return self.table("messages", trial_ids)
 
     def progress(self, trial_ids: Sequence[str] | None = None) -> pd.DataFrame:
-        """Return how far bodies had come while they came (``progress_points``)."""
+        """Return the progress of bodies while they arrived (``progress_points``)."""
         return self.table("progress", trial_ids)
 
     def chunks(self, trial_ids: Sequence[str] | None = None) -> pd.DataFrame:
-        """Return when each chunk of streamed answers came; see :meth:`table`."""
+        """Return the chunks of streamed answers with their instants; see :meth:`table`."""
         return self.table("chunks", trial_ids)
 
     @cached_property
     def missing(self) -> list[str]:
-        """The tables that lack rows of which the rows of trials tell: a copy may be without them.
+        """The tables that lack rows which the trials counted; a copy of a run may be without them.
 
-        Of streams a trial has a table only where something came; results of other tools never had
-        any.
+        A trial has tables of streams only where something came, and imported results have none.
         """
         if is_imported(self.record):
             return []
         trials = self.trials()
         folders = [self.path / "trials" / str(name) for name in trials["trial_id"]]
-        asked = [folder for folder, n in zip(folders, trials["requests"], strict=True) if n > 0]
-        found = {"requests": asked, **dict.fromkeys(STREAMED, folders)}
+        with_requests = [
+            folder for folder, n in zip(folders, trials["requests"], strict=True) if n > 0
+        ]
+        folders_by_kind = {"requests": with_requests, **dict.fromkeys(STREAMED, folders)}
         return [
             kind
-            for kind, own in found.items()
-            if any(has_rows(folder, kind) is False for folder in own)
+            for kind, expected in folders_by_kind.items()
+            if any(has_rows(folder, kind) is False for folder in expected)
         ]
 
     @cached_property
     def blocks_so_far(self) -> int:
-        """How many blocks there are: up to the last whole one where they are still being added."""
+        """The number of blocks; up to the last whole one while blocks are still added."""
         rule = self.record.until_decided
         if rule is None or rule.ended:
             return self.record.blocks
@@ -203,9 +202,9 @@ class Run:
 
     @property
     def judged_blocks(self) -> int:
-        """Of how many blocks, from the first on, comparisons are made.
+        """The number of blocks, from the first on, that comparisons use.
 
-        All; where they are added until all is decided, those of the last look that was due.
+        It is all, or those of the last due look where blocks are added until all is decided.
         """
         rule = self.record.until_decided
         return rule.judged_blocks(self.blocks_so_far) if rule else self.record.blocks
@@ -228,7 +227,7 @@ class Run:
         return judged(frame.sort_values(["block", "position", "attempt"], ignore_index=True))
 
     def _folders(self) -> list[Path]:
-        """Return what is called like a trial; links in place of the folder are not followed."""
+        """Return the folders with names of trials; a link in place of ``trials`` is refused."""
         trials = self.path / "trials"
         try:
             check_folder(trials)
@@ -260,8 +259,8 @@ class Run:
                 identity: Any = {column: trials.at[name, column] for column in IDENTITY}
                 parts.append(table.assign(**identity))
         if not parts:
-            nothing: pd.DataFrame = schemas(self.record.tables)[kind].empty_table().to_pandas()
-            return nothing.assign(trial_id="", treatment="", block=0)
+            empty: pd.DataFrame = schemas(self.record.tables)[kind].empty_table().to_pandas()
+            return empty.assign(trial_id="", treatment="", block=0)
         return pd.concat(parts, ignore_index=True)
 
     def _table(self, kind: str, trial: str) -> pd.DataFrame | None:
@@ -274,9 +273,9 @@ class Run:
             return None
         if rows is None:
             return None
-        # The words of a million messages are a handful.
+        # A million messages have only a few different texts.
         table: pd.DataFrame = rows.to_pandas(strings_to_categorical=kind == "messages")
         if kind in ALWAYS:
-            # Others may have a million rows in a trial: they are read anew each time.
+            # Other tables may have a million rows per trial, so they are not cached.
             self._cache[kind, trial] = table
         return table

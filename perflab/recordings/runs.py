@@ -25,7 +25,7 @@ SHOWN = 5
 def list_runs(root: Path | str, problems: list[str] | None = None) -> list[Run]:
     """Return the readable runs under ``root``, oldest first.
 
-    ``problems`` receives a sentence for every folder whose record cannot be read.
+    A sentence for every folder with an unreadable record is appended to ``problems``.
     """
     runs = []
     for path in _folders(Path(root)):
@@ -40,14 +40,14 @@ def list_runs(root: Path | str, problems: list[str] | None = None) -> list[Run]:
 def open_run(reference: Path | str, root: Path | str) -> Run:
     """Open a run by its id, a unique prefix of it, its path, "latest" or "latest:<experiment>".
 
-    The latest is the newest that finished.
+    The latest is the newest finished run.
 
     Raises
     ------
     RunNotFound
-        No run, or more than one, answers to the reference; the message names the nearest.
+        No run, or more than one, fits the reference; the message names the nearest.
     RecordingError
-        The run is there and its record cannot be read.
+        The record of the run cannot be read.
     """
     root, text = Path(root), str(reference)
     if text == "latest" or text.startswith("latest:"):
@@ -73,10 +73,10 @@ def _latest(root: Path, experiment: str) -> Run:
     if finished:
         return finished[-1]
     if chosen:
-        whose = f"of '{experiment}' " if experiment else ""
+        subject = f"of '{experiment}' " if experiment else ""
         state = {"running": "is not finished", "interrupted": "was interrupted", "failed": "failed"}
-        told = f"run {chosen[-1].run_id} {state[chosen[-1].record.state]}; name it to see it"
-        raise RunNotFound(f"no run {whose}in {root} has finished; {told}")
+        hint = f"run {chosen[-1].run_id} {state[chosen[-1].record.state]}; name it to see it"
+        raise RunNotFound(f"no run {subject}in {root} has finished; {hint}")
     if not runs:
         raise RunNotFound(f"there is no run in {root}; 'perflab run' makes one")
     measured = sorted({run.record.experiment for run in runs})
@@ -88,7 +88,7 @@ def _folders(root: Path) -> list[Path]:
 
 
 def _age(run: Run) -> tuple[str, int, str]:
-    """Ids hold seconds; the first session's clock decides between runs of one second."""
+    """Return the sort key of a run; ids hold only seconds, so the first session's clock helps."""
     sessions = run.record.sessions
     return run.record.created_at, sessions[0].realtime_ns if sessions else 0, run.run_id
 
@@ -107,16 +107,16 @@ def _listed(names: list[str]) -> str:
     return ", ".join(names[:SHOWN]) + more
 
 
-# Two runs that differ in these alone asked the same question.
+# Runs that differ in these parameters only asked the same question.
 FREE_PARAMETERS = ("blocks", "least_blocks", "most_blocks", "seed", "backend")
 
 
 @dataclass(frozen=True)
 class Selected:
-    """A run, its number of complete blocks, and the runs whose place it takes (newest first).
+    """A run, its number of complete blocks, and the runs that it supersedes (newest first).
 
-    Runs are never pooled: trials of two runs share no block, so what drifted between them would
-    count as an effect.
+    Runs are never pooled: trials of two runs share no block, so a drift between them would count
+    as an effect.
     """
 
     run: Run
@@ -124,45 +124,48 @@ class Selected:
     superseded: tuple[Run, ...] = ()
 
     def reasons(self) -> list[str]:
-        """Return a sentence for every run whose place this one takes; all their trials are read."""
+        """Return a sentence for every superseded run; this reads all their trials."""
         return [self._reason(run, complete_blocks(run)) for run in self.superseded]
 
     def _reason(self, other: Run, blocks: int) -> str:
         count = counted(blocks, "complete block")
         why = f"only {count}" if blocks < self.complete_blocks else f"{count} as well, and is older"
-        mine, theirs = (run.record.code.get("fingerprint") for run in (self.run, other))
-        by = "" if mine == theirs else "; it was measured by other code"
-        return f"{other.run_id}, which has {why}{by}"
+        fingerprint, other_fingerprint = (
+            run.record.code.get("fingerprint") for run in (self.run, other)
+        )
+        code_note = "" if fingerprint == other_fingerprint else "; it was measured by other code"
+        return f"{other.run_id}, which has {why}{code_note}"
 
 
 def complete_blocks(run: Run) -> int:
-    """Return in how many blocks every treatment has a valid trial."""
+    """Return the number of blocks in which every treatment has a valid trial."""
     valid = run.valid_trials()
-    wanted = len(run.record.treatments)
+    treatments = len(run.record.treatments)
     per_block = valid.groupby("block")["treatment"].nunique()
-    return int((per_block == wanted).sum())
+    return int((per_block == treatments).sum())
 
 
 def select(runs: Iterable[Run]) -> list[Selected]:
-    """Return, by experiment and backend, one run of those that asked the same.
+    """Return one run of those that asked the same question, sorted by experiment and backend.
 
-    The same: experiment, backend, machine, treatments and parameters, but for blocks and seed.
-    Of those the run with most complete blocks is taken, the newest where several have as many.
-    Runs that did not finish are left out. ``runs`` come oldest first.
+    The question is experiment, backend, machine, treatments and parameters, without blocks and
+    seed. The run with the most complete blocks is chosen, the newest of several. Unfinished runs
+    are left out. ``runs`` come oldest first.
     """
-    alike: dict[str, list[Run]] = {}
+    by_question: dict[str, list[Run]] = {}
     for run in runs:
         if run.record.state == "finished":
-            alike.setdefault(question_of(run.record), []).append(run)
-    chosen = [_best(group) for group in alike.values()]
-    return sorted(chosen, key=lambda one: (one.run.record.experiment, one.run.record.backend))
+            by_question.setdefault(question_of(run.record), []).append(run)
+    chosen = [_best(group) for group in by_question.values()]
+    return sorted(
+        chosen, key=lambda selected: (selected.run.record.experiment, selected.run.record.backend)
+    )
 
 
 def _best(group: list[Run]) -> Selected:
-    """Return the choice among runs that asked the same, oldest first.
+    """Return the choice among runs of one question, oldest first.
 
-    Counting a run's complete blocks reads all its trials; one that could not have more than the
-    best so far is left unread.
+    Counting complete blocks reads all trials, so a run that cannot exceed the best is not read.
     """
     best, most = group[-1], complete_blocks(group[-1])
     for run in reversed(group[:-1]):
@@ -173,19 +176,19 @@ def _best(group: list[Run]) -> Selected:
 
 
 def question_of(record: RunRecord) -> str:
-    """Return what a run asked, where and how: equal texts are of runs that may stand together."""
-    asked: dict[str, Any] = {
+    """Return a text of a run's question; runs with equal texts are comparable."""
+    parameters: dict[str, Any] = {
         name: value for name, value in record.parameters.items() if name not in FREE_PARAMETERS
     }
     names = sorted(treatment.name for treatment in record.treatments)
     machine = record.environment.get("machine")
     return json.dumps(
-        [record.experiment, record.backend, machine, names, asked], sort_keys=True, default=str
+        [record.experiment, record.backend, machine, names, parameters], sort_keys=True, default=str
     )
 
 
 ID_LENGTH = 8
-OF_RUN = (
+RUN_COLUMNS = (
     "run", "experiment", "backend", "run_state", "created_at", "commit", "dirty", "machine",
     "question_id",
 )  # fmt: skip
@@ -194,24 +197,24 @@ OF_RUN = (
 def trials_of_runs(runs: Sequence[Run]) -> pd.DataFrame:
     """Return a row per committed trial of every run; see :func:`perflab.trials_of`."""
     differing = _differing([run.record.parameters for run in runs])
-    parts = [_rows(run, own) for run, own in zip(runs, differing, strict=True)]
-    nothing = pd.DataFrame(columns=[*OF_RUN, *TRIAL.names])
-    table = pd.concat(parts, ignore_index=True) if parts else nothing
+    parts = [_rows(run, parameters) for run, parameters in zip(runs, differing, strict=True)]
+    empty = pd.DataFrame(columns=[*RUN_COLUMNS, *TRIAL.names])
+    table = pd.concat(parts, ignore_index=True) if parts else empty
     table.attrs["problems"] = [f"run {run.run_id}: {text}" for run in runs for text in run.problems]
     return table
 
 
 def _rows(run: Run, parameters: dict[str, Any]) -> pd.DataFrame:
-    """Return a run's trials; what holds for the whole run stands first in each row."""
+    """Return a run's trials, with the columns about the run first."""
     trials = run.trials()
     for name in KINDS_OF_REMARK:
-        trials[name] = ["; ".join(each.text for each in remarks) for remarks in trials[name]]
+        trials[name] = ["; ".join(remark.text for remark in remarks) for remarks in trials[name]]
     lists = [name for name in trials if trials[name].map(pd.api.types.is_list_like).any()]
-    whole = pd.DataFrame([_of_run(run) | parameters] * len(trials), index=trials.index)
+    whole = pd.DataFrame([_run_columns(run) | parameters] * len(trials), index=trials.index)
     return pd.concat([whole, trials.drop(columns=lists)], axis=1)
 
 
-def _of_run(run: Run) -> dict[str, Any]:
+def _run_columns(run: Run) -> dict[str, Any]:
     record = run.record
     values = (
         run.run_id,
@@ -224,16 +227,16 @@ def _of_run(run: Run) -> dict[str, Any]:
         plain(record.environment.get("machine")),
         hashlib.sha256(question_of(record).encode()).hexdigest()[:ID_LENGTH],
     )
-    return dict(zip(OF_RUN, values, strict=True))
+    return dict(zip(RUN_COLUMNS, values, strict=True))
 
 
-def _differing(each: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the parameters of each run that are not the same in all, as cells of a table."""
-    names = dict.fromkeys(name for own in each for name in own)
-    differing = [name for name in names if len({plain(own.get(name)) for own in each}) > 1]
-    return [{f"parameter_{name}": _cell(own.get(name)) for name in differing} for own in each]
+def _differing(runs: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return, for each run, the parameters that differ between runs, as cells of a table."""
+    names = dict.fromkeys(name for values in runs for name in values)
+    differing = [name for name in names if len({plain(run.get(name)) for run in runs}) > 1]
+    return [{f"parameter_{name}": _cell(run.get(name)) for name in differing} for run in runs]
 
 
 def _cell(value: Any) -> Any:
-    """Return a parameter as a cell that can be grouped by: lists as text."""
+    """Return a parameter as a cell for grouping: lists as text."""
     return plain(value) if isinstance(value, (list, dict)) else value

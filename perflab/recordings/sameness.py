@@ -1,4 +1,4 @@
-"""Whether a run may be finished here and now: its halves must have been measured alike."""
+"""Checks that an interrupted run can be resumed: both parts must be measured alike."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ ABSENT = "nothing"
 def check_same(before: RunRecord, now: RunRecord) -> None:
     """Refuse to continue a run that would now be measured in another way.
 
-    ``before`` is of the run that was broken off; ``now`` is as a run of the same plan would begin.
-    ResumeRefused names everything that differs, with both values and the way out.
+    ``before`` is the record of the interrupted run; ``now`` is that of a new run with the same
+    plan. ResumeRefused names every difference, with both values and the way out.
     """
     _refuse(before, [*_code(before, now), *_set_up(before, now), *_treatments(before, now)])
 
@@ -25,10 +25,9 @@ def check_same(before: RunRecord, now: RunRecord) -> None:
 def check_services(
     before: RunRecord, images: Mapping[str, str], versions: Mapping[str, Mapping[str, str]]
 ) -> None:
-    """Refuse to continue a run whose services are started from something else than they were.
+    """Refuse to continue a run whose services have other images or other packages now.
 
-    ``images`` and ``versions`` say of the services now what each is started from, and what is
-    installed in it.
+    ``images`` and ``versions`` are those of each service now.
     """
     changed = [
         f"service {difference}: install what the run had, as its commit pins it"
@@ -42,13 +41,13 @@ def check_services(
     _refuse(before, changed)
 
 
-def _refuse(before: RunRecord, listed: Sequence[str]) -> None:
-    if not listed:
+def _refuse(before: RunRecord, changes: Sequence[str]) -> None:
+    if not changes:
         return
-    shown = [*listed[:SHOWN]]
-    if len(listed) > SHOWN:
-        shown.append(f"and {len(listed) - SHOWN} more differences")
-    lines = "\n".join(f"  - {each}" for each in shown)
+    shown = [*changes[:SHOWN]]
+    if len(changes) > SHOWN:
+        shown.append(f"and {len(changes) - SHOWN} more differences")
+    lines = "\n".join(f"  - {line}" for line in shown)
     raise ResumeRefused(
         f"run {before.run_id} cannot be continued, its halves would not compare. Changed:\n"
         f"{lines}\nUndo that, or start a new run"
@@ -60,7 +59,7 @@ def _code(before: RunRecord, now: RunRecord) -> Iterator[str]:
     if old == new:
         return
     places = differences(before.code.get("sources", {}), now.code.get("sources", {}))
-    where = ", ".join(each.place for each in places) or "its sources"
+    where = ", ".join(difference.place for difference in places) or "its sources"
     commit = before.code.get("commit", "")
     dirty = " with the changes that were not committed then" if before.code.get("dirty") else ""
     yield (
@@ -70,7 +69,7 @@ def _code(before: RunRecord, now: RunRecord) -> Iterator[str]:
 
 
 def _set_up(before: RunRecord, now: RunRecord) -> Iterator[str]:
-    # Where everything was decided there are fewer blocks than there might have been.
+    # A run that was decided early has fewer blocks than its plan.
     ended = before.until_decided is not None and before.until_decided.ended
     order = now.order[: before.blocks] if ended else now.order
     old, new = before.environment, now.environment
@@ -83,8 +82,8 @@ def _set_up(before: RunRecord, now: RunRecord) -> Iterator[str]:
         ("placement", before.placement, now.placement, "give the lab the cores that it had"),
         ("order", before.order, order, "give the run its own parameters and seed"),
     ):
-        for each in differences(first, second, name):
-            yield f"{each}: {way_out}"
+        for difference in differences(first, second, name):
+            yield f"{difference}: {way_out}"
 
 
 def _treatments(before: RunRecord, now: RunRecord) -> Iterator[str]:
@@ -93,18 +92,18 @@ def _treatments(before: RunRecord, now: RunRecord) -> Iterator[str]:
         yield f"the treatments ({', '.join(old)} -> {', '.join(new)}): ask for the same ones"
         return
     for name in old:
-        for each in differences(old[name], new[name], f"treatment '{name}'"):
-            yield f"{each}: undo what changed it"
+        for difference in differences(old[name], new[name], f"treatment '{name}'"):
+            yield f"{difference}: undo what changed it"
 
 
 def _words(record: RunRecord) -> dict[str, dict[str, Any]]:
     return {
-        each.name: {"levels": each.levels, **record.whole(each.name)} for each in record.treatments
+        item.name: {"levels": item.levels, **record.whole(item.name)} for item in record.treatments
     }
 
 
 class Difference(NamedTuple):
-    """``place`` (keys and names, joined by dots) holds one value before and another after."""
+    """A value that changed; ``place`` is its path of keys and names, joined by dots."""
 
     place: str
     before: Any
@@ -115,9 +114,9 @@ class Difference(NamedTuple):
 
 
 def differences(before: Any, after: Any, place: str = "") -> Iterator[Difference]:
-    """Yield every value that differs; one that is on one side only is ``nothing`` on the other.
+    """Yield every difference; a value that exists on one side only is ``nothing`` on the other.
 
-    Members of lists that have a ``name`` are called by it, others by their number.
+    The place of a list's member is its ``name``, or its number where it has none.
     """
     if isinstance(before, dict) and isinstance(after, dict):
         for key in dict.fromkeys([*before, *after]):

@@ -1,6 +1,6 @@
-"""The record of a run: everything about it but its measurements.
+"""The record of a run, ``run.json``: everything about the run except its measurements.
 
-``run.json`` may come from somebody else.
+A record may come from another user, so nothing in it is trusted.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from perflab.recordings.files import read_plain
 from perflab.statistics.until_decided import UntilDecided
 
 Side = Literal["client", "server", "unknown"]
-# What the lab and its systems say is told apart by code; a system's own begin with its name.
+# The form of the codes of remarks; the codes of a system begin with its name.
 CODE = r"^[a-z][a-z0-9_]*(\.[a-z][a-z0-9_]*)+$"
 
 
 class Remark(BaseModel):
-    """A sentence about a trial or a run, and as text that sentence.
+    """A sentence about a trial or a run; ``str`` gives the sentence.
 
-    ``code`` says of which kind it is, ``side`` whom it tells of.
+    ``code`` is its kind; ``side`` is whom it concerns.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -39,33 +39,32 @@ class Remark(BaseModel):
         return self.text
 
     def __contains__(self, words: str) -> bool:
-        """Say whether the sentence has these words."""
+        """Return whether the sentence contains these words."""
         return words in self.text
 
 
 class Reason(Remark):
     """Why a trial may not be used; ``side`` says whose fault that is.
 
-    ``client``: the load generator or its script, so that the trial says nothing of the service.
-    ``server``: what only the service does, an overloaded one above all. ``unknown``: the machine,
-    or what either of them may have done.
+    ``client``: the load generator or its script, so the trial says nothing about the service.
+    ``server``: only the service, for example because it is overloaded. ``unknown``: the machine,
+    or either of the two.
     """
 
 
 def fault(reasons: Iterable[Reason]) -> Side:
     """Return whose fault it is that a trial may not be used.
 
-    The client's as soon as one reason is: what else went wrong may follow from it. The server's
-    only where all reasons are; else nobody can be blamed.
+    One reason of the client is enough for ``client``, because others may follow from it. It is
+    ``server`` only where all reasons are.
     """
-    found = {reason.side for reason in reasons}
-    if "client" in found:
+    sides = {reason.side for reason in reasons}
+    if "client" in sides:
         return "client"
-    return "server" if found == {"server"} else "unknown"
+    return "server" if sides == {"server"} else "unknown"
 
 
-# Every change of what a recording holds takes the next number; recordings of other numbers are
-# refused.
+# Every change of the content of recordings takes the next number. Other numbers are refused.
 SCHEMA_VERSION = 6
 # An experiment's parameters allow 1,000 blocks; tables have a row for every block.
 MOST_BLOCKS = 10_000
@@ -78,7 +77,7 @@ SHOWN_ERRORS = 3
 
 RunState = Literal["running", "finished", "interrupted", "failed"]
 TrialState = Literal["valid", "invalid", "failed"]
-# What an int64 column of a table can hold.
+# An instant fits into an int64 column of a table.
 Instant = Annotated[int, Field(ge=0, lt=2**63)]
 
 
@@ -89,7 +88,7 @@ class _Record(BaseModel):
 class TreatmentRecord(_Record):
     """One combination of levels: its name in the tables and its label in figures.
 
-    ``parts`` says under which key each of its parts (stack, workload...) stands in the run's.
+    ``parts`` gives, for each of its parts (stack, workload...), the key in the run's ``parts``.
     """
 
     name: str
@@ -99,14 +98,13 @@ class TreatmentRecord(_Record):
 
 
 class Response(_Record):
-    """A number of a trial that can be compared, as the system declares it that measured it.
+    """A number of a trial that can be compared, as its system declares it.
 
-    ``name`` is the column of the trials; one ``*`` in it stands for the name of a service, a phase
-    or a function (``cpu_share_*``), and for the same name in the words. ``title`` is what it is
-    called in sentences ("p99 of the response time"), ``noun`` what more of it is more of, at an
-    axis ("response time"; the title where there is none), ``heading`` the same in a narrow table
-    ("p99 ms"); ``better`` says which way an improvement goes. What is ``typical`` stands in every
-    summary.
+    ``name`` is the column of the trials. A ``*`` in it stands for the name of a service, a phase or
+    a function (``cpu_share_*``), in the words too. ``title`` is its name in sentences ("p99 of the
+    response time"), ``noun`` its name at an axis ("response time"; by default the title),
+    ``heading`` its name in a narrow table ("p99 ms"). ``better`` is the direction of an
+    improvement. A ``typical`` response stands in every summary.
     """
 
     name: str = Field(pattern=r"^[A-Za-z][A-Za-z0-9_]*(\*[A-Za-z0-9_]*)?$", max_length=200)
@@ -119,11 +117,11 @@ class Response(_Record):
 
 
 class Steady(_Record):
-    """By what a trial shows whether it was steady: what came when, between two instants.
+    """The events, and the time between two instants, from which steadiness is judged.
 
-    ``kind`` is a kind of messages that came over streams; without one it is requests.
-    ``begin_column`` and ``end_column`` are columns of the trials with the instants, in ns; without
-    them it is the whole measured stage.
+    ``kind`` is a kind of messages of streams; without it the events are requests. ``begin_column``
+    and ``end_column`` are columns of the trials with the instants, in ns; without them it is the
+    whole measured stage.
     """
 
     kind: str = ""
@@ -132,7 +130,7 @@ class Steady(_Record):
 
 
 class SessionRecord(_Record):
-    """One process that measured: its boot and a pair of clocks that date its instants."""
+    """One process that measured; its boot and its two clock readings date its instants."""
 
     boot_id: str
     monotonic_ns: Instant
@@ -142,7 +140,7 @@ class SessionRecord(_Record):
 
 
 class DesignRecord(_Record):
-    """How the trials of a block shared its time; ``slice_ms`` where they did, ``why`` if chosen."""
+    """How the trials of a block share its time; ``why`` is the reason if the lab chose it."""
 
     kind: Literal["trials", "slices"]
     slice_ms: float | None = None
@@ -150,15 +148,15 @@ class DesignRecord(_Record):
 
 
 class RunRecord(_Record):
-    """Everything about a run but its measurements; the contents of ``run.json``.
+    """The content of ``run.json``: everything about a run except its measurements.
 
-    ``order`` has the names of the treatments as they ran, for each of the ``blocks``. ``tables``
-    are those that instruments add to every trial: the types of the columns, by table. ``parts`` are
-    what treatments share, by key: their stacks with all settings, their workloads, the instruments
-    that looked on, and what their services ``reported`` of their settings. ``versions`` are those
-    of all that is installed in each service. ``until_decided`` is the rule by which blocks were
-    added, where their number was not fixed before: ``blocks`` are then the most there may be, and
-    those there are once the run ended by the rule. ``design`` is None until it is settled.
+    ``order`` has the names of the treatments in the order of their trials, for each of the
+    ``blocks``. ``tables`` has the column types of the tables that instruments add to every trial.
+    ``parts`` are shared by treatments, by key: stacks with all settings, workloads, instruments,
+    and the settings that services ``reported``. ``versions`` are those of all packages in each
+    service. ``until_decided`` is the rule by which blocks were added, where their number was not
+    fixed; ``blocks`` is then the largest allowed number, and the actual one once the rule ended the
+    run. ``design`` is None until it is chosen.
     """
 
     schema_version: int = Field(SCHEMA_VERSION, ge=SCHEMA_VERSION, le=SCHEMA_VERSION, strict=True)
@@ -199,7 +197,7 @@ class RunRecord(_Record):
 
     @property
     def shares_time(self) -> bool:
-        """Whether the trials of a block ran in the same stretch of time, each in windows."""
+        """Whether the trials of a block took turns in slices."""
         return TURNS in self.tables
 
     @model_validator(mode="after")
@@ -219,10 +217,10 @@ class RunRecord(_Record):
         rule = self.until_decided
         if rule is None:
             return self
-        wanted = rule.looks[-1].blocks if rule.ended and rule.looks else rule.most_blocks
-        if self.blocks != wanted:
+        expected = rule.looks[-1].blocks if rule.ended and rule.looks else rule.most_blocks
+        if self.blocks != expected:
             raise ValueError(
-                f"blocks is {self.blocks}; by the rule of until_decided it is {wanted}"
+                f"blocks is {self.blocks}; by the rule of until_decided it is {expected}"
             )
         return self
 
@@ -243,17 +241,17 @@ class RunRecord(_Record):
         return self
 
     def blocks_text(self) -> str:
-        """Return how many blocks there are, and by which rule where their number was not fixed."""
+        """Return the number of blocks, with the rule where the number was not fixed."""
         rule = self.until_decided
         return f"{self.blocks} ({rule.text()})" if rule else str(self.blocks)
 
     def whole(self, treatment: str) -> dict[str, Any]:
-        """Return all parts of a treatment by name: its stack, its workload, who looked on."""
-        (found,) = (item for item in self.treatments if item.name == treatment)
-        return {name: self.parts[key] for name, key in found.parts.items()}
+        """Return all parts of a treatment by name: its stack, its workload, its instruments."""
+        (record,) = (item for item in self.treatments if item.name == treatment)
+        return {name: self.parts[key] for name, key in record.parts.items()}
 
     def reported_by(self, treatment: str) -> dict[str, Any] | None:
-        """Return what the services of a treatment said of their settings, by node; None so far."""
+        """Return the settings that a treatment's services reported, by node; None before."""
         key = self.reported.get(treatment)
         return None if key is None else dict(self.parts[key])
 
@@ -265,7 +263,7 @@ class RunRecord(_Record):
 def read_record(path: Path) -> RunRecord:
     """Read the record in a run's folder.
 
-    RecordingError where there is none, it is damaged or contradicts itself, or has another schema.
+    RecordingError where it is missing, damaged, contradictory, or of another schema version.
     """
     file = path / FILE
     try:
@@ -283,15 +281,15 @@ def read_record(path: Path) -> RunRecord:
     try:
         return RunRecord.model_validate(words)
     except ValidationError as error:
-        raise RecordingError(f"{file}: is not a valid record: {_first_of(error)}") from error
+        raise RecordingError(f"{file}: is not a valid record: {_first_problems(error)}") from error
 
 
-def _first_of(error: ValidationError) -> str:
-    """Say the first things that are wrong."""
+def _first_problems(error: ValidationError) -> str:
+    """Return the first problems as text."""
     listed = error.errors(include_url=False, include_context=False, include_input=False)
     shown = [
-        f"{'.'.join(map(str, each['loc'])) or 'the record'}: {each['msg']}"[:300]
-        for each in listed[:SHOWN_ERRORS]
+        f"{'.'.join(map(str, item['loc'])) or 'the record'}: {item['msg']}"[:300]
+        for item in listed[:SHOWN_ERRORS]
     ]
     more = f"; and {len(listed) - SHOWN_ERRORS} more" if len(listed) > SHOWN_ERRORS else ""
     return "; ".join(shown) + more

@@ -1,22 +1,22 @@
-"""The one rule for steadiness: had the loads of a treatment response times of their own?
+"""The one rule for steadiness: did response times stay the same over the loads of a treatment?
 
-Where response times rise or fall over a load, one twice as long has others, and no number stands
-for both. A load that is not steady moves the same way in every block; a machine that stirs moves
-loads both ways. So trends are judged over a treatment's blocks, as log ratios of end to begin:
+Where response times rise or fall over a load, they depend on its length, and no number stands for
+all lengths. An unsteady load moves the same way in every block; a disturbed machine moves loads
+both ways. So trends are judged over a treatment's blocks, as log ratios of end to beginning:
 
 - The **treatment** is refused, with all its trials, where the mean trend is beyond a tenth either
-  way, or where its 90% interval (Student's t) reaches beyond a factor of 1.5: then nobody knows.
+  way, or where its 90% interval (Student's t) reaches beyond a factor of 1.5: it is unknown.
 - One **trial** is refused by itself only where its trend is clear and beyond a factor of 1.5. The
   mean of a load lies at most half its trend away from either end: 1.22, within the factor of 1.25
-  that published sizes are granted. By simulation, refusing from 1.5 on finds most true effects
-  (``benchmarks/steadiness.py``): less costs blocks, more lets noise in. Such a trial still counts
-  for its treatment, with a factor of 1.5.
-- A treatment with fewer than three trends has no interval worth the name: load by load, a clear
-  trend beyond a tenth refuses the trial, as ``perflab load`` judges the only one it has.
+  that published sizes are granted. In simulations the limit of 1.5 finds the most true effects
+  (``benchmarks/steadiness.py``): a smaller one costs blocks, a larger one lets noise in. Such a
+  trial still counts for its treatment, with a factor of 1.5.
+- A treatment with fewer than three trends has no useful interval. Then a clear trend beyond a tenth
+  refuses each trial by itself, as ``perflab load`` judges its only load.
 
-A wider interval around the same mean refuses no less. A limit on the estimate beside one on its
-interval is how drugs of great variability are compared: S. H. Haidar et al., Pharm. Res. 25, 2008.
-How often which drift is refused: ``docs/what-may-be-trusted.md``.
+A wider interval around the same mean never refuses less. Limits on both the estimate and its
+interval are used to compare highly variable drugs: S. H. Haidar et al., Pharm. Res. 25, 2008.
+``docs/what-may-be-trusted.md`` says how often each drift is refused.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ import pandas as pd
 
 from perflab.recordings.schema import Reason, Remark
 
-# The column of trials that have a trend, and the codes of what is held against them.
+# The column with the trend of a trial, and the codes of the two remarks on it.
 TREND = "response_log_trend"
 OF_LOAD, OF_TREATMENT = "load.trend", "treatment.trend"
 MAX_TREND = math.log(1.1)
@@ -52,7 +52,7 @@ class TrendOverBlocks:
 
     @property
     def known(self) -> bool:
-        """Whether the interval leaves gross drift out."""
+        """Whether the interval excludes gross drift."""
         return self.low >= -GROSS_TREND and self.high <= GROSS_TREND
 
     @property
@@ -61,21 +61,25 @@ class TrendOverBlocks:
         return abs(self.mean) > MAX_TREND or not self.known
 
     def __str__(self) -> str:
-        mean, low, high = (f"{math.expm1(each):+.0%}" for each in (self.mean, self.low, self.high))
+        mean, low, high = (
+            f"{math.expm1(trend):+.0%}" for trend in (self.mean, self.low, self.high)
+        )
         drifted = abs(self.mean) > MAX_TREND
-        said = "the loads were not steady" if drifted else "whether the loads were steady is open"
-        said += f": over {self.n} blocks response times changed by {mean} [{low}, {high}] from"
-        return f"{said} begin to end"
+        sentence = (
+            "the loads were not steady" if drifted else "whether the loads were steady is open"
+        )
+        sentence += f": over {self.n} blocks response times changed by {mean} [{low}, {high}] from"
+        return f"{sentence} begin to end"
 
 
 def over_blocks(trends: Sequence[float]) -> TrendOverBlocks:
-    """Return the mean of log trends, one of each block, gross ones counted as a factor of 1.5."""
+    """Return the mean of the log trends of blocks; gross ones count as a factor of 1.5."""
     from scipy import special
 
     x = np.clip(np.asarray(trends, dtype=float), -GROSS_TREND, GROSS_TREND)
     if len(x) < 2:
         return TrendOverBlocks(float(x.mean()) if len(x) else math.nan, math.nan, math.nan, len(x))
-    # scipy.stats has the quantile too, and takes longer to import than all of the record.
+    # scipy.stats has this quantile too, but takes longer to import than everything else here.
     half = special.stdtrit(len(x) - 1, (1 + CONFIDENCE) / 2) * x.std(ddof=1) / math.sqrt(len(x))
     mean = float(x.mean())
     return TrendOverBlocks(mean, mean - float(half), mean + float(half), len(x))
@@ -84,25 +88,25 @@ def over_blocks(trends: Sequence[float]) -> TrendOverBlocks:
 def judged(trials: pd.DataFrame) -> pd.DataFrame:
     """Return a run's trials with those ``invalid`` that this rule refuses, and why.
 
-    Trials without a trend (too few requests, a load that is to rise) stay as
-    they are, and so do those of which something else is known to be wrong: they count for nothing.
+    Trials without a trend (too few requests, or a load that rises by plan) stay as they are. So do
+    trials that are refused for another reason; they do not count here.
     """
     if TREND not in trials:
         return trials
-    # Somebody else's recording may hold anything there.
+    # The recording of another user may hold anything in this column.
     known = trials.assign(**{TREND: pd.to_numeric(trials[TREND], errors="coerce")})
     rows = known.to_dict("records")
     by_treatment: dict[str, list[dict[Any, Any]]] = {}
     for row in filter(_counts, rows):
         by_treatment.setdefault(row["treatment"], []).append(row)
-    for own in by_treatment.values():
-        _judge(own)
+    for treatment_rows in by_treatment.values():
+        _judge(treatment_rows)
     columns = ("state", "reasons", "warnings")
     return trials.assign(**{name: [row[name] for row in rows] for name in columns})
 
 
 def told(trials: pd.DataFrame) -> list[Remark]:
-    """Return a remark for every treatment that is refused, of trials that were judged."""
+    """Return a remark for every refused treatment; ``trials`` were judged before."""
     texts = {
         row["treatment"]: reason.text
         for row in trials[~trials["superseded"]].to_dict("records")
@@ -116,28 +120,28 @@ def told(trials: pd.DataFrame) -> list[Remark]:
 
 
 def _counts(row: dict[Any, Any]) -> bool:
-    """Say whether a trial has a trend, and nothing else is held against it."""
+    """Return whether a trial has a trend and is not refused for another reason."""
     if row["superseded"] or row["state"] == "failed" or not math.isfinite(row[TREND]):
         return False
     return all(reason.code == OF_LOAD for reason in row["reasons"])
 
 
-def _judge(own: Sequence[dict[Any, Any]]) -> None:
-    """Refuse the trials of a treatment together, or each by what it warns of itself."""
-    valid = [row for row in own if row["state"] == "valid"]
-    if len(own) < SMALLEST_N:
+def _judge(rows: Sequence[dict[Any, Any]]) -> None:
+    """Refuse all trials of a treatment, or with few trials each one by its own warning."""
+    valid = [row for row in rows if row["state"] == "valid"]
+    if len(rows) < SMALLEST_N:
         for row in valid:
-            _refuse(row, *(each for each in row["warnings"] if each.code == OF_LOAD))
+            _refuse(row, *(remark for remark in row["warnings"] if remark.code == OF_LOAD))
         return
-    found = over_blocks([row[TREND] for row in own])
-    if found.refused:
+    trend = over_blocks([row[TREND] for row in rows])
+    if trend.refused:
         for row in valid:
-            _refuse(row, Remark(code=OF_TREATMENT, text=str(found)))
+            _refuse(row, Remark(code=OF_TREATMENT, text=str(trend)))
 
 
-def _refuse(row: dict[Any, Any], *against: Remark) -> None:
-    """Hold something against a trial; what is a reason need not be a warning, too."""
-    for each in against:
+def _refuse(row: dict[Any, Any], *remarks: Remark) -> None:
+    """Make remarks the reasons that refuse a trial; they are then no warnings."""
+    for remark in remarks:
         row["state"] = "invalid"
-        row["reasons"] = [*row["reasons"], Reason.model_validate(each.model_dump())]
-        row["warnings"] = [other for other in row["warnings"] if other.code != each.code]
+        row["reasons"] = [*row["reasons"], Reason.model_validate(remark.model_dump())]
+        row["warnings"] = [other for other in row["warnings"] if other.code != remark.code]

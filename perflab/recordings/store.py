@@ -1,4 +1,4 @@
-"""Writing a run: its record is replaced, its trials are committed whole."""
+"""Writes a run: replaces its record and commits whole trials."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from perflab.recordings.schema import RunRecord, read_record
 from perflab.recordings.tables import TRIAL_ID, parse_trial_id, trial_table, typed_table
 
 Table: TypeAlias = pd.DataFrame | pa.Table
-# Whoever makes a run's folder is done with it in milliseconds.
+# Making a run's folder takes milliseconds, so an older unfinished one was broken off.
 LATELY_S = 60.0
 
 
@@ -36,7 +36,7 @@ def new_run_id(experiment: str) -> str:
 
 
 class RunWriter:
-    """The one writer of a run's folder. Make it with :meth:`create` or :meth:`reopen`."""
+    """The only writer of a run's folder; make it with :meth:`create` or :meth:`reopen`."""
 
     def __init__(self, path: Path, record: RunRecord) -> None:
         self.path = path
@@ -62,7 +62,7 @@ class RunWriter:
 
     @classmethod
     def reopen(cls, path: Path) -> RunWriter:
-        """Open an existing run to write on; what an aborted commit left is removed."""
+        """Open an existing run for writing, and remove the remains of an aborted commit."""
         writer = cls(path, read_record(path))
         with explained(path, "the committed trials are unharmed"):
             (path / "trials").mkdir(exist_ok=True)
@@ -89,18 +89,19 @@ class RunWriter:
     ) -> Path:
         """Write one trial whole and return its folder.
 
-        A failed trial's row needs only who it is, its state and its reasons. Tables are as their
-        schemas say (:func:`perflab.recordings.columns.schemas`); those that are None have no rows,
-        and of the others no file. RecordingError where something does not fit, the trial is
-        committed already, or the disk is full; earlier trials stay readable.
+        The row of a failed trial needs only its identity, its state and its reasons. Tables have
+        the schemas of :func:`perflab.recordings.columns.schemas`. Where ``requests`` or ``samples``
+        is None the file has no rows; where another table is None there is no file. RecordingError
+        where something does not fit, the trial is committed already, or the disk is full; earlier
+        trials stay readable.
         """
         table = trial_table(row)
         name = str(row["trial_id"])
         known = [treatment.name for treatment in self.record.treatments]
         if row["treatment"] not in known:
             raise RecordingError(f"trial {name}: treatment '{row['treatment']}' is not in the run")
-        given = {"requests": requests, "samples": samples, **others}
-        files = {"trial": table, **self._typed(given, f"trial {name}")}
+        tables = {"requests": requests, "samples": samples, **others}
+        files = {"trial": table, **self._typed(tables, f"trial {name}")}
         target = self.path / "trials" / name
         if target.exists():
             raise RecordingError(f"{target}: this trial is committed already; take a new attempt")
@@ -128,11 +129,11 @@ class RunWriter:
         with whole_folder(target) as folder:
             for kind, table in tables.items():
                 write_file(folder / f"{kind}.parquet", partial(fill, table=table))
-            listed = describe(folder)
-            write_file(folder / FILE, lambda file: file.write(listed))
+            manifest = describe(folder)
+            write_file(folder / FILE, lambda file: file.write(manifest))
 
     def supersede(self, trial_ids: Iterable[str]) -> None:
-        """Mark trials as replaced; they stay in the folder and out of every comparison."""
+        """Mark trials as replaced; they stay in the folder but enter no comparison."""
         marked = list(dict.fromkeys([*self.record.superseded, *trial_ids]))
         if marked != self.record.superseded:
             self.update(superseded=marked)
@@ -153,7 +154,7 @@ def _as_json(record: RunRecord) -> bytes:
 
 @dataclass(frozen=True)
 class Remainder:
-    """Blocks to measure, each with the attempt to take, and the trials they replace."""
+    """The blocks to measure, the attempt number of each, and the trials that they replace."""
 
     blocks: tuple[int, ...]
     attempts: Mapping[int, int]
@@ -163,11 +164,11 @@ class Remainder:
 def remainder(
     record: RunRecord, committed: Iterable[str], unreadable: Iterable[str] = ()
 ) -> Remainder:
-    """Return what is left to do, by the ids of the trials that can be read.
+    """Return what is left to do; ``committed`` are the ids of the readable trials.
 
-    A block is finished when every position of its order has a committed trial, whatever its
-    state. All trials of an unfinished block are replaced, so that a block is measured in one go.
-    Trials that are ``unreadable`` count for nothing, but their ids are taken.
+    A block is finished when every position of its order has a committed trial of any state. All
+    trials of an unfinished block are replaced, so that a block is measured without a break. The
+    ``unreadable`` trials do not count, but their ids are taken.
     """
     by_block: dict[int, list[str]] = {}
     taken: dict[int, int] = {}
@@ -185,15 +186,15 @@ def remainder(
         blocks.append(block)
         superseded.extend(sorted(current))
     attempts = {block: taken.get(block, 0) for block in blocks}
-    # Blocks already begun come first: only they have an attempt above 0.
+    # Blocks that were begun come first: only these have an attempt above 0.
     blocks.sort(key=lambda block: (attempts[block] == 0, block))
     return Remainder(tuple(blocks), attempts, tuple(superseded))
 
 
 def remaining_blocks(record: RunRecord, path: Path) -> tuple[list[int], int, list[str]]:
-    """Return the blocks to measure, the attempt of the first, and the trials it replaces.
+    """Return the blocks to measure, the attempt number of the first, and the trials it replaces.
 
-    ResumeRefused where more than one block was broken off: one attempt number cannot say that.
+    ResumeRefused where several blocks are incomplete, because only one attempt number is returned.
     """
     run = Run(path)
     readable = [str(name) for name in run.trials()["trial_id"]]

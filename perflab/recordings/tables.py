@@ -1,4 +1,4 @@
-"""Turning what a trial measured into typed tables, and refusing what does not fit."""
+"""Converts the measurements of a trial to typed tables, and reads them back with checks."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from perflab.recordings.schema import Reason, Remark, RunRecord
 # The name of a trial's folder.
 TRIAL_ID = re.compile(r"b(\d{3,})-p(\d{2,})-a(\d+)")
 REQUIRED = ("trial_id", "block", "position", "attempt", "treatment", "state")
-# Of results of other tools, which the lab neither measured nor can judge.
+# The state of imported trials, which the lab neither measured nor can judge.
 NOT_JUDGED = "not judged"
 STATES = ("valid", "invalid", "failed", NOT_JUDGED)
 KINDS_OF_REMARK: Mapping[str, type[Remark]] = {"reasons": Reason, "warnings": Remark}
@@ -51,7 +51,7 @@ TRIAL = pa.schema(
         ("flush_us", pa.list_(pa.float64())),
     ]
 )
-# What a trial that failed before it measured has in a column.
+# The values of a trial that failed before it measured.
 ABSENT: dict[str, Any] = {
     **dict.fromkeys(_TEXT, ""), **dict.fromkeys(_WHOLE, 0), "server_count": -1,
     "client_real_time": -1, **dict.fromkeys(_REAL, math.nan),
@@ -60,12 +60,12 @@ ABSENT: dict[str, Any] = {
 
 
 def trial_id(block: int, position: int, attempt: int) -> str:
-    """Return the name of a trial's folder, which sorts in the order the trials ran."""
+    """Return the name of a trial's folder; names sort in the order in which trials ran."""
     return f"b{block:03d}-p{position:02d}-a{attempt}"
 
 
 def parse_trial_id(name: str) -> tuple[int, int, int]:
-    """Return block, position and attempt; RecordingError where the name is not a trial's."""
+    """Return block, position and attempt; RecordingError where the name is no trial id."""
     match = TRIAL_ID.fullmatch(name)
     if match is None:
         raise RecordingError(f"'{name}' is not a trial id (b<block>-p<position>-a<attempt>)")
@@ -76,31 +76,31 @@ def parse_trial_id(name: str) -> tuple[int, int, int]:
 def typed_table(
     kind: str, schema: pa.Schema, table: pd.DataFrame | pa.Table | None, where: str
 ) -> pa.Table:
-    """Return ``table``, which is called ``kind``, with its schema; None gives an empty one.
+    """Return ``table`` with its schema; ``kind`` is its name, and None gives an empty table.
 
-    Phases become float32; other columns beyond the schema are kept as they are. RecordingError
-    where a column is missing, or holds what its type cannot.
+    Phases become float32; other columns beyond the schema stay as they are. RecordingError where a
+    column is missing, or holds a value that does not fit its type.
     """
     if table is None:
         return schema.empty_table()
     names = table.columns if isinstance(table, pd.DataFrame) else table.column_names
     check_columns(schema, kind, names, where)
     try:
-        given: Any = table
+        arrow: Any = table
         if isinstance(table, pd.DataFrame):
-            given = pa.Table.from_pandas(table, preserve_index=False)
-        wanted = schema
-        for field in given.schema:
+            arrow = pa.Table.from_pandas(table, preserve_index=False)
+        target = schema
+        for field in arrow.schema:
             if field.name not in schema.names:
                 is_phase = kind == "requests" and PHASE_COLUMN.fullmatch(field.name)
-                wanted = wanted.append(field.with_type(pa.float32()) if is_phase else field)
-        return given.select(wanted.names).cast(wanted)
+                target = target.append(field.with_type(pa.float32()) if is_phase else field)
+        return arrow.select(target.names).cast(target)
     except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
         raise RecordingError(f"{where}: {kind} do not fit their schema: {error}") from error
 
 
 def trial_table(row: Mapping[str, Any]) -> pa.Table:
-    """Return a trial's row as a table of one row; what a failed trial lacks is filled in.
+    """Return a trial's row as a table; missing values of a failed trial are filled in.
 
     RecordingError where a required column is missing or contradicts another, or a value has the
     wrong type.
@@ -124,16 +124,16 @@ def trial_table(row: Mapping[str, Any]) -> pa.Table:
 
 
 def check_row(row: Mapping[str, Any]) -> None:
-    """Refuse a trial's row that lacks who it is or contradicts itself."""
+    """Refuse a trial's row that lacks a required column or contradicts itself."""
     missing = [name for name in REQUIRED if name not in row]
     if missing:
         raise RecordingError(f"a trial's row lacks {', '.join(missing)}")
-    wanted = trial_id(row["block"], row["position"], row["attempt"])
-    if row["trial_id"] != wanted:
-        raise RecordingError(f"trial id '{row['trial_id']}' should be '{wanted}'")
+    expected = trial_id(row["block"], row["position"], row["attempt"])
+    if row["trial_id"] != expected:
+        raise RecordingError(f"trial id '{row['trial_id']}' should be '{expected}'")
     if row["state"] not in STATES:
         raise RecordingError(
-            f"trial {wanted}: state '{row['state']}' is none of {', '.join(STATES)}"
+            f"trial {expected}: state '{row['state']}' is none of {', '.join(STATES)}"
         )
     for name in KINDS_OF_REMARK:
         try:
@@ -141,63 +141,63 @@ def check_row(row: Mapping[str, Any]) -> None:
         except ValidationError as error:
             first = error.errors(include_url=False)[0]
             raise RecordingError(
-                f"trial {wanted}: {name} are models with code, side and text: {first['msg']:.200} "
-                f"({first['input']!r:.100})"
+                f"trial {expected}: {name} are models with code, side and text: "
+                f"{first['msg']:.200} ({first['input']!r:.100})"
             ) from error
 
 
 def remarks(name: str, cells: Iterable[Any] | None) -> list[Remark]:
-    """Return what a row holds in ``reasons`` or ``warnings`` as models; nothing of None."""
+    """Return the ``reasons`` or ``warnings`` of a row as models; an empty list for None."""
     kind = KINDS_OF_REMARK[name]
     return [kind.model_validate(cell) for cell in (() if cells is None else cells)]
 
 
 def _extra_type(name: str, value: object) -> pa.DataType:
-    """Return the type of a column beyond the schema: text, a whole number, or a real one."""
+    """Return the type of a column beyond the schema: text, integer or float."""
     if name.startswith("factor_") or isinstance(value, str):
         return pa.string()
-    # A share or a time may be a whole number in one trial and none in the next.
+    # A float column stays float in a trial whose value happens to be whole.
     return pa.int64() if isinstance(value, int) else pa.float64()
 
 
-# Rates and times: none is below 0, and NaN stands for what was not measured.
+# Rates and times are never below 0; NaN means that they were not measured.
 _NOT_NEGATIVE = ("_rps", "_ms", "_us", "_ns")
 
 
 def read_row(folder: Path, record: RunRecord) -> pa.Table:
-    """Return a trial's row after making sure that the trial is whole and of this run.
+    """Return a trial's row after a check that the trial is whole and of this run.
 
-    Files of up to 4 MiB are read to the end; of larger ones size and footer are looked at, and
+    Files of up to 4 MiB are read to the end. Of larger ones only size and footer are checked;
     damage within is found when they are read. RecordingError names the damaged file.
     """
-    with _named(folder):
+    with _naming(folder):
         check_folder(folder)
         check_files(folder)
     with _opened(folder / "trial.parquet") as parquet:
         row = parquet.read()
         _check_row(row, folder.name, record)
     for kind, schema in schemas(record.tables).items():
-        if _is_there(folder, kind):
+        if _exists(folder, kind):
             with _opened(_file(folder, kind)) as parquet:
                 check_columns(schema, kind, parquet.schema_arrow.names, "it")
     return row
 
 
 def read_table(folder: Path, kind: str) -> pa.Table | None:
-    """Read a table of a trial and verify the checksums of its pages; None where it has none.
+    """Read a table of a trial and verify the checksums of its pages; None where there is none.
 
     RecordingError names the damaged file.
     """
-    if not _is_there(folder, kind):
+    if not _exists(folder, kind):
         return None
     with _opened(_file(folder, kind)) as parquet:
         return parquet.read()
 
 
 def has_rows(folder: Path, kind: str) -> bool | None:
-    """Say whether a table of a trial has rows; None where there is none, or a damaged one."""
+    """Return whether a table of a trial has rows; None where it is missing or damaged."""
     try:
-        if _is_there(folder, kind):
+        if _exists(folder, kind):
             with _opened(_file(folder, kind)) as parquet:
                 return bool(parquet.metadata.num_rows)
     except RecordingError:
@@ -205,7 +205,7 @@ def has_rows(folder: Path, kind: str) -> bool | None:
     return None
 
 
-def _is_there(folder: Path, kind: str) -> bool:
+def _exists(folder: Path, kind: str) -> bool:
     return kind in ALWAYS or os.path.lexists(_file(folder, kind))
 
 
@@ -215,13 +215,13 @@ def _file(folder: Path, kind: str) -> Path:
 
 @contextmanager
 def _opened(path: Path) -> Iterator[pq.ParquetFile]:
-    with _named(path), open_plain(path) as file:
+    with _naming(path), open_plain(path) as file:
         yield pq.ParquetFile(file, page_checksum_verification=True)
 
 
 @contextmanager
-def _named(path: Path) -> Iterator[None]:
-    """Turn whatever reading a damaged file may raise into one error that names it."""
+def _naming(path: Path) -> Iterator[None]:
+    """Turn every error of reading a damaged file into a RecordingError that names it."""
     try:
         yield
     except (OSError, ValueError, pa.ArrowException, RecordingError) as error:
@@ -247,7 +247,7 @@ def _check_row(table: pa.Table, name: str, record: RunRecord) -> None:
 
 
 def _check_values(row: Mapping[str, Any]) -> None:
-    """Refuse infinite numbers, and rates and times that are below 0."""
+    """Refuse infinite numbers, and rates and times below 0."""
     for field in TRIAL:
         value = row.get(field.name)
         if isinstance(value, float) and math.isinf(value):

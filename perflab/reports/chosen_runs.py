@@ -1,4 +1,4 @@
-"""Published against measured over all experiments: from which runs, and why from these."""
+"""The runs that verdicts are taken from, and published against measured over all experiments."""
 
 from __future__ import annotations
 
@@ -19,13 +19,14 @@ BACKENDS = ("docker", "process")
 def judged_runs(backend: str = "") -> list[Selected]:
     """Return the runs that verdicts are taken from, by experiment and backend.
 
-    Of runs that asked the same (parameters, machine), the one with most complete blocks; see
-    :func:`perflab.recordings.select`. What it superseded, and why, is kept with it.
+    Runs with the same parameters and machine asked the same question. The one with the most
+    complete blocks is chosen; it names the runs that it supersedes. See
+    :func:`perflab.recordings.select`.
 
     Parameters
     ----------
     backend : str
-        Only runs on this one: docker or process (empty: both).
+        Only runs on this backend: docker or process (empty: both).
 
     Raises
     ------
@@ -49,7 +50,7 @@ def judged(backend: str = "") -> pd.DataFrame:
 
 
 def verdicts_of(chosen: Sequence[Selected]) -> pd.DataFrame:
-    """Return the claims' verdicts: each row is of one run, named in its column ``run``."""
+    """Return the verdicts on the claims; the column ``run`` names the run of each row."""
     from perflab.reports.verdicts import verdict_table
 
     runs = [selected.run for selected in chosen]
@@ -58,7 +59,7 @@ def verdicts_of(chosen: Sequence[Selected]) -> pd.DataFrame:
 
 
 def choices_of(chosen: Sequence[Selected]) -> pd.DataFrame:
-    """Return which runs were chosen, and why; only parameters other than the defaults are named."""
+    """Return a row per chosen run: its changed parameters, and the runs that it supersedes."""
     rows = [
         {
             "run": selected.run.run_id,

@@ -1,9 +1,9 @@
-"""Sections as one page of HTML that needs nothing else: pictures are inside, nothing is fetched.
+"""Converts sections from Markdown to HTML, Word and PDF.
 
-Sections as Word and PDF, by pandoc and typst: an extra, as most users need neither.
-
-PDF goes from pandoc's Typst to the typst compiler: both are wheels that hold all they need, fonts
-too, so that no TeX and no package of the system is asked for.
+The HTML page holds its pictures and fetches nothing. Word and PDF need pandoc and typst, which are
+an extra because most users need neither. Pandoc writes Typst and the typst compiler makes the PDF:
+both are wheels that hold all they need, fonts too, so that neither TeX nor a system package is
+required.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from PIL import Image
 
 from perflab.errors import ExportRefused
 
-# Text only: no element of HTML, nothing that is fetched.
+# Pandoc reads no HTML elements, so the document fetches nothing.
 READER = "gfm-raw_html+attributes"
-# Room for tables of many columns, and for figures as they were drawn.
+# Leaves room for tables of many columns, and for figures in their own size.
 TYPST = """\
 #set page(paper: "a4", margin: (x: 1.8cm, y: 2cm), numbering: "1")
 #set text(font: "Libertinus Serif", size: 10pt)
@@ -44,7 +44,7 @@ TYPST = """\
   fill: luma(240), inset: 8pt, width: 100%, stroke: (left: 3pt + rgb("#cc6600")), it.body)
 #let horizontalrule = line(length: 100%)
 """
-# A picture of a section, and of a page's text, inches; below a picture its caption needs room.
+# The largest picture of a page, in inches; it leaves room for the caption below.
 IMAGE = re.compile(r"!\[.*?\]\(<(.+?)>\)")
 WIDEST_IN, TALLEST_IN = 6.0, 7.6
 SIZE_OF_SVG = re.compile(rb'viewBox="0 0 ([\d.]+) ([\d.]+)"')
@@ -56,15 +56,15 @@ def check_installed(formats: list[str]) -> None:
     Raises
     ------
     ExportRefused
-        Names the extra that brings them.
+        A program is missing; the message names the extra that brings it.
     """
-    for wanted in formats:
-        for name in ("pypandoc", "typst") if wanted == "pdf" else ("pypandoc",):
+    for kind in formats:
+        for name in ("pypandoc", "typst") if kind == "pdf" else ("pypandoc",):
             try:
                 __import__(name)
             except ImportError:
                 raise ExportRefused(
-                    f"--format {wanted} needs {name}, which is not installed: "
+                    f"--format {kind} needs {name}, which is not installed: "
                     "pip install 'perflab[documents]'"
                 ) from None
 
@@ -82,41 +82,43 @@ def pdf(text: str, folder: Path, title: str) -> bytes:
     Raises
     ------
     ExportRefused
-        The compiler does not take what it is given; the message is its own.
+        The typst compiler refuses the document; the message is its own.
     """
     import typst
 
-    body = _convert(_sized(text, folder, usual="100%"), "typst", folder)
+    body = _convert(_sized(text, folder, default_width="100%"), "typst", folder)
     source = folder / "document.typ"
-    named = title.replace("\\", "\\\\").replace('"', '\\"')
-    source.write_text(f'#set document(title: "{named}", date: none)\n{TYPST}\n{body}')
+    quoted_title = title.replace("\\", "\\\\").replace('"', '\\"')
+    source.write_text(f'#set document(title: "{quoted_title}", date: none)\n{TYPST}\n{body}')
     try:
-        # No date: what is the same shall look the same.
-        made = typst.compile(str(source), root=str(folder), ignore_system_fonts=True, timestamp=0)
+        # Without a date equal documents have equal bytes.
+        document = typst.compile(
+            str(source), root=str(folder), ignore_system_fonts=True, timestamp=0
+        )
     except typst.TypstError as error:
         raise ExportRefused(f"the PDF cannot be set: {error}") from error
-    if not isinstance(made, bytes):
+    if not isinstance(document, bytes):
         raise ExportRefused("the PDF cannot be set: typst gave no document")
-    return made
+    return document
 
 
-def _sized(text: str, folder: Path, usual: str = "") -> str:
-    """Return a section whose pictures are narrower where they are too tall for a page."""
+def _sized(text: str, folder: Path, default_width: str = "") -> str:
+    """Return a section with a width for every picture that is too tall for a page."""
 
     def sized(picture: re.Match[str]) -> str:
         width, height = _size(folder / picture[1])
         is_tall = height / width > TALLEST_IN / WIDEST_IN
-        wide = f"{TALLEST_IN * width / height:.2f}in" if is_tall else usual
-        return f"{picture[0]}{{width={wide}}}" if wide else picture[0]
+        width_text = f"{TALLEST_IN * width / height:.2f}in" if is_tall else default_width
+        return f"{picture[0]}{{width={width_text}}}" if width_text else picture[0]
 
     return IMAGE.sub(sized, text)
 
 
 def _size(path: Path) -> tuple[float, float]:
-    """Return width and height of a picture, in units of its own."""
+    """Return width and height of a picture, in its own units."""
     if path.suffix == ".svg":
-        found = SIZE_OF_SVG.search(path.read_bytes())
-        return (float(found[1]), float(found[2])) if found else (1.0, 1.0)
+        view_box = SIZE_OF_SVG.search(path.read_bytes())
+        return (float(view_box[1]), float(view_box[2])) if view_box else (1.0, 1.0)
     with Image.open(path) as picture:
         return float(picture.width), float(picture.height)
 
@@ -125,19 +127,23 @@ def _convert(text: str, to: str, folder: Path, target: Path | None = None) -> st
     import pypandoc
 
     words = [pypandoc.get_pandoc_path(), "--from", READER, "--to", to, "--wrap=preserve"]
-    # What is shown is there: pandoc shall look nowhere else, and fetch nothing.
+    # Pandoc may read only this folder, and fetch nothing.
     words += ["--sandbox"] if target is None else ["--resource-path", str(folder)]
     words += [] if target is None else ["--output", str(target)]
-    # No date: what is the same shall look the same.
-    told = {**os.environ, "SOURCE_DATE_EPOCH": "0"}
-    made = subprocess.run(words, input=text.encode(), env=told, capture_output=True, check=False)
-    if made.returncode:
-        raise ExportRefused(f"pandoc refused the section: {made.stderr.decode(errors='replace')}")
-    return made.stdout.decode()
+    # Without a date equal documents have equal bytes.
+    environment = {**os.environ, "SOURCE_DATE_EPOCH": "0"}
+    process = subprocess.run(
+        words, input=text.encode(), env=environment, capture_output=True, check=False
+    )
+    if process.returncode:
+        raise ExportRefused(
+            f"pandoc refused the section: {process.stderr.decode(errors='replace')}"
+        )
+    return process.stdout.decode()
 
 
 KINDS = {"svg": "image/svg+xml", "png": "image/png"}
-# Figures are drawn for white paper: they keep it also where the page is dark.
+# Figures are drawn for white paper: they keep a white ground on a dark page.
 STYLE = """
 :root{color-scheme:light dark;--line:#8886;--soft:#8881}
 body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:0 auto;padding:1rem;
@@ -166,8 +172,8 @@ def page(title: str, sections: Iterable[tuple[str, Mapping[str, bytes]]]) -> str
     Parameters
     ----------
     sections : iterable of (str, mapping)
-        Each with the bytes of its pictures by their links; a picture that is not among them becomes
-        its text.
+        Each section with the bytes of its pictures, by link. A picture that is missing there is
+        replaced by its alternative text.
     """
     body = "".join(section_html(text, pictures) for text, pictures in sections)
     return (

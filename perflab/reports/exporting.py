@@ -1,4 +1,4 @@
-"""Runs as sections of a document, in the formats that documents are written in."""
+"""Exports runs as sections of documents."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from perflab.reports.regions import NAME, filled
 from perflab.reports.section import Figure, brief_text, figures_of, section_text
 
 FORMATS = ("md", "html", "pdf", "docx")
-OF_DOCUMENTS = ("pdf", "docx")
-SEVERAL = "report"
+NEED_PROGRAMS = ("pdf", "docx")
+NAME_OF_SEVERAL = "report"
 
 
 @dataclass(frozen=True)
 class Draft:
-    """A file as it was found (None: not there), and as it shall be."""
+    """The content of a file before the export (None: it did not exist) and after it."""
 
     path: Path
     before: bytes | None
@@ -43,7 +43,7 @@ class Target:
 
 @dataclass(frozen=True)
 class Content:
-    """What a section holds: the figures of these views (none named: of all), or only its core."""
+    """The contents of a section: figures of ``views`` (none: all), and details unless ``brief``."""
 
     views: tuple[str, ...] = ()
     brief: bool = False
@@ -57,8 +57,8 @@ WHOLE = Content()
 
 
 @dataclass(frozen=True)
-class Part:
-    """A run in a document: the name of its region, and its figures as files in a folder."""
+class ExportedRun:
+    """A run in a document: the name of its region, and the saved files of its figures."""
 
     name: str
     run: Run
@@ -73,29 +73,29 @@ def export_runs(
     Raises
     ------
     ParameterError
-        A format or view is not known, or what is asked contradicts itself.
+        A format or view is not known, or the options contradict each other.
     ExportRefused
-        Something is in the way; then nothing was written.
+        A file cannot be written as asked; nothing was written.
     """
     _check(runs, target, formats, content)
-    conversion.check_installed([each for each in OF_DOCUMENTS if each in formats])
+    conversion.check_installed([kind for kind in NEED_PROGRAMS if kind in formats])
     with tempfile.TemporaryDirectory(prefix="perflab-export-") as name:
         workshop = Path(name)
         parts = [
-            Part(region, run, tuple(save_all(run, workshop / region, names=content.views)))
+            ExportedRun(region, run, tuple(save_all(run, workshop / region, names=content.views)))
             for region, run in zip(_region_names(runs), runs, strict=True)
         ]
         documents = [
             _document(kind, parts, target, content, workshop) for kind in FORMATS if kind in formats
         ]
-        # A page of HTML, a PDF and a Word file hold their figures.
+        # Only Markdown links figures as files: the other formats contain them.
         files = [
             (target.folder / path.relative_to(workshop), path.read_bytes())
             for part in parts
             for path in part.saved
             if "md" in formats or path.suffix == ".csv"
         ]
-    # Figures first: a text never links what is not there.
+    # Figures are written first, so that no text links a missing file.
     drafts = [*(Draft(path, _read(path), content) for path, content in files), *documents]
     for draft in drafts:
         _write(draft)
@@ -103,27 +103,27 @@ def export_runs(
 
 
 def _region_names(runs: Sequence[Run]) -> list[str]:
-    """Return the names of the runs' regions: their experiments', numbered where one has several."""
-    found: list[str] = []
+    """Return a region name per run: its experiment, with a number from the second run on."""
+    names: list[str] = []
     for run in runs:
         name = run.record.experiment
         if not NAME.fullmatch(name):
             raise ExportRefused(
                 f"run {run.run_id}: the name of its experiment, {name!r:.80}, cannot name a file"
             )
-        before = sum(each.record.experiment == name for each in runs[: len(found)])
-        found.append(f"{name}-{before + 1}" if before else name)
-    return found
+        earlier = sum(other.record.experiment == name for other in runs[: len(names)])
+        names.append(f"{name}-{earlier + 1}" if earlier else name)
+    return names
 
 
 def _check(runs: Sequence[Run], target: Target, formats: Sequence[str], content: Content) -> None:
     problems = [
-        f"no format '{each}'{did_you_mean(each, FORMATS)}; there are: {', '.join(FORMATS)}"
-        for each in formats
-        if each not in FORMATS
+        f"no format '{kind}'{did_you_mean(kind, FORMATS)}; there are: {', '.join(FORMATS)}"
+        for kind in formats
+        if kind not in FORMATS
     ]
     ids = [run.run_id for run in runs]
-    problems += [f"run {each} is named twice" for each in dict.fromkeys(ids) if ids.count(each) > 1]
+    problems += [f"run {name} is named twice" for name in dict.fromkeys(ids) if ids.count(name) > 1]
     problems += [] if runs else ["name a run; 'perflab runs' lists them"]
     problems += _unknown_views(runs, content.views)
     problems += [] if formats else [f"name a format: {', '.join(FORMATS)}"]
@@ -134,7 +134,7 @@ def _check(runs: Sequence[Run], target: Target, formats: Sequence[str], content:
 
 
 def _unknown_views(runs: Sequence[Run], names: Sequence[str]) -> list[str]:
-    """Return a problem for each view that no run has anything to show in."""
+    """Return a problem for each view that suits no run."""
     if not names:
         return []
     known = list(dict.fromkeys(view.name for run in runs for view in views_of(run)))
@@ -146,46 +146,50 @@ def _unknown_views(runs: Sequence[Run], names: Sequence[str]) -> list[str]:
 
 
 def _document(
-    kind: str, parts: Sequence[Part], target: Target, content: Content, workshop: Path
+    kind: str, parts: Sequence[ExportedRun], target: Target, content: Content, workshop: Path
 ) -> Draft:
-    """Return the draft of all parts in a format; their figures lie in ``workshop``."""
+    """Return the draft of a document in one format; the figures lie in ``workshop``."""
     names = list(dict.fromkeys(part.run.record.experiment for part in parts))
-    path = target.folder / f"{names[0] if len(names) == 1 else SEVERAL}.{kind}"
+    path = target.folder / f"{names[0] if len(names) == 1 else NAME_OF_SEVERAL}.{kind}"
     if kind == "md":
         return _markdown(path, parts, target, content, workshop)
     title = "; ".join(part.run.record.title for part in parts)
-    # Word takes no SVG.
+    # Word cannot show SVG.
     kinds = (".png",) if kind == "docx" else (".svg", ".png")
     texts = [_without_links(part, content, workshop, kinds) for part in parts]
     if kind == "html":
         pictures = [_pictures(part, workshop) for part in parts]
-        made = conversion.page(title, zip(texts, pictures, strict=True)).encode()
+        document = conversion.page(title, zip(texts, pictures, strict=True)).encode()
     elif kind == "docx":
-        made = conversion.docx("\n\n".join(texts), workshop)
+        document = conversion.docx("\n\n".join(texts), workshop)
     else:
-        made = conversion.pdf("\n\n".join(texts), workshop, title)
-    return _whole(path, made, target.overwrite)
+        document = conversion.pdf("\n\n".join(texts), workshop, title)
+    return _whole(path, document, target.overwrite)
 
 
 def _markdown(
-    path: Path, parts: Sequence[Part], target: Target, content: Content, workshop: Path
+    path: Path, parts: Sequence[ExportedRun], target: Target, content: Content, workshop: Path
 ) -> Draft:
     document = target.into.resolve() if target.into else path
-    away = Path(os.path.relpath(target.folder.resolve(), document.parent.resolve()))
+    figures_folder = Path(os.path.relpath(target.folder.resolve(), document.parent.resolve()))
     bodies = {}
     for part in parts:
-        figures = [_moved(each, away) for each in figures_of(part.run, part.saved, workshop)]
+        figures = [
+            _moved(figure, figures_folder) for figure in figures_of(part.run, part.saved, workshop)
+        ]
         bodies[part.name] = content.text(part.run, figures, level=2 if target.into else 1)
     return _marked(document, bodies, append=target.into is not None, overwrite=target.overwrite)
 
 
-def _without_links(part: Part, content: Content, workshop: Path, kinds: Sequence[str]) -> str:
-    """Return a section that holds its figures, so that nothing but pictures is linked."""
+def _without_links(
+    part: ExportedRun, content: Content, workshop: Path, kinds: Sequence[str]
+) -> str:
+    """Return a section for a document that contains its figures: it links only pictures."""
     figures = figures_of(part.run, part.saved, workshop, kinds)
-    return content.text(part.run, [replace(each, files=()) for each in figures])
+    return content.text(part.run, [replace(figure, files=()) for figure in figures])
 
 
-def _pictures(part: Part, workshop: Path) -> Mapping[str, bytes]:
+def _pictures(part: ExportedRun, workshop: Path) -> Mapping[str, bytes]:
     return {
         path.relative_to(workshop).as_posix(): path.read_bytes()
         for path in part.saved
@@ -193,11 +197,11 @@ def _pictures(part: Part, workshop: Path) -> Mapping[str, bytes]:
     }
 
 
-def _moved(figure: Figure, away: Path) -> Figure:
+def _moved(figure: Figure, folder: Path) -> Figure:
     return replace(
         figure,
-        image=(away / figure.image).as_posix(),
-        files=tuple((away / each).as_posix() for each in figure.files),
+        image=(folder / figure.image).as_posix(),
+        files=tuple((folder / link).as_posix() for link in figure.files),
     )
 
 
@@ -217,7 +221,7 @@ def _marked(
 ) -> Draft:
     """Return the draft of a Markdown text with marked regions; a refusal names the file."""
     before = _read(path)
-    # What is no UTF-8 comes back as it was.
+    # Bytes that are not UTF-8 come back unchanged.
     text = "" if before is None else before.decode("utf-8", "surrogateescape")
     try:
         after = filled(text, bodies, append=append or before is None, overwrite=overwrite)
@@ -227,7 +231,7 @@ def _marked(
 
 
 def _whole(path: Path, content: bytes, overwrite: bool = False) -> Draft:
-    """Return the draft of a document that is written whole: over nothing else, unless it may."""
+    """Return the draft of a whole document; refuse to replace other content unasked."""
     before = _read(path)
     if before not in (None, content) and not overwrite:
         raise ExportRefused(
@@ -238,7 +242,7 @@ def _whole(path: Path, content: bytes, overwrite: bool = False) -> Draft:
 
 
 def _write(draft: Draft) -> None:
-    """Put a draft in its place, whole or not at all; a file keeps its mode."""
+    """Write a draft, whole or not at all; an existing file keeps its mode."""
     if draft.after == draft.before:
         return
     path = draft.path

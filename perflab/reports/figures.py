@@ -16,15 +16,15 @@ from perflab.parameters import did_you_mean
 from perflab.paths import figures_dir
 from perflab.recordings import Run
 
-# The table with what the profiler wrote.
+# The table that holds the profiler's output.
 CALL_CHAINS = "speedscope"
 
 
 def views_of(run: Run) -> list[View]:
     """Return the views that suit a run, in the order in which they are shown.
 
-    They are those of its system; a run of a system that is not installed has the general ones that
-    it holds something of.
+    The run's system declares them. A run of a system that is not installed has the general views
+    for which it has data.
     """
     declared = _declared(run)
     suiting = [view for view in declared or GENERAL_VIEWS if view.suits(run)]
@@ -33,15 +33,15 @@ def views_of(run: Run) -> list[View]:
 
 def declared_views(system: str) -> dict[str, View]:
     """Return the views that a system declares, by name."""
-    return {each.name: each for each in _declared_by(system)}
+    return {view.name: view for view in _declared_by(system)}
 
 
 def judging_of(run: Run) -> list[Judging]:
-    """Return the rules of its system's own that judge claims of a run, in the order of its views.
+    """Return the judging rules of the views that suit a run, in the order of the views.
 
-    They are those of views that suit it; nothing is drawn for them.
+    Nothing is drawn.
     """
-    return [each.judging for each in _declared(run) if each.judging and each.suits(run)]
+    return [view.judging for view in _declared(run) if view.judging and view.suits(run)]
 
 
 def _declared(run: Run) -> Sequence[View]:
@@ -52,10 +52,10 @@ def _declared(run: Run) -> Sequence[View]:
 def _declared_by(system: str) -> Sequence[View]:
     if system not in systems.systems():
         return ()
-    place = f"{systems.__name__}.{system}.views"
-    if importlib.util.find_spec(place) is None:
+    module = f"{systems.__name__}.{system}.views"
+    if importlib.util.find_spec(module) is None:
         return ()
-    declared: Sequence[View] = importlib.import_module(place).VIEWS
+    declared: Sequence[View] = importlib.import_module(module).VIEWS
     return declared
 
 
@@ -67,9 +67,9 @@ def _system_of(experiment: str) -> str:
 
 
 def draw(run: Run, name: str) -> LabFigure:
-    """Draw one view of a run, with the digits that its file would have.
+    """Draw one view of a run, with the same digits as its file.
 
-    A view of runs of another kind says that there is nothing to show.
+    A view that does not suit the run says that there is nothing to show.
 
     Raises
     ------
@@ -86,11 +86,11 @@ def draw(run: Run, name: str) -> LabFigure:
 def save_all(
     run: Run, directory: Path | None = None, *, pdf: bool = False, names: Sequence[str] = ()
 ) -> list[Path]:
-    """Save the views of these names (none: all that suit a run), each with its table as CSV.
+    """Save the named views of a run (no name: all that suit it), each with its table as CSV.
 
-    They go to ``directory``, by default ``<figures>/<run id>/``. Returns SVG, PNG, PDF (if asked
-    for) and CSV of each figure, in this order; with the figure of a profile its call chains, which
-    https://www.speedscope.app opens.
+    The files go to ``directory``, by default ``<figures>/<run id>/``. Return the paths of SVG,
+    PNG, PDF (with ``pdf``) and CSV of each figure, in this order. The figure of a profile also has
+    a file of its call chains, which https://www.speedscope.app opens.
     """
     target = figures_dir() / run.run_id if directory is None else directory
     formats = (*FORMATS, "pdf") if pdf else FORMATS

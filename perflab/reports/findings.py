@@ -1,8 +1,8 @@
 """A run's findings and summary as text: numbers with interval and n, or a dash.
 
-Most claims are contrasts, and one rule judges them all. Of some a system has a rule of its own,
-fixed before anything was measured, which a view declares (:class:`perflab.figures.Judging`). Such a
-claim has no p-value: it is no member of a family, and corrects none.
+Most claims are contrasts, which one rule judges. Some claims have a rule of their own: the system
+fixed it before anything was measured, and a view declares it (:class:`perflab.figures.Judging`).
+Such a claim has no p-value and does not count in the adjustment of the others.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from perflab.reports.markdown import count, effect_text, measured, p_value
 from perflab.reports.variant_sentences import are_variants, compared
 from perflab.statistics.in_words import MISSING, missing, number
 
-# "p, adjusted ..." says for how many claims: see :func:`columns`.
+# The beginning of the column's name, which says for how many claims: see :func:`columns`.
 ADJUSTED = "p, adjusted"
 COLUMNS = (
     "claim", "response", "published", "measured [95%]", "achieved", "n", "p", ADJUSTED, "decision",
@@ -47,34 +47,34 @@ SINGLE_RUN_NOTE = (
     "this machine, would show the published sign, and a size within the zone of the verdict."
 )
 COUNTS = ("valid", "invalid", "failed", "errors")
-# What a page is wide enough for.
+# A page has room for so many treatments side by side.
 MOST_ACROSS = 4
 IN_WORDS, OF_ALL = "in words", "all of its parts"
 BRIEF = ("claim", "response", "published", "measured [95%]", "n", ADJUSTED, "verdict")
 
 
 def columns(adjusted: str) -> list[str]:
-    """Return the columns of a table of findings, given what its adjusted p-values are called."""
+    """Return the columns of a table of findings; ``adjusted`` names the adjusted p-values."""
     return [adjusted if name == ADJUSTED else name for name in COLUMNS]
 
 
 def readable_findings(run: Run, adjusted: str = "") -> pd.DataFrame:
     """Return one row of text per claim of ``run``, with the columns of :func:`columns`.
 
-    Claims that a rule of its system's own judges follow those of its contrasts, with a dash where
-    they have nothing, such as a p-value. ``n`` counts blocks, or what such a rule counts (of single
-    runs: trials). The column of the adjusted p-values is called after the number of claims
-    that they are adjusted for, where that is one number, unless ``adjusted`` names it.
+    The contrasts stand first, then the claims that a rule of the system judges; these have a dash
+    for the p-value. ``n`` counts blocks, or what such a rule counts (of single runs: trials).
+    ``adjusted`` names the column of the adjusted p-values. By default its name gives the number of
+    claims that they are adjusted for, where that is one number.
     """
-    found = evaluate(run)
-    counts = {each.claims for each in found if each.claims}
-    named = columns(adjusted or adjusted_words(counts.pop() if len(counts) == 1 else 0))
-    rows = [*map(_finding, found), *_judged_rows(run)]
-    return pd.DataFrame(rows, columns=list(COLUMNS)).set_axis(named, axis=1)
+    contrast_findings = evaluate(run)
+    counts = {finding.claims for finding in contrast_findings if finding.claims}
+    names = columns(adjusted or adjusted_words(counts.pop() if len(counts) == 1 else 0))
+    rows = [*map(_finding_row, contrast_findings), *_judged_rows(run)]
+    return pd.DataFrame(rows, columns=list(COLUMNS)).set_axis(names, axis=1)
 
 
 def reading_notes(table: pd.DataFrame) -> list[str]:
-    """Return what a reader of a table of findings must know of what it says."""
+    """Return the notes that a reader of a table of findings needs."""
     notes = []
     if (table["single run"] != MISSING).any():
         notes.append(SINGLE_RUN_NOTE)
@@ -83,7 +83,7 @@ def reading_notes(table: pd.DataFrame) -> list[str]:
     return notes
 
 
-def _finding(finding: Finding) -> dict[str, str]:
+def _finding_row(finding: Finding) -> dict[str, str]:
     contrast, effect = finding.contrast, finding.effect
     response = finding.response.title
     known = effect is not None and not missing(effect.confidence)
@@ -107,25 +107,25 @@ def _finding(finding: Finding) -> dict[str, str]:
 
 
 def claims_by_rule(run: Run) -> dict[str, JointClaim]:
-    """Return the claims of a run that rules of its system's own judge, by name."""
-    # What draws is slow to import, and most of what asks for verdicts draws nothing.
+    """Return the claims of a run that rules of its system judge, by name."""
+    # The drawing code is slow to import, and most callers want verdicts only.
     from perflab.reports.figures import judging_of
 
     return {name: claim for rule in judging_of(run) for name, claim in rule.of(run).items()}
 
 
 def _judged_rows(run: Run) -> Iterator[dict[str, str]]:
-    """Yield a row for each part of a claim by rule; of several parts also one for all of them."""
+    """Yield a row for each finding of a claim by rule, and one for the claim if it has several."""
     for name, claim in claims_by_rule(run).items():
-        yield from map(_part, claim.findings)
+        yield from map(_part_row, claim.findings)
         if len(claim.findings) > 1:
-            yield _whole(name, claim)
+            yield _whole_row(name, claim)
 
 
-def _part(finding: Finding) -> dict[str, str]:
+def _part_row(finding: Finding) -> dict[str, str]:
     why = left_out(finding) or ("" if finding.effect else finding.verdict.reason)
     return {
-        **_finding(finding),
+        **_finding_row(finding),
         **dict.fromkeys(("p", ADJUSTED, "decision", "single run"), MISSING),
         "response": finding.response.title,
         "published": _published(finding),
@@ -133,14 +133,14 @@ def _part(finding: Finding) -> dict[str, str]:
     }
 
 
-def _whole(name: str, claim: JointClaim) -> dict[str, str]:
+def _whole_row(name: str, claim: JointClaim) -> dict[str, str]:
     findings = claim.findings
-    sources = dict.fromkeys(each.contrast.source for each in findings if each.contrast.source)
-    noise = dict.fromkeys(flag for each in findings for flag in each.noise)
+    sources = dict.fromkeys(part.contrast.source for part in findings if part.contrast.source)
+    noise = dict.fromkeys(flag for part in findings for flag in part.noise)
     most = _of_most_trials(findings)
     return {
         **dict.fromkeys(COLUMNS, MISSING),
-        "claim": f"{name}: {_asked(claim)}",
+        "claim": f"{name}: {_claim_text(claim)}",
         "response": OF_ALL,
         "verdict": str(claim.verdict),
         "valid trials": f"{most.valid} of {most.trials}",
@@ -150,18 +150,18 @@ def _whole(name: str, claim: JointClaim) -> dict[str, str]:
 
 
 def _of_most_trials(findings: Sequence[Finding]) -> Finding:
-    return max(findings, key=lambda each: each.trials)
+    return max(findings, key=lambda finding: finding.trials)
 
 
-def _asked(claim: JointClaim) -> str:
-    return ", and ".join(each.contrast.claim for each in claim.findings)
+def _claim_text(claim: JointClaim) -> str:
+    return ", and ".join(finding.contrast.claim for finding in claim.findings)
 
 
 def _published(finding: Finding) -> str:
-    """Return the published size, or that there is none, and what the rule holds the claim to."""
+    """Return the published size (or that there is none) and the limit of the rule."""
     contrast = finding.contrast
     ratio, difference = contrast.published_ratio, contrast.published_difference
-    sizes = [number(each) for each in (ratio, difference) if each is not None]
+    sizes = [number(size) for size in (ratio, difference) if size is not None]
     if finding.limit:
         return "; ".join([*(sizes or [IN_WORDS]), f"the rule: {finding.limit}"])
     return published_text(contrast) or MISSING
@@ -169,11 +169,11 @@ def _published(finding: Finding) -> str:
 
 def _judged_sentence(claim: JointClaim) -> str:
     """Return the verdict on a claim by rule, in words."""
-    sources = dict.fromkeys(each.contrast.source for each in claim.findings)
+    sources = dict.fromkeys(finding.contrast.source for finding in claim.findings)
     parts = [
-        f"{str(claim.verdict).capitalize()}: {_asked(claim)}",
+        f"{str(claim.verdict).capitalize()}: {_claim_text(claim)}",
         f"Source: {'; '.join(sources)}" if all(sources) else "",
-        *(_measured(each) for each in claim.findings if each.effect),
+        *(_measured(finding) for finding in claim.findings if finding.effect),
         f"{claim.verdict.reason[:1].upper()}{claim.verdict.reason[1:]}",
         evidence(_of_most_trials(claim.findings)),
     ]
@@ -191,10 +191,10 @@ def readable_summary(run: Run) -> pd.DataFrame:
     """Return one row of text per treatment: trials by state, and responses over the valid ones."""
     responses = measured_responses(run)
     rows = summary_table(run).to_dict("records")
-    return pd.DataFrame([_summary(row, responses) for row in rows])
+    return pd.DataFrame([_summary_row(row, responses) for row in rows])
 
 
-def _summary(row: Mapping[Any, Any], declared: Mapping[str, Response]) -> dict[str, str]:
+def _summary_row(row: Mapping[Any, Any], declared: Mapping[str, Response]) -> dict[str, str]:
     states = {name: count(row[name]) for name in (*COUNTS, NOT_JUDGED) if name in row}
     responses = {
         response.heading or name: measured(row[name], row[f"{name}_low"], row[f"{name}_high"])
@@ -210,21 +210,21 @@ def _summary(row: Mapping[Any, Any], declared: Mapping[str, Response]) -> dict[s
 def brief(findings: pd.DataFrame) -> pd.DataFrame:
     """Return the columns of a table of findings that fit a page; sentences tell the others.
 
-    Why there is no number, or none of some blocks, stands with them where there is such a reason.
+    The column "left out" is among them where it holds a reason.
     """
-    wanted = [*BRIEF]
+    chosen = [*BRIEF]
     if (findings["left out"] != MISSING).any():
-        wanted.append("left out")
+        chosen.append("left out")
     names = list(map(str, findings.columns))
-    return findings[[name for name in names if name in wanted or name.startswith(ADJUSTED)]]
+    return findings[[name for name in names if name in chosen or name.startswith(ADJUSTED)]]
 
 
 def measured_tables(run: Run) -> list[pd.DataFrame]:
-    """Return what each treatment did: treatments side by side, a few in each table."""
+    """Return what each treatment did, in tables of a few treatments side by side."""
     table = readable_summary(run)
     counts = [name for name in COUNTS if name in table]
     measured = [name for name in table.columns if name not in ("treatment", *counts)]
-    # What nothing was measured of has no row.
+    # A response without any measurement has no row.
     rows = [*counts, *(name for name in measured if (table[name] != MISSING).any())]
     across = table.set_index("treatment")[rows].T
     across.index.name = "typical [95%]"
@@ -233,9 +233,9 @@ def measured_tables(run: Run) -> list[pd.DataFrame]:
 
 
 def sentences(run: Run) -> list[str]:
-    """Return the run's verdicts, written from the data, and what was not asked of it.
+    """Return the run's verdicts in sentences, and which claims it did not test.
 
-    Variants of which nothing was published have no claim to judge: they stand side by side.
+    Variants without published results are compared with each other instead.
     """
     if are_variants(run):
         return compared(run)
@@ -244,28 +244,28 @@ def sentences(run: Run) -> list[str]:
 
 
 def bottlenecks(run: Run) -> list[str]:
-    """Return where each treatment's time goes, and what each contrast's change is made of.
+    """Return where each treatment's time goes, and which parts make up each contrast's change.
 
-    Two sentences per treatment (the parts of its response time; what it cost the cores), then one
-    per contrast between two single treatments. Empty for runs that do not measure requests.
+    There are two sentences per treatment (the parts of its response time; its time on the cores),
+    then one per contrast between two single treatments. Runs without requests have none.
     """
     if not measures(run, "mean_ms") or "requests" in run.missing:
         return []
     requests = run.requests()
     table = decompose(requests)
     labels = {item.name: item.label or item.name for item in run.record.treatments}
-    measured_ones = set(table["treatment"])
-    found = [largest_phase(table, name, labels[name]) for name in labels if name in measured_ones]
+    measured_names = set(table["treatment"])
+    texts = [largest_phase(table, name, labels[name]) for name in labels if name in measured_names]
     accounts = core_time(run)
-    found += filter(None, [core_sentence(accounts, name, labels[name]) for name in labels])
+    texts += filter(None, [core_sentence(accounts, name, labels[name]) for name in labels])
     for before, after in dict.fromkeys(_pairs(run)):
         try:
             changes = change(requests, before, after)
         except AnalysisError:
             continue
         words = change_sentence(changes, labels[before], labels[after])
-        found.append(words[0].upper() + words[1:])
-    return found
+        texts.append(words[0].upper() + words[1:])
+    return texts
 
 
 def _pairs(run: Run) -> Iterator[tuple[str, str]]:

@@ -38,7 +38,7 @@ def estimate(value: Any, low: Any, high: Any) -> str:
 def measured(value: Any, low: Any, high: Any) -> str:
     """Return a measured quantity with its interval: ``483 [471, 502]``; a bound: ``>= 483``."""
     if missing(value):
-        # Cut off before its end in every trial, or in some: it is at least so much.
+        # Requests were cut off, so only a lower bound is known.
         return at_least(low) if not missing(low) and missing(high) else MISSING
     if missing(low) or missing(high):
         return f"{number(value)} (no interval)"
@@ -68,7 +68,7 @@ def count(value: Any) -> str:
 
 
 def cell_text(value: Any) -> str:
-    """Return what stands in a cell of a table: floats get three significant digits."""
+    """Return a value as the text of a cell: floats get three significant digits."""
     if isinstance(value, bool | np.bool_):
         return "yes" if value else "no"
     if isinstance(value, str):
@@ -81,16 +81,16 @@ def cell_text(value: Any) -> str:
 
 
 def is_numeric(column: pd.Series[Any]) -> bool:
-    """Return whether a column holds numbers, which lean right."""
+    """Return whether a column holds numbers, which are aligned right."""
     return bool(pd.api.types.is_numeric_dtype(column)) and column.dtype != bool
 
 
-# What would become an element of HTML.
+# The beginning of an HTML element.
 TAG = re.compile(r"<(?=[A-Za-z/!?])")
 
 
 def to_markdown(table: pd.DataFrame) -> str:
-    """Return ``table`` as a GitHub-flavoured Markdown table; columns of numbers lean right.
+    """Return ``table`` as a GitHub-flavoured Markdown table; numbers are aligned right.
 
     Cells may hold anything: bars are escaped, line breaks become spaces, floats get three
     significant digits. A table without rows becomes a sentence.
@@ -104,6 +104,6 @@ def to_markdown(table: pd.DataFrame) -> str:
 
 
 def cell(value: Any) -> str:
-    """Return one cell's text in a line; no link, picture or element of HTML can come of it."""
+    """Return a cell's text on one line; no link, picture or HTML element can come of it."""
     text = " ".join(cell_text(value).split()).replace("\\", "\\\\").replace("|", "\\|")
     return TAG.sub(r"\\<", text.replace("](", "]\\("))

@@ -1,4 +1,4 @@
-"""How a run was made: in words, on what, by which command again, and what must be said first."""
+"""Describes a run: its method, machine, parameters, command, and what a reader must know first."""
 
 from __future__ import annotations
 
@@ -25,35 +25,35 @@ STATISTICS = (
     "one response. Trials that are not valid enter no comparison."
 )
 MOST_NAMED = 8
-# What is left out of the command: it says where recordings are, not what is measured.
-NOT_ASKED = ("from_run", "resume", "wait_s", "backend")
+# The command leaves these parameters out: they do not say what is measured.
+LEFT_OUT_OF_COMMAND = ("from_run", "resume", "wait_s", "backend")
 AT_THE_END = "the reasons stand at the end"
 
 
 def first_said(run: Run, reasons: str = AT_THE_END) -> list[str]:
-    """Return what a reader must know first: that a run did not finish, or what does not count.
+    """Return what a reader must know first: the run did not finish, or trials do not count.
 
-    ``reasons`` says where it stands why trials do not count.
+    ``reasons`` says where the reasons of those trials stand.
     """
-    record, trials, told = run.record, run.trials(), []
+    record, trials, lines = run.record, run.trials(), []
     if record.state != "finished":
-        because = f" ({record.reason})" if record.reason else ""
-        told.append(
-            f"This run is {record.state}{because}: what follows rests on the trials it has."
+        reason = f" ({record.reason})" if record.reason else ""
+        lines.append(
+            f"This run is {record.state}{reason}: what follows rests on the trials it has."
         )
     if not len(trials):
-        return [*told, "The run has no trial: nothing was measured."]
+        return [*lines, "The run has no trial: nothing was measured."]
     states = trials.loc[~trials["superseded"].astype(bool), "state"]
     if not (states == "valid").any():
-        told.append("No trial of this run is valid: no number of it may be used.")
+        lines.append("No trial of this run is valid: no number of it may be used.")
     elif (bad := int((states != "valid").sum())) > 0:
-        told.append(
+        lines.append(
             f"{bad} of {counted(len(states), 'trial')} {'does' if bad == 1 else 'do'} not count; "
             f"{reasons}."
         )
     if run.problems:
-        told.append(f"The recording is damaged in {counted(len(run.problems), 'place')}.")
-    return told
+        lines.append(f"The recording is damaged in {counted(len(run.problems), 'place')}.")
+    return lines
 
 
 def method(run: Run) -> str:
@@ -64,23 +64,27 @@ def method(run: Run) -> str:
 def _design(run: Run) -> str:
     record = run.record
     labels = [item.label or item.name for item in record.treatments]
-    named = "; ".join(labels[:MOST_NAMED])
+    names = "; ".join(labels[:MOST_NAMED])
     if len(labels) > MOST_NAMED:
-        named += f"; and {len(labels) - MOST_NAMED} more"
+        names += f"; and {len(labels) - MOST_NAMED} more"
     trials = run.trials()
-    made = len(trials[~trials["superseded"].astype(bool)]) if len(trials) else 0
+    trial_count = len(trials[~trials["superseded"].astype(bool)]) if len(trials) else 0
     planned = len(labels) * record.blocks
-    done = counted(made, "trial") if made == planned else f"{made} of {planned} planned trials"
+    trials_text = (
+        counted(trial_count, "trial")
+        if trial_count == planned
+        else f"{trial_count} of {planned} planned trials"
+    )
     rule = f" ({record.until_decided.text()})" if record.until_decided else ""
     return (
         f"Randomised blocks: {counted(record.blocks, 'block')}{rule}, each with one trial of every "
-        f"treatment in random order (seed {record.seed}), {done} in all, of "
-        f"{counted(len(labels), 'treatment')}: {named}.{_sharing(record)}"
+        f"treatment in random order (seed {record.seed}), {trials_text} in all, of "
+        f"{counted(len(labels), 'treatment')}: {names}.{_sharing(record)}"
     )
 
 
 def _sharing(record: RunRecord) -> str:
-    """Return how the trials of a block share its time; nothing where one follows the other."""
+    """Return how the trials of a block share its time; empty where one follows the other."""
     words = ""
     if record.shares_time:
         slice_ms = (
@@ -96,28 +100,28 @@ def _sharing(record: RunRecord) -> str:
     why = record.design.why if record.design else ""
     if not why:
         return words
-    told = words or " One trial follows the other."
-    return f"{told} Chosen by the load and its responses: {why}."
+    order = words or " One trial follows the other."
+    return f"{order} Chosen by the load and its responses: {why}."
 
 
 def _load(record: RunRecord) -> str:
-    """Return what was sent, once where all treatments have one load."""
-    told: dict[str, list[str]] = {}
+    """Return the load of each treatment, once where all have the same."""
+    loads: dict[str, list[str]] = {}
     for item in record.treatments:
         try:
             words = load_words(record.whole(item.name)["workload"]["arrivals"])
         except (KeyError, TypeError, ValueError):
             continue
-        told.setdefault(words, []).append(item.label or item.name)
-    if len(told) > MOST_NAMED:
-        return f"The load differs between treatments: {len(told)} loads, as in the record."
-    if len(told) == 1 and sum(map(len, told.values())) == len(record.treatments):
-        return f"Load of every trial: {next(iter(told))}."
-    return " ".join(f"Load of {', '.join(labels)}: {words}." for words, labels in told.items())
+        loads.setdefault(words, []).append(item.label or item.name)
+    if len(loads) > MOST_NAMED:
+        return f"The load differs between treatments: {len(loads)} loads, as in the record."
+    if len(loads) == 1 and sum(map(len, loads.values())) == len(record.treatments):
+        return f"Load of every trial: {next(iter(loads))}."
+    return " ".join(f"Load of {', '.join(labels)}: {words}." for words, labels in loads.items())
 
 
 def load_words(arrivals: Mapping[str, Any]) -> str:
-    """Return how requests arrive, in words, from the record of a load."""
+    """Return in words how requests arrive; ``arrivals`` is from the record."""
     kind = arrivals["kind"]
     amounts = {
         "measured": _amount(arrivals.get("requests"), arrivals.get("duration_s")),
@@ -171,14 +175,14 @@ def environment(record: RunRecord) -> dict[str, str]:
 
 
 def _services(record: RunRecord) -> str:
-    """Return the services, with the versions of what each is named after."""
-    told = []
+    """Return each service with the versions of the packages that it is named after, else of all."""
+    services = []
     for name, versions in record.versions.items():
-        own = [f"{each} {text}" for each, text in versions.items() if each != "python"]
-        near = [each for each in own if name.split("_")[0] in each]
-        few = near or own if len(own) <= MOST_NAMED else near
-        told.append(f"{name} ({', '.join(few)})" if few else name)
-    return "; ".join(told)
+        listed = [f"{package} {text}" for package, text in versions.items() if package != "python"]
+        matching = [package for package in listed if name.split("_")[0] in package]
+        shown = matching or listed if len(listed) <= MOST_NAMED else matching
+        services.append(f"{name} ({', '.join(shown)})" if shown else name)
+    return "; ".join(services)
 
 
 def set_up(run: Run) -> str:
@@ -205,20 +209,20 @@ def set_up(run: Run) -> str:
 
 
 def where_and_when(run: Run) -> str:
-    """Return in one paragraph when and on what a run was measured, and what is shared there."""
+    """Return in one paragraph when and on which machine a run was measured."""
     record, trials = run.record, run.trials()
-    made = trials[~trials["superseded"].astype(bool)] if len(trials) else trials
-    valid = int((made["state"] == "valid").sum()) if len(made) else 0
+    current = trials[~trials["superseded"].astype(bool)] if len(trials) else trials
+    valid = int((current["state"] == "valid").sum()) if len(current) else 0
     facts = environment(record)
-    done = "imported" if is_imported(record) else "measured"
-    told = [
-        f"Run `{run.run_id}`, {done} {record.created_at} on the backend {record.backend}: "
-        f"{counted(record.blocks, 'block')}, {valid} of {counted(len(made), 'trial')} valid",
+    verb = "imported" if is_imported(record) else "measured"
+    parts = [
+        f"Run `{run.run_id}`, {verb} {record.created_at} on the backend {record.backend}: "
+        f"{counted(record.blocks, 'block')}, {valid} of {counted(len(current), 'trial')} valid",
         ", ".join(filter(None, [facts["machine"], facts["interpreter"]])),
         f"not separated there: {note}" if (note := shared_note(record)) else "",
         f"commit {commit(record)}",
     ]
-    return "; ".join(filter(None, told)) + "."
+    return "; ".join(filter(None, parts)) + "."
 
 
 def _placement(placement: dict[str, Any]) -> str:
@@ -234,25 +238,25 @@ def _placement(placement: dict[str, Any]) -> str:
 
 
 def command(record: RunRecord) -> str:
-    """Return the words for a shell that run the experiment again, with all its parameters."""
+    """Return the shell command that runs the experiment again, with all its parameters."""
     words = ["perflab", "run", record.experiment, "--backend", record.backend]
     for name, value in record.parameters.items():
-        if name not in NOT_ASKED and value is not None:
+        if name not in LEFT_OUT_OF_COMMAND and value is not None:
             words += ["-p", f"{name}={_typed(value)}"]
     return shlex.join(words)
 
 
 def _typed(value: Any) -> str:
-    """Return a value as it is given on a command line."""
+    """Return a value as it is typed on a command line."""
     if isinstance(value, str):
         return value
-    if isinstance(value, Sequence) and all(isinstance(each, str | int | float) for each in value):
-        return ",".join(_typed(each) for each in value)
+    if isinstance(value, Sequence) and all(isinstance(item, str | int | float) for item in value):
+        return ",".join(map(_typed, value))
     return json.dumps(value)
 
 
 def reproduce(record: RunRecord) -> str:
-    """Return the lines of a shell that measure the run again."""
+    """Return the shell commands that measure the run again."""
     code = str(record.code.get("commit") or "")
     changed = "  # the run was measured with changes on top of it" * ("+changes" in commit(record))
     lines = [f"git checkout {shlex.quote(code)}{changed}"] if code else []

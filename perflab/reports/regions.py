@@ -1,7 +1,7 @@
-"""Regions of a Markdown text that are written anew, between marks; all around is the author's.
+"""Rewrites the marked regions of a Markdown text and leaves the author's text around them alone.
 
-A mark is a comment of one line. A begin mark holds the region's name and a digest of what was
-written, so that an edit by hand is noticed. Marks in fenced code are text like any other.
+A mark is a comment of one line. A begin mark holds the region's name and a digest of its body, so
+that an edit by hand is noticed. Marks in fenced code are ordinary text.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ DIGITS = 16
 
 @dataclass(frozen=True)
 class Region:
-    """A marked region: the lines ``first`` and ``last`` are its marks, ``body`` lies between."""
+    """A marked region: lines ``first`` and ``last`` are its marks, ``body`` is the text between."""
 
     name: str
     digest: str
@@ -31,12 +31,12 @@ class Region:
     last: int
 
     def is_edited(self) -> bool:
-        """Return whether somebody else wrote what stands in it."""
+        """Return whether the body was edited by hand."""
         return bool(self.body.strip()) and digest(self.body) != self.digest
 
 
 def digest(body: str) -> str:
-    """Return the digest of a body; line ends do not matter, as version control changes them."""
+    """Return the digest of a body without its line ends, which version control changes."""
     return hashlib.sha256(_plain(body).encode("utf-8", "surrogateescape")).hexdigest()[:DIGITS]
 
 
@@ -49,30 +49,30 @@ def regions(text: str) -> list[Region]:
         A mark is damaged or lacks its other half, regions are nested, or two have one name.
     """
     lines = _lines(text)
-    found: list[Region] = []
-    begun: tuple[int, list[str]] | None = None
+    complete: list[Region] = []
+    opened: tuple[int, list[str]] | None = None
     for place in _marks(lines):
-        kind, *rest = _said(lines[place]) or [""]
-        if kind == "begin" and 1 <= len(rest) <= 2 and NAME.fullmatch(rest[0]):
-            if begun:
+        kind, *words = _mark_words(lines[place]) or [""]
+        if kind == "begin" and 1 <= len(words) <= 2 and NAME.fullmatch(words[0]):
+            if opened:
                 raise _refused(
-                    begun[0], f"begins '{begun[1][0]}' and another begins before its end"
+                    opened[0], f"begins '{opened[1][0]}' and another begins before its end"
                 )
-            begun = place, rest
-        elif kind == "end" and not rest:
-            if not begun:
+            opened = place, words
+        elif kind == "end" and not words:
+            if not opened:
                 raise _refused(place, "ends a region that does not begin")
-            body = "".join(lines[begun[0] + 1 : place])
-            found.append(Region(begun[1][0], "".join(begun[1][1:]), body, begun[0], place))
-            begun = None
+            body = "".join(lines[opened[0] + 1 : place])
+            complete.append(Region(opened[1][0], "".join(opened[1][1:]), body, opened[0], place))
+            opened = None
         else:
             raise _refused(place, "cannot be read")
-    if begun:
-        raise _refused(begun[0], f"begins '{begun[1][0]}', which does not end")
-    for number, region in enumerate(found):
-        if region.name in {other.name for other in found[:number]}:
+    if opened:
+        raise _refused(opened[0], f"begins '{opened[1][0]}', which does not end")
+    for number, region in enumerate(complete):
+        if region.name in {other.name for other in complete[:number]}:
             raise _refused(region.first, f"begins '{region.name}' a second time")
-    return found
+    return complete
 
 
 def filled(
@@ -87,11 +87,11 @@ def filled(
     Parameters
     ----------
     bodies : mapping
-        What shall stand in the region of each name.
+        The new body of each region, by name.
     append : bool
-        Put at the end, between marks, what has no region yet.
+        Append a region, with its marks, for each body that has none yet.
     overwrite : bool
-        Write also over what was edited by hand.
+        Replace also regions that were edited by hand.
 
     Raises
     ------
@@ -99,10 +99,10 @@ def filled(
         Marks are damaged or missing, or a region was edited by hand.
     """
     for name, body in bodies.items():
-        if any(_said(line) is not None for line in _lines(body)):
+        if any(_mark_words(line) is not None for line in _lines(body)):
             raise ExportRefused(f"the section '{name}' itself holds a line that looks like a mark")
-    found = {region.name: region for region in regions(text)}
-    missing = [name for name in bodies if name not in found]
+    existing = {region.name: region for region in regions(text)}
+    missing = [name for name in bodies if name not in existing]
     if missing and not append:
         begin, end = _begin(missing[0], ""), END
         raise ExportRefused(
@@ -110,17 +110,17 @@ def filled(
             "shall stand, or append it to a Markdown file with --into FILE"
         )
     for name in bodies:
-        if name in found and not overwrite:
-            _check_unedited(found[name], bodies[name])
+        if name in existing and not overwrite:
+            _check_unedited(existing[name], bodies[name])
     lines = _lines(text)
-    for region in sorted(found.values(), key=lambda each: -each.first):
+    for region in sorted(existing.values(), key=lambda region: -region.first):
         if region.name in bodies:
-            own = _block(region.name, bodies[region.name], _line_end(lines[region.first]))
+            block = _block(region.name, bodies[region.name], _line_end(lines[region.first]))
             if lines[region.first].startswith("\ufeff"):
-                own = f"\ufeff{own}"
-            # The text may end with the mark.
-            whole = lines[region.last].endswith("\n")
-            lines[region.first : region.last + 1] = [own if whole else own.rstrip("\r\n")]
+                block = f"\ufeff{block}"
+            # The end mark may be the end of the text, without a newline.
+            ends_line = lines[region.last].endswith("\n")
+            lines[region.first : region.last + 1] = [block if ends_line else block.rstrip("\r\n")]
     return _appended("".join(lines), {name: bodies[name] for name in missing})
 
 
@@ -136,17 +136,17 @@ def _appended(text: str, bodies: Mapping[str, str]) -> str:
     lines = _lines(text)
     if bodies and _fenced([*lines, "\n"])[-1]:
         raise ExportRefused("the text ends within a code block; close it, or put marks above it")
-    end = _line_end(lines[0]) if lines else "\n"
+    line_end = _line_end(lines[0]) if lines else "\n"
     for name, body in bodies.items():
-        gap = "" if not text else end if text.endswith("\n") else end * 2
-        text += gap + _block(name, body, end)
+        gap = "" if not text else line_end if text.endswith("\n") else line_end * 2
+        text += gap + _block(name, body, line_end)
     return text
 
 
-def _block(name: str, body: str, end: str) -> str:
+def _block(name: str, body: str, line_end: str) -> str:
     body = _plain(body)
     body = body if body.endswith("\n") or not body else f"{body}\n"
-    return f"{_begin(name, body)}\n{body}{END}\n".replace("\n", end)
+    return f"{_begin(name, body)}\n{body}{END}\n".replace("\n", line_end)
 
 
 def _plain(body: str) -> str:
@@ -158,7 +158,7 @@ def _line_end(line: str) -> str:
 
 
 def _lines(text: str) -> list[str]:
-    """Return the lines with their ends; joined they are the text."""
+    """Return the lines with their line ends; joined they are the text."""
     return re.findall(r"[^\n]*\n|[^\n]+", text)
 
 
@@ -166,7 +166,7 @@ def _begin(name: str, body: str) -> str:
     return f"{BEFORE}begin {name} {digest(body)}{AFTER}"
 
 
-def _said(line: str) -> list[str] | None:
+def _mark_words(line: str) -> list[str] | None:
     """Return the words of a mark; None for every other line."""
     text = line.removeprefix("\ufeff").rstrip()
     if not text.startswith(BEFORE):
@@ -178,24 +178,24 @@ def _said(line: str) -> list[str] | None:
 
 def _marks(lines: list[str]) -> list[int]:
     inside = _fenced(lines)
-    return [n for n, line in enumerate(lines) if not inside[n] and _said(line) is not None]
+    return [n for n, line in enumerate(lines) if not inside[n] and _mark_words(line) is not None]
 
 
 def _fenced(lines: list[str]) -> list[str]:
-    """Return of each line the fence of the code that it belongs to, if any (CommonMark 4.5)."""
-    found, fence = [], ""
+    """Return for each line the fence of the code block that it is in, or "" (CommonMark 4.5)."""
+    fences, fence = [], ""
     for line in lines:
         match = FENCE.match(line.rstrip("\r\n"))
-        run, rest = match.groups() if match else ("", "")
+        marker, info = match.groups() if match else ("", "")
         if fence:
-            found.append(fence)
-            if run.startswith(fence) and not rest.strip():
+            fences.append(fence)
+            if marker.startswith(fence) and not info.strip():
                 fence = ""
         else:
-            # Backticks in what follows make it code in a line, no fence.
-            fence = "" if run.startswith("`") and "`" in rest else run
-            found.append("")
-    return found
+            # Backticks later in the line make it inline code, not a fence.
+            fence = "" if marker.startswith("`") and "`" in info else marker
+            fences.append("")
+    return fences
 
 
 def _refused(place: int, why: str) -> ExportRefused:

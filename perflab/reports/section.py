@@ -38,7 +38,7 @@ from perflab.statistics.in_words import counted
 class Figure:
     """A figure of a document; ``image`` and ``files`` are links, relative to the document.
 
-    The numbers that it shows are in the table beside it. ``n`` says of how many trials it is.
+    ``n`` says how many trials it shows.
     """
 
     title: str
@@ -48,7 +48,7 @@ class Figure:
 
     @property
     def caption(self) -> str:
-        """What stands below it."""
+        """The text below the figure."""
         return f"{self.title[:1].upper()}{self.title[1:]}. {self.n}."
 
 
@@ -57,21 +57,21 @@ def figures_of(
 ) -> list[Figure]:
     """Return the saved figures of a run, in the order in which they are shown.
 
-    Of the pictures and tables that are ``saved``, those of one figure have one stem. Links begin at
-    the document's ``directory``; ``kinds`` are the pictures that may be shown, best first.
+    The ``saved`` files of one figure share a stem. Links are relative to the document's
+    ``directory``. ``kinds`` are the suffixes of pictures that may be shown, best first.
     """
     titles = {view.name: view.title for view in views_of(run)}
     files: dict[str, dict[str, Path]] = {}
     for path in saved:
         files.setdefault(path.stem, {})[path.suffix] = path
-    n, found = n_text(run), []
-    for name, own in files.items():
-        shown = next((own[kind] for kind in kinds if kind in own), None)
-        if shown is None:
+    n, figures = n_text(run), []
+    for name, by_suffix in files.items():
+        picture = next((by_suffix[kind] for kind in kinds if kind in by_suffix), None)
+        if picture is None:
             continue
-        links = tuple(_link(path, directory) for path in own.values())
-        found.append(Figure(titles.get(name, name), n, _link(shown, directory), links))
-    return found
+        links = tuple(_link(path, directory) for path in by_suffix.values())
+        figures.append(Figure(titles.get(name, name), n, _link(picture, directory), links))
+    return figures
 
 
 def _link(path: Path, directory: Path) -> str:
@@ -79,13 +79,13 @@ def _link(path: Path, directory: Path) -> str:
 
 
 def section_text(run: Run, figures: Sequence[Figure] = (), level: int = 1) -> str:
-    """Return the Markdown of ``run``: what it asks, how, and what came of it.
+    """Return the Markdown of ``run``: its question, its method and its results.
 
-    What a reader must know before any number stands first: a run that did not finish, trials that
-    do not count. Links of ``figures`` (:func:`figures_of`) stand there as they are; the section's
-    heading has the ``level``, and those of its parts are one deeper.
+    First stands what a reader must know before any number: the run did not finish, or trials do not
+    count. ``figures`` are of :func:`figures_of`. The section's heading has the ``level``, the
+    headings within it are one deeper.
     """
-    record, found = run.record, readable_findings(run)
+    record, findings = run.record, readable_findings(run)
     parts = [
         f"# {cell(record.title)}\n",
         _first(run, AT_THE_END),
@@ -95,8 +95,8 @@ def section_text(run: Run, figures: Sequence[Figure] = (), level: int = 1) -> st
         "## Method\n",
         f"{cell(method(run))}\n",
         "## Published and measured\n",
-        to_markdown(brief(found)),
-        _bullets(reading_notes(found)),
+        to_markdown(brief(findings)),
+        _bullets(reading_notes(findings)),
         "## Measured\n",
         "\n".join(map(to_markdown, measured_tables(run))),
         "## Where the time goes\n",
@@ -117,16 +117,16 @@ def section_text(run: Run, figures: Sequence[Figure] = (), level: int = 1) -> st
 
 
 def brief_text(run: Run, figures: Sequence[Figure] = (), level: int = 1) -> str:
-    """Return the core of a run as Markdown: the question, what came of it, figures, its origin."""
-    record, found = run.record, readable_findings(run)
-    # Several runs of one experiment stand in one document.
-    about = f"{record.backend}, {counted(record.blocks, 'block')}"
+    """Return the core of a run as Markdown: its question, results, figures and origin."""
+    record, findings = run.record, readable_findings(run)
+    # It tells several runs of one experiment in a document apart.
+    design = f"{record.backend}, {counted(record.blocks, 'block')}"
     parts = [
-        f"# {cell(record.title)} ({about})\n",
+        f"# {cell(record.title)} ({design})\n",
         _first(run, f"`perflab show {run.run_id}` has the reasons"),
         f"**Question.** {cell(record.question)}\n",
         f"{cell(where_and_when(run))}\n",
-        to_markdown(brief(found)) if len(found) else "No claim is attached to this run.\n",
+        to_markdown(brief(findings)) if len(findings) else "No claim is attached to this run.\n",
         _figures(figures),
         f"```sh\n{reproduce(record)}\n```\n",
     ]
@@ -134,10 +134,10 @@ def brief_text(run: Run, figures: Sequence[Figure] = (), level: int = 1) -> str:
 
 
 def write_section(run: Run, directory: Path, saved: Sequence[Path]) -> Path:
-    """Write the section of a run as ``<directory>/<run id>.md``; return that.
+    """Write the section of a run as ``<directory>/<run id>.md``; return its path.
 
-    Figures that are ``saved`` are linked as they are, relatively, so that the folder can be moved
-    or committed as a whole.
+    Links to the ``saved`` figures are relative, so that the folder can be moved or committed as a
+    whole.
     """
     directory.mkdir(parents=True, exist_ok=True)
     path = directory / f"{run.run_id}.md"
@@ -146,7 +146,7 @@ def write_section(run: Run, directory: Path, saved: Sequence[Path]) -> Path:
 
 
 def _first(run: Run, reasons: str) -> str:
-    """Return what must be read before any number; ``reasons`` says where those of trials are."""
+    """Return what a reader must know first, as a quote; see :func:`first_said` for ``reasons``."""
     lines = [f"> **{cell(line)}**\n>\n" for line in first_said(run, reasons)]
     return "".join(lines).removesuffix(">\n")
 
@@ -167,27 +167,27 @@ def _no_bottleneck(run: Run) -> str:
 def _figures(figures: Sequence[Figure]) -> str:
     if not figures:
         return ""
-    told = [
-        f"![{_alt_text(each)}](<{each.image}>)\n\n"
-        f"*Figure {place}. {cell(each.caption).replace('*', '∗')}*"
-        + (f" {_files(each)}" if each.files else "")
+    blocks = [
+        f"![{_alt_text(figure)}](<{figure.image}>)\n\n"
+        f"*Figure {number}. {cell(figure.caption).replace('*', '∗')}*"
+        + (f" {_files(figure)}" if figure.files else "")
         + "\n"
-        for place, each in enumerate(figures, start=1)
+        for number, figure in enumerate(figures, start=1)
     ]
-    return "## Figures\n\n" + "\n".join(told)
+    return "## Figures\n\n" + "\n".join(blocks)
 
 
 def _alt_text(figure: Figure) -> str:
-    """Return what stands in the place of a figure; brackets would end it."""
+    """Return the alternative text of a figure, with its brackets escaped."""
     return cell(figure.title).replace("[", "\\[").replace("]", "\\]")
 
 
 def _files(figure: Figure) -> str:
-    named = {".svg": "SVG", ".png": "PNG", ".csv": "table", ".json": "call chains for speedscope"}
+    words = {".svg": "SVG", ".png": "PNG", ".csv": "table", ".json": "call chains for speedscope"}
     links = [
-        f"[{named[suffix]}](<{link}>)"
+        f"[{words[suffix]}](<{link}>)"
         for link in figure.files
-        if (suffix := Path(link).suffix) in named
+        if (suffix := Path(link).suffix) in words
     ]
     return f"({', '.join(links)})" if links else ""
 

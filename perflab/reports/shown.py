@@ -1,4 +1,4 @@
-"""What a notebook shows of a run: tables that wrap, and the files that were saved."""
+"""Shows runs in a notebook: tables whose cells wrap, and lists of saved files."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from perflab.reports.markdown import (
 from perflab.reports.verdicts import broken, shown_verdicts
 from perflab.statistics.in_words import MISSING
 
-# So many treatments stand side by side; more stand one below the other.
+# Up to so many treatments stand side by side; more stand one below the other.
 MOST_ACROSS = 8
 STATES = ("valid", "invalid", "failed")
 TREATMENT, CPU = "treatment", "CPU"
@@ -32,7 +32,7 @@ COLORS = {"worse": "#c0392b", "better": "#2e7d32"}
 
 
 def shown_findings(run: Run) -> Shown:
-    """Return published against measured as a table, and below it what was not asked."""
+    """Return published against measured as a table, with the claims that were not tested below."""
     return shown_verdicts(readable_findings(run), notes=[*filter(None, [not_asked(run)])])
 
 
@@ -40,17 +40,17 @@ def shown_summary(run: Run) -> Shown:
     """Return what each treatment did; a few treatments stand side by side."""
     table = readable_summary(run)
     counted = table.assign(trials=[_trials(row) for row in table.to_dict("records")])
-    rest = table.columns.drop([TREATMENT, *STATES, NOT_JUDGED], errors="ignore")
-    text = counted[[TREATMENT, "trials", *rest]]
-    # What nothing was measured of has no column.
-    text = text.loc[:, ~(text == MISSING).all()]
+    responses = table.columns.drop([TREATMENT, *STATES, NOT_JUDGED], errors="ignore")
+    texts = counted[[TREATMENT, "trials", *responses]]
+    # A response without any measurement has no column.
+    texts = texts.loc[:, ~(texts == MISSING).all()]
     notes = [f"In brackets: 95% intervals. {MISSING}: too few trials or requests to say."]
-    if len(text) > MOST_ACROSS:
-        text = _narrow(text)
-        right = frozenset(text.columns[2:].drop(CPU, errors="ignore"))
-        return Shown(table, text, right, notes=notes)
-    text = text.assign(**{name: text[name].map(broken) for name in text.columns[1:]})
-    across = text.set_index(TREATMENT).T.rename_axis("").reset_index()
+    if len(texts) > MOST_ACROSS:
+        texts = _narrow(texts)
+        right = frozenset(texts.columns[2:].drop(CPU, errors="ignore"))
+        return Shown(table, texts, right, notes=notes)
+    texts = texts.assign(**{name: texts[name].map(broken) for name in texts.columns[1:]})
+    across = texts.set_index(TREATMENT).T.rename_axis("").reset_index()
     return Shown(table, across, frozenset(across.columns[1:]), notes=notes)
 
 
@@ -61,9 +61,9 @@ def _narrow(text: pd.DataFrame) -> pd.DataFrame:
         "\n".join(f"{name.removeprefix(CPU).strip()} {row[name]}" for name in services)
         for row in text.to_dict("records")
     ]
-    rest = text.drop(columns=services)
-    rest = rest.assign(**{name: rest[name].map(broken) for name in rest.columns[1:]})
-    return rest.assign(**{CPU: cpu}) if services else rest
+    narrow = text.drop(columns=services)
+    narrow = narrow.assign(**{name: narrow[name].map(broken) for name in narrow.columns[1:]})
+    return narrow.assign(**{CPU: cpu}) if services else narrow
 
 
 def _trials(row: Mapping[Any, Any]) -> str:
@@ -74,20 +74,20 @@ def _trials(row: Mapping[Any, Any]) -> str:
 
 
 def shown_comparison(a: Sequence[Run], b: Sequence[Run]) -> Shown:
-    """Return ratios B / A with verdicts; or, below an empty table, why there are none."""
-    found = compare_runs(a, b)
-    text = comparison_text(found.table)
+    """Return ratios B / A with verdicts, or an empty table with the reasons below it."""
+    comparison = compare_runs(a, b)
+    text = comparison_text(comparison.table)
     notes = [
         f"{name}: {', '.join(run.run_id for run in side)}"
         for name, side in zip("AB", (a, b), strict=True)
     ]
-    if found.obstacles:
-        notes += ["They are not comparable:", *found.obstacles]
+    if comparison.obstacles:
+        notes += ["They are not comparable:", *comparison.obstacles]
     right = frozenset(text.columns[2:6])
-    return Shown(found.table, text, right, notes=[*notes, *found.notes], marks=COLORS)
+    return Shown(comparison.table, text, right, notes=[*notes, *comparison.notes], marks=COLORS)
 
 
-def comparison_text(found: pd.DataFrame) -> pd.DataFrame:
+def comparison_text(table: pd.DataFrame) -> pd.DataFrame:
     """Return the rows of a comparison of runs or treatments as text."""
     rows = [
         (
@@ -99,13 +99,13 @@ def comparison_text(found: pd.DataFrame) -> pd.DataFrame:
             p_value(row["p_adjusted"]),
             row["verdict"],
         )
-        for row in found.to_dict("records")
+        for row in table.to_dict("records")
     ]
     return pd.DataFrame(rows, columns=list(COMPARED), dtype=object)
 
 
 def shown_table(table: pd.DataFrame) -> Shown:
-    """Return any table, whole: verdicts as those of a run, numbers with three digits."""
+    """Return any table: one of findings as that of a run, others with three significant digits."""
     if {"claim", "verdict", "valid trials"} <= set(table.columns):
         return shown_verdicts(table)
     right = frozenset(str(name) for name in table.columns if is_numeric(table[name]))
@@ -119,7 +119,7 @@ def shown_runs(runs: Iterable[Run]) -> Shown:
 
 
 class Saved(tuple[Path, ...]):
-    """Files that were saved; shows their folder and their names."""
+    """Saved files, which show their folder and their names."""
 
     __slots__ = ()
 
@@ -130,7 +130,7 @@ class Saved(tuple[Path, ...]):
         return "\n- ".join(self._lines())
 
     def _lines(self) -> list[str]:
-        """Return the folder, and the files' names; those of one figure stand together."""
+        """Return the folder, and a line of names for each figure."""
         kinds: dict[str, list[str]] = {}
         for path in self:
             kinds.setdefault(path.stem, []).append(path.suffix)

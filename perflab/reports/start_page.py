@@ -1,4 +1,4 @@
-"""What somebody sees who opens the lab: what can be asked, what was run last, how to go on."""
+"""The start page of the lab: the experiments, the newest runs, and how to go on with them."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from perflab.recordings import Run, complete_blocks
 from perflab.recordings.display import Shown
 
 COLORS = {"finished": "#2a7ab0", "interrupted": "#b58900", "killed": "#b58900", "failed": "#c0392b"}
-GO_ON = ("interrupted", "killed", "failed")
+RESUMABLE = ("interrupted", "killed", "failed")
 NO_RUNS = "There are no runs yet: open a notebook from the table above, and run all of its cells."
 
 
 def shown_questions() -> Shown:
-    """Return all experiments with their questions and notebooks; broken ones stand below."""
+    """Return all experiments with their questions and notebooks; notes name the broken ones."""
     rows, faults = [], []
     for name in systems.names():
         try:
-            found = systems.experiment(name)
+            experiment = systems.experiment(name)
         except ExperimentError as error:
             faults.append(f"left out: {error}")
         else:
-            rows.append((found.system, found.question, _notebook_of(name)))
+            rows.append((experiment.system, experiment.question, _notebook_of(name)))
     table = pd.DataFrame(sorted(rows), columns=["system", "question", "notebook"], dtype=object)
     links = {name: name for name in table["notebook"] if name}
     return Shown(table, table, notes=faults, links=links)
@@ -43,19 +43,19 @@ def _notebook_of(name: str) -> str:
 def newest(most: int) -> list[Run]:
     """Return the newest readable runs, newest first, and read no others.
 
-    Names of runs begin with the time at which they began.
+    The name of a run begins with its start time.
     """
-    found: list[Run] = []
+    newest_runs: list[Run] = []
     for path in sorted(runs_dir().glob("[!.]*/run.json"), reverse=True):
-        if len(found) >= most:
+        if len(newest_runs) >= most:
             break
         with suppress(RecordingError):
-            found.append(Run(path.parent))
-    return found
+            newest_runs.append(Run(path.parent))
+    return newest_runs
 
 
 def shown_newest(most: int) -> Shown:
-    """Return the newest runs: how far each came, and what to type to see it or to go on."""
+    """Return the newest runs with their state, and what to type to see each or to go on."""
     rows = [_row(run) for run in newest(most)]
     columns = ["run", "state", "backend", "blocks", "trials valid", "next"]
     table = pd.DataFrame(rows, columns=columns, dtype=object)
@@ -77,11 +77,11 @@ def _row(run: Run) -> Sequence[Any]:
 def _next(run: Run, state: str) -> str:
     if state == "finished":
         return f'from_run = "{run.run_id}"'
-    return f'resume = "{run.run_id}"' if state in GO_ON else "it is being measured"
+    return f'resume = "{run.run_id}"' if state in RESUMABLE else "it is being measured"
 
 
 def state_of(run: Run) -> str:
-    """Return a run's state; one that says running while nobody measures was killed."""
+    """Return a run's state; a run that says "running" while nobody measures was killed."""
     if run.record.state == "running" and holder() is None:
         return "killed"
     return run.record.state

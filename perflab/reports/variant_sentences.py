@@ -1,4 +1,4 @@
-"""Two treatments side by side, in sentences: which is slower, and by how much."""
+"""Compares variants in sentences: which one is slower, and by how much."""
 
 from __future__ import annotations
 
@@ -25,30 +25,30 @@ PERCENT = 100.0
 
 
 def are_variants(run: Run) -> bool:
-    """Return whether a run compares variants (its one factor) of which nothing was published."""
+    """Return whether a run compares variants (its one factor) without any published result."""
     contrasts = run.record.contrasts
     only = list(run.record.factors) == [FACTOR]
-    return only and bool(contrasts) and not any(each.source for each in contrasts)
+    return only and bool(contrasts) and not any(contrast.source for contrast in contrasts)
 
 
 def compared(run: Run) -> list[str]:
     """Return a sentence for each comparison of the run, and its warnings.
 
-    Sentences of effects hold the ratio or share with its 95% interval; those about what is
-    undecided say how many blocks a fresh run would need.
+    An effect has its ratio or share with the 95% interval. An undecided comparison has the number
+    of blocks that a fresh run would need.
     """
-    found = evaluate(run)
+    findings = evaluate(run)
     pairs: dict[str, list[Finding]] = {}
-    for each in found:
-        key = f"{each.contrast.numerator} {each.contrast.denominator}"
-        pairs.setdefault(key, []).append(each)
-    lines = [line for pair in pairs.values() for line in _of_pair(pair)]
-    if any(each.decision and each.decision.kind is Kind.UNDECIDED for each in found):
+    for finding in findings:
+        key = f"{finding.contrast.numerator} {finding.contrast.denominator}"
+        pairs.setdefault(key, []).append(finding)
+    lines = [line for pair in pairs.values() for line in _pair_sentences(pair)]
+    if any(finding.decision and finding.decision.kind is Kind.UNDECIDED for finding in findings):
         lines.append(PEEKING_NOTE)
     return [*lines, *(f"Note: {warning.text}" for warning in run.record.warnings)]
 
 
-def gate_lines(found: list[Judged]) -> list[str]:
+def gate_lines(bounds: list[Judged]) -> list[str]:
     """Return a line for each bound: crossed, held, undecided or not compared."""
     words = {
         Crossed.YES: "FAILED: the whole 95% interval is beyond it",
@@ -56,16 +56,16 @@ def gate_lines(found: list[Judged]) -> list[str]:
         Crossed.UNDECIDED: "undecided: the 95% interval is on both sides of it",
         Crossed.UNKNOWN: "not compared: there is no interval",
     }
-    return [f"{each.threshold.text} ({_sides(each)}): {words[each.crossed]}" for each in found]
+    return [f"{bound.threshold.text} ({_sides(bound)}): {words[bound.crossed]}" for bound in bounds]
 
 
-def _of_pair(found: list[Finding]) -> list[str]:
-    """Return a sentence for each finding, with what it rests on; one where none could be had."""
-    measured = [each for each in found if not each.contrast.set_by_load]
-    if not measured or any(each.effect for each in measured):
-        return [f"{_sentence(each)} {evidence(each)}." for each in found]
-    # What keeps all from being compared is in each; the shortest has nothing besides.
-    why = min((_why_not(each) for each in measured), key=len)
+def _pair_sentences(findings: list[Finding]) -> list[str]:
+    """Return a sentence for each finding of a pair; only one where nothing could be compared."""
+    measured = [finding for finding in findings if not finding.contrast.set_by_load]
+    if not measured or any(finding.effect for finding in measured):
+        return [f"{_sentence(finding)} {evidence(finding)}." for finding in findings]
+    # Every finding names the common reason; the shortest text names nothing else.
+    why = min((_why_not(finding) for finding in measured), key=len)
     return [f"{_both(measured[0])}: not compared. {why}. {evidence(measured[0])}."]
 
 
@@ -82,61 +82,61 @@ def _why_not(finding: Finding) -> str:
     return (finding.absent or " ".join(finding.warnings)).rstrip(".")
 
 
-def _sides(each: Judged) -> str:
-    return each.contrast.name.rpartition(":")[0] or each.contrast.name
+def _sides(bound: Judged) -> str:
+    return bound.contrast.name.rpartition(":")[0] or bound.contrast.name
 
 
 def _sentence(finding: Finding) -> str:
     contrast = finding.contrast
-    what = SHARES.get(contrast.response, finding.response.title)
+    subject = SHARES.get(contrast.response, finding.response.title)
     if contrast.response in TIMES:
-        what = f"response time {TIMES[contrast.response]}"
-    begin = f"{what}, {_both(finding)}"
+        subject = f"response time {TIMES[contrast.response]}"
+    beginning = f"{subject}, {_both(finding)}"
     if contrast.set_by_load:
-        return f"{begin}: not compared, {contrast.set_by_load}."
+        return f"{beginning}: not compared, {contrast.set_by_load}."
     effect = finding.effect
     if effect is None:
-        return f"{begin}: not compared. {_why_not(finding)}."
+        return f"{beginning}: not compared. {_why_not(finding)}."
     blocks = counted(effect.n, "block")
     if contrast.scale == "difference":
-        return f"{begin}: {_difference(effect)} ({blocks})."
+        return f"{beginning}: {_difference(effect)} ({blocks})."
     shown = estimate(effect.estimate, effect.low, effect.high)
     if effect.bound or finding.decision is None:
-        return f"{begin}: {shown} ({blocks}), too little to decide."
+        return f"{beginning}: {shown} ({blocks}), too little to decide."
     match finding.decision.kind:
         case Kind.EQUIVALENT:
-            return f"{begin}: no difference larger than {MARGIN:.0%} ({shown}, {blocks})."
+            return f"{beginning}: no difference larger than {MARGIN:.0%} ({shown}, {blocks})."
         case Kind.UNDECIDED:
             way_out = "; ".join(filter(None, [finding.decision.missing, finding.decision.text]))
-            return f"{begin}: undecided ({shown}, {blocks}); {way_out}."
-    return f"{_difference_of(finding, effect)} ({blocks})."
+            return f"{beginning}: undecided ({shown}, {blocks}); {way_out}."
+    return f"{_shown_difference(finding, effect)} ({blocks})."
 
 
 def _difference(effect: Effect) -> str:
     """Return a difference of shares, in percentage points."""
     ends = (effect.low, effect.estimate, effect.high)
-    low, middle, high = (number(each * PERCENT) for each in ends)
+    low, middle, high = (number(end * PERCENT) for end in ends)
     return f"{middle} [{low}, {high}] percentage points more"
 
 
-def _difference_of(finding: Finding, effect: Effect) -> str:
-    """Return a difference that is certain: as a factor of time, or as a share more or less."""
+def _shown_difference(finding: Finding, effect: Effect) -> str:
+    """Return a sentence on a shown difference: a factor of time, or a share more or less."""
     response, (new, old) = finding.contrast.response, _names(finding)
     if response in TIMES:
         word, power = ("slow", 1) if effect.estimate > 1 else ("fast", -1)
-        shown = _shown(effect, lambda ratio: float(ratio**power))
+        shown = _rescaled(effect, lambda ratio: float(ratio**power))
         return f"{new} is {shown} times as {word} {TIMES[response]} as {old}"
-    shown = _shown(effect, lambda ratio: abs(ratio - 1) * PERCENT, "%")
+    shown = _rescaled(effect, lambda ratio: abs(ratio - 1) * PERCENT, "%")
     noun = SHARES.get(response, finding.response.title)
     verb = "takes" if response in OF_SERVICE else "has"
     return f"{new} {verb} {shown} {'more' if effect.estimate > 1 else 'less'} {noun} than {old}"
 
 
-def _shown(effect: Effect, scale: Callable[[float], float], unit: str = "") -> str:
+def _rescaled(effect: Effect, scale: Callable[[float], float], unit: str = "") -> str:
     """Return an estimate with its interval on another scale, the smaller end first."""
     middle = scale(effect.estimate)
     ends = sorted(map(scale, (effect.low, effect.high)))
     if not unit:
         return estimate(middle, *ends)
-    words = [f"{each:.3g}{unit}" if each < 10 else f"{each:.0f}{unit}" for each in (middle, *ends)]
+    words = [f"{end:.3g}{unit}" if end < 10 else f"{end:.0f}{unit}" for end in (middle, *ends)]
     return f"{words[0]} [{words[1]}, {words[2]}]"

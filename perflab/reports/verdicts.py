@@ -1,4 +1,4 @@
-"""Verdicts in a table: for a terminal, for a notebook, for a document."""
+"""Tables of verdicts, for a terminal and for a notebook."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ from perflab.statistics.in_words import MISSING
 if TYPE_CHECKING:
     from rich.table import Table
 
-# Claims of one run are a family: a table of several runs holds several.
+# P-values are adjusted within a run, and a table may hold several runs.
 OF_ITS_RUN = "p, adjusted for its run's claims"
 RIGHT = frozenset({"n", "p", "trials"})
 
 
 @dataclass(frozen=True)
-class Look:
+class VerdictStyle:
     """How a verdict appears beside its words: a style for terminals, a colour (CSS) for pages."""
 
     style: str
     color: str
 
 
-GREY = Look("bright_black", "#8c8c8c")
-PLAIN = Look("", "transparent")
-RED = Look("red", "#d6453d")
-# Only what is reproduced in size as well is green; the words always stand beside the colour.
+GREY = VerdictStyle("bright_black", "#8c8c8c")
+PLAIN = VerdictStyle("", "transparent")
+RED = VerdictStyle("red", "#d6453d")
+# Green is for a claim whose size was reproduced too; the words stand beside every colour.
 LOOKS = {
-    Outcome.REPRODUCED: Look("green", "#2e9e5b"),
+    Outcome.REPRODUCED: VerdictStyle("green", "#2e9e5b"),
     Outcome.SIZE_UNDECIDED: PLAIN,
     Outcome.SIZE_CONTRADICTED: PLAIN,
     Outcome.DIRECTION_SHOWN: PLAIN,
@@ -61,14 +61,14 @@ def verdict_table(runs: Iterable[Run]) -> pd.DataFrame:
         )
         for run in runs
     ]
-    named = ["experiment", "backend", *columns(OF_ITS_RUN)]
+    names = ["experiment", "backend", *columns(OF_ITS_RUN)]
     if not parts:
-        return pd.DataFrame(columns=named)
-    return pd.concat(parts, ignore_index=True)[named]
+        return pd.DataFrame(columns=names)
+    return pd.concat(parts, ignore_index=True)[names]
 
 
 def shown_verdicts(table: pd.DataFrame, notes: Sequence[str] = ()) -> Shown:
-    """Return a table of findings as a notebook shows it; what belongs together shares a cell."""
+    """Return a table of findings as a notebook shows it; related columns share a cell."""
     text = pd.DataFrame([_row(row) for row in table.to_dict("records")])
     marks = {outcome.value: look.color for outcome, look in LOOKS.items()}
     right = RIGHT | {name for name in map(str, text.columns) if name.startswith(ADJUSTED)}
@@ -78,12 +78,12 @@ def shown_verdicts(table: pd.DataFrame, notes: Sequence[str] = ()) -> Shown:
 
 def _row(row: Mapping[Any, Any]) -> dict[str, str]:
     adjusted = next(name for name in row if str(name).startswith(ADJUSTED))
-    # What may be said of the difference as such, whatever was published.
-    decision = [told for told in (str(row["decision"]),) if told != MISSING]
-    decision = ["a difference is shown" if told == "different" else told for told in decision]
-    asked = [_where(row), f"of: {row['response']}", f"source: {row['source']}"]
+    # The decision is about the difference itself, whatever was published.
+    decision = [] if row["decision"] == MISSING else [str(row["decision"])]
+    decision = ["a difference is shown" if text == "different" else text for text in decision]
+    details = [_where(row), f"of: {row['response']}", f"source: {row['source']}"]
     return {
-        "claim": "\n".join([str(row["claim"]), *filter(None, asked)]),
+        "claim": "\n".join([str(row["claim"]), *filter(None, details)]),
         "published": str(row["published"]),
         "measured [95%]": "\n".join(
             [broken(str(row["measured [95%]"])), *_achieved(row), *_left_out(row)]
@@ -98,19 +98,19 @@ def _row(row: Mapping[Any, Any]) -> dict[str, str]:
 
 
 def broken(cell: str) -> str:
-    """Put an interval on a line of its own: columns stay narrow."""
+    """Put an interval on a line of its own, so that columns stay narrow."""
     return cell.replace(" [", "\n[").replace(" (", "\n(")
 
 
 def _achieved(row: Mapping[Any, Any]) -> list[str]:
-    """Return the interval's own level where it is not the one that its column names."""
-    told = str(row["achieved"])
-    return [] if told in (MISSING, "95.0%") else [f"achieved {told}"]
+    """Return the level of the interval where it is not the 95% of the column's name."""
+    level = str(row["achieved"])
+    return [] if level in (MISSING, "95.0%") else [f"achieved {level}"]
 
 
 def _left_out(row: Mapping[Any, Any]) -> list[str]:
     """Return why there is no number, or none from some blocks."""
-    return [told for told in (str(row["left out"]),) if told != MISSING]
+    return [] if row["left out"] == MISSING else [str(row["left out"])]
 
 
 def _single_run(row: Mapping[Any, Any]) -> list[str]:
@@ -118,40 +118,40 @@ def _single_run(row: Mapping[Any, Any]) -> list[str]:
 
 
 def to_terminal(table: pd.DataFrame, title: str = "Verdicts") -> Table:
-    """Return a :func:`verdict_table` as a rich table that any width fits, verdicts coloured."""
+    """Return a :func:`verdict_table` as a rich table of any width, with coloured verdicts."""
     from rich.table import Table
     from rich.text import Text
 
     caption = "\n".join(reading_notes(table))
-    drawn = Table(
+    rich_table = Table(
         title=title, title_justify="left", box=None, padding=(0, 2, 1, 0),
         caption=Text(caption) if caption else None, caption_justify="left",
     )  # fmt: skip
-    drawn.add_column("claim", ratio=4, overflow="fold")
-    drawn.add_column("measured [95%]", ratio=3, overflow="fold")
-    drawn.add_column("verdict", ratio=3, overflow="fold")
+    rich_table.add_column("claim", ratio=4, overflow="fold")
+    rich_table.add_column("measured [95%]", ratio=3, overflow="fold")
+    rich_table.add_column("verdict", ratio=3, overflow="fold")
     for row in table.to_dict("records"):
         style = LOOKS[Outcome(row["verdict"])].style
-        # Text, not markup: an interval like "[1.49, 1.70]" would be taken for a style.
+        # Markup would take an interval like "[1.49, 1.70]" for a style.
         valid, noise = f"{row['valid trials']} trials valid", f"noise: {row['noise']}"
-        beside = "".join(f"\n{line}" for line in (*_single_run(row), valid, noise))
-        verdict = Text(str(row["verdict"]), style).append(beside, "")
-        drawn.add_row(Text(f"{row['claim']}\n({_where(row)})"), Text(_numbers(row)), verdict)
-    return drawn
+        details = "".join(f"\n{line}" for line in (*_single_run(row), valid, noise))
+        verdict = Text(str(row["verdict"]), style).append(details, "")
+        rich_table.add_row(Text(f"{row['claim']}\n({_where(row)})"), Text(_numbers(row)), verdict)
+    return rich_table
 
 
 def _where(row: Mapping[Any, Any]) -> str:
-    """Return where a row is from, as far as the table says it."""
-    named = [str(row[name]) for name in ("experiment", "backend") if name in row]
-    return ", ".join([*named, *([f"run {row['run']}"] if "run" in row else [])])
+    """Return experiment, backend and run of a row, as far as the table has them."""
+    places = [str(row[name]) for name in ("experiment", "backend") if name in row]
+    return ", ".join([*places, *([f"run {row['run']}"] if "run" in row else [])])
 
 
 def _numbers(row: Mapping[Any, Any]) -> str:
     if row["measured [95%]"] == MISSING:
         return "\n".join([MISSING, *_left_out(row), f"published {row['published']}"])
-    achieved = "".join(f", {each}" for each in _achieved(row))
+    achieved = "".join(f", {level}" for level in _achieved(row))
     return (
         f"{row['measured [95%]']}\npublished {row['published']}\nn = {row['n']}{achieved}\n"
         f"p {row['p']}; p, adjusted: {row[OF_ITS_RUN]}"
-        + "".join(f"\n{each}" for each in _left_out(row))
+        + "".join(f"\n{reason}" for reason in _left_out(row))
     )

@@ -1,8 +1,8 @@
-"""Figures and marked regions, held against what the lab wrote: edited, stale, orphaned.
+"""Checks figures and marked regions against what the lab wrote: edited, stale or orphaned.
 
-Edited: the digest in the file is no longer that of the file, or that of a region's begin mark no
-longer that of what stands in the region. Stale: the run is here, and drawing it again gives
-something else; or the table beside is not the one that was drawn. Orphaned: the table is gone.
+Edited: a file differs from the digest in it, or a region from the digest in its begin mark. Stale:
+the run is here and drawing it again gives other bytes, or the table beside the figure is another.
+Orphaned: the table is gone.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ class NothingToVerify(PerflabError):
 
 @dataclass(frozen=True)
 class Verified:
-    """What was found of one file; ``state`` is one of ``FINDINGS`` where it is not in order."""
+    """The state of one file; it is one of ``FINDINGS`` where something is wrong."""
 
     path: Path
     state: str
-    told: str = ""
+    reason: str = ""
 
     @property
     def finding(self) -> bool:
@@ -72,8 +72,8 @@ def _files(paths: Sequence[Path]) -> list[Path]:
         raise NothingToVerify(
             f"there is no {', '.join(missing)}; name a folder, figure, table or document"
         )
-    every = {each for path in paths for each in ([path] if path.is_file() else path.rglob("*"))}
-    return sorted(each for each in every if each.is_file() and not each.name.startswith("."))
+    files = {file for path in paths for file in ([path] if path.is_file() else path.rglob("*"))}
+    return sorted(file for file in files if file.is_file() and not file.name.startswith("."))
 
 
 def _origin(path: Path) -> dict[str, Any] | None:
@@ -84,7 +84,7 @@ def _origin(path: Path) -> dict[str, Any] | None:
 
 
 def _table_of(figure: Path) -> Path:
-    """Return where a figure's table should lie: called as the file, or as the view."""
+    """Return the path of a figure's table, which has the name of the file or of the view."""
     beside = figure.with_suffix(".csv")
     name = str((_origin(figure) or {}).get("figure", ""))
     return beside if beside.exists() or not name else figure.with_name(f"{name}.csv")
@@ -116,7 +116,7 @@ def _redrawn(path: Path, origin: dict[str, Any], content: bytes) -> Verified:
     names = [str(name) for name in origin["runs"]]
     if len(names) != 1:
         return Verified(path, ONLY_EDITS, f"of {len(names)} runs: only checked for edits")
-    # A name comes from a file: it may lead nowhere else.
+    # The name comes from a file, so it must not lead out of the folder of runs.
     run = _opened(names[0], runs_dir()) if Path(names[0]).name == names[0] else None
     if run is None:
         return Verified(path, ONLY_EDITS, NOT_HERE)
@@ -139,7 +139,7 @@ def _edited(texts: Sequence[Path]) -> Iterator[Verified]:
     for text in texts:
         content = text.read_bytes().decode("utf-8", "surrogateescape")
         try:
-            edited = [each.name for each in regions(content) if each.is_edited()]
+            edited = [region.name for region in regions(content) if region.is_edited()]
         except ExportRefused as error:
             yield Verified(text, EDITED, str(error))
             continue

@@ -1,10 +1,8 @@
-"""What a backend must be able to do.
+"""What a backend must be able to do, and the labels on everything that the lab starts.
 
-Labels on everything the lab starts, so that clean-up finds exactly ours.
-
-Containers, volumes and images carry them as Docker labels; plain processes carry them in their
-environment, which the kernel keeps readable until the process ends. They are believed only of what
-runs under one's own user id.
+Clean-up finds the lab's services by their labels. Containers, volumes and images carry them as
+Docker labels; plain processes carry them in their environment, which the kernel keeps readable
+until the process ends. The lab trusts the labels only of what runs under the user's own id.
 """
 
 from __future__ import annotations
@@ -30,16 +28,16 @@ FIELDS = ("stack", "service", "kind", "port", "scope")
 
 
 class LabelProblem(ValueError):
-    """Labels that the lab cannot have written."""
+    """The lab cannot have written these labels."""
 
 
 @dataclass(frozen=True)
 class Labels:
-    """Whose a service is.
+    """The stack and the run that a service belongs to.
 
-    ``kind`` is ``run`` for a measurement's services (removed when the measurement is gone) and
-    ``up`` for services that a user started to keep. ``scope`` is the path of the host lock: runs
-    under different locks never clean up after each other.
+    ``kind`` is ``run`` for a measurement's services (clean-up removes them when the measurement is
+    gone) and ``up`` for services that a user started to keep. ``scope`` is the path of the host
+    lock: runs under different locks never clean up after each other.
     """
 
     stack: str
@@ -50,13 +48,13 @@ class Labels:
 
     def as_docker(self) -> dict[str, str]:
         """Return the labels of a container or volume."""
-        own = {_key(name, "docker"): str(getattr(self, name)) for name in FIELDS}
-        return {**own, "perflab.project": PROJECT, "perflab.uid": str(os.getuid())}
+        labels = {_key(name, "docker"): str(getattr(self, name)) for name in FIELDS}
+        return {**labels, "perflab.project": PROJECT, "perflab.uid": str(os.getuid())}
 
     def as_environment(self) -> dict[str, str]:
         """Return the same labels as environment variables of a process."""
-        own = {_key(name, "environment"): str(getattr(self, name)) for name in FIELDS}
-        return {**own, "PERFLAB_PROJECT": PROJECT}
+        labels = {_key(name, "environment"): str(getattr(self, name)) for name in FIELDS}
+        return {**labels, "PERFLAB_PROJECT": PROJECT}
 
 
 def _key(name: str, where: str) -> str:
@@ -64,10 +62,10 @@ def _key(name: str, where: str) -> str:
 
 
 def read(values: Mapping[str, str], where: str) -> Labels:
-    """Return the labels found in an ``environment`` or of a ``docker`` object.
+    """Return the labels in ``values``; ``where`` they come from is ``environment`` or ``docker``.
 
-    Raises LabelProblem where one is missing, or is not as the lab writes it; the message says
-    which.
+    Raises LabelProblem where a label is missing, or is not as the lab writes it; the message names
+    the label.
     """
     stack, service, kind, port, scope = (values.get(_key(name, where), "") for name in FIELDS)
     check_name(stack, _key("stack", where))
@@ -92,10 +90,10 @@ HOST = "127.0.0.1"
 class Launch:
     """Everything a backend needs to start one service instance.
 
-    ``addresses`` gives host and port for each role the service needs; ``secret`` is the stack's
-    password: it must not be printed, and reaches a service in a file only its user can read.
-    ``cpus`` limits them to a share of the time of their cores: 0.2 is a fifth of one core (None: no
-    limit).
+    ``addresses`` gives host and port for each role the service needs. ``secret`` is the stack's
+    password: it must not be printed, and a service gets it in a file that only its user can read.
+    ``cpus`` limits the service to a share of the time of its cores: 0.2 is a fifth of one core
+    (None: no limit).
     """
 
     spec: ServiceSpec
@@ -109,28 +107,28 @@ class Launch:
     cpus: float | None = None
 
     def placeholders(self) -> dict[str, object]:
-        """Return the values both backends share; each adds its own places."""
+        """Return the values that both backends share; each backend adds its own paths."""
         values: dict[str, object] = dict(self.settings)
         for role, (host, port) in self.addresses.items():
             values |= {f"{role}.host": host, f"{role}.port": port}
         return values | {"host": HOST, "port": self.port, "control_port": self.control_port}
 
     def secrets(self) -> dict[str, str]:
-        """Return what the service reads from files that only its user can read, by placeholder.
+        """Return the content of the service's secret files, by placeholder.
 
-        They are the stack's password and the user's own credentials (a JSON object of those that
-        are set in the environment): in no command line and in no container's configuration, which
-        ``docker inspect`` shows.
+        They hold the stack's password, and a JSON object of those of the user's credentials that
+        are set in the environment. No command line and no container's configuration holds them:
+        ``docker inspect`` would show them.
         """
         files = {"secret_file": self.secret} if self.spec.takes_secret else {}
         if self.spec.credentials:
-            named = {name: os.environ.get(name) for name in self.spec.credentials}
-            given = {name: value for name, value in named.items() if value}
-            files["credentials_file"] = json.dumps(given)
+            values = {name: os.environ.get(name) for name in self.spec.credentials}
+            credentials = {name: value for name, value in values.items() if value}
+            files["credentials_file"] = json.dumps(credentials)
         return files
 
     def max_files(self) -> int | None:
-        """Return how many descriptors each of its processes may have; None: not limited by us."""
+        """Return how many descriptors each process of the service may have; None: no limit."""
         text = render(self.spec.limits.files, self.placeholders())
         return int(text) if text else None
 
@@ -146,34 +144,34 @@ class Instance(Protocol):
     launch: Launch
 
     def pause(self) -> None:
-        """Freeze it; it uses no CPU until resumed."""
+        """Freeze the service; it uses no CPU until it is resumed."""
 
     def resume(self) -> None:
-        """Let it run again."""
+        """Let the service run again."""
 
     def stop(self) -> None:
-        """End it in order and remove what it leaves; never raises for a dead service."""
+        """End the service in order and remove its data; never raises for a dead service."""
 
     def exit_reason(self) -> str:
-        """Return why it is no longer running, or an empty string while it is."""
+        """Return why the service no longer runs, or an empty string while it does."""
 
     def log(self, lines: int = 30) -> str:
-        """Return its last log lines."""
+        """Return the service's last log lines."""
 
     def run(
         self, command: Sequence[str], timeout_s: float = 30.0, interrupted: Interrupted = never
     ) -> str:
-        """Run a command, its placeholders filled, beside the service; return what it printed.
+        """Fill a command's placeholders, run it beside the service, and return its output.
 
-        Raises StackError where it cannot run, failed, or took too long.
+        Raises StackError where the command cannot run, failed, or took too long.
         """
 
     @property
     def pid(self) -> int:
-        """Return the id of its first process, as this host numbers it."""
+        """Return the id of the service's first process, as this host numbers it."""
 
     def meter(self) -> Meter:
-        """Return the meter of its CPU and memory."""
+        """Return the meter of the service's CPU and memory."""
 
 
 class Backend(Protocol):
@@ -189,29 +187,29 @@ class Backend(Protocol):
         interrupted: Interrupted = never,
         environment: Mapping[str, str] | None = None,
     ) -> str:
-        """Make what starting needs (an image, a trained model); return its identity.
+        """Make what the service needs to start (an image, a trained model); return its identity.
 
-        Processes that this takes carry ``environment``, the labels by which clean-up finds them.
+        The processes that do this carry ``environment``: the labels by which clean-up finds them.
         """
 
     def versions(self, spec: ServiceSpec) -> dict[str, str]:
-        """Return name to version of all that a prepared service has installed, its Python too."""
+        """Return the versions of all that a prepared service has installed, Python too, by name."""
 
     def clear(self, stack: str) -> None:
         """Remove the data that a crashed stack of this name left."""
 
     def cpu_obstacle(self) -> str:
-        """Return why services' CPU cannot be limited here, and the way out; empty if it can."""
+        """Return why the backend cannot limit CPU, and the way out; empty if it can."""
 
     def start(self, launch: Launch) -> Instance:
-        """Start one service; it need not be healthy yet."""
+        """Start one service and return without waiting until it is healthy."""
 
 
-def printed_by(words: Sequence[str], status: int, printed: str, problems: str) -> str:
-    """Return what a command printed; raise StackError, with what it said, where it failed."""
+def printed_by(words: Sequence[str], status: int, output: str, problems: str) -> str:
+    """Return a command's output; raise StackError, with its output, where the command failed."""
     if status:
-        raise StackError(f"'{' '.join(words)}' failed: {problems.strip() or printed.strip()}")
-    return printed
+        raise StackError(f"'{' '.join(words)}' failed: {problems.strip() or output.strip()}")
+    return output
 
 
 def free_port() -> int:

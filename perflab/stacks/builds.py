@@ -1,12 +1,12 @@
-"""Services that are compiled: each once per its sources, its flags and the compiler.
+"""Compile services, and make folders once per content.
 
-The command is what ``[compile]`` of ``service.toml`` says. The compiler is this machine's: the
-user's choice, the system's, else the one in a wheel. In an image the same command is run by the
-image's own compiler (``script``).
+A service is compiled once for its sources, its flags and the compiler. ``[compile]`` of
+``service.toml`` describes the command. The compiler is this machine's: the user's choice, the
+system's, else the one in a wheel. In an image, the image's own compiler runs the same command
+(``script``).
 
-Folders that are made once per content, and kept while they are used.
-
-Environments, artifacts and copies are such; they are named by what they are made from.
+Environments, artifacts and copies are folders that are made once per content and kept while they
+are used. Their names hold a hash of what they are made from.
 """
 
 from __future__ import annotations
@@ -35,10 +35,11 @@ MAKING = ".making-"
 
 
 def made(target: Path, make: Callable[[Path], None]) -> Path:
-    """Return a folder that ``make`` has filled, now or at an earlier call.
+    """Return the folder ``target``, which ``make`` fills unless it exists.
 
-    It is filled under another name and renamed when it is whole: a crash in between leaves nothing
-    half. Of two that make it side by side, the second takes what the first has made.
+    ``make`` fills a folder of another name, which is renamed when it is whole: after a crash no
+    incomplete ``target`` is left. Where two processes make it at once, the second takes the folder
+    of the first.
     """
     if not target.exists():
         making = target.with_name(f"{target.name}{MAKING}{identity(os.getpid()).replace('/', '+')}")
@@ -62,15 +63,15 @@ def _take_place(making: Path, target: Path) -> None:
 
 
 def drop_unused(root: Path) -> None:
-    """Remove what nobody has used for 30 days, and what dead makers left half made."""
+    """Remove folders that nobody has used for 30 days, and incomplete ones of dead processes."""
     for folder in root.iterdir():
-        if _is_forsaken(folder):
+        if _is_abandoned(folder):
             shutil.rmtree(folder, ignore_errors=True)
 
 
-def _is_forsaken(folder: Path) -> bool:
-    _, sign, maker = folder.name.partition(MAKING)
-    if sign:
+def _is_abandoned(folder: Path) -> bool:
+    _, separator, maker = folder.name.partition(MAKING)
+    if separator:
         return alive(maker.replace("+", "/")) is None
     try:
         return time.time() - folder.stat().st_mtime > KEPT_UNUSED_S
@@ -79,7 +80,7 @@ def _is_forsaken(folder: Path) -> bool:
 
 
 def content_hash(*folders: Path) -> str:
-    """Return a short hash over the files of folders; the identity of what is made from them."""
+    """Return a short hash over the files of folders: the identity of what is made from them."""
     digest = hashlib.sha256()
     for folder in folders:
         for path in files_of(folder):
@@ -88,7 +89,7 @@ def content_hash(*folders: Path) -> str:
 
 
 def files_of(folder: Path) -> list[Path]:
-    """Return the files below a folder, sorted, without those that Python compiled."""
+    """Return the files below a folder, sorted, without those that Python has compiled."""
     return [
         path
         for path in sorted(folder.rglob("*"))
@@ -97,14 +98,14 @@ def files_of(folder: Path) -> list[Path]:
 
 
 def plain(versions: Mapping[str, str]) -> dict[str, str]:
-    """Return versions by name, each name as all spellings of it have it in common.
+    """Return versions by normalized name: all spellings of a name give the same one.
 
     Source: Python Packaging User Guide, Names and normalization.
     """
     return {re.sub(r"[-_.]+", "-", name).lower(): versions[name] for name in sorted(versions)}
 
 
-# In this order; a system's own choice first.
+# The lab tries them in this order; the system's own choice comes first.
 SYSTEM = ("c++", "g++", "clang++")
 WHEEL = "ziglang"
 NONE = (
@@ -112,14 +113,14 @@ NONE = (
     "one (Debian: apt-get install g++) or run 'make setup' with a package index in reach, or "
     "choose the backend 'docker'"
 )
-# What the image's compiler said of its version, beside the program.
+# The file beside the program that holds the version of the image's compiler.
 COMPILER_SUFFIX = ".compiler"
 LAST_LINES = 30
 
 
 @dataclass(frozen=True)
 class Compiler:
-    """A compiler: the words that call it, and the first line of what it says of its version."""
+    """A compiler: the words that call it, and the first line of its version text."""
 
     words: tuple[str, ...]
     version: str
@@ -132,10 +133,10 @@ def ensure(
     interrupted: Interrupted,
     labels: Mapping[str, str] | None = None,
 ) -> Path:
-    """Return a service's program, compiled when it is not there.
+    """Compile a service's program unless it exists, and return its path.
 
-    ``labels`` are for the processes that this takes. Raises BackendUnavailable where no compiler is
-    here, and ServiceFailed, with the compiler's last lines, where it fails.
+    ``labels`` go into the environment of the compiler's processes. Raises BackendUnavailable where
+    there is no compiler, and ServiceFailed, with the compiler's last lines, where it fails.
     """
     compiler = find_compiler()
     target = _place(spec, root, compiler)
@@ -153,28 +154,28 @@ def ensure(
 
 
 def program(spec: ServiceSpec, root: Path) -> Path:
-    """Return the place of a service's program, which need not be there yet."""
+    """Return the path of a service's program, which need not exist yet."""
     return _place(spec, root, find_compiler())
 
 
 def versions(spec: ServiceSpec, root: Path) -> dict[str, str]:
-    """Return what compiled a service, and how, as it was noted when that was done."""
+    """Return the compiler, flags and libraries that were noted when the service was compiled."""
     return described(spec, _note(program(spec, root)).read_text())
 
 
 def described(spec: ServiceSpec, compiler: str) -> dict[str, str]:
-    """Return compiler, flags and libraries by the names that the record has for them."""
+    """Return compiler, flags and libraries by their names in the record."""
     part = _description(spec)
     words = [f"-std={part.standard}", *part.flags, *(f"-l{name}" for name in part.libraries)]
     return {"compiler": compiler.strip(), "compiler flags": " ".join(words)}
 
 
 def script(spec: ServiceSpec) -> str:
-    """Return a shell script that compiles the service in an image; its word is the program."""
-    given = "$1"
-    words = _description(spec).words(spec.folder, given)
-    quoted = " ".join(f'"{given}"' if word == given else shlex.quote(word) for word in words)
-    version = f'c++ --version | head -n 1 > "{given}{COMPILER_SUFFIX}"'
+    """Return a shell script that compiles the service in an image to the path it is called with."""
+    output = "$1"
+    words = _description(spec).words(spec.folder, output)
+    quoted = " ".join(f'"{output}"' if word == output else shlex.quote(word) for word in words)
+    version = f'c++ --version | head -n 1 > "{output}{COMPILER_SUFFIX}"'
     return "\n".join(["set -eu", f"c++ {quoted}", version, ""])
 
 
@@ -188,29 +189,29 @@ def _compile(
 ) -> None:
     part = _description(spec)
     output = folder / part.output
-    # What the compiler leaves when it is killed shall go with the folder.
+    # The folder goes away with what a killed compiler leaves in it.
     scratch = folder / "scratch"
     scratch.mkdir()
-    # ziglang compiles its libraries when it is first used, and keeps them.
-    kept = {name: str(root / "zig") for name in ("ZIG_GLOBAL_CACHE_DIR", "ZIG_LOCAL_CACHE_DIR")}
-    variables = {**os.environ, "TMPDIR": str(scratch), "LC_ALL": "C", **kept, **labels}
+    # ziglang compiles its libraries at its first use, and keeps them.
+    caches = {name: str(root / "zig") for name in ("ZIG_GLOBAL_CACHE_DIR", "ZIG_LOCAL_CACHE_DIR")}
+    variables = {**os.environ, "TMPDIR": str(scratch), "LC_ALL": "C", **caches, **labels}
     command = [*compiler.words, *part.words(spec.folder, str(output))]
     during = f"while {spec.name} was compiled"
-    done = run_command(command, interrupted, during, variables, spec.folder)
-    if done.returncode:
-        why = f"{' '.join(compiler.words)} failed"
-        last = "\n".join((done.stdout + done.stderr).splitlines()[-LAST_LINES:])
-        raise ServiceFailed(spec.name, f"it cannot be compiled: {why}", last)
+    process = run_command(command, interrupted, during, variables, spec.folder)
+    if process.returncode:
+        problem = f"{' '.join(compiler.words)} failed"
+        last = "\n".join((process.stdout + process.stderr).splitlines()[-LAST_LINES:])
+        raise ServiceFailed(spec.name, f"it cannot be compiled: {problem}", last)
     _note(output).write_text(f"{compiler.version}\n")
     shutil.rmtree(scratch)
 
 
 def _place(spec: ServiceSpec, root: Path, compiler: Compiler) -> Path:
-    """Return where the program is, in a folder that is named by all that it depends on."""
+    """Return the program's path; the folder's name holds a hash of all that the program needs."""
     part = _description(spec)
     digest = hashlib.sha256()
-    known = [*compiler.words, compiler.version, platform.machine(), *part.words(spec.folder, "")]
-    digest.update("\0".join(known).encode())
+    words = [*compiler.words, compiler.version, platform.machine(), *part.words(spec.folder, "")]
+    digest.update("\0".join(words).encode())
     for folder in sorted({(spec.folder / file).parent for file in part.files(spec.folder)}):
         digest.update(content_hash(folder).encode())
     return root / f"{spec.name}-{digest.hexdigest()[:12]}" / part.output
@@ -229,15 +230,15 @@ def _note(output: Path) -> Path:
 def find_compiler() -> Compiler:
     """Return the compiler to use: ``CXX``, the system's, else ziglang's.
 
-    Raises BackendUnavailable where there is none, or the one that ``CXX`` names does not run; the
-    message says the way out.
+    Raises BackendUnavailable, with the way out, where there is none, or where the compiler in
+    ``CXX`` does not run.
     """
-    asked = shlex.split(os.environ.get("CXX", ""))
-    for words in [asked] if asked else _candidates():
+    choice = shlex.split(os.environ.get("CXX", ""))
+    for words in [choice] if choice else _candidates():
         version = _version(words)
         if version:
             return Compiler(tuple(words), version)
-    if asked:
+    if choice:
         raise BackendUnavailable(
             f"CXX={os.environ['CXX']} does not run as a C++ compiler: name one that does, or "
             "unset CXX"
@@ -253,7 +254,7 @@ def _candidates() -> list[list[str]]:
 
 
 def _version(words: list[str]) -> str:
-    """Return the first line of what it says of itself, or nothing where it does not run."""
+    """Return the first line of a compiler's version text; empty where it does not run."""
     try:
         done = subprocess.run(
             [*words, "--version"], stdin=subprocess.DEVNULL, capture_output=True, text=True,

@@ -1,17 +1,13 @@
-"""The lab's services on this machine, and the end of those that a crash or a user left behind.
+"""Find the lab's services on this machine, and remove those that a crash or a user left behind.
 
-They are found by label, among what runs as this user.
-
-The processes of a service: found however they came to be, told apart, and ended together.
+The lab finds services by their labels, among what runs as this user.
 
 A service's first process may be gone while its children live on, and a child may have a session
-of its own and no readable environment (PostgreSQL's do). So they are looked for by descent, by
+of its own and no readable environment (PostgreSQL's do). So the lab finds processes by descent, by
 their labels and by the folder they work in.
 
-The folders of stacks: who made each, which servers run as another user, and their removal.
-
 A stack has its logs and records in ``stacks/<stack>`` of the state folder, and its data in
-``data/<stack>`` of the open one.
+``data/<stack>`` of the open folder.
 """
 
 from __future__ import annotations
@@ -42,7 +38,7 @@ OWNER = "owner"
 
 
 def make_stack(stack: str) -> Path:
-    """Make a stack's folder of logs, with a word on which process made it."""
+    """Make a stack's folder of logs, and note in it which process made it."""
     check_name(stack, "the stack's name")
     for folder in (state_dir(), state_dir() / "stacks", state_dir() / "stacks" / stack):
         own_folder(folder)
@@ -53,7 +49,7 @@ def make_stack(stack: str) -> Path:
 
 
 def make_data(stack: str, service: str) -> Path:
-    """Make the folder of a service's data; another user can pass through to it, not look."""
+    """Make the folder of a service's data; other users can enter its parents and not list them."""
     check_name(stack, "the stack's name")
     check_name(service, "the service's name")
     open_to_others()
@@ -65,12 +61,12 @@ def make_data(stack: str, service: str) -> Path:
 
 
 def open_to_others() -> Path:
-    """Make the open folder: where root's servers run as another user, that user passes through."""
+    """Make the open folder: root's servers run as another user, who must pass through it."""
     return own_folder(open_dir(), 0o700 if open_dir() == state_dir() else 0o711)
 
 
 def log_path(stack: str, service: str) -> Path:
-    """Return where a service of a stack writes its log, as a process."""
+    """Return the path of the log of a service that runs as a process."""
     return state_dir() / "stacks" / stack / f"{service}.log"
 
 
@@ -86,28 +82,28 @@ def tail(path: Path, lines: int) -> str:
 
 
 def record(folder: Path, labels: Labels, pid: int) -> None:
-    """Note a server that runs as another user, and is therefore not found by its environment."""
-    noted = {**labels.as_environment(), "IDENTITY": identity(pid)}
-    (folder / f"{labels.service}.server").write_text(json.dumps(noted))
+    """Note a server that runs as another user: its environment cannot be read."""
+    note = {**labels.as_environment(), "IDENTITY": identity(pid)}
+    (folder / f"{labels.service}.server").write_text(json.dumps(note))
 
 
 def recorded() -> Iterator[tuple[int, Labels]]:
-    """Yield every recorded server that is alive, the same process as then."""
+    """Yield the process id and labels of every recorded server that still runs."""
     for folder in folders():
         for path in folder.glob("*.server"):
             try:
-                noted = json.loads(path.read_text())
-                pid = alive(noted["IDENTITY"])
+                note = json.loads(path.read_text())
+                pid = alive(note["IDENTITY"])
             except (OSError, ValueError, LookupError):
-                continue  # cut short by a crash
+                continue  # A crash cut the file short.
             if pid is not None:
-                yield pid, read(noted, "environment")
+                yield pid, read(note, "environment")
 
 
 def folders() -> list[Path]:
-    """Return the folders of stacks: their names can be stacks', and none is a link.
+    """Return the folders of stacks; links, and names that no stack can have, are left out.
 
-    Raises UnsafePlace where the state folder is not one's own.
+    Raises UnsafePlace where the state folder is not the user's own.
     """
     root = state_dir() / "stacks"
     try:
@@ -124,7 +120,7 @@ def _is_own_folder(path: Path) -> bool:
 
 
 def maker_of(folder: Path) -> int | None:
-    """Return the process that made a stack's folder while it lives, else None."""
+    """Return the process that made a stack's folder, or None when it has ended."""
     try:
         return alive((folder / OWNER).read_text())
     except (OSError, ValueError):
@@ -134,8 +130,8 @@ def maker_of(folder: Path) -> int | None:
 def remove_folders(stack: str) -> None:
     """Remove a stack's logs and data.
 
-    Raises LabelProblem where the name cannot be a stack's, and UnsafePlace where the state folder
-    is not one's own; nothing was removed then.
+    Raises LabelProblem where no stack can have the name, and UnsafePlace where the state folder is
+    not the user's own; both before anything is removed.
     """
     check_name(stack, "the stack's name")
     for root in (state_dir() / "stacks", open_dir() / "data"):
@@ -143,7 +139,7 @@ def remove_folders(stack: str) -> None:
             check_own(root)
         except FileNotFoundError:
             continue
-        # A link of that name is not followed: rmtree refuses it.
+        # rmtree refuses a link of that name.
         shutil.rmtree(root / stack, ignore_errors=True)
 
 
@@ -153,7 +149,7 @@ KILLED_WITHIN_S = 2.0
 
 @dataclass(frozen=True)
 class Member:
-    """One process of a service; ``identity`` tells it from a later one of the same number."""
+    """One process of a service; ``identity`` tells it from a later one with the same id."""
 
     pid: int
     identity: str
@@ -161,7 +157,7 @@ class Member:
 
     @property
     def is_alive(self) -> bool:
-        """Whether it is there, and not merely waiting for its parent to take note of its end."""
+        """Whether the process runs; one that has ended and waits for its parent does not."""
         return alive(self.identity) is not None
 
     def __str__(self) -> str:
@@ -169,19 +165,19 @@ class Member:
 
 
 def members(pids: Iterable[int], lasting: str = "") -> tuple[Member, ...]:
-    """Return the processes of these numbers whose command line matches a regular expression."""
+    """Return the processes with these ids whose command line matches a regular expression."""
     matching = []
     for pid in pids:
         with contextlib.suppress(psutil.Error):
             command = " ".join(psutil.Process(pid).cmdline())
-            known = identity(pid)
-            if known and re.search(lasting, command):
-                matching.append(Member(pid, known, command))
+            mark = identity(pid)
+            if mark and re.search(lasting, command):
+                matching.append(Member(pid, mark, command))
     return tuple(matching)
 
 
 def family(pid: int) -> list[psutil.Process]:
-    """Return a process and its descendants, as many as are there."""
+    """Return a process and its descendants; empty when the process has ended."""
     with contextlib.suppress(psutil.NoSuchProcess):
         root = psutil.Process(pid)
         return [root, *root.children(recursive=True)]
@@ -189,25 +185,25 @@ def family(pid: int) -> list[psutil.Process]:
 
 
 def working_in(folder: Path) -> list[psutil.Process]:
-    """Return the processes whose working folder is a folder of the lab's or lies in it.
+    """Return the processes whose working folder is ``folder``, a folder of the lab's, or in it.
 
-    Only its owner can enter a service's folder, so nobody else's process is ever among them.
+    Only its owner can enter a service's folder, so no other user's process is among them.
     """
     processes = []
     for process in psutil.process_iter():
         with contextlib.suppress(psutil.Error, OSError):
-            at = Path(process.cwd())
-            if at == folder or folder in at.parents:
+            place = Path(process.cwd())
+            if place == folder or folder in place.parents:
                 processes.append(process)
     return processes
 
 
 def labelled() -> dict[int, Labels]:
-    """Return every process of the lab's by its id.
+    """Return the labels of every process of the lab, by process id.
 
-    Those of one's own carry labels; servers that run as another user are known by their record.
+    The user's own processes carry labels; servers that run as another user have a record.
     """
-    return dict(_own()) | dict(recorded())
+    return dict(_with_labels()) | dict(recorded())
 
 
 def of_service(stack: str, service: str) -> list[psutil.Process]:
@@ -220,11 +216,11 @@ def of_service(stack: str, service: str) -> list[psutil.Process]:
     return processes
 
 
-def _own() -> Iterator[tuple[int, Labels]]:
-    own = os.getuid()
+def _with_labels() -> Iterator[tuple[int, Labels]]:
+    user = os.getuid()
     for process in psutil.process_iter():
         with contextlib.suppress(psutil.Error, OSError, LabelProblem):
-            if process.pid == os.getpid() or set(process.uids()) != {own}:
+            if process.pid == os.getpid() or set(process.uids()) != {user}:
                 continue
             environment = process.environ()
             if environment.get("PERFLAB_PROJECT") == PROJECT:
@@ -232,13 +228,13 @@ def _own() -> Iterator[tuple[int, Labels]]:
 
 
 def end(processes: Iterable[psutil.Process], first: int, timeout_s: float) -> None:
-    """End processes together: ask those that have no parent among them, then kill what is left.
+    """End processes together: signal those that have no parent among them, then kill the rest.
 
-    None is waited for as a child: whoever started it can still ask how it ended, and its number
-    is nobody else's until then.
+    No process is waited for as a child: whoever started it can still ask how it ended, and no other
+    process gets its id until then.
     """
-    own = psutil.Process().pid
-    chosen = {process.pid: process for process in processes if process.pid != own}
+    this_process = psutil.Process().pid
+    chosen = {process.pid: process for process in processes if process.pid != this_process}
     for process in chosen.values():
         with contextlib.suppress(psutil.Error):
             process.send_signal(signal.SIGCONT)
@@ -255,9 +251,9 @@ def end(processes: Iterable[psutil.Process], first: int, timeout_s: float) -> No
 def _still_there(processes: Iterable[psutil.Process], timeout_s: float) -> list[psutil.Process]:
     deadline = time.monotonic() + timeout_s
     while True:
-        alive = [process for process in processes if _is_alive(process)]
-        if not alive or time.monotonic() > deadline:
-            return alive
+        running = [process for process in processes if _is_alive(process)]
+        if not running or time.monotonic() > deadline:
+            return running
         time.sleep(POLL_S)
 
 
@@ -270,10 +266,10 @@ def _is_alive(process: psutil.Process) -> bool:
 
 @dataclass(frozen=True, kw_only=True)
 class Found(Labels):
-    """One service of this user's that carries the lab's labels.
+    """One service of this user that carries the lab's labels.
 
-    ``identity`` is the id of a container or process; ``began`` tells a process from a later one of
-    the same id (:func:`perflab.host.processes.identity`).
+    ``identity`` is the id of a container or process; ``began`` tells a process from a later one
+    with the same id (:func:`perflab.host.processes.identity`).
     """
 
     backend: str
@@ -283,12 +279,12 @@ class Found(Labels):
 
     @property
     def is_inside(self) -> bool:
-        """Whether it is under the host lock in force; runs under others clean up for themselves."""
+        """Whether the service is under the host lock in force; other runs clean up their own."""
         return self.scope == str(lock_path())
 
 
 def survey() -> list[Found]:
-    """Look for the lab's services in both backends, whatever lock they are under."""
+    """Return the lab's services in both backends, under any host lock."""
     client = docker_client()
     return processes() + (containers(client) if client else [])
 
@@ -304,27 +300,27 @@ def docker_client() -> Any | None:
 
 
 def processes() -> list[Found]:
-    """Look for services that run as processes; children of a service are part of it."""
+    """Return services that run as processes; children of a service are part of it."""
     ours = labelled()
     services = []
     for pid, labels in ours.items():
         with contextlib.suppress(psutil.Error):
             process = psutil.Process(pid)
-            own: dict[str, Any] = {"state": process.status(), "began": identity(pid)}
-            if process.ppid() not in ours and own["began"]:
-                services.append(Found(**vars(labels), backend="process", identity=str(pid), **own))
+            more: dict[str, Any] = {"state": process.status(), "began": identity(pid)}
+            if process.ppid() not in ours and more["began"]:
+                services.append(Found(**vars(labels), backend="process", identity=str(pid), **more))
     return services
 
 
 def containers(client: Any) -> list[Found]:
-    """Look for services that run as containers of this user, dead ones too."""
-    ours = {"label": [f"perflab.project={PROJECT}", f"perflab.uid={os.getuid()}"]}
+    """Return services that run as containers of this user, dead ones too."""
+    filters = {"label": [f"perflab.project={PROJECT}", f"perflab.uid={os.getuid()}"]}
     services = []
-    for container in client.containers.list(all=True, ignore_removed=True, filters=ours):
+    for container in client.containers.list(all=True, ignore_removed=True, filters=filters):
         with contextlib.suppress(LabelProblem):
-            own = {"identity": container.id, "state": container.status}
+            facts = {"identity": container.id, "state": container.status}
             labels = read(container.labels, "docker")
-            services.append(Found(**vars(labels), backend="docker", **own))
+            services.append(Found(**vars(labels), backend="docker", **facts))
     return services
 
 
@@ -350,8 +346,8 @@ def remove(services: Iterable[Found]) -> list[Found]:
 
 
 def _end_processes(services: Iterable[Found]) -> None:
-    # SIGINT is PostgreSQL's fast shutdown and ends every other service of the lab too. All at
-    # once: what waits for another's end must not cost its time again.
+    # SIGINT is PostgreSQL's fast shutdown and ends every other service of the lab too. All end at
+    # once: the wait for one must not add to the wait for another.
     pids = [pid for item in services if (pid := alive(item.began)) is not None]
     end((process for pid in pids for process in family(pid)), signal.SIGINT, timeout_s=5.0)
 
@@ -364,7 +360,7 @@ def _remove_container(client: Any, identity: str) -> None:
 
 
 def _remove_folders(stack: str) -> None:
-    """Remove a stack's logs and data, and first whatever still works in them."""
+    """End the processes that still work in a stack's folders, then remove its logs and data."""
     check_name(stack, "the stack's name")
     for folder in (state_dir() / "stacks" / stack, open_dir() / "data" / stack):
         end(working_in(folder), signal.SIGINT, timeout_s=1.0)
@@ -376,14 +372,14 @@ def _remove_volumes(stack: str, client: Any | None) -> None:
         return
     from docker.errors import APIError
 
-    own = {"label": [f"perflab.stack={stack}", f"perflab.uid={os.getuid()}"]}
-    for volume in client.volumes.list(filters=own):
+    filters = {"label": [f"perflab.stack={stack}", f"perflab.uid={os.getuid()}"]}
+    for volume in client.volumes.list(filters=filters):
         with contextlib.suppress(APIError):
             volume.remove(force=True)
 
 
 def remove_of_kind(kind: str | None, stack: str | None = None) -> list[Found]:
-    """Remove services by kind (``run``, ``up``; None for all) and, if given, by stack."""
+    """Remove services by kind (``run``, ``up``; None: all) and by stack (None: all)."""
     return remove(
         item
         for item in everything()
@@ -392,9 +388,9 @@ def remove_of_kind(kind: str | None, stack: str | None = None) -> list[Found]:
 
 
 def remove_unmeasured() -> tuple[list[Found], Holder | None]:
-    """Remove all services but those of a measurement, and return its holder.
+    """Remove all services but those of a measurement; return them and the lock's holder.
 
-    The lock is taken meanwhile: who starts to measure waits, and does not lose services.
+    This process holds the lock meanwhile: a measurement that starts waits, and loses no services.
     """
     try:
         with measurement_lock("perflab stack down"):
@@ -404,16 +400,16 @@ def remove_unmeasured() -> tuple[list[Found], Holder | None]:
 
 
 def remove_stack(stack: str) -> None:
-    """Remove all that is left of one stack, also when none of its services is."""
+    """Remove all that is left of one stack, also when none of its services runs."""
     remove_of_kind("run", stack)
     _remove_folders(stack)
     _remove_volumes(stack, docker_client())
 
 
 def orphaned_folders() -> list[Path]:
-    """Return the folders of stacks of which nothing is left, nor the process that made them.
+    """Return the folders of stacks whose services, and whose maker, have all ended.
 
-    Services of every scope count, and so does a maker that has not started its first one yet.
+    Services of every scope count, and so does a maker that has not started a service yet.
     """
     up = {item.stack for item in survey()}
     idle = [folder for folder in folders() if folder.name not in up]

@@ -28,15 +28,15 @@ SECRET_FILES = {
     "credentials_file": "/run/perflab-credentials",
 }
 MAX_PROCESSES = 4096
-# What a container may take at most, swap included: a leak must not take the machine with it.
+# The most memory of a container, swap included: a leak must not take the machine with it.
 MAX_MEMORY_MIB = 4096
 MIB = 1024 * 1024
-# What the engine refuses, or does not answer: an end in order goes on with the next container.
+# The engine refuses, or does not answer: an end in order goes on with the next container.
 NO_ANSWER = (DockerException, OSError)
 
 
 def connect() -> Any:
-    """Return a client of the Docker engine of this user.
+    """Return a client of this user's Docker engine.
 
     Raises BackendUnavailable where no engine answers.
     """
@@ -60,12 +60,12 @@ class DockerInstance:
     _values: Mapping[str, object]
 
     def pause(self) -> None:
-        """Freeze the container's control group."""
+        """Freeze the container."""
         with contextlib.suppress(*NO_ANSWER):
             self._container.pause()
 
     def resume(self) -> None:
-        """Thaw it."""
+        """Thaw the container."""
         with contextlib.suppress(*NO_ANSWER):
             self._container.unpause()
 
@@ -105,17 +105,17 @@ class DockerInstance:
     def run(
         self, command: Sequence[str], timeout_s: float = 30.0, interrupted: Interrupted = never
     ) -> str:
-        """Run a command inside the container; one that takes too long goes on until its end."""
+        """Run a command inside the container; nothing ends a command that takes too long."""
         words = rendered(command, self._values)
         execute = partial(self._container.exec_run, words, demux=True)
         try:
-            done = patiently(execute, interrupted, f"while '{words[0]}' ran", timeout_s)
+            result = patiently(execute, interrupted, f"while '{words[0]}' ran", timeout_s)
         except TimeoutError:
             raise StackError(f"'{words[0]}' took longer than {timeout_s:g} s") from None
         except APIError as error:
             raise StackError(f"'{words[0]}' cannot run in the container: {error}") from None
-        out, problem = (part.decode(errors="replace") if part else "" for part in done.output)
-        return printed_by(words, done.exit_code, out, problem)
+        output, problems = (part.decode(errors="replace") if part else "" for part in result.output)
+        return printed_by(words, result.exit_code, output, problems)
 
     @property
     def pid(self) -> int:
@@ -146,16 +146,16 @@ class DockerBackend:
         interrupted: Interrupted = never,
         environment: Mapping[str, str] | None = None,
     ) -> str:
-        """Build the service's image unless it is there, and ask it what is in it."""
+        """Build the service's image unless it exists, and find out what is installed in it."""
         tag, identity = images.ensure(self.client, spec, tell, interrupted, environment)
         self._tags[spec.name] = tag
         if tag not in self._versions:
             labels = read(environment, "environment").as_docker() if environment else {}
-            self._versions[tag] = self._ask(spec, tag, labels)
+            self._versions[tag] = self._installed(spec, tag, labels)
         return identity
 
-    def _ask(self, spec: ServiceSpec, tag: str, labels: Mapping[str, str]) -> dict[str, str]:
-        """Ask an image what is in it: its Python, and what its program was compiled with."""
+    def _installed(self, spec: ServiceSpec, tag: str, labels: Mapping[str, str]) -> dict[str, str]:
+        """Return the versions in an image: its packages, and what its program was compiled with."""
         python = spec.docker.placeholders().get("python", "")
         versions = images.versions(self.client, tag, python, labels) if python else {}
         if spec.compile:
@@ -163,19 +163,19 @@ class DockerBackend:
         return versions
 
     def versions(self, spec: ServiceSpec) -> dict[str, str]:
-        """Return what is installed in the service's image; nothing where it has no Python."""
+        """Return the versions of what is installed in the service's image, by name."""
         return self._versions.get(self._tags[spec.name], {})
 
     def clear(self, stack: str) -> None:
-        """Remove what a crashed stack of this name left; its data holds its old password."""
+        """Remove the data that a crashed stack of this name left; it holds an old password."""
         for volume in self.client.volumes.list(filters={"label": f"perflab.stack={stack}"}):
             with contextlib.suppress(APIError):
                 volume.remove(force=True)
 
     def cpu_obstacle(self) -> str:
         """Return why the engine cannot limit CPU; empty if it can."""
-        known = self.client.info()
-        if known.get("CpuCfsPeriod") and known.get("CpuCfsQuota"):
+        abilities = self.client.info()
+        if abilities.get("CpuCfsPeriod") and abilities.get("CpuCfsQuota"):
             return ""
         return (
             "the engine keeps no quota of CPU time; take one whose kernel has CONFIG_CFS_BANDWIDTH "
@@ -185,7 +185,7 @@ class DockerBackend:
     def start(self, launch: Launch) -> DockerInstance:
         """Create and start the container on the host's network.
 
-        Raises ServiceFailed where it cannot be created or started; nothing of it is left.
+        Raises ServiceFailed where the container cannot be created or started; nothing of it stays.
         """
         part = launch.spec.docker
         values = launch.placeholders() | part.placeholders() | SECRET_FILES
@@ -221,7 +221,7 @@ class DockerBackend:
             )
             instance = DockerInstance(launch, container, values)
             try:
-                # Before its start: `docker inspect` shows environment, command and mounts.
+                # Secrets go in as files: `docker inspect` shows environment, command and mounts.
                 for name, content in launch.secrets().items():
                     archive = _secret_archive(SECRET_FILES[name], content, part.user)
                     container.put_archive("/", archive)
@@ -237,7 +237,7 @@ class DockerBackend:
 
 
 def _secret_archive(path: str, secret: str, user: int) -> bytes:
-    """Return an archive with a file of a secret, readable for the service's user alone."""
+    """Return an archive with one file, which only the service's user can read."""
     entry = tarfile.TarInfo(path.lstrip("/"))
     entry.mode, entry.uid, entry.gid = 0o600, user, user
     entry.size = len(secret.encode())

@@ -1,4 +1,4 @@
-"""A preflight: what of this machine bears on measurements, and what to do about it."""
+"""Examine the machine: what bears on measurements, and what to do about it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from perflab.stacks import cleanup
 
 OK, BEWARE, WRONG = "ok", "beware", "wrong"
 CPU = "/sys/devices/system/cpu"
-# What is looked at, the kernel's file, the values that bear on results, how, and what to do.
+# Name, the kernel's file, the values that bear on results, their effect, and what to do.
 SWITCHES = (
     ("SMT", f"{CPU}/smt/active", ("1",), "two logical cores share one, and slow each other down",
      f"echo off > {CPU}/smt/control"),
@@ -38,8 +38,8 @@ LOOK_S = 1.0
 class Finding:
     """One row of the table.
 
-    ``beware``: measurements can be made, and something bears on them. ``wrong``: none can be made,
-    or none that could be trusted. Both say what ``todo``.
+    ``state`` is ``ok``; ``beware``: measurements can be made, and something bears on them; or
+    ``wrong``: no measurement could be made or trusted. ``todo`` says what to do about both.
     """
 
     what: str
@@ -49,7 +49,7 @@ class Finding:
 
 
 def examine() -> list[Finding]:
-    """Look at everything; takes about a second, and changes nothing."""
+    """Examine everything; this takes about a second and changes nothing."""
     state, runs, client = state_dir(), runs_dir(), cleanup.docker_client()
     before = _first_line("/proc/stat")
     time.sleep(LOOK_S)
@@ -60,94 +60,95 @@ def examine() -> list[Finding]:
         room("room for services", state, _free_gb(state)),
         database_disk(Path("/proc/mounts").read_text(), state),
         cores(sorted(os.sched_getaffinity(0))),
-        *(switch(*each[:1], _first_line(each[1]), *each[2:]) for each in SWITCHES),
+        *(switch(row[0], _first_line(row[1]), *row[2:]) for row in SWITCHES),
         *leftover(),
     ]
 
 
 def neighbours(before: str, after: str) -> list[Finding]:
-    """Judge what other programs and other guests of the machine took between two looks.
+    """Judge the CPU time that other programs and other guests of the machine took meanwhile.
 
     Parameters
     ----------
     before, after : str
-        The first line of /proc/stat: time of all cores together, in ticks. Source: proc(5).
+        The first line of /proc/stat at two instants: time of all cores together, in ticks. Source:
+        proc(5).
     """
     ticks = [list(map(int, line.split()[1:9])) for line in (before, after)]
     user, nice, system, idle, waiting, irq, softirq, stolen = (
         b - a for a, b in zip(*ticks, strict=True)
     )
     busy = user + nice + system + irq + softirq
-    every = max(1, busy + idle + waiting + stolen)
-    beside = _share("other programs", busy / every, BUSY_SHARE, "stop what runs beside (see 'top')")
+    total = max(1, busy + idle + waiting + stolen)
+    others = _share("other programs", busy / total, BUSY_SHARE, "stop what runs beside (see 'top')")
     todo = "take a machine of your own, or measure when its neighbours rest"
-    return [beside, _share("stolen time", stolen / every, STOLEN_SHARE, todo)]
+    return [others, _share("stolen time", stolen / total, STOLEN_SHARE, todo)]
 
 
 def _share(what: str, share: float, most: float, todo: str) -> Finding:
-    shown = f"{share:.1%} of all cores in {LOOK_S:g} s"
-    return Finding(what, BEWARE, shown, todo) if share > most else Finding(what, OK, shown)
+    text = f"{share:.1%} of all cores in {LOOK_S:g} s"
+    return Finding(what, BEWARE, text, todo) if share > most else Finding(what, OK, text)
 
 
 def engine(info: Mapping[str, Any] | None) -> Finding:
-    """Judge what the Docker engine says of itself (None: none answers): its network above all."""
+    """Judge the Docker engine by its ``info`` (None: none answers), above all its network."""
     way_out = "use an engine on Linux itself, or --backend process"
     if info is None:
-        found = "none answers: services run as plain processes"
-        return Finding("Docker engine", BEWARE, found, way_out)
+        text = "none answers: services run as plain processes"
+        return Finding("Docker engine", BEWARE, text, way_out)
     version = str(info.get("ServerVersion", "unknown"))
     networks = (info.get("Plugins") or {}).get("Network") or []
     if "host" not in networks or "Docker Desktop" in str(info.get("OperatingSystem", "")):
-        found = f"{version}, no host network: a proxy is in the path"
-        return Finding("Docker engine", BEWARE, found, way_out)
+        text = f"{version}, no host network: a proxy is in the path"
+        return Finding("Docker engine", BEWARE, text, way_out)
     return Finding("Docker engine", OK, f"{version}, host network")
 
 
 def room(what: str, folder: Path, free_gb: float) -> Finding:
-    """Judge the room in a folder."""
-    shown = f"{free_gb:,.1f} GB free in {folder}"
+    """Judge the free space in a folder."""
+    text = f"{free_gb:,.1f} GB free in {folder}"
     if free_gb >= LITTLE_GB:
-        return Finding(what, OK, shown)
+        return Finding(what, OK, text)
     state = WRONG if free_gb < TOO_LITTLE_GB else BEWARE
-    return Finding(what, state, shown, "remove old runs and images, or take another disk")
+    return Finding(what, state, text, "remove old runs and images, or take another disk")
 
 
 def _free_gb(folder: Path) -> float:
-    there = next(place for place in (folder, *folder.parents) if place.exists())
-    return shutil.disk_usage(there).free / 1e9
+    existing = next(place for place in (folder, *folder.parents) if place.exists())
+    return shutil.disk_usage(existing).free / 1e9
 
 
 def database_disk(mounts: str, folder: Path) -> Finding:
-    """Judge whether what a database flushes reaches a disk; ``mounts`` is /proc/mounts."""
+    """Judge whether a database's flushes reach a disk; ``mounts`` is the text of /proc/mounts."""
     lines = [line.split() for line in mounts.splitlines()]
-    above = [each for each in lines if len(each) > 2 and folder.is_relative_to(each[1])]
+    above = [words for words in lines if len(words) > 2 and folder.is_relative_to(words[1])]
     # The innermost mount counts, and of two on one point the later one.
-    kind = max(reversed(above), key=lambda each: len(Path(each[1]).parts), default=[""] * 3)[2]
+    kind = max(reversed(above), key=lambda words: len(Path(words[1]).parts), default=[""] * 3)[2]
     if kind in ("tmpfs", "ramfs"):
-        found = f"{folder} is in memory ({kind}): a flush costs nothing there"
-        return Finding("state folder", WRONG, found, "PERFLAB_STATE=/var/tmp/... on a real disk")
+        text = f"{folder} is in memory ({kind}): a flush costs nothing there"
+        return Finding("state folder", WRONG, text, "PERFLAB_STATE=/var/tmp/... on a real disk")
     return Finding("state folder", OK, f"{folder} on {kind or 'an unknown file system'}")
 
 
 def cores(available: Sequence[int]) -> Finding:
-    """Tell what shares a core with what."""
-    found = placement(available).shared
-    if not found:
+    """Tell which roles share a core."""
+    shared = placement(available).shared
+    if not shared:
         return Finding("cores", OK, f"{len(available)} cores: every role has its own")
     if len(available) < 2:
-        return Finding("cores", WRONG, found, "give the lab two cores at least (cpuset)")
-    return Finding("cores", BEWARE, found, "8 cores keep all of them apart")
+        return Finding("cores", WRONG, shared, "give the lab two cores at least (cpuset)")
+    return Finding("cores", BEWARE, shared, "8 cores keep all of them apart")
 
 
 def switch(what: str, value: str, bad: Sequence[str], effect: str, todo: str) -> Finding:
-    """Judge what a file of the kernel says; one that is not there is no fault."""
+    """Judge the value in a file of the kernel; a file that does not exist is no fault."""
     if value in bad:
         return Finding(what, BEWARE, f"{value}: {effect}", todo)
     return Finding(what, OK, value or "the kernel does not tell")
 
 
 def leftover() -> list[Finding]:
-    """Tell who measures now, and what the lab itself has left here."""
+    """Tell who measures now, and which services the lab itself has left."""
     busy, others = holder(), other_users()
     up = [f"{item.service} ({item.stack}, {item.backend})" for item in cleanup.everything()]
     folders = [str(folder) for folder in cleanup.orphaned_folders()]

@@ -1,7 +1,7 @@
-"""Environments of services that run as plain processes: each has its own packages, none the lab's.
+"""Python environments of services that run as plain processes: their own packages, not the lab's.
 
-An environment holds what ``services/<name>/requirements.txt`` pins, as the service's image does, on
-the interpreter that the lab runs on. It is made once per content of that file and interpreter.
+An environment holds what ``services/<name>/requirements.txt`` pins, as the service's image does. It
+uses the lab's interpreter, and is made once per content of that file and interpreter.
 """
 
 from __future__ import annotations
@@ -27,31 +27,28 @@ REQUIREMENTS = "requirements.txt"
 
 @dataclass(frozen=True)
 class Environment:
-    """A service's environment in its folder, which need not be there yet."""
+    """A service's environment in its folder, which need not exist yet."""
 
     folder: Path
 
     @property
     def python(self) -> Path:
-        """Return its interpreter."""
+        """Return the path of the environment's interpreter."""
         return self.folder / "bin" / "python"
 
     @property
     def packages(self) -> Path:
-        """Return the folder that its packages are in."""
+        """Return the folder of the environment's packages."""
         base = str(self.folder)
         return Path(sysconfig.get_path("purelib", "venv", {"base": base, "platbase": base}))
 
     def variables(self) -> dict[str, str]:
-        """Return the variables with which its interpreter keeps compiled modules, also its own's.
-
-        They are compiled when they are first imported.
-        """
+        """Return the variables that make the interpreter keep compiled modules in the folder."""
         compiled = self.folder / "compiled"
         return {"PYTHONPYCACHEPREFIX": str(compiled), "PYTHONDONTWRITEBYTECODE": ""}
 
     def versions(self) -> dict[str, str]:
-        """Return the version of every distribution in it, and of its ``python``."""
+        """Return the version of every distribution in the environment, and of ``python``."""
         listed = metadata.distributions(path=[str(self.packages)])
         return {"python": platform.python_version()} | plain(
             {item.name: item.version for item in listed}
@@ -59,14 +56,17 @@ class Environment:
 
 
 def is_needed(spec: ServiceSpec) -> bool:
-    """Whether it needs one: what is compiled and pins nothing does not, nor what brings its own."""
+    """Tell whether a service needs an environment.
+
+    A compiled service that pins nothing needs none, nor does one that brings its own packages.
+    """
     if spec.of_user:
         return False
     return spec.compile is None or bool(_requirements(spec))
 
 
 def environment(spec: ServiceSpec, root: Path) -> Environment:
-    """Return the place of a service's environment below a folder of them."""
+    """Return a service's environment below the folder ``root``; it need not exist yet."""
     return Environment(root / f"{spec.name}-{_identity(_requirements(spec))}")
 
 
@@ -77,13 +77,13 @@ def ensure(
     interrupted: Interrupted,
     labels: Mapping[str, str] | None = None,
 ) -> Environment:
-    """Return a service's environment, made when it is not there.
+    """Make a service's environment unless it exists, and return it.
 
-    ``labels`` are for the processes that this takes. Whoever makes one drops those that nobody has
-    used for a month. Raises BackendUnavailable where the lab's own environment lacks uv, and
-    ServiceFailed, with the cause and uv's last lines, where it fails.
+    ``labels`` go into the environment of uv's processes. Environments that nobody has used for 30
+    days are removed first. Raises BackendUnavailable where the lab's own environment lacks uv, and
+    ServiceFailed, with the cause and uv's last lines, where uv fails.
     """
-    own = environment(spec, root)
+    wanted_environment = environment(spec, root)
 
     def make(folder: Path) -> None:
         drop_unused(root)
@@ -92,17 +92,17 @@ def ensure(
         for words in _steps(spec, Environment(folder)):
             _run(spec, [_uv(), *words], interrupted, variables)
 
-    made(own.folder, make)
-    return own
+    made(wanted_environment.folder, make)
+    return wanted_environment
 
 
-def _steps(spec: ServiceSpec, making: Environment) -> list[list[str]]:
-    """Return uv's words; a service that pins nothing has an interpreter and nothing else."""
-    steps = [["venv", "--relocatable", "--allow-existing", "--python", _base(), str(making.folder)]]
+def _steps(spec: ServiceSpec, target: Environment) -> list[list[str]]:
+    """Return uv's commands; a service that pins nothing gets an interpreter and no packages."""
+    steps = [["venv", "--relocatable", "--allow-existing", "--python", _base(), str(target.folder)]]
     if _requirements(spec):
         pinned = str(spec.folder / REQUIREMENTS)
-        own = ["--python", str(making.python)]
-        steps.append(["pip", "sync", "--require-hashes", *own, pinned])
+        interpreter = ["--python", str(target.python)]
+        steps.append(["pip", "sync", "--require-hashes", *interpreter, pinned])
     return steps
 
 
@@ -110,12 +110,12 @@ def _run(
     spec: ServiceSpec, command: list[str], interrupted: Interrupted, variables: dict[str, str]
 ) -> None:
     during = f"while the environment of {spec.name} was made"
-    # In the root folder: uv reads settings from where it works and above, where others may write.
-    done = run_command(command, interrupted, during, os.environ | variables, Path("/"))
-    if done.returncode:
-        printed = done.stdout + done.stderr
-        why = f"its environment cannot be made: {installer.way_out(printed)}"
-        raise ServiceFailed(spec.name, why, "\n".join(printed.splitlines()[-20:]))
+    # uv reads settings in its working folder and above, where others may write; not in the root.
+    process = run_command(command, interrupted, during, os.environ | variables, Path("/"))
+    if process.returncode:
+        output = process.stdout + process.stderr
+        problem = f"its environment cannot be made: {installer.way_out(output)}"
+        raise ServiceFailed(spec.name, problem, "\n".join(output.splitlines()[-20:]))
 
 
 def _uv() -> str:

@@ -1,7 +1,7 @@
-"""What the lab asks of a stack besides its load: to be filled, to forget, and to count.
+"""Fill services, reset them between trials, and count what a load has left in them.
 
-Services are filled by commands that run in them, and forget by a POST that they name themselves. A
-PostgreSQL server is emptied and counted by statements on the lab's own line to it.
+A command that runs in the service fills it, and a POST that its description names resets it. The
+lab's own connection to a PostgreSQL server carries the statements that empty it and count.
 """
 
 from __future__ import annotations
@@ -20,24 +20,24 @@ from perflab.stacks.settings import Database
 BUSY = 409
 ASK_AGAIN_S = 0.1
 SHOWN_CHARACTERS = 500
-# A user who vanished is found out by the service only when its keep-alive has gone unanswered.
+# A service notices that a user has vanished only when its keep-alive went unanswered.
 RESET_WITHIN_S = 45.0
 
 
 def fill(seed: Seed, instance: Instance, interrupted: Interrupted) -> None:
     """Run the command that fills a service.
 
-    Raises HookFailed, with what it printed, where it failed or took too long, and ServiceFailed
-    where the service has died.
+    Raises HookFailed, with the command's output, where it failed or took too long, and
+    ServiceFailed where the service has died.
     """
     with _named(f"seed of node '{seed.node}'", instance):
         instance.run(seed.command, seed.timeout_s, interrupted)
 
 
 def forget(node: str, instance: Instance, interrupted: Interrupted) -> None:
-    """Let a service forget what the last trial left, by the POST that it names, if any.
+    """Reset a service after the last trial, by the POST that its description names, if any.
 
-    A service that answers 409 is busy with that, and is asked again until the time is up. Raises
+    A service that answers 409 is busy with that, and is asked again for ``RESET_WITHIN_S``. Raises
     as :func:`fill` does.
     """
     reset = instance.launch.spec.reset
@@ -63,7 +63,7 @@ def _has_forgotten(instance: Instance, path: str, deadline: float) -> bool:
 
 
 def empty(statements: Sequence[str], database: Database, instance: Instance) -> None:
-    """Carry out the statements that empty a database; raises as :func:`fill` does."""
+    """Run the statements that empty a database; raises as :func:`fill` does."""
     with _named(f"reset of the database ({'; '.join(statements)})", instance):
         for statement in statements:
             database.rows(statement)
@@ -77,12 +77,12 @@ def counted(query: str, database: Database, instance: Instance) -> int:
 
 @contextlib.contextmanager
 def _named(what: str, instance: Instance) -> Iterator[None]:
-    """Say of a failure what was asked, unless the cause is that the service has ended."""
+    """Name the step ``what`` in an error, unless the cause is that the service has ended."""
     try:
         yield
     except StackError as error:
-        # Its end may be seen a little later.
+        # The end of the service may be visible a little later.
         time.sleep(CAUSE_SEEN_WITHIN_S)
         refuse_dead({instance.launch.labels.service: instance})
-        why = error.reason if isinstance(error, ServiceFailed) else str(error)
-        raise HookFailed(f"{what}: {why}") from None
+        problem = error.reason if isinstance(error, ServiceFailed) else str(error)
+        raise HookFailed(f"{what}: {problem}") from None

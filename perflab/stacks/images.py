@@ -1,4 +1,4 @@
-"""Images of the services: built from the service's folder when their content changed."""
+"""Build images of the services from their folders when the content has changed."""
 
 from __future__ import annotations
 
@@ -44,13 +44,13 @@ def ensure(
     interrupted: Interrupted = never,
     environment: Mapping[str, str] | None = None,
 ) -> tuple[str, str]:
-    """Return tag and id of the service's image, building it when its content changed.
+    """Return tag and id of the service's image, and build it when its content has changed.
 
-    Raises ImageError, with the last lines, where the base image cannot be had, or the build failed.
+    Raises ImageError, with the last lines, where the base image is missing, or the build failed.
     The engine gives a build up when this process ends.
     """
     if spec.docker.image:
-        return spec.docker.image, _there(client, spec)
+        return spec.docker.image, _named_image_id(client, spec)
     tag = f"perflab/{spec.name}:{content_hash(*spec.sources)}"
     try:
         return tag, str(client.images.get(tag).id)
@@ -88,8 +88,8 @@ def ensure(
     return tag, str(image.id)
 
 
-def _there(client: Any, spec: ServiceSpec) -> str:
-    """Return the id of an image that the service names."""
+def _named_image_id(client: Any, spec: ServiceSpec) -> str:
+    """Return the id of the image that the service names."""
     name = spec.docker.image
     try:
         return str(client.images.get(name).id)
@@ -101,33 +101,33 @@ def _there(client: Any, spec: ServiceSpec) -> str:
 
 
 def versions(client: Any, tag: str, python: str, labels: Mapping[str, str]) -> dict[str, str]:
-    """Return name to version of all that is installed in an image, as its own Python tells it.
+    """Return the versions of all that is installed in an image, by name, as its Python lists them.
 
-    ``labels`` are those of the container that this takes. Raises ImageError where it cannot tell.
+    The container that lists them carries ``labels``. Raises ImageError where that fails.
     """
     printed = _printed(client, tag, [python, "-c", LISTING], labels)
     try:
-        told = json.loads(printed)
+        data = json.loads(printed)
     except ValueError as error:
         raise ImageError(f"the image {tag} does not say what it has installed: {error}") from None
-    return {"python": told["python"]} | plain(told["distributions"]) | _debian(told["debian"])
+    return {"python": data["python"]} | plain(data["distributions"]) | _debian(data["debian"])
 
 
 def versions_of_compiled(
     client: Any, spec: ServiceSpec, tag: str, labels: Mapping[str, str]
 ) -> dict[str, str]:
-    """Return what compiled an image's program and how, and the version of every Debian package.
+    """Return an image's compiler, flags and libraries, and the version of every Debian package.
 
-    Raises ImageError where the image cannot tell.
+    Raises ImageError where the image cannot list them.
     """
-    noted = spec.docker.placeholders().get("program", "") + builds.COMPILER_SUFFIX
-    printed = _printed(client, tag, ["sh", "-euc", COMPILED_LISTING, "sh", noted], labels)
+    note = spec.docker.placeholders().get("program", "") + builds.COMPILER_SUFFIX
+    printed = _printed(client, tag, ["sh", "-euc", COMPILED_LISTING, "sh", note], labels)
     compiler, *debian = printed.splitlines()
     return builds.described(spec, compiler) | _debian(debian)
 
 
 def _printed(client: Any, tag: str, command: list[str], labels: Mapping[str, str]) -> str:
-    """Run a command in a container of its own; return what it printed."""
+    """Run a command in a container of its own and return its output."""
     try:
         printed: bytes = client.containers.run(
             tag, command, remove=True, network_mode="none", user="65534:65534",
@@ -148,7 +148,7 @@ def _ensure_base(
     interrupted: Interrupted,
     environment: Mapping[str, str] | None,
 ) -> None:
-    """Have the base image: present, pulled, or made by the project's script."""
+    """Pull the base image, or make it by the project's script, unless it exists."""
     try:
         client.images.get(BASE)
         return
@@ -173,8 +173,8 @@ def ca_bundle() -> Path | None:
 def _context(spec: ServiceSpec) -> io.BytesIO:
     """Return the build context as a tar in memory, the CA bundle included when configured.
 
-    ``compile.sh`` is in it where the service says how it is compiled, and ``common/`` where it
-    asks for what services share.
+    It holds ``compile.sh`` where the service is compiled, and ``common/`` where the service uses
+    what services share.
     """
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w") as archive:

@@ -1,8 +1,6 @@
-"""Starting residents until all of them can be used.
+"""Start residents until all are healthy, and speak HTTP with running services.
 
-Asking a running service over HTTP: its health, its settings, its counts, and its hooks.
-
-Services listen on loopback, so no proxy that the environment names is asked for them.
+Services listen on loopback, so requests to them ignore the environment's proxies.
 """
 
 from __future__ import annotations
@@ -24,7 +22,7 @@ from perflab.stacks.spec import Value
 
 
 class _NoRedirects(urllib.request.HTTPRedirectHandler):
-    """Takes a redirect for an answer: it may lead to another host."""
+    """Returns a redirect as the answer: following it could lead to another host."""
 
     def redirect_request(self, *_: Any) -> None:
         return None
@@ -35,7 +33,7 @@ ANSWER_BYTES = 16 * 1024 * 1024
 
 
 def answers(port: int, path: str, timeout_s: float = 2.0, any_status: bool = False) -> bool:
-    """Tell whether a GET is answered with 200 now; or, where that will do, with any below 500."""
+    """Tell whether a GET is answered with 200, or with ``any_status`` below 500."""
     try:
         status, _ = exchange(port, "GET", path, None, timeout_s)
     except StackError:
@@ -46,8 +44,8 @@ def answers(port: int, path: str, timeout_s: float = 2.0, any_status: bool = Fal
 def ask(port: int, path: str, body: Mapping[str, Value] | None = None) -> dict[str, Any]:
     """GET, or PUT when a body is given, and return the JSON object that comes back.
 
-    Raises StackError where there is no answer, another status than success, or no JSON object; the
-    message says which.
+    Raises StackError, with the cause, where there is no answer, a status other than success, or no
+    JSON object.
     """
     method = "GET" if body is None else "PUT"
     status, text = exchange(port, method, path, None if body is None else dict(body), 10.0)
@@ -61,7 +59,7 @@ def ask(port: int, path: str, body: Mapping[str, Value] | None = None) -> dict[s
 
 
 def exchange(port: int, method: str, path: str, body: Any, timeout_s: float) -> tuple[int, str]:
-    """Send one request, with a JSON body unless that is None; return status and text, errors too.
+    """Send one request and return status and text, of errors too; ``body`` None sends no JSON.
 
     Raises StackError where nobody answers, or not in time.
     """
@@ -82,7 +80,7 @@ def exchange(port: int, method: str, path: str, body: Any, timeout_s: float) -> 
 
 
 LOOK_EVERY_S = 0.05
-# A service dies of a dependency's death: by then the dependency's own end can be seen, too.
+# A service dies of a dependency's death: after this time the dependency's own end is visible.
 CAUSE_SEEN_WITHIN_S = 0.2
 
 
@@ -94,8 +92,8 @@ def start_all(
 ) -> None:
     """Start residents, dependencies first; those of one level start side by side.
 
-    ``running`` takes every instance by its name as soon as it is started, healthy or not. Raises as
-    :func:`wait_healthy` does.
+    Every instance is put into ``running``, by name, as soon as it is started, healthy or not.
+    Raises as :func:`wait_healthy` does.
     """
     waiting = list(residents)
     while waiting:
@@ -109,24 +107,24 @@ def start_all(
 def wait_healthy(
     names: Iterable[str], instances: Mapping[str, Instance], interrupted: Interrupted
 ) -> None:
-    """Wait until the named instances, of all that were started, dependencies first, are healthy.
+    """Wait until the instances ``names`` are healthy.
 
-    Raises ServiceFailed where one of the instances, waited for or not, has died, or one was not
-    healthy in time.
+    ``instances`` are all that were started, dependencies first. Raises ServiceFailed where any of
+    them has died, or one of ``names`` was not healthy in time.
     """
     waiting = {name: instances[name] for name in names}
     began = time.monotonic()
     pool = ThreadPoolExecutor(max_workers=len(waiting))
-    asked = {name: pool.submit(is_healthy, item) for name, item in waiting.items()}
+    checks = {name: pool.submit(is_healthy, item) for name, item in waiting.items()}
     try:
-        while asked:
+        while checks:
             refuse_dead(instances, waiting)
             go_on(interrupted, "while services started")
-            for name in [name for name, answer in asked.items() if answer.done()]:
-                if asked.pop(name).result():
+            for name in [name for name, answer in checks.items() if answer.done()]:
+                if checks.pop(name).result():
                     continue
                 _refuse_late(waiting[name], began)
-                asked[name] = pool.submit(is_healthy, waiting[name])
+                checks[name] = pool.submit(is_healthy, waiting[name])
             time.sleep(LOOK_EVERY_S)
     finally:
         pool.shutdown(wait=False, cancel_futures=True)
@@ -140,9 +138,9 @@ def _refuse_late(instance: Instance, began: float) -> None:
 
 
 def refuse_dead(instances: Mapping[str, Instance], starting: Iterable[str] = ()) -> None:
-    """Raise ServiceFailed, with its log, for the first instance that is not running.
+    """Raise ServiceFailed, with the log, for the first instance that has ended.
 
-    Dependencies come first: of several dead ones, the first is the cause. ``starting`` names those
+    Dependencies come first: the first dead instance is the cause. ``starting`` names the instances
     that were not healthy yet.
     """
     if not any(instance.exit_reason() for instance in instances.values()):
@@ -151,8 +149,8 @@ def refuse_dead(instances: Mapping[str, Instance], starting: Iterable[str] = ())
     for name, instance in instances.items():
         reason = instance.exit_reason()
         if reason:
-            told = f"died while starting: it {reason}" if name in starting else reason
-            raise ServiceFailed(name, told, instance.log())
+            text = f"died while starting: it {reason}" if name in starting else reason
+            raise ServiceFailed(name, text, instance.log())
 
 
 def is_healthy(instance: Instance) -> bool:

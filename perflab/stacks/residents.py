@@ -1,4 +1,4 @@
-"""The services of a run: started once, resident to its end, active only when it is their turn."""
+"""The services of a run: they start once, stay to its end, and only one treatment's are awake."""
 
 from __future__ import annotations
 
@@ -29,20 +29,20 @@ class Residents:
     plans : mapping
         Treatment name to its stack.
     stack : str
-        Identity of this stack, carried in every label.
+        Name of this stack, in every label.
     kind : str
         ``run`` or ``up``.
     tell : callable
-        Receives one line per step of slow work.
+        Gets one line per step of slow work.
 
     Attributes
     ----------
     images : dict
-        Service to the identity of what it was started from.
+        Service to the identity of what it was started from (an image, its sources).
     versions : dict
-        Service to name and version of all that is installed where it runs.
+        Service to name and version of all that is installed for it.
     reported : dict
-        Treatment to node to what its service said of its settings when it was last activated.
+        Treatment to node to the settings that its service reported when it was last activated.
     """
 
     def __init__(
@@ -73,9 +73,9 @@ class Residents:
         self._databases: dict[str, Database] = {}
 
     def prepare(self) -> None:
-        """Build images or artifacts of every service that will be started.
+        """Build images or artifacts of every service of the run.
 
-        Raises BackendUnavailable where a limit is asked for that this machine cannot keep.
+        Raises BackendUnavailable where a node has a CPU limit that this backend cannot keep.
         """
         limited = [item.name for item in self.residency.residents if item.cpus]
         if limited and (why := self.backend.cpu_obstacle()):
@@ -88,10 +88,10 @@ class Residents:
             self.versions[name] = self.backend.versions(spec)
 
     def start(self) -> None:
-        """Start and seed every resident, dependencies first; those of one level side by side.
+        """Start and seed every resident, dependencies first; those of one level at once.
 
-        All are stopped where one died or never became healthy (ServiceFailed), or could not be
-        seeded (HookFailed).
+        Where one died or was not healthy in time (ServiceFailed), or could not be seeded
+        (HookFailed), all are stopped.
         """
         self.backend.clear(self.stack)
         try:
@@ -107,7 +107,7 @@ class Residents:
             raise
 
     def _launch(self, resident: Resident) -> Instance:
-        """Start a resident, on its cores, with ports of its own and the addresses of its needs."""
+        """Start a resident on its cores, with ports of its own and its dependencies' addresses."""
         self._tell(f"starting {resident.name}")
         spec = load_service(resident.service)
         port = free_port()
@@ -141,31 +141,31 @@ class Residents:
         return {name: item for name, item in self._instances.items() if name not in used}
 
     def database(self, treatment: str) -> Database | None:
-        """Return the line to the treatment's database, or None when it has none."""
+        """Return the connection to the treatment's database, or None when it has none."""
         node = self.plans[treatment].database
         return self._line(self.instance(treatment, node)) if node else None
 
     def _line(self, instance: Instance) -> Database:
-        """Return the lab's own line to a PostgreSQL instance, opened once."""
+        """Return the lab's own connection to a PostgreSQL instance, made once."""
         name = instance.launch.labels.service
         if name not in self._databases:
             self._databases[name] = Database(instance.launch.port, self._secret, name)
         return self._databases[name]
 
     def seed(self) -> None:
-        """Give every service the data that all trials need; what serves several, once."""
-        wanted = {}
+        """Fill every service with the data of all trials; a shared service is filled once."""
+        seeds = {}
         for treatment, plan in self.plans.items():
             for seed in plan.seed:
                 name = self.residency.serving[treatment][seed.node]
-                wanted[name, seed.command] = seed
-        for (name, _), seed in wanted.items():
+                seeds[name, seed.command] = seed
+        for (name, _), seed in seeds.items():
             hooks.fill(seed, self._instances[name], self._interrupted)
 
     def reset(self, treatment: str) -> None:
         """Make the treatment's services forget what the last trial left.
 
-        Raises HookFailed where one refused, also after its last users had time to go.
+        Raises HookFailed where a service refuses, even after its last users had time to leave.
         """
         plan = self.plans[treatment]
         if plan.reset:
@@ -175,9 +175,9 @@ class Residents:
             hooks.forget(node, instance, self._interrupted)
 
     def count(self, treatment: str) -> int | None:
-        """Return the database's count of what the load left behind; None where none counts.
+        """Return the database's count of what the load has left; None where the plan has no count.
 
-        Raises HookFailed where it did not answer with a number.
+        Raises HookFailed where the database does not answer with a number.
         """
         plan = self.plans[treatment]
         if not plan.count:
@@ -194,10 +194,10 @@ class Residents:
         }
 
     def activate(self, treatment: str) -> None:
-        """Resume what the treatment uses, pause the rest, apply and check its settings.
+        """Resume the treatment's services, pause the rest, apply and check its settings.
 
-        Raises SettingRefused where a service reports another value than the treatment asks for, or
-        none, and ServiceFailed where it, or one of its processes, has died.
+        Raises SettingRefused where a service reports no value or another than the treatment's, and
+        ServiceFailed where a service, or one of its processes, has died.
         """
         for name, instance in self.idle(treatment).items():
             if name not in self._paused:
@@ -216,27 +216,27 @@ class Residents:
         self.reported[treatment] = agree(plan, self.active(treatment), self._line)
 
     def wake(self) -> None:
-        """Resume whatever is paused: who takes turns pauses by itself."""
+        """Resume all services: a block of slices pauses and resumes them by itself."""
         for name in self._paused:
             self._instances[name].resume()
         self._paused.clear()
 
     def check_alive(self, treatment: str) -> None:
-        """Raise ServiceFailed, with its log, when a service of the treatment has ended."""
+        """Raise ServiceFailed, with the log, when a service of the treatment has ended."""
         refuse_dead(self.active(treatment))
 
     def lost(self, treatment: str) -> dict[str, str]:
-        """Return what processes services of the treatment, still running, lost since their start.
+        """Return in words the processes that running services of the treatment have lost.
 
-        It is told in words, by the name of the service that lost any.
+        The key is the name of the service; a service that lost none since its start is left out.
         """
         lost = {}
         for instance in self.active(treatment).values():
             name = instance.launch.labels.service
-            gone = [member for member in self._lasting.get(name, ()) if not member.is_alive]
-            # A first process replaces its children: what the service was it is no more.
-            if gone and not instance.exit_reason():
-                lost[name] = "process " + ", ".join(map(str, gone))
+            ended = [member for member in self._lasting.get(name, ()) if not member.is_alive]
+            # The first process replaces its children: the service is no longer the same.
+            if ended and not instance.exit_reason():
+                lost[name] = "process " + ", ".join(map(str, ended))
         return lost
 
     def stop(self) -> None:

@@ -1,8 +1,7 @@
-"""Settings of running services: set where they can be, and believed only as they are reported.
+"""Settings of running services: the lab applies them, and checks that the services report them.
 
-The lab's own line to a PostgreSQL of a stack: settings, reset, counts and waits.
-
-It goes straight to the server, never through the link, so that it is not part of what is measured.
+The lab has its own connection to a PostgreSQL server of a stack, for settings, reset, counts and
+waits. It goes straight to the server and never through the link, which is part of what is measured.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from perflab.stacks.plan import Node, StackPlan
 from perflab.stacks.spec import ServiceSpec, Value, is_same
 
 RELOADED_WITHIN_S = 5.0
-# What takes longer is ended by the server.
+# The server ends a statement that takes longer.
 STATEMENT_TIMEOUT_MS = 60_000
 # PostgreSQL's units of size, and how it writes them: a number of pages has the unit "8kB".
 BYTES = {"B": 1, "kB": 1024, "MB": 1024**2, "GB": 1024**3, "TB": 1024**4}
@@ -53,10 +52,10 @@ class Database:
         self._connection: Any = None
 
     def rows(self, statement: Any, values: tuple[object, ...] = ()) -> list[tuple[Any, ...]]:
-        """Run one statement and return the rows that it gives, if any.
+        """Run one statement and return its rows, if any.
 
-        Raises ServiceFailed where the server does not answer, or not in time, and StackError, with
-        its reason, where it refuses the statement.
+        Raises ServiceFailed where the server does not answer in time, and StackError, with the
+        server's reason, where it refuses the statement.
         """
         try:
             if self._connection is None:
@@ -82,7 +81,7 @@ class Database:
         return [(row[0], row[1], row[2], int(row[3])) for row in self.rows(WAITS)]
 
     def apply(self, spec: ServiceSpec, settings: Mapping[str, Value]) -> None:
-        """Set reload-scope settings and wait until a new look at them shows the new values.
+        """Set settings of scope ``reload`` and wait until the server shows the new values.
 
         Raises SettingRefused where the server still shows another value after five seconds.
         """
@@ -90,8 +89,8 @@ class Database:
             return
         for name, value in settings.items():
             setting = spec.settings[name]
-            known = sql.Identifier(setting.parameter or name)
-            statement = sql.SQL("ALTER SYSTEM SET {} = %s").format(known)
+            parameter = sql.Identifier(setting.parameter or name)
+            statement = sql.SQL("ALTER SYSTEM SET {} = %s").format(parameter)
             self.rows(statement, (f"{value}{setting.unit}",))
         self.rows("SELECT pg_reload_conf()")
         deadline = time.monotonic() + RELOADED_WITHIN_S
@@ -103,14 +102,14 @@ class Database:
                 )
             time.sleep(0.02)
 
-    def _agrees(self, spec: ServiceSpec, wanted: Mapping[str, Value]) -> bool:
+    def _agrees(self, spec: ServiceSpec, planned: Mapping[str, Value]) -> bool:
         shown = self.settings(spec)
-        return all(name in shown and is_same(shown[name], wanted[name]) for name in wanted)
+        return all(name in shown and is_same(shown[name], planned[name]) for name in planned)
 
     def settings(self, spec: ServiceSpec) -> dict[str, Value]:
         """Return the settings of a PostgreSQL service as the server shows them.
 
-        Those that the server does not know are left out; sizes are in the unit of the setting.
+        Settings that the server does not know are left out; sizes are in the unit of the setting.
         """
         names = {setting.parameter or name: name for name, setting in spec.settings.items()}
         rows = self.rows(
@@ -123,12 +122,12 @@ class Database:
         }
 
 
-def _in_unit(text: str, unit: str, wanted: str) -> Value:
-    """Return a size that PostgreSQL shows in pages (``8kB``) in the unit that is wanted."""
+def _in_unit(text: str, unit: str, wanted_unit: str) -> Value:
+    """Convert a size that PostgreSQL shows in pages (``8kB``) into the unit of the setting."""
     size = _SIZE.fullmatch(unit)
-    if size is None or not wanted:
+    if size is None or not wanted_unit:
         return text
-    whole = int(text) * int(size[1] or 1) * BYTES[size[2]] / BYTES[wanted]
+    whole = int(text) * int(size[1] or 1) * BYTES[size[2]] / BYTES[wanted_unit]
     return int(whole) if whole == int(whole) else whole
 
 
@@ -140,55 +139,55 @@ def agree(
 ) -> dict[str, dict[str, Any]]:
     """Apply the settings of a plan to its running services; return what they report, by node.
 
-    ``instances`` serve its nodes, by their names; ``line`` opens a line to a PostgreSQL instance.
+    ``instances`` are by node; ``line`` returns the connection to a PostgreSQL instance.
 
-    Raises SettingRefused where a service, or what its connection pool sees of a database, shows
-    something else than the plan asks for, or leaves a setting out: what nobody shows is not
-    believed. Raises StackError where a service does not answer.
+    Raises SettingRefused where a service, or a database through a service's connection pool, shows
+    another value than the plan's, or where a service leaves a setting out: without a report nobody
+    knows that it is in force. Raises StackError where a service does not answer.
     """
     for node in plan.nodes:
         apply(node, instances[node.name], line)
     shown = {node.name: reported(node, instances[node.name], line) for node in plan.nodes}
     if plan.database:
         server = instances[plan.database].launch.spec
-        wanted = server.resolve(plan.node(plan.database).settings, "reload")
+        planned = server.resolve(plan.node(plan.database).settings, "reload")
         for name, values in shown.items():
             if isinstance(values.get("database"), dict):
-                refuse_difference(f"{name} (through its own pool)", wanted, values["database"])
+                refuse_difference(f"{name} (through its own pool)", planned, values["database"])
     return shown
 
 
 def apply(node: Node, instance: Instance, line: Line) -> None:
-    """Give a running service the settings of scope ``reload`` that its node asks for."""
+    """Give a running service its node's settings of scope ``reload``."""
     spec = instance.launch.spec
-    wanted = spec.resolve(node.settings, "reload")
-    if not wanted or spec.reload is None:
+    planned = spec.resolve(node.settings, "reload")
+    if not planned or spec.reload is None:
         return
     if spec.reload.kind == "postgres":
-        line(instance).apply(spec, wanted)
+        line(instance).apply(spec, planned)
     else:
-        ask(instance.launch.control_port, spec.reload.http, wanted)
+        ask(instance.launch.control_port, spec.reload.http, planned)
 
 
 def reported(node: Node, instance: Instance, line: Line) -> dict[str, Any]:
-    """Return what a service says of its settings, once it is what its node asks for."""
+    """Return the settings that a service reports; refuse those that differ from its node's."""
     spec = instance.launch.spec
-    wanted = spec.resolve(node.settings, "image", "start", "reload")
+    planned = spec.resolve(node.settings, "image", "start", "reload")
     shown: dict[str, Any] = {}
     if spec.is_postgres:
         shown = line(instance).settings(spec)
     elif spec.report is not None:
         shown = ask(instance.launch.control_port, spec.report.http)
-    refuse_silence(node.name, spec, wanted, shown)
-    refuse_difference(node.name, wanted, shown)
+    refuse_silence(node.name, spec, planned, shown)
+    refuse_difference(node.name, planned, shown)
     return shown
 
 
 def refuse_silence(
-    name: str, spec: ServiceSpec, wanted: Mapping[str, Value], shown: Mapping[str, Any]
+    name: str, spec: ServiceSpec, planned: Mapping[str, Value], shown: Mapping[str, Any]
 ) -> None:
-    """Raise SettingRefused when a service leaves out a setting that it was given."""
-    missing = [key for key in wanted if key not in shown]
+    """Raise SettingRefused when a service does not report a setting that it was given."""
+    missing = [key for key in planned if key not in shown]
     if not missing:
         return
     if spec.report is None:
@@ -203,11 +202,11 @@ def refuse_silence(
     )
 
 
-def refuse_difference(name: str, wanted: Mapping[str, Value], shown: Mapping[str, Any]) -> None:
-    """Raise SettingRefused for every setting that is shown with another value than wanted."""
+def refuse_difference(name: str, planned: Mapping[str, Value], shown: Mapping[str, Any]) -> None:
+    """Raise SettingRefused, with every setting whose reported value differs from the planned."""
     different = [
         f"{key} is {shown[key]!r}, wanted {value!r}"
-        for key, value in wanted.items()
+        for key, value in planned.items()
         if key in shown and not is_same(shown[key], value)
     ]
     if different:

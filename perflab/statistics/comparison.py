@@ -12,7 +12,7 @@ import pandas as pd
 
 from perflab.errors import AnalysisError
 from perflab.statistics import interim_analysis, signed_rank
-from perflab.statistics.interim_analysis import Looked
+from perflab.statistics.interim_analysis import LooksTaken
 from perflab.statistics.scales import Bound, Scale
 from perflab.statistics.until_decided import UntilDecided
 
@@ -25,18 +25,18 @@ USUAL_P = 0.05
 class Effect:
     """A ratio of two treatments, or their difference in a unit, with its interval.
 
-    ``confidence`` is the achieved one (signed ranks are discrete); ``n`` the number of blocks
-    compared. ``p_value`` is that of the very test which the interval inverts: it is at most 0.05
-    where the interval leaves "no effect" out, and nowhere else. ``low``, ``high`` and ``p_value``
-    are NaN with fewer than 2 blocks. ``size`` is the matched-pairs rank-biserial correlation: 1
-    where every block says "greater", -1 "smaller" (D. S. Kerby, Compr. Psychol. 3, 2014).
-    ``by_block`` are the log ratios of the blocks, or their differences. ``narrow_low`` and
-    ``narrow_high`` are the ends of the 90% interval (two one-sided 5% tests). ``warnings`` travel
-    with the result. Where ``bound`` says "at
-    most" or "at least" the effect is no number but a bound, ``high`` or ``low``, and has no
-    estimate (:mod:`perflab.statistics.bounds`). ``looked`` says how a run was looked at
-    whose blocks were added until all was decided: intervals and p-value then hold whenever it
-    stopped (:mod:`perflab.statistics.interim_analysis`); those of too few blocks are NaN.
+    ``confidence`` is the achieved one (signed ranks are discrete), and ``n`` the number of blocks
+    compared. ``p_value`` is of the test that the interval inverts: it is at most 0.05 exactly
+    where the interval excludes "no effect". ``low``, ``high`` and ``p_value`` are NaN with fewer
+    than 2 blocks. ``size`` is the matched-pairs rank-biserial correlation: 1 if the ratio is
+    greater than 1 in every block, -1 if it is smaller (D. S. Kerby, Compr. Psychol. 3, 2014).
+    ``by_block`` holds the log ratios of the blocks, or their differences. ``narrow_low`` and
+    ``narrow_high`` are the ends of the 90% interval (two one-sided 5% tests).
+
+    If ``bound`` is "at most" or "at least", only a bound is known, ``high`` or ``low``, and there
+    is no estimate (:mod:`perflab.statistics.bounds`). ``looks`` are the interim analyses of a run
+    whose blocks were added until all was decided: its intervals and p-value hold whenever it
+    stopped (:mod:`perflab.statistics.interim_analysis`), and are NaN with too few blocks.
     """
 
     estimate: float
@@ -52,17 +52,17 @@ class Effect:
     narrow_low: float = math.nan
     narrow_high: float = math.nan
     bound: Bound = ""
-    looked: Looked | None = None
+    looks: LooksTaken | None = None
 
     @property
     def limit(self) -> float:
-        """Return what a bounded effect is at most, or at least; NaN of one that is a number."""
+        """Return the bound of an effect; NaN if the effect has an estimate."""
         return {"at most": self.high, "at least": self.low}.get(self.bound, math.nan)
 
 
 @dataclass(frozen=True)
 class MeanInterval:
-    """An estimate of a mean (of log ratios, mostly) with interval and achieved confidence."""
+    """An estimate of a mean (mostly of log ratios), its interval and the achieved confidence."""
 
     estimate: float
     low: float
@@ -72,7 +72,7 @@ class MeanInterval:
 
 
 def benjamini_hochberg(p_values: Sequence[float]) -> list[float]:
-    """Return p-values adjusted over a family (false discovery rate); NaNs stay and do not count.
+    """Return p-values adjusted over a family (false discovery rate); NaNs are ignored.
 
     Source: Y. Benjamini, Y. Hochberg, J. R. Stat. Soc. B 57, 1995.
     """
@@ -87,7 +87,7 @@ def benjamini_hochberg(p_values: Sequence[float]) -> list[float]:
 
 
 def positive(series: pd.Series[Any], side: str) -> pd.Series[Any]:
-    """Return the values of a side by block; refuse what has no logarithm.
+    """Return the values of a side by block, if all have a logarithm.
 
     Raises
     ------
@@ -115,24 +115,24 @@ def effect_of(
 ) -> Effect:
     """Return the effect of log ratios by block; NaN where a side is missing.
 
-    From 6 blocks on the Hodges-Lehmann estimate with the interval that inverts the exact
-    signed-rank test, and that test's p-value (:mod:`perflab.statistics.signed_rank`); below
-    that the mean with a t interval and the t test. Trials, not requests, are the unit.
+    From 6 blocks on, the effect is the Hodges-Lehmann estimate with the interval that inverts the
+    exact signed-rank test, and that test's p-value (:mod:`perflab.statistics.signed_rank`). Below
+    6 it is the mean with a t interval and the t test. The unit is the trial, not the request.
 
     With ``scale`` "difference" the blocks hold plain differences, and so does the effect. With the
     ``rule`` of a run whose blocks were added until all was decided, ``by_block`` has an entry for
-    every block so far; those after the last look do not count yet, and the effect holds at every
+    every block so far. Blocks after the last look do not count yet, and the effect holds at every
     look.
 
     Raises
     ------
     AnalysisError
-        No block is left.
+        No block has a value.
     """
     back: Callable[[float], float] = math.exp if scale == "ratio" else float
-    looked = None
+    looks = None
     if rule is not None:
-        by_block, looked = interim_analysis.looked_at(by_block, rule)
+        by_block, looks = interim_analysis.at_last_look(by_block, rule)
     x = by_block.dropna().to_numpy(float)
     warnings = []
     left_out = [str(block) for block in by_block.index[by_block.isna()]]
@@ -141,31 +141,31 @@ def effect_of(
     if not len(x):
         raise AnalysisError("no block has a valid trial on both sides; there is nothing to compare")
     if len(x) == 1:
-        only, nothing = back(x[0]), math.nan
+        ratio, nan = back(x[0]), math.nan
         warnings.append("one block: no interval")
         return Effect(
-            only, nothing, nothing, nothing, 1, nothing, "single pair", tuple(warnings),
-            by_block=(float(x[0]),), looked=looked,
+            ratio, nan, nan, nan, 1, nan, "single pair", tuple(warnings),
+            by_block=(float(x[0]),), looks=looks,
         )  # fmt: skip
     if rule is None and len(x) < SMALLEST_SIGNED_RANK:
         warnings.append(f"below {SMALLEST_SIGNED_RANK} blocks the noise is taken for normal")
     if np.ptp(x) < 1e-12:
         warnings.append("all blocks give the same effect: the interval has no width")
-    found, narrow = (mean_interval(x, each, looked) for each in (confidence, narrower(confidence)))
+    wide, narrow = (mean_interval(x, level, looks) for level in (confidence, narrower(confidence)))
     return Effect(
-        back(found.estimate),
-        back(found.low),
-        back(found.high),
-        found.confidence,
+        back(wide.estimate),
+        back(wide.low),
+        back(wide.high),
+        wide.confidence,
         len(x),
-        mean_p(x, looked),
-        found.method,
+        mean_p(x, looks),
+        wide.method,
         tuple(warnings),
         rank_biserial(x),
         tuple(map(float, x)),
         back(narrow.low),
         back(narrow.high),
-        looked=looked,
+        looks=looks,
     )
 
 
@@ -178,42 +178,42 @@ def rank_biserial(x: np.ndarray) -> float:
     """Return the matched-pairs rank-biserial correlation; 0 when all differences are 0."""
     from scipy import stats
 
-    told = x[x != 0]
-    if not len(told):
+    nonzero = x[x != 0]
+    if not len(nonzero):
         return 0.0
-    ranks = stats.rankdata(np.abs(told))
-    return float((ranks * np.sign(told)).sum() / ranks.sum())
+    ranks = stats.rankdata(np.abs(nonzero))
+    return float((ranks * np.sign(nonzero)).sum() / ranks.sum())
 
 
 def mean_interval(
-    x: np.ndarray, confidence: float = CONFIDENCE, looked: Looked | None = None
+    x: np.ndarray, confidence: float = CONFIDENCE, looks: LooksTaken | None = None
 ) -> MeanInterval:
     """Return estimate and interval of at least 2 log ratios, or differences, as effect_of does.
 
-    Where blocks were ``looked`` at until all was decided, its ends are NaN while there are too few.
+    With ``looks`` the ends are NaN while there are too few blocks.
     """
     from scipy import special
 
-    if looked is not None:
-        ends = interim_analysis.interval(x, confidence, looked)
+    if looks is not None:
+        ends = interim_analysis.interval(x, confidence, looks)
         method = "Hodges-Lehmann, repeated signed-rank interval"
         low, high, achieved = ends or (math.nan, math.nan, math.nan)
         return MeanInterval(signed_rank.hodges_lehmann(x), low, high, achieved, method)
-    found = signed_rank.interval(x, confidence) if len(x) >= SMALLEST_SIGNED_RANK else None
-    if found is not None:
+    exact = signed_rank.interval(x, confidence) if len(x) >= SMALLEST_SIGNED_RANK else None
+    if exact is not None:
         method = "Hodges-Lehmann, signed-rank interval"
-        return MeanInterval(signed_rank.hodges_lehmann(x), *found, method)
+        return MeanInterval(signed_rank.hodges_lehmann(x), *exact, method)
     mean = float(x.mean())
     margin = float(special.stdtrit(len(x) - 1, (1 + confidence) / 2)) * _standard_error(x)
     return MeanInterval(mean, mean - margin, mean + margin, confidence, "mean, t interval")
 
 
-def mean_p(x: np.ndarray, looked: Looked | None = None) -> float:
+def mean_p(x: np.ndarray, looks: LooksTaken | None = None) -> float:
     """Return the p-value of "no effect" by the test that :func:`mean_interval` inverts."""
     from scipy import special
 
-    if looked is not None:
-        return interim_analysis.p_value(x, looked)
+    if looks is not None:
+        return interim_analysis.p_value(x, looks)
     if len(x) >= SMALLEST_SIGNED_RANK:
         return signed_rank.p_value(x)
     mean, error = float(x.mean()), _standard_error(x)

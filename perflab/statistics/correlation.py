@@ -1,4 +1,4 @@
-"""Latency against CPU over time windows: are they high together?"""
+"""The rank correlation of latency and CPU over windows of time."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from perflab.statistics.quantiles import t_interval
 WIDTH_S = 0.1
 WINDOW_COLUMNS = ["trial_id", "treatment", "start_ns", "throughput_rps", "p50_ms"]
 SMALLEST_WINDOWS = 6
-# A rank correlation of 1 over few windows is no perfect one: keep Fisher's z finite.
+# A rank correlation of 1 over few windows is not a perfect one: keep Fisher's z finite.
 LARGEST_RHO = 0.995
-SMALLEST_ROOM = 1e-3
+SMALLEST_REST = 1e-3
 
 
 @dataclass(frozen=True)
 class Correlation:
     """A rank correlation within trials, averaged over trials, with its interval.
 
-    ``n`` is the number of trials, the unit; ``windows`` how many windows they hold. NaN where n
-    is too small: ``rho`` below 1 trial, the 95% interval below 2.
+    ``n`` is the number of trials, the unit, and ``windows`` the number of their windows. ``rho`` is
+    NaN without a trial, the 95% interval with fewer than 2.
     """
 
     rho: float
@@ -48,7 +48,7 @@ def windows(
 ) -> pd.DataFrame:
     """Cut every trial's measured stage into windows.
 
-    A request belongs to the window in which it was done; only whole windows and successes count.
+    A request belongs to the window in which it was done. Only whole windows and successes count.
     CPU time is interpolated between samples, so ``width_s`` should hold at least two of them.
 
     Parameters
@@ -56,7 +56,7 @@ def windows(
     requests, samples : DataFrame
         From :meth:`perflab.recordings.Run.requests` (one stage) and ``.samples``.
     services : sequence of str
-        Services whose CPU is wanted; NaN where one was not sampled.
+        Services whose CPU is returned; NaN for a service that was not sampled.
 
     Returns
     -------
@@ -68,21 +68,23 @@ def windows(
     columns = [*WINDOW_COLUMNS, *(f"cpu_{service}" for service in services)]
     good = requests[(requests["error"] == "") & (requests["done_ns"] > 0)]
     parts = [
-        _of_trial(own, samples[samples["trial_id"] == trial], services, round(width_s * 1e9))
-        for trial, own in good.groupby("trial_id", sort=True)
+        _windows_of_trial(
+            rows, samples[samples["trial_id"] == trial], services, round(width_s * 1e9)
+        )
+        for trial, rows in good.groupby("trial_id", sort=True)
     ]
     return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=columns)
 
 
-def _of_trial(
-    own: pd.DataFrame, samples: pd.DataFrame, services: Sequence[str], width_ns: int
+def _windows_of_trial(
+    requests: pd.DataFrame, samples: pd.DataFrame, services: Sequence[str], width_ns: int
 ) -> pd.DataFrame:
-    begin, end = int(own["planned_ns"].min()), int(own["done_ns"].max())
+    begin, end = int(requests["planned_ns"].min()), int(requests["done_ns"].max())
     edges = begin + width_ns * np.arange((end - begin) // width_ns + 1)
-    place = ((own["done_ns"] - begin) // width_ns).astype("int64").rename("window")
-    response_ms = ((own["done_ns"] - own["planned_ns"]) / 1e6).groupby(place)
+    place = ((requests["done_ns"] - begin) // width_ns).astype("int64").rename("window")
+    response_ms = ((requests["done_ns"] - requests["planned_ns"]) / 1e6).groupby(place)
     index = pd.RangeIndex(len(edges) - 1)
-    first = own.iloc[0]
+    first = requests.iloc[0]
     values = (
         first["trial_id"],
         first["treatment"],
@@ -97,7 +99,7 @@ def _of_trial(
 
 
 def cpu_shares(samples: pd.DataFrame, edges: np.ndarray) -> np.ndarray:
-    """Return CPU over wall time between neighbouring edges; NaN beyond the samples."""
+    """Return CPU time over wall time between neighbouring edges; NaN beyond the samples."""
     if len(samples) < 2:
         return np.full(len(edges) - 1, np.nan)
     ordered = samples.sort_values("t_ns")
@@ -111,18 +113,17 @@ def cpu_shares(samples: pd.DataFrame, edges: np.ndarray) -> np.ndarray:
 def correlate(table: pd.DataFrame, x: str, y: str = "p50_ms", phase: str = "") -> Correlation:
     """Return Spearman's correlation of two columns of :func:`windows`, within trials.
 
-    With ``phase``, the column that names the phase of each window, it is within the phases of each
-    trial, and beyond what both share with time there: as users join, everything rises together,
-    whether or not one has to do with the other. A phase counts in a trial by its windows.
+    ``phase`` is the column that names the phase of each window. With it the correlation is within
+    the phases of each trial, and a partial one given time: as users join, everything rises
+    together, whether or not one column depends on the other. Phases are weighted by their windows.
 
     Windows of one trial are autocorrelated and treatments differ in both columns, so the trial is
-    the unit: one rank correlation per trial, averaged through Fisher's z, with a t interval over
-    trials. Pooling all windows would take their number for n and mix in the difference between
-    treatments.
+    the unit: the function averages one rank correlation per trial through Fisher's z, with a t
+    interval over trials. Pooling all windows would take their number for n and mix in the
+    difference between treatments.
 
-    Sources: C. Spearman, Am. J. Psychol. 15, 1904; for averaging through z, N. C. Silver,
-    W. P. Dunlap, J. Appl. Psychol. 72, 1987; for what time leaves of a rank correlation, M. G.
-    Kendall, Biometrika 32, 1942.
+    Sources: C. Spearman, Am. J. Psychol. 15, 1904; averaging through z: N. C. Silver, W. P. Dunlap,
+    J. Appl. Psychol. 72, 1987; partial rank correlation: M. G. Kendall, Biometrika 32, 1942.
 
     Raises
     ------
@@ -132,18 +133,18 @@ def correlate(table: pd.DataFrame, x: str, y: str = "p50_ms", phase: str = "") -
     columns = [x, y, *([phase] if phase else [])]
     check_columns(table, "windows", columns)
     known = table[["trial_id", *columns]].dropna()
-    z, counted = [], 0
-    for _, own in known.groupby("trial_id", sort=False):
-        stretches = [part for _, part in own.groupby(phase, sort=False)] if phase else [own]
-        usable = [part for part in stretches if _can_vary(part, x, y)]
+    z, window_count = [], 0
+    for _, rows in known.groupby("trial_id", sort=False):
+        phases = [part for _, part in rows.groupby(phase, sort=False)] if phase else [rows]
+        usable = [part for part in phases if _can_vary(part, x, y)]
         if not usable:
             continue
         values = [_z(part[x], part[y], beyond_time=bool(phase)) for part in usable]
         sizes = np.array([len(part) for part in usable])
-        # The variance of z is 1 / (windows - 3), and one more goes to time.
+        # The variance of z is 1 / (windows - 3); the partial correlation costs one window more.
         z.append(float(np.average(values, weights=sizes - 3 - bool(phase))))
-        counted += int(sizes.sum())
-    return _over_trials(np.array(z), counted, table["trial_id"].nunique() - len(z))
+        window_count += int(sizes.sum())
+    return _over_trials(np.array(z), window_count, table["trial_id"].nunique() - len(z))
 
 
 def _can_vary(part: pd.DataFrame, x: str, y: str) -> bool:
@@ -151,20 +152,20 @@ def _can_vary(part: pd.DataFrame, x: str, y: str) -> bool:
 
 
 def _z(x: pd.Series[Any], y: pd.Series[Any], beyond_time: bool) -> float:
-    """Return Fisher's z of the rank correlation, or of what the order of windows leaves of it."""
+    """Return Fisher's z of the rank correlation, or of the partial one given the windows' order."""
     from scipy import stats
 
     rho = float(stats.spearmanr(x, y).statistic)
     if beyond_time:
         order = np.arange(len(x))
-        with_x, with_y = (float(stats.spearmanr(order, each).statistic) for each in (x, y))
-        room = math.sqrt((1 - with_x**2) * (1 - with_y**2))
-        # A series that is its own clock leaves nothing to correlate.
-        rho = (rho - with_x * with_y) / room if room > SMALLEST_ROOM else 0.0
+        with_x, with_y = (float(stats.spearmanr(order, series).statistic) for series in (x, y))
+        rest = math.sqrt((1 - with_x**2) * (1 - with_y**2))
+        # A series that only rises or falls with time leaves nothing to correlate.
+        rho = (rho - with_x * with_y) / rest if rest > SMALLEST_REST else 0.0
     return math.atanh(max(-LARGEST_RHO, min(LARGEST_RHO, rho)))
 
 
-def _over_trials(z: np.ndarray, counted: int, left_out: int) -> Correlation:
+def _over_trials(z: np.ndarray, window_count: int, left_out: int) -> Correlation:
     warnings: tuple[str, ...] = ()
     if left_out:
         warnings = (
@@ -173,4 +174,4 @@ def _over_trials(z: np.ndarray, counted: int, left_out: int) -> Correlation:
         )
     rho = math.tanh(float(z.mean())) if len(z) else math.nan
     low, high = map(math.tanh, t_interval(z))
-    return Correlation(rho, low, high, len(z), counted, warnings)
+    return Correlation(rho, low, high, len(z), window_count, warnings)

@@ -1,4 +1,4 @@
-"""Numbers as they are read: three significant digits, and nouns that agree with their number."""
+"""Numbers in words: three significant digits, and nouns that agree with their number."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ MISSING = "–"
 
 
 def counted(number: int, noun: str) -> str:
-    """Return the number with its noun, which takes an s unless there is one: ``1,200 trials``."""
+    """Return the number with its noun, in the plural unless it is 1: ``1,200 trials``."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
@@ -47,14 +47,16 @@ def at_least(value: float) -> str:
     return f">= {number(_rounded(value, math.floor))}"
 
 
-def _rounded(value: float, away: Callable[[float], int]) -> float:
+def _rounded(value: float, direction: Callable[[float], int]) -> float:
     if not value or not math.isfinite(value):
         return value
     scale = 10 ** max(0, 2 - math.floor(math.log10(abs(value))))
-    # What is three digits already stays, though it is no exact binary number.
+    # A number of three digits stays, although it is no exact binary number.
     near = round(value * scale)
     return (
-        value if math.isclose(near, value * scale, rel_tol=1e-12) else away(value * scale) / scale
+        value
+        if math.isclose(near, value * scale, rel_tol=1e-12)
+        else direction(value * scale) / scale
     )
 
 

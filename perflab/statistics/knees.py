@@ -1,6 +1,7 @@
-"""Where the nearest broken line of latency over CPU bends: a knee, or none.
+"""Where the broken line nearest to latency over CPU bends: a knee, or none.
 
-A line that bends upward once: where, with an interval, and whether it bends at all.
+A broken line bends upward once. The fit gives the place of the bend with an interval, and a test of
+whether the line bends at all.
 
 The interval holds the places around the best one at which the score of the broken line (its
 residuals against a step there) is as near 0 as flipped signs of whole clusters leave it, after
@@ -8,12 +9,11 @@ V. M. R. Muggeo, Aust. N. Z. J. Stat. 59, 2017. Residuals of a fit are too small
 has leverage, so scores are scaled up as by R. M. Bell, D. F. McCaffrey, Surv. Methodol. 28, 2002.
 In simulation the percentile interval of a bootstrap and the unscaled scores cover 87 to 93%.
 
-What is independent: trials, or blocks of windows where there are few trials.
-
-Windows of one trial are autocorrelated, so sums over whole trials (or long blocks) stand for them,
-and the distribution of a sum of scores comes from flipping the signs of whole clusters: the score
-bootstrap of P. Kline, A. Santos, J. Econom. Methods 1, 2012, with Rademacher weights (A. C.
-Cameron, J. B. Gelbach, D. L. Miller, Rev. Econ. Stat. 90, 2008).
+Clusters are trials, or blocks of windows if there are few trials. Windows of one trial are
+autocorrelated, so sums over whole clusters stand for them, and the distribution of a sum of scores
+comes from flipping the signs of whole clusters: the score bootstrap of P. Kline, A. Santos,
+J. Econom. Methods 1, 2012, with Rademacher weights (A. C. Cameron, J. B. Gelbach, D. L. Miller,
+Rev. Econ. Stat. 90, 2008).
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ DRAWS = 1999
 
 @dataclass(frozen=True)
 class Clusters:
-    """Which cluster and which level each window belongs to.
+    """The cluster and the level that each window belongs to.
 
-    ``cluster`` and ``level`` are numbers from 0, not falling, shape (windows,). Where clusters are
-    trials they share one level. Where they are blocks each trial has a level of its own: blocks of
-    one trial share what makes it differ from others.
+    ``cluster`` and ``level`` are numbers from 0, not falling, shape (windows,). Clusters that are
+    trials share one level. If clusters are blocks, each trial has its own level, because the blocks
+    of a trial share what makes it differ from others.
     """
 
     cluster: np.ndarray
@@ -50,7 +50,7 @@ class Clusters:
 
     @property
     def count(self) -> int:
-        """Return how many clusters there are."""
+        """Return the number of clusters."""
         return int(self.cluster[-1]) + 1
 
     def sums(self, values: np.ndarray) -> np.ndarray:
@@ -59,7 +59,7 @@ class Clusters:
         return total
 
     def centred(self, values: np.ndarray) -> np.ndarray:
-        """Return values of shape (windows, k) less the means of their levels."""
+        """Return values of shape (windows, k) minus the means of their levels."""
         counts = np.bincount(self.level)
         means = np.add.reduceat(values, _begins(self.level), axis=0) / counts[:, None]
         centred: np.ndarray = values - means[self.level]
@@ -71,7 +71,7 @@ def _begins(ordered: np.ndarray) -> np.ndarray:
 
 
 def clusters(trial: np.ndarray) -> Clusters | None:
-    """Return the clusters of windows that lie in order, trial after trial; None if too few.
+    """Return the clusters of windows that are ordered by trial; None if there are too few.
 
     Parameters
     ----------
@@ -96,14 +96,14 @@ def clusters(trial: np.ndarray) -> Clusters | None:
 
 @lru_cache(maxsize=32)
 def signs(count: int, draws: int = DRAWS, seed: int = 20_260_102) -> np.ndarray:
-    """Return drawn signs, shape (draws, count), from a fixed seed."""
+    """Return random signs, shape (draws, count), from a fixed seed."""
     drawn = np.random.default_rng(seed).integers(0, 2, (draws, count))
     flipped: np.ndarray = (1 - 2 * drawn).astype(float)
     return flipped
 
 
 CANDIDATES = 120
-# Share of windows on either side of a place that may be the bend.
+# The least share of windows on either side of a bend.
 SIDE = 0.05
 LARGEST_LEVERAGE = 0.97
 
@@ -112,8 +112,8 @@ LARGEST_LEVERAGE = 0.97
 class Bend:
     """The best y = level + before * x + (after - before) * max(0, x - place).
 
-    ``p_value`` is that of a straight line against an upward bend anywhere.
-    ``squares`` and ``squares_line`` are sums of squared residuals of both.
+    ``p_value`` is of a straight line against an upward bend anywhere. ``squares`` and
+    ``squares_line`` are the sums of squared residuals of the broken and the straight line.
     """
 
     place: float
@@ -127,18 +127,18 @@ class Bend:
     residuals: np.ndarray
 
 
-def bend(x: np.ndarray, y: np.ndarray, own: Clusters, confidence: float) -> Bend | None:
-    """Fit a broken line to x and y, shape (windows,), in the order of ``own``.
+def bend(x: np.ndarray, y: np.ndarray, groups: Clusters, confidence: float) -> Bend | None:
+    """Fit a broken line to x and y, shape (windows,), in the order of ``groups``.
 
-    None where the values of x leave no room for a bend.
+    None if the values of x leave no room for a bend.
     """
     places = _places(x)
-    line, level = own.centred(x[:, None]), own.centred(y[:, None])
+    line, level = groups.centred(x[:, None]), groups.centred(y[:, None])
     if places is None or (line**2).sum() < 1e-9 * ((x - x.mean()) ** 2).sum():
         return None
     slope = float((line * level).sum() / (line**2).sum())
     rest = level - slope * line
-    hinges = _without(own.centred(np.maximum(0.0, x[:, None] - places)), line)
+    hinges = _without(groups.centred(np.maximum(0.0, x[:, None] - places)), line)
     size = (hinges**2).sum(axis=0)
     known = size > 1e-9 * size.max()
     places, hinges, size = places[known], hinges[:, known], size[known]
@@ -148,12 +148,12 @@ def bend(x: np.ndarray, y: np.ndarray, own: Clusters, confidence: float) -> Bend
     gain = np.where(change > 0, change**2 * size, 0.0)
     best = int(np.argmax(gain))
     residuals = rest - change * hinges
-    steps = _without(_without(own.centred((x[:, None] > places) * 1.0), line), hinges)
+    steps = _without(_without(groups.centred((x[:, None] > places) * 1.0), line), hinges)
     lines = np.broadcast_to(line, hinges.shape)
-    accepted = _accepted(_scaled(own, residuals, steps, [lines, hinges]), confidence)
+    accepted = _accepted(_scaled(groups, residuals, steps, [lines, hinges]), confidence)
     first, last = _around(best, accepted)
     half = (places[1] - places[0]) / 2 if len(places) > 1 else 0.0
-    hinge = own.centred(np.maximum(0.0, x - places[best])[:, None])
+    hinge = groups.centred(np.maximum(0.0, x - places[best])[:, None])
     before = slope + float(change[best] * _tilt(hinge, line)[0])
     return Bend(
         float(places[best]),
@@ -161,7 +161,7 @@ def bend(x: np.ndarray, y: np.ndarray, own: Clusters, confidence: float) -> Bend
         float(places[last] + half),
         before,
         float(before + change[best]),
-        _straight_p(_scaled(own, rest, hinges, [lines])),
+        _straight_p(_scaled(groups, rest, hinges, [lines])),
         float((residuals[:, best] ** 2).sum()),
         float((rest**2).sum()),
         residuals[:, best],
@@ -176,9 +176,9 @@ def _places(x: np.ndarray) -> np.ndarray | None:
 
 
 def _without(columns: np.ndarray, direction: np.ndarray) -> np.ndarray:
-    """Return columns, shape (n, k), without their part along ``direction``, (n, 1) or (n, k)."""
-    left: np.ndarray = columns + direction * _tilt(columns, direction)
-    return left
+    """Return columns, shape (n, k), minus their part along ``direction``, (n, 1) or (n, k)."""
+    remainder: np.ndarray = columns + direction * _tilt(columns, direction)
+    return remainder
 
 
 def _tilt(columns: np.ndarray, direction: np.ndarray) -> np.ndarray:
@@ -189,7 +189,7 @@ def _tilt(columns: np.ndarray, direction: np.ndarray) -> np.ndarray:
 
 
 def _scaled(
-    own: Clusters, residuals: np.ndarray, direction: np.ndarray, regressors: list[np.ndarray]
+    groups: Clusters, residuals: np.ndarray, direction: np.ndarray, regressors: list[np.ndarray]
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return scores along ``direction`` per cluster and place, plain and scaled for leverage.
 
@@ -197,17 +197,17 @@ def _scaled(
     score z' (I - QQ')^(-1/2) e needs only the small matrix Q'Q.
     """
     columns = [np.full(direction.shape, len(direction) ** -0.5), *map(_unit, regressors)]
-    products = [[own.sums(one * two) for two in columns] for one in columns]
+    products = [[groups.sums(one * two) for two in columns] for one in columns]
     inner = np.stack([np.stack(row, axis=-1) for row in products], axis=-2)
     weights, axes = np.linalg.eigh(inner)
-    along_rest = np.stack([own.sums(column * residuals) for column in columns], axis=-1)
-    along_step = np.stack([own.sums(column * direction) for column in columns], axis=-1)
+    along_rest = np.stack([groups.sums(column * residuals) for column in columns], axis=-1)
+    along_step = np.stack([groups.sums(column * direction) for column in columns], axis=-1)
     turned_rest = np.einsum("gkij,gki->gkj", axes, along_rest)
     turned_step = np.einsum("gkij,gki->gkj", axes, along_step)
     # ((1 - w)^(-1/2) - 1) / w, which is 1/2 at w = 0.
     root = np.sqrt(1 - np.clip(weights, 0.0, LARGEST_LEVERAGE))
     factor = 1 / (root * (1 + root))
-    plain = own.sums(direction * residuals)
+    plain = groups.sums(direction * residuals)
     return plain, plain + (turned_rest * turned_step * factor).sum(axis=-1)
 
 
@@ -219,18 +219,18 @@ def _unit(columns: np.ndarray) -> np.ndarray:
 
 def _straight_p(scores: tuple[np.ndarray, np.ndarray]) -> float:
     """Return the p-value of no bend against an upward bend at any place."""
-    seen, under_signs = _seen_and_flipped(scores)
-    return (1 + int((under_signs.max(axis=1) >= seen.max() - 1e-12).sum())) / (1 + DRAWS)
+    observed, under_signs = _observed_and_flipped(scores)
+    return (1 + int((under_signs.max(axis=1) >= observed.max() - 1e-12).sum())) / (1 + DRAWS)
 
 
 def _accepted(scores: tuple[np.ndarray, np.ndarray], confidence: float) -> np.ndarray:
-    seen, under_signs = _seen_and_flipped(scores)
-    accepted: np.ndarray = np.abs(seen) <= np.quantile(np.abs(under_signs), confidence, axis=0)
+    observed, under_signs = _observed_and_flipped(scores)
+    accepted: np.ndarray = np.abs(observed) <= np.quantile(np.abs(under_signs), confidence, axis=0)
     return accepted
 
 
-def _seen_and_flipped(scores: tuple[np.ndarray, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
-    """Return sums of scores over their deviation, shape (k,), and under signs, (draws, k)."""
+def _observed_and_flipped(scores: tuple[np.ndarray, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+    """Return sums of scores over their deviation, shape (k,), and with drawn signs, (draws, k)."""
     plain, scaled = scores
     size = np.sqrt((scaled**2).sum(axis=0))
     size = np.where(size > 0, size, np.inf)
@@ -238,7 +238,7 @@ def _seen_and_flipped(scores: tuple[np.ndarray, np.ndarray]) -> tuple[np.ndarray
 
 
 def _around(best: int, accepted: np.ndarray) -> tuple[int, int]:
-    """Return the first and last place of the accepted stretch that holds the best."""
+    """Return the first and last of the adjacent accepted places around the best."""
     refused = ~accepted
     refused[best] = False
     below, above = np.flatnonzero(refused[:best]), np.flatnonzero(refused[best:])
@@ -248,11 +248,11 @@ def _around(best: int, accepted: np.ndarray) -> tuple[int, int]:
 
 
 SMALLEST_WINDOWS = 60
-# Beyond these a value is no CPU share and no latency, in whatever unit.
+# Larger values are no CPU share and no latency, in any unit.
 MOST_CORES, LONGEST = 1e5, 1e15
 OUTLIER = 3.0
 BINS = 20
-# A smooth curve has as many terms as its degree; a broken line has two slopes and a place.
+# A polynomial has as many terms as its degree; a broken line has two slopes and a place.
 SMOOTH_DEGREES = (2, 3)
 TERMS_OF_A_BEND = 3
 CLEARLY = 2.0
@@ -261,13 +261,13 @@ LARGEST_RHO = 0.98
 
 @dataclass(frozen=True)
 class Knee:
-    """Where the broken line nearest to latency over CPU bends, over the windows of several trials.
+    """The bend of the broken line nearest to latency over CPU, over the windows of several trials.
 
-    ``cpu`` with its 95% interval (1.0 = one core) is NaN where there is no knee, or the data cannot
-    tell, as ``reason`` says. ``before`` and ``after`` are slopes of log latency per core.
-    ``smooth`` says that a curve without a bend fits as well: the bend is then no threshold.
-    ``unit`` says what test and interval count: trials, or blocks of windows within them. It is
-    empty where nothing was fitted.
+    ``cpu`` with its 95% interval (1.0 = one core) is NaN if there is no knee, or none can be seen,
+    for the given ``reason``. ``before`` and ``after`` are slopes of log latency per core. With
+    ``smooth`` a curve without a bend fits as well, so the bend is no threshold. ``unit`` is the
+    unit of the test and the interval: trials, or blocks of windows within them; it is empty if
+    nothing was fitted.
     """
 
     cpu: float = math.nan
@@ -281,11 +281,11 @@ class Knee:
 
     @property
     def supported(self) -> bool:
-        """Whether there is a knee."""
+        """Whether a knee was found."""
         return not self.reason
 
     def words(self) -> str:
-        """Return the knee in words, or why there is none, without what it rests on."""
+        """Return the knee in words, or why there is none, without the unit."""
         if self.reason:
             return self.reason
         place = f"{100 * self.cpu:.0f}% [{100 * self.low:.0f}, {100 * self.high:.0f}]"
@@ -299,19 +299,20 @@ class Knee:
 def knee(table: pd.DataFrame, cpu: str, latency: str = "p50_ms") -> Knee:
     """Find the CPU share from which latency rises.
 
-    A broken line is fitted to log latency against CPU, outliers drawn in. It is a knee only where
-    a straight line is refused (p < 5%) and the line bends upward to a rise. From 8 trials on trials
-    are the unit. Below that blocks of windows within trials are, each trial with a level of its
-    own: trials then have to span the knee themselves, and the interval says nothing of others.
+    The function fits a broken line to log latency against CPU, with outliers drawn in. The bend is
+    a knee only if a straight line is rejected (p < 5%) and the line rises after the bend. From 8
+    trials on, the unit is the trial. Below 8 the unit is the block of windows within a trial, and
+    each trial has its own level: then every trial must span the knee, and the interval says nothing
+    about other trials.
 
-    There is no knee with fewer than 60 windows or 8 clusters, without room on the CPU axis, or
-    where no upward bend is shown (latency may still rise throughout).
+    There is no knee with fewer than 60 windows or 8 clusters, with CPU shares too much alike, or
+    without an upward bend (latency may still rise throughout).
 
     Parameters
     ----------
     table : DataFrame
-        trial_id and both columns, a row per window, in the order they happened within a trial.
-        Windows without a latency or CPU share are left out.
+        trial_id and both columns, a row per window, in order of time within a trial. Windows
+        without a latency or CPU share are left out.
 
     Raises
     ------
@@ -320,39 +321,38 @@ def knee(table: pd.DataFrame, cpu: str, latency: str = "p50_ms") -> Knee:
 
     Notes
     -----
-    A broken line is near enough to any curve that steepens, so that a bend can be fitted to all of
-    them. A threshold is said only where the broken line fits better than polynomials of degree 2
-    and 3 by BIC, clearly, which is a difference above 2. A queue's latency is among the curves that
-    those fit.
+    A broken line can be fitted to any curve that steepens. The bend is a threshold only if the
+    broken line has a BIC lower by more than 2 than polynomials of degree 2 and 3. These polynomials
+    also fit the latency of a queue.
 
-    Sources: see :mod:`~perflab.statistics.knees`; BIC: G. Schwarz, Ann. Stat. 6, 1978;
-    R. E. Kass, A. E. Raftery, J. Am. Stat. Assoc. 90, 1995 (how large a difference says something).
+    Sources: the module's; BIC: G. Schwarz, Ann. Stat. 6, 1978; R. E. Kass, A. E. Raftery, J. Am.
+    Stat. Assoc. 90, 1995 (how large a difference is evidence).
     """
     check_columns(table, "windows", ("trial_id", cpu, latency))
     trial, x, y = _usable(table, cpu, latency)
-    own, trials = clusters(trial), counted(len(np.unique(trial)), "trial")
-    if len(x) < SMALLEST_WINDOWS or own is None:
+    groups, trials = clusters(trial), counted(len(np.unique(trial)), "trial")
+    if len(x) < SMALLEST_WINDOWS or groups is None:
         reason = f"too few windows for a knee: {len(x)} in {trials}; {SMALLEST_WINDOWS} needed"
         return Knee(reason=reason)
-    calm = _calmed(x, y)
-    found = bend(x, calm, own, CONFIDENCE)
-    if found is None:
+    calmed = _calmed(x, y)
+    fit = bend(x, calmed, groups, CONFIDENCE)
+    if fit is None:
         reason = f"no knee can be seen in {trials}: the CPU shares are too much alike"
         return Knee(reason=reason)
-    unit = trials if own.of_trials else f"{own.count} blocks of windows within {trials}"
-    if found.p_value >= USUAL_P:
-        reason = f"no knee: no upward bend can be shown, p = {found.p_value:.2g}"
+    unit = trials if groups.of_trials else f"{groups.count} blocks of windows within {trials}"
+    if fit.p_value >= USUAL_P:
+        reason = f"no knee: no upward bend can be shown, p = {fit.p_value:.2g}"
         return Knee(unit=unit, reason=reason)
-    if not found.after > 0:
+    if not fit.after > 0:
         return Knee(unit=unit, reason="no knee: latency falls with CPU throughout")
-    smooth = _is_smooth(x, calm, own, found)
-    return Knee(found.place, found.low, found.high, found.before, found.after, smooth, unit)
+    smooth = _is_smooth(x, calmed, groups, fit)
+    return Knee(fit.place, fit.low, fit.high, fit.before, fit.after, smooth, unit)
 
 
 def _usable(
     table: pd.DataFrame, cpu: str, latency: str
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return trial numbers, CPU and log latency of usable windows, trial after trial."""
+    """Return trial numbers, CPU and log latency of usable windows, ordered by trial."""
     x = pd.to_numeric(table[cpu], errors="coerce").to_numpy(float)
     y = pd.to_numeric(table[latency], errors="coerce").to_numpy(float)
     good = (x >= 0) & (x <= MOST_CORES) & (y > 1 / LONGEST) & (y < LONGEST)
@@ -370,35 +370,37 @@ def _calmed(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     middles = pd.DataFrame({"x": x, "y": y}).groupby(place).median()
     usual = np.interp(x, middles["x"], middles["y"])
     reach = OUTLIER * float(stats.median_abs_deviation(y - usual, scale="normal"))
-    calm: np.ndarray = usual + np.clip(y - usual, -reach, reach) if reach > 0 else y
-    return calm
+    calmed: np.ndarray = usual + np.clip(y - usual, -reach, reach) if reach > 0 else y
+    return calmed
 
 
-def _is_smooth(x: np.ndarray, y: np.ndarray, own: Clusters, found: Bend) -> bool:
-    """Say whether a curve without a bend fits log latency y as well as the broken line."""
-    n = _independent(found.residuals, own)
-    floor = 1e-12 * max(found.squares_line, 1e-300)
+def _is_smooth(x: np.ndarray, y: np.ndarray, groups: Clusters, fit: Bend) -> bool:
+    """Return whether a curve without a bend fits log latency y as well as the broken line."""
+    n = _independent(fit.residuals, groups)
+    floor = 1e-12 * max(fit.squares_line, 1e-300)
 
     def bic(squares: float, terms: int) -> float:
         return n * math.log(max(squares, floor)) + terms * math.log(n)
 
-    smooth = min(bic(_squares(x, y, own, degree), degree) for degree in SMOOTH_DEGREES)
-    return smooth < bic(found.squares, TERMS_OF_A_BEND) + CLEARLY
+    smooth = min(bic(_squares(x, y, groups, degree), degree) for degree in SMOOTH_DEGREES)
+    return smooth < bic(fit.squares, TERMS_OF_A_BEND) + CLEARLY
 
 
-def _independent(rest: np.ndarray, own: Clusters) -> float:
-    """Return how many independent windows say as much as these, whose noise is AR(1)."""
-    within = own.cluster[1:] == own.cluster[:-1]
+def _independent(rest: np.ndarray, groups: Clusters) -> float:
+    """Return the number of independent windows that are worth these, whose noise is AR(1)."""
+    within = groups.cluster[1:] == groups.cluster[:-1]
     total = float(rest @ rest)
     rho = float((rest[1:] * rest[:-1])[within].sum()) / total if total > 0 else 0.0
     rho = min(LARGEST_RHO, max(0.0, rho))
     return max(2.0, len(rest) * (1 - rho) / (1 + rho))
 
 
-def _squares(x: np.ndarray, y: np.ndarray, own: Clusters, degree: int) -> float:
-    """Return the sum of squares that a polynomial of x leaves of y."""
+def _squares(x: np.ndarray, y: np.ndarray, groups: Clusters, degree: int) -> float:
+    """Return the sum of squared residuals of y around a polynomial of x."""
     scale = max(float(np.abs(x).max()), 1e-300)
-    terms = own.centred(np.column_stack([(x / scale) ** power for power in range(1, degree + 1)]))
-    level = own.centred(y[:, None])[:, 0]
+    terms = groups.centred(
+        np.column_stack([(x / scale) ** power for power in range(1, degree + 1)])
+    )
+    level = groups.centred(y[:, None])[:, 0]
     rest = level - terms @ np.linalg.lstsq(terms, level, rcond=None)[0]
     return float(rest @ rest)

@@ -1,8 +1,7 @@
-"""What a sample can tell of its percentiles and mean: one rule for the whole lab.
+"""Which percentiles and means a sample supports: one rule for the whole lab.
 
-A percentile needs a sample large enough; and values that were cut off before their end (censored:
-requests that ran into a time-out) must not be able to move it. Stop rules, the self-check, the
-capacity search, instruments, summaries and figures all ask here.
+A percentile needs a large enough sample, and values that were cut off before their end (censored:
+requests that ran into a time-out) must not be able to move it.
 """
 
 from __future__ import annotations
@@ -16,13 +15,12 @@ import numpy as np
 from perflab.errors import AnalysisError
 
 CONFIDENCE = 0.95
-# What a trial's row holds, and what the summary of a load shows.
+# The percentiles in the row of a trial, and in the summary of a load.
 OF_TRIALS = (50, 90, 95, 99)
 OF_LOADS = (*OF_TRIALS, 99.9)
-# How requests end that have no end of their own: cut off, they would have taken longer still. Words
-# of the record.
+# The recorded errors of requests that were cut off: without that they would have taken longer.
 CENSORED = ("timeout", "aborted", "unsent")
-# By so much may what was cut off, lost or never answered move a number that is given all the same.
+# Requests that were cut off, lost or never answered may move a number by at most this share.
 MAX_MOVED_SHARE = 0.05
 
 
@@ -49,22 +47,22 @@ def needed_n(percentile: float) -> int:
 
 
 def percentile(values: np.ndarray, share: float) -> float:
-    """Return a percentile (0 to 100); NaN where the sample is too small to name it."""
+    """Return a percentile (0 to 100); NaN where the sample is too small for it."""
     return percentiles_of(values, (share,))[share]
 
 
 def percentiles_of(values: np.ndarray, shares: Sequence[float]) -> dict[float, float]:
-    """Return several percentiles of one sample; NaN for those that it is too small to name."""
+    """Return several percentiles of one sample; NaN for those that it is too small for."""
     known = [share for share in shares if len(values) >= needed_n(share)]
-    found = np.percentile(values, known).tolist() if known else []
-    return dict.fromkeys(shares, math.nan) | dict(zip(known, found, strict=True))
+    values_of_known = np.percentile(values, known).tolist() if known else []
+    return dict.fromkeys(shares, math.nan) | dict(zip(known, values_of_known, strict=True))
 
 
 @dataclass(frozen=True)
 class Bound:
-    """A number that lies between two; ``high`` is infinite where nothing limits it.
+    """The two ends between which a number lies; ``high`` is infinite where nothing limits it.
 
-    Both are NaN where the sample is too small to name it.
+    Both are NaN where the sample is too small for the number.
     """
 
     low: float
@@ -72,12 +70,12 @@ class Bound:
 
     @property
     def value(self) -> float:
-        """Return the number where its bounds are as good as one (5%), else NaN."""
+        """Return the number if its ends are at most 5% apart, else NaN."""
         return self.low if self.high <= self.low * (1 + MAX_MOVED_SHARE) else math.nan
 
     @property
     def at_least(self) -> float:
-        """Return what the number is at least where it cannot be given, else NaN."""
+        """Return the lower end if there is no :attr:`value`, else NaN."""
         return self.low if math.isnan(self.value) else math.nan
 
 
@@ -89,36 +87,38 @@ def bounds_of(
     Parameters
     ----------
     known : array
-        Values that came to their end.
+        The complete values.
     elapsed : array
-        How large those that did not had become: they would have been at least that.
+        The values at which the others were cut off: the complete ones would have been larger.
 
     Notes
     -----
-    The lower bound counts what was cut off as it was then, the upper bound as infinite. A
-    percentile below the rank of all that was cut off late, by a time-out, is exact.
+    The lower bound takes a value that was cut off as it is, the upper bound takes it as infinite. A
+    percentile whose rank is below that of all values that were cut off is exact.
     """
     total = len(known) + len(elapsed)
     shown = [share for share in shares if total >= needed_n(share)]
-    found = dict.fromkeys(shares, Bound(math.nan, math.nan))
+    bounds = dict.fromkeys(shares, Bound(math.nan, math.nan))
     if not shown:
-        return found
+        return bounds
     lows = np.percentile(np.concatenate([known, elapsed]), shown).tolist()
     if not len(elapsed):
-        return found | {share: Bound(low, low) for share, low in zip(shown, lows, strict=True)}
-    # Where a percentile of all lies among those that are known, as a percentile of these.
+        return bounds | {share: Bound(low, low) for share, low in zip(shown, lows, strict=True)}
+    # The percentile of all values, as a percentile of the known ones.
     last = len(known) - 1
     places = {share: share / 100 * (total - 1) for share in shown}
-    within = {share: at for share, at in places.items() if math.ceil(at - 1e-9) <= last}
+    within = {share: place for share, place in places.items() if math.ceil(place - 1e-9) <= last}
     highs = dict.fromkeys(shown, math.inf)
     if within:
-        ranks = [min(100.0, 100 * at / max(1, last)) for at in within.values()]
+        ranks = [min(100.0, 100 * place / max(1, last)) for place in within.values()]
         highs |= zip(within, np.percentile(known, ranks).tolist(), strict=True)
-    return found | {share: Bound(low, highs[share]) for share, low in zip(shown, lows, strict=True)}
+    return bounds | {
+        share: Bound(low, highs[share]) for share, low in zip(shown, lows, strict=True)
+    }
 
 
 def mean_bound(known: np.ndarray, elapsed: np.ndarray) -> Bound:
-    """Return the mean of values some of which were cut off: then nothing limits it from above."""
+    """Return the bounds of a mean; if a value was cut off, the mean has no upper bound."""
     total = len(known) + len(elapsed)
     if not total:
         return Bound(math.nan, math.nan)
@@ -127,10 +127,10 @@ def mean_bound(known: np.ndarray, elapsed: np.ndarray) -> Bound:
 
 
 def hidden_share(known: np.ndarray, missing: int, quantile: float) -> float:
-    """Return by what share a quantile would be higher, were all missing values the highest.
+    """Return the share by which a quantile rises if all missing values are the highest.
 
-    For values of which nothing is known at all, not even when they were cut off; at most
-    ``MAX_MOVED_SHARE`` is tolerated. Infinite where the quantile would be one of them.
+    Nothing is known of the missing values, not even when they were cut off. At most
+    ``MAX_MOVED_SHARE`` is tolerated. The share is infinite if the quantile is a missing value.
     """
     place = quantile * (len(known) + missing) / len(known) if len(known) else math.inf
     if place > 1:
@@ -140,7 +140,7 @@ def hidden_share(known: np.ndarray, missing: int, quantile: float) -> float:
 
 
 def check(p: float, confidence: float) -> None:
-    """Refuse what is no share.
+    """Check that p and the confidence are shares.
 
     Raises
     ------

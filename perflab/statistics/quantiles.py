@@ -1,4 +1,4 @@
-"""Quantiles and means of one trial and across trials, with intervals where n allows them."""
+"""Quantiles of one trial and typical values across trials, with intervals where n allows them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Estimate:
     """A value with its interval.
 
     ``supported`` is False where the sample is too small for an interval at ``confidence``; then
-    ``low`` and ``high`` are NaN and the value must not be printed without saying so.
+    ``low`` and ``high`` are NaN, and a text that shows the value must say so.
     """
 
     value: float
@@ -33,8 +33,8 @@ def quantile(values: ArrayLike, p: float, confidence: float = CONFIDENCE) -> Est
 
     The interval runs from the l-th to the u-th smallest value, with l and u from the binomial
     distribution so that each tail holds at most (1 - confidence) / 2. It assumes independent
-    values: requests within one trial are autocorrelated and it is then too short, so that across
-    treatments only :func:`across_trials` may be used.
+    values. Requests within one trial are autocorrelated, so their interval is too short: compare
+    treatments by :func:`across_trials` only.
 
     Parameters
     ----------
@@ -65,7 +65,7 @@ def quantile(values: ArrayLike, p: float, confidence: float = CONFIDENCE) -> Est
 
 
 def places(n: int, p: float, confidence: float = CONFIDENCE) -> tuple[int, int]:
-    """Return which of n ordered values bound the p-quantile: l and u, counted from 1."""
+    """Return the ranks l and u, from 1, of the ordered values that bound the p-quantile."""
     from scipy import stats
 
     tail = (1 - confidence) / 2
@@ -77,9 +77,9 @@ def places(n: int, p: float, confidence: float = CONFIDENCE) -> tuple[int, int]:
 def across_trials(values: ArrayLike, confidence: float = CONFIDENCE) -> Estimate:
     """Estimate the typical value of a response over trials: the unit is the trial.
 
-    The median with its order-statistic (sign test) interval from 6 trials on; below that, where
-    such an interval cannot exist at 95%, the geometric mean with a t interval on logs; with fewer
-    than 2 trials, or values that have no logarithm, the median without an interval.
+    From 6 trials on this is the median with its order-statistic (sign test) interval. Fewer trials
+    have no such interval at 95%: then it is the geometric mean with a t interval on logs. With
+    fewer than 2 trials, or values without a logarithm, it is the median without an interval.
 
     Parameters
     ----------
@@ -88,7 +88,6 @@ def across_trials(values: ArrayLike, confidence: float = CONFIDENCE) -> Estimate
 
     Source: David and Nagaraja as in :func:`quantile`.
     """
-
     x = _finite(values)
     n = len(x)
     if n >= smallest_n(0.5, confidence):
@@ -102,7 +101,7 @@ def across_trials(values: ArrayLike, confidence: float = CONFIDENCE) -> Estimate
 
 
 def t_interval(x: np.ndarray, confidence: float = CONFIDENCE) -> tuple[float, float]:
-    """Return Student's interval of a mean over trials, or over blocks; NaN below 2."""
+    """Return Student's interval of a mean over trials or blocks; NaN below 2."""
     from scipy import stats
 
     if len(x) < 2:

@@ -1,4 +1,4 @@
-"""How two values are compared, and what is known of a published size."""
+"""How two values are compared, and which bound a size is."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from functools import lru_cache
 
 import numpy as np
 
-# Up to here the null distribution is enumerated; beyond it normal with continuity correction.
+# Up to this n the null distribution is enumerated; beyond it is normal with continuity correction.
 EXACT_N = 200
 
 
@@ -59,9 +59,9 @@ def interval(x: np.ndarray, confidence: float) -> tuple[float, float, float] | N
 
 
 def p_value(x: np.ndarray) -> float:
-    """Return the two-sided p-value of a centre of 0: the one that the interval inverts.
+    """Return the two-sided p-value of a centre of 0, by the test that the interval inverts.
 
-    It is at most 1 - confidence exactly where :func:`interval` leaves 0 out.
+    It is at most 1 - confidence exactly where :func:`interval` excludes 0.
     """
     from scipy import stats
 
@@ -73,9 +73,9 @@ def p_value(x: np.ndarray) -> float:
 
 
 def smaller_sum(x: np.ndarray) -> int:
-    """Return the smaller of both sums of signed ranks: of Walsh averages on one side of 0.
+    """Return the smaller sum of signed ranks: the number of Walsh averages on one side of 0.
 
-    Those that are 0 speak against both sides (ties make the test conservative, never liberal).
+    Averages of 0 count on both sides (ties make the test conservative, never liberal).
     """
     averages = walsh_averages(x)
     return min(int(np.count_nonzero(averages <= 0)), int(np.count_nonzero(averages >= 0)))

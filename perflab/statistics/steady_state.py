@@ -1,16 +1,14 @@
-"""Whether a trial ever settles: change points of throughput and latency over its windows.
+"""Whether a trial settles: change points of throughput and latency over its windows.
 
-What counts as never settling is the class "no steady state" of E. Barrett, C. F. Bolz-Tereick,
+A trial never settles if it is of the class "no steady state" of E. Barrett, C. F. Bolz-Tereick,
 R. Killick, S. Mount, L. Tratt, "Virtual machine warmup blows hot and cold", OOPSLA 2017.
 
-Where the mean of a noisy, autocorrelated series changes, and how noisy the series is.
-
-The least-squares partition is exact (the optimum that PELT finds too: R. Killick, P. Fearnhead,
-I. A. Eckley, J. Am. Stat. Assoc. 107, 2012; at a few hundred windows its pruning saves nothing).
-The noise is taken for AR(1); its first estimate comes from differences, which changes of the mean
-touch in a few places only (S. Chakar, E. Lebarbier, C. Lévy-Leduc, S. Robin, Bernoulli 23, 2017).
-Outliers are drawn in first, because a change is what lasts (P. Fearnhead, G. Rigaill, J. Am. Stat.
-Assoc. 114, 2019, reach the same with a bounded loss).
+The change points are those of the least-squares partition. It is exact (the optimum that PELT finds
+too: R. Killick, P. Fearnhead, I. A. Eckley, J. Am. Stat. Assoc. 107, 2012; at a few hundred windows
+its pruning saves nothing). The noise is assumed to be AR(1); its first estimate comes from
+differences, which changes of the mean touch in a few places only (S. Chakar, E. Lebarbier,
+C. Lévy-Leduc, S. Robin, Bernoulli 23, 2017). Outliers are drawn in first, because a change lasts
+(P. Fearnhead, G. Rigaill, J. Am. Stat. Assoc. 114, 2019, reach the same with a bounded loss).
 """
 
 from __future__ import annotations
@@ -25,32 +23,33 @@ from numpy.typing import ArrayLike
 
 # Shorter segments are outliers, not levels.
 SMALLEST_SEGMENT = 4
-# In long-run variances per change, times log n. The usual 2 lets AR(1) noise through, because its
-# autocorrelation is itself estimated from the windows.
+# Penalty per change in long-run variances times log n. The usual 2 accepts false changes in AR(1)
+# noise, because the autocorrelation is itself estimated from the windows.
 PENALTY = 3.0
 OUTLIER = 3.0
 RUNNING = 7
 KEPT_DIFFERENCES = 0.8
 LARGEST_RHO = 0.8
-# As PENALTY, but in innovations: which level each began at was chosen as well.
+# As PENALTY, but in variances of innovations. It is larger because the first window of each level
+# was chosen too.
 WANDERING_PENALTY = 4.0
 LARGEST_WANDERING = 0.99
-# Long-run variance that the first partition assumes, in squared differences: AR(1) at 0.4.
+# The long-run variance that the first partition assumes, in squared differences: AR(1) at 0.4.
 PILOT = 2.0
-# Added to the estimated autocorrelation, per root of n: underestimates cost false changes.
+# Added to the estimated autocorrelation, over root n: too low an estimate gives false changes.
 RHO_MARGIN = 0.3
 
 
 @dataclass(frozen=True)
 class Noise:
-    """Deviation of single values, and of a mean of n of them: ``long_run / sqrt(n)``."""
+    """The deviation of single values; a mean of n values has ``long_run / sqrt(n)``."""
 
     deviation: float
     rho: float
 
     @property
     def long_run(self) -> float:
-        """Deviation that the sum of many values has per root of their number (AR(1))."""
+        """The deviation of a sum of n values over root n, for large n (AR(1))."""
         return self.deviation * math.sqrt((1 + self.rho) / (1 - self.rho))
 
 
@@ -61,9 +60,9 @@ def calmed(x: np.ndarray) -> np.ndarray:
     middle = ndimage.median_filter(x, size=min(RUNNING, len(x)), mode="mirror")
     away = x - middle
     spread = float(stats.median_abs_deviation(away, scale="normal"))
-    # Where most values are equal there is no deviation to measure by: the mean one serves.
+    # If most values are equal, the median deviation is 0: use the mean deviation.
     spread = spread or float(np.abs(away).mean()) * math.sqrt(math.pi / 2)
-    # The running median follows the noise a little, so that its residuals are too small.
+    # The running median follows the noise a little, so its residuals are too small.
     reach = OUTLIER * 1.1 * spread
     drawn_in: np.ndarray = middle + np.clip(away, -reach, reach)
     return drawn_in
@@ -73,8 +72,8 @@ def noise(x: np.ndarray, least: float) -> Noise:
     """Return the noise of ``x``, shape (n,), n >= 4, around a mean that changes now and then.
 
     A first partition, with a penalty from differences (changes of the mean touch few of them),
-    gives residuals; their autocorrelation at lag 1, corrected for what the fitted means took
-    away, gives an AR(1). ``least`` is a floor for the deviation.
+    gives residuals. Their autocorrelation at lag 1, corrected for the fitted means, gives the
+    AR(1). ``least`` is a floor for the deviation.
     """
     n = len(x)
     pilot = PILOT * max(_trimmed_square(np.diff(x)), least**2)
@@ -84,7 +83,7 @@ def noise(x: np.ndarray, least: float) -> Noise:
     if total <= n * least**2:
         return Noise(least, 0.0)
     rho = float(rest[1:] @ rest[:-1]) / total
-    # Bias of the lag-1 autocorrelation about k fitted means: M. H. Quenouille, 1949; F. H. C.
+    # Bias of the lag-1 autocorrelation around k fitted means: M. H. Quenouille, 1949; F. H. C.
     # Marriott, J. A. Pope, Biometrika 41, 1954.
     rho += len(begins) * (1 + 3 * max(0.0, rho)) / n + RHO_MARGIN / math.sqrt(n)
     rho = min(LARGEST_RHO, max(0.0, rho))
@@ -93,11 +92,11 @@ def noise(x: np.ndarray, least: float) -> Noise:
 
 
 def beyond_wandering(x: np.ndarray, begins: list[int]) -> tuple[bool, Noise]:
-    """Return whether levels explain ``x`` better than wandering does, and how it would wander.
+    """Return whether levels explain ``x`` better than wandering, and the noise of the wandering.
 
-    A series that wanders (AR(1) near 1) around one mean can be cut into levels as well as one that
-    jumps. Both are fitted with AR(1) noise, and levels must lower the variance of its innovations
-    by as much as their number costs.
+    A series that wanders (AR(1) near 1) around one mean can be cut into levels, just like one that
+    jumps. Both models are fitted with AR(1) noise, and the levels must lower the variance of the
+    innovations by more than the penalty for their number.
     """
     n, changes = len(x), len(begins) - 1
     rest = np.concatenate([part - part.mean() for part in np.split(x, begins[1:])])
@@ -114,12 +113,12 @@ def _innovations(x: np.ndarray) -> tuple[float, float]:
     earlier = float(x[:-1] @ x[:-1])
     rho = float(x[1:] @ x[:-1]) / earlier if earlier > 0 else 0.0
     rho = min(1.0, max(0.0, rho))
-    left = x[1:] - rho * x[:-1]
-    return float(left @ left) / len(left), rho
+    innovations = x[1:] - rho * x[:-1]
+    return float(innovations @ innovations) / len(innovations), rho
 
 
 def _trimmed_square(differences: np.ndarray) -> float:
-    """Return the variance of normal differences about 0 from their smaller nine tenths."""
+    """Return the variance of normal differences around 0, from the smaller share of them."""
     from scipy import stats
 
     squares = np.sort(differences**2)[: max(1, math.ceil(KEPT_DIFFERENCES * len(differences)))]
@@ -140,7 +139,7 @@ def partition(x: np.ndarray, penalty: float, smallest: int = SMALLEST_SEGMENT) -
     penalty : float
         In squared units of ``x``.
     smallest : int
-        Least length of a segment; a shorter series is one segment.
+        The least length of a segment; a shorter series is one segment.
     """
     n = len(x)
     sums = np.concatenate([[0.0], np.cumsum(x - x.mean())])
@@ -153,35 +152,35 @@ def partition(x: np.ndarray, penalty: float, smallest: int = SMALLEST_SEGMENT) -
         costs = best[starts] + within + penalty
         begin[end] = int(np.argmin(costs))
         best[end] = costs[begin[end]]
-    found, end = [], n
+    begins, end = [], n
     while end > 0:
         end = int(begin[end])
-        found.append(end)
-    return found[::-1] or [0]
+        begins.append(end)
+    return begins[::-1] or [0]
 
 
 SMALLEST_WINDOWS = 12
 # Smaller relative changes of a level do not make a trial unsteady.
 TOLERANCE = 0.02
-# No rate and no time is that small; its logarithm and inverse still exist.
+# No rate and no time is as small as this; its logarithm and inverse still exist.
 NOTHING = 1e-12
 SETTLED_SHARE = 0.25
-# A drift counts when it is beyond doubt and moves a level by more than this in the steady part.
+# A drift counts if it is certain (p) and moves the level by more than DRIFT in the steady part.
 DRIFT, DRIFT_P = 0.05, 0.005
 
 
 def never_settles(throughput: ArrayLike, latency: ArrayLike) -> str:
-    """Return why a trial never settles, by the worse of two series; empty where it does.
+    """Return why a trial never settles, by either of two series; empty if it settles.
 
-    A trial has not settled where its last level fills less than a quarter of the windows, or drifts
-    on. A spell that leaves the level and returns to it is part of what was measured. Throughput
-    with fewer than 12 usable windows is not judged.
+    A trial has not settled if its last level fills less than a quarter of the windows, or drifts.
+    Windows that leave the level and return to it are part of the measurement. A trial with fewer
+    than 12 usable windows of throughput is not judged.
 
     Parameters
     ----------
     throughput, latency : array_like, shape (windows,)
-        Of consecutive windows of equal width. Latency is a typical response time, used on logs; it
-        is NaN in a window without an answer.
+        Values of consecutive windows of equal width. Latency is a typical response time, used on
+        logs; it is NaN in a window without an answer.
     """
     rates = _relative(np.asarray(throughput, dtype=float))
     times = _relative(np.asarray(latency, dtype=float), logs=True)
@@ -196,7 +195,7 @@ def never_settles(throughput: ArrayLike, latency: ArrayLike) -> str:
 
 
 def unsettled(table: pd.DataFrame) -> Counter[str]:
-    """Return how many trials never settle, by treatment, from a table of windows.
+    """Return the number of trials that never settle, by treatment, from a table of windows.
 
     Parameters
     ----------
@@ -204,9 +203,9 @@ def unsettled(table: pd.DataFrame) -> Counter[str]:
         trial_id, treatment, start_ns, throughput_rps, p50_ms.
     """
     return Counter(
-        str(own["treatment"].iloc[0])
-        for _, own in table.sort_values("start_ns").groupby("trial_id")
-        if never_settles(own["throughput_rps"], own["p50_ms"])
+        str(rows["treatment"].iloc[0])
+        for _, rows in table.sort_values("start_ns").groupby("trial_id")
+        if never_settles(rows["throughput_rps"], rows["p50_ms"])
     )
 
 
@@ -216,37 +215,37 @@ def _relative(values: np.ndarray, logs: bool = False) -> np.ndarray:
     if not positive.any():
         return np.zeros(0)
     typical = float(np.median(values[positive]))
-    kept = values[positive if logs else np.isfinite(values) & (values >= 0)] / typical
-    relative: np.ndarray = np.log(kept) if logs else kept - 1
+    usable = values[positive if logs else np.isfinite(values) & (values >= 0)] / typical
+    relative: np.ndarray = np.log(usable) if logs else usable - 1
     return relative
 
 
 def _trouble(x: np.ndarray) -> str:
     """Return why a series has not settled, or an empty string."""
-    own = noise(x, least=TOLERANCE / 2)
-    begins = partition(x, PENALTY * math.log(len(x)) * own.long_run**2)
+    level_noise = noise(x, least=TOLERANCE / 2)
+    begins = partition(x, PENALTY * math.log(len(x)) * level_noise.long_run**2)
     shown, wandering = beyond_wandering(x, begins)
     if not shown:
         begins = [0]
-    if len(begins) == 1 and wandering.long_run > own.long_run:
-        own = wandering
+    if len(begins) == 1 and wandering.long_run > level_noise.long_run:
+        level_noise = wandering
     lengths = np.diff([*begins, len(x)])
     levels = np.add.reduceat(x, begins) / lengths
-    # Two levels are one where they differ by no more than the noise of their means lets them.
-    doubt = 2 * own.long_run * np.sqrt(1 / lengths + 1 / lengths[-1])
+    # Two levels count as one if they differ by no more than the noise of their means explains.
+    doubt = 2 * level_noise.long_run * np.sqrt(1 / lengths + 1 / lengths[-1])
     same = np.abs(levels - levels[-1]) <= np.maximum(TOLERANCE, doubt)
     same[-1] = True
     first = int(np.argmax(same))
     tail = int(np.flatnonzero(~same)[-1]) + 1 if not same.all() else 0
     return (
-        _drift(x, begins, own.long_run)
-        or _last_level(x, begins[first], begins[tail], own.long_run)
-        or _marches(x)
+        _drift(x, begins, level_noise.long_run)
+        or _last_level(x, begins[first], begins[tail], level_noise.long_run)
+        or _steps_one_way(x)
     )
 
 
 def _drift(x: np.ndarray, begins: list[int], long_run: float) -> str:
-    """Return that the series drifts where one straight line fits it as well as its levels do."""
+    """Return that the series drifts if one straight line fits it as well as its levels do."""
     slope, _ = _slope(x)
     t = np.arange(len(x)) - (len(x) - 1) / 2
     line = float(((x - x.mean() - slope * t) ** 2).sum())
@@ -264,12 +263,13 @@ def _slope(x: np.ndarray) -> tuple[float, float]:
     return float(t @ x / (t @ t)), 1 / math.sqrt(t @ t)
 
 
-def _marches(x: np.ndarray) -> str:
-    """Return that the series drifts even where it may be a walk: its steps go one way.
+def _steps_one_way(x: np.ndarray) -> str:
+    """Return that the series drifts if its steps go one way, beyond what a random walk explains.
 
     An even climb looks like noise of the longest memory, for which no change of level is too
-    large. A walk's steps are independent, so that the t test of their mean tells the two apart; of
-    a series that keeps to a level, the steps undo each other, and it is conservative.
+    large. The steps of a random walk are independent, so the t test of their mean separates a walk
+    from a drift. The steps of a series that keeps its level undo each other, so for it the test is
+    conservative.
     """
     from scipy import stats
 
@@ -283,7 +283,7 @@ def _marches(x: np.ndarray) -> str:
 
 
 def _last_level(x: np.ndarray, cut: int, tail: int, long_run: float) -> str:
-    """Return that the last level is too short, or drifts from the end of the warm-up on."""
+    """Return that the last level is too short, or drifts after the warm-up."""
     from scipy import stats
 
     if len(x) - tail < max(2 * SMALLEST_SEGMENT, SETTLED_SHARE * len(x)):

@@ -1,4 +1,4 @@
-"""Runs whose number of blocks is decided as they go: the rule, and the looks taken by it."""
+"""Runs whose number of blocks is decided as they go: the rule, and the looks so far."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 FEWEST_AT_MOST = 6
 MOST_AT_MOST = 200
 
-# Shares are sums of fractions: allow for the last bits.
+# Sums of shares are rounded: allow for the last bits.
 ROUNDING = 1e-9
 
 Ending = Literal["", "decided", "most blocks"]
 
 
 class Look(BaseModel):
-    """One look at a run: after how many blocks, and the names of the contrasts still undecided."""
+    """One look at a run: after how many blocks, and the contrasts that were still undecided."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -26,10 +26,10 @@ class Look(BaseModel):
 
 
 class PlannedLook(BaseModel):
-    """A look that is to be taken: after how many blocks, and its share of the error of all looks.
+    """A planned look: after how many blocks, and its share of the error of all looks.
 
-    With a share of 0.25 the look may find in 1.25% of runs a difference that is not there, and that
-    no earlier look found, where all looks together may in 5%.
+    All looks together may find a difference that does not exist in 5% of runs. A look with a share
+    of 0.25 may find one that no earlier look found in 1.25% of runs.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -41,9 +41,9 @@ class PlannedLook(BaseModel):
 class UntilDecided(BaseModel):
     """Blocks are added until every contrast is decided: from ``least_blocks`` to ``most_blocks``.
 
-    ``plan`` are the looks that may be taken, fixed before the first block. ``looks`` are those
-    taken so far; ``ended`` says by what the run ended: everything was decided, or it had the most
-    blocks it may have. Empty: it goes on, or was broken off.
+    ``plan`` holds the planned looks, fixed before the first block, and ``looks`` those so far.
+    ``ended`` says why the run ended: everything was decided, or it had the most blocks. It is empty
+    while the run goes on, and if it was broken off.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -68,27 +68,24 @@ class UntilDecided(BaseModel):
         return self
 
     def is_due(self, blocks: int) -> bool:
-        """Say whether a run is to be looked at once it has so many blocks."""
+        """Return whether a look is planned after ``blocks``."""
         return any(look.blocks == blocks for look in self.plan)
 
     def next_look(self, blocks: int) -> int:
-        """Return after how many blocks a run that has so many is looked at next.
-
-        At most ``most_blocks``, also where it has these already.
-        """
+        """Return the number of blocks of the next planned look; ``most_blocks`` after the last."""
         ahead = (look.blocks for look in self.plan if look.blocks > blocks)
         return next(ahead, self.most_blocks)
 
     def judged_blocks(self, blocks: int) -> int:
-        """Return of how many blocks, of so many, comparisons are made: those of the last look.
+        """Return how many of the ``blocks`` are compared: those of the last look.
 
-        What came after it counts at the next one: so nobody can look in between. Before the first
-        look, all.
+        Later blocks count at the next look, so nobody can look in between. Before the first look
+        all blocks are compared.
         """
         return max((look.blocks for look in self.plan if look.blocks <= blocks), default=blocks)
 
     def looked(self, blocks: int, undecided: tuple[str, ...]) -> UntilDecided:
-        """Return the rule with one more look: a later one, or the same once more after a resume."""
+        """Return the rule with one more look, or with the last one repeated after a resume."""
         earlier = tuple(look for look in self.looks if look.blocks < blocks)
         ended: Ending = "" if undecided else "decided"
         if undecided and blocks >= self.most_blocks:

@@ -1,5 +1,5 @@
-"""Sweeps: many runs from one file, planned, carried out, and gone on with after any end.
+"""Sweeps: many runs from one file, which can be resumed after any end.
 
-``grammar`` says what a file may say, ``cells`` what it asks for. ``journal`` and ``folder`` keep
-how far it came, ``attempt`` and ``execution`` carry it out, ``index`` tells what became of it.
+``grammar`` reads the file and ``cells`` plans its cells. ``attempt`` and ``execution`` carry them
+out; ``journal`` and ``folder`` keep the progress; ``index`` shows the results.
 """

@@ -1,4 +1,4 @@
-"""One attempt at a cell: its notebook executed, with what it left in the words of the journal."""
+"""One attempt at a cell: executes its notebook and returns the entry for the journal."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from perflab.sweeps.journal import INTERRUPTED, NOT_TO_BE_RESUMED, AttemptEnded,
 from perflab.sweeps.notebook import Executed, execute
 from perflab.trials.events import Event, RunBegun
 
-# What can go well when it is tried again: services, images, the host, the lab's own processes.
+# Errors of services, images, the host and the lab's processes: another attempt may succeed.
 INFRASTRUCTURE = frozenset(
     {
         "BackendUnavailable",
@@ -36,14 +36,14 @@ INFRASTRUCTURE = frozenset(
         "StackError",
     }
 )
-# Whoever was killed a moment ago may still be ending: the load, the services, the host's lock.
+# After a kill the load, the services and the host's lock may take this long to end.
 AFTER_A_KILL_S = 60.0
 
 
-def goes_on_with(state: CellState) -> dict[str, str]:
-    """Return the parameter by which a cell goes on with the run that it made, if it made one.
+def resume_parameters(state: CellState) -> dict[str, str]:
+    """Return the parameter by which a cell resumes the run that it made, if it made one.
 
-    A run that finished is shown: what failed came after it, and nothing is measured twice.
+    A finished run is shown instead: the failure came after it, and nothing is measured twice.
     """
     last = state.attempts[-1].ended if state.attempts else None
     if not state.run_id or (last is not None and last.kind in NOT_TO_BE_RESUMED):
@@ -58,51 +58,51 @@ def goes_on_with(state: CellState) -> dict[str, str]:
 def carry_out(
     cell: Cell,
     number: int,
-    again: Mapping[str, str],
+    resumed: Mapping[str, str],
     folder: Path,
     wait_s: float,
     on_event: Callable[[Event], None],
 ) -> AttemptEnded:
-    """Execute a cell's notebook once, and return how it ended, whatever that was.
+    """Execute a cell's notebook once, and return how it ended; errors are part of that.
 
-    ``number`` counts its attempts from 1, ``again`` is of :func:`goes_on_with`; a notebook that
-    failed, and its log, are kept in ``folder``.
+    ``number`` counts the attempts from 1. ``resumed`` is of :func:`resume_parameters`. A failed
+    notebook and its log are kept in ``folder``.
     """
-    run_id = next(iter(again.values()), "")
+    run_id = next(iter(resumed.values()), "")
 
-    def hear(event: Event) -> None:
+    def note_run(event: Event) -> None:
         nonlocal run_id
         if isinstance(event, RunBegun):
             run_id = event.run_id
         on_event(event)
 
-    # The attempt before may have been killed before anybody knew of its run.
+    # The previous attempt may have been killed before its run was written down.
     wait_s = max(wait_s, AFTER_A_KILL_S) if number > 1 else wait_s
-    kept = folder / f"{cell.notebook}-attempt-{number}"
-    began = time.monotonic()
-    told: dict[str, Any]
+    saved = folder / f"{cell.notebook}-attempt-{number}"
+    begin = time.monotonic()
+    end: dict[str, Any]
     try:
-        parameters: dict[str, Any] = {**cell.parameters, **again, "wait_s": wait_s}
-        told = _result(execute(cell.notebook, parameters, hear, kept.with_suffix(".ipynb")))
+        parameters: dict[str, Any] = {**cell.parameters, **resumed, "wait_s": wait_s}
+        end = _result(execute(cell.notebook, parameters, note_run, saved.with_suffix(".ipynb")))
     except KeyboardInterrupt:
-        told = interruption(cell)
+        end = interruption(cell)
     except PerflabError as error:
         kind = error.kind if isinstance(error, NotebookFailed) else type(error).__name__
         if kind in ("KeyboardInterrupt", INTERRUPTED):
-            told = interruption(cell)
+            end = interruption(cell)
         else:
-            told = {**_failure(kind, error), **_kept(kept, error)}
+            end = {**_failure(kind, error), **_save_failure(saved, error)}
     return AttemptEnded(
         cell=cell.id,
         attempt=number,
-        seconds=round(time.monotonic() - began, 1),
+        seconds=round(time.monotonic() - begin, 1),
         run_id=run_id,
-        **told,
+        **end,
     )
 
 
 def interruption(cell: Cell, by: str = "") -> dict[str, Any]:
-    """Return what the journal says of a cell that was ended in order; ``by`` names the signal."""
+    """Return the end of an interrupted cell for the journal; ``by`` names the signal."""
     error = f"cell '{cell.label}' was interrupted{f' by {by}' if by else ''}"
     return {"done": False, "kind": INTERRUPTED, "error": error, "infrastructure": False}
 
@@ -112,24 +112,24 @@ def _failure(kind: str, error: PerflabError) -> dict[str, Any]:
     return {"done": False, "kind": kind, "error": text, "infrastructure": kind in INFRASTRUCTURE}
 
 
-def _kept(kept: Path, error: PerflabError) -> dict[str, str]:
-    """Write why an attempt failed; return where that and the notebook are."""
-    kept.parent.mkdir(parents=True, exist_ok=True)
-    log, notebook = kept.with_suffix(".log"), kept.with_suffix(".ipynb")
+def _save_failure(saved: Path, error: PerflabError) -> dict[str, str]:
+    """Write the log of a failed attempt; return the paths of log and notebook."""
+    saved.parent.mkdir(parents=True, exist_ok=True)
+    log, notebook = saved.with_suffix(".log"), saved.with_suffix(".ipynb")
     trace = error.log if isinstance(error, NotebookFailed) else ""
     replace_file(log, f"{error}\n{trace}\n".encode())
     return {"log": str(log), "notebook": str(notebook) if notebook.exists() else ""}
 
 
-def _result(done: Executed) -> dict[str, Any]:
-    """Return what a finished run says, so that the index need not open every run again."""
-    run = Run(runs_dir() / done.run_id)
+def _result(executed: Executed) -> dict[str, Any]:
+    """Return the results of a finished run, so that the index need not open every run again."""
+    run = Run(runs_dir() / executed.run_id)
     trials = run.trials()
     rows = verdict_table([run])[["claim", "verdict", "measured [95%]"]]
     return {
         "done": True,
-        "notebook": str(done.notebook),
-        "figures": tuple(str(path) for path in done.figures()),
+        "notebook": str(executed.notebook),
+        "figures": tuple(str(path) for path in executed.figures()),
         "valid_trials": len(run.valid_trials()),
         "trials": int((~trials["superseded"].astype(bool)).sum()),
         "verdicts": tuple(tuple(map(str, row)) for row in rows.to_numpy()),
@@ -137,22 +137,22 @@ def _result(done: Executed) -> dict[str, Any]:
 
 
 ASK_TO_END = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-# In the command of every kernel of IPython.
+# This word is in the command line of every IPython kernel.
 KERNEL = "ipykernel_launcher"
 
 
-class AskedToEnd:
-    """Whether this process was asked to end: ``by`` is the first signal's name, or empty."""
+class EndRequests:
+    """Requests to end this process; ``by`` is the name of the first signal, or empty."""
 
     def __init__(self) -> None:
         self.by = ""
         self._times = 0
 
     def ask(self, by: str) -> None:
-        """Interrupt the kernel under way: its run ends in order, and its notebook tells of that.
+        """Interrupt the running kernel, which ends its run in order.
 
-        KeyboardInterrupt where there is no kernel, and the second time: somebody does not want to
-        wait. Later signals are not heard, so that what ends is not disturbed.
+        The second request, or one without a kernel, raises KeyboardInterrupt. Later requests do
+        nothing, so that they do not disturb the end.
         """
         self.by = self.by or by
         self._times += 1
@@ -160,41 +160,41 @@ class AskedToEnd:
             raise KeyboardInterrupt(by)
 
     def ask_again(self) -> None:
-        """Interrupt once more: a kernel that was between two cells does not notice the first."""
+        """Interrupt once more: a kernel between two cells does not notice the first signal."""
         if self.by:
             interrupt_kernels()
 
 
 def interrupt_kernels() -> int:
     """Send SIGINT to the kernels that this process started, and return how many there are."""
-    found = 0
+    count = 0
     for child in psutil.Process().children():
         with contextlib.suppress(psutil.Error):
             if KERNEL in child.cmdline():
                 child.send_signal(signal.SIGINT)
-                found += 1
-    return found
+                count += 1
+    return count
 
 
 @contextlib.contextmanager
-def heard() -> Iterator[AskedToEnd]:
-    """Hear SIGINT, SIGTERM and SIGHUP while the block runs.
+def end_requests() -> Iterator[EndRequests]:
+    """Take SIGINT, SIGTERM and SIGHUP as requests to end while the block runs.
 
-    A signal that is ignored (``nohup``) stays so. Only the main thread receives signals: in another
-    one nothing changes.
+    An ignored signal (``nohup``) stays ignored. Only the main thread receives signals, so in
+    another thread nothing changes.
     """
-    asked = AskedToEnd()
+    requests = EndRequests()
     if threading.current_thread() is not threading.main_thread():
-        yield asked
+        yield requests
         return
 
-    def take(number: int, _frame: object) -> None:
-        asked.ask(signal.Signals(number).name)
+    def take(received: int, _frame: object) -> None:
+        requests.ask(signal.Signals(received).name)
 
-    taken = [each for each in ASK_TO_END if signal.getsignal(each) is not signal.SIG_IGN]
-    before = {each: signal.signal(each, take) for each in taken}
+    signals = [number for number in ASK_TO_END if signal.getsignal(number) is not signal.SIG_IGN]
+    before = {number: signal.signal(number, take) for number in signals}
     try:
-        yield asked
+        yield requests
     finally:
-        for each, handler in before.items():
-            signal.signal(each, handler)
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -1,4 +1,4 @@
-"""What a sweep file asks for: its cells, each a notebook with checked parameters."""
+"""The cells of a sweep file, each a notebook with checked parameters."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ ID_LENGTH = 10
 
 @dataclass(frozen=True)
 class Cell:
-    """One notebook with its parameters; ``id`` says what it asks, wherever it stands in the file.
+    """One notebook with its parameters; ``id`` depends on these, not on its place in the file.
 
-    ``varied`` names the parameters in which it differs from others of its group; ``trials`` is how
-    many its plan has.
+    ``varied`` names the parameters that vary within its group. ``trials`` is the number of trials
+    in its plan.
     """
 
     id: str
@@ -36,14 +36,14 @@ class Cell:
 
     @property
     def label(self) -> str:
-        """Return it in words: the notebook and what is varied."""
+        """The notebook and the varied parameters, in words."""
         values = (f"{name}={typed(self.parameters[name])}" for name in self.varied)
         return " ".join([self.notebook, *values])
 
 
 @dataclass(frozen=True)
 class Sweep:
-    """A sweep file that was found to be right."""
+    """A checked sweep file."""
 
     file: Path
     title: str
@@ -53,7 +53,7 @@ class Sweep:
 
     @property
     def name(self) -> str:
-        """Return the name of its file, without its ending."""
+        """The name of its file, without the suffix."""
         return self.file.stem
 
 
@@ -66,16 +66,16 @@ def open_sweep(file: Path) -> Sweep:
             "perflab sweep",
             [f"{file}: {error.strerror}; name a file such as notebooks/sweeps/quick.yaml"],
         ) from None
-    read = read_sweep(file, content)
+    words = read_sweep(file, content)
     problems: list[str] = []
-    cells = tuple(_cells(read, problems))
+    cells = tuple(_cells(words, problems))
     if problems:
         raise ParameterError(f"sweep {file}", list(dict.fromkeys(problems)))
-    return Sweep(file, read.title or file.stem, read.retries, cells, content)
+    return Sweep(file, words.title or file.stem, words.retries, cells, content)
 
 
 def systems_of(cells: Iterable[Cell]) -> set[str]:
-    """Return the systems whose experiments cells execute."""
+    """Return the systems of the experiments that cells execute."""
     return {systems.system_of(cell.notebook) for cell in cells}
 
 
@@ -84,28 +84,28 @@ def typed(value: Any) -> str:
     return ",".join(map(typed, value)) if isinstance(value, list) else str(value)
 
 
-def _cells(read: SweepFile, problems: list[str]) -> Iterator[Cell]:
-    """Yield all cells that can be asked for, and note what no experiment can be asked for."""
-    axes = [axes_of(group, read.seed) for group in read.cells]
-    count = sum(math.prod(map(len, each)) for each in axes)
+def _cells(file: SweepFile, problems: list[str]) -> Iterator[Cell]:
+    """Yield all valid cells, and append a problem for every other one."""
+    axes = [axes_of(group, file.seed) for group in file.cells]
+    count = sum(math.prod(map(len, group_axes)) for group_axes in axes)
     if count > MOST_CELLS:
         problems.append(f"{count:,} cells are asked for; {MOST_CELLS:,} are the most")
         return
-    chosen = [_experiment(number, group, problems) for number, group in enumerate(read.cells)]
-    _note_unused(read, chosen, problems)
-    seen: set[str] = set()
-    for number, experiment in enumerate(chosen):
+    experiments = [_experiment(number, group, problems) for number, group in enumerate(file.cells)]
+    _note_unused(file, experiments, problems)
+    ids: set[str] = set()
+    for number, experiment in enumerate(experiments):
         if experiment is None:
             continue
         for combination in product(*axes[number]):
             varied = {name: value for part in combination for name, value in part.items()}
-            cell = _cell(read, number, experiment, varied, problems)
+            cell = _cell(file, number, experiment, varied, problems)
             if cell is None:
                 continue
-            if cell.id in seen:
-                told = "is asked for already; more blocks measure more of one thing"
-                problems.append(f"cells.{number}: '{cell.label}' {told}")
-            seen.add(cell.id)
+            if cell.id in ids:
+                problem = "is asked for already; more blocks measure more of one thing"
+                problems.append(f"cells.{number}: '{cell.label}' {problem}")
+            ids.add(cell.id)
             yield cell
 
 
@@ -117,37 +117,41 @@ def _experiment(number: int, group: Group, problems: list[str]) -> Experiment | 
         return None
 
 
-def _note_unused(read: SweepFile, chosen: Sequence[Experiment | None], problems: list[str]) -> None:
-    """Note parameters of all that no notebook has, where every notebook is known."""
-    known = {name for each in chosen if each for name in _fields(each)}
-    for name in read.parameters if all(chosen) else ():
+def _note_unused(
+    file: SweepFile, experiments: Sequence[Experiment | None], problems: list[str]
+) -> None:
+    """Append a problem for each shared parameter that no notebook has, where all are known."""
+    known = {name for experiment in experiments if experiment for name in _fields(experiment)}
+    for name in file.parameters if all(experiments) else ():
         if name not in known:
             hint = did_you_mean(name, known)
             problems.append(f"parameters: no notebook of the sweep has '{name}'{hint}")
 
 
 def _cell(
-    read: SweepFile,
+    file: SweepFile,
     number: int,
-    chosen: Experiment,
+    experiment: Experiment,
     varied: Mapping[str, Any],
     problems: list[str],
 ) -> Cell | None:
-    """Return a cell with what the file gives to all, to its group, and to it alone."""
-    shared = {name: value for name, value in read.parameters.items() if name in _fields(chosen)}
-    given = {**shared, **read.cells[number].parameters, **varied}
+    """Return a cell with the parameters of the file, of its group, and its own."""
+    shared = {name: value for name, value in file.parameters.items() if name in _fields(experiment)}
+    values = {**shared, **file.cells[number].parameters, **varied}
     try:
-        checked = chosen.check(given)
-        trials = checked.planned_blocks * len(chosen.treatments(checked))
+        checked = experiment.check(values)
+        trials = checked.planned_blocks * len(experiment.treatments(checked))
     except PerflabError as error:
         texts = error.problems if isinstance(error, ParameterError) else [str(error)]
-        problems += [f"cells.{number}: {chosen.name}: {text}" for text in texts]
+        problems += [f"cells.{number}: {experiment.name}: {text}" for text in texts]
         return None
-    asked = checked.model_dump(mode="json", exclude=set(OF_THE_CALL))
-    words = {name: asked[name] for name in given}
-    digest = hashlib.sha256(json.dumps([chosen.name, words], sort_keys=True).encode()).hexdigest()
-    return Cell(digest[:ID_LENGTH], chosen.name, words, tuple(varied), trials)
+    complete = checked.model_dump(mode="json", exclude=set(OF_THE_CALL))
+    words = {name: complete[name] for name in values}
+    digest = hashlib.sha256(
+        json.dumps([experiment.name, words], sort_keys=True).encode()
+    ).hexdigest()
+    return Cell(digest[:ID_LENGTH], experiment.name, words, tuple(varied), trials)
 
 
-def _fields(chosen: Experiment) -> set[str]:
-    return set(chosen.parameters.model_fields)
+def _fields(experiment: Experiment) -> set[str]:
+    return set(experiment.parameters.model_fields)

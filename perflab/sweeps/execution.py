@@ -1,4 +1,4 @@
-"""A sweep carried out: cell after cell, to the end, whatever becomes of one of them."""
+"""Carries a sweep out, cell after cell; a failed cell does not end it."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from perflab.errors import RunInterrupted
 from perflab.statistics.in_words import counted
 from perflab.sweeps.attempt import (
     AFTER_A_KILL_S,
-    AskedToEnd,
+    EndRequests,
     carry_out,
-    goes_on_with,
-    heard,
+    end_requests,
     interruption,
+    resume_parameters,
 )
 from perflab.sweeps.cells import Cell, Sweep
-from perflab.sweeps.folder import changes, held, new_folder, newest_folder, session_now
+from perflab.sweeps.folder import changes, locked, new_folder, newest_folder, session_now
 from perflab.sweeps.index import write_index
 from perflab.sweeps.journal import (
     INTERRUPTED,
@@ -36,10 +36,10 @@ from perflab.trials.progress import showing
 
 
 @dataclass(frozen=True)
-class How:
-    """How a sweep is gone about.
+class SweepOptions:
+    """How a sweep is carried out.
 
-    ``resume`` goes on with the newest sweep of the file. After ``minutes`` no cell is begun.
+    ``resume`` continues the newest sweep of the file. After ``minutes`` no cell begins.
     """
 
     resume: bool = False
@@ -47,42 +47,42 @@ class How:
     minutes: float | None = None
 
     @property
-    def patience_s(self) -> float:
-        """Return how long a cell waits for the host: who was killed before may still be ending."""
+    def cell_wait_s(self) -> float:
+        """How long a cell waits for the host; a process that was killed may still be ending."""
         return max(self.wait_s, AFTER_A_KILL_S) if self.resume else self.wait_s
 
 
 @dataclass(frozen=True)
-class Outcome:
-    """What became of a sweep: its folder, and how many of its cells are in which state."""
+class SweepOutcome:
+    """The result of a sweep: its folder, and its number of cells by state."""
 
     folder: Path
     states: Mapping[str, int]
 
 
 @dataclass(frozen=True)
-class UnderWay:
-    """A sweep that is held: nobody else goes on with it."""
+class ActiveSweep:
+    """A sweep that this process carries out; it holds the lock of the folder."""
 
     sweep: Sweep
-    how: How
+    how: SweepOptions
     folder: Path
     journal: Journal
     show: Callable[[Event], None]
-    asked: AskedToEnd
+    asked: EndRequests
     failures: Counter[str] = field(default_factory=Counter)
 
     def cells_to_do(self) -> list[Cell]:
-        """Return the cells that are not done, in the order of the file."""
+        """Return the cells to do, in the order of the file."""
         return [cell for cell in self.sweep.cells if self.journal.cell(cell.id).state != "done"]
 
-    def outcome(self) -> Outcome:
-        """Return what has become of it so far."""
+    def outcome(self) -> SweepOutcome:
+        """Return the number of cells by state so far."""
         states = (self.journal.cell(cell.id).state for cell in self.sweep.cells)
-        return Outcome(self.folder, Counter(states))
+        return SweepOutcome(self.folder, Counter(states))
 
     def ended(self, end: AttemptEnded) -> bool:
-        """Write down how an attempt ended; return whether the cell is to be tried again now."""
+        """Write down how an attempt ended; return whether to try the cell again now."""
         self.journal.add(end)
         write_index(self.folder, self.sweep, self.journal)
         if end.done or end.kind == INTERRUPTED:
@@ -95,26 +95,27 @@ class UnderWay:
 
     @property
     def way_on(self) -> str:
-        """Return how the user goes on with it."""
+        """What the user can do to continue the sweep."""
         return f"go on with 'perflab sweep {self.sweep.file} --resume' and the same options"
 
     def interruption(self) -> RunInterrupted:
-        """Return what says that the sweep was interrupted, and how to go on."""
+        """Return the error that says that the sweep was interrupted, and how to go on."""
         by = f" by {self.asked.by}" if self.asked.by else ""
         return RunInterrupted(f"the sweep was interrupted{by}; {self.way_on}")
 
 
 @contextlib.contextmanager
-def under_way(
-    sweep: Sweep, how: How, machine: Mapping[str, Any] | None = None
-) -> Iterator[UnderWay]:
-    """Make or find the folder of a sweep, hold it, and write down that it is gone on with.
+def active_sweep(
+    sweep: Sweep, how: SweepOptions, machine: Mapping[str, Any] | None = None
+) -> Iterator[ActiveSweep]:
+    """Make or find the folder of a sweep, lock it, and begin a session in its journal.
 
-    ``machine`` is what its cells are measured on, where that is not this host. HostBusy where
-    another process holds it, ResumeRefused where code or machine changed since it began.
+    ``machine`` describes the machine that measures the cells, where that is not this host.
+    HostBusy where another process has the lock, ResumeRefused where code or machine changed since
+    the sweep began.
     """
     folder = newest_folder(sweep) if how.resume else new_folder(sweep)
-    with heard() as asked, held(folder), showing() as show:
+    with end_requests() as asked, locked(folder), showing() as show:
         journal = Journal(folder)
         now = session_now(sweep, machine)
         show(Note(text=f"sweep {folder}"))
@@ -122,60 +123,60 @@ def under_way(
             show(Note(text=change))
         journal.add(now)
         write_index(folder, sweep, journal)
-        yield UnderWay(sweep, how, folder, journal, show, asked)
+        yield ActiveSweep(sweep, how, folder, journal, show, asked)
 
 
-def carry_out_sweep(sweep: Sweep, how: How) -> Outcome:
-    """Carry a sweep out, or go on with it; a failed cell does not end it.
+def carry_out_sweep(sweep: Sweep, how: SweepOptions) -> SweepOutcome:
+    """Carry a sweep out, or continue it; a failed cell does not end it.
 
-    RunInterrupted where the user ended it; see also :func:`under_way`.
+    RunInterrupted where the user ended it; see also :func:`active_sweep`.
     """
-    with under_way(sweep, how) as begun:
-        todo = begun.cells_to_do()
-        until = None if how.minutes is None else time.monotonic() + 60 * how.minutes
-        for number, cell in enumerate(todo, 1):
-            if until is not None and time.monotonic() > until:
-                left = counted(len(todo) - number + 1, "cell")
-                begun.show(Note(text=f"time is up; {left} not begun: '--resume' goes on"))
+    with active_sweep(sweep, how) as active:
+        cells = active.cells_to_do()
+        deadline_s = None if how.minutes is None else time.monotonic() + 60 * how.minutes
+        for number, cell in enumerate(cells, 1):
+            if deadline_s is not None and time.monotonic() > deadline_s:
+                left_over = counted(len(cells) - number + 1, "cell")
+                active.show(Note(text=f"time is up; {left_over} not begun: '--resume' goes on"))
                 break
-            begun.show(Note(text=f"cell {number}/{len(todo)}: {cell.label}"))
-            _execute(begun, cell)
-        return begun.outcome()
+            active.show(Note(text=f"cell {number}/{len(cells)}: {cell.label}"))
+            _execute(active, cell)
+        return active.outcome()
 
 
-def _execute(begun: UnderWay, cell: Cell) -> None:
-    """Execute a cell, again where its services, its kernel or the host failed."""
+def _execute(active: ActiveSweep, cell: Cell) -> None:
+    """Execute a cell, and again where its services, its kernel or the host failed."""
     while True:
-        ended = _attempt(begun, cell)
-        is_again = begun.ended(ended)
-        if ended.kind == INTERRUPTED or begun.asked.by:
-            raise begun.interruption()
+        ended = _attempt(active, cell)
+        tries_again = active.ended(ended)
+        if ended.kind == INTERRUPTED or active.asked.by:
+            raise active.interruption()
         if ended.done:
             return
-        begun.show(Note(text=f"cell failed: {ended.in_short}"))
-        if not is_again:
+        active.show(Note(text=f"cell failed: {ended.in_short}"))
+        if not tries_again:
             return
-        begun.show(Note(text="trying again"))
+        active.show(Note(text="trying again"))
 
 
-def _attempt(begun: UnderWay, cell: Cell) -> AttemptEnded:
-    state = begun.journal.cell(cell.id)
-    again = goes_on_with(state)
+def _attempt(active: ActiveSweep, cell: Cell) -> AttemptEnded:
+    state = active.journal.cell(cell.id)
+    resumed = resume_parameters(state)
     number = len(state.attempts) + 1
-    run_id = next(iter(again.values()), "")
-    begun.journal.add(AttemptBegun(cell=cell.id, attempt=number, goes_on_with=run_id))
+    run_id = next(iter(resumed.values()), "")
+    active.journal.add(AttemptBegun(cell=cell.id, attempt=number, goes_on_with=run_id))
 
-    def hear(event: Event) -> None:
+    def on_event(event: Event) -> None:
         if isinstance(event, RunBegun):
-            # At once: whoever goes on after a kill must know which run it was.
-            begun.journal.add(RunMade(cell=cell.id, run_id=event.run_id))
+            # It is written down at once, so that the run can be resumed after a kill.
+            active.journal.add(RunMade(cell=cell.id, run_id=event.run_id))
         elif isinstance(event, TrialBegun):
-            begun.asked.ask_again()
-        begun.show(event)
+            active.asked.ask_again()
+        active.show(event)
 
-    kept = begun.folder / "cells" / cell.id
-    ended = carry_out(cell, number, again, kept, begun.how.patience_s, hear)
-    if begun.asked.by and not ended.done:
-        # A kernel that was interrupted while it started failed for no other reason.
-        ended = ended.model_copy(update=interruption(cell, begun.asked.by))
+    cell_folder = active.folder / "cells" / cell.id
+    ended = carry_out(cell, number, resumed, cell_folder, active.how.cell_wait_s, on_event)
+    if active.asked.by and not ended.done:
+        # The interruption is also the reason for a kernel that failed to start.
+        ended = ended.model_copy(update=interruption(cell, active.asked.by))
     return ended

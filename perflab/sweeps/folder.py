@@ -1,4 +1,4 @@
-"""The folder of a sweep: its journal, its lock, its file as it was, and what cells left."""
+"""The folder of a sweep: its journal, its lock, a copy of its file, and the output of cells."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from perflab.sweeps.journal import Journal, SessionBegun
 
 COPY = "sweep.yaml"
 LOCK = "lock"
-# Whoever makes a sweep's folder is done with it in milliseconds.
+# Making a sweep's folder takes milliseconds, so that an older half one was broken off.
 LATELY_S = 60.0
 
 
@@ -32,15 +32,15 @@ def new_folder(sweep: Sweep) -> Path:
     folder = sweeps_dir() / f"{began}-{sweep.name}-{secrets.token_hex(3)}"
     sweeps_dir().mkdir(parents=True, exist_ok=True)
     remove_broken_off(sweeps_dir(), age_s=LATELY_S)
-    with whole_folder(folder) as half:
-        write_file(half / COPY, lambda file: file.write(sweep.content))
+    with whole_folder(folder) as unfinished:
+        write_file(unfinished / COPY, lambda file: file.write(sweep.content))
     return folder
 
 
 def newest_folder(sweep: Sweep) -> Path:
-    """Return the folder to go on with."""
+    """Return the newest folder of a sweep."""
     folders = [path.parent for path in sweeps_dir().glob(f"*/{COPY}")]
-    # Its name stands between time and id.
+    # The sweep's name stands between time and id.
     alike = [path for path in folders if "-".join(path.name.split("-")[1:-1]) == sweep.name]
     if not alike:
         raise ParameterError(
@@ -50,8 +50,8 @@ def newest_folder(sweep: Sweep) -> Path:
 
 
 @contextlib.contextmanager
-def held(folder: Path) -> Iterator[None]:
-    """Hold the folder's lock while the block runs; HostBusy where another process has it."""
+def locked(folder: Path) -> Iterator[None]:
+    """Hold the lock of the folder while the block runs; HostBusy where another process has it."""
     with (folder / LOCK).open("a+") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -59,14 +59,14 @@ def held(folder: Path) -> Iterator[None]:
             raise HostBusy(
                 f"sweep {folder} is being carried out already; wait for it to end"
             ) from None
-        # Nobody else writes here now: what is half was left by one who was killed.
+        # Nobody else writes here now: a killed process left the unfinished files.
         for place in (folder, *folder.glob("cells/*")):
             remove_broken_off(place)
         yield
 
 
 def session_now(sweep: Sweep, machine: Mapping[str, Any] | None = None) -> SessionBegun:
-    """Return what a session that begins now measures, on this host or another ``machine``."""
+    """Return the session that begins now, on this host or another ``machine``."""
     return SessionBegun(
         cells=tuple(cell.id for cell in sweep.cells),
         file_sha256=hashlib.sha256(sweep.content).hexdigest(),
@@ -76,7 +76,7 @@ def session_now(sweep: Sweep, machine: Mapping[str, Any] | None = None) -> Sessi
 
 
 def digests_of_notebooks(cells: Iterable[Cell]) -> dict[str, str]:
-    """Return a SHA-256 of each notebook that cells execute."""
+    """Return the beginning of the SHA-256 of each notebook that cells execute."""
     return {
         f"notebook {name}": hashlib.sha256(notebook_file(name).read_bytes()).hexdigest()[:LENGTH]
         for name in sorted({cell.notebook for cell in cells})
@@ -86,7 +86,7 @@ def digests_of_notebooks(cells: Iterable[Cell]) -> dict[str, str]:
 def changes(journal: Journal, now: SessionBegun) -> str:
     """Say how the sweep file changed since the last session; refuse changed code and machines.
 
-    A changed file decides which cells there are, and what is finished stays.
+    The changed file decides which cells there are; finished cells stay.
     """
     if not journal.sessions:
         return ""
@@ -95,23 +95,23 @@ def changes(journal: Journal, now: SessionBegun) -> str:
     if before.file_sha256 == now.file_sha256:
         return ""
     new, gone = set(now.cells) - set(before.cells), set(before.cells) - set(now.cells)
-    kept = len(set(now.cells) & set(before.cells))
+    unchanged = len(set(now.cells) & set(before.cells))
     return (
         f"the sweep file changed: {len(new)} cells are new, {len(gone)} are no longer asked for, "
-        f"{kept} are as they were"
+        f"{unchanged} are as they were"
     )
 
 
 def _refuse_changes(folder: Path, before: SessionBegun, now: SessionBegun) -> None:
-    # A notebook of which there are cells only now, or no more, compares with nothing.
+    # A notebook of only one of the two sessions has nothing to compare with.
     both = [name for name in now.sources if name in before.sources]
-    was, is_now = ({name: it.sources[name] for name in both} for it in (before, now))
-    grave = [
-        *(f"the code: {each}" for each in differences(was, is_now)),
-        *(f"the machine: {each}" for each in differences(before.machine, now.machine)),
+    old, new = ({name: item.sources[name] for name in both} for item in (before, now))
+    problems = [
+        *(f"the code: {difference}" for difference in differences(old, new)),
+        *(f"the machine: {item}" for item in differences(before.machine, now.machine)),
     ]
-    if grave:
-        listed = "\n".join(f"  - {each}" for each in grave)
+    if problems:
+        listed = "\n".join(f"  - {problem}" for problem in problems)
         raise ResumeRefused(
             f"{folder}: its cells would not compare. Changed since it was last gone on with:\n"
             f"{listed}\nUndo that, or begin anew without --resume"

@@ -1,8 +1,8 @@
-"""What a sweep file may say: notebooks, fixed parameters, and parameters that are varied.
+"""The grammar of a sweep file: notebooks, fixed parameters, and varied parameters.
 
-A value means what it means on the command line. YAML 1.1 takes ``no`` for false, ``0123`` for 83
-and ``1:30`` for 90; here each is a text. Its loaders keep the last of two equal keys; here they are
-a problem. Nothing is constructed by a tag.
+A value means the same as on the command line. YAML 1.1 takes ``no`` for false, ``0123`` for 83 and
+``1:30`` for 90; here each is a text. YAML loaders keep the last of two equal keys; here these are a
+problem. Tags construct nothing.
 
 ::
 
@@ -56,14 +56,14 @@ VALUES = "a list of values, or {range: [FIRST, LAST, STEP]}"
 DRAWN = "a list to choose from, or {uniform: [LOW, HIGH]}, or {integers: [LOW, HIGH]}"
 
 
-def _is_of_cells(name: str) -> str:
+def _cell_parameter(name: str) -> str:
     if name in OF_THE_CALL:
         raise ValueError("is no parameter of cells: the sweep itself has --resume and --wait")
     return name
 
 
 def _values(axis: Any) -> list[Any]:
-    """Return the values that are given one by one, or by a range."""
+    """Return the values of a list or a range."""
     if isinstance(axis, dict) and [*axis] == ["range"]:
         first, last, step = _numbers(axis["range"], 3, VALUES)
         return _range(first, last, step)
@@ -75,17 +75,17 @@ def _values(axis: Any) -> list[Any]:
 def _range(first: float, last: float, step: float) -> list[int | float]:
     if not step or (last - first) * step < 0:
         raise ValueError(f"from {first} to {last} no step of {step} leads")
-    # 0.1 is a tenth, whatever a float makes of it.
-    begin, end, by = (Decimal(repr(each)) for each in (first, last, step))
+    # Decimals avoid the rounding of floats such as 0.1.
+    begin, end, by = (Decimal(repr(value)) for value in (first, last, step))
     count = math.floor((end - begin) / by) + 1
     if count > MOST_VALUES:
         raise ValueError(f"the range has {count:,} values; {MOST_VALUES:,} are the most")
-    typed = int if all(isinstance(each, int) for each in (first, last, step)) else float
+    typed = int if all(isinstance(value, int) for value in (first, last, step)) else float
     return [typed(begin + place * by) for place in range(count)]
 
 
 def _drawn(axis: Any) -> Any:
-    """Refuse what no value can be drawn from."""
+    """Refuse an axis from which no value can be drawn."""
     if isinstance(axis, list) and axis:
         return axis
     if isinstance(axis, dict) and [*axis] in (["uniform"], ["integers"]):
@@ -99,31 +99,31 @@ def _drawn(axis: Any) -> Any:
     raise ValueError(f"give {DRAWN}")
 
 
-def _numbers(given: Any, count: int, form: str) -> list[int | float]:
-    listed = given if isinstance(given, list) else []
-    if len(listed) != count or not all(type(each) in (int, float) for each in listed):
+def _numbers(ends: Any, count: int, form: str) -> list[int | float]:
+    numbers = ends if isinstance(ends, list) else []
+    if len(numbers) != count or not all(type(number) in (int, float) for number in numbers):
         raise ValueError(f"give {form}")
-    return listed
+    return numbers
 
 
-Name = Annotated[str, AfterValidator(_is_of_cells)]
+Name = Annotated[str, AfterValidator(_cell_parameter)]
 Values = Annotated[list[Any], BeforeValidator(_values), Field(max_length=MOST_VALUES)]
 Drawn = Annotated[Any, BeforeValidator(_drawn)]
 
 
-class _Part(BaseModel):
+class _Section(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
 
-class Sample(_Part):
-    """Combinations that are drawn at random: always the same for one seed."""
+class Sample(_Section):
+    """Combinations that are drawn at random; equal seeds draw equal ones."""
 
     count: int = Field(ge=1, le=MOST_VALUES)
     of: dict[Name, Drawn] = Field(min_length=1)
 
 
-class Group(_Part):
-    """Cells of one notebook: fixed parameters, and those that are varied."""
+class Group(_Section):
+    """Cells of one notebook: fixed and varied parameters."""
 
     notebook: str
     parameters: dict[Name, Any] = {}
@@ -144,7 +144,7 @@ class Group(_Part):
         return self
 
 
-class SweepFile(_Part):
+class SweepFile(_Section):
     """A sweep file as it is written."""
 
     title: str = ""
@@ -161,7 +161,7 @@ class SweepFile(_Part):
 
 
 class _Loader(yaml.BaseLoader):  # type: ignore[misc]
-    """Reads plain words as they are read on a command line, and refuses a key that stands twice."""
+    """Reads plain words as the command line does, and refuses a key that stands twice."""
 
     def construct_scalar(self, node: yaml.ScalarNode) -> Any:
         quoted_or_block = node.style is not None
@@ -172,8 +172,8 @@ class _Loader(yaml.BaseLoader):  # type: ignore[misc]
         for key, value in node.value:
             name = self.construct_object(key, deep)
             if not isinstance(name, str) or name in entries:
-                told = f"'{name}' is no word, or stands here twice"
-                raise yaml.constructor.ConstructorError(None, None, told, key.start_mark)
+                problem = f"'{name}' is no word, or stands here twice"
+                raise yaml.constructor.ConstructorError(None, None, problem, key.start_mark)
             entries[name] = self.construct_object(value, deep)
         return entries
 
@@ -186,7 +186,7 @@ def read_sweep(file: Path, content: bytes) -> SweepFile:
             raise TypeError(f"a sweep is a table of {', '.join(SweepFile.model_fields)}")
         return SweepFile.model_validate(words)
     except ValidationError as error:
-        problems = [_sentence(each) for each in error.errors(include_url=False)]
+        problems = [_sentence(item) for item in error.errors(include_url=False)]
     except UnicodeDecodeError as error:
         problems = [f"is not UTF-8; save it as UTF-8 ({error.reason}, byte {error.start})"]
     except RecursionError:
@@ -199,11 +199,11 @@ def read_sweep(file: Path, content: bytes) -> SweepFile:
 
 
 def _sentence(error: Any) -> str:
-    place = [str(each) for each in error["loc"] if each != "[key]"]
+    place = [str(part) for part in error["loc"] if part != "[key]"]
     message = error["msg"].removeprefix("Value error, ")
     if error["type"] == "extra_forbidden":
-        kinds: dict[str, type[_Part]] = {"cells": Group, "sample": Sample}
-        outer = (kinds[each] for each in reversed(place[:-1]) if each in kinds)
+        kinds: dict[str, type[_Section]] = {"cells": Group, "sample": Sample}
+        outer = (kinds[part] for part in reversed(place[:-1]) if part in kinds)
         known = list(next(outer, SweepFile).model_fields)
         nearest = did_you_mean(place[-1], known) or f"; there are: {', '.join(known)}"
         message = f"is not known here{nearest}"
@@ -211,11 +211,11 @@ def _sentence(error: Any) -> str:
 
 
 def axes_of(group: Group, seed: int | None) -> list[list[dict[str, Any]]]:
-    """Return what is varied in a group: each axis a list of alternatives, all to be combined.
+    """Return the axes of a group, each a list of alternatives, to be combined with all others.
 
     A sample needs the ``seed`` of the file.
     """
-    axes = [[{name: each} for each in values] for name, values in group.grid.items()]
+    axes = [[{name: value} for value in values] for name, values in group.grid.items()]
     if group.zip:
         rows = zip(*group.zip.values(), strict=True)
         axes.append([dict(zip(group.zip, row, strict=True)) for row in rows])
@@ -225,7 +225,7 @@ def axes_of(group: Group, seed: int | None) -> list[list[dict[str, Any]]]:
             for name, axis in group.sample.of.items()
         }
         count = range(group.sample.count)
-        axes.append([{name: next(each) for name, each in draws.items()} for _ in count])
+        axes.append([{name: next(values) for name, values in draws.items()} for _ in count])
     return axes
 
 
@@ -236,5 +236,5 @@ def _draws(axis: Any, source: random.Random) -> Iterator[Any]:
         elif "integers" in axis:
             yield source.randint(*axis["integers"])
         else:
-            # As one would type it.
+            # Few digits, as somebody would type the value.
             yield float(f"{source.uniform(*axis['uniform']):.{DIGITS}g}")

@@ -1,6 +1,6 @@
-"""How far a sweep came: a journal of one line of JSON per event, never cut by a kill.
+"""The journal of a sweep: one line of JSON per event, which a kill cannot damage.
 
-A line counts once its newline is on the disk. What a kill left half is taken away before the next
+A line counts once its newline is on the disk. A line that a kill cut off is removed before the next
 line is written.
 """
 
@@ -19,9 +19,9 @@ from perflab.host.files import explained
 
 FILE = "journal.jsonl"
 BROKEN_OFF = "broken off"
-# The error's class where the user, or a signal, ended a cell in order.
+# The class of the error where the user or a signal ended a cell in order.
 INTERRUPTED = "RunInterrupted"
-# A run that cannot be gone on with: the next attempt measures anew.
+# After these errors a run cannot be resumed: the next attempt measures anew.
 NOT_TO_BE_RESUMED = ("ResumeRefused", "RunNotFound", "RecordingError")
 
 
@@ -36,7 +36,7 @@ class _Entry(BaseModel):
 
 
 class SessionBegun(_Entry):
-    """Somebody goes on with the sweep: for which file's cells, with what code, on what machine."""
+    """A session of the sweep began: its cells, its code and its machine."""
 
     event: Literal["session"] = "session"
     cells: tuple[str, ...]
@@ -46,9 +46,9 @@ class SessionBegun(_Entry):
 
 
 class AttemptBegun(_Entry):
-    """A cell is executed; ``goes_on_with`` is the run that it finishes or shows.
+    """A cell began; ``goes_on_with`` is the run that it resumes or shows.
 
-    ``host`` is which one executes it, where that need not be the one of the journal.
+    ``host`` names the host that executes it, where that may be another than the journal's.
     """
 
     event: Literal["begun"] = "begun"
@@ -59,7 +59,7 @@ class AttemptBegun(_Entry):
 
 
 class RunMade(_Entry):
-    """The cell under way has made a run."""
+    """The current cell made a run."""
 
     event: Literal["run"] = "run"
     cell: str
@@ -67,10 +67,10 @@ class RunMade(_Entry):
 
 
 class AttemptEnded(_Entry):
-    """A cell's notebook came to its end, or failed; ``kind`` is the class of the error.
+    """A cell's notebook ended or failed; ``kind`` is the class of the error.
 
-    ``verdicts`` are claim, verdict and what was measured; paths are absolute. ``stored`` is the
-    address of the copy of its run, to which paths then lead too.
+    ``verdicts`` are claim, verdict and measured size. Paths are absolute. ``stored`` is the address
+    of the copy of its run; the paths then lead to copies, too.
     """
 
     event: Literal["ended"] = "ended"
@@ -93,7 +93,7 @@ class AttemptEnded(_Entry):
 
     @property
     def in_short(self) -> str:
-        """Return in one line how it ended."""
+        """How it ended, in one line."""
         return "done" if self.done else f"{self.kind}: {self.error.strip().partition(chr(10))[0]}"
 
 
@@ -103,7 +103,7 @@ _LINE: TypeAdapter[Line] = TypeAdapter(Annotated[Line, Field(discriminator="even
 
 @dataclass
 class Attempt:
-    """One execution of a cell; one without an end was broken off, or is under way.
+    """One execution of a cell; without ``ended`` it was broken off or is still running.
 
     ``run_id`` is the run that it made.
     """
@@ -114,7 +114,7 @@ class Attempt:
 
     @property
     def outcome(self) -> str:
-        """Return how it ended, in a word."""
+        """How it ended, in a word."""
         if self.ended is None:
             return BROKEN_OFF
         if self.ended.kind == INTERRUPTED:
@@ -124,19 +124,19 @@ class Attempt:
 
 @dataclass
 class CellState:
-    """What the journal knows of one cell; ``run_id`` is the run that it made last."""
+    """The attempts at one cell; ``run_id`` is the last run that they made."""
 
     attempts: list[Attempt] = field(default_factory=list)
     run_id: str = ""
 
     @property
     def state(self) -> str:
-        """Return waiting, broken off, interrupted, done or failed."""
+        """One of waiting, broken off, interrupted, done and failed."""
         return self.attempts[-1].outcome if self.attempts else "waiting"
 
 
 class Journal:
-    """The journal of a sweep's folder; RecordingError names the line that cannot be read."""
+    """The journal in a sweep's folder; RecordingError names a line that cannot be read."""
 
     def __init__(self, folder: Path) -> None:
         self.path = folder / FILE
@@ -147,16 +147,16 @@ class Journal:
             self._take(line)
 
     def cell(self, name: str) -> CellState:
-        """Return what is known of a cell."""
+        """Return the state of a cell."""
         return self._cells.setdefault(name, CellState())
 
     def add(self, line: Line) -> None:
-        """Write a line; it is on the disk when this returns. Only who holds the lock may."""
-        kept = "what the journal holds already is safe; go on with --resume"
-        with explained(self.path, kept, "point PERFLAB_SWEEPS at another folder"):
+        """Write a line, which is on the disk when this returns; the caller must hold the lock."""
+        unharmed = "what the journal holds already is safe; go on with --resume"
+        with explained(self.path, unharmed, "point PERFLAB_SWEEPS at another folder"):
             content = line.model_dump_json().encode() + b"\n"
             with self.path.open("ab") as file:
-                # Of what a kill left half nobody was told that it stood there.
+                # A line that a kill cut off was never reported as written.
                 file.truncate(self._whole_bytes)
                 file.write(content)
                 file.flush()
@@ -180,12 +180,12 @@ class Journal:
 
 
 def _read(path: Path) -> tuple[list[Line], int]:
-    """Return the whole lines, and how many bytes they are."""
+    """Return the whole lines, and their length in bytes."""
     try:
         content = path.read_bytes()
     except FileNotFoundError:
         return [], 0
-    *whole, half = content.split(b"\n")
+    *whole, cut_off = content.split(b"\n")
     lines = []
     for number, text in enumerate(whole, 1):
         try:
@@ -196,4 +196,4 @@ def _read(path: Path) -> tuple[list[Line], int]:
                 f"{path}:{number}: is no line of a journal ({first}); mend it, or begin the sweep "
                 "anew without --resume"
             ) from None
-    return lines, len(content) - len(half)
+    return lines, len(content) - len(cut_off)

@@ -1,4 +1,4 @@
-"""A notebook executed by papermill, with live progress and a result that is whole or absent."""
+"""Executes a notebook by papermill, with live progress and a result that is whole or absent."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ from perflab.systems import experiment
 from perflab.trials.events import Event, RunBegun
 from perflab.trials.progress import Terminal, followed
 
-# What colours a traceback in a terminal.
+# The escape sequences that colour a traceback in a terminal.
 ESCAPES = re.compile(r"\x1b\[[0-9;]*m")
-# Who saves a figure writes to it all the time.
+# A process that saves a figure writes to it without such a pause.
 LATELY_S = 3.0
 
 
 @dataclass(frozen=True)
 class Executed:
-    """A notebook that ran to its end, and the run it made."""
+    """A notebook that ran to its end, and the run that it made."""
 
     name: str
     run_id: str
     notebook: Path
 
     def figures(self) -> list[Path]:
-        """Return the figures that were saved beside the notebook, as SVG."""
+        """Return the SVG figures beside the notebook."""
         return sorted(self.notebook.parent.glob("*.svg"))
 
 
@@ -48,30 +48,30 @@ def execute(
 ) -> Executed:
     """Execute an experiment's notebook; parameters are checked before a kernel starts.
 
-    papermill writes its output in place, where a crash can leave half a file; so it writes beside
-    and the finished notebook is renamed into the folder of the run's figures. One that did not come
-    to its end is kept as ``failed``. ``on_event`` receives the events of the run, which else are
-    shown on standard error.
+    papermill writes its output in place, where a crash can leave half a file. So it writes to a
+    temporary folder, and the finished notebook replaces the one in the folder of the run's figures.
+    A notebook that failed is kept as ``failed``. ``on_event`` receives the events of the run; by
+    default they are shown on standard error.
 
     Raises
     ------
     NotebookFailed
-        A cell failed, or the kernel died; the message is the error's own.
+        A cell failed, or the kernel died; the message is that of the error.
     """
     experiment(name).check(parameters)
     run_id = str(parameters.get("from_run") or parameters.get("resume") or "")
-    tell = on_event or Terminal(sys.stderr)
+    forward = on_event or Terminal(sys.stderr)
 
-    def hear(event: Event) -> None:
+    def note_run(event: Event) -> None:
         nonlocal run_id
         if isinstance(event, RunBegun):
             run_id = event.run_id
-        tell(event)
+        forward(event)
 
     with temporary("notebook") as folder:
         output = folder / f"{name}.ipynb"
         try:
-            with followed(hear):
+            with followed(note_run):
                 _execute(name, output, parameters)
         except NotebookFailed:
             if failed is not None and output.exists():
@@ -81,13 +81,13 @@ def execute(
         target = figures_dir() / run_id / f"{name}.ipynb"
         target.parent.mkdir(parents=True, exist_ok=True)
         replace_file(target, output.read_bytes())
-        # Of a kernel that was killed while it saved figures of this run.
+        # A kernel that was killed while it saved figures left unfinished files.
         remove_broken_off(target.parent, age_s=LATELY_S)
     return Executed(name, run_id, target)
 
 
 def _execute(name: str, output: Path, parameters: Mapping[str, Any]) -> None:
-    # The kernel works in another folder, where another perflab.toml would be found, or none.
+    # The kernel works in another folder and would find another perflab.toml, or none.
     os.environ.update(foreign_environment())
     try:
         papermill.execute_notebook(
@@ -102,8 +102,8 @@ def _execute(name: str, output: Path, parameters: Mapping[str, Any]) -> None:
     except PapermillExecutionError as error:
         log = "\n".join(ESCAPES.sub("", line) for line in error.traceback)
         raise NotebookFailed(name, error.ename, error.evalue, log) from None
-    # As RuntimeError Jupyter tells of a kernel that died, or never answered, before its first cell;
-    # a DeadKernelError is one. The engine noted what the kernel said by itself.
+    # Jupyter raises RuntimeError (DeadKernelError is one) for a kernel that died or never answered.
+    # The engine added the kernel's own output as a note.
     except RuntimeError as error:
         log = "\n".join(getattr(error, "__notes__", ()))
         raise NotebookFailed(name, DeadKernelError.__name__, str(error), log) from None

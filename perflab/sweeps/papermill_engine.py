@@ -1,9 +1,9 @@
-"""papermill's own engine, which tells of trials while an experiment measures.
+"""An engine for papermill that shows the trials while an experiment measures.
 
-A cell that measures takes nearly all of a notebook's time, so a bar of cells stands still for
-minutes: where a bar is wanted, it gives way to the lines of the run. papermill finds this engine by
-its entry point and takes it as the default; of a notebook that makes no run the bar stays. Import
-papermill, not this module: papermill loads it while it is being imported itself.
+A cell that measures takes nearly all of a notebook's time, so papermill's bar of cells stands still
+for minutes. Where a bar is wanted, the lines of the run replace it; in a notebook without a run the
+bar stays. papermill finds this engine by its entry point and takes it as the default. Import
+papermill, not this module: papermill loads it while it is imported itself.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from perflab.host.files import temporary
 from perflab.trials.events import Event
 from perflab.trials.progress import Terminal, followed
 
-# Of what a kernel said past its notebook, the end is kept.
+# So many bytes are kept of the end of a kernel's own output.
 MOST_WORDS = 4000
-# Modules of a notebook take up to half a second to go; a busy kernel does not end by itself.
+# An idle kernel takes up to half a second to end; a busy one does not end by itself.
 IDLE_ENDS_WITHIN_S = 2.0
 
 
 class TrialsShown:
-    """Shows a run on standard error, in place of papermill's bar of cells once there is one."""
+    """Shows a run on standard error; its first event removes papermill's bar of cells."""
 
     def __init__(self, manager: Any) -> None:
         self._manager = manager
@@ -47,28 +47,28 @@ class TrialsShown:
 
 
 class HeardKernelManager(AsyncKernelManager):
-    """Starts a kernel whose own output, past its notebook, goes into the file ``words``.
+    """Starts a kernel whose own output, outside its notebook, goes into the file ``words``.
 
-    A terminal is no place for it: a kernel that is interrupted between two cells prints a traceback
-    of its event loop, though nothing is wrong.
+    The output would confuse on a terminal: a kernel that is interrupted between two cells prints a
+    traceback of its event loop, though nothing is wrong.
     """
 
     words = Unicode(config=True)
 
-    # Its base is typed as its own base is, whose method is no coroutine.
+    # The stubs type the method of the base class as no coroutine.
     async def start_kernel(self, **options: Any) -> None:  # type: ignore[override]
-        """Start the kernel, which keeps the file open by itself."""
+        """Start the kernel, which keeps the file open."""
         with Path(self.words).open("ab") as words:
             await super().start_kernel(**{**options, "stdout": words, "stderr": words})
 
-    # Again no coroutine to mypy.
+    # The stubs again type no coroutine.
     async def shutdown_kernel(  # type: ignore[override]
         self, now: bool = False, restart: bool = False
     ) -> None:
-        """Let an idle kernel end by itself; end it as Jupyter does where it does not.
+        """Ask an idle kernel to end; end it as Jupyter does where it does not.
 
-        Jupyter interrupts first. That can meet the event loop of a kernel that has just become
-        idle, which then misses the request, and is waited for.
+        Jupyter interrupts a kernel first. An interrupt in the event loop of a kernel that has just
+        become idle makes it miss the request, and Jupyter then waits for it.
         """
         if not now and await self.is_alive():
             await self.request_shutdown(restart)
@@ -80,27 +80,27 @@ class HeardKernelManager(AsyncKernelManager):
 
 @contextmanager
 def last_words(words: Path) -> Iterator[None]:
-    """Add what a kernel said by itself, such as why it cannot start, to a notebook's error."""
+    """Add a kernel's own output, such as why it cannot start, to a notebook's error."""
     try:
         yield
     except Exception as error:
-        said = words.read_bytes()[-MOST_WORDS:] if words.exists() else b""
-        if said.strip():
-            error.add_note(f"The kernel's own last words:\n{said.decode(errors='replace')}")
+        output = words.read_bytes()[-MOST_WORDS:] if words.exists() else b""
+        if output.strip():
+            error.add_note(f"The kernel's own last words:\n{output.decode(errors='replace')}")
         raise
 
 
 class TrialsEngine(NBClientEngine):  # type: ignore[misc]
     """papermill's engine with :class:`TrialsShown` where a bar is wanted, and a private kernel.
 
-    The kernel talks through sockets in a folder that only this user can enter: its default, plain
-    TCP on loopback, can be read by others on some hosts, and warns of it in every output.
+    The kernel talks through sockets in a folder that only this user can enter. Its default is plain
+    TCP on loopback, which other users can read on some hosts; Jupyter warns of it in every output.
     """
 
     @classmethod
     def execute_managed_notebook(cls, nb_man: Any, kernel_name: str, **options: Any) -> Any:
         """Execute the notebook as papermill does."""
-        # Short, and not below TMPDIR: the path of a socket has at most 107 characters.
+        # Not below TMPDIR: the path of a socket has at most 107 characters.
         with temporary("kernel", Path("/tmp")) as folder, last_words(folder / "words"):
             places = {"ip": f"{folder}/socket", "connection_file": f"{folder}/connection.json"}
             options["kernel_manager_class"] = HeardKernelManager

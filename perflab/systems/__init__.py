@@ -1,13 +1,13 @@
 """The systems under study: each is a folder that holds all that only it knows.
 
-What a folder may hold is found by its name: ``experiments/``, ``responses.py``, ``views.py``,
+The lab finds the parts of a system by name: ``experiments/``, ``responses.py``, ``views.py``,
 ``stacks.py``, ``services/``, ``published/`` and ``notebooks/`` (see "Adding a system" in
 CONTRIBUTING.md).
 
-Systems from elsewhere lie in folders that ``PERFLAB_SYSTEMS`` (separated as in ``PATH``) or
-``perflab.toml`` names; they are imported as ``perflab.systems.<name>``, too.
+``PERFLAB_SYSTEMS`` (separated as in ``PATH``) or ``perflab.toml`` names folders with further
+systems; they too are imported as ``perflab.systems.<name>``.
 
-Load workers import scripts of users from here, so functions import what only they need.
+Load workers import users' scripts from this package, so its functions import what only they need.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def systems() -> list[str]:
 
 
 def folder_of(system: str) -> Path:
-    """Return a system's folder: the first of its name on the path."""
+    """Return a system's folder: the first with its name on the path."""
     spec = importlib.util.find_spec(f"{__name__}.{system}")
     if spec is None or not spec.submodule_search_locations:
         raise ParameterError("system", [f"no system '{system}'{did_you_mean(system, systems())}"])
@@ -50,7 +50,7 @@ def folder_of(system: str) -> Path:
 
 
 def names() -> list[str]:
-    """Return the names of all experiments, of broken modules too."""
+    """Return the names of all experiments, those in broken modules included."""
     return sorted(_modules())
 
 
@@ -72,30 +72,30 @@ def experiment(name: str) -> Experiment:
     Raises
     ------
     ParameterError
-        There is none of that name; the message proposes the nearest.
+        No experiment has that name; the message proposes the nearest.
     ExperimentError
-        Its module is wrong; the message names the file and the fault.
+        The experiment's module is wrong; the message names the file and the fault.
     """
     system = system_of(name)
     place = f"{__name__}.{system}.experiments.{name}"
-    found = getattr(_imported(place), "EXPERIMENT", None)
-    fault = _fault(found, name)
+    declaration = getattr(_imported(place), "EXPERIMENT", None)
+    fault = _fault(declaration, name)
     if fault:
         raise ExperimentError(f"{_file(place)}: {fault}")
-    return replace(cast("Experiment", found), system=system, responses=responses(system))
+    return replace(cast("Experiment", declaration), system=system, responses=responses(system))
 
 
 def experiments() -> list[Experiment]:
     """Return all experiments that can be used, by system and name."""
-    found = []
+    usable = []
     for name in names():
         with contextlib.suppress(ExperimentError):
-            found.append(experiment(name))
-    return sorted(found, key=lambda each: (each.system, each.name))
+            usable.append(experiment(name))
+    return sorted(usable, key=lambda item: (item.system, item.name))
 
 
 def responses(system: str) -> tuple[Response, ...]:
-    """Return the responses that a system declares; the common ones where it declares none."""
+    """Return the responses that a system declares, or the common ones if it declares none."""
     from perflab.recordings import Response
     from perflab.recordings.responses import COMMON
 
@@ -103,67 +103,69 @@ def responses(system: str) -> tuple[Response, ...]:
 
 
 def ready_stacks() -> dict[str, ReadyStack]:
-    """Return what ``perflab stack up`` can start, by name; what is broken is left out."""
+    """Return the stacks that ``perflab stack up`` can start, by name, without broken ones."""
     from perflab.trials.experiment import ReadyStack
 
-    found: dict[str, ReadyStack] = {}
+    stacks: dict[str, ReadyStack] = {}
     for system in systems():
         with contextlib.suppress(ExperimentError):
-            for each in declared(system, "stacks", "STACKS", ReadyStack, ()):
-                found.setdefault(each.name, each)
-    return found
+            for stack in declared(system, "stacks", "STACKS", ReadyStack, ()):
+                stacks.setdefault(stack.name, stack)
+    return stacks
 
 
 def declared(
     system: str, module: str, name: str, kind: type[Declared], otherwise: Sequence[Declared]
 ) -> Sequence[Declared]:
-    """Return what a module of a system declares under a name; ``otherwise`` without that module.
+    """Return the tuple that a system's module declares, or ``otherwise`` if there is no module.
 
     Raises
     ------
     ExperimentError
-        The module is wrong, or what it declares is of another kind.
+        The module is wrong, or the declared objects are of another kind.
     """
     place = f"{__name__}.{system}.{module}"
     folder_of(system)
     if importlib.util.find_spec(place) is None:
         return otherwise
-    found = getattr(_imported(place), name, None)
-    if not isinstance(found, (tuple, list)) or not all(isinstance(each, kind) for each in found):
+    objects = getattr(_imported(place), name, None)
+    if not isinstance(objects, (tuple, list)) or not all(
+        isinstance(item, kind) for item in objects
+    ):
         raise ExperimentError(f"{_file(place)}: {name} must be a tuple of {kind.__name__}")
-    return found
+    return objects
 
 
 def _imported(place: str) -> ModuleType:
     try:
         return importlib.import_module(place)
-    # A module may do anything when it is imported, and the others shall still be found.
+    # A module may fail in any way when it is imported; the others must still be found.
     except (Exception, SystemExit) as error:
         raise ExperimentError(f"{_file(place)}: {_in_one_line(error)}") from None
 
 
 def _modules() -> dict[str, str]:
     """Return the system of every module that should hold an experiment."""
-    found: dict[str, str] = {}
+    system_of_module: dict[str, str] = {}
     for system in systems():
         folder = folder_of(system) / "experiments"
         for module in pkgutil.iter_modules([str(folder)]):
-            found.setdefault(module.name, system)
-    return found
+            system_of_module.setdefault(module.name, system)
+    return system_of_module
 
 
-def _fault(found: object, name: str) -> str:
+def _fault(declaration: object, name: str) -> str:
     """Return what is wrong with a module's EXPERIMENT, or an empty string."""
     from perflab.trials.experiment import Experiment, RunParameters
 
-    if found is None:
+    if declaration is None:
         return "has no EXPERIMENT; end it with EXPERIMENT = Experiment(...)"
-    if not isinstance(found, Experiment):
-        return f"its EXPERIMENT is a {type(found).__name__}, not an Experiment"
-    if found.name != name:
-        # Two modules would answer to one name.
-        return f"its EXPERIMENT is named '{found.name}'; name it like the file, '{name}'"
-    model = found.parameters
+    if not isinstance(declaration, Experiment):
+        return f"its EXPERIMENT is a {type(declaration).__name__}, not an Experiment"
+    if declaration.name != name:
+        # Else two modules could have one name.
+        return f"its EXPERIMENT is named '{declaration.name}'; name it like the file, '{name}'"
+    model = declaration.parameters
     if not (isinstance(model, type) and issubclass(model, RunParameters)):
         return "its parameters are no class derived from RunParameters"
     return ""

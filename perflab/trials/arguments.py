@@ -1,7 +1,4 @@
-"""What is asked for: the parameters given, or those of the run that is shown or finished.
-
-And the order that a conductor gets for it.
-"""
+"""Parameters of a run: the given ones, or a recorded run's; and the order for the conductor."""
 
 from __future__ import annotations
 
@@ -17,20 +14,20 @@ from perflab.trials.experiment import OF_THE_CALL, Experiment, RunParameters
 from perflab.trials.plan import Order
 
 PAPERMILL_MARK = "# Parameters"
-# These leave a choice open: they contradict nothing that was chosen.
+# These values leave the choice open, so they contradict no recorded value.
 OPEN: Mapping[str, Any] = {"backend": "auto", "seed": None}
 
 
 def asked_for(chosen: Experiment, given: Mapping[str, Any] | RunParameters) -> RunParameters:
-    """Return the parameters of the run that ``given`` asks for.
+    """Return the parameters of the run that the caller asks for.
 
-    Those that the experiment has checked are taken as they are; defaults are left out of ``given``,
-    for they would be taken as given by the user.
+    ``given`` has no defaults, since they would pass for values of the user. Parameters that the
+    experiment has checked are returned unchanged.
 
-    With ``from_run`` or ``resume`` they are the recorded run's own, its seed and backend included;
-    what an older run did not record is None. ``from_run`` and ``resume`` then name that run itself:
-    "latest" may be another one by the time it is opened. ParameterError names every problem, and
-    every parameter in which the run differs.
+    With ``from_run`` or ``resume`` the result has the recorded run's own parameters, with its seed
+    and backend; a parameter that an older run did not record is None. ``from_run`` and ``resume``
+    then name that run itself: "latest" may mean another run later. ParameterError names every
+    problem, and every parameter in which the run differs from ``given``.
     """
     if isinstance(given, RunParameters):
         if chosen.has_checked(given):
@@ -50,12 +47,12 @@ def asked_for(chosen: Experiment, given: Mapping[str, Any] | RunParameters) -> R
     name = run.path.name if run.path.parent == runs_dir() else str(run.path)
     of_call = {"wait_s": given.get("wait_s", 0.0), reference: name}
     call = check(chosen.parameters, of_call, f"experiment '{chosen.name}'")
-    asked = {name: getattr(call, name) for name in OF_THE_CALL}
-    return _as_recorded(chosen, run).model_copy(update=asked)
+    call_values = {name: getattr(call, name) for name in OF_THE_CALL}
+    return _as_recorded(chosen, run).model_copy(update=call_values)
 
 
 def existing(reference: str, experiment: str, parameter: str) -> Run:
-    """Open a recorded run of an experiment; ``parameter`` is how it was asked for."""
+    """Open a recorded run of an experiment; ``parameter`` is the one that holds the reference."""
     run = open_run(reference, runs_dir())
     if run.record.experiment != experiment:
         text = f"run {run.run_id} is of '{run.record.experiment}', not '{experiment}'"
@@ -74,7 +71,7 @@ def _as_recorded(chosen: Experiment, run: Run) -> RunParameters:
     try:
         checked = check(chosen.parameters, words, f"run {run.run_id}")
     except ParameterError:
-        # It was measured when other values were allowed; that is what it shows.
+        # Other values were allowed when the run was measured; the run shows its own.
         return chosen.parameters.model_construct(**{**missing, **words})
     return checked.model_copy(update=missing)
 
@@ -83,24 +80,24 @@ def _refuse_contradictions(
     chosen: Experiment, run: Run, given: Mapping[str, Any], reference: str
 ) -> None:
     words, recorded = _parameters_of(chosen, run), _as_recorded(chosen, run)
-    asked = {
+    chosen_values = {
         name: value
         for name, value in given.items()
         if name not in OF_THE_CALL and not (name in OPEN and value == OPEN[name])
     }
     differing = {
         name: value
-        for name, value in asked.items()
+        for name, value in chosen_values.items()
         if not hasattr(recorded, name) or value != getattr(recorded, name)
     }
     if not differing:
         return
-    # Spelled otherwise is not different: "0,5" is [0.0, 5.0].
-    both = check(chosen.parameters, {**words, **differing}, f"experiment '{chosen.name}'")
+    # Another spelling is no difference: "0,5" is [0.0, 5.0].
+    respelled = check(chosen.parameters, {**words, **differing}, f"experiment '{chosen.name}'")
     problems = [
         f"{name} = {value!r} is given, the run has {words.get(name, 'none recorded')!r}"
         for name, value in differing.items()
-        if getattr(both, name) != getattr(recorded, name)
+        if getattr(respelled, name) != getattr(recorded, name)
     ]
     if problems:
         way_out = f"leave out what differs, or measure anew without {reference}"
@@ -108,12 +105,12 @@ def _refuse_contradictions(
 
 
 def order_of(chosen: Experiment, checked: RunParameters) -> Order:
-    """Return the order for a run with these parameters, new or gone on with."""
+    """Return the order for a new run with these parameters, or for the rest of a run."""
     call: dict[str, Any] = {"runs": runs_dir(), "wait_s": checked.wait_s}
     if not checked.resume:
         return Order(plan=chosen.plan(checked), backend=checked.backend, **call)
     run = existing(checked.resume, chosen.name, "resume")
-    # Its own parameters, seed included.
+    # The run's own parameters, with its seed.
     plan = chosen.plan(chosen.check(run.record.parameters))
     return Order(plan=plan, backend=run.record.backend, resume=run.path, **call)
 
@@ -133,9 +130,9 @@ def assigned_names(cells: Iterable[str]) -> list[str]:
 def given_values(
     defaults: Mapping[str, Any], namespace: Mapping[str, Any], injected: Iterable[str]
 ) -> dict[str, Any]:
-    """Return what was given by somebody: injected by papermill, or changed in the notebook.
+    """Return the parameters that papermill injected or the user changed in the notebook.
 
-    A notebook's parameters cell assigns every name, so what is equal to its default was left alone.
+    A notebook's parameters cell assigns every name, so a value equal to its default is unchanged.
     """
     injected = set(injected)
     return {

@@ -1,11 +1,11 @@
-"""Which design a run takes, and how long its slices are: by how long responses take.
+"""Choose the design of a run and the length of its slices by the response times.
 
-A slice must be long beside a response. What is under way when it ends has most of the gap to end
-in; and every user must have come round some times, or all that is measured is how slices begin. On
-the other hand a machine that others use changes its speed within a tenth of a second, so that short
-slices pair better (docs/designs.md). So a short load is sent to every treatment before the first
-block, and slices are as short as its responses allow. Where they would have to be longer than
-``MOST_SLICE_MS``, and nobody asked for slices, whole trials follow one another.
+A slice must be long beside a response: requests in flight at its end have most of the gap to end
+in, and every user must send several times, or the trial measures only how slices begin. But a
+machine that others use changes its speed within a tenth of a second, so short slices pair better
+(docs/designs.md). So every treatment gets a short load before the first block, and slices are as
+short as its responses allow. Where they would be longer than ``MOST_SLICE_MS``, and the user did
+not ask for slices, whole trials follow one another.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from perflab.trials.trial import Bench, send_beside
 from perflab.trials.turns import ENDING_SHARE
 
 LOOK_S, LOOK_WARMUP_S = 0.5, 0.2
-# Of the responses: those that take longer are told apart where a pause meets them.
+# The percentile of response times; longer responses are marked where a pause meets them.
 USUAL_SHARE = 95
-# Users come round so often in a slice.
+# Each user sends at least so often in a slice.
 LEAST_CYCLES = 5
-# To pause one service and resume another takes up to 3 ms with processes, and 26 with Docker.
+# Pausing one service and resuming another takes up to 3 ms with processes, and 26 with Docker.
 LEAST_SLICE_MS = {"process": 50.0, "docker": 200.0}
 MOST_SLICE_MS = 300.0
 STEP_MS = 10.0
@@ -39,7 +39,7 @@ STEP_MS = 10.0
 class Pace:
     """How long a treatment's responses usually take, and how long its users wait between two.
 
-    ``response_ms`` is infinite where nothing was answered.
+    ``response_ms`` is infinite where there was no successful response.
     """
 
     response_ms: float
@@ -47,22 +47,22 @@ class Pace:
 
 
 def choose(bench: Bench, plan: RunPlan, backend: str) -> Design:
-    """Return the design of a run whose services are there, by a look at each of them."""
+    """Return the design of a run whose services are up, by a short load on each treatment."""
     try:
-        design, failed = chosen(plan.design, look(bench, plan), backend), False
+        design, failed = chosen(plan.design, measured_paces(bench, plan), backend), False
     except (StackError, LoadError) as error:
-        why = f"how long responses take could not be seen: {str(error).splitlines()[0]}"
-        design, failed = _unseen(plan.design, why), True
+        reason = f"how long responses take could not be seen: {str(error).splitlines()[0]}"
+        design, failed = _unseen(plan.design, reason), True
         bench.generator.close()
     if failed or plan.fresh_blocks:
-        # The first block is to meet services as fresh as all others do.
+        # The first block must meet services as fresh as the other blocks do.
         bench.residents.stop()
         bench.residents.start()
     return design
 
 
-def look(bench: Bench, plan: RunPlan) -> dict[str, Pace]:
-    """Send every treatment a short load; return its pace by name."""
+def measured_paces(bench: Bench, plan: RunPlan) -> dict[str, Pace]:
+    """Send every treatment a short load; return the paces by treatment."""
     paces = {}
     for treatment in plan.treatments:
         bench.residents.activate(treatment.name)
@@ -73,7 +73,7 @@ def look(bench: Bench, plan: RunPlan) -> dict[str, Pace]:
 
 
 def shortened(workload: Workload) -> Workload:
-    """Return a load like a trial's own, of a length for looking."""
+    """Return a trial's load, shortened to find out its pace."""
     whole_s = LOOK_S + LOOK_WARMUP_S
     words = workload.arrivals.model_dump()
     if isinstance(workload.arrivals, ClosedLoop):
@@ -98,39 +98,39 @@ def _wait_ms(workload: Workload) -> float:
 
 
 def needed_slice_ms(paces: Iterable[Pace], backend: str) -> float:
-    """Return how long slices must be, ms; infinite where a treatment answered nothing."""
-    needed = [LEAST_SLICE_MS[backend]]
+    """Return how long slices must be (ms); infinite where a treatment answered nothing."""
+    lengths_ms = [LEAST_SLICE_MS[backend]]
     for pace in paces:
         ending_ms = pace.response_ms / (GAP_SHARE * ENDING_SHARE)
-        needed += [ending_ms, LEAST_CYCLES * (pace.response_ms + pace.wait_ms)]
-    longest = max(needed)
+        lengths_ms += [ending_ms, LEAST_CYCLES * (pace.response_ms + pace.wait_ms)]
+    longest = max(lengths_ms)
     return math.ceil(longest / STEP_MS - 1e-9) * STEP_MS if math.isfinite(longest) else longest
 
 
-def chosen(asked: Design, paces: Mapping[str, Pace], backend: str) -> Design:
-    """Return the design of a run, with the reason, from the paces that :func:`look` found.
+def chosen(open_design: Design, paces: Mapping[str, Pace], backend: str) -> Design:
+    """Return the design of a run, with the reason, from the paces of :func:`measured_paces`.
 
-    ``asked`` is ``auto``, or slices whose length is left open.
+    ``open_design`` is ``auto``, or slices without a length.
     """
     needed_ms = needed_slice_ms(paces.values(), backend)
     slowest_ms = max(pace.response_ms for pace in paces.values())
     if not math.isfinite(needed_ms):
-        return _unseen(asked, "nothing was answered when it was looked at")
-    seen = f"{USUAL_SHARE}% of the responses came within {slowest_ms:.3g} ms"
+        return _unseen(open_design, "nothing was answered when it was looked at")
+    text = f"{USUAL_SHARE}% of the responses came within {slowest_ms:.3g} ms"
     longest_wait_ms = max(pace.wait_ms for pace in paces.values())
     if longest_wait_ms:
-        seen += f", and users wait {longest_wait_ms:g} ms after each"
-    if asked.kind == "auto" and needed_ms > MOST_SLICE_MS:
+        text += f", and users wait {longest_wait_ms:g} ms after each"
+    if open_design.kind == "auto" and needed_ms > MOST_SLICE_MS:
         return Design(
             kind="trials",
-            why=f"{seen}: slices would have to last {needed_ms:g} ms, and those above "
+            why=f"{text}: slices would have to last {needed_ms:g} ms, and those above "
             f"{MOST_SLICE_MS:g} pair little better than whole trials",
         )
-    return Design(kind="slices", slice_ms=min(needed_ms, LONGEST_MS), why=seen)
+    return Design(kind="slices", slice_ms=min(needed_ms, LONGEST_MS), why=text)
 
 
-def _unseen(asked: Design, why: str) -> Design:
-    """Return what is taken where nobody knows how long responses take; slices if asked for."""
-    if asked.kind == "auto":
+def _unseen(open_design: Design, why: str) -> Design:
+    """Return the design where response times are unknown: slices if the user asked for them."""
+    if open_design.kind == "auto":
         return Design(kind="trials", why=why)
     return Design(kind="slices", slice_ms=MOST_SLICE_MS, why=why)

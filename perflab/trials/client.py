@@ -1,4 +1,4 @@
-"""Asking the conductor for a run: synchronous, in a kernel, in papermill or in a script."""
+"""Start the conductor and follow its run: synchronous, in a kernel, in papermill or in a script."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ORDERLY_END_S = 45.0
 
 
 class Conducted:
-    """A conductor at work: its events, and the ways to end it."""
+    """A conductor at work: its events, and how to end it."""
 
     def __init__(self, order: Order) -> None:
         self._child = subprocess.Popen(
@@ -44,11 +44,11 @@ class Conducted:
         return self._child.pid
 
     def events(self) -> Iterator[Event]:
-        """Yield events until the conductor ends; UnknownEvent if it is of another version."""
+        """Yield events until the conductor ends; raise UnknownEvent if it is of another version."""
         assert self._child.stdout is not None
         descriptor = self._child.stdout.fileno()
         while True:
-            # An interrupt that comes just before a read without end is not noticed in it.
+            # A blocking read would not notice an interrupt that came just before it.
             if not select.select([descriptor], [], [], 1.0)[0]:
                 continue
             arrived = os.read(descriptor, 1 << 16)
@@ -58,20 +58,20 @@ class Conducted:
             yield from map(parse, lines)
 
     def ask_to_stop(self) -> None:
-        """Ask for an orderly end."""
+        """Ask the conductor to end in order."""
         with contextlib.suppress(BrokenPipeError, ValueError):
             assert self._child.stdin is not None
             self._child.stdin.write(b"stop\n")
 
     def leave(self) -> None:
-        """Listen no more: end in order, and wait for that."""
+        """Ask the conductor to end, close its events, and wait for its end."""
         self.ask_to_stop()
         assert self._child.stdout is not None
         self._child.stdout.close()
         self.wait()
 
     def wait(self) -> int:
-        """Wait for the end, and force it when order takes too long; the reapers clean up."""
+        """Wait for the conductor's end; kill it when that takes too long: the reapers clean up."""
         try:
             return self._child.wait(timeout=ORDERLY_END_S)
         except subprocess.TimeoutExpired:
@@ -85,11 +85,11 @@ def conduct(order: Order, show: Callable[[Event], None]) -> Path:
     Raises
     ------
     RunInterrupted
-        KeyboardInterrupt came; the trial under way was ended in order, committed trials are kept.
+        The user interrupted; the trial under way ended in order, and committed trials are kept.
     UnknownEvent
-        What it says is not understood; it was asked to end.
+        The conductor sent something that is no event; it was asked to end.
     PerflabError
-        What the conductor reported.
+        The error that the conductor reported.
     """
     conducted = Conducted(order)
     path: Path | None = None
@@ -97,7 +97,7 @@ def conduct(order: Order, show: Callable[[Event], None]) -> Path:
     interrupted = False
     while True:
         try:
-            # A generator that an interrupt went through is finished; a new one goes on.
+            # An interrupt ends the generator; a new one goes on.
             for event in conducted.events():
                 if isinstance(event, RunBegun):
                     path = Path(event.path)
@@ -114,7 +114,7 @@ def conduct(order: Order, show: Callable[[Event], None]) -> Path:
                 show(Note(text="interrupted: ending the trial in order"))
             interrupted = True
         except BaseException:
-            # What shows the events failed. Its traceback may keep the pipes open for long.
+            # ``show`` failed. The traceback may keep the pipes open for a long time.
             conducted.ask_to_stop()
             raise
     code = conducted.wait()
@@ -123,8 +123,8 @@ def conduct(order: Order, show: Callable[[Event], None]) -> Path:
     if failure is not None:
         raise _as_error(failure, path)
     if code or path is None:
-        who = f"the conductor (pid {conducted.pid}), which runs the trials,"
-        lost = f"{who} {how_it_ended(code)} before the run was finished"
+        subject = f"the conductor (pid {conducted.pid}), which runs the trials,"
+        lost = f"{subject} {how_it_ended(code)} before the run was finished"
         raise ConductorLost(_resume_hint(lost, path))
     return path
 

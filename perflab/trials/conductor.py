@@ -1,4 +1,4 @@
-"""The conductor: the process that runs the trials, apart from whoever asked for them.
+"""The conductor: the process that runs the trials, apart from the program that asked for them.
 
 It reads its order (one JSON line) and then listens on standard input: a line ``stop`` or the end
 of the input ends the run in order. Events go to standard output, one JSON object per line.
@@ -55,7 +55,7 @@ class Conductor:
         self._why_to_end = ""
 
     def emit(self, event: Event) -> None:
-        """Write one event; a reader that is gone means the run is to end."""
+        """Write one event; end the run where the reader is gone."""
         try:
             sys.stdout.write(event.model_dump_json() + "\n")
             sys.stdout.flush()
@@ -90,7 +90,7 @@ class Conductor:
         plan = self._order.plan
         with ExitStack() as ending:
             self._take_lock(ending)
-            # We hold the lock, so none of what crashed runs left is still in use.
+            # This process holds the lock, so nobody uses the services of crashed runs.
             if removed := cleanup.remove_of_kind("run"):
                 self._note(f"removed {len(removed)} services that a crashed run left behind")
             for treatment in plan.treatments:
@@ -102,9 +102,9 @@ class Conductor:
             self._measure(ending, backend, places)
 
     def _take_lock(self, ending: ExitStack) -> None:
-        """Hold the host's lock; wait for it as long as the order says, or until told to end."""
+        """Take the host's lock; wait as long as the order says, or until the run is to end."""
         deadline = time.monotonic() + self._order.wait_s
-        told = ""
+        waiting = False
         while True:
             try:
                 ending.enter_context(measurement_lock(self._order.plan.experiment))
@@ -112,9 +112,9 @@ class Conductor:
             except HostBusy as busy:
                 if time.monotonic() >= deadline:
                     raise
-                if not told:
-                    told = f"waiting: this host measures {busy.who}"
-                    self._note(told)
+                if not waiting:
+                    waiting = True
+                    self._note(f"waiting: this host measures {busy.who}")
             go_on(self._interrupted, "while it waited for the host")
             time.sleep(0.2)
 
@@ -181,46 +181,46 @@ class Conductor:
     @staticmethod
     def _generator(ending: ExitStack, places: Placement, name: str) -> Generator:
         labels = Labels(name, "client", "run").as_environment()
-        made = Generator(places.client, labels, real_time=places.client_apart)
-        ending.callback(made.close)
-        made.start()
-        return made
+        generator = Generator(places.client, labels, real_time=places.client_apart)
+        ending.callback(generator.close)
+        generator.start()
+        return generator
 
     def _with_company(self, ending: ExitStack, bench: Bench, plan: RunPlan) -> Bench:
-        """Return the bench with a generator for each treatment, where they share their time."""
+        """Return the bench, with a generator for each treatment where they share their time."""
         if not plan.design.shares_time:
             return bench
-        first, *others = (each.name for each in plan.treatments)
+        first, *others = (treatment.name for treatment in plan.treatments)
         stack = bench.residents.stack
         company = {name: self._generator(ending, bench.placement, stack) for name in others}
         return replace(bench, company={first: bench.generator, **company})
 
     def _settled(self, bench: Bench, backend: Backend, writer: RunWriter) -> RunPlan:
-        """Return the plan with a design that says all; one that was left open is chosen now.
+        """Return the plan with a settled design; choose the design where it was left open.
 
-        What was chosen is recorded before the first trial, and kept by whoever finishes the run.
+        The chosen design is recorded before the first trial, and a resumed run keeps it.
         """
         plan = _as_before(self._order.plan, writer.record)
         if plan.design.is_settled:
             return plan
         design = choosing.choose(bench, plan, backend.name)
         plan = plan.settled(design)
-        of_plan = new_record(plan, backend, bench.placement)
-        kept = ("design", "tables", "treatments", "parts")
-        writer.update(**{name: getattr(of_plan, name) for name in kept})
+        record = new_record(plan, backend, bench.placement)
+        names = ("design", "tables", "treatments", "parts")
+        writer.update(**{name: getattr(record, name) for name in names})
         self._note(f"design: {design.text()}")
         return plan
 
 
 def _as_before(plan: RunPlan, record: RunRecord) -> RunPlan:
-    """Return the plan of a run that has begun, with the design that was settled then."""
+    """Return the plan with the design that the run's record has, if one was settled."""
     if plan.design.is_settled or record.design is None:
         return plan
     return plan.settled(Design.model_validate(record.design.model_dump()))
 
 
 def new_record(plan: RunPlan, backend: Backend, places: Placement) -> RunRecord:
-    """Return the record with which a run of a plan would begin here and now."""
+    """Return the record with which a run of the plan would begin here and now."""
     session = facts.session()
     treatments, parts = treatment_records(plan.treatments)
     return RunRecord(
@@ -255,8 +255,8 @@ def new_record(plan: RunPlan, backend: Backend, places: Placement) -> RunRecord:
 
 
 def _systems(plan: RunPlan) -> set[str]:
-    """Return the systems that a run is made of: its own, and those whose services it starts."""
-    services = {node.service for each in plan.treatments for node in each.stack.nodes}
+    """Return the systems of a run: its own, and those of the services that it starts."""
+    services = {node.service for item in plan.treatments for node in item.stack.nodes}
     return {plan.system, *(foreign_system(load_service(name).folder) for name in services)}
 
 
@@ -265,17 +265,17 @@ def _bystanders() -> list[Remark]:
     others = [item for item in cleanup.everything() if item.kind == "up"]
     names = ", ".join(f"{item.service} ({item.stack})" for item in others)
     if names:
-        told = f"other services of the lab were up during the run: {names}"
-        text = f"{told}; 'perflab stack down' ends them"
+        problem = f"other services of the lab were up during the run: {names}"
+        text = f"{problem}; 'perflab stack down' ends them"
         remarks.append(Remark(code="host.other_services", text=text))
     return remarks
 
 
 def main() -> None:
     """Carry out the order on standard input."""
-    # Unbuffered: what follows the first line belongs to the listener.
-    with open(0, "rb", buffering=0, closefd=False) as asked:
-        line = asked.readline()
+    # Unbuffered: the listener reads what follows the first line.
+    with open(0, "rb", buffering=0, closefd=False) as source:
+        line = source.readline()
     if not line:
         return
     conductor = Conductor(Order.model_validate_json(line))

@@ -1,16 +1,15 @@
 """How a block is measured: one trial after the other, or in slices that take turns.
 
-Whole trials pair what is seconds apart. Slices pair what is less than a second apart: all
-treatments of a block are resident, and a trial's load is sent in windows only. A trial stays what
-it is, with a row of its own; blocks are compared as ever.
+Whole trials pair measurements that are seconds apart, slices those that are less than a second
+apart: the services of all treatments of a block run, and a trial's load is sent in windows only.
+Each trial still has its own row, and blocks are compared in the same way.
 
-Where slices are biased: what a treatment has not finished when its window closes is paused with it,
-and meets the requests of its next turn (``carried_over`` of
-:func:`perflab.load.checks.times.window_table` tells how much). Each turn begins on caches that the
-others have used: ``settle_ms`` is discarded for that, and what lasts longer makes all treatments
-slower, the more the larger their working set. What a service does in the background (garbage
-collection by time, checkpoints) is paused too, or, of a service that all share, falls into
-whoever's turn it is.
+Slices have biases. Requests that are in flight when a window closes are paused with the service,
+and meet the requests of its next turn (``carried_over`` of
+:func:`perflab.load.checks.times.window_table` counts them). Each turn begins on caches that the
+other treatments have used: ``settle_ms`` is discarded for that; a longer effect makes all
+treatments slower, more so with a larger working set. Background work of a service (garbage
+collection by time, checkpoints) is paused too; that of a shared service falls into any turn.
 """
 
 from __future__ import annotations
@@ -30,15 +29,15 @@ from perflab.recordings.schema import DesignRecord
 
 Kind = Literal["auto", "trials", "slices"]
 SETTLED_SHARE = GAP_SHARE = 0.2
-# To pause a process and resume another takes a few ms.
+# Pausing a process and resuming another takes a few ms.
 LEAST_GAP_MS = 10.0
 LONGEST_MS = 60_000.0
-# Services and a load worker of every treatment are there at once.
+# Services and a load worker of every treatment run at once.
 FEWEST_TREATMENTS, MOST_TREATMENTS = 2, 8
 
 
 def random_orders(names: Sequence[str], seed: int, count: int) -> list[list[str]]:
-    """Return ``names`` in as many random orders; the seed and its number decide each."""
+    """Return ``count`` random orders of ``names``; the seed and its number decide each."""
     return [
         [names[place] for place in np.random.default_rng((seed, number)).permutation(len(names))]
         for number in range(count)
@@ -47,7 +46,7 @@ def random_orders(names: Sequence[str], seed: int, count: int) -> list[list[str]
 
 @dataclass(frozen=True)
 class Turn:
-    """One window: which treatment is under load in it, and when (s from the planned start)."""
+    """One window: the treatment under load, and its begin and end (s from the planned start)."""
 
     round: int
     treatment: str
@@ -59,10 +58,10 @@ class Turn:
 class Rounds:
     """Rounds in which every treatment has a window, one after the other.
 
-    A window lasts ``slice_ms``, the first ``settle_ms`` of which are discarded. In the gap before
-    each what is under way ends, one service is paused and the next resumed. The seed decides the
-    order within each round; every round is permuted on its own, so that its order does not depend
-    on how many there are.
+    A window lasts ``slice_ms``; the first ``settle_ms`` are discarded. In the gap before each
+    window, requests in flight end, one service is paused and the next resumed. The seed and the
+    round's number decide the order of a round, so the order does not depend on the number of
+    rounds.
     """
 
     treatments: tuple[str, ...]
@@ -73,11 +72,11 @@ class Rounds:
     seed: int = 0
 
     def order(self) -> list[list[str]]:
-        """Return, per round, the treatments in random order."""
+        """Return the treatments in random order, per round."""
         return random_orders(self.treatments, self.seed, self.rounds)
 
     def turns(self) -> list[Turn]:
-        """Return every window in the order of time; a gap comes before each."""
+        """Return every window in the order of time; a gap comes before each window."""
         turns: list[Turn] = []
         step_s, gap_s = (self.slice_ms + self.gap_ms) / 1e3, self.gap_ms / 1e3
         for number, order in enumerate(self.order()):
@@ -104,10 +103,10 @@ class Rounds:
 class Design(BaseModel):
     """How the trials of a block share its time.
 
-    ``slice_ms`` is how long a window is, the first fifth of which is not counted; in the gap
-    between two windows what is under way ends, and services are paused and resumed. ``auto``, and
-    slices of no length, are settled when services run (:mod:`perflab.trials.choosing`); ``why``
-    then says by what.
+    ``slice_ms`` is the length of a window, whose first fifth is not counted; in the gap between two
+    windows requests in flight end, and services are paused and resumed. ``auto``, and slices
+    without a length, are settled when services run (:mod:`perflab.trials.choosing`); ``why`` then
+    gives the reason.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -118,15 +117,15 @@ class Design(BaseModel):
 
     @property
     def is_settled(self) -> bool:
-        """Whether it says all that a block needs."""
+        """Whether nothing is left to choose."""
         return self.kind == "trials" or (self.kind != "auto" and self.slice_ms is not None)
 
     def recorded(self) -> DesignRecord | None:
-        """Return what the record of a run says of it; None while it is not settled."""
+        """Return the design for the record of a run; None while it is not settled."""
         return DesignRecord(**self.model_dump()) if self.is_settled else None
 
     def text(self) -> str:
-        """Return it in words: ``slices of 50 ms (why)``."""
+        """Return the design in words: ``slices of 50 ms (why)``."""
         length = f" of {self.slice_ms:g} ms" if self.shares_time and self.slice_ms else ""
         return f"{self.kind}{length}" + (f" ({self.why})" if self.why else "")
 
@@ -144,18 +143,18 @@ class Design(BaseModel):
 
     @property
     def settle_ms(self) -> float:
-        """Return what of each window is not counted."""
+        """Return the length of the part of each window that is not counted."""
         return self.length_ms * SETTLED_SHARE
 
     @property
     def gap_ms(self) -> float:
-        """Return how long nobody sends between two windows."""
+        """Return the time between two windows, in which no load is sent."""
         return max(LEAST_GAP_MS, self.length_ms * GAP_SHARE)
 
     def rounds(self, loads: Mapping[str, Workload], seed: int, block: int) -> Rounds:
         """Return the rounds of one block: those of the warm-up, then as many as the loads need.
 
-        ``loads`` are by treatment; no other block has its order.
+        ``loads`` are by treatment. Each block has its own random order.
         """
         warm, counted = self._numbers(loads)
         return Rounds(
@@ -164,13 +163,13 @@ class Design(BaseModel):
         )  # fmt: skip
 
     def workload(self, treatment: str, rounds: Rounds, loads: Mapping[str, Workload]) -> Workload:
-        """Return a treatment's load cut into its windows; what counts is as long as it was."""
+        """Return a treatment's load cut into its windows; the counted time stays as long."""
         warm, _ = self._numbers(loads)
         arrivals = loads[treatment].arrivals
         windows, length_s = rounds.windows(treatment), rounds.length_s
-        begun = [turn.start_s for turn in rounds.turns() if turn.round == warm]
-        # In the middle of the gap before the first round that counts.
-        warmup_s = max(0.0, min(begun) - self.gap_ms / 2e3) if warm else 0.0
+        begins_s = [turn.start_s for turn in rounds.turns() if turn.round == warm]
+        # The warm-up ends in the middle of the gap before the first round that counts.
+        warmup_s = max(0.0, min(begins_s) - self.gap_ms / 2e3) if warm else 0.0
         words: dict[str, Any] = {"warmup_s": warmup_s}
         if isinstance(arrivals, ClosedLoop):
             words |= {"duration_s": length_s - warmup_s, "max_duration_s": length_s + 1.0}
@@ -183,14 +182,14 @@ class Design(BaseModel):
 
     def _numbers(self, loads: Mapping[str, Workload]) -> tuple[int, int]:
         """Return how many rounds warm up, and how many count."""
-        lengths = [lengths_s(each) for each in loads.values()]
+        lengths = [lengths_s(workload) for workload in loads.values()]
         slice_s, counted_s = self.length_ms / 1e3, (self.length_ms - self.settle_ms) / 1e3
         warm = math.ceil(max(warmup for warmup, _ in lengths) / slice_s - 1e-9)
         return warm, max(1, math.ceil(max(length for _, length in lengths) / counted_s - 1e-9))
 
 
 def lengths_s(workload: Workload) -> tuple[float, float]:
-    """Return how long a load warms up, and for how long it counts, in seconds."""
+    """Return the lengths of a load's warm-up and of its counted part, in seconds."""
     arrivals = workload.arrivals
     assert isinstance(arrivals, ClosedLoop | OpenLoop)
     if isinstance(arrivals, ClosedLoop):
@@ -199,7 +198,7 @@ def lengths_s(workload: Workload) -> tuple[float, float]:
 
 
 def not_cut(workload: Workload) -> str:
-    """Return why a load cannot be sent in windows; nothing where it can."""
+    """Return why a load cannot be sent in windows; an empty string where it can."""
     arrivals = workload.arrivals
     if not isinstance(arrivals, ClosedLoop | OpenLoop):
         return "a load of bursts or scripted users cannot be cut into windows"

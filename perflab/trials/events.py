@@ -1,4 +1,4 @@
-"""What the conductor tells while it runs: events, one line of JSON each."""
+"""Events that the conductor sends while it runs, one line of JSON each."""
 
 from __future__ import annotations
 
@@ -28,17 +28,17 @@ class RunBegun(_Event):
 
 
 class Note(_Event):
-    """A step of slow work, or something that went wrong and was mended."""
+    """A step of slow work, or a problem that was mended."""
 
     event: Literal["note"] = "note"
     text: str
 
 
 class TrialBegun(_Event):
-    """The ``number``-th trial ``of`` those to do now; blocks are counted from 1.
+    """The ``number``-th trial ``of`` those of this session begins; blocks are counted from 1.
 
-    ``left_s`` is how long the rest will take; None while nobody knows. With ``at_most`` the run may
-    end before: ``of``, ``blocks`` and all estimates are the most that it can come to.
+    ``left_s`` is an estimate of the remaining time; None while it is unknown. With ``at_most`` the
+    run may end earlier: ``of``, ``blocks`` and ``left_s`` are upper bounds.
     """
 
     event: Literal["trial"] = "trial"
@@ -53,9 +53,9 @@ class TrialBegun(_Event):
 
 
 class LoadProgress(_Event):
-    """Requests that are finished, ``of`` so many (-1: time ends the load), after ``seconds``.
+    """Finished requests ``of`` the planned ones (-1: time ends the load), after ``seconds``.
 
-    What is live is for the eye, and never a result: nothing has judged it yet.
+    These live numbers are never a result: nothing has judged them yet.
     """
 
     event: Literal["load"] = "load"
@@ -67,7 +67,7 @@ class LoadProgress(_Event):
 
 
 class TrialDone(_Event):
-    """A trial is committed; a rate is None where it has none."""
+    """A trial is committed; a rate that it does not have is None."""
 
     event: Literal["trial_done"] = "trial_done"
     trial_id: str
@@ -91,20 +91,20 @@ _EVENT: TypeAdapter[Event] = TypeAdapter(Annotated[Event, Field(discriminator="e
 
 
 def parse(line: str | bytes) -> Event:
-    """Return the event that a line of JSON tells.
+    """Return the event of a line of JSON.
 
     Raises
     ------
     UnknownEvent
-        The line is no event that this perflab knows.
+        The line is no event of this version of perflab.
     """
     try:
         return _EVENT.validate_json(line)
     except ValidationError as error:
-        said = line.decode(errors="replace") if isinstance(line, bytes) else line
+        text = line.decode(errors="replace") if isinstance(line, bytes) else line
         first = error.errors(include_url=False)[0]["msg"]
         raise UnknownEvent(
             f"the run says what this perflab does not understand ({first:.{LONGEST_SHOWN}}): "
-            f"{said.strip():.{LONGEST_SHOWN}}. Both must be of one version: was perflab changed "
+            f"{text.strip():.{LONGEST_SHOWN}}. Both must be of one version: was perflab changed "
             "since this program or kernel was started? Start it again"
         ) from error

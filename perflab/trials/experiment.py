@@ -31,12 +31,12 @@ CLAIMS = (Contrast.__name__, ContrastPair.__name__)
 class RunParameters(Parameters):
     """Parameters that every experiment has.
 
-    Two processes of one program differ by 1 to 2% for as long as they live; started afresh for
-    every block (``fresh_blocks``), that is noise, and not an effect of the treatment (``lab_check``
-    shows it; T. Kalibera, R. Jones, ISMM 2013).
+    Two processes of one program differ by 1 to 2% for as long as they live. With services started
+    afresh for every block (``fresh_blocks``) this difference is noise, and no effect of the
+    treatment (``lab_check`` shows it; T. Kalibera, R. Jones, ISMM 2013).
     """
 
-    # What was planned when they were checked, for the run: planning anew could come to another.
+    # The plan of their check, kept for the run: planning again could give another plan.
     _planned: RunPlan | None = PrivateAttr(default=None)
 
     backend: Literal["auto", "docker", "process"] = Field(
@@ -93,7 +93,7 @@ class RunParameters(Parameters):
     )
 
     def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
-        """Return a copy, which is planned anew."""
+        """Return a copy without the plan of the original."""
         copied = super().model_copy(update=update, deep=deep)
         copied._planned = None
         return copied
@@ -110,10 +110,10 @@ class RunParameters(Parameters):
         bounds = {name: getattr(self, name) for name in ("least_blocks", "most_blocks")}
         fields = RunParameters.model_fields
         if self.blocks != UNTIL_DECIDED:
-            given = [name for name, value in bounds.items() if value != fields[name].default]
-            if given:
+            changed = [name for name, value in bounds.items() if value != fields[name].default]
+            if changed:
                 raise ValueError(
-                    f"{' and '.join(given)}: only with blocks = {UNTIL_DECIDED}; blocks is "
+                    f"{' and '.join(changed)}: only with blocks = {UNTIL_DECIDED}; blocks is "
                     f"{self.blocks}"
                 )
         elif self.least_blocks > self.most_blocks:
@@ -124,12 +124,12 @@ class RunParameters(Parameters):
 
     @property
     def planned_blocks(self) -> int:
-        """How many blocks a run has; where they are added until all is decided, at most."""
+        """How many blocks a run has; with ``until_decided``, at most."""
         return self.most_blocks if self.blocks == UNTIL_DECIDED else int(self.blocks)
 
     @property
     def block_design(self) -> Design:
-        """How the trials of a block share its time; experiments whose trials can override it."""
+        """How the trials of a block share its time; experiments with slices override this."""
         return Design()
 
     @property
@@ -206,7 +206,7 @@ class PresetParameters(RunParameters):
         return values
 
 
-# Not what was measured but how it is asked for: no run has them.
+# Parameters of the call and not of the measurement: no run records them.
 OF_THE_CALL = ("from_run", "resume", "wait_s")
 
 
@@ -214,9 +214,9 @@ OF_THE_CALL = ("from_run", "resume", "wait_s")
 class Experiment:
     """A question with factors, a workload and published results to compare with.
 
-    ``steady`` says by what a trial shows whether it was steady. With ``main_job`` it is part of
-    'perflab lab', which runs it with these parameters. ``system`` and ``responses`` need not be
-    given: they are the system's that it lies in.
+    ``steady`` says which messages show whether a trial was steady. With ``main_job`` the experiment
+    is part of 'perflab lab', which runs it with these parameters. ``system`` and ``responses`` need
+    not be given: they are those of the system that holds the experiment.
     """
 
     name: str
@@ -233,12 +233,12 @@ class Experiment:
     responses: Sequence[Response] = COMMON
 
     def check(self, values: Mapping[str, Any]) -> RunParameters:
-        """Validate parameters, and that a run with them can begin.
+        """Validate parameters, and check that a run with them can begin.
 
         Raises
         ------
         ParameterError
-            Every problem, also what only a service's own limits or the load forbid.
+            With every problem, also those that only a service's limits or the load forbid.
         ExperimentError
             The experiment itself is wrong.
         """
@@ -247,15 +247,15 @@ class Experiment:
         return checked
 
     def has_checked(self, parameters: RunParameters) -> bool:
-        """Say whether these parameters are what :meth:`check` returned."""
+        """Tell whether :meth:`check` returned these parameters."""
         planned = parameters._planned
         return planned is not None and planned.experiment == self.name
 
     def plan(self, parameters: RunParameters) -> RunPlan:
         """Return the plan of a run with these parameters; raises as :meth:`check` does.
 
-        Of parameters that were checked it is the plan by which they were. A seed that they leave
-        open is drawn anew every time.
+        Parameters that were checked keep the plan of their check. A seed that is left open is drawn
+        anew every time.
         """
         planned = parameters._planned if self.has_checked(parameters) else None
         plan = planned or self._plan(parameters)
@@ -306,7 +306,7 @@ class Experiment:
         return f"experiment '{self.name}'"
 
     def _fault(self, error: ValidationError) -> PerflabError:
-        """Tell what these parameters cannot do from what no parameters mend: a faulty contrast."""
+        """Return a ParameterError, or an ExperimentError for a faulty contrast."""
         problems = [f"{error.title}: {sentence}" for sentence in sentences(error)]
         if error.title in CLAIMS:
             place = inspect.getsourcefile(self.contrasts) or "its module"
@@ -316,7 +316,7 @@ class Experiment:
 
 @dataclass(frozen=True)
 class ReadyStack:
-    """What ``perflab stack up NAME`` starts; the ``hint`` is printed when it is up."""
+    """A stack that ``perflab stack up NAME`` starts; the ``hint`` is printed when it is up."""
 
     name: str
     plan: Callable[[], StackPlan]

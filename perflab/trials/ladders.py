@@ -1,4 +1,4 @@
-"""Ladders: experiments whose treatments are rungs with names, each a bundle of settings."""
+"""Ladders: experiments whose treatments are named rungs, each a bundle of settings."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ RUNG = "rung"
 
 
 class Labelled(Protocol):
-    """What a rung is at least: something with words for it."""
+    """The least that a rung must have: a label."""
 
     @property
     def label(self) -> str:
-        """Return its words."""
+        """Return the rung's words for readers."""
         ...
 
 
@@ -34,7 +34,7 @@ R = TypeVar("R", bound=Labelled)
 
 
 class LadderParameters(PresetParameters):
-    """Parameters of a ladder: whose sets of rungs, and which rungs of them only."""
+    """Parameters of a ladder: the sets of rungs, and which of their rungs to take."""
 
     rungs: tuple[str, ...] = Field(
         default=(),
@@ -52,12 +52,12 @@ class LadderParameters(PresetParameters):
 
 
 def among(offered: Mapping[str, R], names: Collection[str]) -> dict[str, R]:
-    """Return the rungs of these names, or all where none is named, in the order of the ladder.
+    """Return the rungs ``names``, or all if there are no names, in the order of the ladder.
 
     Raises
     ------
     ValueError
-        A name is of no rung that is offered; the message has the nearest and all of them.
+        A name is of no offered rung; the message has the nearest name and all names.
     """
     unknown = [f"'{name}'{did_you_mean(name, offered)}" for name in names if name not in offered]
     if unknown:
@@ -69,9 +69,9 @@ def among(offered: Mapping[str, R], names: Collection[str]) -> dict[str, R]:
 
 @dataclass(frozen=True)
 class Ladder(Generic[P, R]):
-    """How a system's rungs become treatments: each part is made from parameters and a rung.
+    """Makes treatments of a system's rungs; each part comes from the parameters and a rung.
 
-    ``named`` returns a rung's levels without its own name, which goes before them.
+    ``named`` returns a rung's levels without its own name, which comes first.
     """
 
     named: Callable[[P, R], Mapping[str, object]]
@@ -80,7 +80,7 @@ class Ladder(Generic[P, R]):
     instruments: Callable[[P, R], tuple[Instrument, ...]]
 
     def treatments(self, parameters: P, rungs: Mapping[str, R]) -> list[Treatment]:
-        """Return a treatment for every rung, named as the mapping names it."""
+        """Return a treatment for every rung, with the rung's name."""
         return [
             Treatment(
                 name=f"{RUNG}={name}",
@@ -94,7 +94,7 @@ class Ladder(Generic[P, R]):
         ]
 
     def levels(self, parameters: P, name: str, rung: R) -> dict[str, str]:
-        """Return a rung's levels, its own name first."""
+        """Return a rung's levels; its own name is the first."""
         named = {RUNG: name, **self.named(parameters, rung)}
         return {factor: str(level) for factor, level in named.items()}
 
@@ -115,16 +115,16 @@ def between(
     *,
     words: Mapping[str, str],
 ) -> Contrast:
-    """Return the contrast of a response between two rungs, the first over the second.
+    """Return the contrast of a response between two rungs: the first over the second.
 
     Parameters
     ----------
     direction, ratio
         As published; None where neither was.
     source : str
-        Where the direction was published; it is left out where none was.
+        Where the direction was published; left out without a direction.
     words : mapping
-        What responses are called in names of contrasts.
+        The words for responses in names of contrasts.
     """
     above, below = rungs
     return Contrast(
@@ -140,9 +140,9 @@ def between(
     )
 
 
-def having(wanted: Iterable[Contrast], have: Collection[str]) -> list[Contrast]:
-    """Return the contrasts whose rungs are all there."""
-    return [each for each in wanted if _rungs(each) <= set(have)]
+def having(contrasts: Iterable[Contrast], have: Collection[str]) -> list[Contrast]:
+    """Return the contrasts whose rungs are all in ``have``."""
+    return [contrast for contrast in contrasts if _rungs(contrast) <= set(have)]
 
 
 def _rungs(contrast: Contrast) -> set[str]:

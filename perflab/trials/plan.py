@@ -1,4 +1,4 @@
-"""A run plan: everything the conductor needs, as data that can be written down."""
+"""A run plan: everything that the conductor needs, as data."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ from perflab.trials.designs import (
 class Target(BaseModel):
     """A service that runs already, outside of the lab: ``http://host:port``.
 
-    Load goes to loopback, and to hosts that ``allowed`` names; nothing else of it is touched, and
-    its CPU and memory are not known.
+    Load goes only to loopback and to the hosts in ``allowed``. The lab does nothing else with the
+    service, and does not know its CPU and memory.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -38,12 +38,12 @@ class Target(BaseModel):
 
 
 class Treatment(BaseModel):
-    """One combination of levels, the stack it needs, the load it gets, and what looks at it.
+    """One combination of levels, with its stack, its load and its instruments.
 
-    What is measured is said by the ``instruments`` alone: nothing else is in the trials' rows but
-    what every trial has (its states, the client's lateness, the CPU of services).
+    The ``instruments`` alone decide what is measured, besides the columns that every trial has (its
+    state, the client's lateness, the CPU of services).
 
-    With a ``target`` the load goes there, and not to a node of the stack (which may be empty).
+    With a ``target`` the load goes there, and not to a node of the stack, which may be empty.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -60,13 +60,13 @@ class Treatment(BaseModel):
 class RunPlan(BaseModel):
     """One run before it begins.
 
-    ``responses`` are the numbers of its trials that can be compared, ``steady`` says by what a
-    trial was steady, both as their ``system`` declares them.
+    ``responses`` are the numbers of its trials that can be compared, and ``steady`` says which
+    messages show whether a trial was steady; the ``system`` declares both.
 
     ``seed`` decides the order of the treatments in every block; before every ``fresh_blocks``-th
-    block the services are started afresh (0: never). ``design`` says how the trials of a block
-    share its time, or that it is settled when services run.
-    With ``until_decided`` the run ends as soon as everything is decided; ``blocks`` are the most.
+    block the services start afresh (0: never). ``design`` says how the trials of a block share its
+    time, or is settled when services run. With ``until_decided`` the run ends as soon as everything
+    is decided, after ``blocks`` at most.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -91,8 +91,8 @@ class RunPlan(BaseModel):
     def settled(self, design: Design) -> RunPlan:
         """Return the plan with another design.
 
-        Where treatments share their time, standard instruments that would see all of them together
-        are left out.
+        Where treatments share their time, standard instruments that cannot tell the treatments
+        apart are left out.
         """
         treatments = tuple(self._treatments_of(design))
         return self.model_copy(update={"design": design, "treatments": treatments})
@@ -103,38 +103,40 @@ class RunPlan(BaseModel):
         return self.model_copy(update=update)
 
     def where_it_can(self) -> RunPlan:
-        """Return the plan; in whole trials where it was to be seen and slices cannot be."""
+        """Return the plan; in whole trials if its design is ``auto`` and slices are impossible."""
         if self.design.kind != "auto":
             return self
         problems = self.settled(Design(kind="slices")).hindrances()
         return self.settled(Design(kind="trials", why=problems[0])) if problems else self
 
     def hindrances(self) -> list[str]:
-        """Return a clause for everything that keeps these treatments from sharing their time."""
+        """Return a clause for each cause that keeps these treatments from sharing their time."""
         if not self.design.shares_time:
             return []
-        found = []
+        causes = []
         count = len(self.treatments)
         if not FEWEST_TREATMENTS <= count <= MOST_TREATMENTS:
             numbers = f"{FEWEST_TREATMENTS} to {MOST_TREATMENTS}"
-            found.append(f"it is for {numbers} treatments, and there are {count}")
+            causes.append(f"it is for {numbers} treatments, and there are {count}")
         for treatment in self.treatments:
             if why := not_cut(treatment.workload):
-                found.append(why)
-            names = [type(each).__name__ for each in treatment.instruments if not each.shares_time]
+                causes.append(why)
+            names = [type(item).__name__ for item in treatment.instruments if not item.shares_time]
             if names:
-                found.append(
+                causes.append(
                     f"{', '.join(names)} would see what all treatments do together, and not each "
                     "for itself"
                 )
-        return list(dict.fromkeys(found))
+        return list(dict.fromkeys(causes))
 
     def _treatments_of(self, design: Design) -> Iterator[Treatment]:
         for treatment in self.treatments:
-            kept = treatment.instruments
+            instruments = treatment.instruments
             if design.shares_time:
-                kept = tuple(each for each in kept if each.shares_time or each not in STANDARD)
-            yield treatment.model_copy(update={"instruments": kept})
+                instruments = tuple(
+                    item for item in instruments if item.shares_time or item not in STANDARD
+                )
+            yield treatment.model_copy(update={"instruments": instruments})
 
     def treatment(self, name: str) -> Treatment:
         """Return a treatment by name."""
@@ -142,7 +144,7 @@ class RunPlan(BaseModel):
 
     @property
     def tables(self) -> dict[str, dict[str, str]]:
-        """Return the tables that are added to the lab's own: the types of the columns, by table."""
+        """Return the tables besides the lab's own: the types of their columns, by table."""
         added = {
             name: dict(columns)
             for treatment in self.treatments
@@ -152,16 +154,16 @@ class RunPlan(BaseModel):
         return {**added, **({TURNS: dict(TURN_COLUMNS)} if self.design.shares_time else {})}
 
     def order(self) -> list[list[str]]:
-        """Return, per block, the treatments' names in random order.
+        """Return the treatments' names in random order, per block.
 
-        Every block is permuted on its own, by the seed and its number, so that its order does not
-        depend on how many there are.
+        The seed and the block's number decide the order of a block, so the order does not depend on
+        the number of blocks.
         """
         return random_orders([item.name for item in self.treatments], self.seed, self.blocks)
 
 
 class Order(BaseModel):
-    """What the conductor is asked to do: a new run of ``plan``, or the rest of ``resume``."""
+    """The conductor's task: a new run of ``plan``, or the rest of the run ``resume``."""
 
     plan: RunPlan
     backend: str = "auto"

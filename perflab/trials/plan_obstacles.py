@@ -1,4 +1,4 @@
-"""What keeps a plan from being carried out, or from showing anything: found before it starts."""
+"""Find before a run what keeps its plan from being carried out, or from showing anything."""
 
 from __future__ import annotations
 
@@ -20,21 +20,22 @@ from perflab.statistics.comparison import SMALLEST_SIGNED_RANK
 from perflab.statistics.families import blocks_for_one
 from perflab.trials.plan import RunPlan
 
-# A single request has no rate, and so few have no percentile: such a trial says nothing.
+# A single request has no rate, and so few have no percentile: such a trial shows nothing.
 FEWEST_REQUESTS = 10
 
 
 def obstacles(plan: RunPlan) -> list[str]:
     """Return a sentence for everything that would stop a run of ``plan`` after its start.
 
-    Treatments are told apart by their names; every setting of every service must be what its
-    ``service.toml`` allows; every node must be wired; every load must send something that counts;
-    every instrument must be able to look; every claim must be about a declared response.
+    Treatments need different names; ``service.toml`` must allow every setting of a service; every
+    node must have its dependencies; every load must send requests that count; every instrument must
+    be usable; every claim must be about a declared response.
     """
     checks = (_treatments, _settings, _loads, _targets, _instruments, _tables, _claims)
     problems = [problem for check in checks for problem in check(plan)]
     way_out = "measure them one after the other (design = trials)"
-    problems += [f"design = {plan.design.kind}: {each}; {way_out}" for each in plan.hindrances()]
+    kind = plan.design.kind
+    problems += [f"design = {kind}: {cause}; {way_out}" for cause in plan.hindrances()]
     if not problems:
         try:
             settle({treatment.name: treatment.stack for treatment in plan.treatments})
@@ -72,7 +73,7 @@ def _instruments(plan: RunPlan) -> Iterator[str]:
 
 
 def _targets(plan: RunPlan) -> Iterator[str]:
-    for target in {each.target for each in plan.treatments if each.target is not None}:
+    for target in {item.target for item in plan.treatments if item.target is not None}:
         try:
             refuse_foreign(target.url, target.allowed)
         except TargetRefused as error:
@@ -80,12 +81,12 @@ def _targets(plan: RunPlan) -> Iterator[str]:
 
 
 def _tables(plan: RunPlan) -> Iterator[str]:
-    """Yield tables that cannot be, or that two instruments want with different columns."""
-    seen: dict[str, Mapping[str, str]] = {}
-    kinds = {type(each) for treatment in plan.treatments for each in treatment.instruments}
+    """Yield problems of wrong tables, and of tables with different columns in two instruments."""
+    tables: dict[str, Mapping[str, str]] = {}
+    kinds = {type(item) for treatment in plan.treatments for item in treatment.instruments}
     for kind in sorted(kinds, key=kind_of):
         for name, columns in kind.tables.items():
-            if seen.setdefault(name, columns) != columns:
+            if tables.setdefault(name, columns) != columns:
                 yield f"table '{name}' has other columns in two instruments; rename one of them"
             try:
                 declared_schema(name, columns)
@@ -94,12 +95,12 @@ def _tables(plan: RunPlan) -> Iterator[str]:
 
 
 def _claims(plan: RunPlan) -> Iterator[str]:
-    known = [response.name for response in plan.responses]
+    names = [response.name for response in plan.responses]
     for contrast in plan.contrasts:
         if named(plan.responses, contrast.response) is None:
             yield (
                 f"claim '{contrast.name}' is about '{contrast.response}', which its system does "
-                f"not declare as a response{did_you_mean(contrast.response, known)}"
+                f"not declare as a response{did_you_mean(contrast.response, names)}"
             )
 
 
@@ -126,14 +127,14 @@ def _few_requests(arrivals: OpenLoop) -> Iterator[str]:
 
 
 def too_few_blocks(contrasts: Sequence[Contrast], blocks: int) -> list[Remark]:
-    """Say where no single effect could be shown, were it ever so large; several could be.
+    """Return a warning where no single effect could be shown, however large; several could be.
 
-    Below six blocks the test is another, and has no least p-value.
+    Below six blocks another test is used, which has no least p-value.
     """
     if blocks < SMALLEST_SIGNED_RANK:
         return []
-    tested = [each for each in contrasts if not each.not_testable and not each.set_by_load]
-    families = Counter(each.response for each in tested)
+    tested = [item for item in contrasts if not item.not_testable and not item.set_by_load]
+    families = Counter(contrast.response for contrast in tested)
     if not families:
         return []
     response, claims = families.most_common(1)[0]

@@ -1,9 +1,9 @@
-"""Progress of a run where it was asked for: on a terminal, below a notebook's cell, in a log.
+"""Show the progress of a run: on a terminal, below a notebook's cell, in a log.
 
-Events of the conductor become lines (:class:`Narrator`) for three faces. A terminal has one line
-that changes, and lines that stay. Below a cell stands one output that changes, of which only the
-lines stay: a saved notebook holds those alone. A log is a file of events that another process
-follows, such as the one that executes a notebook.
+:class:`Narrator` turns the conductor's events into lines. A terminal has one line that changes, and
+lines that stay. A cell has one output that changes, of which only the lines that stay are saved
+with the notebook. A log is a file of events that another process follows, such as the one that
+executes a notebook.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from perflab.host.files import temporary
 from perflab.trials.events import Event, LoadProgress, Note, RunBegun, TrialBegun, TrialDone, parse
 
 PROGRESS_FILE = "PERFLAB_PROGRESS"
-# Kernel and browser draw with the CPU of the machine that is being measured.
+# Kernel and browser draw with the CPU of the measured machine, so they draw seldom.
 REDRAW_S = 1.0
 MOST_LINES = 12
 LOOK_S = 0.2
@@ -40,10 +40,10 @@ def minutes(seconds: float) -> str:
 
 @contextlib.contextmanager
 def showing() -> Iterator[Callable[[Event], None]]:
-    """Yield what shows events, where the caller runs; a file may listen too.
+    """Yield a function that shows events on the caller's terminal or below its cell.
 
-    The environment variable ``PERFLAB_PROGRESS`` names a file that every event is appended to as
-    a line of JSON (see :func:`followed`).
+    The environment variable ``PERFLAB_PROGRESS`` names a file to which it also appends every event
+    as a line of JSON (see :func:`followed`).
     """
     with contextlib.ExitStack() as ending:
         shows: list[Callable[[Event], None]]
@@ -60,8 +60,8 @@ def showing() -> Iterator[Callable[[Event], None]]:
             shows.append(write)
 
         def show(event: Event) -> None:
-            for each in shows:
-                each(event)
+            for show_one in shows:
+                show_one(event)
 
         yield show
 
@@ -70,7 +70,7 @@ def showing() -> Iterator[Callable[[Event], None]]:
 
 
 class Narrator:
-    """Turns events into a standing line and lines that stay."""
+    """Turns events into a line that changes and lines that stay."""
 
     def __init__(self) -> None:
         self._trial: TrialBegun | None = None
@@ -78,7 +78,7 @@ class Narrator:
         self._last: tuple[float, int] | None = None
 
     def line(self, event: Event) -> tuple[str, bool]:
-        """Return the text for an event, and whether it stays (empty: nothing to show)."""
+        """Return the text for an event (empty: nothing to show), and whether the line stays."""
         match event:
             case RunBegun():
                 return f"run {event.run_id} on the {event.backend} backend", True
@@ -95,14 +95,14 @@ class Narrator:
         return "", False
 
     def _left(self, seconds: float | None) -> str:
-        """Return how long the run will take, or at most: it may end once all is decided."""
+        """Return the words for the time left, "at most" where the run may end earlier."""
         if not seconds or seconds < 0:
             return ""
         bound = "at most" if self._trial is not None and self._trial.at_most else "about"
         return f"{bound} {minutes(seconds)} left"
 
     def _count(self, finished: int) -> None:
-        """Smooth the count of requests so far into a rate."""
+        """Update the rate from the number of finished requests."""
         now = time.monotonic()
         if self._last is not None and finished > self._last[1]:
             self._rate_rps = (finished - self._last[1]) / max(1e-3, now - self._last[0])
@@ -143,7 +143,7 @@ class Narrator:
 
 
 class Terminal:
-    """Writes to a terminal (one standing line) or a plain stream (lines that stay only)."""
+    """Writes to a terminal (one line changes) or a plain stream (only lines that stay)."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
@@ -168,10 +168,10 @@ class Terminal:
 
 
 class LiveCell:
-    """Shows events below the cell that is running, while the block lasts.
+    """Shows events below the running cell, while the block lasts.
 
-    While a trial runs, its numbers so far stand there, said to be live, and are drawn anew every
-    ``redraw_s`` at most. When the run ends, in order or not, they give way to the lines that stay.
+    The numbers of a running trial are marked as live and drawn again every ``redraw_s`` at most.
+    When the run ends, in order or not, only the lines that stay remain.
     """
 
     def __init__(self, redraw_s: float = REDRAW_S) -> None:
@@ -180,7 +180,7 @@ class LiveCell:
         self._redraw_s = redraw_s
         self._drawn_at = 0.0
         self._narrator = Narrator()
-        self._kept: list[str] = []
+        self._lasting: list[str] = []
         new: Any = DisplayHandle
         self._handle = new()
 
@@ -194,14 +194,14 @@ class LiveCell:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Leave nothing but the lines that stay."""
+        """Leave only the lines that stay."""
         self._handle.update({"text/plain": self._lines()}, raw=True)
 
     def __call__(self, event: Event) -> None:
         """Show one event."""
         text, stays = self._narrator.line(event)
         if stays:
-            self._kept.append(text)
+            self._lasting.append(text)
         now = time.monotonic()
         if isinstance(event, LoadProgress) and now - self._drawn_at < self._redraw_s:
             return
@@ -211,9 +211,9 @@ class LiveCell:
 
     def _lines(self) -> str:
         """Return the lines that stay: the first, which names the run, and the newest."""
-        if len(self._kept) <= MOST_LINES:
-            return "\n".join(self._kept)
-        return "\n".join([self._kept[0], "  ...", *self._kept[2 - MOST_LINES :]])
+        if len(self._lasting) <= MOST_LINES:
+            return "\n".join(self._lasting)
+        return "\n".join([self._lasting[0], "  ...", *self._lasting[2 - MOST_LINES :]])
 
 
 # ---- a log that another process follows ----------------------------------------------------------
@@ -221,11 +221,11 @@ class LiveCell:
 
 @contextlib.contextmanager
 def followed(on_event: Callable[[Event], None]) -> Iterator[None]:
-    """Hear of every event of the runs that kernels started in the block make.
+    """Call ``on_event`` for every event of the runs in kernels that the block starts.
 
-    The kernel inherits the name of a file (``PERFLAB_PROGRESS``) and appends its events to it; a
-    thread reads it and calls ``on_event``, for the last ones before the block is left. UnknownEvent
-    is raised then, where a run said what is no event here.
+    A kernel inherits the name of a file (``PERFLAB_PROGRESS``) and appends its events to the file;
+    a thread reads it and calls ``on_event``, with the last events before the block ends. Raises
+    UnknownEvent then, where a run sent a line that is no event of this version.
     """
     with temporary("progress") as folder:
         path = folder / "events"

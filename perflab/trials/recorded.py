@@ -1,4 +1,4 @@
-"""What a run is made of, for its record: every treatment whole, and what its services report."""
+"""The record of a run's treatments, and of the settings that their services report."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def treatment_records(
 ) -> tuple[list[TreatmentRecord], dict[str, Any]]:
     """Return the treatments for the record, and the parts that they share.
 
-    Whatever a treatment has is a part: its stack with all settings, its workload, who looks on.
+    Each field of a treatment is a part: its stack with all settings, its workload, its instruments.
     """
     parts: dict[str, Any] = {}
     records = [
@@ -40,7 +40,7 @@ def treatment_records(
 
 
 def shared(value: Any, parts: dict[str, Any]) -> str:
-    """Put a value among ``parts`` unless it is there, and return the key it is found by."""
+    """Put a value into ``parts`` unless it is there, and return its key."""
     plain = to_jsonable_python(value)
     text = json.dumps(plain, sort_keys=True)
     key = hashlib.sha256(text.encode()).hexdigest()[:16]
@@ -54,7 +54,7 @@ def _whole(treatment: Treatment) -> dict[str, Any]:
 
 
 def resolved(stack: StackPlan) -> dict[str, Any]:
-    """Return a stack as plain words, with the default of every setting that it leaves open."""
+    """Return a stack as plain data, with the default of every setting that it leaves open."""
     words = stack.model_dump(mode="json")
     for node, named in zip(stack.nodes, words["nodes"], strict=True):
         named["settings"] = load_service(node.service).resolve(node.settings)
@@ -62,9 +62,9 @@ def resolved(stack: StackPlan) -> dict[str, Any]:
 
 
 def confirm(writer: RunWriter, treatment: str, reported: Mapping[str, Any]) -> list[Reason]:
-    """Record what the services of a treatment report; return a reason where it is something new.
+    """Record the settings that a treatment's services report; return a reason if they changed.
 
-    ``reported`` has the settings by node, of the treatment's latest trial.
+    ``reported`` has the settings by node, from the treatment's latest trial.
     """
     recorded = writer.record.reported_by(treatment)
     if recorded is None:

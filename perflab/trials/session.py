@@ -23,15 +23,15 @@ from perflab.trials.slices import measure_block
 from perflab.trials.trial import Bench, TrialTables, measure
 
 MAX_RESTARTS = 3
-# Undecided contrasts that are named after a block.
+# So many undecided contrasts are named after a block.
 SHOWN = 3
 Emit = Callable[[Event], None]
 # A trial to do: its block, its position in it, its treatment.
 Todo = tuple[int, int, str]
 
 
-def _unseen(so_far: Progress) -> None:
-    """Show nothing."""
+def _show_nothing(so_far: Progress) -> None:
+    """Ignore the progress of a load."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class Remaining:
 class Session:
     """Runs the remaining blocks of a plan and commits every trial when it ends.
 
-    ``emit`` receives events for progress.
+    ``emit`` receives the events of progress.
     """
 
     def __init__(self, plan: RunPlan, writer: RunWriter, bench: Bench, emit: Emit) -> None:
@@ -63,11 +63,11 @@ class Session:
         Raises
         ------
         RunInterrupted
-            The user ended the run.
+            The user or the end of the calling program interrupted the run.
         StackError
-            Services failed more often than they may be restarted.
+            Services failed after the most restarts.
         WrongAnswer
-            A variant answers otherwise than it was said to.
+            A variant gives another answer than was declared.
         """
         order = self._plan.order()
         todo = [
@@ -105,9 +105,10 @@ class Session:
         self._note_unsteady()
 
     def _is_decided(self, ahead: Sequence[Todo]) -> bool:
-        """Return whether the run ends before the blocks ahead: nothing is left to be decided.
+        """Return whether the run ends before the blocks ahead, because everything is decided.
 
-        Blocks are looked at in their order: where an earlier one is to be done again, after that.
+        Interim analyses go by the order of blocks: where an earlier block is to be repeated, there
+        is none before that.
         """
         blocks = sorted({block for block, _, _ in ahead})
         done = self._plan.blocks - len(blocks)
@@ -116,15 +117,15 @@ class Session:
         return has_ended(self._writer, done, self._emit)
 
     def _note_unsteady(self) -> None:
-        """Write into the record which treatments are compared with nothing: their loads drift."""
+        """Write into the record which treatments are not compared because their loads drift."""
         before = self._writer.record.warnings
-        kept = [warning for warning in before if warning.code != steadiness.OF_TREATMENT]
-        warnings = [*kept, *steadiness.told(Run(self._writer.path).trials())]
+        others = [warning for warning in before if warning.code != steadiness.OF_TREATMENT]
+        warnings = [*others, *steadiness.told(Run(self._writer.path).trials())]
         if warnings != before:
             self._writer.update(warnings=warnings)
 
     def _begins_afresh(self, block: int) -> bool:
-        """Return whether the plan wants fresh services before a block."""
+        """Return whether services start afresh before a block."""
         every = self._plan.fresh_blocks
         return bool(every) and block % every == 0
 
@@ -134,10 +135,10 @@ class Session:
         self._bench.residents.start()
 
     def _steps(self, todo: Sequence[Todo]) -> list[list[Todo]]:
-        """Return what is measured together: every trial by itself, or all of a block."""
+        """Group the trials that are measured together: each trial alone, or all of a block."""
         if not self._plan.design.shares_time:
-            return [[each] for each in todo]
-        return [list(group) for _, group in groupby(todo, key=lambda each: each[0])]
+            return [[trial] for trial in todo]
+        return [list(group) for _, group in groupby(todo, key=lambda trial: trial[0])]
 
     def _measured(self, step: Sequence[Todo], attempt: int) -> list[TrialTables]:
         identities = {
@@ -153,20 +154,20 @@ class Session:
         design = self._plan.design
         if not design.shares_time:
             return [measure(self._bench, first, identities[first.name])]
-        loads = {each.name: each.workload for each in treatments}
+        loads = {item.name: item.workload for item in treatments}
         rounds = design.rounds(loads, self._plan.seed, step[0][0])
         return measure_block(self._benches(treatments), treatments, design, rounds, identities)
 
     def _benches(self, treatments: Sequence[Treatment]) -> dict[str, Bench]:
-        """Return each treatment's bench: a generator of its own; live are the first's numbers."""
+        """Return a bench with a generator per treatment; only the first shows live numbers."""
         shown = treatments[0].name
         return {
-            each.name: replace(
+            item.name: replace(
                 self._bench,
-                generator=self._bench.company[each.name],
-                on_progress=self._bench.on_progress if each.name == shown else _unseen,
+                generator=self._bench.company[item.name],
+                on_progress=self._bench.on_progress if item.name == shown else _show_nothing,
             )
-            for each in treatments
+            for item in treatments
         }
 
     def _progress(self, workload: Workload) -> Callable[[Progress], None]:
@@ -195,7 +196,7 @@ class Session:
 
     def _announce(self, number: int, todo: Sequence[Todo], step: Sequence[Todo]) -> None:
         block, _, name = todo[number]
-        labels = [self._plan.treatment(each).label for _, _, each in step]
+        labels = [self._plan.treatment(treatment).label for _, _, treatment in step]
         together = f" ({self._plan.design.kind})" if len(step) > 1 else ""
         self._emit(
             TrialBegun(
@@ -211,7 +212,7 @@ class Session:
         )
 
     def _left_s(self, ahead: int) -> float | None:
-        """Return how long so many trials will take, as those did that were measured, on average."""
+        """Return how long ``ahead`` trials will take by the average so far; None without any."""
         if not self._measured_trials:
             return None
         return (time.monotonic() - self._began) / self._measured_trials * ahead
@@ -246,18 +247,18 @@ class Session:
 
 
 def has_ended(writer: RunWriter, blocks: int, tell: Emit) -> bool:
-    """Look at a run of which so many blocks are committed; return whether it ends here.
+    """Make the interim analysis after ``blocks`` committed blocks; return whether the run ends.
 
-    The look is recorded; a run that ends by it has no further blocks in its record. Whoever looks
-    again at the same trials, after a resume, comes to the same. A run whose number of blocks is
-    fixed does not end by a look.
+    The analysis is recorded; a run that it ends has no further blocks in its record. After a
+    resume, an analysis of the same trials has the same result. A run of a fixed number of blocks
+    has no interim analysis.
     """
     rule = writer.record.until_decided
     if rule is None:
         return False
     if rule.ended or not rule.is_due(blocks):
         return bool(rule.ended)
-    # Loaded when it is needed: what a run of a fixed number of blocks measures beside is light.
+    # Imported only where it is needed: it is heavy beside a measurement.
     from perflab.analysis.findings import undecided_contrasts
 
     rule = rule.looked(blocks, undecided_contrasts(Run(writer.path)))
@@ -265,11 +266,11 @@ def has_ended(writer: RunWriter, blocks: int, tell: Emit) -> bool:
     if rule.ended:
         changes |= {"blocks": blocks, "order": writer.record.order[:blocks]}
     writer.update(**changes)
-    tell(Note(text=_told(rule)))
+    tell(Note(text=_in_words(rule)))
     return bool(rule.ended)
 
 
-def _told(rule: UntilDecided) -> str:
+def _in_words(rule: UntilDecided) -> str:
     last = rule.looks[-1]
     if rule.ended == "decided":
         return f"block {last.blocks}: every contrast is decided"

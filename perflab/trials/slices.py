@@ -1,7 +1,7 @@
-"""A block whose trials share its time: every load at once, each in windows of its own.
+"""A block whose trials share its time: all loads run at once, each in windows of its own.
 
-Services and a load worker of every treatment are resident, and the services of one treatment are
-awake at a time. What several treatments share is never paused, and what CPU it used is nobody's.
+Services and a load worker of every treatment are resident, and only one treatment's services are
+awake at a time. A service that treatments share is never paused, and no trial records its CPU.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from perflab.trials.plan import Treatment
 from perflab.trials.surroundings import steal_ns
 from perflab.trials.trial import (
     Bench,
-    Kept,
+    TrialSoFar,
     TrialTables,
     judged,
     look_after,
@@ -42,11 +42,11 @@ from perflab.trials.trial import (
 )
 from perflab.trials.turns import TurnsTaken, take_turns
 
-# All looks have begun, and all load workers have heard of it.
+# By then all looks have begun, and all load workers know the start.
 AHEAD_NS = 1_000_000_000
-# So many turns of a trial may come too late to be let settle.
+# The share of a trial's turns that may begin later than their settling time.
 LATE_SHARE = 0.02
-# More than this of a treatment's requests met other requests than were wanted.
+# Above this share of requests carried over into another turn, the trial gets a warning.
 CARRIED_SHARE = 0.05
 WAY_OUT = "take longer slices (slice_ms), or trials one after the other (design = trials)"
 
@@ -58,7 +58,7 @@ class _Part:
     bench: Bench
     treatment: Treatment
     row: dict[str, Any]
-    kept: Kept = field(default_factory=Kept)
+    so_far: TrialSoFar = field(default_factory=TrialSoFar)
     sent: tuple[Load, list[str]] | None = None
 
 
@@ -69,21 +69,21 @@ def measure_block(
     rounds: Rounds,
     identities: Mapping[str, dict[str, Any]],
 ) -> list[TrialTables]:
-    """Measure the trials of a block together; return what each leaves, in the order of treatments.
+    """Measure the trials of a block together; return their tables in the order of treatments.
 
-    They stand and fall together: where one fails, none of the others met what it should have. Every
-    treatment has a bench whose generator is its own, and columns (``identities``) that say which
-    trial it is. RunInterrupted and WrongAnswer end the run.
+    Where one trial fails, all fail: the others ran under wrong conditions. Every treatment has a
+    bench with its own generator, and columns (``identities``) that identify the trial.
+    RunInterrupted and WrongAnswer end the run.
     """
     started_at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-    loads = {each.name: each.workload for each in treatments}
+    loads = {treatment.name: treatment.workload for treatment in treatments}
     parts = [
         _Part(
-            benches[each.name],
-            each.model_copy(update={"workload": design.workload(each.name, rounds, loads)}),
-            {**identities[each.name], "started_at": started_at},
+            benches[item.name],
+            item.model_copy(update={"workload": design.workload(item.name, rounds, loads)}),
+            {**identities[item.name], "started_at": started_at},
         )
-        for each in treatments
+        for item in treatments
     ]
     residents = parts[0].bench.residents
     try:
@@ -92,14 +92,14 @@ def measure_block(
         for part in parts:
             part.bench.generator.close()
         return [
-            part.kept.failed(part.row, [error], losses_of(residents, part.treatment.name))
+            part.so_far.failed(part.row, [error], losses_of(residents, part.treatment.name))
             for part in parts
         ]
 
 
 def _measured(parts: Sequence[_Part], rounds: Rounds, residents: Residents) -> list[TrialTables]:
     for part in parts:
-        prepare(part.bench, part.treatment, part.kept)
+        prepare(part.bench, part.treatment, part.so_far)
     residents.wake()
     began_ns, stolen_ns = time.monotonic_ns(), steal_ns()
     taken = _sent(parts, rounds, services_of_each(residents, rounds.treatments))
@@ -109,7 +109,7 @@ def _measured(parts: Sequence[_Part], rounds: Rounds, residents: Residents) -> l
     losses = {part.treatment.name: losses_of(residents, part.treatment.name) for part in parts}
     time.sleep(max(part.bench.cooldown_s for part in parts))
     for part in parts:
-        look_after(part.kept)
+        look_after(part.so_far)
     return [
         _tables(part, taken, rounds, losses[part.treatment.name], steal_share, residents)
         for part in parts
@@ -117,37 +117,37 @@ def _measured(parts: Sequence[_Part], rounds: Rounds, residents: Residents) -> l
 
 
 def services_of_each(residents: Residents, names: Sequence[str]) -> dict[str, list[Instance]]:
-    """Return, by treatment, the services that it has for itself."""
+    """Return the services that each treatment has for itself, by treatment."""
     serving = {name: residents.active(name) for name in names}
-    users = Counter(id(each) for own in serving.values() for each in own.values())
+    users = Counter(id(item) for active in serving.values() for item in active.values())
     return {
-        name: [each for each in own.values() if users[id(each)] == 1]
-        for name, own in serving.items()
+        name: [item for item in active.values() if users[id(item)] == 1]
+        for name, active in serving.items()
     }
 
 
 def _sent(
-    parts: Sequence[_Part], rounds: Rounds, own: Mapping[str, Sequence[Instance]]
+    parts: Sequence[_Part], rounds: Rounds, services: Mapping[str, Sequence[Instance]]
 ) -> TurnsTaken:
-    """Send all loads while services take turns; return the turns that were taken.
+    """Send all loads while services take turns; return the turns.
 
-    Raises what ended the first load that failed: all services are awake then, and no load goes on.
+    Raises the error of the first load that failed, when all services are awake and no load runs.
     """
     start_ns = time.monotonic_ns() + AHEAD_NS
     broken = threading.Event()
 
     def sent(part: _Part) -> None:
         try:
-            part.sent = send(part.bench, part.treatment, part.kept, start_ns)
+            part.sent = send(part.bench, part.treatment, part.so_far, start_ns)
         except BaseException:
             broken.set()
             raise
 
     with ThreadPoolExecutor(len(parts)) as threads:
-        begun = [threads.submit(sent, part) for part in parts]
-        taken = take_turns(rounds, own, start_ns, broken.is_set)
-    for each in begun:
-        each.result()
+        futures = [threads.submit(sent, part) for part in parts]
+        taken = take_turns(rounds, services, start_ns, broken.is_set)
+    for future in futures:
+        future.result()
     return taken
 
 
@@ -159,33 +159,35 @@ def _tables(
     steal_share: float,
     residents: Residents,
 ) -> TrialTables:
-    """Return what one trial leaves."""
+    """Return the tables of one trial."""
     assert part.sent is not None
     (load, meters), name = part.sent, part.treatment.name
     pauses = taken.pauses[name]
     load = replace(load, result=replace(load.result, pauses=pauses))
     turns = taken.table[taken.table["treatment"] == name]
     table = turn_table(window_table(load.result), turns)
-    # Every service has turns of its own: what all use together while they rest is not told.
+    # Each treatment rests at other times, so the CPU of paused services has no single number.
     shares = {"paused_cpu_share": float("nan"), "steal_share": steal_share}
     reasons, warnings = judged_turns(table, rounds, times_of(load.result).paused_share)
-    tables = judged(part.row, part.treatment, part.kept, load, meters, shares, [*losses, *reasons])
-    own = services_of_each(residents, rounds.treatments)[name]
+    tables = judged(
+        part.row, part.treatment, part.so_far, load, meters, shares, [*losses, *reasons]
+    )
+    own_services = services_of_each(residents, rounds.treatments)[name]
     for node, instance in residents.active(name).items():
-        if not any(instance is service for service in own):
+        if not any(instance is service for service in own_services):
             tables.row[f"cpu_share_{node}"] = float("nan")
     tables.row["warnings"] = [*tables.row["warnings"], *warnings]
     tables.others[TURNS] = table
     if tables.requests is not None:
         tables.requests = told_apart(tables.requests, pauses)
-    # Turns that came late are the machine's doing: the services are as they were.
+    # Late turns are the machine's fault: they leave the services whole.
     return replace(tables, services_whole=not losses)
 
 
 def turn_table(windows: pd.DataFrame, taken: pd.DataFrame) -> pd.DataFrame:
-    """Return the turns of one treatment that count, as they are recorded.
+    """Return the table of the turns of one treatment that count.
 
-    ``windows`` are of :func:`perflab.load.checks.times.window_table`, ``taken`` of
+    ``windows`` comes from :func:`perflab.load.checks.times.window_table`, ``taken`` from
     :func:`perflab.trials.turns.take_turns`; a window is a round.
     """
     table = windows.rename(columns={"window": "round"})
@@ -196,25 +198,25 @@ def turn_table(windows: pd.DataFrame, taken: pd.DataFrame) -> pd.DataFrame:
 
 
 def told_apart(requests: pd.DataFrame, pauses: np.ndarray) -> pd.DataFrame:
-    """Return requests as they are recorded; who waited while the service was paused, apart.
+    """Return requests for the record; those that waited while the service was paused are marked.
 
-    Such a request has the stage ``paused``: how long it would have taken is not known, and in no
-    percentile that is taken from the record.
+    Such a request has the stage ``paused``: nobody knows how long it would have taken, so no
+    percentile of the record contains it.
     """
-    kept = requests.drop(columns="window", errors="ignore")
-    done_ns = kept["done_ns"].to_numpy()
-    paused_ns = time_within(kept["planned_ns"].to_numpy(), done_ns, pauses)
-    is_paused = (paused_ns > 0) & (kept["stage"] == STAGES[MEASURE])
-    kept["stage"] = kept["stage"].astype(str).mask(is_paused, PAUSED)
-    return kept
+    recorded = requests.drop(columns="window", errors="ignore")
+    done_ns = recorded["done_ns"].to_numpy()
+    paused_ns = time_within(recorded["planned_ns"].to_numpy(), done_ns, pauses)
+    is_paused = (paused_ns > 0) & (recorded["stage"] == STAGES[MEASURE])
+    recorded["stage"] = recorded["stage"].astype(str).mask(is_paused, PAUSED)
+    return recorded
 
 
 def judged_turns(
     table: pd.DataFrame, rounds: Rounds, paused_share: float = 0.0
 ) -> tuple[list[Reason], list[Remark]]:
-    """Return what speaks against a trial by its turns, and what is to be told beside it.
+    """Return the reasons and warnings that the turns of a trial give.
 
-    ``paused_share`` is by what share pauses could have made its mean response time longer.
+    ``paused_share`` is the share by which pauses could have raised its mean response time.
     """
     late = int((table["late_ns"] > rounds.settle_ms * 1e6).sum())
     reasons, warnings = [], []

@@ -12,14 +12,14 @@ from perflab.load.checks.selfcheck import SelfCheck
 from perflab.load.records.result import LoadResult, completed
 from perflab.load.workload.windows import BEGIN, COUNTED, END
 
-# After its last window a service ends what is under way.
+# After its last window a service still works on requests in flight.
 DRAIN_NS = 1_000_000_000
 
 
 def load_columns(result: LoadResult) -> dict[str, Any]:
-    """Return when the measured stage was, and what became of its requests.
+    """Return the instants of the measured stage, and the outcomes of its requests.
 
-    What the kernel counted of TCP is of its network namespace, other processes in it included.
+    The kernel's TCP counts cover its network namespace, with other processes in it.
     """
     measured = result.requests[result.requests["stage"] == "measure"]
     return {
@@ -54,7 +54,7 @@ def selfcheck_columns(check: SelfCheck) -> dict[str, Any]:
 
 
 class OnTime(NamedTuple):
-    """Between which instants a load's CPU time is taken, and for how long the load was on (ns)."""
+    """The instants between which CPU time is taken, and how long the load was on (ns)."""
 
     begin_ns: int
     end_ns: int
@@ -62,7 +62,7 @@ class OnTime(NamedTuple):
 
     @classmethod
     def of(cls, result: LoadResult) -> OnTime:
-        """Return that of a load: the measured stage, or of one with windows all that count.
+        """Return the measured stage of a load, or the windows that count if it has windows.
 
         Around a window a service has nothing to do, or is paused: CPU time is taken from the begin
         of the first window that counts until after the last, and belongs to the windows.
@@ -77,64 +77,64 @@ class OnTime(NamedTuple):
 
 
 def service_columns(samples: pd.DataFrame, services: Sequence[str], when: OnTime) -> dict[str, Any]:
-    """Return each service's CPU share (1.0 = one core) in the stage, and its largest memory."""
+    """Return the CPU share (1.0 = one core) and the largest memory of each service."""
     row: dict[str, Any] = {}
     for name in services:
-        own = samples[samples["service"] == name]
-        used_ns = cpu_used_ns(own, when.begin_ns, when.end_ns)
+        of_service = samples[samples["service"] == name]
+        used_ns = cpu_used_ns(of_service, when.begin_ns, when.end_ns)
         row[f"cpu_share_{name}"] = used_ns / when.on_ns if when.on_ns else float("nan")
-        row[f"memory_{name}_bytes"] = largest_memory(own, when.begin_ns, when.end_ns)
+        row[f"memory_{name}_bytes"] = largest_memory(of_service, when.begin_ns, when.end_ns)
     return row
 
 
-def cpu_us_per_success(own: pd.DataFrame, result: LoadResult) -> float:
-    """Return a service's CPU time (us) for a success of the measured stage; NaN without any.
+def cpu_us_per_success(samples: pd.DataFrame, result: LoadResult) -> float:
+    """Return a service's CPU time (us) per success of the measured stage; NaN without successes.
 
-    With windows it is all CPU time of those that count, by all their successes: what is sent while
-    a window settles costs CPU, too.
+    With windows, all CPU time of those that count is divided by all their successes: requests that
+    are sent while a window settles cost CPU, too.
     """
     when = OnTime.of(result)
     if result.windows is None:
         rate = result.throughput_rps
-        share = cpu_share(own, when.begin_ns, when.end_ns)
+        share = cpu_share(samples, when.begin_ns, when.end_ns)
         return share * 1e6 / rate if rate > 0 else float("nan")
     done_ns = (rows["done_ns"][rows["error"] == 0] for rows in result.chunks())
     count = sum(completed(done, when.begin_ns, when.end_ns) for done in done_ns)
-    used_ns = cpu_used_ns(own, when.begin_ns, when.end_ns)
+    used_ns = cpu_used_ns(samples, when.begin_ns, when.end_ns)
     return used_ns / 1e3 / count if count else float("nan")
 
 
-def largest_memory(own: pd.DataFrame, begin_ns: int, end_ns: int) -> float:
+def largest_memory(samples: pd.DataFrame, begin_ns: int, end_ns: int) -> float:
     """Return the most memory (bytes) between two instants, both interpolated; NaN without samples.
 
-    A stage that is shorter than the time between two samples has its memory from those around it.
+    A stage between two samples gets its memory by interpolation.
     """
-    if own.empty:
+    if samples.empty:
         return float("nan")
-    at, memory = own["t_ns"].to_numpy(), own["memory_bytes"].to_numpy()
-    inside = memory[(at >= begin_ns) & (at <= end_ns)]
-    return float(np.max([*inside, *np.interp([begin_ns, end_ns], at, memory)]))
+    t_ns, memory = samples["t_ns"].to_numpy(), samples["memory_bytes"].to_numpy()
+    inside = memory[(t_ns >= begin_ns) & (t_ns <= end_ns)]
+    return float(np.max([*inside, *np.interp([begin_ns, end_ns], t_ns, memory)]))
 
 
-def cpu_share(own: pd.DataFrame, begin_ns: int, end_ns: int) -> float:
-    """Return CPU time over wall time between two instants, by interpolating cumulative time."""
+def cpu_share(samples: pd.DataFrame, begin_ns: int, end_ns: int) -> float:
+    """Return CPU time over wall time between two instants, by interpolated cumulative time."""
     if end_ns <= begin_ns:
         return float("nan")
-    return cpu_used_ns(own, begin_ns, end_ns) / (end_ns - begin_ns)
+    return cpu_used_ns(samples, begin_ns, end_ns) / (end_ns - begin_ns)
 
 
-def cpu_used_ns(own: pd.DataFrame, begin_ns: int, end_ns: int) -> float:
-    """Return the CPU time (ns) between two instants, interpolated; NaN where samples lack."""
-    if len(own) < 2 or end_ns <= begin_ns:
+def cpu_used_ns(samples: pd.DataFrame, begin_ns: int, end_ns: int) -> float:
+    """Return the CPU time (ns) between two instants, interpolated; NaN without two samples."""
+    if len(samples) < 2 or end_ns <= begin_ns:
         return float("nan")
-    used = np.interp([begin_ns, end_ns], own["t_ns"].to_numpy(), own["cpu_ns"].to_numpy())
+    used = np.interp([begin_ns, end_ns], samples["t_ns"].to_numpy(), samples["cpu_ns"].to_numpy())
     return float(used[1] - used[0])
 
 
 def identity_columns(
     trial_id: str, block: int, position: int, attempt: int, name: str, levels: Mapping[str, str]
 ) -> dict[str, Any]:
-    """Return who the trial is."""
+    """Return the columns that identify a trial."""
     return {
         "trial_id": trial_id,
         "block": block,
@@ -146,7 +146,7 @@ def identity_columns(
 
 
 def streamed_tables(result: LoadResult) -> dict[str, pd.DataFrame]:
-    """Return the tables of a recording about what came over time; none where nothing came."""
+    """Return the tables of messages, progress and chunks that have rows."""
     tables = {
         "messages": message_table(result.messages),
         "progress": result.progress,
@@ -156,6 +156,6 @@ def streamed_tables(result: LoadResult) -> dict[str, pd.DataFrame]:
 
 
 def message_table(noted: pd.DataFrame) -> pd.DataFrame:
-    """Return messages as a recording has them, from the rows that scripts noted."""
+    """Return the messages for the recording, from the rows that scripts noted."""
     names = ["worker", "user", "direction", "kind", "at_ns", "bytes"]
     return noted[names].assign(planned_ns=noted["key"])

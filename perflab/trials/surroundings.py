@@ -1,4 +1,4 @@
-"""Who else used CPU during a load: services that should rest, and other guests of the machine."""
+"""CPU that others used during a load, and looks whose errors name their instrument."""
 
 from __future__ import annotations
 
@@ -20,7 +20,10 @@ from perflab.stacks.residents import Residents
 
 
 def others_cpu(residents: Residents, treatment: str) -> Callable[[], dict[str, float]]:
-    """Return what gives ``paused_cpu_share`` and ``steal_share`` since now (1.0 = one core)."""
+    """Return a function that gives ``paused_cpu_share`` and ``steal_share`` since this call.
+
+    1.0 is one core.
+    """
     began_ns = time.monotonic_ns()
     before_ns, stolen_ns = cpu_of_idle(residents, treatment), steal_ns()
 
@@ -34,7 +37,7 @@ def others_cpu(residents: Residents, treatment: str) -> Callable[[], dict[str, f
 
 
 def cpu_of_idle(residents: Residents, name: str) -> int:
-    """Return the CPU time that residents have used which a treatment does not need, in ns."""
+    """Return the CPU time (ns) of the residents that a treatment does not use."""
     table = ProcessTable()
     total = 0
     for instance in residents.idle(name).values():
@@ -45,19 +48,19 @@ def cpu_of_idle(residents: Residents, name: str) -> int:
 
 
 def steal_ns() -> int:
-    """Return the time that other guests of the machine have taken from its cores."""
+    """Return the time (ns) that other guests of the machine have taken from its cores."""
     return sum(times.steal_ns for times in core_times().values())
 
 
 LONGEST_TEXT = 300
-# By these the lab itself fails a trial or ends a run; an instrument may raise them, too.
-_THE_LABS = (StackError, LoadError, WrongAnswer, RunInterrupted)
+# With these errors the lab fails a trial or ends a run; an instrument may raise them, too.
+_PASSED_ON = (StackError, LoadError, WrongAnswer, RunInterrupted)
 
 
 class GuardedLook(Look):
-    """The look of an instrument; what it raises of its own becomes :class:`InstrumentFailed`.
+    """The look of an instrument, whose own errors become :class:`InstrumentFailed`.
 
-    That names instrument, step, exception and line, from every step, and from making the look.
+    The error names instrument, step, exception and line. Making the look is a step, too.
     """
 
     def __init__(self, instrument: Instrument, scene: Scene) -> None:
@@ -72,12 +75,12 @@ class GuardedLook(Look):
             self._look.before()
 
     def begin(self) -> None:
-        """Begin to look."""
+        """Begin to measure."""
         with self._guarded("begin"):
             self._look.begin()
 
     def meters(self) -> Mapping[str, Meter]:
-        """Return its meters; one that fails is read no more, and told of at the end."""
+        """Return the look's meters; :meth:`end` raises the error of a meter that failed."""
         with self._guarded("meters"):
             meters = self._look.meters().items()
             self._meters = {name: _GuardedMeter(meter) for name, meter in meters}
@@ -102,18 +105,18 @@ class GuardedLook(Look):
             return dict(self._look.left())
 
     def observe(self, load: Load) -> Observation:
-        """Return what was seen."""
+        """Return what the look has measured."""
         with self._guarded("observe"):
-            seen = self._look.observe(load)
-            if not isinstance(seen, Observation):
-                raise TypeError(f"it returned {type(seen).__name__}, no Observation")
-            return seen
+            observation = self._look.observe(load)
+            if not isinstance(observation, Observation):
+                raise TypeError(f"it returned {type(observation).__name__}, no Observation")
+            return observation
 
     @contextlib.contextmanager
     def _guarded(self, step: str) -> Iterator[None]:
         try:
             yield
-        except _THE_LABS:
+        except _PASSED_ON:
             raise
         except Exception as error:
             raise self._failure(step, error) from error
@@ -121,14 +124,14 @@ class GuardedLook(Look):
     def _failure(self, step: str, error: Exception) -> InstrumentFailed:
         kind = type(self._instrument)
         module, _, name = kind_of(kind).partition(":")
-        said = " ".join(str(error).split())[:LONGEST_TEXT]
-        raised = ": ".join(filter(None, [type(error).__name__, said]))
+        text = " ".join(str(error).split())[:LONGEST_TEXT]
+        problem = ": ".join(filter(None, [type(error).__name__, text]))
         where = _line_in(kind, error)
-        return InstrumentFailed(f"instrument {name} ({module}) raised in {step}: {raised}{where}")
+        return InstrumentFailed(f"instrument {name} ({module}) raised in {step}: {problem}{where}")
 
 
 class _GuardedMeter:
-    """A meter that is read in the sampler's thread, where nobody would hear it raise."""
+    """A meter that keeps its error: nothing catches one in the sampler's thread."""
 
     def __init__(self, meter: Meter) -> None:
         self._meter = meter
@@ -153,7 +156,7 @@ class _GuardedMeter:
 
 
 def _line_in(instrument: type[Instrument], error: Exception) -> str:
-    """Return the last line of the traceback that lies in the system of an instrument."""
+    """Return the last line of the traceback that lies in the instrument's system."""
     try:
         home = system_folder(Path(inspect.getfile(instrument)))
     except (TypeError, OSError):

@@ -1,4 +1,4 @@
-"""One trial: the single place where a measurement happens."""
+"""Measure one trial."""
 
 from __future__ import annotations
 
@@ -37,17 +37,17 @@ from perflab.trials.summary import OnTime
 from perflab.trials.surroundings import GuardedLook, others_cpu
 
 MAX_PAUSED_CPU_SHARE = 0.01
-# A dead service answers nothing: what is under way need not run into its timeout.
+# A dead service answers nothing: requests in flight need not wait for their timeout.
 GIVE_UP_S = 3.0
 CLIENT, LAB = "client", "lab"
 
 
 @dataclass
 class TrialTables:
-    """What one trial leaves: its row and its tables (absent ones are None).
+    """The row and the tables of one trial (None: no such table).
 
-    ``others`` are those besides requests and samples, by name; ``services_whole`` says whether the
-    next trial can be made with the services as they are.
+    ``others`` are the tables besides requests and samples, by name; ``services_whole`` says whether
+    the next trial can use the services as they are.
     """
 
     row: dict[str, Any]
@@ -59,11 +59,11 @@ class TrialTables:
 
 @dataclass
 class Bench:
-    """What a trial is made with: services, load workers, cores, and ears for progress.
+    """What a trial needs: services, load workers, cores, and callbacks.
 
-    ``interrupted`` is asked during the load; ``on_progress`` gets what is known so far;
-    ``cooldown_s`` is the rest after each trial; ``labels`` go into the environment of whatever a
-    trial itself starts. ``company`` has a generator for each treatment, by name, where trials share
+    ``interrupted`` is called during the load; ``on_progress`` gets the numbers so far;
+    ``cooldown_s`` is the rest after each load; ``labels`` go into the environment of processes that
+    a trial starts. ``company`` has a generator for each treatment, by name, where trials share
     their time.
     """
 
@@ -78,8 +78,8 @@ class Bench:
 
 
 @dataclass
-class Kept:
-    """What a load has left, as far as it came: a trial that fails does not throw it away."""
+class TrialSoFar:
+    """The record, samples and looks of a trial so far: a trial that fails keeps them."""
 
     result: LoadResult | None = None
     sampler: Sampler | None = None
@@ -88,7 +88,7 @@ class Kept:
     def failed(
         self, row: dict[str, Any], errors: Iterable[PerflabError], losses: Sequence[Reason]
     ) -> TrialTables:
-        """Return a failed trial with what was recorded until then."""
+        """Return the failed trial, with the record so far."""
         reasons = [*map(_failure, errors), *losses]
         row = {**row, "reasons": reasons, "state": "failed"}
         tables = TrialTables(row, services_whole=False)
@@ -107,7 +107,7 @@ class Kept:
 
 
 def _failure(error: PerflabError) -> Reason:
-    """Return why a trial failed, and whose fault it is."""
+    """Return the reason of a failed trial, with the side at fault."""
     kinds: tuple[tuple[type[PerflabError], str, Side], ...] = (
         (LoadError, "load.failed", "client"),
         (ServiceFailed, "service.failed", "server"),
@@ -119,7 +119,7 @@ def _failure(error: PerflabError) -> Reason:
 
 
 def losses_of(residents: Residents, name: str) -> list[Reason]:
-    """Return what speaks against a trial whose services lost processes."""
+    """Return the reasons against a trial whose services lost processes."""
     return [
         Reason(
             code="service.lost_processes",
@@ -134,47 +134,49 @@ def losses_of(residents: Residents, name: str) -> list[Reason]:
 def measure(bench: Bench, treatment: Treatment, identity: dict[str, Any]) -> TrialTables:
     """Configure, warm up, load, record.
 
-    A failure of the stack, of the generator or of an instrument gives a trial of state ``failed``
-    with the reason, the service's last log lines and what was recorded until then; it is not
-    raised. RunInterrupted and WrongAnswer end the run.
+    An error of the stack, of the generator or of an instrument is not raised: the trial has the
+    state ``failed``, the reason, the service's last log lines and the record so far. RunInterrupted
+    and WrongAnswer end the run.
     """
     row = {**identity, "started_at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())}
-    kept = Kept()
+    so_far = TrialSoFar()
     try:
-        return _measured(bench, treatment, row, kept)
+        return _measured(bench, treatment, row, so_far)
     except InstrumentFailed as error:
-        return _unseen(bench, treatment.name, row, kept, error)
+        return _failed_by_instrument(bench, treatment.name, row, so_far, error)
     except (StackError, LoadError) as error:
         bench.generator.close()
-        return kept.failed(row, [error], losses_of(bench.residents, treatment.name))
+        return so_far.failed(row, [error], losses_of(bench.residents, treatment.name))
 
 
-def _unseen(
-    bench: Bench, name: str, row: dict[str, Any], kept: Kept, error: InstrumentFailed
+def _failed_by_instrument(
+    bench: Bench, name: str, row: dict[str, Any], so_far: TrialSoFar, error: InstrumentFailed
 ) -> TrialTables:
-    """Return a trial whose instrument failed; services that are whole stay as they are."""
+    """Return a trial whose instrument failed; services that lost nothing stay as they are."""
     losses = losses_of(bench.residents, name)
     try:
         bench.residents.check_alive(name)
     except StackError as death:
-        return kept.failed(row, [death, error], losses)
-    return replace(kept.failed(row, [error], losses), services_whole=not losses)
+        return so_far.failed(row, [death, error], losses)
+    return replace(so_far.failed(row, [error], losses), services_whole=not losses)
 
 
-def _measured(bench: Bench, treatment: Treatment, row: dict[str, Any], kept: Kept) -> TrialTables:
-    prepare(bench, treatment, kept)
+def _measured(
+    bench: Bench, treatment: Treatment, row: dict[str, Any], so_far: TrialSoFar
+) -> TrialTables:
+    prepare(bench, treatment, so_far)
     others_shares = others_cpu(bench.residents, treatment.name)
-    load, own = send(bench, treatment, kept)
+    load, metered = send(bench, treatment, so_far)
     shares = others_shares()
     bench.residents.check_alive(treatment.name)
     losses = losses_of(bench.residents, treatment.name)
     time.sleep(bench.cooldown_s)
-    look_after(kept)
-    return judged(row, treatment, kept, load, own, shares, losses)
+    look_after(so_far)
+    return judged(row, treatment, so_far, load, metered, shares, losses)
 
 
-def prepare(bench: Bench, treatment: Treatment, kept: Kept) -> None:
-    """Let the treatment's services be as its trial wants them, and look at them without load."""
+def prepare(bench: Bench, treatment: Treatment, so_far: TrialSoFar) -> None:
+    """Activate and reset the treatment's services, and measure before the load."""
     if not bench.generator.pids:
         bench.generator.start()
     residents, name = bench.residents, treatment.name
@@ -185,44 +187,47 @@ def prepare(bench: Bench, treatment: Treatment, kept: Kept) -> None:
         residents, name, treatment.workload, bench.placement, bench.labels, pids,
         bench.interrupted, send=lambda load: send_beside(bench, treatment, load),
     )  # fmt: skip
-    kept.looks = [GuardedLook(instrument, scene) for instrument in treatment.instruments]
-    for look in kept.looks:
+    so_far.looks = [GuardedLook(instrument, scene) for instrument in treatment.instruments]
+    for look in so_far.looks:
         look.before()
 
 
-def look_after(kept: Kept) -> None:
-    """Look once more at services without load."""
-    for look in kept.looks:
+def look_after(so_far: TrialSoFar) -> None:
+    """Let all looks measure after the load."""
+    for look in so_far.looks:
         look.after()
 
 
 def judged(
     row: dict[str, Any],
     treatment: Treatment,
-    kept: Kept,
+    so_far: TrialSoFar,
     load: Load,
-    own: Sequence[str],
+    metered: Sequence[str],
     shares: Mapping[str, float],
     losses: Sequence[Reason],
 ) -> TrialTables:
-    """Return a trial's row and tables, with what speaks against it; ``own`` are looks' meters."""
+    """Return a trial's row and tables, with its reasons and warnings.
+
+    ``metered`` names the processes of looks whose CPU was sampled.
+    """
     found = check(load.result, treatment.workload)
     reasons = [*losses, *found.reasons, *_disturbances(shares)]
     warnings = [*found.warnings]
     row = row | {
         **summary.load_columns(load.result),
         **summary.selfcheck_columns(found),
-        **_used(load, [*load.services, *own]),
+        **_used(load, [*load.services, *metered]),
         **shares,
     }
     tables = dict(summary.streamed_tables(load.result))
-    for look in kept.looks:
-        seen = look.observe(load)
-        reasons += seen.reasons
-        warnings += seen.warnings
-        tables |= seen.tables
-        _add_columns(row, seen)
-    # What speaks against the trial need not be told beside it, too.
+    for look in so_far.looks:
+        observation = look.observe(load)
+        reasons += observation.reasons
+        warnings += observation.warnings
+        tables |= observation.tables
+        _add_columns(row, observation)
+    # A reason against the trial need not be a warning, too.
     against = {reason.code for reason in reasons}
     row |= {
         "state": "invalid" if reasons else "valid",
@@ -230,13 +235,13 @@ def judged(
         "warnings": [warning for warning in warnings if warning.code not in against],
     }
     requests = load.result.requests
-    # The raw rows are needed no more.
+    # Nothing needs the raw rows any more.
     load.result.discard()
     return TrialTables(row, requests, load.samples, tables, not losses)
 
 
 def _used(load: Load, services: Sequence[str]) -> dict[str, Any]:
-    """Return CPU and memory; the lab is at work for all treatments, also between their windows."""
+    """Return CPU and memory; the lab works for all treatments, also between their windows."""
     result = load.result
     begin_ns, end_ns = result.begin_ns, result.end_ns
     lab = OnTime(begin_ns, end_ns, max(0, end_ns - begin_ns))
@@ -248,7 +253,7 @@ def _used(load: Load, services: Sequence[str]) -> dict[str, Any]:
 
 
 def _disturbances(shares: Mapping[str, float]) -> list[Reason]:
-    """Return that services which should have rested did not."""
+    """Return a reason where services that should have rested used CPU."""
     share = shares["paused_cpu_share"]
     if math.isnan(share) or share <= MAX_PAUSED_CPU_SHARE:
         return []
@@ -256,41 +261,41 @@ def _disturbances(shares: Mapping[str, float]) -> list[Reason]:
     return [Reason(code="stack.paused_cpu", text=text)]
 
 
-def _add_columns(row: dict[str, Any], seen: Observation) -> None:
-    """Add what an instrument measured to a trial's row; refuse what is measured twice."""
-    twice = sorted(set(seen.columns) & {*row, "state", "reasons", "warnings"})
+def _add_columns(row: dict[str, Any], observation: Observation) -> None:
+    """Add an instrument's columns to a trial's row; refuse columns that are there already."""
+    twice = sorted(set(observation.columns) & {*row, "state", "reasons", "warnings"})
     if twice:
         raise ExperimentError(f"two instruments, or one and the lab, measure {', '.join(twice)}")
-    row.update(seen.columns)
+    row.update(observation.columns)
 
 
 def send(
-    bench: Bench, treatment: Treatment, kept: Kept, start_ns: int = 0
+    bench: Bench, treatment: Treatment, so_far: TrialSoFar, start_ns: int = 0
 ) -> tuple[Load, list[str]]:
-    """Send the load while all look on; return it, and whose CPU was sampled besides services.
+    """Send the load while all looks measure; return it, and the names of the looks' meters.
 
-    ``start_ns`` is its planned start (CLOCK_MONOTONIC), 0 for at once.
+    ``start_ns`` is the load's planned start (CLOCK_MONOTONIC), 0 for at once.
     """
     residents, name = bench.residents, treatment.name
     active = residents.active(name)
     meters: dict[str, Meter] = {node: instance.meter() for node, instance in active.items()}
     address, allowed = _address(bench, treatment, treatment.workload)
     watch = _Watch(bench, name)
-    with _begun(kept.looks) as own:
-        kept.sampler = sampler = Sampler({**meters, **own}, bench.generator.pids)
+    with _begun(so_far.looks) as metered:
+        so_far.sampler = sampler = Sampler({**meters, **metered}, bench.generator.pids)
         sampler.start()
         try:
-            kept.result = result = bench.generator.run(
+            so_far.result = result = bench.generator.run(
                 treatment.workload, address, bench.on_progress, watch, allowed, start_ns=start_ns
             )
         finally:
             sampler.stop()
         watch.raise_death()
-    return Load(result, sampler.samples(), (*active, CLIENT, LAB)), list(own)
+    return Load(result, sampler.samples(), (*active, CLIENT, LAB)), list(metered)
 
 
 def _address(bench: Bench, treatment: Treatment, load: Workload) -> tuple[str, tuple[str, ...]]:
-    """Return where a treatment's load goes, and which hosts besides loopback it may go to."""
+    """Return the address for a treatment's load, and the allowed hosts besides loopback."""
     if treatment.target is not None:
         return treatment.target.url, treatment.target.allowed
     port = bench.residents.active(treatment.name)[load.request.node].launch.port
@@ -298,7 +303,7 @@ def _address(bench: Bench, treatment: Treatment, load: Workload) -> tuple[str, t
 
 
 def send_beside(bench: Bench, treatment: Treatment, load: Workload) -> LoadResult:
-    """Send a load besides that of a trial; it ends as the trial's own would."""
+    """Send a load besides the trial's own; it ends by the same rules."""
     watch = _Watch(bench, treatment.name)
     address, allowed = _address(bench, treatment, load)
     result = bench.generator.run(load, address, check=watch, allowed=allowed)
@@ -311,7 +316,7 @@ def send_beside(bench: Bench, treatment: Treatment, load: Workload) -> LoadResul
 
 
 class _Watch:
-    """Looks after interruption and dead services while a load is under way."""
+    """Ends a load where the run is interrupted or a service has died."""
 
     def __init__(self, bench: Bench, treatment: str) -> None:
         self._bench = bench
@@ -320,7 +325,7 @@ class _Watch:
         self._death: StackError | None = None
 
     def __call__(self) -> None:
-        """Raise what ends the load."""
+        """Raise where the load is to end."""
         go_on(self._bench.interrupted, "during a trial")
         if time.monotonic() < self._next_look:
             return
@@ -332,14 +337,14 @@ class _Watch:
             raise StopLoad("a service died", GIVE_UP_S) from None
 
     def raise_death(self) -> None:
-        """Raise how a service ended, if one has."""
+        """Raise the error of a service that has died, if any."""
         if self._death is not None:
             raise self._death
 
 
 @contextlib.contextmanager
 def _begun(looks: Iterable[Look]) -> Iterator[dict[str, Meter]]:
-    """Begin all looks and yield their meters; every one that was begun is ended."""
+    """Begin all looks and yield their meters; end every look that was begun."""
     meters: dict[str, Meter] = {}
     with contextlib.ExitStack() as ending:
         for look in looks:
@@ -350,7 +355,7 @@ def _begun(looks: Iterable[Look]) -> Iterator[dict[str, Meter]]:
 
 
 def _ending(look: Look) -> Callable[..., None]:
-    """Return what ends a look; where something has failed already, that is what is told."""
+    """Return a function that ends a look; an error that came before is the one to raise."""
 
     def end(
         kind: type[BaseException] | None,  # noqa: ARG001

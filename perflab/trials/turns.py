@@ -1,4 +1,4 @@
-"""Services that take turns: resumed and paused by the clock that their loads go by."""
+"""Services that take turns: they are resumed and paused by the clock of their loads."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from perflab.trials.designs import Rounds, Turn
 
 clock = time.monotonic_ns
 LOOK_S = 0.25
-# Of a gap; in the rest of it one service is paused and another resumed.
+# Requests may end in this share of a gap; in the rest one service is paused and another resumed.
 ENDING_SHARE = 0.75
 
 
 class Taken(NamedTuple):
-    """A treatment's turn that was taken.
+    """A turn that a treatment has had.
 
     ``late_ns`` is how long after the begin of its window the last of its own services was resumed
     (0: before it).
@@ -35,11 +35,11 @@ class Taken(NamedTuple):
 
 @dataclass(frozen=True)
 class TurnsTaken:
-    """What became of all turns.
+    """All turns, and the pauses between them.
 
     ``table`` has a row per treatment and round, with the columns of :class:`Taken`, in the order
-    of time. ``pauses`` has for each treatment the times in which its own services were paused, or
-    about to be paused or resumed (ns, shape (pauses, 2)).
+    of time. ``pauses`` has, by treatment, the begin and end of the times in which its own services
+    were paused, or about to be paused or resumed (ns, shape (pauses, 2)).
     """
 
     table: pd.DataFrame
@@ -52,19 +52,19 @@ def take_turns(
     start_ns: int,
     is_over: Callable[[], bool] = lambda: False,
 ) -> TurnsTaken:
-    """Keep the services of one treatment awake at a time, those whose turn it is; return when over.
+    """Keep only the services awake whose turn it is; return when all turns are over.
 
     Late in the gap after a window its services are paused and the next are resumed: until then
-    what was under way can end. Afterwards all are awake.
+    requests in flight can end. At the end all services are awake.
 
     Parameters
     ----------
     services : mapping
-        Treatment to the services that it alone has. What several share is never paused.
+        Treatment to the services that it alone has. Shared services are never paused.
     start_ns : int
         The planned start of the loads (CLOCK_MONOTONIC).
     is_over : callable
-        Whether the loads have ended before their time.
+        Tells whether the loads have ended before their time.
     """
     turns = rounds.turns()
     accounts = {name: _Account(services[name]) for name in rounds.treatments}
@@ -90,7 +90,7 @@ class _Account:
     def __init__(self, services: Sequence[Instance]) -> None:
         self._services = services
         self._paused_ns: list[tuple[int, int]] = []
-        # 0 while they are awake.
+        # 0 while the services are awake.
         self._since_ns = 0
 
     def pause(self) -> None:
@@ -106,7 +106,7 @@ class _Account:
         self._since_ns = 0
 
     def pauses(self) -> np.ndarray:
-        """Return the pauses that are over, ns, shape (pauses, 2)."""
+        """Return the finished pauses (ns, shape (pauses, 2))."""
         return np.array(self._paused_ns, dtype=np.int64).reshape(-1, 2)
 
 
@@ -122,13 +122,13 @@ def _all_awake_afterwards(accounts: Collection[_Account]) -> Iterator[None]:
 
 
 def _resume(accounts: Mapping[str, _Account], turn: Turn, start_ns: int) -> int:
-    """Resume whose turn it is; return how late that is for its window, in ns."""
+    """Resume the services of a turn; return how late that is for its window, in ns."""
     accounts[turn.treatment].resume()
     return max(0, clock() - start_ns - round(turn.start_s * 1e9))
 
 
 def _sleep_until(instant_ns: int, is_over: Callable[[], bool]) -> bool:
-    """Return whether an instant has come; False where all is over before."""
+    """Sleep until an instant; return False where the loads are over before it."""
     while (left_ns := instant_ns - clock()) > 0 and not is_over():
         time.sleep(min(left_ns / 1e9, LOOK_S))
     return not is_over()

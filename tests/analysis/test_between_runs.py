@@ -1,4 +1,4 @@
-"""Runs against runs: what may be compared, and what counts as a change for the worse."""
+"""Runs against runs: which can be compared, and what counts as worse."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ TRIALS, NOISE = 8, 0.05
 
 @pytest.fixture(scope="module")
 def sides(tmp_path_factory: pytest.TempPathFactory) -> Sides:
-    """Three runs, and three of a service that is slower."""
+    """Return three runs, and three runs of a slower service."""
     root = tmp_path_factory.mktemp("sides")
     slower = tuple(Planted(p.levels, p.ratio * 0.7, p.label) for p in ON_AND_OFF)
     options = {"block_noise": 0.02, "blocks": 4, "requests": 150}
@@ -62,24 +62,24 @@ def test_a_change_beyond_what_runs_differ_by_is_found() -> None:
 
 def test_three_slower_runs_are_worse_in_throughput_and_latency(sides: Sides) -> None:
     a, b = sides
-    found = compare_runs(a, b)
-    assert not found.obstacles
-    assert found.enough
-    assert set(found.table["verdict"]) == {"worse"}
-    assert set(found.table["runs_b"]) == {3}
-    assert len(found.worse(1.1)) == len(found.table)
-    assert found.worse(1.6).empty
+    comparison = compare_runs(a, b)
+    assert not comparison.obstacles
+    assert comparison.enough
+    assert set(comparison.table["verdict"]) == {"worse"}
+    assert set(comparison.table["runs_b"]) == {3}
+    assert len(comparison.worse(1.1)) == len(comparison.table)
+    assert comparison.worse(1.6).empty
     faster = compare_runs(b, a)
     assert set(faster.table["verdict"]) == {"better"}
     assert faster.worse(1.0).empty
 
 
-def test_what_one_run_each_shows_differs_and_is_never_worse(sides: Sides) -> None:
+def test_one_run_each_may_differ_but_is_never_worse(sides: Sides) -> None:
     a, b = sides
-    found = compare_runs(a[:1], b[:1])
-    assert set(found.table["verdict"]) == {"differs, one run each"}
-    assert found.worse(1.0).empty
-    assert any("from run to run" in note for note in found.notes)
+    comparison = compare_runs(a[:1], b[:1])
+    assert set(comparison.table["verdict"]) == {"differs, one run each"}
+    assert comparison.worse(1.0).empty
+    assert any("from run to run" in note for note in comparison.notes)
     more = compare_runs(a, b[:1])
     assert set(more.table["verdict"]) == {"differs, 3 against 1 run"}
 
@@ -101,12 +101,14 @@ def test_runs_of_different_experiments_backends_or_parameters_are_not_compared(
     other = changed(b, parameters={**b.record.parameters, "seed": 7, "driver": "x"})
     (text,) = compare_runs([a], [other]).obstacles
     assert text == "parameter driver is 'psycopg2' in A and 'x' in B"
-    # Within a side too.
+    # Runs of one side are checked too.
     (text,) = compare_runs([a, other], [a2]).obstacles
     assert "in A1 and 'x' in A2" in text
 
 
-def test_one_side_after_the_other_is_told_and_turns_are_not(sides: Sides) -> None:
+def test_a_note_says_that_one_side_ran_after_the_other_but_not_that_they_took_turns(
+    sides: Sides,
+) -> None:
     runs = [
         changed(run, created_at=f"2026-01-02T{hour:02d}:00:00Z")
         for hour, run in enumerate([*sides[0], sides[1][0]])

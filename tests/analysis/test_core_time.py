@@ -1,4 +1,4 @@
-"""What an answer costs the cores: accounts of threads, per answer, never called parts of it."""
+"""What an answer costs the cores: accounts of threads, per answer, not parts of it."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from perflab.analysis.core_accounts import (
+    ALL_SERVICES,
     AVAILABLE,
-    EVERY,
     ON_CORE,
     WAITING,
     CoreAccount,
@@ -41,11 +41,11 @@ def accounted(folder: Path, seen: float = 1.0) -> Run:
 
 def test_shares_of_a_second_become_times_per_answer(tmp_path: Path) -> None:
     account = CoreAccount.of(core_time(accounted(tmp_path)), ON)
-    assert account.value(EVERY, ON_CORE) == pytest.approx(0.8 / 320 * 1000, rel=0.01)
+    assert account.value(ALL_SERVICES, ON_CORE) == pytest.approx(0.8 / 320 * 1000, rel=0.01)
     assert account.value("inference", ON_CORE) == pytest.approx(0.5 / 320 * 1000, rel=0.01)
-    assert account.value(EVERY, WAITING) == pytest.approx(6.4 / 320 * 1000, rel=0.01)
-    # Services, database and link have core 0 together: one core, not three.
-    assert account.value(EVERY, AVAILABLE) == pytest.approx(1 / 320 * 1000, rel=0.01)
+    assert account.value(ALL_SERVICES, WAITING) == pytest.approx(6.4 / 320 * 1000, rel=0.01)
+    # Services, database and link share core 0: one core, not three.
+    assert account.value(ALL_SERVICES, AVAILABLE) == pytest.approx(1 / 320 * 1000, rel=0.01)
     assert account.busy() == pytest.approx(0.8)
 
 
@@ -62,15 +62,15 @@ def test_the_sentence_names_who_waited_most_and_that_these_are_no_parts(tmp_path
     assert "waited longer" not in words
 
 
-def test_a_service_whose_threads_ended_unseen_waited_longer_than_is_told(tmp_path: Path) -> None:
+def test_a_service_whose_threads_ended_unseen_is_said_to_have_waited_longer(tmp_path: Path) -> None:
     words = core_sentence(core_time(accounted(tmp_path, seen=0.4)), ON)
     assert "of 'postgres' only threads with 40% of its CPU were seen, so it waited longer" in words
 
 
 def test_a_run_without_accounts_says_nothing(tmp_path: Path) -> None:
     run = write_run(tmp_path, requests=30, blocks=2)
-    told = [name for name in run.trials() if not name.startswith("core_wait_share")]
-    trials, valid = run.trials()[told], run.valid_trials()[told]
+    columns = [name for name in run.trials() if not name.startswith("core_wait_share")]
+    trials, valid = run.trials()[columns], run.valid_trials()[columns]
     run.trials = lambda: trials  # type: ignore[method-assign]
     run.valid_trials = lambda: valid  # type: ignore[method-assign]
     assert not has_accounts(run)

@@ -53,7 +53,7 @@ def test_parts_by_hand() -> None:
     )
 )
 @settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
-def test_every_request_is_taken_apart_without_remainder(rows) -> None:
+def test_the_parts_of_every_request_add_up_to_it(rows) -> None:
     frame = pd.DataFrame(rows, columns=["lag", "wait", "service", "phase_app_ms"])
     frame["planned_ns"] = 0
     frame["started_ns"] = frame["lag"]
@@ -90,8 +90,8 @@ def test_the_parts_of_the_tail_add_up_to_the_response_of_the_tail(tmp_path) -> N
     for band, low, high in (("median", 0.45, 0.55), ("tail", 0.95, 1.0)):
         table = decompose(requests, band)
         for treatment, parts in table.groupby("treatment"):
-            own = requests["treatment"] == treatment
-            trials = response[own].groupby(requests["trial_id"][own])
+            of_treatment = requests["treatment"] == treatment
+            trials = response[of_treatment].groupby(requests["trial_id"][of_treatment])
             expected = trials.apply(
                 lambda x, low=low, high=high: x[
                     (x >= x.quantile(low)) & (x <= x.quantile(high))
@@ -103,7 +103,7 @@ def test_the_parts_of_the_tail_add_up_to_the_response_of_the_tail(tmp_path) -> N
 
 
 def planted_change(commit_ms: float, blocks: int = 6) -> pd.DataFrame:
-    """Requests of two treatments; the second commits longer, and nothing else differs."""
+    """Return requests of two treatments that differ only in the commit of the second."""
     rng = np.random.default_rng(3)
     parts = []
     for block in range(blocks):

@@ -1,4 +1,4 @@
-"""A run's contrasts are measured on its valid trials, and the words agree with the numbers."""
+"""A run's contrasts are measured on valid trials, and the words agree with the numbers."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ def test_the_planted_ratio_is_found_and_reproduced(tmp_path) -> None:
     assert finding.effect.n == 6
 
 
-def test_findings_are_worked_out_once_for_a_run_and_anew_for_one_that_is_opened_again(
+def test_findings_are_computed_once_for_a_run_and_again_for_one_that_is_opened_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = write_run(tmp_path)
     first = evaluate(run)
     monkeypatch.setattr("perflab.analysis.evaluation.noise_flags", lambda _: ("new",))
     assert evaluate(run) == first
-    # Nobody changes what others get.
+    # A caller that changes its list changes no other.
     evaluate(run).clear()
     assert evaluate(run) == first
     assert evaluate(Run(run.path))[0].noise == ("new",)
@@ -74,7 +74,7 @@ def test_without_a_complete_block_it_is_undecided(tmp_path, blocks, failed) -> N
         ({"numerator": {"colour": "red"}}, "colour=red"),
     ],
 )
-def test_a_contrast_that_asks_for_what_is_not_there_says_so(tmp_path, changes, words) -> None:
+def test_a_contrast_of_a_missing_response_or_treatment_says_so(tmp_path, changes, words) -> None:
     contrast = contrast_of(ON_AND_OFF[1], ON_AND_OFF[0], **changes)
     (finding,) = evaluate(write_run(tmp_path, contrasts=[contrast]))
     assert str(finding.verdict) == "undecided"
@@ -95,7 +95,7 @@ def test_a_percentile_that_n_is_too_small_for_is_undecided(tmp_path) -> None:
     assert str(evaluate(large)[0].verdict) == "direction shown"
 
 
-def test_what_is_not_testable_is_said_and_not_measured(tmp_path) -> None:
+def test_a_claim_that_is_not_testable_is_named_and_not_measured(tmp_path) -> None:
     contrast = contrast_of(*ON_AND_OFF[::-1], not_testable="needs four cores")
     (finding,) = evaluate(write_run(tmp_path, contrasts=[contrast]))
     assert finding.effect is None
@@ -113,9 +113,9 @@ def test_a_difference_is_measured_in_the_unit_of_its_response(tmp_path) -> None:
     run = write_run(tmp_path, contrasts=[contrast], failed=[(0, 0)])
     (finding,) = evaluate(run)
     rates = run.valid_trials().pivot(index="block", columns="treatment", values="throughput_rps")
-    wanted = rates[ON_AND_OFF[1].name] - rates[ON_AND_OFF[0].name]
+    differences = rates[ON_AND_OFF[1].name] - rates[ON_AND_OFF[0].name]
     assert finding.effect is not None
-    assert finding.effect.by_block == pytest.approx(wanted.dropna().tolist())
+    assert finding.effect.by_block == pytest.approx(differences.dropna().tolist())
     assert finding.effect.low < finding.effect.estimate < finding.effect.high
     assert (finding.left_out, finding.decision) == (1, None)
     row = findings_table([finding]).iloc[0]
@@ -149,7 +149,7 @@ def test_an_interaction_is_measured_within_blocks(tmp_path) -> None:
 
 def test_p_values_are_corrected_over_the_family(tmp_path) -> None:
     treatments = variants(4)
-    contrasts = [contrast_of(each, treatments[0]) for each in treatments[1:]]
+    contrasts = [contrast_of(treatment, treatments[0]) for treatment in treatments[1:]]
     contrasts.append(
         contrast_of(treatments[0], treatments[0], published_ratio=None, published_direction="none")
     )
@@ -163,9 +163,9 @@ def test_one_effect_among_many_claims_is_not_shown_by_its_own_p_value_alone(tmp_
     treatments = (*variants(7, step=1.0), Planted({"variant": "fast"}, 1.3))
     claims = [
         contrast_of(
-            each, treatments[0], published_ratio=None, published_direction="greater"
+            treatment, treatments[0], published_ratio=None, published_direction="greater"
         )
-        for each in (treatments[7], *treatments[1:7])
+        for treatment in (treatments[7], *treatments[1:7])
     ]  # fmt: skip
     run = write_run(tmp_path, treatments=treatments, contrasts=claims, requests=20)
     among = evaluate(run)[0]
@@ -186,15 +186,15 @@ def test_what_the_load_sets_is_measured_and_counted_with_no_claim(tmp_path) -> N
     treatments = variants(3)
     contrasts = [contrast_of(treatments[n], treatments[0]) for n in (1, 2)]
     contrasts[1] = contrasts[1].model_copy(update={"set_by_load": "the load was made from it"})
-    tested, given = evaluate(
+    tested, set_by_load = evaluate(
         write_run(tmp_path, treatments=treatments, contrasts=contrasts, requests=100)
     )
     assert (tested.claims, tested.p_adjusted) == (1, tested.effect.p_value)
-    assert str(given.verdict) == "set by the load"
-    assert given.effect.low < 1.15**2 < given.effect.high
-    assert math.isnan(given.p_adjusted)
-    assert (given.decision, given.replication) == (None, None)
-    assert "the load was made from it" in sentence(given)
+    assert str(set_by_load.verdict) == "set by the load"
+    assert set_by_load.effect.low < 1.15**2 < set_by_load.effect.high
+    assert math.isnan(set_by_load.p_adjusted)
+    assert (set_by_load.decision, set_by_load.replication) == (None, None)
+    assert "the load was made from it" in sentence(set_by_load)
 
 
 def test_the_sentence_holds_number_interval_n_and_source(tmp_path) -> None:
@@ -222,15 +222,13 @@ def test_the_summary_counts_trials_by_state(tmp_path) -> None:
     assert (table["flush_p50_us_min"] <= table["flush_p50_us_max"]).all()
 
 
-# ---- numbers that valid trials hold back --------------------------------------------------------
-
 CUT = "{cut} requests were cut off before their end, and could move what is given as a bound: "
 CUT += "mean >= 12 ms"
 OWN = "more than a tenth may be the client's own time: of p99 of 1.2 ms up to 0.3 ms; marked ~"
 
 
 def hold_back(run: Run, column: str, texts: dict[str, tuple[str, ...]]) -> Run:
-    """Take a number from the trials that are named by block and treatment; say why."""
+    """Remove a number from the trials with these blocks and treatments, with warnings."""
     trials = run.trials()
     keys = trials["block"].astype(str) + trials["treatment"].str.rpartition("=")[2]
     trials.loc[keys.isin(texts), column] = math.nan
@@ -252,7 +250,7 @@ def of_mean(tmp_path, **planted) -> Run:
     return write_run(tmp_path, requests=40, contrasts=[claim], **planted)
 
 
-def test_a_number_that_no_trial_gives_is_missed_with_the_reason(tmp_path) -> None:
+def test_a_number_that_no_trial_has_is_absent_with_the_reason(tmp_path) -> None:
     cut = {f"{block}on": (CUT.format(cut=20 + block),) for block in range(6)}
     run = hold_back(of_mean(tmp_path), "mean_ms", cut)
     (finding,) = evaluate(run)
@@ -276,8 +274,8 @@ def test_blocks_without_a_number_are_left_out_with_their_reason(tmp_path) -> Non
     run.valid_trials = lambda: run.trials()[valid]  # type: ignore[method-assign]
     (finding,) = evaluate(run)
     assert finding.left_out == 2
-    said = sentence(finding)
-    assert "2 blocks left out: 1 of 12 trials may not be used: the client used 97%" in said
-    assert "no mean response time from 1 of 11 valid trials: 30 requests were cut off" in said
-    # What is held against the p99 is nothing to the mean.
-    assert "a tenth" not in said
+    words = sentence(finding)
+    assert "2 blocks left out: 1 of 12 trials may not be used: the client used 97%" in words
+    assert "no mean response time from 1 of 11 valid trials: 30 requests were cut off" in words
+    # A warning about the p99 does not concern the mean.
+    assert "a tenth" not in words

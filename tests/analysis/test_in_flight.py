@@ -1,4 +1,4 @@
-"""Requests in flight: counted exactly where that is known, and by Little's law."""
+"""Requests in flight: exact counts by hand, and Little's law."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ START_NS = 5_000_000_000_000
 
 
 def requests(*instants_ms: tuple[float, float, float, float]) -> pd.DataFrame:
-    """Requests by planned, started, sent and done, in ms from the start; a NaN never came."""
+    """Return requests by planned, started, sent and done, in ms; an instant of NaN never came."""
     names = ["planned_ns", "started_ns", "sent_ns", "done_ns"]
     table = pd.DataFrame(instants_ms, columns=names)
     return (START_NS + table * MS).fillna(0).astype("int64")
@@ -41,20 +41,20 @@ def edges_ms(*places: float) -> np.ndarray:
 
 
 def test_a_request_counts_in_every_state_for_as_long_as_it_is_in_it() -> None:
-    found = counts_between(requests((0, 1, 3, 8)), edges_ms(0, 4, 8, 12), users=2)
-    assert found[CLIENT] == pytest.approx([1 / 4, 0, 0])
-    assert found[CONNECTION] == pytest.approx([2 / 4, 0, 0])
-    assert found[SERVER] == pytest.approx([1 / 4, 1, 0])
-    assert found[ELSEWHERE] == pytest.approx([1, 1, 2])
+    counts = counts_between(requests((0, 1, 3, 8)), edges_ms(0, 4, 8, 12), users=2)
+    assert counts[CLIENT] == pytest.approx([1 / 4, 0, 0])
+    assert counts[CONNECTION] == pytest.approx([2 / 4, 0, 0])
+    assert counts[SERVER] == pytest.approx([1 / 4, 1, 0])
+    assert counts[ELSEWHERE] == pytest.approx([1, 1, 2])
 
 
-def test_what_never_came_stays_where_it_was() -> None:
-    nothing = math.nan
-    unanswered, unconnected = (0, 0, 2, nothing), (0, 0, nothing, nothing)
-    refused = (0, 0, nothing, 4)
-    found = counts_between(requests(unanswered, unconnected, refused), edges_ms(0, 10))
-    assert found[SERVER] == pytest.approx([0.8])
-    assert found[CONNECTION] == pytest.approx([0.2 + 1 + 0.4])
+def test_a_request_that_never_reached_an_instant_stays_in_the_state_before() -> None:
+    never = math.nan
+    unanswered, unconnected = (0, 0, 2, never), (0, 0, never, never)
+    refused = (0, 0, never, 4)
+    counts = counts_between(requests(unanswered, unconnected, refused), edges_ms(0, 10))
+    assert counts[SERVER] == pytest.approx([0.8])
+    assert counts[CONNECTION] == pytest.approx([0.2 + 1 + 0.4])
 
 
 def test_poisson_arrivals_to_a_server_without_a_queue_are_as_many_as_the_law_says() -> None:
@@ -63,23 +63,23 @@ def test_poisson_arrivals_to_a_server_without_a_queue_are_as_many_as_the_law_say
     planned = np.cumsum(rng.exponential(1 / 800, 160_000)) * 1e3
     table = requests(*((at, at, at, at + s) for at, s in zip(
         planned, rng.exponential(20.0, len(planned)), strict=True)))  # fmt: skip
-    found = counts_between(table, edges_ms(*np.linspace(1e3, 190e3, 400)))[SERVER]
+    means = counts_between(table, edges_ms(*np.linspace(1e3, 190e3, 400)))[SERVER]
     # The mean of 189 s scatters by sqrt(2 x 16 x 0.02 / 189) = 0.06.
-    assert found.mean() == pytest.approx(16.0, abs=0.3)
+    assert means.mean() == pytest.approx(16.0, abs=0.3)
     law = law_of(table, START_NS + 1_000 * MS, START_NS + 190_000 * MS)
-    assert law == pytest.approx(float(found.mean()), rel=0.01)
+    assert law == pytest.approx(float(means.mean()), rel=0.01)
 
 
-def test_of_a_run_it_is_the_median_of_its_trials_and_their_range(tmp_path: Path) -> None:
+def test_a_run_has_the_median_of_its_trials_and_their_range(tmp_path: Path) -> None:
     run = write_run(tmp_path, requests=400, blocks=4)
     table = in_flight(run)
-    own = table[(table["treatment"] == ON_AND_OFF[0].name) & (table["state"] == SERVER)]
-    assert len(own) == WINDOWS
-    assert own["t_s"].is_monotonic_increasing
-    assert (own["trials"] == 4).all()
-    assert ((own["low"] <= own["median"]) & (own["median"] <= own["high"])).all()
-    # Nobody thinks: all users but those that connect wait for the server.
-    assert own["median"].mean() == pytest.approx(USERS, rel=0.02)
+    rows = table[(table["treatment"] == ON_AND_OFF[0].name) & (table["state"] == SERVER)]
+    assert len(rows) == WINDOWS
+    assert rows["t_s"].is_monotonic_increasing
+    assert (rows["trials"] == 4).all()
+    assert ((rows["low"] <= rows["median"]) & (rows["median"] <= rows["high"])).all()
+    # There is no think time: all users except those that connect wait for the server.
+    assert rows["median"].mean() == pytest.approx(USERS, rel=0.02)
     law = table[table["state"] == LAW].set_index("treatment")["median"]
     assert law[ON_AND_OFF[0].name] == pytest.approx(USERS, rel=0.06)
     assert ELSEWHERE not in set(table["state"]), "a record that names no workload tells no users"
@@ -89,8 +89,8 @@ def recorded(arrivals: dict[str, object], folder: Path) -> float:
     record = write_run(folder, requests=20, blocks=1).record
     parts = {"w": {"arrivals": arrivals}}
     first = record.treatments[0].model_copy(update={"parts": {"workload": "w"}})
-    told = record.model_copy(update={"parts": parts, "treatments": [first]})
-    return fixed_users(told, first.name)
+    fixed = record.model_copy(update={"parts": parts, "treatments": [first]})
+    return fixed_users(fixed, first.name)
 
 
 def test_users_are_known_where_their_number_does_not_change(tmp_path: Path) -> None:

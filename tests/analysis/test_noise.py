@@ -1,4 +1,4 @@
-"""The noise report flags what may have mattered, and drops nothing."""
+"""The noise report flags what may have mattered, and drops no trial."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ def test_a_machine_that_saves_power_or_was_busy_is_flagged(tmp_path) -> None:
         "load_average": [3.0, 2.0, 1.0],
     }
     RunWriter.reopen(run.path).update(environment=environment)
-    found = flags(Run(run.path))
+    reported = flags(Run(run.path))
     for what in ("CPU governor", "turbo", "clock source", "load average before"):
-        assert found[what]
+        assert reported[what]
 
 
-def test_trials_that_do_not_count_are_told(tmp_path) -> None:
+def test_trials_that_do_not_count_are_flagged(tmp_path) -> None:
     run = write_run(tmp_path, invalid=[(0, 0), (1, 1)], failed=[(2, 0)])
     table = noise_report(run).set_index("what")
     assert table.at["trials that do not count", "value"] == "3 of 12"
@@ -43,12 +43,12 @@ def test_drift_of_flushes_and_stolen_time_are_flagged(tmp_path) -> None:
     trials["flush_p50_us"] = 50.0 * (1 + trials["block"])
     trials["steal_share"] = 0.05
     run._trials = trials
-    found = flags(run)
-    assert "factor of 6" in found["disk flush, median, by block"]
-    assert "other guests" in found["CPU stolen by the host"]
+    reported = flags(run)
+    assert "factor of 6" in reported["disk flush, median, by block"]
+    assert "other guests" in reported["CPU stolen by the host"]
 
 
-def test_flags_are_told_in_a_few_words_with_their_numbers(tmp_path) -> None:
+def test_flags_have_a_few_words_with_their_numbers(tmp_path) -> None:
     run = write_run(tmp_path)
     assert noise_flags(run) == ()
     trials = run.trials()
@@ -70,7 +70,7 @@ def test_flags_are_told_in_a_few_words_with_their_numbers(tmp_path) -> None:
     )
 
 
-def test_processes_of_others_on_the_labs_cores_are_told_with_their_share(tmp_path) -> None:
+def test_processes_of_others_on_the_labs_cores_are_flagged_with_their_share(tmp_path) -> None:
     run = write_run(tmp_path)
     trials = run.trials()
     samples = run.samples(list(trials["trial_id"]))
@@ -85,7 +85,7 @@ def test_processes_of_others_on_the_labs_cores_are_told_with_their_share(tmp_pat
 def test_treatments_that_share_their_time_are_no_strangers_to_each_other(tmp_path) -> None:
     run = write_run(tmp_path, blocks=2, noise=0.0)
     trials = run.trials()
-    # Both trials of a block in the same stretch of time: a core has done what both have.
+    # Both trials of a block ran at the same time, so a core's busy time is that of both.
     first = trials[trials["position"] == 0].set_index("block")
     for name in ("begin_ns", "end_ns"):
         trials[name] = trials["block"].map(first[name])
@@ -94,7 +94,7 @@ def test_treatments_that_share_their_time_are_no_strangers_to_each_other(tmp_pat
     cores = [f"core {core}" for core in sorted(placed(run))]
 
     def samples(ids: list[str]) -> pd.DataFrame:
-        """Each service, and its client, keep a quarter of a core busy; the lab keeps none."""
+        """Return samples: a service and its client use a quarter of a core each, the lab none."""
         (name,) = ids
         begin_ns, end_ns = spans.at[name, "begin_ns"], spans.at[name, "end_ns"]
         length_ns = end_ns - begin_ns
@@ -108,15 +108,15 @@ def test_treatments_that_share_their_time_are_no_strangers_to_each_other(tmp_pat
         return pd.DataFrame(rows, columns=["trial_id", "t_ns", "service", "cpu_ns", "memory_bytes"])
 
     run.samples = samples
-    assert any("others used" in each for each in noise_flags(run))
+    assert any("others used" in flag for flag in noise_flags(run))
     run.record = run.record.model_copy(update={"tables": {TURNS: dict(TURN_COLUMNS)}})
-    assert not any("others used" in each for each in noise_flags(run))
+    assert not any("others used" in flag for flag in noise_flags(run))
 
 
 def placed(run: Run) -> set[int]:
     return {
         core
-        for role, own in run.record.placement.items()
-        if role != "shared" and isinstance(own, list | tuple)
-        for core in own
+        for role, cores in run.record.placement.items()
+        if role != "shared" and isinstance(cores, list | tuple)
+        for core in cores
     }

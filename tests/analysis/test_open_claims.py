@@ -1,4 +1,4 @@
-"""What a run whose number of blocks is not fixed is judged by, and what it waits for."""
+"""How a run whose number of blocks is not fixed is judged, and what it waits for."""
 
 from __future__ import annotations
 
@@ -12,84 +12,84 @@ from perflab.analysis.decision import Kind
 from perflab.analysis.evaluation import evaluate
 from perflab.analysis.findings import can_be_decided, undecided_contrasts
 from perflab.recordings import Contrast, Run, RunWriter
-from perflab.statistics.interim_analysis import Looked, interval, planned
+from perflab.statistics.interim_analysis import LooksTaken, interval, planned
 from tests.support.synthetic import ON_AND_OFF, Planted, contrast_of, write_run
 
 RULE = planned(8, 20)
 UNPUBLISHED = {"published_ratio": None, "published_direction": None, "source": ""}
 
 
-def looked_at(root: Path, done: int, **planted: Any) -> Run:
-    """Return a run as it is after so many blocks of those that its rule allows."""
+def run_after(root: Path, done: int, **planted: Any) -> Run:
+    """Return a run after so many of the blocks that its rule allows."""
     run = write_run(root, blocks=RULE.most_blocks, measured=done, requests=60, **planted)
     RunWriter.reopen(run.path).update(until_decided=RULE)
     return Run(run.path)
 
 
 def against(ratio: float = 1.0, **changes: Any) -> dict[str, Any]:
-    """Return a plan of two treatments, the second so much better, with one contrast."""
+    """Return two treatments with this ratio, and one contrast."""
     one = Planted({"synchronous_commit": "on"})
     other = Planted({"synchronous_commit": "off"}, ratio=ratio)
     return {"treatments": (one, other), "contrasts": [contrast_of(other, one, **changes)]}
 
 
 def test_intervals_and_p_are_those_of_all_looks_and_the_verdict_says_so(tmp_path: Path) -> None:
-    (found,) = evaluate(looked_at(tmp_path, 14))
+    (finding,) = evaluate(run_after(tmp_path, 14))
     (usual,) = evaluate(write_run(tmp_path / "usual", blocks=14, requests=60))
-    assert found.effect is not None
+    assert finding.effect is not None
     assert usual.effect is not None
-    x = np.array(found.effect.by_block)
+    x = np.array(finding.effect.by_block)
     assert len(x) == 14
-    wanted = interval(x, 0.95, Looked(RULE, (8, 14)))
-    assert wanted is not None
-    assert (found.effect.low, found.effect.high) == pytest.approx(tuple(np.exp(wanted[:2])))
-    assert "looks after 8, 14 and 20 blocks, 14 of at most 20 counted" in found.verdict.reason
+    expected = interval(x, 0.95, LooksTaken(RULE, (8, 14)))
+    assert expected is not None
+    assert (finding.effect.low, finding.effect.high) == pytest.approx(tuple(np.exp(expected[:2])))
+    assert "looks after 8, 14 and 20 blocks, 14 of at most 20 counted" in finding.verdict.reason
     assert "looks after" not in usual.verdict.reason
 
 
-def test_what_was_measured_after_a_look_is_not_judged_before_the_next_one(tmp_path: Path) -> None:
-    (found,) = evaluate(looked_at(tmp_path / "between", 13))
-    (at_look,) = evaluate(looked_at(tmp_path / "look", 8))
-    assert found.effect == at_look.effect
-    assert (found.blocks, found.left_out) == (tuple(range(8)), 0)
+def test_blocks_after_a_look_are_not_judged_before_the_next_one(tmp_path: Path) -> None:
+    (finding,) = evaluate(run_after(tmp_path / "between", 13))
+    (at_look,) = evaluate(run_after(tmp_path / "look", 8))
+    assert finding.effect == at_look.effect
+    assert (finding.blocks, finding.left_out) == (tuple(range(8)), 0)
     waiting = "what was measured after block 8, the last that was looked at, counts once there are"
-    assert f"{waiting} 14 blocks" in found.warnings
+    assert f"{waiting} 14 blocks" in finding.warnings
     assert not any("counts once" in text for text in at_look.warnings)
 
 
 def test_a_block_that_was_broken_off_is_no_block_yet(tmp_path: Path) -> None:
-    run = looked_at(tmp_path, 14)
+    run = run_after(tmp_path, 14)
     writer = RunWriter.reopen(run.path)
     writer.supersede([str(run.trials()["trial_id"].iloc[-1])])
-    (found,) = evaluate(Run(run.path))
-    assert found.effect is not None
-    assert found.effect.n == 8
+    (finding,) = evaluate(Run(run.path))
+    assert finding.effect is not None
+    assert finding.effect.n == 8
 
 
 def test_the_decision_is_of_all_looks_too(tmp_path: Path) -> None:
-    """Blocks of which one look says that they are equivalent, and no look of many can."""
+    """One look at these blocks would call them equivalent; several planned looks must not."""
     logs = [-0.055, -0.01, -0.005, 0.0, 0.005, 0.01, 0.02, 0.055]
     for place, rule, kind in (("usual", None, Kind.EQUIVALENT), ("looks", RULE, Kind.UNDECIDED)):
-        run = looked_at(tmp_path / place, len(logs), **against(1.0, **UNPUBLISHED))
+        run = run_after(tmp_path / place, len(logs), **against(1.0, **UNPUBLISHED))
         RunWriter.reopen(run.path).update(until_decided=rule)
         run = Run(run.path)
         trials = run.trials()
         (numerator,) = run.record.selected(run.record.contrasts[0].numerator)
         by_block = trials["block"].map(dict(enumerate(logs)))
-        own = np.where(trials["treatment"] == numerator, by_block, 0.0)
-        run._trials = trials.assign(throughput_rps=100 * np.exp(own))
-        (found,) = evaluate(run)
-        assert found.decision is not None
-        assert found.decision.kind is kind
+        logs_of_trials = np.where(trials["treatment"] == numerator, by_block, 0.0)
+        run._trials = trials.assign(throughput_rps=100 * np.exp(logs_of_trials))
+        (finding,) = evaluate(run)
+        assert finding.decision is not None
+        assert finding.decision.kind is kind
 
 
 def test_a_claim_is_waited_for_until_direction_and_size_are_decided(tmp_path: Path) -> None:
-    calm = looked_at(tmp_path / "calm", 8, noise=0.01)
+    calm = run_after(tmp_path / "calm", 8, noise=0.01)
     assert undecided_contrasts(calm) == ()
-    (name,) = (each.name for each in calm.record.contrasts)
-    few = looked_at(tmp_path / "few", 7, noise=0.01)
+    (name,) = (contrast.name for contrast in calm.record.contrasts)
+    few = run_after(tmp_path / "few", 7, noise=0.01)
     assert undecided_contrasts(few) == (name,)
-    noisy = looked_at(tmp_path / "noisy", 8, noise=0.3)
+    noisy = run_after(tmp_path / "noisy", 8, noise=0.3)
     assert undecided_contrasts(noisy) == (name,)
 
 
@@ -101,7 +101,7 @@ def test_an_unpublished_ratio_is_waited_for_until_it_is_different_or_equivalent(
         ("equivalent", 1.0, 0.004, False),
         ("neither", 1.03, 0.05, True),
     ):
-        run = looked_at(tmp_path / place, 10, noise=noise, **against(ratio, **UNPUBLISHED))
+        run = run_after(tmp_path / place, 10, noise=noise, **against(ratio, **UNPUBLISHED))
         assert bool(undecided_contrasts(run)) is is_open, place
 
 
@@ -117,17 +117,17 @@ def test_an_unpublished_ratio_is_waited_for_until_it_is_different_or_equivalent(
          True),
     ],
 )  # fmt: skip
-def test_what_measuring_cannot_decide_is_not_waited_for(
+def test_a_run_does_not_wait_for_what_measuring_cannot_decide(
     tmp_path: Path, changes: dict[str, Any], can: bool
 ) -> None:
     contrast: Contrast = contrast_of(ON_AND_OFF[1], ON_AND_OFF[0], **changes)
     assert can_be_decided(contrast) is can
-    run = looked_at(tmp_path, 8, noise=0.9, contrasts=[contrast])
+    run = run_after(tmp_path, 8, noise=0.9, contrasts=[contrast])
     assert bool(undecided_contrasts(run)) is can
 
 
 def test_no_response_is_corrected_for_the_speed_before_the_trial(tmp_path: Path) -> None:
-    """The same trials, whose speed explains nearly all of their noise, with and without looks."""
+    """The speed explains nearly all noise of these trials, with and without looks."""
     random = np.random.default_rng(1)
     for place, rule in (("usual", None), ("looks", RULE)):
         run = write_run(tmp_path / place, blocks=20, requests=60, block_noise=0.0)
@@ -138,6 +138,6 @@ def test_no_response_is_corrected_for_the_speed_before_the_trial(tmp_path: Path)
         run._trials = trials.assign(
             throughput_rps=trials["throughput_rps"] / speed, cpu_probe_before_ms=5.0 * speed
         )
-        (found,) = evaluate(run)
-        corrected = any(text.startswith("adjusted for") for text in found.warnings)
+        (finding,) = evaluate(run)
+        corrected = any(text.startswith("adjusted for") for text in finding.warnings)
         assert corrected is (rule is None)

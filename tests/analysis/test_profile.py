@@ -20,8 +20,8 @@ from tests.support.synthetic import profiled_run, write_run
 def test_shares_count_a_recursive_function_once(tmp_path: Path) -> None:
     run = profiled_run(tmp_path, {"a": {"main;f;f;g": 30, "main;f": 10, "main": 60}})
     profile = profile_of(run, "variant=a")
-    assert profile.own.mean().to_dict() == pytest.approx({"g": 0.3, "f": 0.1, "main": 0.6})
-    assert profile.total.mean().to_dict() == pytest.approx({"main": 1.0, "f": 0.4, "g": 0.3})
+    assert profile.self_share.mean().to_dict() == pytest.approx({"g": 0.3, "f": 0.1, "main": 0.6})
+    assert profile.total_share.mean().to_dict() == pytest.approx({"main": 1.0, "f": 0.4, "g": 0.3})
     assert profile.samples == 6 * 100
 
 

@@ -1,4 +1,4 @@
-"""What a single A-then-B run would show: a prediction that comes true as often as it says."""
+"""The prediction of a single A-then-B run comes true as often as it says."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ CLAIM = contrast_of(*ON_AND_OFF[::-1], published_ratio=1.2, published_direction=
 
 
 def test_predictions_are_calibrated() -> None:
-    """Where a further value falls within what was predicted of it is uniform, also at 5 blocks."""
+    """The predicted probability of a further value is uniform, even with 5 blocks."""
     random = np.random.default_rng(7)
     logs = 0.15 * random.standard_normal((2000, 6))
-    told = [single_run(one[:5] - one[5], CLAIM).sign for one in logs]
-    assert np.quantile(told, [0.1, 0.5, 0.9]) == pytest.approx([0.1, 0.5, 0.9], abs=0.03)
+    signs = [single_run(blocks[:5] - blocks[5], CLAIM).sign for blocks in logs]
+    assert np.quantile(signs, [0.1, 0.5, 0.9]) == pytest.approx([0.1, 0.5, 0.9], abs=0.03)
 
 
 def test_it_says_sign_and_size_where_they_were_published() -> None:

@@ -1,4 +1,4 @@
-"""A load's requests in few numbers: the same numbers that plain ways give, and clear refusals."""
+"""The summary of a load: the same numbers as by plain computations, and clear refusals."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ def write(path: Path, n: int = 5000, **changes: object) -> pd.DataFrame:
     return table[(table["stage"] == "measure") & (table["error"] == "")]
 
 
-def test_percentiles_and_intervals_are_those_of_the_plain_way(tmp_path: Path) -> None:
+def test_percentiles_and_intervals_are_those_of_plain_quantiles(tmp_path: Path) -> None:
     good = write(tmp_path / "r.parquet")
-    found = summarise(tmp_path / "r.parquet")
-    assert found.requests - found.errors == len(good)
-    rows = found.percentiles[found.percentiles["time"] == "response"].set_index("share")
+    summary = summarise(tmp_path / "r.parquet")
+    assert summary.requests - summary.errors == len(good)
+    rows = summary.percentiles[summary.percentiles["time"] == "response"].set_index("share")
     response_ms = (good["done_ns"] - good["planned_ns"]) / 1e6
     for share in (0.5, 0.9, 0.95, 0.99):
         plain = quantile(response_ms, share)
@@ -66,20 +66,22 @@ def test_few_requests_have_no_high_percentiles(tmp_path: Path) -> None:
     assert set(known["share"]) == {0.5, 0.9, 0.95}
 
 
-def test_requests_without_an_end_leave_a_bound_of_what_they_could_move(tmp_path: Path) -> None:
+def test_requests_without_an_end_leave_a_bound_on_the_percentiles_that_they_could_move(
+    tmp_path: Path,
+) -> None:
     table = pd.read_parquet(_written(tmp_path))
     late = table.index[600:640]
     table.loc[late, "error"] = "timeout"
     table.loc[late, "done_ns"] = table.loc[late, "planned_ns"] + 1_000_000_000
     table.to_parquet(tmp_path / "r.parquet")
     rows = summarise(tmp_path / "r.parquet").percentiles
-    found = rows[rows["time"] == "response"].set_index("share")
-    cut = found.index[found["at_least_ms"].notna()]
-    # 40 of some 4,400: beyond the rank of 99.1%.
+    response = rows[rows["time"] == "response"].set_index("share")
+    cut = response.index[response["at_least_ms"].notna()]
+    # 40 of some 4,400 requests lie beyond the rank of 99.1%.
     assert list(cut) == [0.999]
-    assert found.at[0.999, "at_least_ms"] == pytest.approx(1000)
-    assert np.isnan(found.at[0.999, "value_ms"])
-    assert found.at[0.99, "value_ms"] > 10
+    assert response.at[0.999, "at_least_ms"] == pytest.approx(1000)
+    assert np.isnan(response.at[0.999, "value_ms"])
+    assert response.at[0.99, "value_ms"] > 10
 
 
 def _written(folder: Path) -> Path:

@@ -1,4 +1,4 @@
-"""What a comparison can see, through the code that judges runs."""
+"""False alarms and power of comparisons, through the code that judges runs."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ def test_equal_treatments_are_called_different_in_no_more_than_one_of_twenty(
 
 
 @pytest.mark.parametrize("correlation", [0.0, 0.9])
-def test_of_what_is_told_about_one_response_at_most_one_in_twenty_is_nothing(
+def test_of_the_differences_shown_for_one_response_at_most_one_in_twenty_is_false(
     correlation: float,
 ) -> None:
     shares = told_of_nothing(correlation, 0, sets=100).own_share.mean(axis=1)
-    # Three standard errors of so few runs above it; uncorrected claims give one in five.
+    # Three standard errors of so few runs above 0.05; uncorrected claims give one in five.
     assert shares.mean() <= 0.05 + 3 * shares.std(ddof=1) / 100**0.5
 
 

@@ -1,4 +1,4 @@
-"""Bounds of a gate: crossed only where the whole interval is beyond; refused where senseless."""
+"""A bound is crossed only by a whole interval, and refused if it makes no sense."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from perflab.statistics.comparison import effect_of
 
 
 def finding(*ratios: float) -> Finding:
-    """Return what was found where the blocks have these ratios."""
+    """Return the finding of blocks with these ratios."""
     contrast = Contrast(
         name="new against old: p99_ms", claim="p99", response="p99_ms",
         numerator={"variant": "new"}, denominator={"variant": "old"},
     )  # fmt: skip
-    effect = effect_of(pd.Series([math.log(each) for each in ratios])) if ratios else None
+    effect = effect_of(pd.Series([math.log(ratio) for ratio in ratios])) if ratios else None
     return Finding(contrast, Response(name="p99_ms", title="p99"), effect, judge(effect, contrast))
 
 
@@ -44,7 +44,7 @@ def test_throughput_is_worse_below_its_bound() -> None:
     assert crossed("throughput<0.80", *around) is Crossed.NO
 
 
-def test_what_was_not_compared_crosses_nothing_and_holds_nothing() -> None:
+def test_a_bound_of_a_missing_comparison_is_neither_crossed_nor_held() -> None:
     assert crossed("p99>1.05") is Crossed.UNKNOWN
     assert crossed("p99>1.05", 1.2) is Crossed.UNKNOWN
 

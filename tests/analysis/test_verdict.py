@@ -1,4 +1,4 @@
-"""The one rule, case by case."""
+"""The rule of verdicts, case by case."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ CASES = [
     # published ratio, direction, measured interval around its estimate, verdict
     (1.6, "greater", (1.45, 1.58, 1.70), REPRODUCED),
     (1.6, None, (1.45, 1.58, 1.70), REPRODUCED),
-    (1.6, "greater", (1.28, 1.58, 2.00), REPRODUCED),  # the zone's own ends
+    (1.6, "greater", (1.28, 1.58, 2.00), REPRODUCED),  # the ends of the zone
     (1.6, None, (1.05, 1.30, 1.60), OPEN),
     (1.6, "greater", (1.02, 1.05, 1.08), OTHER_SIZE),
     (1.6, "greater", (2.1, 3.5, 4.0), OTHER_SIZE),
@@ -62,7 +62,7 @@ CASES = [
     (0.66, "smaller", (0.60, 0.67, 0.70), REPRODUCED),
     (0.66, None, (0.90, 0.93, 0.96), OTHER_SIZE),
     (0.66, "smaller", (1.20, 1.40, 1.50), NOT_REPRODUCED),
-    # The size agrees with 1.15, and so would no effect: without a direction that is not enough.
+    # No effect would also agree with 1.15, so without a direction the size is not enough.
     (1.15, "greater", (0.98, 1.10, 1.20), UNDECIDED),
     (1.15, None, (0.98, 1.10, 1.20), UNDECIDED),
     (None, "greater", (1.01, 1.2, 1.4), "direction shown"),
@@ -91,15 +91,15 @@ CASES = [
 
 @pytest.mark.parametrize(("ratio", "direction", "measured", "verdict"), CASES)
 def test_the_rule(ratio, direction, measured, verdict: str) -> None:
-    found = judge(effect(*measured), contrast(ratio, direction))
-    assert str(found) == verdict
-    assert found.reason
+    judged = judge(effect(*measured), contrast(ratio, direction))
+    assert str(judged) == verdict
+    assert judged.reason
 
 
-def told(verdict: Verdict) -> set[str]:
+def commitments_of(verdict: Verdict) -> set[str]:
     """Return what a verdict commits itself to."""
-    said = {Way.SHOWN, Way.OPPOSITE, Size.AGREES, Size.CONTRADICTED}
-    return {str(part) for part in (verdict.direction, verdict.size) if part in said}
+    commitments = {Way.SHOWN, Way.OPPOSITE, Size.AGREES, Size.CONTRADICTED}
+    return {str(part) for part in (verdict.direction, verdict.size) if part in commitments}
 
 
 logs = st.floats(-2, 2)
@@ -126,7 +126,7 @@ def interval(centre: float, outer: tuple[float, float], inner: tuple[float, floa
     claims, logs, st.tuples(widths, widths), st.tuples(st.floats(0, 1), st.floats(0, 1)),
     st.tuples(st.floats(0, 1), st.floats(0, 1)), st.floats(0, 0.1), st.floats(0, 0.1),
 )  # fmt: skip
-# Found at random once: a wide interval that only touches the zone, of a centre outside of it.
+# Found at random once: a wide interval that only touches the zone, with its centre outside.
 @example(contrast(1.6, "greater"), math.log(1.2), (0.1, 0.5), (0.9, 0.9), (0.0, 0.0), 0.01, 0.0)
 def test_a_wider_interval_says_nothing_that_a_narrower_one_does_not(
     claim, centre, outer, inner_shares, shrunk, p, more
@@ -136,7 +136,7 @@ def test_a_wider_interval_says_nothing_that_a_narrower_one_does_not(
     narrow_inner = tuple(map(min, inner, narrow_outer))
     wide = judge(interval(centre, outer, inner), claim, Corrected(p, p + more, 3))
     narrow = judge(interval(centre, narrow_outer, narrow_inner), claim, Corrected(p, p, 3))
-    assert told(wide) <= told(narrow)
+    assert commitments_of(wide) <= commitments_of(narrow)
     if wide.outcome in (Outcome.REPRODUCED, Outcome.DIRECTION_SHOWN):
         assert narrow.outcome is wide.outcome
 
@@ -155,23 +155,23 @@ def test_a_direction_needs_the_p_value_adjusted_for_the_claims_of_the_run(
 ) -> None:
     claim = contrast(ratio, direction)
     assert str(judge(effect(*measured), claim, Corrected(0.01, 0.05, 5))) == alone
-    found = judge(effect(*measured), claim, Corrected(0.01, 0.12, 12))
-    assert (str(found), found.direction) == (beside_others, Way.NOT_SHOWN)
+    verdict = judge(effect(*measured), claim, Corrected(0.01, 0.12, 12))
+    assert (str(verdict), verdict.direction) == (beside_others, Way.NOT_SHOWN)
     words = "the interval excludes no effect, but p, adjusted for 12 claims, is 0.12"
-    assert words in found.reason
+    assert words in verdict.reason
 
 
-def test_what_the_machine_cannot_test_is_not_judged() -> None:
-    found = judge(effect(1.5, 1.6, 1.7), contrast(1.6, not_testable="needs four cores"))
-    assert str(found) == "not testable here"
-    assert found.reason == "needs four cores"
+def test_a_claim_that_the_machine_cannot_test_is_not_judged() -> None:
+    verdict = judge(effect(1.5, 1.6, 1.7), contrast(1.6, not_testable="needs four cores"))
+    assert str(verdict) == "not testable here"
+    assert verdict.reason == "needs four cores"
 
 
 @pytest.mark.parametrize("measured", [effect(1.5, 1.6, 1.7), None])
 def test_what_the_load_sets_is_never_found(measured) -> None:
-    found = judge(measured, contrast(1.6, set_by_load="the load was made from it"))
-    assert (str(found), found.reason) == ("set by the load", "the load was made from it")
-    assert (found.direction, found.size) == (None, None)
+    verdict = judge(measured, contrast(1.6, set_by_load="the load was made from it"))
+    assert (str(verdict), verdict.reason) == ("set by the load", "the load was made from it")
+    assert (verdict.direction, verdict.size) == (None, None)
 
 
 POINTS = [
@@ -224,7 +224,7 @@ def test_too_little_data_is_undecided(measured) -> None:
 
 
 @given(st.floats(0.2, 5), st.floats(0.2, 5), st.floats(1.001, 2), st.floats(1.001, 2))
-def test_turning_ratio_and_claim_around_does_not_change_the_verdict(
+def test_inverting_ratio_and_claim_does_not_change_the_verdict(
     published: float, ratio: float, down: float, up: float
 ) -> None:
     one = judge(effect(ratio / down, ratio, ratio * up), contrast(published))

@@ -21,21 +21,21 @@ ON = ON_AND_OFF[0].name
 
 
 def waiting(folder: Path, *rows: tuple[str, str, str, int], outside: int = 0) -> Run:
-    """Write a run; one look at the middle of each trial finds backends as ``rows`` say."""
+    """Write a run; the look at the middle of each trial finds the backends in ``rows``."""
     run = write_run(folder, requests=30, blocks=3)
     trials = run.valid_trials().to_dict("records")
-    found = [
+    samples = [
         {
             "t_ns": t_ns, "state": state, "wait_event_type": kind, "wait_event": event,
-            "count": count, "trial_id": each["trial_id"], "treatment": each["treatment"],
-            "block": each["block"],
+            "count": count, "trial_id": row["trial_id"], "treatment": row["treatment"],
+            "block": row["block"],
         }
-        for each in trials
-        for t_ns, more in (((each["begin_ns"] + each["end_ns"]) // 2, 0), (each["end_ns"] + 9, 1))
+        for row in trials
+        for t_ns, more in (((row["begin_ns"] + row["end_ns"]) // 2, 0), (row["end_ns"] + 9, 1))
         for state, kind, event, count in (rows if not more else [("active", "IO", "X", outside)])
         if count
     ]  # fmt: skip
-    table = pd.DataFrame(found)
+    table = pd.DataFrame(samples)
     run.waits = lambda *_: table  # type: ignore[method-assign]
     return run
 
@@ -49,14 +49,14 @@ def test_shares_are_of_active_backends_in_the_measured_stage(tmp_path: Path) -> 
         ("idle", "Client", "ClientRead", 30),
         outside=50,
     )
-    own = wait_shares(run).query("treatment == @ON").set_index("event")
-    assert own["share"].to_dict() == pytest.approx(
+    shares = wait_shares(run).query("treatment == @ON").set_index("event")
+    assert shares["share"].to_dict() == pytest.approx(
         {"IO: WalSync": 0.6, "LWLock: WALWrite": 0.3, NO_WAIT: 0.1}
     )
-    assert (own["trials"] == 3).all()
-    assert (own["samples"] == 30).all()
-    assert (own["backends"] == 10).all()
-    assert next(iter(own.index)) == "IO: WalSync"
+    assert (shares["trials"] == 3).all()
+    assert (shares["samples"] == 30).all()
+    assert (shares["backends"] == 10).all()
+    assert next(iter(shares.index)) == "IO: WalSync"
 
 
 def test_a_database_without_an_active_backend_has_no_share(tmp_path: Path) -> None:
@@ -65,9 +65,9 @@ def test_a_database_without_an_active_backend_has_no_share(tmp_path: Path) -> No
     assert wait_shares(run).empty
 
 
-def test_events_are_called_alike_in_all_versions_and_known_as_the_flushs() -> None:
+def test_events_have_the_same_name_in_all_versions_and_those_of_a_flush_are_known() -> None:
     assert event_name("IO", "WALSync") == event_name("IO", "WalSync")
     flush = [("IO", "WalSync"), ("LWLock", "WALWrite")]
-    assert all(waits_for_flush(event_name(*each)) for each in flush)
+    assert all(waits_for_flush(event_name(*event)) for event in flush)
     assert not waits_for_flush(event_name("Client", "ClientRead"))
     assert not waits_for_flush(event_name("", ""))

@@ -1,4 +1,4 @@
-"""Commands as they are typed, without the seconds that a process of its own takes to import."""
+"""Types commands within this process: a separate one takes seconds to import."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Tell = Callable[..., tuple[str, str]]
 
 @pytest.fixture
 def perflab(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Tell:
-    """Type a command; returns what it prints and what it says on standard error."""
+    """Return a function that types a command and returns its output and its errors."""
 
     def typed(runs: Path, *words: str, code: int = 0, **variables: str) -> tuple[str, str]:
         for name, value in {"PERFLAB_RUNS": str(runs), "COLUMNS": "80", **variables}.items():
@@ -23,11 +23,11 @@ def perflab(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch)
         monkeypatch.setattr(sys, "argv", ["perflab", *words])
         try:
             main()
-            ended = 0
+            status = 0
         except SystemExit as end:
-            ended = int(end.code or 0)
-        told, errors = capsys.readouterr()
-        assert ended == code, told + errors
-        return told, errors
+            status = int(end.code or 0)
+        output, errors = capsys.readouterr()
+        assert status == code, output + errors
+        return output, errors
 
     return typed

@@ -8,27 +8,27 @@ from tests.cli.conftest import Tell
 
 
 def test_every_row_and_the_counts_fit_eighty_columns(perflab: Tell, tmp_path: Path) -> None:
-    told, errors = perflab(tmp_path, "claims", "--study", "inference")
+    output, errors = perflab(tmp_path, "claims", "--study", "inference")
     assert errors == ""
-    assert max(map(len, told.splitlines())) <= 80
-    assert "\x1b" not in told
-    assert "perflab run sync_vs_async" in told
-    assert "published rows: " in told
-    assert told == "".join(f"{line.rstrip()}\n" for line in told.splitlines())
+    assert max(map(len, output.splitlines())) <= 80
+    assert "\x1b" not in output
+    assert "perflab run sync_vs_async" in output
+    assert "published rows: " in output
+    assert output == "".join(f"{line.rstrip()}\n" for line in output.splitlines())
 
 
 def test_the_study_check_says_how_many_findings_there_are(perflab: Tell, tmp_path: Path) -> None:
-    told, _ = perflab(tmp_path, "claims", "--check", "--study", "metricstream")
-    assert max(map(len, told.splitlines())) <= 80
-    assert "2 to 3 in flight of 100 users" in " ".join(told.split())
+    output, _ = perflab(tmp_path, "claims", "--check", "--study", "metricstream")
+    assert max(map(len, output.splitlines())) <= 80
+    assert "2 to 3 in flight of 100 users" in " ".join(output.split())
 
 
 def test_a_study_or_an_answer_that_there_is_not_is_answered_with_the_nearest(
     perflab: Tell, tmp_path: Path
 ) -> None:
-    for words, said in (
+    for words, hint in (
         (["--study", "inferense"], "did you mean 'inference'"),
         (["--answer", "contrasts"], "did you mean 'contrast'"),
         (["--check", "--study", "chats"], "did you mean 'chat'"),
     ):
-        assert said in perflab(tmp_path, "claims", *words, code=1)[1]
+        assert hint in perflab(tmp_path, "claims", *words, code=1)[1]

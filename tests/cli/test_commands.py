@@ -12,13 +12,13 @@ from perflab.paths import runs_dir
 from tests.cli.conftest import Tell
 
 PERFLAB = str(Path(sys.executable).with_name("perflab"))
-# The cheapest stack: that a run of the inference service ends so is shown by the main job.
+# The cheapest stack; the test of the main job runs the inference service.
 SMALL = ["-p", "blocks=1", "-p", 'client=["lean", "aiohttp"]', "-p", "rate=[200]",
          "-p", "duration_s=0.5"]  # fmt: skip
 
 
 def typed(*words: str, code: int = 0) -> str:
-    """Type a command into a shell: it is a process of its own, and takes seconds to import."""
+    """Type a command as a separate process, which takes seconds to import."""
     done = subprocess.run([PERFLAB, *words], capture_output=True, text=True, timeout=280)
     assert done.returncode == code, done.stdout + done.stderr
     return done.stdout + done.stderr

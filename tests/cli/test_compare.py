@@ -38,7 +38,7 @@ def three(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def perflab(perflab: Tell) -> Type:
-    """Type a command; returns all that it says."""
+    """Return a function that types a command and returns its output and errors."""
 
     def typed(data: Path, *words: str, code: int = 0) -> str:
         return "".join(perflab(data / "runs", *words, code=code, COLUMNS="200"))
@@ -63,7 +63,7 @@ def test_one_run_each_fails_no_pipeline(perflab: Type, data: Path) -> None:
     assert "differs, one run each" in text
     assert "it needs 3 runs a side, here are 1 and 1" in text
     assert "perflab compare A1,A2,A3 B1,B2,B3 --fail-on 1.1" in text
-    # A run with itself is no comparison, whatever is asked of it.
+    # A run cannot be compared with itself.
     perflab(data, "compare", "first", "first", "--fail-on", "1.1", code=4)
 
 
@@ -84,7 +84,7 @@ def test_a_factor_below_one_is_refused(perflab: Type, data: Path) -> None:
 def test_verdicts_are_of_one_run_of_each_experiment_and_say_which_it_superseded(
     perflab: Type, data: Path
 ) -> None:
-    # Newer than all, and of a single block.
+    # The newest run has only one block.
     write_run(data / "runs", seed=4, run_id="tiny", blocks=1)
     text = perflab(data, "claims", "--verdicts")
     assert "tiny" not in text.partition("nothing is pooled")[0]

@@ -1,4 +1,4 @@
-"""What the doctor says of what it finds: every finding is planted."""
+"""The findings of the doctor, on planted facts."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ HOST_ENGINE = {
 }  # fmt: skip
 
 
-def said(found: Finding, state: str, *words: str) -> None:
-    assert found.state == state, found
-    assert all(word in f"{found.found} {found.todo}" for word in words), found
-    assert bool(found.todo) == (state != "ok")
+def check_finding(finding: Finding, state: str, *words: str) -> None:
+    assert finding.state == state, finding
+    assert all(word in f"{finding.found} {finding.todo}" for word in words), finding
+    assert bool(finding.todo) == (state != "ok")
 
 
 @pytest.mark.parametrize(
     ("count", "state"), [(1, "wrong"), (2, "beware"), (4, "beware"), (6, "ok"), (16, "ok")]
 )
 def test_cores_that_cannot_be_kept_apart_are_told(count: int, state: str) -> None:
-    said(doctor.cores(range(count)), state, "core")
+    check_finding(doctor.cores(range(count)), state, "core")
 
 
 @pytest.mark.parametrize(
@@ -43,22 +43,24 @@ def test_cores_that_cannot_be_kept_apart_are_told(count: int, state: str) -> Non
     ],
 )
 def test_what_the_kernel_tells_is_judged(what: str, value: str, state: str, word: str) -> None:
-    (known,) = [each for each in doctor.SWITCHES if each[0] == what]
-    said(doctor.switch(what, value, *known[2:]), state, word)
+    (known,) = [switch for switch in doctor.SWITCHES if switch[0] == what]
+    check_finding(doctor.switch(what, value, *known[2:]), state, word)
 
 
 @pytest.mark.parametrize(("free_gb", "state"), [(0.1, "wrong"), (2, "beware"), (50, "ok")])
 def test_little_room_is_told(free_gb: float, state: str) -> None:
-    said(doctor.room("room for runs", Path("/there"), free_gb), state, "/there")
+    check_finding(doctor.room("room for runs", Path("/there"), free_gb), state, "/there")
 
 
 def test_databases_in_memory_are_wrong_and_the_innermost_mount_counts() -> None:
     mounts = "/dev/a / ext4 rw 0 0\ntmpfs /var/tmp tmpfs rw 0 0\n/dev/b /var/tmp/disk xfs rw 0 0\n"
-    said(doctor.database_disk(mounts, Path("/var/tmp/lab")), "wrong", "tmpfs", "PERFLAB_STATE")
-    said(doctor.database_disk(mounts, Path("/var/tmp/disk/lab")), "ok", "xfs")
-    said(doctor.database_disk(mounts, Path("/home")), "ok", "ext4")
+    check_finding(
+        doctor.database_disk(mounts, Path("/var/tmp/lab")), "wrong", "tmpfs", "PERFLAB_STATE"
+    )
+    check_finding(doctor.database_disk(mounts, Path("/var/tmp/disk/lab")), "ok", "xfs")
+    check_finding(doctor.database_disk(mounts, Path("/home")), "ok", "ext4")
     later = mounts + "/dev/c /var/tmp ext4 rw 0 0\n"
-    said(doctor.database_disk(later, Path("/var/tmp/lab")), "ok", "ext4")
+    check_finding(doctor.database_disk(later, Path("/var/tmp/lab")), "ok", "ext4")
 
 
 def stat(busy: int, idle: int, stolen: int) -> str:
@@ -67,18 +69,22 @@ def stat(busy: int, idle: int, stolen: int) -> str:
 
 def test_load_beside_and_stolen_time_are_told() -> None:
     beside, stolen = doctor.neighbours(stat(100, 1000, 5), stat(150, 1148, 7))
-    said(beside, "beware", "25.0%")
-    said(stolen, "ok", "1.0%")
+    check_finding(beside, "beware", "25.0%")
+    check_finding(stolen, "ok", "1.0%")
     beside, stolen = doctor.neighbours(stat(100, 1000, 5), stat(101, 1180, 24))
-    said(beside, "ok")
-    said(stolen, "beware", "9.5%")
+    check_finding(beside, "ok")
+    check_finding(stolen, "beware", "9.5%")
 
 
 def test_engines_are_judged_by_their_network() -> None:
-    said(doctor.engine(HOST_ENGINE), "ok", "27.1", "host network")
-    said(doctor.engine({**HOST_ENGINE, "OperatingSystem": "Docker Desktop"}), "beware", "proxy")
-    said(doctor.engine({**HOST_ENGINE, "Plugins": {"Network": ["bridge"]}}), "beware", "proxy")
-    said(doctor.engine(None), "beware", "--backend process")
+    check_finding(doctor.engine(HOST_ENGINE), "ok", "27.1", "host network")
+    check_finding(
+        doctor.engine({**HOST_ENGINE, "OperatingSystem": "Docker Desktop"}), "beware", "proxy"
+    )
+    check_finding(
+        doctor.engine({**HOST_ENGINE, "Plugins": {"Network": ["bridge"]}}), "beware", "proxy"
+    )
+    check_finding(doctor.engine(None), "beware", "--backend process")
 
 
 def test_who_measures_and_what_was_left_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -86,13 +92,13 @@ def test_who_measures_and_what_was_left_is_told(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(doctor.cleanup, "everything", list)
     monkeypatch.setattr(doctor.cleanup, "orphaned_folders", lambda: [Path("/a/stacks/x")])
     lock, others, services = doctor.leftover()
-    said(lock, "ok", "free")
-    said(others, "beware", "eve")
-    said(services, "beware", "/a/stacks/x", "perflab stack down")
+    check_finding(lock, "ok", "free")
+    check_finding(others, "beware", "eve")
+    check_finding(services, "beware", "/a/stacks/x", "perflab stack down")
     monkeypatch.setattr(doctor, "holder", lambda: Holder(1, "flush_map", "now"))
     lock, _, services = doctor.leftover()
-    said(lock, "beware", "flush_map")
-    said(services, "ok")
+    check_finding(lock, "beware", "flush_map")
+    check_finding(services, "ok")
 
 
 def test_the_command_shows_all_and_fails_only_for_what_is_wrong(
@@ -109,7 +115,7 @@ def test_the_command_shows_all_and_fails_only_for_what_is_wrong(
 
 
 def test_this_machine_is_examined_whole() -> None:
-    found = doctor.examine()
-    names = [each.what for each in found]
+    findings = doctor.examine()
+    names = [finding.what for finding in findings]
     assert len(names) == len(set(names)) > 12
-    assert all(each.found and bool(each.todo) == (each.state != "ok") for each in found)
+    assert all(item.found and bool(item.todo) == (item.state != "ok") for item in findings)

@@ -43,19 +43,19 @@ def test_without_a_view_all_are_listed_and_written(perflab: Tell, runs, tmp_path
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "message"),
     [
         (("--views", "throuput"), "did you mean 'throughput'"),
         (("--format", "jpg"), "there are: svg, png, pdf"),
     ],
 )
 def test_what_cannot_be_is_refused_before_anything_is_written(
-    perflab: Tell, runs, tmp_path, words, told
+    perflab: Tell, runs, tmp_path, words, message
 ) -> None:
     _, errors = perflab(
         runs, "export", "first", "--figures", *words, "--to", str(tmp_path / "x"), code=1
     )
-    assert told in " ".join(errors.split())
+    assert message in " ".join(errors.split())
     assert not (tmp_path / "x").exists()
 
 

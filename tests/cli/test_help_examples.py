@@ -15,13 +15,13 @@ from perflab.cli import app
 Command = Any
 
 
-def commands(found: Command, words: tuple[str, ...] = ()) -> Iterator[tuple[str, Command]]:
-    """Yield every command and subcommand with the words by which it is called."""
-    for name, each in sorted(found.commands.items()):
-        if hasattr(each, "commands"):
-            yield from commands(each, (*words, name))
+def commands(parent: Command, words: tuple[str, ...] = ()) -> Iterator[tuple[str, Command]]:
+    """Yield every command and subcommand, each with its words."""
+    for name, command in sorted(parent.commands.items()):
+        if hasattr(command, "commands"):
+            yield from commands(command, (*words, name))
         else:
-            yield " ".join((*words, name)), each
+            yield " ".join((*words, name)), command
 
 
 EVERY = dict(commands(typer.main.get_command(app)))
@@ -30,8 +30,8 @@ EVERY = dict(commands(typer.main.get_command(app)))
 def examples(help_text: str) -> list[str]:
     """Return the examples of a help text, each in one line."""
     paragraphs = re.split(r"\n\s*\n", help_text)
-    own = [each.strip() for each in paragraphs if each.strip().startswith("Example: ")]
-    return [" ".join(each.removeprefix("Example: ").split()) for each in own]
+    texts = [text.strip() for text in paragraphs if text.strip().startswith("Example: ")]
+    return [" ".join(text.removeprefix("Example: ").split()) for text in texts]
 
 
 @pytest.mark.parametrize("called", EVERY)
@@ -41,6 +41,6 @@ def test_every_example_is_read_by_the_command_s_own_parser(called: str) -> None:
     assert shown, f"'perflab {called} --help' has no example"
     for example in shown:
         words = shlex.split(example)
-        given = len(called.split()) + 1
-        assert words[:given] == ["perflab", *called.split()], example
-        command.make_context(called, words[given:])
+        length = len(called.split()) + 1
+        assert words[:length] == ["perflab", *called.split()], example
+        command.make_context(called, words[length:])

@@ -25,12 +25,12 @@ def newest(runs: Path) -> Run:
 def by_treatment(run: Run) -> dict[str, list[str]]:
     trials = run.trials()
     return {
-        str(name): list(own["told_by"]) for name, own in trials.groupby("treatment", sort=False)
+        str(name): list(group["told_by"]) for name, group in trials.groupby("treatment", sort=False)
     }
 
 
 @pytest.mark.parametrize(
-    ("words", "wanted"),
+    ("words", "expected"),
     [
         ("wrk-1.txt wrk-2.txt", {"imported": ["wrk-1.txt", "wrk-2.txt"]}),
         (
@@ -40,31 +40,31 @@ def by_treatment(run: Run) -> dict[str, list[str]]:
     ],
 )
 def test_a_file_may_name_its_treatment(
-    perflab: Tell, tmp_path: Path, words: str, wanted: dict[str, list[str]]
+    perflab: Tell, tmp_path: Path, words: str, expected: dict[str, list[str]]
 ) -> None:
     perflab(tmp_path, "import", *words.split())
-    assert by_treatment(newest(tmp_path)) == wanted
+    assert by_treatment(newest(tmp_path)) == expected
 
 
 def test_it_says_whose_file_it_is_what_is_missing_and_who_corrects(
     perflab: Tell, tmp_path: Path
 ) -> None:
-    told, _ = perflab(tmp_path, "import", "wrk-1.txt", COLUMNS="300")
-    assert "wrk, text" in told
-    assert "missing: planned instants, generator lag" in told
-    assert "wrk corrects by a guess" in told
-    assert "vouches for none of these numbers" in told
+    output, _ = perflab(tmp_path, "import", "wrk-1.txt", COLUMNS="300")
+    assert "wrk, text" in output
+    assert "missing: planned instants, generator lag" in output
+    assert "wrk corrects by a guess" in output
+    assert "vouches for none of these numbers" in output
 
 
 def test_treatments_are_shown_against_the_first_with_n(perflab: Tell, tmp_path: Path) -> None:
     words = "a=wrk-1.txt a=wrk-2.txt b=wrk-3.txt b=wrk-4.txt"
     perflab(tmp_path, "import", *words.split())
-    told, _ = perflab(tmp_path, "show", COLUMNS="300")
-    assert "not judged" in told
-    assert "all trials: no planned instants" in told
-    assert "b / a" in told
-    assert "2, 2" in told
-    assert "nothing pairs these loads" in told
+    output, _ = perflab(tmp_path, "show", COLUMNS="300")
+    assert "not judged" in output
+    assert "all trials: no planned instants" in output
+    assert "b / a" in output
+    assert "2, 2" in output
+    assert "nothing pairs these loads" in output
 
 
 def test_runs_lists_imported_ones_without_a_valid_trial(perflab: Tell, tmp_path: Path) -> None:

@@ -29,9 +29,9 @@ def test_the_main_job_says_what_is_valid_and_where_it_stands(
     assert "1 experiments, 3 trials" not in result.output
     assert "1 experiment, 3 trials in all" in result.output
     assert "of 3 trials valid" in result.output
-    named = [Path(line.strip()) for line in result.output.splitlines() if line.startswith("  /")]
-    assert [path.suffix for path in named] == [".ipynb", ".md"]
-    notebook, section = named
+    paths = [Path(line.strip()) for line in result.output.splitlines() if line.startswith("  /")]
+    assert [path.suffix for path in paths] == [".ipynb", ".md"]
+    notebook, section = paths
     assert section.parent == notebook.parent
     assert {".svg", ".png", ".csv"} <= {path.suffix for path in section.parent.iterdir()}
     check_executed("synchronous_commit", notebook)
@@ -41,8 +41,8 @@ def test_the_main_job_says_what_is_valid_and_where_it_stands(
 def test_parameters_of_the_main_job_go_where_they_belong() -> None:
     chosen = [systems.experiment(name) for name in ("synchronous_commit", "latency_cpu")]
     values = main_job_values(chosen, {"blocks": 4, "users": 30, "workers": 2})
-    own = {"fresh_blocks": 2, "warmup_requests": 1500}
-    assert values["synchronous_commit"] == {"blocks": 4, "workers": 2, **own}
+    defaults = {"fresh_blocks": 2, "warmup_requests": 1500}
+    assert values["synchronous_commit"] == {"blocks": 4, "workers": 2, **defaults}
     short = dict(systems.experiment("latency_cpu").main_job or {})
     assert values["latency_cpu"] == {**short, "blocks": 4, "users": 30}
 

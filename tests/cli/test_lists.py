@@ -29,16 +29,18 @@ def test_the_version_is_told(perflab: Tell, runs: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "found"),
+    ("words", "expected"),
     [
         ([], ["first", "other", "broken"]),
         (["--experiment", "sync_vs_async"], ["other"]),
         (["--limit", "1"], ["broken"]),
     ],
 )
-def test_runs_are_filtered(perflab: Tell, runs: Path, words: list[str], found: list[str]) -> None:
+def test_runs_are_filtered(
+    perflab: Tell, runs: Path, words: list[str], expected: list[str]
+) -> None:
     shown = json.loads(perflab(runs, "runs", *words, "--json")[0])
-    assert [run["run"].partition("-")[2] for run in shown] == found
+    assert [run["run"].partition("-")[2] for run in shown] == expected
 
 
 def test_json_has_parameters_blocks_valid_trials_and_the_path(perflab: Tell, runs: Path) -> None:
@@ -62,8 +64,8 @@ def test_a_run_that_cannot_be_read_is_named_and_hides_no_other(
     write_run(tmp_path, blocks=1, requests=40, run_id="whole")
     (tmp_path / "torn").mkdir()
     (tmp_path / "torn" / "run.json").write_text("{")
-    told, errors = perflab(tmp_path, "runs")
-    assert "whole" in told
+    output, errors = perflab(tmp_path, "runs")
+    assert "whole" in output
     assert "torn/run.json" in errors
 
 
@@ -85,9 +87,9 @@ def test_show_tells_reasons_whole(perflab: Tell, tmp_path: Path) -> None:
         "reasons": [Reason(code="generator.lag", side="client", text=reason)],
     }
     RunWriter.reopen(run.path).commit_trial(row, None, None)
-    told = perflab(tmp_path, "show", run.run_id)[0]
-    assert " ".join(reason.split()) in " ".join(told.split())
-    assert max(map(len, told.splitlines())) <= 80
+    output = perflab(tmp_path, "show", run.run_id)[0]
+    assert " ".join(reason.split()) in " ".join(output.split())
+    assert max(map(len, output.splitlines())) <= 80
 
 
 @pytest.mark.parametrize("name", names())
@@ -95,7 +97,7 @@ def test_every_parameter_is_listed_with_default_choices_and_meaning(
     name: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "80")
-    listed = {each["name"]: each for each in parameters_of(experiment(name))}
+    listed = {item["name"]: item for item in parameters_of(experiment(name))}
     command(name)
     text = capsys.readouterr().out
     assert max(map(len, text.splitlines())) <= 80
@@ -108,7 +110,7 @@ def test_every_parameter_is_listed_with_default_choices_and_meaning(
 
 
 def test_choices_and_ranges_are_told_in_words() -> None:
-    listed = {each["name"]: each["allowed"] for each in parameters_of(experiment("sync_vs_async"))}
+    listed = {item["name"]: item["allowed"] for item in parameters_of(experiment("sync_vs_async"))}
     assert listed["backend"] == "auto, docker, process"
     assert listed["blocks"] == "whole number, from 1 to 1,000 or until_decided"
     assert listed["pool_minconn"] == "list: max, 1"

@@ -32,7 +32,7 @@ def server() -> Iterator[tuple[str, int]]:
 def perflab(
     *words: str, code: int | None = 0, cwd: Path | None = None, codes: tuple[int, ...] = (0, 3)
 ) -> tuple[str, str]:
-    """Run a load; without a code, one whose numbers a busy machine may have made invalid."""
+    """Run a load; without ``code`` the numbers may be invalid, because the machine may be busy."""
     done = subprocess.run(
         [sys.executable, "-c", "from perflab.cli import main; main()", "load", *words],
         cwd=cwd or project_root(), capture_output=True, text=True, timeout=120, check=False,
@@ -156,14 +156,14 @@ def test_streams_to_users_who_join_end_at_their_failures_and_the_record_tells_bo
     stop = shown["stop"]
     assert shown["stopped"] == "5 requests failed"
     assert (stop["failures"], stop["until"]["failures"], stop["until"]["successes"]) == (5, 5, 20)
-    assert [each["error"] for each in stop["until"]["causes"]] == ["status"]
+    assert [cause["error"] for cause in stop["until"]["causes"]] == ["status"]
     rows = pd.read_parquet(tmp_path / "out" / "requests.parquet")
     assert dict(rows["stage"].value_counts()).get("after_stop", 0) == stop["after"]["requests"]
     assert len(rows) == 25 + stop["after"]["requests"]
     stopped_ns = rows.loc[rows["stage"] == "measure", "done_ns"].max()
-    seen = rows.loc[rows["planned_ns"] <= stopped_ns, "user"].nunique()
-    # Who was to join shortly before the stop may not have come to it: one joins every 0.1 s.
-    assert 0 <= stop["users"] - seen <= 3
+    users = rows.loc[rows["planned_ns"] <= stopped_ns, "user"].nunique()
+    # Users join every 0.1 s, and the last before the stop may not have sent yet.
+    assert 0 <= stop["users"] - users <= 3
 
 
 def test_ctrl_c_ends_the_load_in_order(server: tuple[str, int], tmp_path: Path) -> None:
@@ -191,7 +191,7 @@ def test_a_freeze_is_charged_to_the_requests_that_it_kept_waiting(
     url, pid = server
 
     def freeze() -> None:
-        # The load goes on for five seconds from its first rows on.
+        # The load lasts five seconds after its first rows.
         while not sum(file.stat().st_size for file in tmp_path.rglob("requests.rows")):
             time.sleep(0.05)
         time.sleep(1)
@@ -206,8 +206,8 @@ def test_a_freeze_is_charged_to_the_requests_that_it_kept_waiting(
     thread.join()
     shown = json.loads(out)
     assert (shown["requests"], shown["errors"]) == (2400, 0)
-    # A tenth of all waited, evenly from 0 to 0.6 s: the true p95 is 300 ms, the true p99 540 ms.
-    # Who does not count the wait tells 2 ms.
+    # A tenth of all requests waited, evenly from 0 to 0.6 s: the true p95 is 300 ms, the true p99
+    # 540 ms. Without the wait both would be 2 ms.
     assert 150 < shown["response_time_ms"]["p95"] < 900
     assert 300 < shown["response_time_ms"]["p99"] < 1600
     assert shown["service_time_ms"]["max"] >= 500

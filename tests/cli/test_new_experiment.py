@@ -26,8 +26,8 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def told(*words: str) -> str:
-    """Run Python in the working folder, as a process that knows nothing of this one."""
+def python(*words: str) -> str:
+    """Run Python in the working folder, as a separate process; return its output."""
     done = subprocess.run([sys.executable, *words], capture_output=True, text=True, timeout=250)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
@@ -39,24 +39,26 @@ def written(place: Path) -> set[str]:
 
 @pytest.mark.slow
 def test_it_is_found_agrees_with_its_notebook_and_is_clean(here: Path) -> None:
-    laid = lay_out("cart_speed")
-    assert laid.made == here / "perflab.toml"
-    assert all(file.is_file() for file in laid.files)
-    assert not re.search(r"@[A-Z_]+@", "".join(file.read_text() for file in laid.files))
-    told("-m", "pytest", "-q", "-p", "no:cacheprovider", str(laid.home / "tests"), "-k", "notebook")
-    check_style(laid.home)
+    new = lay_out("cart_speed")
+    assert new.settings == here / "perflab.toml"
+    assert all(file.is_file() for file in new.files)
+    assert not re.search(r"@[A-Z_]+@", "".join(file.read_text() for file in new.files))
+    python(
+        "-m", "pytest", "-q", "-p", "no:cacheprovider", str(new.home / "tests"), "-k", "notebook"
+    )
+    check_style(new.home)
 
 
 def check_style(home: Path) -> None:
     """The files of an experiment are clean by the rules of the lab."""
     ruff = [sys.executable, "-m", "ruff"]
-    own = ["--config", str(project_root() / "pyproject.toml"), "--no-cache"]
-    third = ["--config", 'lint.isort.known-third-party=["perflab"]']
-    for words in (["check", *own, *third], ["format", "--check", *own]):
+    config = ["--config", str(project_root() / "pyproject.toml"), "--no-cache"]
+    imports = ["--config", 'lint.isort.known-third-party=["perflab"]']
+    for words in (["check", *config, *imports], ["format", "--check", *config]):
         done = subprocess.run([*ruff, *words, str(home)], capture_output=True, text=True)
         assert done.returncode == 0, done.stdout
     server = home / "services" / home.name / "server.py"
-    told("-m", "mypy", "--strict", "--config-file", own[1], str(server))
+    python("-m", "mypy", "--strict", "--config-file", config[1], str(server))
 
 
 @pytest.mark.parametrize(
@@ -86,5 +88,5 @@ def test_a_second_one_goes_where_the_file_says(here: Path) -> None:
     (here / "deep").mkdir()
     os.chdir(here / "deep")
     second = lay_out("two")
-    assert second.made is None
+    assert second.settings is None
     assert second.home == here / "perflab_experiments" / "two"

@@ -13,17 +13,17 @@ LONG = "20260102T030405Z-synchronous_commit-000001"
 
 
 def table(columns: int) -> Table:
-    made = Table(*(f"column {number}" for number in range(columns)), title="A title")
+    filled = Table(*(f"column {number}" for number in range(columns)), title="A title")
     for row in range(2):
-        made.add_row(*(f"{WORDS} {row}.{number}" for number in range(columns)))
-    return made
+        filled.add_row(*(f"{WORDS} {row}.{number}" for number in range(columns)))
+    return filled
 
 
 def printed(
-    made: Table, width: int, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    shown: Table, width: int, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> str:
     monkeypatch.setenv("COLUMNS", str(width))
-    print_table(made)
+    print_table(shown)
     return capsys.readouterr().out
 
 
@@ -52,10 +52,10 @@ def test_a_pipe_gets_no_lines_around_cells_and_no_blanks_at_the_end(
 def test_a_terminal_of_80_columns_shows_every_letter(monkeypatch: pytest.MonkeyPatch) -> None:
     terminal = Console(width=80, force_terminal=True, color_system=None, record=True)
     monkeypatch.setattr("perflab.cli.outputs.make_console", lambda: terminal)
-    made = Table("run", "state", "backend", "blocks", "valid", show_lines=True)
-    made.columns[0].no_wrap = True
-    made.add_row(LONG, "interrupted", "process", "6/6", "12/12")
-    print_table(made)
+    wide = Table("run", "state", "backend", "blocks", "valid", show_lines=True)
+    wide.columns[0].no_wrap = True
+    wide.add_row(LONG, "interrupted", "process", "6/6", "12/12")
+    print_table(wide)
     lines = terminal.export_text().splitlines()
     assert any(LONG in line and "interrupted" in line and "12/12" in line for line in lines)
     assert max(map(len, lines)) <= 80

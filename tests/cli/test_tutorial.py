@@ -1,4 +1,4 @@
-"""docs/own-experiment.md, executed as it is written, in an empty folder."""
+"""The commands of docs/own-experiment.md, executed in an empty folder."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ import pytest
 from perflab.paths import project_root
 
 TEXT = (project_root() / "docs" / "own-experiment.md").read_text()
-PATIENCE_S = 800
+TIMEOUT_S = 800
 
-pytestmark = pytest.mark.timeout(PATIENCE_S + 60)
+pytestmark = pytest.mark.timeout(TIMEOUT_S + 60)
 
 
 def section(title: str) -> str:
-    """Return what stands below a heading."""
+    """Return the text below a heading."""
     return TEXT.partition(f"\n## {title}\n")[2].partition("\n## ")[0]
 
 
@@ -42,8 +42,8 @@ def here(tmp_path: Path) -> Path:
 
 def executed(here: Path, *titles: str) -> str:
     """Execute the commands of sections; return what they print."""
-    script = "\n".join(each for title in titles for each in blocks("sh", section(title)))
-    own = {
+    script = "\n".join(block for title in titles for block in blocks("sh", section(title)))
+    extra = {
         "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
         "PERFLAB_RUNS": str(here / "runs"),
         "PERFLAB_FIGURES": str(here / "figures"),
@@ -51,29 +51,29 @@ def executed(here: Path, *titles: str) -> str:
     }
     child = subprocess.Popen(
         ["bash", "-euc", script], cwd=here, stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT, text=True, start_new_session=True, env={**os.environ, **own},
+        stderr=subprocess.STDOUT, text=True, start_new_session=True, env={**os.environ, **extra},
     )  # fmt: skip
     try:
-        told, _ = child.communicate(timeout=PATIENCE_S)
+        output, _ = child.communicate(timeout=TIMEOUT_S)
     except subprocess.TimeoutExpired:
         os.killpg(child.pid, signal.SIGKILL)
-        told, _ = child.communicate()
-        pytest.fail(f"not done in {PATIENCE_S} s:\n{told}")
-    assert child.returncode == 0, told
-    return " ".join(told.split())
+        output, _ = child.communicate()
+        pytest.fail(f"not done in {TIMEOUT_S} s:\n{output}")
+    assert child.returncode == 0, output
+    return " ".join(output.split())
 
 
 @pytest.mark.slow
 def test_the_example_and_then_ones_own_service_come_to_a_verdict_and_a_figure(
     here: Path,
 ) -> None:
-    told = executed(here, "The example", "Your own service")
-    assert "with a delay of 4 ms answers take longer than with 2 ms" in told
-    assert "2 passed" in told
+    output = executed(here, "The example", "Your own service")
+    assert "with a delay of 4 ms answers take longer than with 2 ms" in output
+    assert "2 passed" in output
     assert "of 2 trials valid" in (here / "done.ipynb").read_text()
     assert len(list((here / "figures").glob("*checkout_speed*/effect.svg"))) >= 2
 
 
 def test_no_command_of_the_tutorial_is_left_out() -> None:
-    in_them = [len(blocks("sh", section(title))) for title in ("The example", "Your own service")]
-    assert sum(in_them) == len(blocks("sh", TEXT)) > 0
+    counts = [len(blocks("sh", section(title))) for title in ("The example", "Your own service")]
+    assert sum(counts) == len(blocks("sh", TEXT)) > 0

@@ -1,4 +1,4 @@
-"""Where experiments of one's own are found, in which order, and whom they do not disturb."""
+"""Where a user's own experiments are found, in which order, and which runs they affect."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from perflab.trials.conductor import new_record
 FIND = "from perflab.systems import folder_of; print(folder_of('mine'))"
 
 
-def found(*, folder: Path, **variables: str) -> Path:
+def found_by_process(*, folder: Path, **variables: str) -> Path:
     """Return the folder in which a process finds the system `mine`."""
     done = subprocess.run(
         [sys.executable, "-c", FIND], cwd=folder, capture_output=True, text=True, timeout=60,
@@ -33,8 +33,8 @@ def found(*, folder: Path, **variables: str) -> Path:
     return Path(done.stdout.strip()).parent
 
 
-def planted(folder: Path) -> Path:
-    """Lay out an experiment `mine` beside a perflab.toml; return the folder that this names."""
+def laid_out(folder: Path) -> Path:
+    """Lay out an experiment `mine` with a perflab.toml; return the folder that the file names."""
     folder.mkdir()
     before = Path.cwd()
     os.chdir(folder)
@@ -45,11 +45,11 @@ def planted(folder: Path) -> Path:
 
 
 def test_the_variable_goes_before_the_file(tmp_path: Path) -> None:
-    first, second = (planted(tmp_path / name) for name in ("a", "b"))
+    first, second = (laid_out(tmp_path / name) for name in ("a", "b"))
     below = second.parent / "deep"
     below.mkdir()
-    assert found(folder=below) == second
-    assert found(folder=below, PERFLAB_SYSTEMS=str(first)) == first
+    assert found_by_process(folder=below) == second
+    assert found_by_process(folder=below, PERFLAB_SYSTEMS=str(first)) == first
 
 
 def test_another_s_run_may_be_resumed_after_an_experiment_was_added(
@@ -60,9 +60,9 @@ def test_another_s_run_may_be_resumed_after_an_experiment_was_added(
     plan = chosen.plan(chosen.check({"seed": 1}))
     backend = ProcessBackend()
     before = new_record(plan, backend, placement())
-    every = facts.code()["fingerprint"]
+    fingerprint = facts.code()["fingerprint"]
     lay_out("mine")
-    assert facts.code()["fingerprint"] != every
+    assert facts.code()["fingerprint"] != fingerprint
     now = new_record(plan, backend, placement())
     assert now.code["fingerprint"] == before.code["fingerprint"]
     name = plan.treatments[0].name

@@ -16,13 +16,13 @@ SHARED = "2 cores: service, database and link share core 0; client and sampler s
 
 @pytest.fixture(scope="session")
 def normal(tmp_path_factory) -> Run:
-    """Two treatments, six blocks; one trial invalid, one failed."""
+    """A run of two treatments and six blocks; one trial is invalid, one failed."""
     return write_run(tmp_path_factory.mktemp("normal"), failed={(2, 0)}, invalid={(4, 1)})
 
 
 @pytest.fixture(scope="session")
 def clients(tmp_path_factory) -> Run:
-    """A study of clients: the factors client and rate, one trial refused."""
+    """A study of clients with the factors client and rate; one trial is refused."""
     treatments = [
         Planted({"client": client, "rate": rate}, factor)
         for client, factor in (("lean", 1.0), ("aiohttp", 2.0), ("httpx", 9.0))
@@ -36,7 +36,7 @@ def clients(tmp_path_factory) -> Run:
 
 @pytest.fixture(scope="session")
 def codecs(tmp_path_factory) -> Run:
-    """A study of codecs: two messages, two operations; what one codec does takes twice as long."""
+    """A study of codecs with two messages and two operations."""
     treatments = [
         Planted(
             {"codec": codec, "operation": operation, "message": message, "bytes": str(size)},
@@ -55,7 +55,7 @@ def codecs(tmp_path_factory) -> Run:
 
 @pytest.fixture(scope="session")
 def copies(tmp_path_factory) -> Run:
-    """A check of the lab: copies of one service, and two that work longer."""
+    """A check of the lab: copies of one service, slower ones, and an overloaded one."""
     services = [("A1", 1.0), ("A2", 1.0), ("+5%", 0.955), ("+20%", 0.85), ("overload", 9.0)]
     treatments = [
         Planted({"service": level}, ratio, level, {"app": 0.8}) for level, ratio in services
@@ -68,8 +68,8 @@ def copies(tmp_path_factory) -> Run:
 
 @pytest.fixture(scope="session")
 def all_failed(tmp_path_factory) -> Run:
-    every = {(block, index) for block in range(6) for index in range(2)}
-    return write_run(tmp_path_factory.mktemp("failed"), failed=every, state="failed")
+    all_trials = {(block, index) for block in range(6) for index in range(2)}
+    return write_run(tmp_path_factory.mktemp("failed"), failed=all_trials, state="failed")
 
 
 @pytest.fixture(scope="session")

@@ -1,4 +1,4 @@
-"""What a reader sees of a figure: its words, and whether they are whole and apart."""
+"""The words that a reader sees in a figure, and whether they are cut off or overlap."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from perflab.reports.figures import views_of
 
 @cache
 def picture(view: View, run: Run) -> LabFigure:
-    """Return a view of a run; drawn once, however many tests look at it."""
-    found = draw_view(view, run)
-    assert isinstance(found, LabFigure)
-    return found
+    """Return the figure of a view of a run, drawn once for all tests."""
+    figure = draw_view(view, run)
+    assert isinstance(figure, LabFigure)
+    return figure
 
 
 @cache
@@ -29,7 +29,7 @@ def pictures(run: Run) -> dict[str, LabFigure]:
 
 
 def shown_texts(figure: Figure) -> list[Text]:
-    """Return the texts that are really drawn (axes keep ticks beyond their view)."""
+    """Return the texts that are drawn (axes keep ticks beyond their limits)."""
     figure.draw_without_rendering()
     unseen = set()
     for axes in figure.axes:
@@ -47,12 +47,12 @@ def all_words(figure: Figure) -> str:
 
 
 def one_line(figure: Figure) -> str:
-    """Return all words with the breaks of their lines undone."""
+    """Return all words in one line."""
     return " ".join(all_words(figure).split())
 
 
 def cut_off(figure: Figure) -> list[str]:
-    """Return the texts that are not wholly on the canvas."""
+    """Return the texts that the canvas cuts off."""
     width, height = figure.bbox.width, figure.bbox.height
     boxes = [(text.get_text(), text.get_window_extent()) for text in shown_texts(figure)]
     return [
@@ -63,7 +63,7 @@ def cut_off(figure: Figure) -> list[str]:
 
 
 def overlapping(figure: Figure) -> list[tuple[str, str]]:
-    """Return the pairs of texts that lie over each other."""
+    """Return the pairs of texts that overlap."""
     boxes = [(text.get_text(), text.get_window_extent()) for text in shown_texts(figure)]
     return [
         (a, b)

@@ -1,4 +1,4 @@
-"""Which figures the recordings of these tests have."""
+"""The figures of the recordings of these tests."""
 
 WITHOUT_A_TRIAL = ["effect", "throughput", "latency_ecdf", "time_breakdown", "in_flight"]
 OF_REQUESTS = [*WITHOUT_A_TRIAL[:-1], "core_time", "in_flight"]

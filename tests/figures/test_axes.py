@@ -1,4 +1,4 @@
-"""Logarithmic axes are marked for all that is drawn in the panels that share them."""
+"""The marks of a logarithmic axis suit all panels that share it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def test_panels_that_share_an_axis_are_marked_for_the_widest_of_them(order) -> N
         log_axis(panels[place], "y")
     low, high = panels[0].get_ylim()
     marks = [mark for mark in panels[0].get_yticks() if low <= mark <= high]
-    # Five decades: marks at their ends only. A panel of half a decade alone has marks within it.
+    # Five decades have marks at powers of ten only; half a decade alone would have others.
     assert marks == pytest.approx([10.0**power for power in range(6)])
 
 

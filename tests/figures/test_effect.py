@@ -32,7 +32,7 @@ def drawn(axes: Axes, gid: str) -> list[Line2D]:
 
 @pytest.fixture(scope="module")
 def many(tmp_path_factory) -> Run:
-    """Claims of every kind: sizes, directions, a difference, a ratio below 1, one without data."""
+    """A run with claims of every kind: sizes, directions, a difference, one without data."""
     treatments = variants(7)
     kinds = [
         {"published_ratio": 1.5},
@@ -55,10 +55,10 @@ def many(tmp_path_factory) -> Run:
 
 def test_its_numbers_are_those_of_the_findings(many: Run) -> None:
     findings = findings_table(evaluate(many))
-    found = EFFECT.table(many)
+    table = EFFECT.table(many)
     for name, column in {"measured": "measured", "low": "95% low", "high": "95% high"}.items():
-        assert list(found[name]) == pytest.approx(list(findings[column]), nan_ok=True)
-    assert list(found["verdict"]) == list(findings["verdict"])
+        assert list(table[name]) == pytest.approx(list(findings[column]), nan_ok=True)
+    assert list(table["verdict"]) == list(findings["verdict"])
     words = one_line(effect(many))
     for row in findings.dropna(subset=["measured"]).to_dict("records"):
         interval = f"[{row['95% low']:.3g}, {row['95% high']:.3g}]"

@@ -34,15 +34,15 @@ def test_settings_of_the_notebook_do_not_change_the_bytes(normal, tmp_path) -> N
 
 def test_both_formats_carry_the_same_complete_origin(normal, tmp_path) -> None:
     svg, png, _ = save_view(THROUGHPUT, normal, tmp_path)
-    found = provenance(svg)
-    assert found == provenance(png)
+    origin = provenance(svg)
+    assert origin == provenance(png)
     record = normal.record
-    assert found["runs"] == [normal.run_id]
-    assert found["experiment"] == record.experiment
-    assert found["seed"] == record.seed
-    assert found["parameters"] == json.loads(json.dumps(record.parameters))
-    assert set(found["n"]) == {treatment.name for treatment in record.treatments}
-    assert {"commit", "dirty", "perflab", "backend", "network_path"} <= set(found)
+    assert origin["runs"] == [normal.run_id]
+    assert origin["experiment"] == record.experiment
+    assert origin["seed"] == record.seed
+    assert origin["parameters"] == json.loads(json.dumps(record.parameters))
+    assert set(origin["n"]) == {treatment.name for treatment in record.treatments}
+    assert {"commit", "dirty", "perflab", "backend", "network_path"} <= set(origin)
 
 
 def test_a_png_keeps_white_and_the_treatments_colours_exact(normal, tmp_path) -> None:
@@ -50,8 +50,8 @@ def test_a_png_keeps_white_and_the_treatments_colours_exact(normal, tmp_path) ->
     with Image.open(png) as picture:
         shown = {color for _, color in picture.convert("RGB").getcolors(1 << 20)}
         assert picture.mode == "P"
-    wanted = [look.color for look in looks_of(normal.record).values()]
-    for name in (*wanted, "white"):
+    colors = [look.color for look in looks_of(normal.record).values()]
+    for name in (*colors, "white"):
         assert tuple(round(255 * part) for part in mpl.colors.to_rgb(name)) in shown
 
 

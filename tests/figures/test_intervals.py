@@ -1,4 +1,4 @@
-"""An interval of few trials leaves the picture in an arrow; the axis is the trials'."""
+"""An interval of few trials leaves the picture in an arrow; the axis suits the trials."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from tests.support.synthetic import write_run
 
 
 def arrows(axes: Axes) -> list[tuple[object, float]]:
-    """Return the arrows of a panel: which way they point, and where they lie along x."""
-    own = [line for line in axes.get_lines() if line.get_gid() == "arrow"]
-    return [(line.get_marker(), float(np.asarray(line.get_xdata())[0])) for line in own]
+    """Return the arrows of a panel: their markers and their places along x."""
+    lines = [line for line in axes.get_lines() if line.get_gid() == "arrow"]
+    return [(line.get_marker(), float(np.asarray(line.get_xdata())[0])) for line in lines]
 
 
 @pytest.mark.parametrize(
@@ -54,7 +54,7 @@ def test_where_there_is_no_interval_nothing_is_drawn() -> None:
     assert not axes.get_lines()
 
 
-def test_how_far_is_shown_goes_by_what_was_measured() -> None:
+def test_the_range_of_intervals_depends_on_the_measured_values() -> None:
     assert reach([10.0, math.nan, 40.0], 2.0) == (5.0, 80.0)
     assert reach([math.nan], 2.0) == (-math.inf, math.inf)
 

@@ -1,4 +1,4 @@
-"""What a run compares: its pairs, and an order that puts them side by side."""
+"""The pairs of treatments that a run compares, and an order that puts them side by side."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ def test_each_pair_is_given_once_and_refused_claims_compare_nothing(tmp_path) ->
     assert compared_pairs(record_of(tmp_path, [a, b, c], claims)) == [(b.name, a.name)]
 
 
-def test_of_several_treatments_a_side_those_alike_in_the_rest_are_compared(tmp_path) -> None:
+def test_with_several_treatments_a_side_those_equal_in_other_factors_are_compared(tmp_path) -> None:
     four = [Planted({"driver": driver, "delay": delay}) for driver in "ab" for delay in ("0", "5")]
     claim = contrast_of(four[0], four[2]).model_copy(
         update={"numerator": {"driver": "a"}, "denominator": {"driver": "b"}}
     )
-    names = [each.name for each in four]
+    names = [treatment.name for treatment in four]
     record = record_of(tmp_path, four, [claim])
     assert compared_pairs(record) == [(names[0], names[2]), (names[1], names[3])]
     assert side_by_side(record) == [names[0], names[2], names[1], names[3]]
@@ -39,11 +39,11 @@ def test_of_several_treatments_a_side_those_alike_in_the_rest_are_compared(tmp_p
 def test_the_order_changes_no_treatments_colour(tmp_path) -> None:
     four = list(variants(4))
     record = record_of(tmp_path, four, [contrast_of(four[3], four[0])])
-    found = looks_of(record)
-    assert list(found) == [four[n].name for n in (0, 3, 1, 2)]
-    assert [look.color for look in found.values()] == [PALETTE[n] for n in (0, 3, 1, 2)]
+    looks = looks_of(record)
+    assert list(looks) == [four[n].name for n in (0, 3, 1, 2)]
+    assert [look.color for look in looks.values()] == [PALETTE[n] for n in (0, 3, 1, 2)]
 
 
 def test_without_claims_the_order_is_that_of_the_record(tmp_path) -> None:
     three = list(variants(3))
-    assert side_by_side(record_of(tmp_path, three, [])) == [each.name for each in three]
+    assert side_by_side(record_of(tmp_path, three, [])) == [treatment.name for treatment in three]

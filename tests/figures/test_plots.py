@@ -1,4 +1,4 @@
-"""Every plot draws what a run has, says what it lacks, and keeps its words inside."""
+"""Every plot draws the data of a run, says which are missing, and cuts off no words."""
 
 from __future__ import annotations
 
@@ -83,11 +83,11 @@ def test_a_curve_holds_times_that_were_observed(tmp_path) -> None:
 @pytest.mark.parametrize(("requests", "marked"), [(40, [0.5]), (100, [0.5, 0.95]), (
     400, [0.5, 0.95, 0.99])])  # fmt: skip
 def test_only_percentiles_that_every_trial_supports_are_marked(tmp_path, requests, marked) -> None:
-    # Of a trial, a p95 needs 72 responses and a p99 needs 368.
+    # A p95 needs 72 responses of a trial, a p99 needs 368.
     table = LATENCY_ECDF.table(write_run(tmp_path, requests=requests, blocks=2))
     marks = table[table["curve"] == "median of trials"]
-    for _, own in marks.groupby("treatment"):
-        assert list(own["share_done"]) == marked
+    for _, rows in marks.groupby("treatment"):
+        assert list(rows["share_done"]) == marked
 
 
 def test_a_run_of_other_services_has_no_figure_of_their_cpu(tmp_path) -> None:
@@ -105,13 +105,13 @@ def _parts(run: Run) -> pd.DataFrame:
 def test_the_parts_of_a_response_stand_in_the_order_in_which_a_request_meets_them(normal) -> None:
     order = ["connection wait", "queue and other", "pool", "execute", "commit", "unaccounted app"]
     for _, group in _parts(normal).groupby("treatment"):
-        found = [part for part in group["part"] if part in order]
-        assert found == [part for part in order if part in found]
-        assert len(found) > 3
+        present = [part for part in group["part"] if part in order]
+        assert present == [part for part in order if part in present]
+        assert len(present) > 3
 
 
 @pytest.mark.parametrize("times", [0.5, 4.0])
-def test_what_was_published_is_drawn_inside_the_axes_and_on_no_word(normal, times) -> None:
+def test_published_values_are_drawn_inside_the_axes_and_on_no_word(normal, times) -> None:
     whole = TIME_BREAKDOWN.table(normal).query("part == @time_breakdown.WHOLE")
 
     def published(_run: Run, _response: str) -> pd.DataFrame:
@@ -126,14 +126,14 @@ def test_what_was_published_is_drawn_inside_the_axes_and_on_no_word(normal, time
     assert len(boxes) == len(whole)
     assert all(axes.bbox.x0 <= box.x0 and box.x1 <= axes.bbox.x1 for box in boxes)
     words = [text.get_window_extent() for text in shown_texts(figure)]
-    assert not [box for box in boxes for each in words if box.overlaps(each)]
+    assert not [box for box in boxes for word in words if box.overlaps(word)]
 
 
 @pytest.mark.parametrize(
     ("load", "is_hollow", "words"),
     [(SAME_LOAD, False, "published, same load"), (OTHER_LOAD, True, "this run: other load")],
 )
-def test_what_was_published_of_another_load_is_hollow(normal, load, is_hollow, words) -> None:
+def test_published_values_at_another_load_are_hollow(normal, load, is_hollow, words) -> None:
     names = normal.valid_trials()["treatment"].unique()
 
     def published(_run: Run, _response: str) -> pd.DataFrame:
@@ -162,7 +162,7 @@ def test_the_parts_of_a_response_add_up_to_the_mean_response(normal) -> None:
 
 
 def block_lines(run: Run) -> list[set[tuple[str, int]]]:
-    """Return the lines of the throughput figure as the treatments and blocks that they join."""
+    """Return the treatments and blocks that each line of the throughput figure joins."""
     figure = picture(THROUGHPUT, run)
     axes = figure.axes[0]
     trials = THROUGHPUT.table(run)
@@ -170,7 +170,9 @@ def block_lines(run: Run) -> list[set[tuple[str, int]]]:
         f"{row['throughput_rps']:.6g}": (row["treatment"], row["block"])
         for row in trials[trials["what"] == "trial"].to_dict("records")
     }
-    (lines,) = (each for each in axes.collections if isinstance(each, LineCollection))
+    (lines,) = (
+        collection for collection in axes.collections if isinstance(collection, LineCollection)
+    )
     return [{where[f"{x:.6g}"] for x, _ in line} for line in lines.get_segments()]
 
 
@@ -181,20 +183,20 @@ def test_block_lines_join_only_what_a_claim_compares(tmp_path) -> None:
     run = write_run(
         tmp_path, treatments=treatments, blocks=3, requests=20, contrasts=claims, invalid={(1, 4)}
     )
-    name = [each.name for each in treatments]
+    name = [treatment.name for treatment in treatments]
     expected = [
         {(name[a], block), (name[b], block)}
         for block in range(3)
         for a, b in pairs
         if (block, b) != (1, 4)
     ]
-    found = block_lines(run)
-    assert len(found) == len(expected)
-    assert all(each in found for each in expected)
+    lines = block_lines(run)
+    assert len(lines) == len(expected)
+    assert all(pair in lines for pair in expected)
 
 
 @pytest.mark.parametrize("view", [THROUGHPUT, TIME_BREAKDOWN])
-def test_what_is_compared_stands_side_by_side(tmp_path, view) -> None:
+def test_compared_treatments_stand_side_by_side(tmp_path, view) -> None:
     treatments = variants(6)
     claims = [contrast_of(treatments[n + 3], treatments[n]) for n in range(3)]
     run = write_run(tmp_path, treatments=treatments, blocks=1, requests=20, contrasts=claims)
@@ -203,7 +205,7 @@ def test_what_is_compared_stands_side_by_side(tmp_path, view) -> None:
     assert order == [f"variant {n} of the service" for n in (0, 3, 1, 4, 2, 5)]
 
 
-def test_of_a_single_trial_there_is_a_point_and_no_line(single) -> None:
+def test_a_single_trial_is_a_point_without_a_line(single) -> None:
     axes = picture(THROUGHPUT, single).axes[0]
     assert [len(line.get_xdata()) for line in axes.lines] == []
     assert "one trial" in all_words(picture(THROUGHPUT, single))
@@ -219,7 +221,7 @@ def test_several_trials_have_a_pooled_curve_and_the_legend_says_what_each_line_i
     figure = picture(LATENCY_ECDF, normal)
     lines = [line for line in figure.axes[0].lines if line.get_gid() == "pooled"]
     assert len(lines) == 2
-    # Colours alone are alike in greyscale.
+    # Colours look alike in greyscale.
     assert len({line.get_linestyle() for line in lines}) == 2
     words = one_line(figure)
     assert "A thin line is one valid trial, a thick one all trials of a treatment pooled" in words
@@ -235,10 +237,10 @@ def test_bars_have_the_interval_of_their_trials(normal) -> None:
     means = response_ms.groupby([good["treatment"], good["trial_id"]]).mean()
     expected = []
     for name in ("synchronous_commit=on", "synchronous_commit=off"):
-        own = means[name]
-        margin = stats.t.ppf(0.975, len(own) - 1) * stats.sem(own)
-        expected.append([own.mean() - margin, own.mean() + margin])
-        assert f"n = {len(own)} trials" in all_words(figure)
+        of_treatment = means[name]
+        margin = stats.t.ppf(0.975, len(of_treatment) - 1) * stats.sem(of_treatment)
+        expected.append([of_treatment.mean() - margin, of_treatment.mean() + margin])
+        assert f"n = {len(of_treatment)} trials" in all_words(figure)
     assert [list(line.get_xdata()) for line in intervals] == [
         pytest.approx(ends, rel=1e-5) for ends in expected
     ]
@@ -250,7 +252,7 @@ def test_clients_are_joined_by_typical_values_with_intervals_where_there_are_sev
     axes = picture(CLIENT_COST, clients).axes[0]
     assert len([line for line in axes.lines if line.get_gid() == "interval"]) == 9
     levels = [{"client": "lean", "rate": rate} for rate in ("200", "1000")]
-    alone = write_run(tmp_path, treatments=[Planted(each) for each in levels], blocks=1)
+    alone = write_run(tmp_path, treatments=[Planted(level) for level in levels], blocks=1)
     assert [
         line for line in picture(CLIENT_COST, alone).axes[0].lines if len(line.get_xdata())
     ] == []
@@ -277,7 +279,7 @@ def test_parts_that_may_lie_side_by_side_differ_in_greyscale() -> None:
     spare = [luminance(color) for color in time_breakdown.SPARE]
     ends = [known["queue and other"], *spare, known[time_breakdown.REST]]
     assert all(abs(a - b) > 0.12 for a, b in pairwise([*ends[:-1], *spare[:1]]))
-    assert all(abs(each - ends[-1]) > 0.05 for each in spare)
+    assert all(abs(value - ends[-1]) > 0.05 for value in spare)
 
 
 @pytest.mark.parametrize("count", [1, 40])
@@ -286,7 +288,7 @@ def test_any_number_of_treatments_keeps_its_words_apart(tmp_path, count) -> None
         Planted({"variant": str(n)}, 1.0, f"{'a long name of a treatment, ' * 3}variant = {n}")
         for n in range(count)
     ]
-    claims = [contrast_of(each, treatments[0]) for each in treatments[1:]]
+    claims = [contrast_of(treatment, treatments[0]) for treatment in treatments[1:]]
     run = write_run(tmp_path, treatments=treatments, blocks=1, requests=5, contrasts=claims)
     for view in (EFFECT, THROUGHPUT, TIME_BREAKDOWN):
         figure = picture(view, run)

@@ -1,4 +1,4 @@
-"""What does not count hides nothing that does: refused points are hollow and lie below."""
+"""Points of refused trials are hollow and lie below those of valid ones."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def drawn(states: list[str], **how: Any) -> list[Any]:
 @pytest.mark.parametrize("how", [{}, {"zorder": 2}])
 @pytest.mark.parametrize("states", [["valid", "invalid"], ["invalid", "valid"]])
 def test_refused_points_lie_below_valid_ones(states: list[str], how: dict[str, Any]) -> None:
-    below, above = sorted(drawn(states, **how), key=lambda each: each.get_zorder())
+    below, above = sorted(drawn(states, **how), key=lambda points: points.get_zorder())
     assert below.get_zorder() < above.get_zorder()
     assert below.get_facecolor()[0] == pytest.approx(to_rgba("white"))
     assert above.get_facecolor()[0] == pytest.approx(to_rgba("#102030"))
@@ -37,7 +37,7 @@ def test_refused_points_alone_are_hollow_in_their_own_color() -> None:
     assert only.get_edgecolor()[0] == pytest.approx(to_rgba("#102030"))
 
 
-def test_points_of_nothing_that_has_a_look_are_left_out() -> None:
+def test_points_without_a_look_are_left_out() -> None:
     axes = Figure().subplots()
     points = pd.DataFrame({"x": [1.0, 2.0], "y": [1.0, 2.0], "who": ["nobody", "nobody"]})
     looks = {"a": Look("#000000", "o", "a")}

@@ -53,9 +53,9 @@ def test_a_function_that_only_one_treatment_has_takes_no_time_in_the_other(tmp_p
     run = profiled_run(tmp_path, {"a": many, "b": {"g (x.py)": 500}}, blocks=1)
     table = function_shares(run, SHOWN)
     assert table["function"].nunique() == SHOWN
-    own = table[table["function"] == "g (x.py)"].set_index("treatment")
-    assert own["percent"].to_dict() == pytest.approx({"variant=a": 0, "variant=b": 50})
-    assert own["low"].isna().all()
+    shares = table[table["function"] == "g (x.py)"].set_index("treatment")
+    assert shares["percent"].to_dict() == pytest.approx({"variant=a": 0, "variant=b": 50})
+    assert shares["low"].isna().all()
     assert perflab.draw(run, "profile").axes
 
 
@@ -64,17 +64,17 @@ def test_the_call_chains_of_all_trials_are_saved_for_speedscope_and_linked(
 ) -> None:
     saved = save_all(run, tmp_path / run.run_id)
     (chains,) = (path for path in saved if path.suffix == ".json")
-    found = json.loads(chains.read_text())
-    names = [each["name"] for each in found["profiles"]]
+    document = json.loads(chains.read_text())
+    names = [profile["name"] for profile in document["profiles"]]
     assert len(names) == 12
     assert names[0] == "variant=a, block 0: t"
-    count = sum(len(each["samples"]) for each in found["profiles"])
+    count = sum(len(profile["samples"]) for profile in document["profiles"])
     assert count == run.calls()["samples"].sum()
     section = write_section(run, tmp_path, saved).read_text()
     assert f"[call chains for speedscope](<{run.run_id}/profile.json>)" in section
 
 
-def test_a_run_that_nobody_profiled_has_no_profile(codecs: Run, tmp_path: Path) -> None:
+def test_a_run_without_a_profiler_has_no_profile_figure(codecs: Run, tmp_path: Path) -> None:
     words = one_line(perflab.draw(codecs, "profile"))
     assert "hold nothing that this figure shows" in words
     assert not [path for path in save_all(codecs, tmp_path) if path.stem == "profile"]

@@ -1,4 +1,4 @@
-"""Figures hold in greyscale and for those who do not see red or green, and can be read."""
+"""Colours differ in greyscale and for people who do not see red or green, and are legible."""
 
 from __future__ import annotations
 
@@ -48,6 +48,6 @@ def test_neighbours_differ_in_greyscale_and_the_first_four_all_do() -> None:
 @pytest.mark.parametrize("eye", SEEN_BY)
 def test_neighbours_differ_for_those_who_do_not_see_red_or_green(eye) -> None:
     linear = np.array([to_rgb(color) for color in PALETTE]) ** 2.2
-    seen = np.clip(linear @ np.array(SEEN_BY[eye]).T, 0, 1) ** (1 / 2.2)
-    assert all(np.linalg.norm(a - b) >= 0.15 for a, b in pairwise(seen))
-    assert all(np.linalg.norm(a - b) >= 0.15 for a, b in combinations(seen[:4], 2))
+    simulated = np.clip(linear @ np.array(SEEN_BY[eye]).T, 0, 1) ** (1 / 2.2)
+    assert all(np.linalg.norm(a - b) >= 0.15 for a, b in pairwise(simulated))
+    assert all(np.linalg.norm(a - b) >= 0.15 for a, b in combinations(simulated[:4], 2))

@@ -1,4 +1,4 @@
-"""What was edited, is stale, or lost its table is found; what the lab wrote is not."""
+"""Files that were edited, are stale or lost their table are found; files as written are not."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ import sys, time
 from pathlib import Path
 from perflab.recordings import Run
 from tests.figures.test_verifying import save_everything
-# Another day: nothing of a file may come from the clock.
+# On another day: nothing in a file may depend on the clock.
 time.time = lambda now=time.time: now() + 86400 * 40
 save_everything(Run(Path(sys.argv[1])), Path(sys.argv[2]))
 """
@@ -48,7 +48,7 @@ def save_everything(run: Run, directory: Path) -> None:
 
 
 def own_view(run: Run, name: str) -> View:
-    """Return a view as the run's system declares it: with what was published."""
+    """Return a view as the run's system declares it, with published values."""
     return next(view for view in views_of(run) if view.name == name)
 
 
@@ -61,24 +61,24 @@ def written(normal, tmp_path_factory) -> Path:
 
 @pytest.fixture
 def saved(written, tmp_path, monkeypatch) -> Path:
-    """A figure with its table in a folder, without its run."""
+    """Return a folder with a figure and its table, but without its run."""
     monkeypatch.setenv("PERFLAB_RUNS", str(tmp_path / "none"))
     return Path(shutil.copytree(written, tmp_path / "img"))
 
 
 @pytest.fixture
 def at_home(saved, normal, monkeypatch) -> Path:
-    """The same where its run is."""
+    """Return the same folder, with the run."""
     monkeypatch.setenv("PERFLAB_RUNS", str(normal.path.parent))
     return saved
 
 
 def findings(folder: Path) -> dict[str, str]:
-    return {each.path.name: each.state for each in verify([folder]) if each.finding}
+    return {file.path.name: file.state for file in verify([folder]) if file.finding}
 
 
-def told(found: list[Verified]) -> set[tuple[str, str]]:
-    return {(each.state, each.told) for each in found}
+def states(files: list[Verified]) -> set[tuple[str, str]]:
+    return {(file.state, file.told) for file in files}
 
 
 @pytest.mark.slow
@@ -97,12 +97,12 @@ def test_another_process_on_another_day_rebuilds_every_picture(case, request, tm
         assert (tmp_path / "there" / name).read_bytes() == content, name
 
 
-def test_what_was_just_saved_is_as_drawn(at_home, normal) -> None:
+def test_files_that_were_just_saved_are_as_drawn(at_home, normal) -> None:
     saved = at_home
     save_view(own_view(normal, "effect"), normal, saved)
-    found = verify([saved])
-    assert told(found) == {("as drawn", "")}
-    assert len(found) == 5
+    files = verify([saved])
+    assert states(files) == {("as drawn", "")}
+    assert len(files) == 5
 
 
 @pytest.mark.parametrize("suffix", ["svg", "png", "pdf"])
@@ -120,7 +120,7 @@ def test_one_changed_byte_anywhere_is_found(saved, suffix) -> None:
 def test_a_table_changed_beside_its_figure_is_found(saved) -> None:
     table = saved / "throughput.csv"
     table.write_text(table.read_text().replace("3", "4", 1))
-    assert findings(saved) == {f"throughput.{each}": "stale" for each in ("svg", "png", "pdf")}
+    assert findings(saved) == {f"throughput.{suffix}": "stale" for suffix in ("svg", "png", "pdf")}
 
 
 def test_a_figure_that_its_run_would_not_give_is_stale(at_home) -> None:
@@ -134,7 +134,7 @@ def test_a_figure_that_its_run_would_not_give_is_stale(at_home) -> None:
 
 
 def test_without_its_run_a_figure_is_said_to_be_checked_for_edits_only(saved) -> None:
-    assert told(verify([saved])) == {("not edited", NOT_HERE)}
+    assert states(verify([saved])) == {("not edited", NOT_HERE)}
 
 
 def test_a_figure_without_its_table_is_found(saved) -> None:
@@ -144,8 +144,8 @@ def test_a_figure_without_its_table_is_found(saved) -> None:
 
 def test_an_image_of_somebody_else_is_left_alone(saved) -> None:
     (saved / "logo.svg").write_text("<svg xmlns='http://www.w3.org/2000/svg'/>")
-    states = {each.path.name: each.state for each in verify([saved])}
-    assert states["logo.svg"] == "not the lab's"
+    by_name = {file.path.name: file.state for file in verify([saved])}
+    assert by_name["logo.svg"] == "not the lab's"
 
 
 def test_a_digest_changes_nothing_but_the_end_and_is_replaced(saved) -> None:
@@ -167,9 +167,9 @@ def test_a_place_that_is_not_there_is_named(tmp_path) -> None:
 def test_every_committed_figure_is_as_it_was_written() -> None:
     root = project_root()
     places = [root / "figures" / "readme", root / "figures" / "studies", root / "docs"]
-    found = verify([*places, root / "README.md"])
-    assert len(found) >= 12
-    assert [each for each in found if each.finding] == []
+    files = verify([*places, root / "README.md"])
+    assert len(files) >= 12
+    assert [file for file in files if file.finding] == []
 
 
 def test_a_region_that_was_edited_by_hand_or_is_damaged_is_found(tmp_path: Path) -> None:
@@ -179,8 +179,8 @@ def test_a_region_that_was_edited_by_hand_or_is_damaged_is_found(tmp_path: Path)
     document.write_text(document.read_text().replace("mine", "my own words"))
     assert verify([document]) == []
     document.write_text(document.read_text().replace("1.25", "1.52"))
-    (found,) = verify([document])
-    assert (found.state, found.path) == ("edited", document)
-    assert "'drivers'" in found.told
+    (region,) = verify([document])
+    assert (region.state, region.path) == ("edited", document)
+    assert "'drivers'" in region.told
     document.write_text(document.read_text().replace("<!-- perflab:end -->", ""))
-    assert [each.state for each in verify([document])] == ["edited"]
+    assert [file.state for file in verify([document])] == ["edited"]

@@ -1,4 +1,4 @@
-"""A figure is drawn from its own saved table: whole, and from nothing else of its run."""
+"""A figure is drawn from its saved table alone, and from all of it."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def profiled(tmp_path_factory) -> Run:
     return profiled_run(tmp_path_factory.mktemp("profiled"), chains)
 
 
-# Every view from a run with much to show; those of all runs also where there is little.
+# Every view of a run with much data, and the general views also of runs with little.
 RICH = {
     "normal": OF_A_DATABASE,
     "clients": ["client_cost"],
@@ -59,12 +59,12 @@ def test_every_column_of_a_file_is_seen(case, name, request) -> None:
 @given(st.lists(st.tuples(texts, numbers, st.integers(-(10**15), 10**15)), max_size=8))
 def test_texts_and_numbers_come_back_from_a_file(rows: list[tuple[str, float, int]]) -> None:
     table = pd.DataFrame(rows, columns=["text", "number", "count"])
-    found = read_csv(to_csv(table))
-    assert list(found["text"]) == list(table["text"])
-    expected = [float(f"{each:.6g}") for each in table["number"]]
-    assert list(found["number"]) == pytest.approx(expected, rel=1e-9, nan_ok=True)
-    assert list(found["count"]) == list(table["count"])
-    assert_frame_equal(reread(found), found)
+    read = read_csv(to_csv(table))
+    assert list(read["text"]) == list(table["text"])
+    expected = [float(f"{number:.6g}") for number in table["number"]]
+    assert list(read["number"]) == pytest.approx(expected, rel=1e-9, nan_ok=True)
+    assert list(read["count"]) == list(table["count"])
+    assert_frame_equal(reread(read), read)
 
 
 def test_a_level_that_looks_like_a_number_stays_a_text() -> None:

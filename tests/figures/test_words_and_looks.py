@@ -1,4 +1,4 @@
-"""Words fit where they are put, colours stay with their treatment, notebooks stay untouched."""
+"""Words fit their places, every treatment has its look, and notebooks keep their settings."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_the_style_holds_whatever_the_notebook_has_set() -> None:
 
 
 def test_no_two_of_64_treatments_look_alike() -> None:
-    found = [appearance(place) for place in range(64)]
-    assert len(set(found)) == 64
-    # The first eight differ in both, as they always did.
-    assert found[:8] == list(zip(PALETTE, MARKERS, strict=True))
+    looks = [appearance(place) for place in range(64)]
+    assert len(set(looks)) == 64
+    # The first eight differ in both colour and marker.
+    assert looks[:8] == list(zip(PALETTE, MARKERS, strict=True))

@@ -1,4 +1,4 @@
-"""The fingerprint of what measures: it changes with every byte of it, and with nothing else."""
+"""The fingerprint of the sources changes with every byte of them, and with nothing else."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def whole() -> str:
+def fingerprint() -> str:
     return str(facts.code()["fingerprint"])
 
 
@@ -38,44 +38,44 @@ def whole() -> str:
 def test_a_change_of_any_source_is_another_fingerprint_and_says_where(
     checkout: Path, place: str
 ) -> None:
-    seen, before = [whole()], facts.sources()
+    fingerprints, before = [fingerprint()], facts.sources()
     file = checkout / SOURCES[place]
     file.write_text("x = 2\n")
-    seen.append(whole())
+    fingerprints.append(fingerprint())
     after = facts.sources()
     assert {name for name in before if before[name] != after[name]} == {place}
     file.unlink()
-    seen.append(whole())
-    assert len(set(seen)) == 3
+    fingerprints.append(fingerprint())
+    assert len(set(fingerprints)) == 3
 
 
 def test_bytes_that_move_between_files_are_a_change(checkout: Path) -> None:
-    """What one file lost and the next one won is not the same code."""
+    """The same bytes in other files are other code."""
     one, other = checkout / "perflab" / "a.py", checkout / "perflab" / "b.py"
     one.write_text("x")
     other.write_text("yz")
-    before = whole()
+    before = fingerprint()
     one.write_text("xy")
     other.write_text("z")
-    assert whole() != before
+    assert fingerprint() != before
 
 
-def test_where_a_foreign_system_lies_is_no_change(
+def test_the_folder_of_a_foreign_system_is_not_in_the_fingerprint(
     checkout: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    before = whole()
+    before = fingerprint()
     (checkout / "mine").rename(checkout / "moved")
     monkeypatch.setenv(FOREIGN, f"{checkout / 'moved'}:{checkout / 'yours'}")
-    assert whole() == before
+    assert fingerprint() == before
 
 
-def test_what_does_not_measure_changes_no_fingerprint(checkout: Path) -> None:
-    before = whole()
+def test_notebooks_and_caches_do_not_change_the_fingerprint(checkout: Path) -> None:
+    before = fingerprint()
     (checkout / "notebooks" / "a.ipynb").write_text("{}")
     for cache in ("perflab/__pycache__", "mine/.git"):
         (checkout / cache).mkdir()
         (checkout / cache / "code.pyc").write_bytes(b"1")
-    assert whole() == before
+    assert fingerprint() == before
 
 
 def test_every_installed_package_is_recorded_with_its_version() -> None:

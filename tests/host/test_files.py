@@ -1,4 +1,4 @@
-"""What is written lasts: content is flushed, then renamed, then the folder's entry is flushed."""
+"""Files are durable: the content is flushed, then renamed, then the folder's entry is flushed."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from perflab.host.files import (
 
 
 def plain(path: Path) -> str:
-    """Return a file's name without what keeps two writers apart."""
+    """Return a file's name without the random part."""
     return re.sub("-[0-9a-f]{8}$", "", path.name)
 
 
 class Disk:
-    """Notes what is flushed and renamed, by name, and what a reader would have seen then."""
+    """Notes every flush and rename, by name, and what a reader of ``watched`` reads then."""
 
     def __init__(self, patch: pytest.MonkeyPatch) -> None:
-        self.did: list[str] = []
+        self.steps: list[str] = []
         self.watched: Path | None = None
         self.seen: list[str] = []
         for name in ("rename", "replace"):
@@ -49,7 +49,7 @@ class Disk:
         return renamed
 
     def _note(self, what: str) -> None:
-        self.did.append(what)
+        self.steps.append(what)
         if self.watched is not None:
             self.seen.append(self.watched.read_text())
 
@@ -66,7 +66,7 @@ def test_a_file_is_replaced_by_a_flushed_one_and_the_rename_is_flushed(
     file.write_text("old")
     disk.watched = file
     replace_file(file, b"new")
-    assert disk.did == [
+    assert disk.steps == [
         "flush .tmp-run.json",
         "rename .tmp-run.json to run.json",
         f"flush {tmp_path.name}",
@@ -80,7 +80,7 @@ def test_a_folder_comes_to_be_whole(disk: Disk, tmp_path: Path) -> None:
     with whole_folder(target) as folder:
         write_file(folder / "table", lambda file: file.write(b"rows"))
         assert not target.exists()
-    assert disk.did == [
+    assert disk.steps == [
         "flush table",
         "flush .tmp-trial",
         "rename .tmp-trial to trial",
@@ -89,19 +89,19 @@ def test_a_folder_comes_to_be_whole(disk: Disk, tmp_path: Path) -> None:
     assert (target / "table").read_bytes() == b"rows"
 
 
-def test_a_folder_that_cannot_be_filled_never_comes_to_be(tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_filled_is_not_made(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="full"), whole_folder(tmp_path / "trial"):
         raise ValueError("full")
     assert list(tmp_path.iterdir()) == []
 
 
-def test_what_is_there_is_not_written_to(tmp_path: Path) -> None:
+def test_an_existing_file_is_not_overwritten(tmp_path: Path) -> None:
     (tmp_path / "table").write_text("old")
     with pytest.raises(FileExistsError):
         write_file(tmp_path / "table", lambda file: file.write(b"new"))
 
 
-def test_two_that_write_one_file_do_not_meet(tmp_path: Path) -> None:
+def test_two_writers_of_one_file_do_not_disturb_each_other(tmp_path: Path) -> None:
     file = tmp_path / "figure.svg"
     with whole_file(file) as one, whole_file(file) as other:
         other.write(b"second")
@@ -110,7 +110,7 @@ def test_two_that_write_one_file_do_not_meet(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["figure.svg"]
 
 
-def test_a_full_disk_is_told_with_what_is_kept_and_where_else_to_write(tmp_path: Path) -> None:
+def test_the_error_of_a_full_disk_says_what_is_kept_and_where_else_to_write(tmp_path: Path) -> None:
     file = tmp_path / "figure.svg"
     with (
         pytest.raises(PerflabError, match=r"the run is kept\. Way out: make room .* or look up"),
@@ -119,7 +119,7 @@ def test_a_full_disk_is_told_with_what_is_kept_and_where_else_to_write(tmp_path:
         raise OSError(28, "No space left on device")
 
 
-def test_what_killed_writers_left_half_is_removed_and_what_is_being_written_stays(
+def test_incomplete_files_of_killed_writers_are_removed_and_recent_ones_stay(
     tmp_path: Path,
 ) -> None:
     left, begun, whole = (tmp_path / name for name in (".tmp-run", ".tmp-run.json-01", "run.json"))

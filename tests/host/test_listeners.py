@@ -1,4 +1,4 @@
-"""Accept queues: real listeners that overflow, and who is told from whom."""
+"""Accept queues of real listeners that overflow; one listener's counts are not another's."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ BACKLOG = 2
 
 @pytest.fixture
 def listening() -> Iterator[socket.socket]:
-    """A server that never accepts."""
+    """Open a server that never accepts."""
     with socket.create_server(("127.0.0.1", 0), backlog=BACKLOG) as server:
         yield server
 
 
 def knock(server: socket.socket, times: int, until: ExitStack) -> None:
-    """Try to connect so often, and wait for none."""
+    """Try to connect so many times, without a wait."""
     for _ in range(times):
         client = until.enter_context(socket.socket())
         client.setblocking(False)
@@ -31,11 +31,11 @@ def knock(server: socket.socket, times: int, until: ExitStack) -> None:
 
 def of(server: socket.socket) -> Listener:
     port = server.getsockname()[1]
-    (found,) = [one for one in listeners() if one.port == port]
-    return found
+    (listener,) = [item for item in listeners() if item.port == port]
+    return listener
 
 
-def test_a_listener_tells_of_its_own_queue_and_of_nobody_elses(listening) -> None:
+def test_a_listener_counts_its_own_queue_only(listening) -> None:
     assert of(listening) == Listener(listening.getsockname()[1], 0, BACKLOG, 0)
     with socket.create_server(("127.0.0.1", 0), backlog=BACKLOG) as other, ExitStack() as until:
         knock(listening, BACKLOG + 4, until)
@@ -44,7 +44,7 @@ def test_a_listener_tells_of_its_own_queue_and_of_nobody_elses(listening) -> Non
         assert (of(other).waiting, of(other).drops) == (0, 0)
 
 
-def test_a_full_backlog_is_in_the_record_from_the_moment_on_it_is_full(listening) -> None:
+def test_a_full_backlog_is_recorded_from_the_moment_it_is_full(listening) -> None:
     sampler = QueueSampler({"shop": listening.getsockname()[1]})
     sampler.start()
     with ExitStack() as until:
@@ -58,7 +58,7 @@ def test_a_full_backlog_is_in_the_record_from_the_moment_on_it_is_full(listening
     queues = sampler.table()
     assert set(queues["service"]) == {"shop"}
     before, after = queues[queues["t_ns"] < full_ns], queues[queues["t_ns"] >= full_ns]
-    # A look has the instant at which it begins: what filled up meanwhile, the last may see.
+    # A sample has the instant of its begin, so the last one before may see a part of the overflow.
     before = before.iloc[:-1]
     assert before["drops"].max() == before["waiting"].max() == 0
     assert after["drops"].iloc[-1] >= 3

@@ -34,9 +34,9 @@ def test_a_second_measurement_is_refused_and_told_who_holds_the_host(path: Path)
     with measurement_lock("first", path=path):
         with pytest.raises(HostBusy, match="first"), measurement_lock("second", path=path):
             pass
-        found = holder(path)
-        assert found is not None
-        assert (found.what, found.pid) == ("first", os.getpid())
+        current = holder(path)
+        assert current is not None
+        assert (current.what, current.pid) == ("first", os.getpid())
         modes = [place.stat().st_mode & 0o777 for place in (path.parent, path)]
         assert modes == [0o700, 0o600], "both are the user's alone"
     assert holder(path) is None
@@ -47,9 +47,9 @@ def test_a_second_measurement_waits_for_the_first_to_end(path: Path) -> None:
     first.__enter__()
     threading.Timer(0.3, first.__exit__, [None, None, None]).start()
     with measurement_lock("second", wait_s=10, path=path):
-        found = holder(path)
-        assert found is not None
-        assert found.what == "second"
+        current = holder(path)
+        assert current is not None
+        assert current.what == "second"
 
 
 def test_the_lock_is_free_after_its_holder_was_killed(path: Path) -> None:
@@ -86,19 +86,19 @@ def test_a_link_is_not_followed_and_its_target_stays_as_it_was(tmp_path: Path) -
 
 
 @pytest.mark.parametrize("content", ["", "[", "{}", '{"holder": "boot/1/1", "what": "gone"}'])
-def test_a_note_of_nobody_who_lives_is_no_holder(tmp_path: Path, content: str) -> None:
+def test_a_note_of_a_dead_process_names_no_holder(tmp_path: Path, content: str) -> None:
     (tmp_path / "lock").write_text(content)
     assert holder(tmp_path / "lock") is None
 
 
-def test_who_ended_and_left_its_lock_to_a_child_is_still_told(path: Path) -> None:
+def test_a_lock_that_a_child_still_holds_is_busy(path: Path) -> None:
     with measurement_lock("first", path=path):
         path.write_text(json.dumps({"holder": "boot/1/1"}))
         with pytest.raises(HostBusy, match="cannot be seen"), measurement_lock("b", path=path):
             pass
 
 
-def test_another_user_who_measures_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_another_user_who_measures_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     words = [sys.executable, "-c", "import time; time.sleep(60)", "perflab.trials.conductor"]
     other = subprocess.Popen(words)
     try:

@@ -1,4 +1,4 @@
-"""Folders of one's own: nothing is read, written or executed in somebody else's."""
+"""The user's own folders: the lab reads, writes and executes nothing in another user's."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ def mode(path: Path) -> int:
 def test_a_folder_is_made_for_its_user_alone_under_every_umask(tmp_path: Path, umask: int) -> None:
     before = os.umask(umask)
     try:
-        made = own_folder(tmp_path / "state")
+        folder = own_folder(tmp_path / "state")
     finally:
         os.umask(before)
-    assert mode(made) == 0o700
-    made.chmod(0o755)
-    assert mode(own_folder(made)) == 0o700, "one that is there gets the mode"
+    assert mode(folder) == 0o700
+    folder.chmod(0o755)
+    assert mode(own_folder(folder)) == 0o700, "one that is there gets the mode"
 
 
 def test_another_users_folder_is_refused_with_the_way_out(

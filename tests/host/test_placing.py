@@ -1,4 +1,4 @@
-"""Which cores do what."""
+"""The cores of each role."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def test_client_and_services_never_share_a_core(count: int) -> None:
     assert used <= set(range(count))
 
 
-def test_what_two_cores_cannot_separate_is_said() -> None:
+def test_roles_that_share_a_core_are_named() -> None:
     assert "share core 0" in placement([0, 1]).shared
 
 

@@ -1,4 +1,4 @@
-"""py-spy on real processes: what it sees, what it refuses, and that it always ends."""
+"""py-spy on real processes: its samples, its refusals, and its end."""
 
 from __future__ import annotations
 
@@ -48,12 +48,12 @@ def busy() -> Iterator[subprocess.Popen[str]]:
 
 @pytest.mark.alone
 def test_the_chains_name_the_function_that_is_busy_and_its_caller(busy) -> None:
-    seen = PySpy(busy.pid, 100, 20)
-    seen.begin()
+    profiler = PySpy(busy.pid, 100, 20)
+    profiler.begin()
     time.sleep(0.6)
-    profile = seen.collect()
+    profile = profiler.collect()
     chains = profile.chains
-    # It was busy all the time, so almost every look found it so.
+    # The process was busy all the time, and almost every sample shows it.
     assert chains["samples"].sum() == pytest.approx(profile.looks, rel=0.3)
     assert profile.looks >= 15
     assert json.loads(profile.speedscope)["$schema"] == py_spy.SCHEMA
@@ -63,12 +63,12 @@ def test_the_chains_name_the_function_that_is_busy_and_its_caller(busy) -> None:
 
 
 def test_an_end_by_force_ends_the_profiler_and_not_the_process(busy) -> None:
-    seen = PySpy(busy.pid, 100, 20)
-    seen.begin()
-    seen.end()
-    assert not psutil.pid_exists(seen.pid)
+    profiler = PySpy(busy.pid, 100, 20)
+    profiler.begin()
+    profiler.end()
+    assert not psutil.pid_exists(profiler.pid)
     time.sleep(0.1)
-    # It runs on, it is not left stopped.
+    # The process runs on and was not left stopped.
     assert psutil.Process(busy.pid).status() != psutil.STATUS_STOPPED
     spent = psutil.Process(busy.pid).cpu_times().user
     time.sleep(0.2)
@@ -77,13 +77,13 @@ def test_an_end_by_force_ends_the_profiler_and_not_the_process(busy) -> None:
 
 @pytest.mark.alone
 def test_it_ends_itself_at_its_bound(busy) -> None:
-    seen = PySpy(busy.pid, 50, 1)
-    seen.begin()
+    profiler = PySpy(busy.pid, 50, 1)
+    profiler.begin()
     deadline = time.monotonic() + 10
-    while psutil.Process(seen.pid).status() != psutil.STATUS_ZOMBIE:
+    while psutil.Process(profiler.pid).status() != psutil.STATUS_ZOMBIE:
         assert time.monotonic() < deadline
         time.sleep(0.05)
-    assert seen.collect().chains["samples"].sum() > 10
+    assert profiler.collect().chains["samples"].sum() > 10
 
 
 def test_a_process_that_is_no_python_is_refused_in_plain_words() -> None:
@@ -102,15 +102,15 @@ def test_without_py_spy_the_error_says_how_to_get_it(monkeypatch, tmp_path: Path
         check_usable()
 
 
-def test_a_user_who_may_not_look_is_told_what_to_permit() -> None:
-    said = str(refusal("Error: Permission Denied: Try running again with elevated permissions"))
-    assert "ptrace is not permitted" in said
-    assert "SYS_PTRACE" in said
+def test_a_refused_permission_is_explained() -> None:
+    text = str(refusal("Error: Permission Denied: Try running again with elevated permissions"))
+    assert "ptrace is not permitted" in text
+    assert "SYS_PTRACE" in text
 
 
-def test_trouble_that_py_spy_tells_of_becomes_a_warning() -> None:
-    said = "Wrote raw. Samples: 90 Errors: 10\npy-spy> 1.50s behind in sampling, results may be"
-    assert doubts(said) == (
+def test_trouble_that_py_spy_reports_becomes_a_warning() -> None:
+    text = "Wrote raw. Samples: 90 Errors: 10\npy-spy> 1.50s behind in sampling, results may be"
+    assert doubts(text) == (
         "py-spy could not read 10 of 100 call chains",
         "py-spy was up to 1.5 s late: its call chains are fewer than due",
     )
@@ -118,7 +118,7 @@ def test_trouble_that_py_spy_tells_of_becomes_a_warning() -> None:
 
 
 def test_samples_that_wait_are_left_out_by_their_innermost_function() -> None:
-    kept = [
+    running = [
         "main (a.py);select (database.py)",
         "main (a.py);EpollSelector.select (selectors.py);helper (b.py)",
         "main (a.py);Store.commit (chat/store.py)",
@@ -130,7 +130,7 @@ def test_samples_that_wait_are_left_out_by_their_innermost_function() -> None:
         "run (anyio/threads.py);Queue.get (queue.py);Condition.wait (threading.py)",
         "Thread._bootstrap (threading.py);_worker (concurrent/futures/thread.py)",
     ]
-    chains = pd.DataFrame({"chain": [*waiting, *kept], "samples": range(8)})
+    chains = pd.DataFrame({"chain": [*waiting, *running], "samples": range(8)})
     left = without_waiting(chains)
-    assert list(left["chain"]) == kept
+    assert list(left["chain"]) == running
     assert list(left["samples"]) == [4, 5, 6, 7]

@@ -46,16 +46,16 @@ def test_a_profile_without_samples_has_no_chains() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "main 3", "[]", '{"shared": {}}', profile(FRAMES, [[9]])])
-def test_what_is_no_profile_is_refused(text: str) -> None:
+def test_a_text_that_is_no_profile_is_refused(text: str) -> None:
     with pytest.raises(ProfilerFailed, match="no speedscope profile"):
         call_chains(text)
 
 
-def test_joined_profiles_hold_the_chains_of_all_and_say_whose_they_are() -> None:
+def test_joined_profiles_hold_all_chains_and_name_their_origin() -> None:
     one, other = profile(FRAMES[:2], [[0, 1]]), profile(FRAMES[1:], [[0, 1], [2]])
-    whole = joined([("a, block 0", one), ("b, block 0", other)], "run")
-    assert [each["name"] for each in json.loads(whole)["profiles"]] == [
+    both = joined([("a, block 0", one), ("b, block 0", other)], "run")
+    assert [thread["name"] for thread in json.loads(both)["profiles"]] == [
         "a, block 0: thread 0", "b, block 0: thread 0",
     ]  # fmt: skip
     chains = [*call_chains(one)["chain"], *call_chains(other)["chain"]]
-    assert set(call_chains(whole)["chain"]) == set(chains)
+    assert set(call_chains(both)["chain"]) == set(chains)

@@ -1,4 +1,4 @@
-"""The scheduler's account: what threads ran, what they waited for a core, and those that end."""
+"""The scheduler's account: how long threads ran and waited, also those that ended."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ def burn(core: int, until: float) -> None:
 def test_threads_that_share_a_core_wait_as_long_as_the_other_runs() -> None:
     core, until = min(os.sched_getaffinity(0)), time.monotonic() + 1.5
     pair = [CONTEXT.Process(target=burn, args=(core, until)) for _ in range(2)]
-    for each in pair:
-        each.start()
+    for process in pair:
+        process.start()
     try:
         time.sleep(1.2)
-        found = accounts_of([each.pid for each in pair if each.pid])
+        accounts = accounts_of([process.pid for process in pair if process.pid])
     finally:
-        for each in pair:
-            each.join()
-    assert len(found) == 2
-    ran, waited = (sum(account[n] for account in found.values()) for n in (0, 1))
+        for process in pair:
+            process.join()
+    assert len(accounts) == 2
+    ran, waited = (sum(account[n] for account in accounts.values()) for n in (0, 1))
     # Other programs may wait in the same queue: then both wait longer, never less.
     assert waited > 0.5 * ran > 0
 

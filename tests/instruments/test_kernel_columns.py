@@ -1,4 +1,4 @@
-"""The kernel's part, and phases that services report, as columns of a trial's row."""
+"""The kernel's counts, and the phases that services report, as columns of a trial's row."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def queues(*rows: tuple[float, str, int, int, int]) -> pd.DataFrame:
     return table.assign(t_ns=(table["t_ns"] * S).astype("int64"))
 
 
-def test_drops_are_those_of_this_load_also_where_a_listener_began_anew() -> None:
+def test_only_the_drops_of_this_load_count_also_with_a_new_listener() -> None:
     table = queues((0, "a", 0, 5, 40), (1, "a", 6, 5, 43), (2, "a", 0, 5, 0), (3, "a", 2, 5, 2))
     row = queue_columns(table, ["a", "b"])
     assert row["accept_queue_max_a"] == 6
@@ -28,15 +28,15 @@ def test_drops_are_those_of_this_load_also_where_a_listener_began_anew() -> None
 
 def test_the_service_whose_backlog_overflowed_is_named_and_no_other() -> None:
     table = queues((0, "a", 0, 5, 40), (0, "b", 0, 128, 0), (1, "a", 6, 5, 78), (1, "b", 9, 128, 0))
-    (told,) = full_backlogs(table)
-    assert (told.code, told.side) == ("service.backlog", "server")
-    assert "service 'a' dropped a connection 38 times" in told.text
-    assert "up to 6" in told.text
-    assert "room for 6" in told.text
+    (warning,) = full_backlogs(table)
+    assert (warning.code, warning.side) == ("service.backlog", "server")
+    assert "service 'a' dropped a connection 38 times" in warning.text
+    assert "up to 6" in warning.text
+    assert "room for 6" in warning.text
 
 
 def test_shares_of_time_are_seconds_a_second_of_the_measured_stage() -> None:
-    # From the first second on it runs half of the time, and four threads wait.
+    # After the first second the service runs half of the time, and four threads wait.
     rows = [(0, "a", 3, 1), (1, "a", 3, 1), (2, "a", 3.5, 5), (3, "a", 4, 9)]
     table = pd.DataFrame(rows, columns=["t_ns", "service", "run_ns", "delay_ns"])
     numbers = ["t_ns", "run_ns", "delay_ns"]

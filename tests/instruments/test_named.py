@@ -1,4 +1,4 @@
-"""Instruments as they are written down: found again with their settings, or refused."""
+"""Written instruments are read again with their settings, or refused."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from perflab.systems.chat.streams import Streams
 
 
 class Holder(BaseModel):
-    """Something that names instruments, as a treatment does."""
+    """A model with instruments, as a treatment is."""
 
     instruments: tuple[NamedInstrument, ...] = STANDARD
 
 
-def test_what_is_written_is_found_again() -> None:
+def test_written_instruments_are_read_again() -> None:
     profiler = Profiler(node="echo", rate_hz=7, watch={"send": "^write"}, per="delivery")
     holder = Holder(instruments=(Requests(prefix="of_"), profiler, Streams()))
     assert Holder.model_validate_json(holder.model_dump_json()) == holder
@@ -34,7 +34,7 @@ def test_what_is_written_is_found_again() -> None:
         ("perflab.instruments:Look", "no class of instruments"),
     ],
 )
-def test_what_is_no_instrument_is_refused(kind: str, words: str) -> None:
+def test_a_name_of_no_instrument_is_refused(kind: str, words: str) -> None:
     with pytest.raises(ExperimentError, match=words):
         kind_named(kind)
 

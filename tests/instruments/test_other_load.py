@@ -1,4 +1,4 @@
-"""A load that another generator makes: started, waited for, and told apart from what it is not."""
+"""The load of another generator: its start, its end, its numbers, and its failures."""
 
 from __future__ import annotations
 
@@ -41,27 +41,27 @@ LOAD = Workload(request=Request(), arrivals=ClosedLoop(users=1, requests=1))
 
 @dataclass
 class OtherSide:
-    """A service with a generator of its own: what it answers to a start, and to look after look."""
+    """A service with its own generator: its answer to a start, and to each read of its results."""
 
     start: tuple[int, Any] = (202, {"results": "/loads/7"})
     looks: list[tuple[int, Any] | None] = field(default_factory=lambda: [(200, DONE)])
     holds_up_s: float = 0.0
-    asked: list[tuple[str, str, Any]] = field(default_factory=list)
+    requests: list[tuple[str, str, Any]] = field(default_factory=list)
     port: int = 0
 
     def answer(self, method: str, path: str, body: bytes) -> tuple[int, str] | None:
-        self.asked.append((method, path, json.loads(body) if body else None))
-        told: tuple[int, Any] | None = self.start
+        self.requests.append((method, path, json.loads(body) if body else None))
+        reply: tuple[int, Any] | None = self.start
         if method == "GET":
-            told = self.looks.pop(0) if len(self.looks) > 1 else self.looks[0]
-        if told is None:
+            reply = self.looks.pop(0) if len(self.looks) > 1 else self.looks[0]
+        if reply is None:
             time.sleep(self.holds_up_s)
             return None
-        return told[0], json.dumps(told[1])
+        return reply[0], json.dumps(reply[1])
 
     @property
     def looked(self) -> int:
-        return sum(method == "GET" for method, *_ in self.asked)
+        return sum(method == "GET" for method, *_ in self.requests)
 
 
 @pytest.fixture
@@ -81,7 +81,7 @@ def load(**changed: Any) -> OtherLoad:
 
 def look(
     side: OtherSide,
-    wanted: OtherLoad,
+    instrument: OtherLoad,
     check: Callable[[], None] = lambda: None,
     interrupted: Callable[[], str] = lambda: "",
 ) -> Any:
@@ -90,58 +90,60 @@ def look(
         instance=lambda *_: SimpleNamespace(launch=launch), check_alive=lambda _: check()
     )
     scene = Scene(residents, "it", LOAD, placement(), interrupted=interrupted)  # type: ignore[arg-type]
-    return wanted.look(scene)
+    return instrument.look(scene)
 
 
-def seen(side: OtherSide, wanted: OtherLoad, **words: Any) -> Observation:
-    """Return what a look sees of a trial whose own load takes no time."""
-    made = look(side, wanted, **words)
-    made.begin()
-    made.end()
-    made.after()
-    return made.observe(None)  # type: ignore[no-any-return]
+def observed(side: OtherSide, instrument: OtherLoad, **words: Any) -> Observation:
+    """Return the observation of a trial whose own load takes no time."""
+    one_look = look(side, instrument, **words)
+    one_look.begin()
+    one_look.end()
+    one_look.after()
+    return one_look.observe(None)  # type: ignore[no-any-return]
 
 
-def test_its_load_is_started_waited_for_and_its_numbers_become_columns(side: OtherSide) -> None:
+def test_the_other_load_is_started_and_awaited_and_its_numbers_become_columns(
+    side: OtherSide,
+) -> None:
     side.looks = [RUNNING, RUNNING, (200, DONE)]
-    found_ = seen(side, load())
-    assert found_.columns == {"good_told": 3.0, "total_told_s": 5.25}
-    assert (list(found_.reasons), found_.tables) == ([], {})
-    assert side.asked[0] == ("POST", "/load", {"clients": 4})
-    assert [each[:2] for each in side.asked[1:]] == [("GET", "/loads/7")] * 3
+    observation = observed(side, load())
+    assert observation.columns == {"good_told": 3.0, "total_told_s": 5.25}
+    assert (list(observation.reasons), observation.tables) == ([], {})
+    assert side.requests[0] == ("POST", "/load", {"clients": 4})
+    assert [request[:2] for request in side.requests[1:]] == [("GET", "/loads/7")] * 3
 
 
-def test_looks_without_an_answer_are_no_fault(
+def test_a_read_without_an_answer_is_no_fault(
     side: OtherSide, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("perflab.instruments.other_load.PATIENCE_S", 0.2)
     side.looks, side.holds_up_s = [None, None, (200, DONE)], 0.5
-    assert seen(side, load()).columns["good_told"] == 3.0
+    assert observed(side, load()).columns["good_told"] == 3.0
     assert side.looked == 3
 
 
 def test_a_load_that_is_not_over_in_time_fails_the_trial(side: OtherSide) -> None:
-    # It ends at last: who waited for that would be seen.
+    # It would end at last; the look must not wait for that.
     side.looks = [*[RUNNING] * 150, (200, DONE)]
     with pytest.raises(
         StackError, match=r"POST /load of node 'it'.*not over within longest_s = 0.3"
     ):
-        seen(side, load(longest_s=0.3))
+        observed(side, load(longest_s=0.3))
 
 
-def test_a_service_that_has_ended_is_told_at_once(side: OtherSide) -> None:
+def test_a_service_that_has_ended_is_reported_at_once(side: OtherSide) -> None:
     def gone() -> None:
         raise ServiceFailed("it", "died", "last words")
 
     side.looks = [None]
     with pytest.raises(ServiceFailed, match="last words"):
-        seen(side, load(), check=gone)
+        observed(side, load(), check=gone)
 
 
-def test_who_wants_to_end_does_not_wait_for_it(side: OtherSide) -> None:
+def test_an_interruption_does_not_wait_for_the_other_load(side: OtherSide) -> None:
     side.looks = [RUNNING]
     with pytest.raises(RunInterrupted, match=r"while another load was under way.*enough"):
-        seen(side, load(poll_s=60), interrupted=lambda: "enough" if side.looked else "")
+        observed(side, load(poll_s=60), interrupted=lambda: "enough" if side.looked else "")
 
 
 @pytest.mark.parametrize(
@@ -170,36 +172,38 @@ def test_a_load_that_does_not_start_fails_the_trial(
     ],
     ids=["failed", "missing", "true"],
 )
-def test_a_load_that_says_nothing_that_can_be_used_refuses_the_trial(
+def test_a_load_without_usable_numbers_makes_the_trial_invalid(
     side: OtherSide, answer: Any, problem: str
 ) -> None:
     side.looks = [(200, answer)]
-    found_ = seen(side, load())
-    (reason,) = found_.reasons
+    observation = observed(side, load())
+    (reason,) = observation.reasons
     assert (reason.code, reason.side) == ("other_load.results", "server")
     assert problem in reason.text
-    assert [*found_.columns] == [*COLUMNS]
-    assert all(map(math.isnan, found_.columns.values()))
+    assert [*observation.columns] == [*COLUMNS]
+    assert all(map(math.isnan, observation.columns.values()))
 
 
-def test_what_requests_that_were_cut_off_could_move_is_a_bound(side: OtherSide) -> None:
+def test_a_number_that_cut_off_requests_could_move_is_a_bound(side: OtherSide) -> None:
     columns = {**COLUMNS, "reset_told": "errors.reset", "mean_told_ms": "total_s"}
     bounds = {"total_told_s": ("hung",), "mean_told_ms": ("hung", "late")}
-    found_ = seen(side, load(columns={**columns, "p99_told_ms": "p99_ms"}, at_least_if=bounds))
-    assert (found_.columns["total_told_s"], found_.columns["reset_told"]) == (5.25, 2)
-    assert math.isnan(found_.columns["mean_told_ms"])
-    assert found_.columns["mean_told_at_least_ms"] == 5.25
-    assert math.isnan(found_.columns["p99_told_ms"]), "null: it is not told"
+    observation = observed(
+        side, load(columns={**columns, "p99_told_ms": "p99_ms"}, at_least_if=bounds)
+    )
+    assert (observation.columns["total_told_s"], observation.columns["reset_told"]) == (5.25, 2)
+    assert math.isnan(observation.columns["mean_told_ms"])
+    assert observation.columns["mean_told_at_least_ms"] == 5.25
+    assert math.isnan(observation.columns["p99_told_ms"]), "null: it is not told"
 
 
-def test_its_own_record_of_its_requests_becomes_a_table(side: OtherSide) -> None:
-    table = seen(side, load(requests="each")).tables["other_load"]
+def test_the_other_generators_requests_become_a_table(side: OtherSide) -> None:
+    table = observed(side, load(requests="each")).tables["other_load"]
     assert [*table] == [*OtherLoad.tables["other_load"]]
     assert table["outcome"].tolist() == ["done", "hung"]
     assert table["end_ms"].isna().tolist() == [False, True]
 
 
-def test_a_node_that_is_not_there_is_refused_before_anything_starts() -> None:
+def test_a_missing_node_is_refused_before_anything_starts() -> None:
     stack = StackPlan(nodes=(Node(name="it", service="echo"),))
     assert not [*load().obstacles(stack, LOAD)]
     (problem,) = load(node="that").obstacles(stack, LOAD)

@@ -1,4 +1,4 @@
-"""Watched functions: what counts as a sample of one, and what may be watched."""
+"""Watched functions: the samples that count, and the patterns that are allowed."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ def chains_of(counts: dict[str, int]) -> pd.DataFrame:
 
 
 def test_a_sample_counts_wherever_the_function_is_in_its_chain() -> None:
-    # Also once where it calls itself.
+    # A function that calls itself counts once.
     chains = chains_of({f"main;{WRITE};{ENCODE};{WRITE}": 3, f"main;{WRITE}": 2, "main": 5})
     watch = {"send": r"\.write \(", "deflate": r"permessage_deflate\.py"}
     assert watched_samples(chains, watch) == {"send": 5, "deflate": 3}
 
 
-def test_a_pattern_meets_one_frame_and_not_the_chain() -> None:
+def test_a_pattern_matches_one_frame_and_not_the_chain() -> None:
     chains = chains_of({f"main;{WRITE};{DUMPS}": 7})
     assert watched_samples(chains, {"both": r"write.*encode"}) == {"both": 0}
     assert watched_samples(chains, {"whole": r"^JSONEncoder.*encoder\.py\)$"}) == {"whole": 7}
@@ -34,23 +34,23 @@ def test_a_pattern_meets_one_frame_and_not_the_chain() -> None:
 
 def test_share_and_time_per_message_come_from_the_samples() -> None:
     row = watched_columns({"send": 50}, samples=200, rate_hz=100, messages=10_000)
-    # 50 looks, a hundred a second, are half a second; over 10,000 messages 50 us each.
+    # 50 samples at 100 a second are half a second; over 10,000 messages that is 50 us each.
     assert row == {"profile_send_share": 0.25, "profile_send_us_per_message": 50.0}
 
 
-def test_what_is_never_seen_is_zero_with_a_warning() -> None:
+def test_a_function_in_no_sample_is_zero_with_a_warning() -> None:
     watch = {"send": "write", "gone": "no_such_function"}
-    found = watched_samples(chains_of({f"main;{WRITE}": 10}), watch)
-    row = watched_columns(found, samples=10, rate_hz=100, messages=10)
+    counts = watched_samples(chains_of({f"main;{WRITE}": 10}), watch)
+    row = watched_columns(counts, samples=10, rate_hz=100, messages=10)
     assert (row["profile_gone_share"], row["profile_gone_us_per_message"]) == (0.0, 0.0)
-    (warning,) = unseen(found, watch, 10)
+    (warning,) = unseen(counts, watch, 10)
     assert "'gone' is in none of 10 samples" in warning
     assert "no_such_function" in warning
 
 
 def test_without_samples_or_messages_there_is_no_number() -> None:
-    found = watched_samples(chains_of({}), {"send": "write"})
-    row = watched_columns(found, samples=0, rate_hz=100, messages=0)
+    counts = watched_samples(chains_of({}), {"send": "write"})
+    row = watched_columns(counts, samples=0, rate_hz=100, messages=0)
     assert all(map(math.isnan, row.values()))
 
 
@@ -62,7 +62,7 @@ def test_without_samples_or_messages_there_is_no_number() -> None:
         ("Send-it", "write", "'Send-it': small letters"),
     ],
 )
-def test_a_watch_that_cannot_be_is_refused_before_anything_starts(
+def test_a_wrong_watch_is_refused_before_anything_starts(
     name: str, pattern: str, problem: str
 ) -> None:
     with pytest.raises(ParameterError, match=problem):

@@ -36,8 +36,8 @@ def cut(slice_ms: float, count: int, treatments: int = 2) -> np.ndarray:
     gap_ms = max(10.0, slice_ms / 5)
     begin = gap_ms + np.arange(count) * treatments * (slice_ms + gap_ms)
     windows = np.stack([begin, begin + slice_ms / 5, begin + slice_ms], axis=1)
-    found: np.ndarray = BEGIN_NS + np.rint(windows * MS).astype(np.int64)
-    return found
+    windows_ns: np.ndarray = BEGIN_NS + np.rint(windows * MS).astype(np.int64)
+    return windows_ns
 
 
 def requests(
@@ -78,13 +78,15 @@ def load(
     pacing_ms: float = 0.0,
 ) -> LoadResult:
     """Return what such a loop would have left on disk."""
-    made = np.array(list(requests(server, users, windows, think_ms, pacing_ms)))
+    instants = np.array(list(requests(server, users, windows, think_ms, pacing_ms)))
 
     def planted(rows: np.ndarray) -> None:
-        rows["planned_ns"] = rows["started_ns"] = rows["sent_ns"] = made[:, 0]
-        rows["done_ns"] = rows["first_byte_ns"] = made[:, 1]
-        settled = made[:, 0] >= windows[window_of(made[:, 0], windows), COUNTED]
+        rows["planned_ns"] = rows["started_ns"] = rows["sent_ns"] = instants[:, 0]
+        rows["done_ns"] = rows["first_byte_ns"] = instants[:, 1]
+        settled = instants[:, 0] >= windows[window_of(instants[:, 0], windows), COUNTED]
         rows["stage"] = np.where(settled, MEASURE, WARMUP)
 
     cycles = Cycles(users, round(think_ms * MS), round(pacing_ms * MS))
-    return load_result(folder, np.zeros(len(made)), change=planted, windows=windows, cycles=cycles)
+    return load_result(
+        folder, np.zeros(len(instants)), change=planted, windows=windows, cycles=cycles
+    )

@@ -32,7 +32,7 @@ ENDLESS = 1 << 60
 
 @dataclass(frozen=True)
 class Part:
-    """Bytes to send after a pause, so many times."""
+    """Bytes to send ``times`` times, each after a pause."""
 
     data: bytes
     pause_s: float = 0.0
@@ -41,9 +41,9 @@ class Part:
 
 @dataclass(frozen=True)
 class Script:
-    """What a connection does: read a request (or not), send its parts, and end.
+    """The course of a connection: it reads a request (or not), sends its parts, and ends.
 
-    ``routes`` holds answers by path; the parts follow for a path that is none of them. With
+    ``routes`` holds answers by path; other paths get the parts. With
     ``upgrades`` the parts follow the handshake that opens a WebSocket with these extensions.
     """
 
@@ -61,7 +61,7 @@ class Hostile:
     """Plays one script per connection, the last one for all further connections.
 
     With ``end="keep"`` a connection plays its script again for its next request. A script by path
-    goes before those by connection: one server can be many peers.
+    comes before those by connection: one server can be many peers.
     """
 
     def __init__(
@@ -86,7 +86,7 @@ class Hostile:
         await asyncio.gather(*self._playing, return_exceptions=True)
 
     def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        # A task of our own: asyncio complains of those it made itself when they are cancelled.
+        # A task of our own: asyncio complains when tasks that it made are cancelled.
         task = asyncio.create_task(self._play(reader, writer))
         self._playing.add(task)
         task.add_done_callback(self._playing.discard)
@@ -156,8 +156,8 @@ async def read_request(reader: asyncio.StreamReader) -> bytes:
 
 
 @dataclass
-class Seen:
-    """What the client made of its requests, and what the loop complained of."""
+class ClientReport:
+    """The outcomes of a client's requests, and complaints of the event loop."""
 
     outcomes: list[tuple[str, int, int]]
     exchanges: list[Exchange]
@@ -171,12 +171,12 @@ class Seen:
         return [error for error, _, _ in self.outcomes]
 
 
-def check(seen: Seen, count: int) -> None:
+def check(report: ClientReport, count: int) -> None:
     """Require one outcome each, nothing left open, and no complaint of the loop."""
-    assert len(seen.outcomes) == count
-    assert set(seen.errors) <= set(ERRORS)
-    assert seen.complaints == []
-    assert seen.left_open == 0
+    assert len(report.outcomes) == count
+    assert set(report.errors) <= set(ERRORS)
+    assert report.complaints == []
+    assert report.left_open == 0
 
 
 @cache
@@ -198,7 +198,7 @@ async def send(
     pause_s: float = 0.0,
     abort_after_s: float = -1,
     **client: Any,
-) -> Seen:
+) -> ClientReport:
     """Send requests one after another (or together); every one must end once, and in time."""
     loop = asyncio.get_running_loop()
     complaints: list[dict[str, Any]] = []
@@ -207,19 +207,19 @@ async def send(
     life = Connections(reuse=reuse, most=most)
     lean = LeanClient(loop, life, **{"timeout_s": 1.0, **client})
     prepared = Prepared(request or Request(), split(url)[0], life)
-    seen = Seen([], [], complaints, 0)
+    report = ClientReport([], [], complaints, 0)
     over = asyncio.Event()
 
     def finished(exchange: Exchange) -> None:
-        seen.outcomes.append((ERRORS[exchange.error], exchange.status, exchange.bytes))
+        report.outcomes.append((ERRORS[exchange.error], exchange.status, exchange.bytes))
         over.set()
 
     async def ended(number: int) -> None:
-        while len(seen.outcomes) < number:
+        while len(report.outcomes) < number:
             over.clear()
             await over.wait()
 
-    seen.exchanges = [
+    report.exchanges = [
         Exchange(prepared, user, finished) for user in range(count if together else 1)
     ]
     if abort_after_s >= 0:
@@ -227,25 +227,25 @@ async def send(
     try:
         async with asyncio.timeout(bound_s):
             for number in range(count):
-                exchange = seen.exchanges[number if together else 0]
+                exchange = report.exchanges[number if together else 0]
                 exchange.renew()
                 exchange.planned_ns = exchange.started_ns = time.monotonic_ns()
                 lean.submit(exchange)
                 # Its end must not come before submit has returned.
-                assert len(seen.outcomes) <= number
+                assert len(report.outcomes) <= number
                 if not together:
                     await ended(number + 1)
                     await asyncio.sleep(pause_s)
             await ended(count)
     finally:
-        seen.capped = lean.capped
+        report.capped = lean.capped
         await lean.close()
-        seen.left_open = len(lean._open)
+        report.left_open = len(lean._open)
     await asyncio.sleep(0)
-    return seen
+    return report
 
 
-async def play(scripts: Sequence[Script], count: int = 1, **options: Any) -> Seen:
+async def play(scripts: Sequence[Script], count: int = 1, **options: Any) -> ClientReport:
     """Send requests to a hostile server."""
     async with Hostile(scripts) as url:
         return await send(url, count, **options)
@@ -259,7 +259,7 @@ def peak_bytes(pid: int) -> int:
 
 @contextmanager
 def beside(hostile: Hostile) -> Iterator[str]:
-    """Play in a thread of its own, for a load that another process sends; yield the address."""
+    """Play in a thread, for a load that another process sends; yield the address."""
     loop = uvloop.new_event_loop()
     thread = threading.Thread(target=loop.run_forever, daemon=True)
     thread.start()

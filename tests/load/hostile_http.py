@@ -1,7 +1,7 @@
-"""HTTP servers, each wrong in its way, and what each client makes of them.
+"""HTTP servers that are wrong in different ways, and the outcome for each client.
 
-Outcomes are those of RFC 9112: what a recipient must not take for a response is an error, what it
-may take is a success. Where httpx reads on what the lean client refuses, the row says so.
+Outcomes are those of RFC 9112: bytes that a recipient must not take for a response are an error,
+those that it may take are a success. ``READ_OTHERWISE`` lists where libraries differ.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def whole(status: int, *headers: bytes, body: bytes = b"ok") -> bytes:
     return b"\r\n".join([*lines, b"", body])
 
 
-# Libraries tell an early end from a late one less finely, and read on in some cases.
+# Libraries distinguish an early end from a late one less finely, and read on in some cases.
 READ_OTHERWISE: Mapping[str, Mapping[str, str]] = {
     "garbage for ever": {"httpx": "head_too_large"},
     "101 unasked": {"aiohttp": "status"},
@@ -39,7 +39,7 @@ READ_OTHERWISE: Mapping[str, Mapping[str, str]] = {
 
 @dataclass(frozen=True)
 class Peer:
-    """A server: its name, what it plays, and the outcome of a request to it."""
+    """A server: its name, its script, and the outcome of a request to it."""
 
     name: str
     script: Script
@@ -52,8 +52,8 @@ class Peer:
 
 def sends(name: str, outcome: str, *parts: bytes | Part, end: End = "close") -> Peer:
     """Return a peer that reads the request, sends parts, and ends."""
-    made = tuple(part if isinstance(part, Part) else Part(part) for part in parts)
-    return Peer(name, Script(made, end), outcome)
+    script_parts = tuple(part if isinstance(part, Part) else Part(part) for part in parts)
+    return Peer(name, Script(script_parts, end), outcome)
 
 
 HEADS = (

@@ -1,4 +1,4 @@
-"""WebSocket servers, each wrong in its way, and the class of each connection's end.
+"""WebSocket servers that are wrong in different ways, and the error class of each end.
 
 Outcomes are those of RFC 6455 and RFC 7692. The class is '' where nothing was wrong: a server may
 be silent, send what nobody awaits, or end the connection in order.
@@ -44,7 +44,7 @@ def closing(code: int, reason: bytes = b"") -> bytes:
 
 @dataclass(frozen=True)
 class Peer:
-    """A server: its name, what it plays, how the connection ends, and over which it speaks."""
+    """A server: its name, its script, how the connection ends, and whether it compresses."""
 
     name: str
     script: Script
@@ -53,13 +53,13 @@ class Peer:
 
     @property
     def floods(self) -> bool:
-        """Whether it sends without an end and without a pause, and so takes others their time."""
+        """Whether it sends without end or pause, and so starves the others."""
         return any(part.times == ENDLESS and not part.pause_s for part in self.script.parts)
 
 
 def answers(name: str, outcome: str, *parts: bytes | Part, end: End = "close") -> Peer:
     """Return a peer whose answer opens no WebSocket."""
-    return Peer(name, Script(made(parts), end), outcome)
+    return Peer(name, Script(as_parts(parts), end), outcome)
 
 
 def speaks(
@@ -72,15 +72,15 @@ def speaks(
 ) -> Peer:
     """Return a peer that opens a WebSocket and then sends parts."""
     agreed = extensions if extensions is not None else DEFLATE if deflate else ""
-    return Peer(name, Script(made(parts), end, upgrades=agreed), outcome, deflate)
+    return Peer(name, Script(as_parts(parts), end, upgrades=agreed), outcome, deflate)
 
 
-def made(parts: tuple[bytes | Part, ...]) -> tuple[Part, ...]:
-    """Return parts, of which some are given as bytes."""
+def as_parts(parts: tuple[bytes | Part, ...]) -> tuple[Part, ...]:
+    """Return the parts, with bytes turned into parts."""
     return tuple(part if isinstance(part, Part) else Part(part) for part in parts)
 
 
-# libuv does not tell of a reset that comes with the last bytes.
+# libuv does not report a reset that arrives with the last bytes.
 LATER = Part(b"", 0.1)
 SWITCH = b"HTTP/1.1 101 Switching Protocols\r\n"
 UPGRADE = b"Upgrade: websocket\r\nConnection: Upgrade\r\n"

@@ -1,4 +1,4 @@
-"""A server that notes what it was sent, by connection, and answers with bodies of any length."""
+"""A server that notes its requests by connection, and answers with bodies of any length."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ PIECE = bytes(range(256)) * 256
 
 
 @dataclass
-class Taken:
+class TakenRequest:
     """A request that the server took: its head in small letters, its body's length and SHA-256."""
 
     head: bytes
@@ -32,17 +32,17 @@ class Taken:
 
 
 @dataclass
-class Seen:
+class SeenConnection:
     """A connection that the server saw."""
 
-    taken: list[Taken] = field(default_factory=list)
+    requests: list[TakenRequest] = field(default_factory=list)
 
 
 class Meter:
     """Answers ``/N`` with N bytes of a known pattern; notes every connection and request."""
 
     def __init__(self, tls: ssl.SSLContext | None = None, flaw_at: int = -1) -> None:
-        self.seen: list[Seen] = []
+        self.connections: list[SeenConnection] = []
         self._tls = tls
         self._flaw_at = flaw_at
 
@@ -56,12 +56,12 @@ class Meter:
         await asyncio.sleep(0.02)
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        own = Seen()
-        self.seen.append(own)
+        connection = SeenConnection()
+        self.connections.append(connection)
         try:
             while True:
                 head = await reader.readuntil(b"\r\n\r\n")
-                own.taken.append(await taken(head.lower(), reader))
+                connection.requests.append(await read_body(head.lower(), reader))
                 await self._answer(int(head.split()[1][1:] or 0), writer)
         except (asyncio.IncompleteReadError, ConnectionError):
             pass
@@ -79,26 +79,26 @@ class Meter:
             await writer.drain()
 
 
-async def taken(head: bytes, reader: asyncio.StreamReader) -> Taken:
+async def read_body(head: bytes, reader: asyncio.StreamReader) -> TakenRequest:
     """Read a request's body piece by piece."""
     lengths = [line for line in head.split(b"\r\n") if line.startswith(b"content-length:")]
     size = left = int(lengths[0].split(b":")[1]) if lengths else 0
-    found = sha256()
+    digest = sha256()
     while left:
         piece = await reader.read(min(left, 1 << 16))
         if not piece:
             raise asyncio.IncompleteReadError(b"", left)
-        found.update(piece)
+        digest.update(piece)
         left -= len(piece)
-    return Taken(head, size, found.hexdigest())
+    return TakenRequest(head, size, digest.hexdigest())
 
 
 def crc32_of(size: int) -> int:
     """Return the CRC-32 of the pattern."""
-    found = 0
+    crc32 = 0
     for place in range(0, size, len(PIECE)):
-        found = zlib.crc32(PIECE[: size - place], found)
-    return found
+        crc32 = zlib.crc32(PIECE[: size - place], crc32)
+    return crc32
 
 
 async def drive(

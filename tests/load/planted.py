@@ -19,7 +19,7 @@ BEGIN_NS = 3_600 * S
 
 
 def scripted(**words: Any) -> Workload:
-    """Return a workload of scripted users; nobody looks for the script."""
+    """Return a workload of scripted users; the script need not exist."""
     arrivals = Scripted.model_validate({"script": "a:B", "users": 10, "duration_s": 100, **words})
     return Workload(request=Request(), arrivals=arrivals)
 
@@ -44,7 +44,7 @@ def load_result(
     delays : (array, array), optional
         When the event loop woke (s), and how late (ms).
     latency_s : float
-        Of requests and of deliveries.
+        The response time of requests, and the delay of deliveries.
     errors : dict, optional
         Error class to how many of the first requests have it.
     change : callable
@@ -66,23 +66,25 @@ def load_result(
     (place / "requests.rows").write_bytes(rows.tobytes())
     (place / "phases.rows").write_bytes(b"")
     (place / "phases.names").write_text("")
-    heard = np.zeros(0 if delivered_s is None else len(delivered_s), dtype=message_record.ROW)
+    received_rows = np.zeros(
+        0 if delivered_s is None else len(delivered_s), dtype=message_record.ROW
+    )
     if delivered_s is not None:
-        heard["at_ns"] = BEGIN_NS + (delivered_s * S).astype("int64")
-        heard["key"] = heard["at_ns"] - round(latency_s * S)
-        heard["direction"] = message_record.RECEIVED
-    spoken = np.zeros(0 if sent is None else len(sent), dtype=message_record.ROW)
+        received_rows["at_ns"] = BEGIN_NS + (delivered_s * S).astype("int64")
+        received_rows["key"] = received_rows["at_ns"] - round(latency_s * S)
+        received_rows["direction"] = message_record.RECEIVED
+    sent_rows = np.zeros(0 if sent is None else len(sent), dtype=message_record.ROW)
     if sent is not None:
-        spoken["key"] = BEGIN_NS + S + np.arange(len(sent)) * S // 100
-        spoken["at_ns"] = spoken["key"] + (sent * S).astype("int64")
-        spoken["direction"] = message_record.SENT
-    (place / "messages.rows").write_bytes(heard.tobytes() + spoken.tobytes())
+        sent_rows["key"] = BEGIN_NS + S + np.arange(len(sent)) * S // 100
+        sent_rows["at_ns"] = sent_rows["key"] + (sent * S).astype("int64")
+        sent_rows["direction"] = message_record.SENT
+    (place / "messages.rows").write_bytes(received_rows.tobytes() + sent_rows.tobytes())
     (place / "messages.names").write_text('["price"]')
     woken_s, late_ms = delays if delays is not None else (np.zeros(0), np.zeros(0))
-    given: dict[str, Any] = {
+    defaults: dict[str, Any] = {
         "folder": folder, "workers": 1, "cpu_ns": S, "run_delay_share": 0.0, "unsent": 0,
         "capped": 0, "stopped": "", "clock_step_ms": 0.0,
         "real_time": True, "cores": 1, "lasted_s": 1e6,
         "looks": [Looks(BEGIN_NS + (woken_s * S).astype("int64"), late_ms)],
     }  # fmt: skip
-    return LoadResult(**{**given, **facts})
+    return LoadResult(**{**defaults, **facts})

@@ -15,7 +15,7 @@ from perflab.load.workers.generator import Generator
 
 @contextmanager
 def served(*words: str, program: str = "server.py") -> Iterator[tuple[int, int]]:
-    """Run a server beside here that prints its port; yield that and its process id."""
+    """Run a server that prints its port; yield port and process id."""
     child = subprocess.Popen(
         [sys.executable, str(Path(__file__).with_name(program)), *words],
         stdout=subprocess.PIPE,
@@ -25,7 +25,7 @@ def served(*words: str, program: str = "server.py") -> Iterator[tuple[int, int]]
     try:
         yield int(child.stdout.readline()), child.pid
     finally:
-        # Who froze it may have left it so.
+        # A test may have left the server frozen.
         os.kill(child.pid, signal.SIGCONT)
         child.kill()
         child.wait()
@@ -34,17 +34,17 @@ def served(*words: str, program: str = "server.py") -> Iterator[tuple[int, int]]
 
 @contextmanager
 def a_worker(workers: int = 1, real_time: bool = False) -> Iterator[Generator]:
-    """Start load workers; unless asked to, they do not go before the servers they load."""
-    made = Generator([max(os.sched_getaffinity(0))] * workers, {}, real_time=real_time)
+    """Start load workers, by default without real-time priority over their servers."""
+    generator = Generator([max(os.sched_getaffinity(0))] * workers, {}, real_time=real_time)
     try:
-        made.start()
-        yield made
+        generator.start()
+        yield generator
     finally:
-        made.close()
+        generator.close()
 
 
 def a_certificate(folder: Path, name: str = "localhost") -> tuple[Path, Path]:
-    """Make a key and a certificate of this machine's names; return where they lie."""
+    """Make a key and a certificate for this machine; return their paths."""
     key, cert = folder / f"{name}.key", folder / f"{name}.pem"
     subprocess.run(
         [

@@ -1,4 +1,4 @@
-"""A client that stands still now and then, in virtual time: what it records, and what was true."""
+"""A client that stands still now and then, in virtual time: its record, and the true numbers."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from perflab.load.records.looks import Looks, Probe
+from perflab.load.records.looks import Looks, LoopProbe
 from perflab.load.records.result import LoadResult
 from perflab.load.workload import ClosedLoop, OpenLoop, Request, Stage, Workload
 from perflab.statistics.percentiles import OF_TRIALS, percentiles_of
@@ -42,7 +42,7 @@ class Client:
         return Workload(request=Request(), arrivals=arrivals)
 
     def awake_ns(self, at_ns: int) -> int:
-        """Return when the client takes note of what comes at an instant."""
+        """Return when the client notices an event of an instant."""
         ends = (end * MS for begin, end in self.stalls if begin * MS <= at_ns < end * MS)
         return next(ends, at_ns)
 
@@ -68,8 +68,8 @@ class Client:
         return planned_ns, started_ns, self.awake_ns(started_ns + service_ns)
 
     def looks(self) -> Looks:
-        """Return what the probe sees: it is woken 0.05 ms late, or at the end of a stall."""
-        probe = Probe(BEGIN_NS)
+        """Return the looks of a probe that is woken 0.05 ms late, or at the end of a stall."""
+        probe = LoopProbe(BEGIN_NS)
         end_ns = BEGIN_NS + round(self.seconds * S)
         while probe.due_ns < end_ns:
             probe.look(self.awake_ns(probe.due_ns - BEGIN_NS) + BEGIN_NS + MS // 20)
@@ -77,24 +77,24 @@ class Client:
 
     def result(self, folder: Path) -> LoadResult:
         """Write and return the load as a worker records it."""
-        found = self.requests() + BEGIN_NS
+        instants = self.requests() + BEGIN_NS
 
         def as_sent(rows: np.ndarray) -> None:
             for name, column in (("planned_ns", 0), ("started_ns", 1), ("sent_ns", 1)):
-                rows[name] = found[:, column]
-            rows["done_ns"] = rows["first_byte_ns"] = found[:, 2]
+                rows[name] = instants[:, column]
+            rows["done_ns"] = rows["first_byte_ns"] = instants[:, 2]
 
-        done_s = (found[:, 2] - BEGIN_NS) / S
+        done_s = (instants[:, 2] - BEGIN_NS) / S
         return load_result(
             folder, done_s, change=as_sent, looks=[self.looks()], cpu_ns=S // 10, lasted_s=1e6
         )
 
     def printed(self) -> dict[str, float]:
         """Return mean and percentiles of the response time, in ms, and requests a second."""
-        found = self.requests()
-        response_ms = (found[:, 2] - found[:, 0]) / MS
-        shown = {f"p{share}": ms for share, ms in percentiles_of(response_ms, OF_TRIALS).items()}
-        return {**shown, "mean": float(response_ms.mean()), "rate": len(found) / self.seconds}
+        instants = self.requests()
+        response_ms = (instants[:, 2] - instants[:, 0]) / MS
+        numbers = {f"p{share}": ms for share, ms in percentiles_of(response_ms, OF_TRIALS).items()}
+        return {**numbers, "mean": float(response_ms.mean()), "rate": len(instants) / self.seconds}
 
 
 def repeated(stall_ms: int, every_ms: int, until_ms: int = 4000) -> Stalls:

@@ -1,4 +1,4 @@
-"""Everyone at one instant, one request each: what such a load is judged by, time-outs included."""
+"""Loads in which every user starts one request at the same instant, and how they are judged."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def burst(**more: Any) -> Workload:
 
 
 def downloads(folder: Path, seconds: float, lag_ms: float = 0.0, timed_out: int = 0) -> LoadResult:
-    """Return a burst of downloads, some of which timed out, started late one after the other."""
+    """Return a burst of downloads that started late one after the other; some timed out."""
 
     def at_one_instant(rows: np.ndarray) -> None:
         rows["planned_ns"] = BEGIN_NS
@@ -47,7 +47,7 @@ def downloads(folder: Path, seconds: float, lag_ms: float = 0.0, timed_out: int 
     )
 
 
-def told(result: LoadResult, work: Workload) -> set[str]:
+def reason_codes(result: LoadResult, work: Workload) -> set[str]:
     return {reason.code for reason in check(result, work).reasons}
 
 
@@ -55,28 +55,30 @@ def told(result: LoadResult, work: Workload) -> set[str]:
     ("seconds", "lag_ms", "refused"),
     [(30, 6.0, False), (30, 90.0, False), (1.0, 45.0, False), (1.0, 60.0, True), (0.1, 12, True)],
 )
-def test_to_start_everyone_may_take_a_tenth_of_the_response_time(
+def test_starting_a_burst_may_take_a_tenth_of_the_response_time(
     tmp_path: Path, seconds: float, lag_ms: float, refused: bool
 ) -> None:
     result = downloads(tmp_path, seconds, lag_ms)
-    assert ("generator.lag" in told(result, burst())) == refused
+    assert ("generator.lag" in reason_codes(result, burst())) == refused
 
 
-def test_a_load_in_which_all_time_out_is_refused_unless_that_is_an_answer(tmp_path: Path) -> None:
+def test_a_load_in_which_every_request_times_out_is_refused_unless_time_outs_are_expected(
+    tmp_path: Path,
+) -> None:
     result = downloads(tmp_path, 300.0, timed_out=USERS)
-    assert "server.failures" in told(result, burst())
+    assert "server.failures" in reason_codes(result, burst())
     study = burst(may_time_out=True)
-    assert told(result, study) == set()
+    assert reason_codes(result, study) == set()
     assert in_words(causes(result)).startswith("100 x timeout")
 
 
-def test_times_of_what_timed_out_are_bounds_and_never_numbers(tmp_path: Path) -> None:
+def test_times_of_timed_out_requests_are_bounds(tmp_path: Path) -> None:
     row = request_columns(downloads(tmp_path, 300.0, timed_out=USERS))
     for name in ("mean", "p50", "max"):
         assert math.isnan(row[f"{name}_ms"])
         assert row[f"{name}_at_least_ms"] == pytest.approx(300_000)
     assert row["throughput_rps"] == 0
-    # Half of it is known to have taken less than the time-out, and the other half is not.
+    # Half of the requests took less than the time-out; the others have only a lower bound.
     row = request_columns(downloads(tmp_path / "half", 300.0, timed_out=3))
     assert row["p50_ms"] == pytest.approx(300_000)
     assert "p50_at_least_ms" not in row
@@ -121,9 +123,9 @@ def test_every_kind_of_load_can_start_everyone_at_once(kind: str, script: str) -
     assert list(table["stage"]) == ["measure"] * users
     assert table["planned_ns"].nunique() == 1
     assert table["user"].nunique() == users
-    # Everyone was under way before anyone was served: the server waits 0.6 s in every answer.
+    # All requests were under way before the first answer: the server waits 0.6 s for each.
     assert table["sent_ns"].max() < table["done_ns"].min()
     assert result.at_once
-    # The client's CPU is that of the downloads, and not of their start alone.
+    # The client's CPU covers the downloads, and not their start alone.
     assert result.cpu_ns > 0
     result.discard()

@@ -32,69 +32,69 @@ def server(capacity: float, client: float = float("inf")) -> Callable[[float], P
 def test_the_limit_lies_within_the_interval_and_the_interval_is_narrow(
     capacity: float, start: float
 ) -> None:
-    found = search(server(capacity), start, most=1e6)
-    assert found.limit == "server"
-    assert found.high is not None
-    assert found.low <= capacity < found.high
-    if found.low:
-        assert found.high / found.low <= 1.06
+    result = search(server(capacity), start, most=1e6)
+    assert result.limit == "server"
+    assert result.high is not None
+    assert result.low <= capacity < result.high
+    if result.low:
+        assert result.high / result.low <= 1.06
 
 
-def test_a_client_that_is_the_limit_is_not_taken_for_the_server() -> None:
-    found = search(server(1e9, client=2000), 100, most=1e6)
-    assert found.limit == "client"
-    assert 1000 < found.low <= 2000
-    assert "client" in found.sentence
+def test_a_limit_of_the_client_is_not_reported_as_the_servers() -> None:
+    result = search(server(1e9, client=2000), 100, most=1e6)
+    assert result.limit == "client"
+    assert 1000 < result.low <= 2000
+    assert "client" in result.sentence
 
 
-def test_a_limit_that_is_nobodys_for_sure_is_said_to_be_that() -> None:
+def test_a_limit_of_unknown_side_is_reported_as_unknown() -> None:
     def probe(level: float) -> Probe:
         return Probe(level, unclear=(SLEPT,) if level > 300 else ())
 
-    found = search(probe, 100, most=1e6)
-    assert (found.limit, found.low, found.high) == ("unknown", 200, 400)
-    assert "cannot be told (the machine slept)" in found.sentence
+    result = search(probe, 100, most=1e6)
+    assert (result.limit, result.low, result.high) == ("unknown", 200, 400)
+    assert "cannot be told (the machine slept)" in result.sentence
 
 
 @pytest.mark.parametrize("spoilt", [{"faults": (LATE,)}, {"unclear": (SLEPT,)}])
-def test_a_probe_that_one_stall_spoilt_is_made_again(spoilt: dict[str, tuple[str, ...]]) -> None:
-    made: list[float] = []
+def test_a_probe_spoilt_by_one_stall_is_repeated(spoilt: dict[str, tuple[str, ...]]) -> None:
+    levels: list[float] = []
 
     def probe(level: float) -> Probe:
-        made.append(level)
+        levels.append(level)
         missed = ("p99",) if level > 150 else ()
         # The first and the third probe of every level.
-        return Probe(level, **spoilt) if made.count(level) in (1, 3) else Probe(level, missed)
+        return Probe(level, **spoilt) if levels.count(level) in (1, 3) else Probe(level, missed)
 
-    found = search(probe, 100, most=1e6, repeats=3)
-    assert found.limit == "server"
-    assert found.low <= 150 < (found.high or 0)
+    result = search(probe, 100, most=1e6, repeats=3)
+    assert result.limit == "server"
+    assert result.low <= 150 < (result.high or 0)
 
 
-def test_a_level_is_no_bound_where_repeats_say_nothing() -> None:
-    made: list[float] = []
+def test_a_level_with_too_many_spoilt_repeats_is_no_bound() -> None:
+    levels: list[float] = []
 
     def probe(level: float) -> Probe:
-        made.append(level)
-        late = level > 100 and made.count(level) >= 3
+        levels.append(level)
+        late = level > 100 and levels.count(level) >= 3
         return Probe(level, ("p99",) if level > 150 else (), ("late",) if late else ())
 
-    found = search(probe, 100, most=1e6, repeats=3)
-    assert (found.low, found.high) == (100, None)
+    result = search(probe, 100, most=1e6, repeats=3)
+    assert (result.low, result.high) == (100, None)
 
 
 def test_noisy_probes_widen_the_interval_to_levels_that_agreed() -> None:
     random = np.random.default_rng(5)
 
     def probe(level: float) -> Probe:
-        held = random.random() < 1 / (1 + np.exp((level - 1000) / 60))
-        return Probe(level, missed=() if held else ("p99",))
+        holds = random.random() < 1 / (1 + np.exp((level - 1000) / 60))
+        return Probe(level, missed=() if holds else ("p99",))
 
     inside = 0
     for _ in range(40):
-        found = search(probe, 200, most=1e5)
-        assert isinstance(found, Capacity)
-        inside += found.low <= 1000 <= (found.high or 1e5)
+        result = search(probe, 200, most=1e5)
+        assert isinstance(result, Capacity)
+        inside += result.low <= 1000 <= (result.high or 1e5)
     assert inside >= 30
 
 
@@ -118,13 +118,13 @@ def test_a_probe_misses_by_objective_errors_throughput_or_growth() -> None:
         LATE,
         Reason(code="server.failures", side="server", text="20 of 1000 requests failed"),
     ]
-    late = judged(100, shown(reasons=[each.model_dump() for each in faults]), objectives)
+    late = judged(100, shown(reasons=[fault.model_dump() for fault in faults]), objectives)
     assert late.faults == (faults[0],)
     slept = judged(100, shown(reasons=[SLEPT.model_dump()]), objectives)
     assert (slept.faults, slept.unclear) == ((), (SLEPT,))
 
 
-def test_too_few_answers_are_no_verdict() -> None:
+def test_too_few_answers_raise_an_error() -> None:
     few = shown(response_time_ms={"p50": 10.0, "p99": None})
     with pytest.raises(LoadError, match="too few to know p99"):
         judged(5, few, [Objective(percentile=99, below_ms=45)])
@@ -134,8 +134,8 @@ def test_growth_is_found_in_a_queue_and_not_in_noise() -> None:
     random = np.random.default_rng(2)
     planned = np.arange(2000) * 5_000_000
     noise = random.lognormal(2, 0.5, 2000) * 1e6
-    found = [trend_of(planned, random.permutation(noise)).ms_per_s for _ in range(50)]
-    assert sum(value > 0 for value in found) <= 2
+    slopes = [trend_of(planned, random.permutation(noise)).ms_per_s for _ in range(50)]
+    assert sum(value > 0 for value in slopes) <= 2
     queue = noise + planned * 0.02
     assert trend_of(planned, queue).ms_per_s == pytest.approx(20, rel=0.1)
     assert trend_of(planned, np.full(2000, 1e6)).ms_per_s == 0
@@ -158,14 +158,14 @@ def test_a_level_changes_rate_or_users_only() -> None:
 @pytest.mark.parametrize(("share", "needed"), [(99, 368), (99.9, 3688)])
 def test_a_probe_is_long_enough_for_the_percentile_it_judges(share: float, needed: int) -> None:
     stages = (Stage(rate=10, duration_s=1),)
-    wanted = (Objective(percentile=share, below_ms=5),)
-    work = Workload(request=Request(), arrivals=OpenLoop(stages=stages), objectives=wanted)
+    objectives = (Objective(percentile=share, below_ms=5),)
+    work = Workload(request=Request(), arrivals=OpenLoop(stages=stages), objectives=objectives)
     changed = at_level(work, 100, 2.0, 0.5).arrivals
     assert isinstance(changed, OpenLoop)
     assert needed <= (changed.duration_s - 0.5) * 100 <= 1.2 * needed
 
 
-def test_a_step_is_judged_by_the_times_that_its_objective_is_about() -> None:
+def test_a_probe_is_judged_by_the_times_of_its_objective() -> None:
     first = {"first_chunk_ms": {"p95": 600.0}, "chunk_gap_ms": {"p99": 90.0}}
     streamed = shown(**first)
     assert judged(100, streamed, [Objective.of_text("ttft_p95<700ms")]).missed == ()
@@ -174,6 +174,6 @@ def test_a_step_is_judged_by_the_times_that_its_objective_is_about() -> None:
     assert judged(100, streamed, [Objective.of_text("p99<45ms")]).missed == ()
 
 
-def test_users_who_fell_behind_their_cycle_have_missed_an_objective_that_cannot_be_known() -> None:
+def test_users_who_fall_behind_their_cycle_miss_an_objective_that_has_too_few_answers() -> None:
     few = shown(first_chunk_ms={"p95": None}, offered_rps=None, throughput_rps=10.0, paced_rps=40.0)
     assert judged(40, few, [Objective.of_text("ttft_p95<500ms")]).missed == ("ttft_p95 unknown",)

@@ -16,12 +16,12 @@ from perflab.load.clients.outcome import CODES
 from perflab.load.records.columns import bin_ms
 from perflab.load.records.result import LoadResult
 from perflab.load.report import summary, table
-from perflab.load.workers.generator import Live
+from perflab.load.workers.generator import RowFollower
 from perflab.load.workload import ClosedLoop, Objective, Request, Workload
 from perflab.statistics.percentiles import CENSORED, bounds_of, mean_bound
 from tests.load.planted import S, load_result
 
-# What is planted: 6,000 requests of 5 ms and some, of which 52 hang into a time-out of a second.
+# The planted load: 6,000 requests of about 5 ms, of which 52 hang until a time-out of a second.
 N, HANGING, TIMEOUT_MS = 6000, 52, 1000.0
 USUAL_MS = 4 + np.random.default_rng(5).exponential(1.0, N)
 
@@ -49,25 +49,25 @@ def workload(*objectives: Objective, requests: int = N) -> Workload:
 
 def shown(result: LoadResult, *objectives: Objective) -> tuple[dict[str, Any], SelfCheck]:
     work = workload(*objectives, requests=sum(map(len, result.rows)))
-    found = check(result, work)
-    return summary(result, work, found), found
+    judgement = check(result, work)
+    return summary(result, work, judgement), judgement
 
 
-# What the rule says of values.
+# The rule for single values.
 
 
-def test_a_percentile_below_the_rank_of_what_was_cut_off_late_is_exact() -> None:
+def test_a_percentile_below_the_rank_of_late_cut_off_requests_is_exact() -> None:
     known, cut = np.arange(1.0, 9901), np.full(100, 1e6)
-    found = bounds_of(known, cut, (50, 95, 99.9))
+    bounds = bounds_of(known, cut, (50, 95, 99.9))
     whole = np.concatenate([known, cut])
-    assert found[50].value == found[50].high == np.percentile(whole, 50)
-    assert found[95].value == np.percentile(whole, 95)
-    assert (found[99.9].low, found[99.9].high) == (1e6, math.inf)
-    assert math.isnan(found[99.9].value)
-    assert found[99.9].at_least == 1e6
+    assert bounds[50].value == bounds[50].high == np.percentile(whole, 50)
+    assert bounds[95].value == np.percentile(whole, 95)
+    assert (bounds[99.9].low, bounds[99.9].high) == (1e6, math.inf)
+    assert math.isnan(bounds[99.9].value)
+    assert bounds[99.9].at_least == 1e6
 
 
-def test_what_was_cut_off_early_may_move_a_percentile_by_a_twentieth_and_no_more() -> None:
+def test_requests_cut_off_early_may_move_a_percentile_by_at_most_a_twentieth() -> None:
     known = np.linspace(100, 200, 1000)
     few, many = (bounds_of(known, np.full(number, 1.0), (50,))[50] for number in (60, 100))
     assert few.low < np.median(known) < few.high
@@ -78,19 +78,19 @@ def test_what_was_cut_off_early_may_move_a_percentile_by_a_twentieth_and_no_more
 
 def test_a_mean_is_a_lower_bound_as_soon_as_one_value_was_cut_off() -> None:
     assert mean_bound(np.array([1.0, 3.0]), np.zeros(0)).value == 2
-    found = mean_bound(np.array([1.0, 3.0]), np.array([8.0]))
-    assert math.isnan(found.value)
-    assert found.at_least == 4
+    bound = mean_bound(np.array([1.0, 3.0]), np.array([8.0]))
+    assert math.isnan(bound.value)
+    assert bound.at_least == 4
 
 
-# What is printed.
+# The printed numbers.
 
 
 def test_52_of_6000_requests_that_hang_leave_no_mean_and_no_p99_point_9(tmp_path: Path) -> None:
-    found, judged = shown(hung(tmp_path))
+    numbers, judged = shown(hung(tmp_path))
     assert judged.valid
     assert judged.censored == HANGING
-    times, at_least = found["response_time_ms"], found["response_time_at_least_ms"]
+    times, at_least = numbers["response_time_ms"], numbers["response_time_at_least_ms"]
     assert (times["mean"], times["p99.9"], times["max"]) == (None, None, None)
     assert at_least == pytest.approx({"p99.9": 1000, "max": 1000, "mean": 13.6}, rel=0.01)
     # 99% of all are not 99% of those that ended.
@@ -98,15 +98,17 @@ def test_52_of_6000_requests_that_hang_leave_no_mean_and_no_p99_point_9(tmp_path
     whole[np.arange(HANGING) * (N // HANGING)] = TIMEOUT_MS
     assert times["p99"] == pytest.approx(np.percentile(whole, 99), rel=1e-6)
     assert times["p99"] > np.percentile(USUAL_MS, 99) * 1.1
-    (remark,) = [each for each in judged.warnings if each.code == "load.censored"]
+    (remark,) = [remark for remark in judged.warnings if remark.code == "load.censored"]
     assert remark.text.startswith("52 requests were cut off before their end")
     assert "mean >= 13.6" in remark.text
-    line = next(line for line in table(found).splitlines() if line.startswith("response time "))
+    line = next(line for line in table(numbers).splitlines() if line.startswith("response time "))
     assert line.count(">=1000") == 2
 
 
 @pytest.mark.parametrize("kind", CENSORED)
-def test_a_trial_s_row_has_no_number_that_could_be_moved(tmp_path: Path, kind: str) -> None:
+def test_a_trials_row_has_no_number_that_cut_off_requests_could_move(
+    tmp_path: Path, kind: str
+) -> None:
     row, whole = request_columns(hung(tmp_path / "a", 59, kind)), hung(tmp_path / "b", 0)
     assert math.isnan(row["mean_ms"])
     assert math.isnan(row["service_mean_ms"])
@@ -121,19 +123,19 @@ def test_failures_that_have_an_end_are_not_cut_off(tmp_path: Path) -> None:
 
 def test_an_objective_on_a_bound_can_be_missed_and_not_held(tmp_path: Path) -> None:
     strict, loose = (Objective(percentile=99.9, below_ms=ms) for ms in (500, 2000))
-    found, _ = shown(hung(tmp_path), strict, loose)
-    assert [each["held"] for each in found["objectives"]] == [False, None]
-    assert "cut off before their end" in found["objectives"][1]["why"]
+    numbers, _ = shown(hung(tmp_path), strict, loose)
+    assert [objective["held"] for objective in numbers["objectives"]] == [False, None]
+    assert "cut off before their end" in numbers["objectives"][1]["why"]
 
 
-def test_time_outs_are_told_while_the_load_runs(tmp_path: Path) -> None:
+def test_progress_of_a_running_load_includes_time_outs(tmp_path: Path) -> None:
     hung(tmp_path)
-    counts = Live(tmp_path / "0").read(0).counts
+    counts = RowFollower(tmp_path / "0").read(0).counts
     assert sum(counts.values()) == N
     assert bin_ms(max(counts)) == pytest.approx(TIMEOUT_MS, rel=0.01)
 
 
-# Services that are faster than the client can vouch for.
+# Services that are faster than the client can measure.
 
 
 def late_by(late_ms: float) -> tuple[np.ndarray, np.ndarray]:
@@ -142,41 +144,41 @@ def late_by(late_ms: float) -> tuple[np.ndarray, np.ndarray]:
 
 
 @pytest.mark.parametrize(("service_s", "vouched"), [(0.0011, True), (0.0009, False)])
-def test_a_time_of_which_a_tenth_is_the_client_s_is_marked_and_compared_with_nothing(
+def test_a_time_of_which_a_tenth_is_the_clients_is_marked_and_not_compared(
     tmp_path: Path, service_s: float, vouched: bool
 ) -> None:
     result = load_result(
         tmp_path, np.linspace(0.4, 5.3, 500), latency_s=service_s, cpu_ns=S // 10,
         delays=late_by(0.1),
     )  # fmt: skip
-    found, judged = shown(result)
+    numbers, judged = shown(result)
     assert judged.valid
     row = request_columns(result)
     for name in ("p50_ms", "p99_ms", "mean_ms"):
         assert math.isnan(row[name]) != vouched
     assert row["throughput_rps"] == pytest.approx(100, rel=0.02)
     assert row["p50_client_ms"] == pytest.approx(0.1)
-    told = {each.code for each in judged.warnings}
-    assert ("generator.client_time" in told) != vouched
-    assert ("0.900~" in table(found)) != vouched
+    codes = {remark.code for remark in judged.warnings}
+    assert ("generator.client_time" in codes) != vouched
+    assert ("0.900~" in table(numbers)) != vouched
 
 
-def test_an_objective_is_not_missed_by_the_client_s_own_time(tmp_path: Path) -> None:
+def test_the_clients_own_time_does_not_miss_an_objective(tmp_path: Path) -> None:
     result = load_result(
         tmp_path, np.linspace(0.4, 5.3, 500), latency_s=0.001, cpu_ns=S // 10, delays=late_by(0.15)
     )
     limits = (1.1, 0.9, 0.8)
-    found, _ = shown(result, *(Objective(percentile=90, below_ms=limit) for limit in limits))
-    assert [each["held"] for each in found["objectives"]] == [True, None, False]
-    assert found["objectives"][1]["why"] == "up to 0.15 ms of 1 ms are the client's own"
+    numbers, _ = shown(result, *(Objective(percentile=90, below_ms=limit) for limit in limits))
+    assert [objective["held"] for objective in numbers["objectives"]] == [True, None, False]
+    assert numbers["objectives"][1]["why"] == "up to 0.15 ms of 1 ms are the client's own"
 
 
-# Loads whose response times have no end of rising or falling.
+# Loads with a trend of response times.
 
 
 @pytest.mark.parametrize(("rise", "steady"), [(0.0, True), (0.08, True), (0.15, False)])
 @pytest.mark.parametrize("sign", [1, -1])
-def test_a_load_whose_times_rise_or_fall_all_the_time_says_so(
+def test_a_load_with_a_trend_of_response_times_has_a_remark(
     tmp_path: Path, rise: float, steady: bool, sign: int
 ) -> None:
     noise_ms = np.random.default_rng(2).normal(0, 1, 500)
@@ -189,7 +191,7 @@ def test_a_load_whose_times_rise_or_fall_all_the_time_says_so(
     result = load_result(tmp_path, np.linspace(0.4, 5.3, 500), change=drift, cpu_ns=S // 10)
     _, judged = shown(result)
     assert judged.valid
-    assert ("load.trend" in {each.code for each in judged.warnings}) != steady
+    assert ("load.trend" in {remark.code for remark in judged.warnings}) != steady
     assert response_trend(result).log == pytest.approx(math.log1p(sign * 0.9 * rise), abs=0.01)
     row = request_columns(result)
     assert row["mean_ms"] == pytest.approx(100, rel=0.01)
@@ -197,7 +199,7 @@ def test_a_load_whose_times_rise_or_fall_all_the_time_says_so(
 
 
 def test_a_crowd_that_leaves_at_the_end_is_no_trend(tmp_path: Path) -> None:
-    """The last request of each of 100 users is ever faster; the 100 before are level."""
+    """The last requests of 100 users get ever faster; the 100 before them are level."""
     spent_ms = np.concatenate([np.full(100, 100.0), np.linspace(100, 20, 100)])
 
     def leave(rows: np.ndarray) -> None:

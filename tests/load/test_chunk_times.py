@@ -1,4 +1,4 @@
-"""Times of streams from planted chunks: from the planned instant, and by the rules of all times."""
+"""Times of streams from planted chunks: they follow the rules of all times."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from perflab.recordings.responses import STREAMS, named
 from tests.load.planted import BEGIN_NS, S, load_result
 
 MS = 1_000_000
-# A request is planned 300 ms before it is done; its chunks come so long after that, in ms.
+# A request is planned 300 ms before it is done; its chunks arrive these times (ms) after the plan.
 CHUNKS = (100, 120, 150, 150)
 END = -7  # the complement of the length of [DONE]
 STREAM = Workload(request=Request(stream="sse"), arrivals=ClosedLoop(users=1, requests=40))
@@ -34,15 +34,15 @@ def planted(
     end: bool = True,
     **facts: Any,
 ) -> LoadResult:
-    """Return a load of streams, one done every 100 ms; chunks of each by default as above."""
+    """Return a load of streams, one done every 100 ms, by default with ``CHUNKS``."""
     done_s = 0.3 + np.arange(count) * 0.1
     result = load_result(folder, done_s, **facts)
     rows = []
     for number in range(count):
-        own = offsets_ms[number] if number < len(offsets_ms) else CHUNKS
+        offsets_of_stream = offsets_ms[number] if number < len(offsets_ms) else CHUNKS
         planned_ns = BEGIN_NS + number * S // 10
-        rows += [(planned_ns + each * MS, 5, number) for each in own]
-        if not own:
+        rows += [(planned_ns + offset * MS, 5, number) for offset in offsets_of_stream]
+        if not offsets_of_stream:
             rows.append((0, NOTHING, number))
         elif end:
             rows.append((planned_ns + 290 * MS, END, number))
@@ -51,9 +51,9 @@ def planted(
 
 
 def times_of(result: LoadResult) -> ChunkTimes:
-    found = times_of_chunks(result)
-    assert found is not None
-    return found
+    chunk_times = times_of_chunks(result)
+    assert chunk_times is not None
+    return chunk_times
 
 
 def test_the_first_chunk_counts_from_the_planned_instant(tmp_path: Path) -> None:
@@ -63,20 +63,20 @@ def test_the_first_chunk_counts_from_the_planned_instant(tmp_path: Path) -> None
 
     first = times_of(planted(tmp_path, change=late)).first
     assert first.numbers()["p50"].value == pytest.approx(100)
-    # Half of it was the client's own: it started late.
+    # Half of the time was the client's own: it started late.
     assert first.numbers()["p50"].is_the_clients
 
 
 def test_gaps_are_between_chunks_and_the_end_marker_is_none(tmp_path: Path) -> None:
-    found = times_of(planted(tmp_path))
-    assert sorted(set(found.gaps.known.tolist())) == [0, 20 * MS, 30 * MS]
-    assert len(found.gaps.known) == 40 * 3
-    assert found.gaps.numbers()["p50"].value == pytest.approx(20)
-    assert found.at_once_share == pytest.approx(1 / 3)
-    assert found.chunks == 160
+    chunk_times = times_of(planted(tmp_path))
+    assert sorted(set(chunk_times.gaps.known.tolist())) == [0, 20 * MS, 30 * MS]
+    assert len(chunk_times.gaps.known) == 40 * 3
+    assert chunk_times.gaps.numbers()["p50"].value == pytest.approx(20)
+    assert chunk_times.at_once_share == pytest.approx(1 / 3)
+    assert chunk_times.chunks == 160
 
 
-def test_a_stream_cut_off_before_its_first_chunk_makes_a_bound_of_what_it_could_move(
+def test_a_stream_cut_off_before_its_first_chunk_makes_bounds_of_the_times_it_could_move(
     tmp_path: Path,
 ) -> None:
     whole = planted(tmp_path / "whole")
@@ -99,29 +99,29 @@ def test_a_stream_cut_off_in_the_middle_has_a_first_chunk_and_a_gap_that_was_cut
 
 
 def test_streams_that_failed_have_no_times(tmp_path: Path) -> None:
-    found = times_of(planted(tmp_path, errors={"stream_short": 10}))
-    assert len(found.first.known) + len(found.first.elapsed) == 30
-    assert len(found.gaps.known) == 90
-    assert found.chunks == 120
+    chunk_times = times_of(planted(tmp_path, errors={"stream_short": 10}))
+    assert len(chunk_times.first.known) + len(chunk_times.first.elapsed) == 30
+    assert len(chunk_times.gaps.known) == 90
+    assert chunk_times.chunks == 120
 
 
 def test_chunks_per_second_are_those_of_successes_in_the_window_of_throughput(
     tmp_path: Path,
 ) -> None:
-    # Planned every 100 ms: 4 chunks in each, 40 a second, less what came after the last planned.
-    found = times_of(planted(tmp_path, count=400))
-    assert found.per_s == pytest.approx(40, rel=0.02)
+    # 4 chunks every 100 ms are 40 a second, less those after the last planned instant.
+    chunk_times = times_of(planted(tmp_path, count=400))
+    assert chunk_times.per_s == pytest.approx(40, rel=0.02)
 
 
-def test_stalls_of_the_client_are_held_against_the_gaps_they_lie_in(tmp_path: Path) -> None:
-    # It stood still for 25 ms, from 125 ms on: in the gap of 30 ms of the first two streams.
+def test_stalls_of_the_client_count_against_the_gaps_around_them(tmp_path: Path) -> None:
+    # The client stood still for 25 ms, from 125 ms on: in the 30 ms gaps of the first two streams.
     delays = (np.array([0.15]), np.array([25.0]))
     gaps = times_of(planted(tmp_path, delays=delays)).gaps
     assert gaps.late.max() >= 25 * MS
     assert 1 <= int((gaps.late > 20 * MS).sum()) <= 2
 
 
-def test_the_summary_says_how_many_chunks_came_with_the_one_before(tmp_path: Path) -> None:
+def test_the_summary_has_the_share_of_chunks_that_came_with_the_one_before(tmp_path: Path) -> None:
     result = planted(tmp_path)
     shown = summary(result, STREAM, check(result, STREAM))
     assert shown["first_chunk_ms"]["p50"] == pytest.approx(100)

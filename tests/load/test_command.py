@@ -1,4 +1,4 @@
-"""From options to a workload: what is asked for is what is planned, objectives in words too."""
+"""From options to a workload: the plan and the objectives follow the options."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ def planned(**options: Any) -> OpenLoop:
 def test_a_rate_without_a_count_lasts_its_time(
     arrivals: str, rate: float, duration: float, warmup: float, seed: int
 ) -> None:
-    made = planned(arrivals=arrivals, rate=rate, duration=duration, warmup=warmup, seed=seed)
+    schedule = planned(arrivals=arrivals, rate=rate, duration=duration, warmup=warmup, seed=seed)
     length_s, expected = duration + warmup, rate * (duration + warmup)
-    assert made.duration_s == pytest.approx(length_s)
-    # A Poisson count deviates by its root; the last gap is exponential.
-    assert planned_count(made) == pytest.approx(expected, abs=2 + 6 * expected**0.5)
-    assert length_s - 25 / rate < last_instant_s(made) <= length_s
+    assert schedule.duration_s == pytest.approx(length_s)
+    # A Poisson count deviates by its square root; the last gap is exponential.
+    assert planned_count(schedule) == pytest.approx(expected, abs=2 + 6 * expected**0.5)
+    assert length_s - 25 / rate < last_instant_s(schedule) <= length_s
 
 
 @pytest.mark.parametrize(
@@ -52,7 +52,7 @@ def test_a_rate_without_a_count_lasts_its_time(
         ({"users": 5, "script": "a:B", "requests": 3}, "--requests does not go with --script"),
     ],
 )
-def test_an_option_that_would_not_be_used_is_refused(options: dict[str, Any], text: str) -> None:
+def test_an_unused_option_is_refused(options: dict[str, Any], text: str) -> None:
     with pytest.raises(ParameterError, match=text):
         LoadOptions.of({"url": URL, **options}).workload()
 
@@ -66,12 +66,12 @@ def test_an_option_that_would_not_be_used_is_refused(options: dict[str, Any], te
         ("gap_p99<0.1s", "gap", 99, 100),
     ],
 )
-def test_an_objective_is_read_and_said_again(
+def test_an_objective_is_read_and_written_again(
     text: str, of: str, percentile: float, below_ms: float
 ) -> None:
-    found = Objective.of_text(text)
-    assert (found.of, found.percentile, found.below_ms) == (of, percentile, below_ms)
-    assert Objective.of_text(found.text) == found
+    objective = Objective.of_text(text)
+    assert (objective.of, objective.percentile, objective.below_ms) == (of, percentile, below_ms)
+    assert Objective.of_text(objective.text) == objective
 
 
 @pytest.mark.parametrize(
@@ -83,14 +83,14 @@ def test_an_objective_is_read_and_said_again(
         ("ttft_p101<1ms", "percentiles are above 0"),
     ],
 )
-def test_what_is_no_objective_is_told_how_one_looks(text: str, words: str) -> None:
+def test_a_text_that_is_no_objective_is_refused_with_an_example(text: str, words: str) -> None:
     with pytest.raises(ValueError, match=words):
         Objective.of_text(text)
 
 
-def test_times_of_streams_are_asked_of_streams_alone() -> None:
-    asked = {"url": URL, "users": 1, "objectives": ["ttft_p95<500ms"]}
+def test_objectives_on_times_of_streams_need_a_stream() -> None:
+    options = {"url": URL, "users": 1, "objectives": ["ttft_p95<500ms"]}
     with pytest.raises(ParameterError, match="give --stream sse or ndjson"):
-        LoadOptions.of(asked).workload()
-    made = LoadOptions.of({**asked, "stream": "sse"}).workload()
-    assert [each.of for each in made.objectives] == ["ttft"]
+        LoadOptions.of(options).workload()
+    workload = LoadOptions.of({**options, "stream": "sse"}).workload()
+    assert [objective.of for objective in workload.objectives] == ["ttft"]

@@ -1,4 +1,4 @@
-"""A load that ends before its plan, without a stop that was asked for, is refused."""
+"""A load that ends before its plan is refused, unless a stop was asked for."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def judged(folder: Path, arrivals: Any, requests: int, **facts: Any) -> SelfChec
 
 
 OPEN = OpenLoop(stages=(Stage(rate=100, duration_s=5),))
-# Paced users: Little's law has nothing to say of what is planted here.
+# Paced users: Little's law is not checked for them.
 BY_COUNT = ClosedLoop(users=5, requests=500, pacing_s=0.1)
 BY_TIME = ClosedLoop(users=5, duration_s=4, warmup_s=1, pacing_s=0.1)
 
@@ -29,10 +29,12 @@ BY_TIME = ClosedLoop(users=5, duration_s=4, warmup_s=1, pacing_s=0.1)
 def test_a_load_of_known_size_is_refused_when_requests_are_missing(
     tmp_path: Path, arrivals: Any
 ) -> None:
-    found = judged(tmp_path / "lost", arrivals, 9)
-    assert any("500 requests were planned, but 9 recorded" in each for each in found.reasons)
-    found = judged(tmp_path / "unsent", arrivals, 9, unsent=491)
-    assert any("491 planned requests were never sent" in each for each in found.reasons)
+    judgement = judged(tmp_path / "lost", arrivals, 9)
+    assert any(
+        "500 requests were planned, but 9 recorded" in reason for reason in judgement.reasons
+    )
+    judgement = judged(tmp_path / "unsent", arrivals, 9, unsent=491)
+    assert any("491 planned requests were never sent" in reason for reason in judgement.reasons)
     assert judged(tmp_path / "whole", arrivals, 500).valid
 
 
@@ -45,10 +47,10 @@ def test_a_load_of_known_length_is_refused_when_it_ends_early(
     assert judged(tmp_path / "whole", arrivals, 400, lasted_s=5.001).valid
 
 
-def test_a_stop_that_was_asked_for_is_no_early_end(tmp_path: Path) -> None:
-    found = judged(tmp_path, BY_TIME, 400, lasted_s=3.0, stopped="interrupted")
-    assert found.valid
-    assert "the load was ended early: interrupted" in map(str, found.warnings)
+def test_a_requested_stop_is_no_early_end(tmp_path: Path) -> None:
+    judgement = judged(tmp_path, BY_TIME, 400, lasted_s=3.0, stopped="interrupted")
+    assert judgement.valid
+    assert "the load was ended early: interrupted" in map(str, judgement.warnings)
 
 
 def test_a_load_that_reached_its_number_of_requests_may_be_over_before_its_time(
@@ -59,7 +61,7 @@ def test_a_load_that_reached_its_number_of_requests_may_be_over_before_its_time(
     assert not judged(tmp_path / "short", both, 399, lasted_s=3.0).valid
 
 
-def test_what_found_no_connection_is_the_servers_and_what_was_not_begun_the_clients(
+def test_requests_without_a_connection_are_the_servers_fault_and_unstarted_ones_the_clients(
     tmp_path: Path,
 ) -> None:
     waited = judged(tmp_path / "a", OPEN, 500, errors={"unsent": 200})
@@ -67,4 +69,4 @@ def test_what_found_no_connection_is_the_servers_and_what_was_not_begun_the_clie
     assert reason.side == "server"
     assert "200 planned requests were never sent: 60.1/s were reached of 100/s" in reason
     late = judged(tmp_path / "b", OPEN, 300, unsent=200)
-    assert [each.side for each in late.reasons] == ["client"]
+    assert [reason.side for reason in late.reasons] == ["client"]

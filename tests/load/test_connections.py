@@ -1,4 +1,4 @@
-"""The cap on connections of the lean client: who waits, who is counted, who comes first."""
+"""The cap on connections of the lean client: which requests wait, count, and come first."""
 
 from __future__ import annotations
 
@@ -17,23 +17,27 @@ from tests.load.hostile import OK, Hostile, Part, Script, check, on_uvloop, play
 @pytest.mark.parametrize("connection", ["keep_alive", "per_request"])
 def test_requests_above_the_cap_wait_their_turn(connection: str) -> None:
     script = Script((Part(OK, 0.02),), "keep")
-    seen = on_uvloop(lambda: play([script], 6, together=True, connections=1, connection=connection))
-    check(seen, 6)
-    assert seen.errors == [""] * 6
-    sent = [exchange.sent_ns for exchange in seen.exchanges]
+    report = on_uvloop(
+        lambda: play([script], 6, together=True, connections=1, connection=connection)
+    )
+    check(report, 6)
+    assert report.errors == [""] * 6
+    sent = [exchange.sent_ns for exchange in report.exchanges]
     assert sorted(sent) == sent
     assert sent[-1] - sent[0] > 90_000_000
-    assert seen.capped == 5
+    assert report.capped == 5
 
 
-def test_only_what_the_cap_made_wait_is_counted_as_capped() -> None:
+def test_only_requests_that_wait_for_the_cap_count_as_capped() -> None:
     script = Script((Part(OK, 0.05),), "keep")
     assert on_uvloop(lambda: play([script], 100, together=True, connections=100)).capped == 0
     assert on_uvloop(lambda: play([script], 100, together=True, connections=60)).capped == 40
 
 
 @pytest.mark.parametrize("connection", ["keep_alive", "per_request"])
-def test_users_who_come_back_at_once_leave_connections_to_those_who_wait(connection: Reuse) -> None:
+def test_waiting_requests_get_connections_before_users_who_return_at_once(
+    connection: Reuse,
+) -> None:
     turns: list[int] = []
 
     async def work() -> None:
@@ -67,8 +71,8 @@ def test_users_who_come_back_at_once_leave_connections_to_those_who_wait(connect
 
 
 def test_a_request_may_time_out_while_it_waits_for_a_connection() -> None:
-    seen = on_uvloop(
+    report = on_uvloop(
         lambda: play([Script((), "hang")], 3, together=True, connections=1, timeout_s=0.2)
     )
-    check(seen, 3)
-    assert set(seen.errors) == {"timeout"}
+    check(report, 3)
+    assert set(report.errors) == {"timeout"}

@@ -1,4 +1,4 @@
-"""For when requests are planned, whatever keeps the client: the origin of every response time."""
+"""Planned instants, from which response times count, do not depend on the client's lateness."""
 
 from __future__ import annotations
 
@@ -29,14 +29,17 @@ WORLDS = st.builds(
 
 
 def opened(world: World, arrivals: OpenLoop | Burst) -> list[Sent]:
-    found, unsent = world.opened(arrivals)
-    assert len(found) + unsent == sum(map(len, instants(arrivals)))
-    return found
+    requests, unsent = world.opened(arrivals)
+    assert len(requests) + unsent == sum(map(len, instants(arrivals)))
+    return requests
 
 
 def closed(world: World, arrivals: ClosedLoop) -> dict[int, list[Sent]]:
-    found, _ = world.closed(arrivals)
-    return {user: [each for each in found if each.user == user] for user in range(arrivals.users)}
+    requests, _ = world.closed(arrivals)
+    return {
+        user: [request for request in requests if request.user == user]
+        for user in range(arrivals.users)
+    }
 
 
 def planned(arrivals: OpenLoop | Burst) -> list[int]:
@@ -53,52 +56,52 @@ POISSON = OpenLoop(stages=(Stage(rate=40, duration_s=1),), arrivals="poisson", s
 def test_an_open_load_is_planned_by_its_schedule_however_late_it_is_sent(
     arrivals: OpenLoop | Burst, world: World
 ) -> None:
-    found = opened(world, arrivals)
-    assert [each.planned_ns for each in found] == planned(arrivals)
-    for each in found:
-        assert each.started_ns >= each.planned_ns
-        assert each.done_ns - each.started_ns == world.service_ns
+    requests = opened(world, arrivals)
+    assert [request.planned_ns for request in requests] == planned(arrivals)
+    for request in requests:
+        assert request.started_ns >= request.planned_ns
+        assert request.done_ns - request.started_ns == world.service_ns
 
 
-def test_a_client_that_stood_still_starts_late_what_was_planned_meanwhile() -> None:
-    found = opened(World(service_ns=2 * MS, stall=(300 * MS, 600 * MS)), OPEN)
-    missed = [each for each in found if 300 * MS <= each.planned_ns < 600 * MS]
+def test_a_client_that_stood_still_starts_the_requests_planned_meanwhile_late() -> None:
+    requests = opened(World(service_ns=2 * MS, stall=(300 * MS, 600 * MS)), OPEN)
+    missed = [request for request in requests if 300 * MS <= request.planned_ns < 600 * MS]
     assert len(missed) == 12
-    assert {each.started_ns for each in missed} == {600 * MS}
-    assert max(each.done_ns - each.planned_ns for each in found) == 302 * MS
+    assert {request.started_ns for request in missed} == {600 * MS}
+    assert max(request.done_ns - request.planned_ns for request in requests) == 302 * MS
 
 
-def test_what_a_stop_leaves_of_a_schedule_is_counted() -> None:
-    found, unsent = World().opened(OPEN, stop_ns=510 * MS)
-    assert (len(found), unsent) == (21, 19)
+def test_requests_that_a_stop_leaves_of_a_schedule_are_counted_as_unsent() -> None:
+    requests, unsent = World().opened(OPEN, stop_ns=510 * MS)
+    assert (len(requests), unsent) == (21, 19)
 
 
 @pytest.mark.parametrize("think_time_s", [0.0, 0.02])
 @settings(max_examples=12, deadline=None)
 @given(st.builds(World, service_ns=st.integers(0, 300 * MS), late_ns=st.integers(0, 30 * MS)))
-def test_who_keeps_a_load_up_goes_on_until_the_last_answer_that_counts(
+def test_users_who_keep_a_load_up_go_on_until_the_last_measured_answer(
     think_time_s: float, world: World
 ) -> None:
     arrivals = ClosedLoop(
         users=3, requests=30, warmup_requests=5, think_time_s=think_time_s, keep_up=True
     )
-    found = closed(world, arrivals)
-    every = [each for own in found.values() for each in own]
-    stages = [each.stage for each in every]
+    requests = closed(world, arrivals)
+    all_requests = [request for of_user in requests.values() for request in of_user]
+    stages = [request.stage for request in all_requests]
     assert (stages.count(WARMUP), stages.count(MEASURE)) == (5, 30)
-    last_ns = max(each.done_ns for each in every if each.stage == MEASURE)
-    assert all(each.started_ns <= last_ns for each in every if each.stage == AFTER)
-    for own in found.values():
-        # Nobody left before.
-        assert own[-1].done_ns + round(think_time_s * 1e9) >= last_ns
+    last_ns = max(request.done_ns for request in all_requests if request.stage == MEASURE)
+    assert all(request.started_ns <= last_ns for request in all_requests if request.stage == AFTER)
+    for of_user in requests.values():
+        # No user left before.
+        assert of_user[-1].done_ns + round(think_time_s * 1e9) >= last_ns
 
 
 @pytest.mark.parametrize("keep_up", [False, True])
-def test_what_a_stop_leaves_of_a_number_of_requests_is_counted(keep_up: bool) -> None:
+def test_requests_that_a_stop_leaves_of_a_given_number_are_counted_as_unsent(keep_up: bool) -> None:
     arrivals = ClosedLoop(users=3, requests=3000, think_time_s=0.02, keep_up=keep_up)
-    found, unsent = World(service_ns=10 * MS).closed(arrivals, stop_ns=510 * MS)
-    assert {each.stage for each in found} == {MEASURE}
-    assert len(found) + unsent == 3000
+    requests, unsent = World(service_ns=10 * MS).closed(arrivals, stop_ns=510 * MS)
+    assert {request.stage for request in requests} == {MEASURE}
+    assert len(requests) + unsent == 3000
 
 
 CLOSED = [
@@ -118,10 +121,10 @@ def test_users_plan_the_next_request_for_the_end_of_the_last_and_their_think_tim
 ) -> None:
     world.service_ns = max(world.service_ns, 5 * MS)  # by time, a server of no time has no end
     think_ns = round(arrivals.think_time_s * 1e9)
-    for own in closed(world, arrivals).values():
-        joined_ns = round(arrivals.ramp_s * 1e9 * own[0].user / arrivals.users)
-        assert own[0].planned_ns == joined_ns
-        for before, after in pairwise(own):
+    for of_user in closed(world, arrivals).values():
+        joined_ns = round(arrivals.ramp_s * 1e9 * of_user[0].user / arrivals.users)
+        assert of_user[0].planned_ns == joined_ns
+        for before, after in pairwise(of_user):
             assert after.planned_ns == before.done_ns + think_ns
             assert after.started_ns >= after.planned_ns
 
@@ -140,9 +143,9 @@ def test_every_user_is_measured_from_the_end_of_a_warm_up_by_time_on(
     arrivals: ClosedLoop, world: World
 ) -> None:
     world.service_ns = max(world.service_ns, 5 * MS)
-    for own in closed(world, arrivals).values():
-        for each in own:
-            assert each.stage == (WARMUP if each.planned_ns < 200 * MS else MEASURE)
+    for of_user in closed(world, arrivals).values():
+        for request in of_user:
+            assert request.stage == (WARMUP if request.planned_ns < 200 * MS else MEASURE)
 
 
 @pytest.mark.parametrize(
@@ -157,14 +160,16 @@ def test_every_user_is_measured_from_the_end_of_a_warm_up_by_time_on(
 def test_constant_pacing_keeps_to_its_grid_unless_an_answer_comes_later(
     arrivals: ClosedLoop, world: World
 ) -> None:
-    for own in closed(world, arrivals).values():
-        for before, after in pairwise(own):
+    for of_user in closed(world, arrivals).values():
+        for before, after in pairwise(of_user):
             assert after.planned_ns == max(before.planned_ns + 50 * MS, before.done_ns)
 
 
 def test_a_late_client_does_not_make_a_constant_pace_drift() -> None:
-    found = closed(World(late_ns=7 * MS, handling_ns=3 * MS), CLOSED_PACE)
-    assert [each.planned_ns for each in found[0]] == [number * 50 * MS for number in range(20)]
+    requests = closed(World(late_ns=7 * MS, handling_ns=3 * MS), CLOSED_PACE)
+    assert [request.planned_ns for request in requests[0]] == [
+        number * 50 * MS for number in range(20)
+    ]
 
 
 CLOSED_PACE = ClosedLoop(users=1, requests=20, pacing_s=0.05)
@@ -194,7 +199,7 @@ class Resting(User):
 
 
 class Working(Pausing):
-    """Does 20 ms of work after each answer."""
+    """A user that works 20 ms after each answer."""
 
     world: World
 
@@ -221,9 +226,9 @@ def acted(world: World, kind: str, folder: Path, **words: object) -> list[Sent]:
 def test_scripted_users_keep_a_constant_pace_however_late_the_client_is(
     tmp_path_factory: pytest.TempPathFactory, world: World
 ) -> None:
-    found = acted(world, "Paced", tmp_path_factory.mktemp("pace"))
-    firsts = [each for each in found if each.template == 0]
-    ends = [each.done_ns for each in found if each.template == 1]
+    requests = acted(world, "Paced", tmp_path_factory.mktemp("pace"))
+    firsts = [request for request in requests if request.template == 0]
+    ends = [request.done_ns for request in requests if request.template == 1]
     for (before, after), end_ns in zip(pairwise(firsts), ends, strict=False):
         assert after.planned_ns == max(before.planned_ns + 50 * MS, end_ns)
 
@@ -233,9 +238,9 @@ def test_scripted_users_keep_a_constant_pace_however_late_the_client_is(
 def test_scripted_users_wait_from_the_last_answer_on_however_late_the_client_is(
     tmp_path_factory: pytest.TempPathFactory, world: World
 ) -> None:
-    found = acted(world, "Pausing", tmp_path_factory.mktemp("wait"))
-    firsts = [each for each in found if each.template == 0]
-    ends = [each.done_ns for each in found if each.template == 1]
+    requests = acted(world, "Pausing", tmp_path_factory.mktemp("wait"))
+    firsts = [request for request in requests if request.template == 0]
+    ends = [request.done_ns for request in requests if request.template == 1]
     assert firsts
     for after, end_ns in zip(firsts[1:], ends, strict=False):
         assert after.planned_ns == end_ns + 50 * MS
@@ -246,12 +251,14 @@ def test_a_pause_counts_from_the_last_answer_and_ends_with_the_load(tmp_path: Pa
     assert second.planned_ns == first.done_ns + 250 * MS
 
 
-def test_what_a_script_does_after_the_last_answer_is_its_own_time(tmp_path: Path) -> None:
+def test_time_that_a_script_takes_after_the_last_answer_is_added_to_the_wait(
+    tmp_path: Path,
+) -> None:
     world = World(late_ns=7 * MS, handling_ns=3 * MS)
     Working.world = world
-    found = acted(world, "Working", tmp_path)
-    assert len(found) > 5
-    for before, after in pairwise(found):
+    requests = acted(world, "Working", tmp_path)
+    assert len(requests) > 5
+    for before, after in pairwise(requests):
         assert after.planned_ns == before.done_ns + 20 * MS + 50 * MS
 
 
@@ -259,7 +266,7 @@ def test_what_a_script_does_after_the_last_answer_is_its_own_time(tmp_path: Path
 def test_the_first_request_of_an_action_is_planned_for_the_action_and_further_ones_follow(
     tmp_path: Path, kind: str
 ) -> None:
-    found = acted(World(late_ns=7 * MS), kind, tmp_path)
-    for first, second in zip(found[::2], found[1::2], strict=False):
+    requests = acted(World(late_ns=7 * MS), kind, tmp_path)
+    for first, second in zip(requests[::2], requests[1::2], strict=False):
         assert first.started_ns - first.planned_ns == 7 * MS
         assert second.planned_ns == first.done_ns

@@ -1,4 +1,4 @@
-"""Loads that end at a number of failures: where the record is cut, and what is told of it."""
+"""Loads that end at a number of failures: the marked rows, the summary and the columns."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from perflab.load.clients.outcome import (
 )
 from perflab.load.records import columns
 from perflab.load.records.looks import FailureStop, mark
-from perflab.load.records.merging import found_stop
+from perflab.load.records.merging import failure_stop_of
 from perflab.load.records.result import LoadResult
 from perflab.load.report import WIDTH, summary, table
 from perflab.load.workload import ClosedLoop, Request, StopRules, Workload
@@ -32,7 +32,7 @@ from tests.load.processes import a_worker, served
 
 
 def written(folder: Path, done: list[int], errors: list[str], stages: list[int]) -> None:
-    """Write the rows of one worker, by the instants of their ends."""
+    """Write the rows of one worker, given the ends of its requests."""
     folder.mkdir(parents=True)
     rows = np.zeros(len(done), dtype=columns.ROW)
     rows["done_ns"], rows["stage"] = done, stages
@@ -55,7 +55,7 @@ def test_the_stop_is_the_failure_that_completes_the_number_over_all_workers(
     assert stages_of(tmp_path / "1") == [WARMUP, MEASURE, AFTER_STOP]
 
 
-def test_what_the_loads_own_end_cut_off_is_no_failure_and_fewer_change_nothing(
+def test_requests_cut_off_by_the_end_are_no_failures_and_fewer_failures_change_no_row(
     tmp_path: Path,
 ) -> None:
     written(tmp_path / "0", [10, 20, 30], ["reset", "aborted", "unsent"], [MEASURE] * 3)
@@ -65,17 +65,17 @@ def test_what_the_loads_own_end_cut_off_is_no_failure_and_fewer_change_nothing(
 
 
 @pytest.mark.parametrize("stopped", ["interrupted", "a service died"])
-def test_failures_in_the_end_of_a_load_that_another_reason_ended_do_not_end_it(
+def test_failures_during_an_end_for_another_reason_do_not_end_the_load(
     tmp_path: Path, stopped: str
 ) -> None:
     rows = [BEGIN_NS + second * S for second in range(1, 9)]
     written(tmp_path / "0", rows, ["reset"] * 8, [MEASURE] * 8)
     reports = [{"start_ns": BEGIN_NS}]
-    assert found_stop(tmp_path, reports, WORK, stopped) is None
+    assert failure_stop_of(tmp_path, reports, WORK, stopped) is None
     assert stages_of(tmp_path / "0") == [MEASURE] * 8
-    found = found_stop(tmp_path, reports, WORK, WORK.stop.failures_reached)
+    stop = failure_stop_of(tmp_path, reports, WORK, WORK.stop.failures_reached)
     # Of 50 users one joins every second.
-    assert found == FailureStop(5, BEGIN_NS + 5 * S, 5.0, users=6)
+    assert stop == FailureStop(5, BEGIN_NS + 5 * S, 5.0, users=6)
 
 
 WORK = Workload(
@@ -94,7 +94,7 @@ def stopped(folder: Path, change: Any = lambda _: None) -> LoadResult:
         rows["error"][490:] = CODES["unsent"]
         rows["started_ns"][490:] = 0
         rows["stage"][400:] = AFTER_STOP
-        # Those that ended later took long.
+        # Requests that ended later took long.
         rows["done_ns"][400:490] += 20 * S
         change(rows)
 
@@ -109,7 +109,7 @@ def test_times_and_throughput_hold_only_what_ended_until_the_stop(tmp_path: Path
     shown = summary(result, WORK, check(result, WORK))
     assert (shown["requests"], shown["errors"]) == (400, 5)
     assert shown["response_time_ms"]["max"] == pytest.approx(300)
-    # 395 of 400 at 100 a second; the window begins with the first planned instant.
+    # 395 of 400 requests at 100 a second; the window begins with the first planned instant.
     assert shown["throughput_rps"] == pytest.approx(395 / (0.3 + 399 / 100))
 
 
@@ -120,20 +120,20 @@ def test_a_load_that_failures_end_is_valid_and_its_failures_are_its_answer(
     assert check(result, WORK).reasons == ()
     other = WORK.model_copy(update={"stop": StopRules()})
     without = replace(stopped(tmp_path / "b"), failure_stop=None)
-    assert "server.failures" in {each.code for each in check(without, other).reasons}
+    assert "server.failures" in {reason.code for reason in check(without, other).reasons}
 
 
-def test_a_client_that_fails_itself_is_refused_whatever_number_ends_its_load(
+def test_failures_of_the_client_refuse_a_load_that_failures_end(
     tmp_path: Path,
 ) -> None:
     def ours(rows: np.ndarray) -> None:
         rows["error"][rows["error"] == CODES["reset"]] = CODES["files"]
 
-    found = check(stopped(tmp_path, ours), WORK)
-    assert [each.code for each in found.reasons] == ["client.failures"]
+    judgement = check(stopped(tmp_path, ours), WORK)
+    assert [reason.code for reason in judgement.reasons] == ["client.failures"]
 
 
-def test_the_summary_tells_the_stop_and_what_ended_on_both_sides_of_it(tmp_path: Path) -> None:
+def test_the_summary_has_the_stop_and_the_requests_on_both_sides_of_it(tmp_path: Path) -> None:
     result = stopped(tmp_path)
     shown = summary(result, WORK, check(result, WORK))
     text = table(shown)
@@ -147,28 +147,28 @@ def test_the_summary_tells_the_stop_and_what_ended_on_both_sides_of_it(tmp_path:
     assert status_of(shown) == Status.MISSED
 
 
-def test_a_trial_has_what_ended_on_both_sides_as_columns_that_are_declared(
+def test_a_trial_has_declared_columns_for_the_requests_on_both_sides_of_the_stop(
     tmp_path: Path,
 ) -> None:
-    found = stop_columns(stopped(tmp_path / "a"))
-    assert found["reached_failures"] == 1
-    assert (found["users_at_stop"], found["under_way_at_stop"]) == (7, 30)
-    assert (found["requests_until_stop"], found["successes_until_stop"]) == (400, 395)
-    assert (found["failures_until_stop"], found["failures_after_stop"]) == (5, 3)
-    assert (found["successes_after_stop"], found["given_up_after_stop"]) == (87, 10)
-    assert {response.name for response in STOPS} <= set(found)
-    held = stop_columns(load_result(tmp_path / "b", np.linspace(1, 2, 9)))
-    assert held["reached_failures"] == 0
-    assert math.isnan(held["users_at_stop"])
+    columns = stop_columns(stopped(tmp_path / "a"))
+    assert columns["reached_failures"] == 1
+    assert (columns["users_at_stop"], columns["under_way_at_stop"]) == (7, 30)
+    assert (columns["requests_until_stop"], columns["successes_until_stop"]) == (400, 395)
+    assert (columns["failures_until_stop"], columns["failures_after_stop"]) == (5, 3)
+    assert (columns["successes_after_stop"], columns["given_up_after_stop"]) == (87, 10)
+    assert {response.name for response in STOPS} <= set(columns)
+    without_stop = stop_columns(load_result(tmp_path / "b", np.linspace(1, 2, 9)))
+    assert without_stop["reached_failures"] == 0
+    assert math.isnan(without_stop["users_at_stop"])
 
 
 def test_a_stop_after_the_last_user_s_end_is_a_bound_and_not_no_users(tmp_path: Path) -> None:
     load = stopped(tmp_path)
     assert load.failure_stop is not None
     over = replace(load, failure_stop=replace(load.failure_stop, users=0))
-    found = stop_columns(over)
-    assert math.isnan(found["users_at_stop"])
-    assert found["users_at_stop_at_least"] == over.requests["user"].nunique() > 0
+    columns = stop_columns(over)
+    assert math.isnan(columns["users_at_stop"])
+    assert columns["users_at_stop_at_least"] == over.requests["user"].nunique() > 0
 
 
 @pytest.fixture
@@ -190,7 +190,7 @@ def test_the_failures_of_several_workers_end_the_load_of_all_together(
     failing: tuple[str, int],
 ) -> None:
     url, good = failing
-    # Three workers of four users, of whom all fail in the second round: no worker comes to nine.
+    # All four users of each worker fail in the second round: no single worker has nine failures.
     arrivals = ClosedLoop(users=12, duration_s=30, pacing_s=3)
     work = Workload(request=Request(), arrivals=arrivals, stop=StopRules(failures=9))
     result = sent(3, work, url)
@@ -203,5 +203,5 @@ def test_the_failures_of_several_workers_end_the_load_of_all_together(
     late = rows[rows["stage"] == "after_stop"]
     assert (late["error"] == "status").all()
     assert len(late) == 3
-    assert not {each.code for each in check(result, work).reasons} & REFUSALS
+    assert not {reason.code for reason in check(result, work).reasons} & REFUSALS
     result.discard()

@@ -33,8 +33,8 @@ def serve() -> Iterator[Serve]:
 
 @pytest.fixture
 def generator() -> Iterator[Generator]:
-    with a_worker(real_time=True) as made:
-        yield made
+    with a_worker(real_time=True) as running:
+        yield running
 
 
 def workload(**arrivals: object) -> Workload:
@@ -65,7 +65,7 @@ def test_every_request_is_recorded_with_its_instants_in_order(
     assert (good["close_ns"] > 0).sum() == (220 if connection == "per_request" else 0)
 
 
-def test_a_load_that_is_kept_up_is_whole_and_meets_as_many_users_to_its_end(
+def test_a_load_that_is_kept_up_has_all_users_to_its_end(
     serve: Serve, generator: Generator
 ) -> None:
     url, _ = serve(0.01, "good")
@@ -74,7 +74,7 @@ def test_a_load_that_is_kept_up_is_whole_and_meets_as_many_users_to_its_end(
     stages = result.requests["stage"].value_counts()
     assert (stages["warmup"], stages["measure"]) == (20, 200)
     assert 1 <= stages["after"] <= 20
-    assert "load.incomplete" not in {each.code for each in check(result, kept_up).reasons}
+    assert "load.incomplete" not in {reason.code for reason in check(result, kept_up).reasons}
     every = result.requests
     last_ns = every.loc[every["stage"] == "measure", "done_ns"].max()
     under_way = every[(every["planned_ns"] < last_ns) & (every["done_ns"] >= last_ns)]
@@ -117,18 +117,18 @@ def test_an_open_load_ends_with_its_schedule_though_the_server_is_far_behind(
     work = Workload(request=Request(), arrivals=arrivals, connections=20)
     begin = time.monotonic()
     result = generator.run(work, url)
-    # The whole schedule would take ten seconds at the 40/s that the server can do.
+    # The whole schedule would take ten seconds at the 40/s of the server.
     assert time.monotonic() - begin < 9
     assert len(result.requests) + result.unsent == 400
     unsent = (result.requests["error"] == "unsent").sum()
     assert unsent > 250
-    (reason,) = [each for each in check(result, work).reasons if "never sent" in each]
+    (reason,) = [reason for reason in check(result, work).reasons if "never sent" in reason]
     assert reason.side == "server"
     assert f"{unsent} planned" in reason
 
 
 @pytest.mark.parametrize("client", ["aiohttp", "httpx"])
-def test_library_clients_give_up_what_waits_when_an_open_load_ends(
+def test_library_clients_give_up_waiting_requests_when_an_open_load_ends(
     serve: Serve, generator: Generator, client: str
 ) -> None:
     url, _ = serve(0.5, "good")
@@ -148,20 +148,20 @@ def stopped_for(pid: int, seconds: float) -> None:
 
 
 @pytest.mark.alone
-def test_a_worker_that_stood_still_keeps_to_its_schedule_and_says_so(
+def test_a_worker_that_stood_still_keeps_its_schedule_and_records_the_lag(
     serve: Serve, generator: Generator
 ) -> None:
     url, _ = serve(0.001, "good")
     work = Workload(request=Request(), arrivals=OpenLoop(stages=(Stage(rate=500, duration_s=2),)))
     threading.Timer(0.8, stopped_for, (generator.pids[0], 0.3)).start()
     result = generator.run(work, url)
-    found = result.requests
-    # Every request is charged from the instant of a schedule that was fixed before the start.
-    assert (found["planned_ns"].diff().dropna() == 2_000_000).all()
-    late_ms = (found["started_ns"] - found["planned_ns"]) / 1e6
+    requests = result.requests
+    # Every response time counts from the schedule that was fixed before the start.
+    assert (requests["planned_ns"].diff().dropna() == 2_000_000).all()
+    late_ms = (requests["started_ns"] - requests["planned_ns"]) / 1e6
     assert late_ms.max() > 250
-    # One was planned every 2 ms meanwhile.
+    # Meanwhile a request was planned every 2 ms.
     assert (late_ms > 50).sum() > 100
-    assert ((found["done_ns"] - found["planned_ns"]) / 1e6 >= late_ms).all()
-    sides = [each.side for each in check(result, work).reasons if "generator lag p99" in each]
+    assert ((requests["done_ns"] - requests["planned_ns"]) / 1e6 >= late_ms).all()
+    sides = [reason.side for reason in check(result, work).reasons if "generator lag p99" in reason]
     assert sides == ["client"]

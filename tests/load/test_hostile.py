@@ -1,4 +1,4 @@
-"""The lean client against servers that do everything wrong: counted, never crashed, never hung."""
+"""The lean client against hostile servers: it counts every request, and never fails or hangs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,18 @@ from hypothesis import strategies as st
 from perflab.load.clients.connection import kind_of
 from perflab.load.clients.outcome import ERRORS
 from perflab.load.workload import Request
-from tests.load.hostile import OK, End, Hostile, Part, Script, Seen, check, on_uvloop, play, send
+from tests.load.hostile import (
+    OK,
+    ClientReport,
+    End,
+    Hostile,
+    Part,
+    Script,
+    check,
+    on_uvloop,
+    play,
+    send,
+)
 from tests.support.examples import examples
 
 MOVED = b"HTTP/1.1 302 Found\r\nLocation: /next\r\nContent-Length: 0\r\n\r\n"
@@ -33,7 +44,7 @@ FRAGMENTS = st.sampled_from(
     ]
 )  # fmt: skip
 PARTS = st.lists(st.one_of(FRAGMENTS, st.binary(max_size=20)), max_size=6)
-# Two of three end by themselves; the third may leave a request without an answer until its timeout.
+# Most scripts end the connection; the others may leave a request unanswered until its timeout.
 SCRIPTS = st.builds(
     lambda parts, end, reads: Script(tuple(Part(part) for part in parts), end, reads),
     PARTS,
@@ -66,7 +77,7 @@ REQUESTS = st.builds(
 def test_every_request_to_a_hostile_server_ends_once_with_a_named_class(
     scripts: list[Script], request: Request, connection: str, sticky: bool, together: bool
 ) -> None:
-    seen = on_uvloop(
+    report = on_uvloop(
         lambda: play(
             scripts,
             4,
@@ -78,7 +89,7 @@ def test_every_request_to_a_hostile_server_ends_once_with_a_named_class(
             timeout_s=0.02,
         )
     )
-    check(seen, 4)
+    check(report, 4)
 
 
 @settings(max_examples=examples(100), deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -86,7 +97,7 @@ def test_every_request_to_a_hostile_server_ends_once_with_a_named_class(
 def test_every_request_ends_once_when_the_load_is_aborted(
     scripts: list[Script], request: Request, abort_after_s: float
 ) -> None:
-    seen = on_uvloop(
+    report = on_uvloop(
         lambda: play(
             [*scripts, Script((), "hang")],
             6,
@@ -97,43 +108,43 @@ def test_every_request_ends_once_when_the_load_is_aborted(
             timeout_s=0.1,
         )
     )
-    check(seen, 6)
+    check(report, 6)
 
 
 @pytest.mark.parametrize("end", ["close", "reset"])
 @pytest.mark.parametrize("sticky", [False, True])
 def test_a_connection_that_ends_between_requests_is_opened_again(end: End, sticky: bool) -> None:
-    async def work() -> tuple[Seen, int]:
+    async def work() -> tuple[ClientReport, int]:
         hostile = Hostile([Script((Part(OK),), end)])
         async with hostile as url:
             return await send(url, 3, pause_s=0.01, sticky=sticky), hostile.connections
 
-    seen, connections = on_uvloop(work)
-    check(seen, 3)
-    assert seen.errors == [""] * 3
+    report, connections = on_uvloop(work)
+    check(report, 3)
+    assert report.errors == [""] * 3
     assert connections == 3
 
 
-def test_bytes_that_nobody_asked_for_are_no_answer_to_the_next_request() -> None:
+def test_unrequested_bytes_are_no_answer_to_the_next_request() -> None:
     script = Script((Part(OK), Part(b"HTTP/1.1 500 No\r\n\r\n", 0.01)), "hang")
-    seen = on_uvloop(lambda: play([script], 3, pause_s=0.3))
-    assert seen.outcomes == [("", 200, 2)] * 3
+    report = on_uvloop(lambda: play([script], 3, pause_s=0.3))
+    assert report.outcomes == [("", 200, 2)] * 3
 
 
 def test_an_answer_that_comes_after_the_timeout_is_no_answer_to_the_next_request() -> None:
     late = b"HTTP/1.1 500 Late\r\nContent-Length: 0\r\n\r\n"
     scripts = [Script((Part(late, 0.6),), "keep"), Script((Part(OK, 0.03),), "keep")]
-    seen = on_uvloop(lambda: play(scripts, 5, timeout_s=0.5))
-    assert seen.errors == ["timeout", "", "", "", ""]
+    report = on_uvloop(lambda: play(scripts, 5, timeout_s=0.5))
+    assert report.errors == ["timeout", "", "", "", ""]
 
 
-def test_nobody_listening_is_connect_and_does_not_recurse() -> None:
-    with socket.socket() as held:
-        held.bind(("127.0.0.1", 0))
-        url = f"http://127.0.0.1:{held.getsockname()[1]}/"
-        seen = on_uvloop(lambda: send(url, 3000, together=True, connections=5))
-    check(seen, 3000)
-    assert set(seen.errors) == {"connect"}
+def test_a_port_without_a_server_is_connect_and_does_not_recurse() -> None:
+    with socket.socket() as bound:
+        bound.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{bound.getsockname()[1]}/"
+        report = on_uvloop(lambda: send(url, 3000, together=True, connections=5))
+    check(report, 3000)
+    assert set(report.errors) == {"connect"}
 
 
 def test_a_name_that_does_not_exist_is_dns(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -141,21 +152,21 @@ def test_a_name_that_does_not_exist_is_dns(monkeypatch: pytest.MonkeyPatch) -> N
         raise socket.gaierror(socket.EAI_NONAME, "unknown")
 
     monkeypatch.setattr(socket, "getaddrinfo", refuse)
-    seen = on_uvloop(lambda: send("http://no.such.host/", 2, allowed=("no.such.host",)))
-    assert seen.errors == ["dns", "dns"]
+    report = on_uvloop(lambda: send("http://no.such.host/", 2, allowed=("no.such.host",)))
+    assert report.errors == ["dns", "dns"]
 
 
 def test_an_answer_before_the_request_was_sent_is_taken_and_the_connection_dropped() -> None:
-    async def work() -> tuple[Seen, int]:
+    async def work() -> tuple[ClientReport, int]:
         hostile = Hostile([Script((Part(OK),), "hang", reads=False)])
         async with hostile as url:
             big = Request(method="POST", body="x" * 5_000_000)
             return await send(url, 4, request=big), hostile.connections
 
-    seen, connections = on_uvloop(work)
-    check(seen, 4)
-    assert seen.errors == [""] * 4
-    # The rest of a body on a connection would be the begin of the next request.
+    report, connections = on_uvloop(work)
+    check(report, 4)
+    assert report.errors == [""] * 4
+    # An unsent rest of a body would become the begin of the next request on the connection.
     assert connections == 4
 
 
@@ -164,9 +175,9 @@ def test_a_refusal_before_the_request_was_sent_is_read_or_counted_as_reset(end: 
     refusal = b"HTTP/1.1 413 Too Large\r\nContent-Length: 200000\r\n\r\n" + b"x" * 200_000
     big = Request(method="POST", body="x" * 5_000_000)
     script = Script((Part(refusal), Part(b"", 0.05)), end, reads=False)
-    seen = on_uvloop(lambda: play([script], 3, request=big))
-    check(seen, 3)
-    assert seen.outcomes == [("status", 413, 200_000)] * 3
+    report = on_uvloop(lambda: play([script], 3, request=big))
+    check(report, 3)
+    assert report.outcomes == [("status", 413, 200_000)] * 3
 
 
 @pytest.mark.parametrize(
@@ -181,5 +192,5 @@ def test_a_refusal_before_the_request_was_sent_is_read_or_counted_as_reset(end: 
         (ValueError("x"), "connect"),
     ],
 )
-def test_what_the_system_refuses_has_its_class(error: OSError | ValueError, kind: str) -> None:
+def test_errors_of_the_system_have_their_class(error: OSError | ValueError, kind: str) -> None:
     assert ERRORS[kind_of(error, "connect")] == kind

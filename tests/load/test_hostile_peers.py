@@ -1,4 +1,4 @@
-"""Every client against every hostile HTTP server, by load workers: counted, bounded, in time."""
+"""Every client against every hostile HTTP server, in load workers: counted, bounded, in time."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ CLIENTS = ["lean", "aiohttp", "httpx"]
 
 @pytest.fixture
 def fresh() -> Iterator[Generator]:
-    """A worker that ends with the test: its peak of memory is that of the test."""
-    with a_worker() as made:
-        yield made
+    """A worker of one test, so that its peak of memory is that of the test."""
+    with a_worker() as running:
+        yield running
 
 
 @pytest.fixture(scope="module")
 def generator() -> Iterator[Generator]:
-    with a_worker() as made:
-        yield made
+    with a_worker() as running:
+        yield running
 
 
 def load(generator: Generator, url: str, client: str, size: int = 1) -> LoadResult:
-    """Send so many requests at once."""
+    """Send ``count`` requests at once."""
     workload = Workload(
         request=Request(),
         arrivals=Burst(size=size),
@@ -50,15 +50,15 @@ def test_each_peer_is_counted_once_with_its_class_in_time_and_in_little_memory(
     fresh: Generator, client: str
 ) -> None:
     before = peak_bytes(fresh.pids[0])
-    found = {}
+    errors = {}
     for peer in PEERS:
         with beside(Hostile([peer.script])) as url:
             result = load(fresh, url, client)
         (row,) = result.requests.to_dict("records")
-        found[peer.name] = row["error"]
+        errors[peer.name] = row["error"]
         assert (row["done_ns"] - row["planned_ns"]) / 1e9 < TIMEOUT_S + OVERTIME_S
         result.discard()
-    assert found == {peer.name: peer.outcome_for(client) for peer in PEERS}
+    assert errors == {peer.name: peer.outcome_for(client) for peer in PEERS}
     assert peak_bytes(fresh.pids[0]) - before < MAX_GROWTH_BYTES
 
 
@@ -66,12 +66,12 @@ def test_each_peer_is_counted_once_with_its_class_in_time_and_in_little_memory(
 def test_a_server_that_never_accepts_is_a_timeout_and_one_that_is_not_there_is_connect(
     generator: Generator, client: str
 ) -> None:
-    with socket.socket() as held, socket.socket() as filling:
-        held.bind(("127.0.0.1", 0))
-        url = f"http://127.0.0.1:{held.getsockname()[1]}"
+    with socket.socket() as listening, socket.socket() as filling:
+        listening.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{listening.getsockname()[1]}"
         refused = load(generator, url, client)
-        held.listen(0)
-        filling.connect(held.getsockname())
+        listening.listen(0)
+        filling.connect(listening.getsockname())
         full = load(generator, url, client, 2)
     assert list(refused.requests["error"]) == ["connect"]
     assert list(full.requests["error"]) == ["timeout"] * 2

@@ -1,4 +1,4 @@
-"""TLS with the lean client: trusted or refused, and peers that end, stall or speak none."""
+"""TLS with the lean client: certificates, and peers that end, stall or speak no TLS."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from perflab.load.workload.workload import Trust
-from tests.load.hostile import End, Hostile, Script, Seen, check, on_uvloop, send
+from tests.load.hostile import ClientReport, End, Hostile, Script, check, on_uvloop, send
 from tests.load.processes import a_certificate
 
 
@@ -25,7 +25,7 @@ async def over_tls(
     scheme: str = "https",
     host: str = "localhost",
     **client: Any,
-) -> Seen:
+) -> ClientReport:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(certificate[1], certificate[0])
     body = b"b" * 300_000
@@ -48,8 +48,8 @@ async def over_tls(
 def test_tls_works_with_a_trusted_certificate_and_is_refused_without(
     certificate: tuple[Path, Path],
 ) -> None:
-    own = Trust(ca_file=str(certificate[1]))
-    trusted = on_uvloop(lambda: over_tls(certificate, 5, trust=own))
+    trusting = Trust(ca_file=str(certificate[1]))
+    trusted = on_uvloop(lambda: over_tls(certificate, 5, trust=trusting))
     assert trusted.outcomes == [("", 200, 300_000)] * 5
     assert on_uvloop(lambda: over_tls(certificate, 2)).errors == ["tls", "tls"]
     careless = on_uvloop(lambda: over_tls(certificate, 2, trust=Trust(verify=False)))
@@ -63,9 +63,9 @@ def test_certificates_that_cannot_be_read_or_name_another_host_are_tls_errors(
     empty.touch()
     for path in (tmp_path / "missing.pem", empty):
         trust = Trust(ca_file=str(path))
-        seen = on_uvloop(lambda trust=trust: over_tls(certificate, 2, trust=trust))
-        check(seen, 2)
-        assert seen.errors == ["tls", "tls"]
+        report = on_uvloop(lambda trust=trust: over_tls(certificate, 2, trust=trust))
+        check(report, 2)
+        assert report.errors == ["tls", "tls"]
     options = {"trust": Trust(ca_file=str(certificate[1])), "host": "127.0.0.2"}
     assert on_uvloop(lambda: over_tls(certificate, 1, **options)).errors == ["tls"]
 
@@ -77,10 +77,10 @@ def test_certificates_that_cannot_be_read_or_name_another_host_are_tls_errors(
 def test_a_server_that_ends_in_the_handshake_or_is_silent_has_its_class(
     end: End, kind: str, timeout_s: float
 ) -> None:
-    async def work() -> Seen:
+    async def work() -> ClientReport:
         async with Hostile([Script((), end, reads=False)]) as url:
             return await send(url.replace("http:", "https:"), 2, timeout_s=timeout_s)
 
-    seen = on_uvloop(work)
-    check(seen, 2)
-    assert seen.errors == [kind] * 2
+    report = on_uvloop(work)
+    check(report, 2)
+    assert report.errors == [kind] * 2

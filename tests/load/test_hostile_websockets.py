@@ -1,4 +1,4 @@
-"""WebSockets against hostile servers: counted, bounded, in time, and told why they are closed."""
+"""WebSockets against hostile servers: counted, bounded, in time, and closed with a code."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_each_peer_is_counted_once_with_its_class_in_time_and_in_little_memory(
     served = {f"/{number}".encode(): peer.script for number, peer in enumerate(PEERS)}
     with a_worker() as generator, beside(Hostile([Script()], served)) as url:
         before = peak_bytes(generator.pids[0])
-        # Floods apart: next to them the others would not be read before their time-out.
+        # Peers that flood run alone: others beside them would not be read before their time-out.
         for floods in (False, True):
             called = {
                 str(number): peer
@@ -79,16 +79,16 @@ def test_each_peer_is_counted_once_with_its_class_in_time_and_in_little_memory(
             result.discard()
         grown = peak_bytes(generator.pids[0]) - before
     assert grown < MAX_GROWTH_BYTES
-    # What a library has to say of a server is a class of errors, and nothing in the terminal.
+    # Errors of a library become error classes, and nothing in the terminal.
     assert capfd.readouterr().err == ""
 
 
 def check(result: LoadResult, peers: Sequence[Peer]) -> None:
     table = result.requests
-    found = {
+    ends = {
         peer.name: list(table[table["user"] == user]["error"]) for user, peer in enumerate(peers)
     }
-    assert found == {peer.name: [peer.outcome] if peer.outcome else [] for peer in peers}
+    assert ends == {peer.name: [peer.outcome] if peer.outcome else [] for peer in peers}
     # The loop's last look is at the end of the load.
     took_s = np.ptp(result.looks[0].woken_ns) / 1e9
     assert took_s < STAY_S[any(peer.floods for peer in peers)] + TIMEOUT_S + OVERTIME_S
@@ -105,23 +105,23 @@ class Ears:
         self.ends.append((kind, code))
 
 
-async def told(data: bytes, extensions: str, ears: Ears | None = None) -> int:
-    """Return the close code that a client gives for some frames."""
-    heard: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
+async def close_code_of(data: bytes, extensions: str, ears: Ears | None = None) -> int:
+    """Return the close code that a client sends for some frames."""
+    sent_frame: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.write(accepting(await reader.readuntil(b"\r\n\r\n"), extensions) + data)
-        heard.set_result(await reader.readexactly(8))
+        sent_frame.set_result(await reader.readexactly(8))
         writer.close()
 
     listening = await asyncio.start_server(serve, "127.0.0.1", 0)
     url = f"ws://127.0.0.1:{listening.sockets[0].getsockname()[1]}/"
     opened = await connect(url, *(ears or Ears()).both, deflate=bool(extensions))
     async with asyncio.timeout(5):
-        found = await heard
+        frame_bytes = await sent_frame
     await opened.close()
     listening.close()
-    masked, mask = found[6:8], found[2:6]
+    masked, mask = frame_bytes[6:8], frame_bytes[2:6]
     return int.from_bytes(bytes(a ^ b for a, b in zip(masked, mask, strict=False)), "big")
 
 
@@ -137,8 +137,10 @@ async def told(data: bytes, extensions: str, ears: Ears | None = None) -> int:
         (frame(TEXT, bytes(1 << 20), last=False) + frame(CONT, b"x"), 1009),
     ],
 )
-def test_the_server_is_told_why(data: bytes, code: int, extensions: str) -> None:
-    assert uvloop.run(told(data, extensions)) == code
+def test_the_server_gets_a_close_code_with_the_reason(
+    data: bytes, code: int, extensions: str
+) -> None:
+    assert uvloop.run(close_code_of(data, extensions)) == code
 
 
 def send_for_ever(opened: WebSocket) -> None:
@@ -173,7 +175,7 @@ def test_a_listener_that_fails_ends_its_connection_as_a_fault_of_the_script() ->
     async def work() -> list[dict[str, Any]]:
         complaints: list[dict[str, Any]] = []
         asyncio.get_running_loop().set_exception_handler(lambda _, what: complaints.append(what))
-        assert await told(frame(TEXT, b"a") * 3, "", ears) == 1011
+        assert await close_code_of(frame(TEXT, b"a") * 3, "", ears) == 1011
         return complaints
 
     assert [str(what["exception"]) for what in uvloop.run(work())] == ["deaf"]
@@ -190,7 +192,7 @@ def test_what_is_packed_is_unpacked_on_any_terms(
     messages: list[bytes], here: bool, there: bool, bits: int
 ) -> None:
     terms = Terms(there, here, server_bits=bits, client_bits=bits)
-    # Each side is the other's mirror.
+    # Each side mirrors the terms of the other.
     mirror = Terms(here, there, server_bits=bits, client_bits=bits)
     client, server = Deflate(terms), Deflate(mirror)
     for message in messages:

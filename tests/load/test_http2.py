@@ -1,4 +1,4 @@
-"""HTTP/2: asked for before the load, sent by a real client to a real server, or refused."""
+"""HTTP/2: the server is asked before the load, and the load is sent or refused."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ def test_a_server_of_http_1_is_refused_and_hears_of_no_request() -> None:
         ({"arrivals": Scripted(script="a:B", users=1, duration_s=1)}, "lets no scripted users act"),
     ],
 )
-def test_what_only_the_lean_client_can_do_is_refused_before_the_start(
+def test_features_of_the_lean_client_alone_are_refused_before_the_start(
     words: dict[str, Any], told: str
 ) -> None:
     workload = Workload.model_validate(

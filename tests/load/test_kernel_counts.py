@@ -1,4 +1,4 @@
-"""What the kernel counts of TCP during a load is in its record and told beside its numbers."""
+"""The TCP counts of the kernel during a load are in its record, with remarks on them."""
 
 from __future__ import annotations
 
@@ -35,33 +35,33 @@ def net(folder: Path) -> Path:
 
 
 def test_counters_are_read_by_their_names_and_are_none_where_nothing_counts(tmp_path: Path) -> None:
-    found = tcp_counts(net(tmp_path / "net"))
-    assert found == {
+    counts = tcp_counts(net(tmp_path / "net"))
+    assert counts == {
         "tcp_listen_overflows": 3, "tcp_listen_drops": 4, "tcp_timeouts": 5,
         "tcp_syn_retransmits": 6, "tcp_failed_connects": 7, "tcp_resets": 8, "tcp_retransmits": 9,
         "tcp_resets_sent": 10,
     }  # fmt: skip
-    assert set(found) == set(COUNTERS.values())
+    assert set(counts) == set(COUNTERS.values())
     (tmp_path / "sockstat").write_text("sockets: used 9\nTCP: inuse 4 orphan 0 tw 17 alloc 5\n")
     assert sockets_in_time_wait(tmp_path) == 17
     nowhere = tmp_path / "nowhere"
     assert (tcp_counts(nowhere), sockets_in_time_wait(nowhere)) == ({}, 0)
 
 
-def test_what_counts_is_what_was_added_during_the_load_and_stolen_of_its_cores() -> None:
+def test_counts_are_increases_during_the_load_and_steal_is_of_its_cores() -> None:
     before = MachineCounts((1, 1), 0, 0, {"tcp_resets": 5, "tcp_timeouts": 1})
     after = MachineCounts((1, 1), S, S // 5, {"tcp_resets": 8, "tcp_timeouts": 1, "new": 2})
     assert before.counted_until(after) == {"tcp_resets": 3, "tcp_timeouts": 0}
     assert before.stolen_until(after) == 0.2
 
 
-def test_a_full_backlog_is_told_with_what_it_does_and_of_whom_it_is_known(tmp_path: Path) -> None:
+def test_a_full_backlog_has_a_remark_with_its_meaning_and_its_scope(tmp_path: Path) -> None:
     counted = {"tcp_listen_overflows": 12, "tcp_syn_retransmits": 12, "tcp_resets": 0}
     result = load_result(tmp_path, np.linspace(0.4, 5, 500), cpu_ns=S // 10, kernel=counted)
     stage = Stage(rate=100, duration_s=5)
-    found = check(result, Workload(request=Request(), arrivals=OpenLoop(stages=(stage,))))
-    assert found.valid
-    (told,) = found.warnings
+    judgement = check(result, Workload(request=Request(), arrivals=OpenLoop(stages=(stage,))))
+    assert judgement.valid
+    (told,) = judgement.warnings
     assert told.code == "host.tcp_backlog"
     assert "12 overflows of a listen backlog, 12 SYNs sent again" in told.text
     assert "network namespace" in told.text
@@ -69,14 +69,14 @@ def test_a_full_backlog_is_told_with_what_it_does_and_of_whom_it_is_known(tmp_pa
 
 
 def said(folder: Path, waits_s: list[float], **counted: int) -> str:
-    """Return what is told of a load some of whose connections took so long to be made."""
+    """Return the remarks on a load some of whose connections took these times to open."""
 
     def connected(rows: np.ndarray) -> None:
-        rows["connect_ns"][: len(waits_s)] = [round(each * S) for each in waits_s]
+        rows["connect_ns"][: len(waits_s)] = [round(wait_s * S) for wait_s in waits_s]
 
     kernel = {f"tcp_{name}": count for name, count in counted.items()}
     result = load_result(folder, np.linspace(0.4, 5, 500), change=connected, kernel=kernel)
-    return " ".join(each.text for each in remarks_on_tcp(result))
+    return " ".join(remark.text for remark in remarks_on_tcp(result))
 
 
 def test_connections_that_waited_for_a_syn_are_counted(tmp_path: Path) -> None:

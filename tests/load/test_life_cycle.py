@@ -24,9 +24,13 @@ def test_a_connection_has_all_requests_or_one(client: str, reuse: str, expected:
         return meter
 
     meter: Meter = on_loop(go)
-    assert [len(seen.taken) for seen in meter.seen] == expected
+    assert [len(connection.requests) for connection in meter.connections] == expected
     if client == "lean":
-        says = {b"connection: close" in each.head for seen in meter.seen for each in seen.taken}
+        says = {
+            b"connection: close" in request.head
+            for seen in meter.connections
+            for request in seen.requests
+        }
         assert says == {reuse == "per_request"}
 
 

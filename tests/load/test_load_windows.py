@@ -1,4 +1,4 @@
-"""A load that sends only within windows: what is planned, counted, and left over."""
+"""A load that sends only within windows: planned, counted and remaining requests."""
 
 from __future__ import annotations
 
@@ -58,44 +58,44 @@ WORLDS = st.builds(
 def test_users_plan_nothing_outside_of_the_windows_and_count_after_they_have_settled(
     world: World, words: dict[str, float]
 ) -> None:
-    found = closed(world, **words)
-    assert {each.user for each in found} == {0, 1, 2}
-    for each in found:
-        window, counts = place(each.planned_ns)
+    requests = closed(world, **words)
+    assert {request.user for request in requests} == {0, 1, 2}
+    for request in requests:
+        window, counts = place(request.planned_ns)
         assert window >= 0
-        assert each.stage == (MEASURE if counts else WARMUP)
+        assert request.stage == (MEASURE if counts else WARMUP)
 
 
-def test_users_wait_for_the_next_window_and_are_there_when_it_begins() -> None:
-    found = closed(World(service_ns=30 * MS))
+def test_users_wait_for_the_next_window_and_start_when_it_begins() -> None:
+    requests = closed(World(service_ns=30 * MS))
     for user in range(3):
-        own = [each.planned_ns for each in found if each.user == user]
-        # Ten in the first 300 ms, and without a pause on in the window that follows at once.
-        assert own[0] == 100 * MS
-        assert next(at for at in own if 400 * MS <= at < 500 * MS) == 400 * MS
-        assert next(at for at in own if at >= 500 * MS) == 1000 * MS
+        planned_ns_of_user = [request.planned_ns for request in requests if request.user == user]
+        # Ten requests in the first 300 ms; users go on without a pause in the adjoining window.
+        assert planned_ns_of_user[0] == 100 * MS
+        assert next(at for at in planned_ns_of_user if 400 * MS <= at < 500 * MS) == 400 * MS
+        assert next(at for at in planned_ns_of_user if at >= 500 * MS) == 1000 * MS
 
 
 @pytest.mark.parametrize("kind", ["constant", "poisson"])
-def test_an_open_load_keeps_of_its_schedule_what_lies_in_windows(kind: str) -> None:
+def test_an_open_load_keeps_the_arrivals_that_lie_in_windows(kind: str) -> None:
     whole = OpenLoop(stages=(Stage(rate=200, duration_s=1.5),), arrivals=kind, seed=4)
     some = whole.model_copy(update={"windows": of(TURNS)})
     every = np.concatenate(list(instants(whole))).tolist()
-    kept = [at for at in every if place(at)[0] >= 0]
-    assert 0 < len(kept) < len(every)
-    assert planned_count(some) == len(kept)
+    in_windows = [at for at in every if place(at)[0] >= 0]
+    assert 0 < len(in_windows) < len(every)
+    assert planned_count(some) == len(in_windows)
     assert (
         sorted(at for worker in range(3) for part in instants(some, worker, 3) for at in part)
-        == kept
+        == in_windows
     )
-    found, _ = World(service_ns=20 * MS, late_ns=3 * MS).opened(some)
-    assert [each.planned_ns for each in found] == kept
-    assert [each.stage == MEASURE for each in found] == [place(at)[1] for at in kept]
+    requests, _ = World(service_ns=20 * MS, late_ns=3 * MS).opened(some)
+    assert [request.planned_ns for request in requests] == in_windows
+    assert [request.stage == MEASURE for request in requests] == [place(at)[1] for at in in_windows]
 
 
 def test_windows_in_the_warm_up_are_sent_and_do_not_count() -> None:
     stages = {
-        each.planned_ns >= S: each.stage for each in closed(World(), duration_s=0.8, warmup_s=0.7)
+        one.planned_ns >= S: one.stage for one in closed(World(), duration_s=0.8, warmup_s=0.7)
     }
     # The counted part of the third window does count.
     assert stages == {False: WARMUP, True: MEASURE}
@@ -105,19 +105,21 @@ def test_windows_in_the_warm_up_are_sent_and_do_not_count() -> None:
 
 
 @pytest.mark.parametrize(
-    ("turns", "told"),
+    ("turns", "problem"),
     [
         ([(0.0, 0.05)], "nothing of it would count"),
         ([(0.0, 0.4), (0.3, 0.6)], "begins before the one before"),
     ],
 )
-def test_windows_that_are_none_are_refused(turns: list[tuple[float, float]], told: str) -> None:
-    with pytest.raises(ValueError, match=told):
+def test_windows_that_overlap_or_are_too_short_are_refused(
+    turns: list[tuple[float, float]], problem: str
+) -> None:
+    with pytest.raises(ValueError, match=problem):
         of(turns)
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "problem"),
     [
         ({"duration_s": 1.2}, "make the load longer"),
         ({"max_duration_s": 1.2}, "make the load longer"),
@@ -126,8 +128,10 @@ def test_windows_that_are_none_are_refused(turns: list[tuple[float, float]], tol
         ({"requests": 100}, "windows go with duration_s"),
     ],
 )
-def test_windows_that_do_not_fit_their_load_are_refused(words: dict[str, float], told: str) -> None:
-    with pytest.raises(ValueError, match=told):
+def test_windows_that_do_not_fit_their_load_are_refused(
+    words: dict[str, float], problem: str
+) -> None:
+    with pytest.raises(ValueError, match=problem):
         ClosedLoop.model_validate({"users": 1, "duration_s": 1.5, "windows": of(TURNS)} | words)
 
 
@@ -160,7 +164,7 @@ WORK = Workload(request=Request(), arrivals=PLANTED)
 def planted(
     folder: Path, change: Callable[[np.ndarray], object] = lambda _: None, **facts: object
 ) -> LoadResult:
-    """Two users with requests of 100 ms, one after the other, in both windows."""
+    """Return a load of two users with requests of 100 ms, without a pause, in both windows."""
     done_s = np.repeat(np.concatenate([np.arange(1, 11), np.arange(91, 101)]) / 10, 2)
 
     def settle(rows: np.ndarray) -> None:
@@ -169,7 +173,12 @@ def planted(
         rows["stage"] = np.where(rows["planned_ns"] < own[:, 1], WARMUP, MEASURE)
         change(rows)
 
-    given: dict[str, Any] = {"windows": WINDOWS, "cpu_ns": 18 * 10**8, "lasted_s": 10.0, **facts}
+    given: dict[str, Any] = {
+        "windows": WINDOWS,
+        "cpu_ns": 18 * 10**8,
+        "lasted_s": 10.0,
+        **facts,
+    }
     return load_result(folder, done_s, latency_s=0.1, change=settle, **given)
 
 
@@ -180,10 +189,10 @@ def test_throughput_is_what_was_completed_in_counted_parts_over_their_length(
     assert littles_law_ratio(result, WORK) == pytest.approx(1)
     assert result.throughput_rps == pytest.approx(20)
     assert result.counted_ns == 1_800_000_000
-    found = window_table(result)
-    assert found["completed"].tolist() == [18, 18]
-    assert found["finished"].tolist() == [20, 20]
-    assert found["mean_ms"].tolist() == pytest.approx([100, 100])
+    table = window_table(result)
+    assert table["completed"].tolist() == [18, 18]
+    assert table["finished"].tolist() == [20, 20]
+    assert table["mean_ms"].tolist() == pytest.approx([100, 100])
 
 
 def test_requests_carry_the_window_in_which_they_were_planned(tmp_path: Path) -> None:
@@ -197,10 +206,10 @@ def test_in_flight_at_the_end_of_a_window_and_carried_over_are_counted(tmp_path:
         rows["done_ns"][last[1:]] = BEGIN_NS + 9 * S + MS  # ends in the next window
         rows["sent_ns"][last[2]] = BEGIN_NS + S + MS
 
-    found = window_table(planted(tmp_path, delayed))
-    assert found["in_flight"].tolist() == [3, 0]
-    assert found["carried_over"].tolist() == [2, 0]
-    assert found["sent_after"].tolist() == [1, 0]
+    table = window_table(planted(tmp_path, delayed))
+    assert table["in_flight"].tolist() == [3, 0]
+    assert table["carried_over"].tolist() == [2, 0]
+    assert table["sent_after"].tolist() == [1, 0]
 
 
 def test_the_client_is_judged_within_counted_parts_alone(tmp_path: Path) -> None:
@@ -217,7 +226,7 @@ def looks(woken_s: np.ndarray, late_ms: np.ndarray) -> list[Looks]:
 
 
 def test_the_clients_cpu_and_stalls_are_shares_of_the_counted_time(tmp_path: Path) -> None:
-    # One stall of half a second between the windows, one of 90 ms (and a tick) within.
+    # One stall of half a second between the windows, one of 90 ms (and a tick) within a window.
     result = planted(tmp_path, looks=looks(np.array([0.5, 5.0]), np.array([85.0, 500.0])))
     assert check(result, WORK).cpu_share == pytest.approx(1)
     assert stalled_share(result) == pytest.approx(0.09 / 1.8)

@@ -1,4 +1,4 @@
-"""Long bodies: every byte counted and summed, none kept, however the server ends them."""
+"""Long bodies: every byte is counted and summed, none is kept, however the server ends them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from perflab.load.clients import response
-from perflab.load.clients.answer import Wanted
+from perflab.load.clients.answer import BodyRules
 from perflab.load.clients.client import LeanClient
 from perflab.load.clients.exchange import Exchange, Prepared
 from perflab.load.clients.outcome import ERRORS
@@ -35,7 +35,7 @@ async def ask(
 ) -> list[tuple[str, int]]:
     """Send requests one after the other as one user; return error classes and bytes."""
     origin, path = split(url)
-    found = []
+    outcomes = []
     for words in requests:
         over = asyncio.Event()
         prepared = Prepared(Request.model_validate({"path": path or "/", **words}), origin)
@@ -44,14 +44,14 @@ async def ask(
         client.submit(exchange)
         async with asyncio.timeout(20):
             await over.wait()
-        found.append((ERRORS[exchange.error], exchange.bytes))
-    return found
+        outcomes.append((ERRORS[exchange.error], exchange.bytes))
+    return outcomes
 
 
-def asked(
+def outcomes_of(
     scripts: Sequence[Script], *requests: dict[str, Any], timeout_s: float = 10.0
 ) -> tuple[list[tuple[str, int]], int]:
-    """Let one user ask a server; return what came of it, and how many connections it took."""
+    """Let one user send requests; return their outcomes and the number of connections."""
 
     async def go() -> tuple[list[tuple[str, int]], int]:
         server = Hostile(scripts)
@@ -62,19 +62,19 @@ def asked(
             finally:
                 await client.close()
 
-    found: tuple[list[tuple[str, int]], int] = on_uvloop(go)
-    return found
+    outcomes: tuple[list[tuple[str, int]], int] = on_uvloop(go)
+    return outcomes
 
 
-def read(raw: bytes, cuts: list[int], wanted: Wanted | None) -> tuple[Any, ...]:
-    """Return all that a reader makes of a response in pieces, and of one more on its connection."""
+def read(raw: bytes, cuts: list[int], rules: BodyRules | None) -> tuple[Any, ...]:
+    """Return how a reader reads a response in pieces, and one more on the same connection."""
     places = sorted({cut % (len(raw) + 1) for cut in cuts})
-    reader = ResponseReader(wanted)
+    reader = ResponseReader(rules)
     kind = ""
     for begin, end in zip([0, *places], [*places, len(raw)], strict=True):
         try:
             if begin < end and reader.feed(raw[begin:end]):
-                # What comes later comes to the next request.
+                # Later bytes belong to the next request.
                 kind = "" if end == len(raw) else "more"
                 break
         except BadResponse as error:
@@ -95,31 +95,31 @@ def read(raw: bytes, cuts: list[int], wanted: Wanted | None) -> tuple[Any, ...]:
     st.sampled_from([b"", b"x", b"\r\n", b"HTTP/1.1 200 OK\r\n\r\n"]),
     st.integers(0, 5) | st.integers(0, 300_000),
     st.lists(st.integers(0, 400_000), max_size=8),
-    st.sampled_from([None, Wanted(crc32=crc32_of(100_000)), Wanted(text=b"\xff\x00\x01")]),
+    st.sampled_from([None, BodyRules(crc32=crc32_of(100_000)), BodyRules(text=b"\xff\x00\x01")]),
 )
-def test_a_long_body_means_what_the_parser_makes_of_it(
-    size: int, extra: bytes, after: bytes, lost: int, cuts: list[int], wanted: Wanted | None
+def test_a_long_body_is_read_as_the_parser_reads_it(
+    size: int, extra: bytes, after: bytes, lost: int, cuts: list[int], rules: BodyRules | None
 ) -> None:
     head = b"HTTP/1.1 200 OK\r\n" + extra + b"Content-Length: %d\r\n\r\n" % size
     body = (PIECE * 5)[:size]
     raw = head + (body[: size - lost] if lost % 2 else body + after)
-    ours = read(raw, cuts, wanted)
+    ours = read(raw, cuts, rules)
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(response, "LONG_BYTES", 1 << 60)
-        assert ours == read(raw, cuts, wanted)
+        assert ours == read(raw, cuts, rules)
 
 
-def test_what_stalls_in_the_body_times_out_and_mixes_with_nothing() -> None:
-    # The stalled server would go on with bytes of its own: nobody may hear them any more.
+def test_a_body_that_stalls_times_out_and_its_bytes_reach_no_other_response() -> None:
+    # The stalled server goes on sending: no later response may contain its bytes.
     late = Script((Part(HEAD + BODY[: 2 * MIB]), Part(b"\xee" * MIB, 2.0)), end="hang")
     scripts = [late, Script((Part(HEAD + BODY),), end="keep")]
-    found, connections = asked(scripts, *[SUMMED] * 3, timeout_s=1.5)
-    assert found == [("timeout", 2 * MIB), ("", LONG), ("", LONG)]
+    outcomes, connections = outcomes_of(scripts, *[SUMMED] * 3, timeout_s=1.5)
+    assert outcomes == [("timeout", 2 * MIB), ("", LONG), ("", LONG)]
     assert connections == 2
 
 
 def test_bodies_that_share_a_buffer_are_summed_apart() -> None:
-    # Eight at once, of three lengths, and one of them wrong by a bit.
+    # Eight bodies at once, of three lengths; one of them has a wrong bit.
     sizes, flaw_at = [LONG, LONG + 70_000, 3 * MIB] * 2, LONG - 1
 
     async def go() -> list[tuple[str, int]]:
@@ -127,7 +127,7 @@ def test_bodies_that_share_a_buffer_are_summed_apart() -> None:
             client = LeanClient(asyncio.get_running_loop())
             try:
                 places = [*[(good, size) for size in sizes], (bad, LONG), (good, LONG)]
-                each = await asyncio.gather(
+                answers = await asyncio.gather(
                     *(
                         ask(client, f"{url}/{size}", [{"expect_crc32": crc32_of(size)}])
                         for url, size in places
@@ -135,8 +135,8 @@ def test_bodies_that_share_a_buffer_are_summed_apart() -> None:
                 )
             finally:
                 await client.close()
-            return [outcome for (outcome,) in each]
+            return [outcome for (outcome,) in answers]
 
-    found = on_uvloop(go)
-    assert [kind for kind, _ in found] == [*[""] * 6, "checksum", ""]
-    assert [number for _, number in found] == [*sizes, LONG, LONG]
+    outcomes = on_uvloop(go)
+    assert [kind for kind, _ in outcomes] == [*[""] * 6, "checksum", ""]
+    assert [number for _, number in outcomes] == [*sizes, LONG, LONG]

@@ -1,4 +1,4 @@
-"""The record of streams: kinds are a script's own words, and come back as they were noted."""
+"""The record of messages: kinds, a script's own words, are read back as they were noted."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ NOTES = st.tuples(INT64, INT32, st.sampled_from([SENT, RECEIVED]), INT32, INT64,
 
 @settings(max_examples=40, deadline=None)
 @given(st.lists(NOTES, max_size=40))
-def test_what_was_noted_comes_back(notes: list[tuple[int, int, int, int, int, str]]) -> None:
+def test_noted_messages_are_read_back(notes: list[tuple[int, int, int, int, int, str]]) -> None:
     with TemporaryDirectory() as place:
         recorder = MessageRecorder(Path(place))
         for note in notes:
@@ -50,12 +50,12 @@ def test_kinds_stay_words_over_more_than_one_buffer(tmp_path: Path) -> None:
     for number in range(ROWS_PER_BUFFER + 10):
         recorder.add(number, 0, RECEIVED, 1, kind=kinds[number % 4])
     recorder.close()
-    found = messages(tmp_path, 0)["kind"]
-    assert found.tolist() == (kinds * ROWS_PER_BUFFER)[: len(found)]
-    assert len(found) == ROWS_PER_BUFFER + 10
+    kinds_read = messages(tmp_path, 0)["kind"]
+    assert kinds_read.tolist() == (kinds * ROWS_PER_BUFFER)[: len(kinds_read)]
+    assert len(kinds_read) == ROWS_PER_BUFFER + 10
 
 
-def test_workers_that_met_kinds_in_another_order_are_joined(tmp_path: Path) -> None:
+def test_workers_with_kinds_in_different_orders_are_joined(tmp_path: Path) -> None:
     for worker, kinds in enumerate((["offer", "bid"], ["bid", "offer", "sold"])):
         recorder = MessageRecorder(tmp_path / str(worker))
         for place, kind in enumerate(kinds):
@@ -77,7 +77,7 @@ def test_more_kinds_than_a_row_can_tell_apart_are_refused(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize(("received_ms", "late"), [(500.0, False), (5.0, True)])
-def test_a_late_sender_is_judged_by_what_its_own_kinds_take(
+def test_a_late_sender_is_judged_by_the_times_of_its_own_kinds(
     tmp_path: Path, received_ms: float, late: bool
 ) -> None:
     load = load_result(tmp_path, np.arange(200) / 100, delays=(np.arange(400) / 200, np.zeros(400)))
@@ -89,4 +89,4 @@ def test_a_late_sender_is_judged_by_what_its_own_kinds_take(
         recorder.add(at_ns, 2, RECEIVED, 9, planned_ns, "price")
     recorder.close()
     reasons = check(load, scripted()).reasons
-    assert any("generator lag" in each for each in reasons) == late
+    assert any("generator lag" in reason for reason in reasons) == late

@@ -1,4 +1,4 @@
-"""Of a load with no time between measured starts there is no share of CPU to be told."""
+"""A load without time between measured starts has no share of CPU."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ WORK = Workload(request=Request(), arrivals=ClosedLoop(users=1, requests=2))
 
 
 def report() -> dict[str, Any]:
-    """Return what a worker tells that has used 5 ms of CPU."""
+    """Return the report of a worker that used 5 ms of CPU."""
     return {
         "cpu_ns": S // 200, "wall_ns": S, "run_delay_ns": 0, "began_ns": BEGIN_NS, "unsent": 0,
         "looks": {"woken_us": [], "late_ms": [], "began_ns": BEGIN_NS}, "lasted_ns": S,
@@ -35,7 +35,7 @@ def test_the_cpu_share_of_a_load_is_one_of_time(
     tmp_path: Path, done_s: list[float], share: float
 ) -> None:
     load_result(tmp_path, np.array(done_s))
-    found = merged(tmp_path, [report()], WORK, MachineCounts.now((0,)), start_ns=0)
-    judged = check(found, WORK)
+    result = merged(tmp_path, [report()], WORK, MachineCounts.now((0,)), start_ns=0)
+    judged = check(result, WORK)
     assert judged.cpu_share == pytest.approx(share)
-    assert "generator.cpu" not in {each.code for each in judged.reasons}
+    assert "generator.cpu" not in {reason.code for reason in judged.reasons}

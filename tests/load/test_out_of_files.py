@@ -1,4 +1,4 @@
-"""Load workers that are short of descriptors: a cap on connections, or failures of their own."""
+"""Load workers without free descriptors: their cap on connections and their failures."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ def url() -> Iterator[str]:
 
 @pytest.fixture
 def generator() -> Iterator[Generator]:
-    with a_worker() as made:
-        yield made
+    with a_worker() as running:
+        yield running
 
 
 def test_users_beyond_the_limit_of_files_wait_for_a_connection_and_none_fails(
@@ -51,7 +51,7 @@ def test_a_client_that_runs_out_of_files_refuses_its_load_and_not_the_server(
         nonlocal reports
         reports += 1
         if reports == 1:
-            # What is open stays open; a new connection finds no number that it may have.
+            # Open files stay open; a new connection finds no free descriptor.
             resource.prlimit(pid, resource.RLIMIT_NOFILE, (3, limits[1]))
         elif reports == 2:
             resource.prlimit(pid, resource.RLIMIT_NOFILE, limits)
@@ -64,6 +64,8 @@ def test_a_client_that_runs_out_of_files_refuses_its_load_and_not_the_server(
     kinds = result.requests["error"].value_counts()
     assert set(kinds.index) == {"", "files"}
     assert kinds["files"] >= 3
-    (reason,) = (each for each in check(result, work).reasons if each.code == "client.failures")
+    (reason,) = (
+        reason for reason in check(result, work).reasons if reason.code == "client.failures"
+    )
     assert reason.side == "client"
     assert "Too many open files" in reason.text

@@ -1,4 +1,4 @@
-"""Bodies of requests, in both clients; checksums of bodies that nobody keeps."""
+"""Bodies of requests, in both clients; checksums of bodies that are not kept."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def work(client: str, **request: Any) -> Workload:
 
 
 def sent(load: Workload, requests: int = 2, **options: Any) -> tuple[list[str], Meter]:
-    """Send a load's requests; return error classes, and what the server saw."""
+    """Send a load's requests; return error classes, and the requests that the server got."""
     meter = Meter(**options)
 
     async def go() -> list[str]:
@@ -50,15 +50,15 @@ def test_any_text_and_any_bytes_arrive_as_they_are(client: str, body: str | byte
     errors, meter = sent(Workload.model_validate_json(described))
     assert errors == [""] * 2
     kind = b"json" if isinstance(body, str) else b"octet-stream"
-    for each in (taken for seen in meter.seen for taken in seen.taken):
-        assert (each.size, each.sha256) == (len(content), sha256(content).hexdigest())
-        assert b"content-type: application/" + kind in each.head or not body
+    for connection in (request for one in meter.connections for request in one.requests):
+        assert (connection.size, connection.sha256) == (len(content), sha256(content).hexdigest())
+        assert b"content-type: application/" + kind in connection.head or not body
 
 
 @pytest.mark.parametrize("client", CLIENTS)
 def test_several_bodies_are_sent_in_turn(client: str) -> None:
     _, meter = sent(work(client, method="POST", body=("a", "bcd")), requests=4)
-    assert [taken.size for seen in meter.seen for taken in seen.taken] == [1, 3, 1, 3]
+    assert [request.size for one in meter.connections for request in one.requests] == [1, 3, 1, 3]
 
 
 @pytest.mark.parametrize("client", CLIENTS)
@@ -82,16 +82,16 @@ def test_one_wrong_bit_of_a_long_body_is_an_error_of_its_own(
 def test_the_command_line_sends_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "body"
     path.write_bytes(b"\x00\xff")
-    request = asked(body_file=str(path), expect_bytes=4).request
+    request = workload_of(body_file=str(path), expect_bytes=4).request
     assert (request.method, request.bodies, request.expect_bytes) == ("POST", (b"\x00\xff",), 4)
     monkeypatch.setattr(options, "MOST_BODY_BYTES", 1)
     with pytest.raises(ParameterError, match="has 2 bytes; a body may have"):
-        asked(body_file=str(path))
+        workload_of(body_file=str(path))
     with pytest.raises(ParameterError, match="no-such-file"):
-        asked(body_file=str(tmp_path / "no-such-file"))
+        workload_of(body_file=str(tmp_path / "no-such-file"))
 
 
-def asked(**words: Any) -> Workload:
+def workload_of(**words: Any) -> Workload:
     return LoadOptions.of({"url": "http://127.0.0.1:9/x", "users": 1, **words}).workload()
 
 
@@ -108,7 +108,9 @@ def asked(**words: Any) -> Workload:
         ({"use": 1}, "no option 'use' (did you mean 'users'?)"),
     ],
 )
-def test_what_the_command_line_cannot_do_is_told(words: dict[str, Any], problem: str) -> None:
+def test_the_command_line_refuses_bodies_that_it_cannot_send(
+    words: dict[str, Any], problem: str
+) -> None:
     with pytest.raises(ParameterError) as refused:
-        asked(**words)
-    assert any(problem in each for each in refused.value.problems), refused.value.problems
+        workload_of(**words)
+    assert any(problem in line for line in refused.value.problems), refused.value.problems

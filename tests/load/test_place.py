@@ -1,4 +1,4 @@
-"""The place of a record is looked at before a load; nothing but a record is left in it.
+"""The folder of a record is checked before a load; only a record is left in it.
 
 Temporary folders of raw rows do not outlive their owners, and no others are touched.
 """
@@ -62,7 +62,7 @@ def test_a_disk_that_the_record_would_fill_is_refused(
     assert not (tmp_path / "out").exists()
 
 
-def test_a_place_that_cannot_be_made_is_told_in_a_sentence() -> None:
+def test_a_folder_that_cannot_be_made_is_reported_in_a_sentence() -> None:
     with pytest.raises(LoadError, match="cannot write /proc/new"), place(Path("/proc/new"), WORK):
         raise AssertionError("nothing may begin")
 
@@ -82,7 +82,7 @@ def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def owner() -> Iterator[Owner]:
-    """Start processes that have a folder each."""
+    """Start processes, each with a temporary folder."""
     children: list[subprocess.Popen[bytes]] = []
 
     def start() -> tuple[Path, subprocess.Popen[bytes]]:
@@ -100,7 +100,7 @@ def owner() -> Iterator[Owner]:
         child.communicate()
 
 
-def test_a_load_removes_what_killed_ones_left_and_nothing_of_those_that_run(
+def test_a_load_removes_folders_of_killed_loads_and_none_of_running_ones(
     owner: Owner, temporary: Path
 ) -> None:
     (left, killed), (used, _) = owner(), owner()
@@ -115,7 +115,7 @@ def test_a_load_removes_what_killed_ones_left_and_nothing_of_those_that_run(
     assert {own, used} == set(temporary.iterdir())
 
 
-def test_what_a_user_was_told_of_outlives_its_owner(temporary: Path) -> None:
+def test_a_folder_that_a_message_named_outlives_its_owner(temporary: Path) -> None:
     with place(None, WORK) as here:
         (here.raw / "0").mkdir(parents=True)
         here.keep = True

@@ -1,4 +1,4 @@
-"""Requests made ready before the start: their bytes are one request, whatever they are made of."""
+"""Requests prepared before the start: their bytes are exactly one request."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ HOME = Origin("http", "127.0.0.1", 8000)
 
 
 def parsed(payload: bytes) -> tuple[h11.Request, bytes, bytes]:
-    """Read a request as a server would; return it, its body, and what follows."""
+    """Read a request like a server; return it, its body, and the bytes after it."""
     server = h11.Connection(h11.SERVER)
     server.receive_data(payload)
     request = server.next_event()
@@ -37,7 +37,7 @@ def parsed(payload: bytes) -> tuple[h11.Request, bytes, bytes]:
 
 @settings(max_examples=examples(300), deadline=None)
 @given(st.sampled_from(["GET", "POST", "PUT", "DELETE"]), st.text(max_size=20))
-def test_whatever_is_not_refused_is_exactly_one_request(method: str, word: str) -> None:
+def test_an_accepted_request_is_exactly_one_request(method: str, word: str) -> None:
     try:
         request = Request(method=method, path=f"/p{word}", headers={"X": word}, body=word)
         prepared = Prepared(request, HOME)
@@ -69,7 +69,7 @@ def test_text_that_is_no_unicode_is_refused_before_the_start() -> None:
             Prepared(request, HOME)
 
 
-def test_what_the_request_says_itself_is_not_said_again() -> None:
+def test_headers_of_the_request_are_not_added_again() -> None:
     headers = {"hOST": "other", "Content-type": "text/plain", "connection": "keep-alive"}
     request = Request(method="POST", headers=headers, body="x")
     read, _, _ = parsed(Prepared(request, HOME, Connections(reuse="per_request")).payload)
@@ -97,7 +97,7 @@ def test_an_answer_is_judged_by_what_was_expected(
 ) -> None:
     prepared = Prepared(Request(**expected), HOME)
     status, content = answer
-    body = Body(prepared.wanted) if prepared.wanted is not None else None
+    body = Body(prepared.body_rules) if prepared.body_rules is not None else None
     if body is not None:
         body.take(content)
     assert ERRORS[prepared.judge(status, len(content), body)] == kind

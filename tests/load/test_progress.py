@@ -1,4 +1,4 @@
-"""Points of progress: bounded in number, true at both ends, and even in between."""
+"""Points of a body's arrival: bounded in number, exact at both ends, and even between them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from perflab.load.records import record
-from perflab.load.records.progress import Progress
+from perflab.load.records.progress import ArrivalPoints
 from perflab.load.records.result import LoadResult
 from perflab.load.workload import ClosedLoop, Request, Workload
 from perflab.recordings.columns import PROGRESS
@@ -58,16 +58,16 @@ def work(points: int, users: int = 2, requests: int = 4, **more: Any) -> Workloa
     st.integers(0, 3),
 )
 def test_there_are_never_more_points_than_asked_and_they_end_where_the_body_did(
-    most: int, growth: list[int], told: int
+    most: int, growth: list[int], announced: int
 ) -> None:
     reads, size = [], 0
     for number, more in enumerate(growth):
         size += more
         reads.append((1000 + number, size))
-    progress = Progress(most)
-    if told:
-        # What a head says may be wrong.
-        progress.expect(size * told // 2)
+    progress = ArrivalPoints(most)
+    if announced:
+        # The announced length may be wrong.
+        progress.expect(size * announced // 2)
     for at_ns, so_far in reads:
         progress.note(at_ns, so_far)
     points = progress.points()
@@ -78,10 +78,12 @@ def test_there_are_never_more_points_than_asked_and_they_end_where_the_body_did(
     assert points == sorted(set(points))
 
 
-@pytest.mark.parametrize("told", [True, False])
-def test_points_are_spread_over_the_body_whether_its_length_is_known_or_not(told: bool) -> None:
-    progress = Progress(50)
-    if told:
+@pytest.mark.parametrize("announced", [True, False])
+def test_points_are_spread_over_the_body_whether_its_length_is_known_or_not(
+    announced: bool,
+) -> None:
+    progress = ArrivalPoints(50)
+    if announced:
         progress.expect(1_000_000)
     for number in range(1, 10_001):
         progress.note(number, number * 100)
@@ -89,7 +91,7 @@ def test_points_are_spread_over_the_body_whether_its_length_is_known_or_not(told
     gaps = [later - earlier for earlier, later in pairwise(sizes)]
     assert 25 <= len(sizes) <= 50
     assert max(gaps) <= 1_000_000 / 24
-    # Between first and last all are a step apart, give or take a read.
+    # Between first and last, points are a step apart, within one read.
     assert max(gaps[1:-1]) <= min(gaps[1:-1]) + 200
 
 
@@ -109,14 +111,17 @@ def test_a_load_records_when_the_body_of_every_request_came(
     assert table.groupby("request").size().max() <= points
     named = table.merge(requests, on=["worker", "user", "planned_ns"], suffixes=("", "_whole"))
     assert len(named) == len(table)
-    for _, own in named.groupby("request"):
-        assert own["at_ns"].iloc[0] == own["first_byte_ns"].iloc[0]
-        assert (own["at_ns"].iloc[-1], own["bytes"].iloc[-1]) == (own["done_ns"].iloc[0], SIZE)
-        assert own["at_ns"].is_monotonic_increasing
-        assert own["bytes"].is_monotonic_increasing
+    for _, points in named.groupby("request"):
+        assert points["at_ns"].iloc[0] == points["first_byte_ns"].iloc[0]
+        assert (points["at_ns"].iloc[-1], points["bytes"].iloc[-1]) == (
+            points["done_ns"].iloc[0],
+            SIZE,
+        )
+        assert points["at_ns"].is_monotonic_increasing
+        assert points["bytes"].is_monotonic_increasing
         # The server took 10 ms for each of 20 pieces: half the body took half of these 200 ms.
-        half = own["at_ns"][own["bytes"] >= SIZE / 2].iloc[0] - own["at_ns"].iloc[0]
-        whole = own["at_ns"].iloc[-1] - own["at_ns"].iloc[0]
+        half = points["at_ns"][points["bytes"] >= SIZE / 2].iloc[0] - points["at_ns"].iloc[0]
+        whole = points["at_ns"].iloc[-1] - points["at_ns"].iloc[0]
         assert min(half, whole - half) > 30e6
     assert table["request"].nunique() == 4
     assert streamed_tables(result)["progress"].columns.tolist() == PROGRESS.names
@@ -127,9 +132,9 @@ def test_a_load_records_when_the_body_of_every_request_came(
 def test_a_body_that_stalls_has_points_up_to_its_last_byte() -> None:
     script = Script((Part(LENGTH), Part(BODY[: SIZE // 4])), end="hang")
     request = Request(progress_points=8, expect_bytes=SIZE)
-    seen = on_uvloop(lambda: play([script], request=request, timeout_s=0.5))
-    assert seen.outcomes == [("timeout", 200, SIZE // 4)]
-    (exchange,) = seen.exchanges
+    report = on_uvloop(lambda: play([script], request=request, timeout_s=0.5))
+    assert report.outcomes == [("timeout", 200, SIZE // 4)]
+    (exchange,) = report.exchanges
     assert exchange.progress is not None
     at_ns, size = exchange.progress.points()[-1]
     assert size == SIZE // 4

@@ -1,4 +1,4 @@
-"""Redirects that the lean client follows, and those that it refuses."""
+"""Redirects that the lean client follows, and redirects that it refuses."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pydantic import ValidationError
 from perflab.load.clients import targets
 from perflab.load.clients.targets import Origin, addresses
 from perflab.load.workload import Request
-from tests.load.hostile import OK, Hostile, Part, Script, Seen, check, on_uvloop, play, send
+from tests.load.hostile import OK, ClientReport, Hostile, Part, Script, check, on_uvloop, play, send
 
 
 def moved(to: bytes, status: int = 302, more: bytes = b"") -> bytes:
@@ -19,12 +19,14 @@ def moved(to: bytes, status: int = 302, more: bytes = b"") -> bytes:
 
 
 def home(**routes: bytes) -> Hostile:
-    """Serve routes on connections that are kept; what is no route is fine."""
+    """Serve routes on connections that stay open; other paths get a success."""
     found = {b"/" + name.encode(): answer for name, answer in routes.items()}
     return Hostile([Script((Part(OK),), "keep", routes=found)])
 
 
-async def follow(hostile: Hostile, request: Request, count: int = 1, **options: Any) -> Seen:
+async def follow(
+    hostile: Hostile, request: Request, count: int = 1, **options: Any
+) -> ClientReport:
     async with hostile as url:
         return await send(url, count, request=request, **options)
 
@@ -32,8 +34,8 @@ async def follow(hostile: Hostile, request: Request, count: int = 1, **options: 
 def test_a_redirect_is_an_answer_like_others_unless_it_is_to_be_followed() -> None:
     hostile = home(a=moved(b"/b"))
     assert on_uvloop(lambda: follow(hostile, Request(path="/a"))).errors == ["status"]
-    found = on_uvloop(lambda: follow(hostile, Request(path="/a", expect_status=302)))
-    assert found.outcomes == [("", 302, 0)]
+    unfollowed = on_uvloop(lambda: follow(hostile, Request(path="/a", expect_status=302)))
+    assert unfollowed.outcomes == [("", 302, 0)]
     followed = on_uvloop(lambda: follow(hostile, Request(path="/a", redirects=1)))
     assert followed.outcomes == [("", 200, 2)]
 
@@ -41,20 +43,20 @@ def test_a_redirect_is_an_answer_like_others_unless_it_is_to_be_followed() -> No
 @pytest.mark.parametrize("options", [{}, {"sticky": True}, {"connection": "per_request"}])
 def test_the_same_redirect_is_followed_again_and_again(options: dict[str, Any]) -> None:
     hostile = home(a=moved(b"/b"), b=moved(b"c?d=e"))
-    seen = on_uvloop(lambda: follow(hostile, Request(path="/a", redirects=2), 5, **options))
-    check(seen, 5)
-    assert seen.outcomes == [("", 200, 2)] * 5
+    report = on_uvloop(lambda: follow(hostile, Request(path="/a", redirects=2), 5, **options))
+    check(report, 5)
+    assert report.outcomes == [("", 200, 2)] * 5
     paths = [request.split(b" ")[1] for request in hostile.requests]
     assert paths == [b"/a", b"/b", b"/c?d=e"] * 5
     assert hostile.connections == (15 if "connection" in options else 1)
-    assert seen.exchanges[0].prepared.request.path == "/a"
+    assert report.exchanges[0].prepared.request.path == "/a"
 
 
 def test_a_loop_of_redirects_ends_at_the_limit() -> None:
     hostile = home(a=moved(b"/a"))
-    seen = on_uvloop(lambda: follow(hostile, Request(path="/a", redirects=3), 2))
-    check(seen, 2)
-    assert seen.errors == ["redirect"] * 2
+    report = on_uvloop(lambda: follow(hostile, Request(path="/a", redirects=3), 2))
+    check(report, 2)
+    assert report.errors == ["redirect"] * 2
     assert len(hostile.requests) == 2 * 4
 
 
@@ -68,27 +70,29 @@ def test_a_loop_of_redirects_ends_at_the_limit() -> None:
 def test_a_redirect_off_the_list_or_to_nowhere_is_refused_before_anything_is_sent(
     location: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked: list[Origin] = []
+    resolved: list[Origin] = []
 
     def resolve(origin: Origin) -> Any:
-        asked.append(origin)
+        resolved.append(origin)
         return addresses(origin)
 
     monkeypatch.setattr(targets, "addresses", resolve)
     hostile = home(a=moved(location))
-    seen = on_uvloop(lambda: follow(hostile, Request(path="/a", redirects=3), 2))
-    check(seen, 2)
-    assert seen.errors == ["redirect"] * 2
+    report = on_uvloop(lambda: follow(hostile, Request(path="/a", redirects=3), 2))
+    check(report, 2)
+    assert report.errors == ["redirect"] * 2
     assert len(hostile.requests) == 2
-    assert len(asked) == 1
+    assert len(resolved) == 1
 
 
-def test_what_would_send_a_body_again_follows_no_redirect() -> None:
+def test_a_request_with_a_body_follows_no_redirect() -> None:
     with pytest.raises(ValidationError, match="by a GET alone"):
         Request(redirects=1, method="POST")
 
 
-async def across(headers: dict[str, str], count: int = 1, **options: Any) -> tuple[Seen, Hostile]:
+async def across(
+    headers: dict[str, str], count: int = 1, **options: Any
+) -> tuple[ClientReport, Hostile]:
     """Follow a redirect to another origin."""
     other = home()
     async with other as away:
@@ -99,8 +103,8 @@ async def across(headers: dict[str, str], count: int = 1, **options: Any) -> tup
 
 def test_secrets_and_the_name_of_the_host_stay_with_their_origin() -> None:
     headers = {"Authorization": "secret", "cookie": "secret", "Host": "secret", "X-Kept": "1"}
-    seen, other = on_uvloop(lambda: across(headers))
-    assert seen.errors == [""]
+    report, other = on_uvloop(lambda: across(headers))
+    assert report.errors == [""]
     assert b"X-Kept: 1" in other.requests[0]
     assert b"Host: 127.0.0.1:" in other.requests[0]
     assert b"secret" not in other.requests[0]
@@ -110,24 +114,24 @@ def test_secrets_and_the_name_of_the_host_stay_with_their_origin() -> None:
 def test_a_redirect_to_another_origin_does_not_wait_for_a_connection_that_idles(
     together: bool,
 ) -> None:
-    seen, _ = on_uvloop(lambda: across({}, 6, connections=1, together=together))
-    check(seen, 6)
-    assert seen.errors == [""] * 6
+    report, _ = on_uvloop(lambda: across({}, 6, connections=1, together=together))
+    check(report, 6)
+    assert report.errors == [""] * 6
 
 
 def test_a_chain_of_redirects_is_one_request_from_its_first_sending_on() -> None:
     first = Script((Part(moved(b"/next"), 0.1),), "close")
     scripts = [first, Script((Part(OK),), "keep")]
-    seen = on_uvloop(lambda: play(scripts, 1, request=Request(redirects=1)))
-    exchange = seen.exchanges[0]
+    report = on_uvloop(lambda: play(scripts, 1, request=Request(redirects=1)))
+    exchange = report.exchanges[0]
     assert exchange.done_ns - exchange.sent_ns > 0.09e9
     assert exchange.prepared.request.path == "/"
 
 
 def test_a_chain_of_redirects_has_one_timeout() -> None:
     script = Script((Part(moved(b"/next"), 0.06),), "keep")
-    seen = on_uvloop(lambda: play([script], 1, request=Request(redirects=20), timeout_s=0.2))
-    exchange = seen.exchanges[0]
-    assert seen.errors == ["timeout"]
-    # Each of its hops alone would have been in time: 21 of 60 ms.
+    report = on_uvloop(lambda: play([script], 1, request=Request(redirects=20), timeout_s=0.2))
+    exchange = report.exchanges[0]
+    assert report.errors == ["timeout"]
+    # Each of the 21 hops alone would be in time, at 60 ms.
     assert exchange.done_ns - exchange.started_ns < 1.2e9

@@ -1,4 +1,4 @@
-"""The reader of responses: whatever arrives has a meaning or a named error class."""
+"""The reader of responses: any bytes are a response or have an error class."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from perflab.load.clients import answer as body
-from perflab.load.clients.answer import Body, Wanted
+from perflab.load.clients.answer import Body, BodyRules
 from perflab.load.clients.response import (
     BadResponse,
     ResponseReader,
@@ -20,13 +20,13 @@ from perflab.load.clients.response import (
 )
 from tests.support.examples import examples
 
-KEEP = Wanted(kept=True)
+KEEP = BodyRules(kept=True)
 OK = b"HTTP/1.1 200 OK\r\n"
 
 
 @dataclass(frozen=True)
 class Sample:
-    """A valid response: its bytes, and what a reader must make of them."""
+    """A valid response: its bytes, and how a reader must read them."""
 
     raw: bytes
     status: int
@@ -123,12 +123,12 @@ def test_a_valid_response_is_the_same_however_it_is_cut(sample: Sample, cuts: li
 @given(samples(), CUTS, st.integers(1, 10_000))
 def test_a_truncated_response_is_never_complete(sample: Sample, cuts: list[int], at: int) -> None:
     whole = sample.raw
-    kept = whole[: at % len(whole)]
-    found = read(ResponseReader(), split(kept, cuts))
-    if not kept:
-        assert found == "closed"
+    truncated = whole[: at % len(whole)]
+    kind = read(ResponseReader(), split(truncated, cuts))
+    if not truncated:
+        assert kind == "closed"
     elif not sample.ends_by_closing:
-        assert found in ("closed", "truncated")
+        assert kind in ("closed", "truncated")
 
 
 def by_h11(raw: bytes) -> tuple[int, bytes] | None:
@@ -172,19 +172,19 @@ LINES = [
 
 @settings(max_examples=examples(800), deadline=None)
 @given(st.sampled_from(STATUS_LINES), st.lists(st.sampled_from(LINES), max_size=6))
-def test_what_is_read_as_complete_is_read_the_same_by_an_independent_parser(
+def test_an_independent_parser_reads_complete_responses_the_same(
     status_line: bytes, lines: list[bytes]
 ) -> None:
     raw = status_line + b"".join(lines)
     reader = ResponseReader(KEEP)
-    found = read(reader, [raw])
+    kind = read(reader, [raw])
     theirs = by_h11(raw)
-    if found == "":
+    if kind == "":
         # h11 refuses codings that it does not know even where no body can come.
         without_body = reader.status in (204, 304)
         if theirs is not None or not (without_body and b"Transfer-Encoding" in raw):
             assert theirs == (reader.status, content(reader))
-    elif found in ("closed", "truncated"):
+    elif kind in ("closed", "truncated"):
         assert theirs is None
 
 
@@ -215,12 +215,15 @@ def test_wrong_responses_have_their_class(raw: bytes, kind: str) -> None:
 
 @settings(max_examples=examples(200), deadline=None)
 @given(st.text("ab", max_size=8), st.text("ab", min_size=1, max_size=4), CUTS)
-def test_what_is_wanted_is_found_however_the_body_is_cut(
-    text: str, wanted: str, cuts: list[int]
+def test_text_and_checksum_are_judged_however_the_body_is_cut(
+    text: str, searched: str, cuts: list[int]
 ) -> None:
     whole = text.encode()
-    right, wrong = Wanted(wanted.encode(), zlib.crc32(whole)), Wanted(crc32=zlib.crc32(whole) ^ 1)
-    for one, expected in ((right, wanted in text), (wrong, False)):
+    right, wrong = (
+        BodyRules(searched.encode(), zlib.crc32(whole)),
+        BodyRules(crc32=zlib.crc32(whole) ^ 1),
+    )
+    for one, expected in ((right, searched in text), (wrong, False)):
         body = Body(one)
         for piece in split(whole, cuts):
             body.take(piece)
@@ -236,11 +239,11 @@ def test_only_durations_that_can_be_recorded_are_phases() -> None:
     assert parse_server_timing(HOSTILE_TIMING) == {"e": 4.0}
 
 
-def test_a_body_that_is_kept_has_a_limit_and_one_that_is_only_judged_has_none(
+def test_a_kept_body_has_a_limit_and_a_judged_body_has_none(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(body, "KEPT_BYTES", 1500)
     head = b"HTTP/1.1 200 OK\r\n\r\n"
     assert read(ResponseReader(KEEP), [head, *[b"x" * 100] * 15]) == ""
     assert read(ResponseReader(KEEP), [head, *[b"x" * 100] * 16]) == "body_too_large"
-    assert read(ResponseReader(Wanted(b"y")), [head, *[b"x" * 100] * 16]) == ""
+    assert read(ResponseReader(BodyRules(b"y")), [head, *[b"x" * 100] * 16]) == ""

@@ -1,4 +1,4 @@
-"""Arrival schedules: exact where they are fixed, of the right law where they are random."""
+"""Arrival schedules: exact if constant, with the right distribution if random."""
 
 from __future__ import annotations
 

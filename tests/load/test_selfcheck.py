@@ -1,4 +1,4 @@
-"""Each ground for refusing a load, planted alone: at its threshold it passes, beyond it refuses."""
+"""Each reason for refusing a load, planted alone: it passes at its threshold and not beyond."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from perflab.load.clients.outcome import CODES, WARMUP
 from perflab.load.workload import Burst, ClosedLoop, OpenLoop, Request, Stage, Workload
 from tests.load.planted import S, load_result, scripted
 
-# 500 requests in 5 s, 300 ms each; of paced users, about whom Little's law has nothing to say.
+# 500 requests in 5 s, 300 ms each, of paced users, for whom Little's law is not checked.
 CLOSED = ClosedLoop(users=5, requests=500, pacing_s=0.1)
 OPEN = OpenLoop(stages=(Stage(rate=100, duration_s=5),))
 DONE_S = 0.4 + np.arange(501)[:500] * 0.01
@@ -31,21 +31,21 @@ def judged(folder: Path, arrivals: Any = CLOSED, number: int = 500, **facts: Any
     return check(load_result(folder, DONE_S[:number], **facts), work)
 
 
-def only(found: SelfCheck) -> tuple[str, str]:
-    """Return the one reason and its side; there must be no other."""
-    (reason,) = found.reasons
+def only(judgement: SelfCheck) -> tuple[str, str]:
+    """Return the only reason and its side."""
+    (reason,) = judgement.reasons
     return reason.text, reason.side
 
 
 @pytest.mark.parametrize("arrivals", [CLOSED, OPEN, Burst(size=500)])
 def test_a_load_without_a_fault_is_valid(tmp_path: Path, arrivals: Any) -> None:
-    found = judged(tmp_path, arrivals)
-    assert found.valid
-    assert found.warnings == ()
+    judgement = judged(tmp_path, arrivals)
+    assert judgement.valid
+    assert judgement.warnings == ()
 
 
 def late_start(late_ms: float, share: float = 1.0) -> Change:
-    """Return a change by which a share of the requests is started late, and sent at once then."""
+    """Return a change by which a share of the requests is started late, and then sent at once."""
 
     def change(rows: np.ndarray) -> None:
         own = rows[len(rows) - round(share * len(rows)) :]
@@ -65,12 +65,12 @@ def late_start(late_ms: float, share: float = 1.0) -> Change:
 def test_the_median_lag_may_be_a_tenth_of_the_service_time_within_its_bounds(
     tmp_path: Path, share: int, of_all: float, service_s: float, allowed_ms: float
 ) -> None:
-    """Of few requests the highest percentile that is known is judged like the median."""
+    """With few requests the highest known percentile is judged like the median."""
     at, above = (
         judged(tmp_path, latency_s=service_s, change=late_start(late_ms, of_all))
         for late_ms in (allowed_ms, allowed_ms + 0.02)
     )
-    # The highest percentile has its own, wider bound, never below the median's.
+    # The highest percentile has a wider bound of its own, never below the median's.
     assert at.valid
     reason, side = only(above)
     late = f"generator lag p{share} {allowed_ms + 0.02:.2f} ms is above {allowed_ms:.2f} ms"
@@ -79,7 +79,7 @@ def test_the_median_lag_may_be_a_tenth_of_the_service_time_within_its_bounds(
 
 
 @pytest.mark.parametrize("arrivals", [CLOSED, OPEN])
-def test_lag_is_of_the_measured_stage_and_of_failures_too(tmp_path: Path, arrivals: Any) -> None:
+def test_lag_counts_measured_requests_including_failures(tmp_path: Path, arrivals: Any) -> None:
     def of_warm_up(rows: np.ndarray) -> None:
         late_start(500, 0.04)(rows)
         rows["stage"][-20:] = WARMUP
@@ -88,7 +88,7 @@ def test_lag_is_of_the_measured_stage_and_of_failures_too(tmp_path: Path, arriva
         rows["planned_ns"][:5] -= 500_000_000
         rows["error"][:5] = CODES["timeout"]
 
-    # Both are of known size: warm-up is planned, and recorded, as well.
+    # Both loads have a known size: warm-up requests are planned and recorded as well.
     assert judged(tmp_path, arrivals, change=of_warm_up).valid
     assert judged(tmp_path, arrivals, change=of_failures).lag_p99_ms > 1
 
@@ -113,14 +113,14 @@ def test_the_event_loop_may_be_late_by_a_tenth_of_the_median(
 
 
 @pytest.mark.parametrize(("service_s", "allowed_ms"), [(0.001, 1.0), (0.05, 5.0), (0.5, 20.0)])
-def test_the_event_loop_s_p99_is_judged_by_what_it_certainly_is(
+def test_the_event_loops_p99_is_judged_by_its_lower_bound(
     tmp_path: Path, service_s: float, allowed_ms: float
 ) -> None:
     # Of 1,000 looks the 983rd smallest is the lower end of the p99's interval.
     for late_ms, number in ((allowed_ms, 18), (allowed_ms + 0.02, 17)):
         assert judged(tmp_path, latency_s=service_s, delays=delays(late_ms, number)).valid
-    found = judged(tmp_path, latency_s=service_s, delays=delays(allowed_ms + 0.02, 18))
-    reason, side = only(found)
+    judgement = judged(tmp_path, latency_s=service_s, delays=delays(allowed_ms + 0.02, 18))
+    reason, side = only(judgement)
     assert reason.startswith(f"event-loop delay p99 {allowed_ms + 0.02:.2f} ms is above")
     assert side == "client"
 
@@ -138,7 +138,7 @@ def busy(share: float) -> dict[str, int]:
     return {"cpu_ns": round(share * 4.99 * S)}
 
 
-def test_a_closed_loop_s_client_may_use_85_percent_of_its_cores(tmp_path: Path) -> None:
+def test_the_client_of_a_closed_loop_may_use_85_percent_of_its_cores(tmp_path: Path) -> None:
     assert judged(tmp_path, **busy(0.849)).valid
     reason, side = only(judged(tmp_path, **busy(0.86)))
     assert reason == "the client used 86% of its cores: the limit may be its own"
@@ -147,7 +147,7 @@ def test_a_closed_loop_s_client_may_use_85_percent_of_its_cores(tmp_path: Path) 
 
 
 @pytest.mark.parametrize("late", [(1.1, 600), (5.1, 18)])
-def test_an_open_loop_s_client_may_be_busy_but_not_with_its_own_queue(
+def test_the_client_of_an_open_loop_may_be_busy_but_not_with_its_own_queue(
     tmp_path: Path, late: tuple[float, int]
 ) -> None:
     assert judged(tmp_path, OPEN, **busy(0.99), delays=delays(0.9, 600)).valid
@@ -169,24 +169,24 @@ def first_are_warm_up(rows: np.ndarray) -> None:
 )
 def test_littles_law_must_hold_within_its_range(tmp_path: Path, ratio: float, valid: bool) -> None:
     # 100 requests a second of 300 ms each are 30 users at work.
-    found = judged(tmp_path, FREE, latency_s=0.3 * ratio, change=first_are_warm_up)
-    assert found.littles_law_ratio == pytest.approx(ratio, abs=0.005)
-    assert found.valid == valid
+    judgement = judged(tmp_path, FREE, latency_s=0.3 * ratio, change=first_are_warm_up)
+    assert judgement.littles_law_ratio == pytest.approx(ratio, abs=0.005)
+    assert judgement.valid == valid
     if not valid:
-        reason, side = only(found)
+        reason, side = only(judgement)
         assert reason.startswith("Little's law is off: ratio")
         assert side == "client"
 
 
 def test_the_edges_of_few_cycles_are_no_breach_of_littles_law(tmp_path: Path) -> None:
     def one_user_waits_long(rows: np.ndarray) -> None:
-        """Of 30 users one waits from the begin beyond the end: his request never ends inside."""
+        """One of 30 users waits from the begin beyond the end: its request does not end inside."""
         rows["stage"][:60] = WARMUP
         for name in ("planned_ns", "started_ns", "sent_ns"):
             rows[name][-1] = rows["planned_ns"][60]
 
-    found = judged(tmp_path, FREE, latency_s=0.29, number=90, change=one_user_waits_long)
-    assert found.littles_law_ratio == pytest.approx(1.0, abs=0.03)
+    judgement = judged(tmp_path, FREE, latency_s=0.29, number=90, change=one_user_waits_long)
+    assert judgement.littles_law_ratio == pytest.approx(1.0, abs=0.03)
 
 
 def test_think_time_counts_in_littles_law(tmp_path: Path) -> None:
@@ -204,9 +204,9 @@ def test_think_time_counts_in_littles_law(tmp_path: Path) -> None:
     ],
 )
 def test_littles_law_is_silent_where_users_do_more_than_wait(tmp_path: Path, arrivals: Any) -> None:
-    found = judged(tmp_path, arrivals, latency_s=0.01)
-    assert np.isnan(found.littles_law_ratio)
-    assert found.valid
+    judgement = judged(tmp_path, arrivals, latency_s=0.01)
+    assert np.isnan(judgement.littles_law_ratio)
+    assert judgement.valid
 
 
 @pytest.mark.parametrize(
@@ -225,9 +225,9 @@ def test_instants_that_are_out_of_order_are_no_record(
         rows[later][7] = rows[earlier][7] - 1
 
     reason, side = next(
-        (each.text, each.side)
-        for each in judged(tmp_path, change=swap).reasons
-        if "out of order" in each
+        (reason.text, reason.side)
+        for reason in judged(tmp_path, change=swap).reasons
+        if "out of order" in reason
     )
     assert reason == "1 instants are out of order"
     assert side == "client"
@@ -272,17 +272,17 @@ def test_a_load_may_end_a_hundredth_early_and_no_more(tmp_path: Path) -> None:
     assert reason == "the load ended after 4.94 s, but 5 s were planned"
     assert side == "unknown"
     reasons = judged(tmp_path, timed, lasted_s=4.94, errors={"closed": 50}).reasons
-    assert {each.side for each in reasons} == {"server"}
+    assert {reason.side for reason in reasons} == {"server"}
 
 
-def test_a_client_that_is_refused_by_half_and_no_more_answers_for_its_lateness(
+def test_lateness_counts_until_more_than_half_of_the_requests_are_refused(
     tmp_path: Path,
 ) -> None:
     late: dict[str, Any] = {"run_delay_share": 0.9, "change": late_start(50)}
     half = judged(tmp_path, errors={"connect": 250}, **late)
     more = judged(tmp_path, errors={"connect": 251}, **late)
-    assert {each.side for each in half.reasons} == {"server", "client"}
-    assert {each.side for each in more.reasons} == {"server"}
+    assert {reason.side for reason in half.reasons} == {"server", "client"}
+    assert {reason.side for reason in more.reasons} == {"server"}
 
 
 SECONDS = np.linspace(1, 9, 2000)
@@ -293,7 +293,7 @@ def streamed(folder: Path, **facts: Any) -> SelfCheck:
     facts = {"cpu_ns": S // 10, **facts}
 
     def at_once(rows: np.ndarray) -> None:
-        """Requests of 1 ms: of streams, it is the deliveries that count for times."""
+        """Set requests to 1 ms: for streams, the deliveries count for times."""
         for name in ("planned_ns", "started_ns", "sent_ns"):
             rows[name] = rows["done_ns"] - 1_000_000
 
@@ -304,16 +304,16 @@ def streamed(folder: Path, **facts: Any) -> SelfCheck:
 def test_the_lag_of_streams_is_how_late_their_messages_were_sent(tmp_path: Path) -> None:
     # Deliveries of 20 ms allow 2 ms at the median; 900 sendings outnumber 100 requests.
     assert streamed(tmp_path, latency_s=0.02, sent=np.full(900, 0.0019)).valid
-    found = streamed(tmp_path, latency_s=0.02, sent=np.full(900, 0.0021))
-    assert found.reasons[0].text.startswith("generator lag p50 2.10 ms is above 2.00 ms")
-    assert {each.side for each in found.reasons} == {"client"}
+    judgement = streamed(tmp_path, latency_s=0.02, sent=np.full(900, 0.0021))
+    assert judgement.reasons[0].text.startswith("generator lag p50 2.10 ms is above 2.00 ms")
+    assert {reason.side for reason in judgement.reasons} == {"client"}
 
 
-def test_what_a_load_tells_besides(tmp_path: Path) -> None:
+def test_a_load_has_remarks_besides_its_numbers(tmp_path: Path) -> None:
     def warnings(**facts: Any) -> str:
-        found = judged(tmp_path, **facts)
-        assert found.valid
-        return "; ".join(map(str, found.warnings))
+        judgement = judged(tmp_path, **facts)
+        assert judgement.valid
+        return "; ".join(map(str, judgement.warnings))
 
     assert warnings(capped=3) == "3 requests waited for a free connection; see connection wait"
     assert warnings(errors={"aborted": 4}).startswith("4 requests were still under way")
@@ -322,7 +322,7 @@ def test_what_a_load_tells_besides(tmp_path: Path) -> None:
     assert "2 requests still waited for a connection" in stopped
 
 
-def test_ports_that_run_out_are_told_where_every_request_takes_one(
+def test_ports_that_run_out_have_a_remark_where_every_request_takes_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(trend, "port_range", lambda: 100)

@@ -1,4 +1,4 @@
-"""A client that stands still is refused where that could have moved a number that is printed."""
+"""A client that stands still is refused if that could have moved a printed number."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from perflab.load.records.looks import (
     TICK_MS,
     TICK_NS,
     Looks,
-    Probe,
+    LoopProbe,
 )
 from tests.load.planted import BEGIN_NS, S, load_result, scripted
 from tests.load.standing_still import MS, Client, repeated
@@ -25,18 +25,18 @@ def judged(folder: Path, client: Client) -> SelfCheck:
     return check(result, client.workload)
 
 
-def codes(found: SelfCheck) -> set[str]:
-    return {reason.code for reason in found.reasons}
+def codes(judgement: SelfCheck) -> set[str]:
+    return {reason.code for reason in judgement.reasons}
 
 
 def looked(*woken_ms: float, began_ns: int = 0) -> Looks:
-    probe = Probe(began_ns)
-    for each in woken_ms:
-        probe.look(began_ns + round(each * MS))
+    probe = LoopProbe(began_ns)
+    for at_ms in woken_ms:
+        probe.look(began_ns + round(at_ms * MS))
     return Looks.of(probe.report())
 
 
-# What the probe sees.
+# The looks of the probe.
 
 
 def test_every_tick_that_a_stall_swallowed_counts_with_its_own_lateness() -> None:
@@ -46,7 +46,7 @@ def test_every_tick_that_a_stall_swallowed_counts_with_its_own_lateness() -> Non
 
 
 def test_a_stall_at_the_very_end_is_noted_although_nobody_is_woken_for_it() -> None:
-    probe = Probe(0)
+    probe = LoopProbe(0)
     probe.look(5 * MS)
     probe.end(9 * MS)
     assert len(Looks.of(probe.report()).late_ms) == 1
@@ -67,33 +67,33 @@ def test_delays_shorter_than_a_tick_are_no_stalls() -> None:
     assert looks.stood_still_ns(np.array([0]), np.array([S])).tolist() == [0]
 
 
-# What follows from it.
+# The reasons from stalls.
 
 
 @pytest.mark.parametrize("users", [10, 0], ids=["closed", "open"])
 @pytest.mark.parametrize("stall_ms", [10, 20, 50, 100, 150, 200])
 def test_repeated_stalls_are_refused(tmp_path: Path, users: int, stall_ms: int) -> None:
-    found = judged(tmp_path, Client(repeated(stall_ms, 5 * stall_ms), users))
-    assert STALLED_TIME in codes(found)
-    assert {reason.side for reason in found.reasons} == {"client"}
+    judgement = judged(tmp_path, Client(repeated(stall_ms, 5 * stall_ms), users))
+    assert STALLED_TIME in codes(judgement)
+    assert {reason.side for reason in judgement.reasons} == {"client"}
 
 
 def test_a_worker_stopped_150_ms_every_600_in_a_closed_loop_is_refused(tmp_path: Path) -> None:
     client = Client(repeated(150, 600))
     assert client.printed()["p99"] > 2 * Client().printed()["p99"]
-    found = judged(tmp_path, client)
-    # Nothing was sent late, and all users were somewhere all the time.
-    assert found.lag_p99_ms == 0
-    assert found.littles_law_ratio == pytest.approx(1, abs=0.02)
-    assert {STALLS, STALLED_TIME, MEAN_DELAY} <= codes(found)
-    assert found.stalled_share == pytest.approx(0.25, abs=0.03)
+    judgement = judged(tmp_path, client)
+    # No request was sent late, and Little's law holds.
+    assert judgement.lag_p99_ms == 0
+    assert judgement.littles_law_ratio == pytest.approx(1, abs=0.02)
+    assert {STALLS, STALLED_TIME, MEAN_DELAY} <= codes(judgement)
+    assert judgement.stalled_share == pytest.approx(0.25, abs=0.03)
 
 
 def test_a_percentile_is_refused_where_so_few_stalls_could_have_moved_it(tmp_path: Path) -> None:
     # 10 users meet each stall: 30 of some 2,000 requests are above the rank of p99.
-    found = judged(tmp_path, Client([(500, 600), (1500, 1600), (2500, 2600)]))
-    assert codes(found) - {"generator.loop_delay"} == {STALLS}
-    (reason,) = [each for each in found.reasons if each.code == STALLS]
+    judgement = judged(tmp_path, Client([(500, 600), (1500, 1600), (2500, 2600)]))
+    assert codes(judgement) - {"generator.loop_delay"} == {STALLS}
+    (reason,) = [reason for reason in judgement.reasons if reason.code == STALLS]
     assert reason.text.startswith("the client stood still 3 times, up to 10")
     assert "p99 of" in reason.text
 
@@ -112,10 +112,10 @@ def test_one_short_stall_that_moves_nothing_refuses_nothing(
 def test_a_long_stall_that_meets_few_requests_of_many_moves_none_of_the_printed(
     tmp_path: Path,
 ) -> None:
-    # One user, 2 ms a request: one of some 1,900 waits for most of 60 ms: it is the maximum.
+    # One user with 2 ms requests: one of about 1,900 waits most of 60 ms, and is the maximum.
     client = Client([(2000, 2060)], users=1, service_ms=2)
-    found = judged(tmp_path, client)
-    assert found.valid
+    judgement = judged(tmp_path, client)
+    assert judgement.valid
     result = client.result(tmp_path / "again")
     numbers = times_of(result).numbers()
     assert numbers["max"].is_the_clients
@@ -123,8 +123,8 @@ def test_a_long_stall_that_meets_few_requests_of_many_moves_none_of_the_printed(
     assert not numbers["p99"].is_the_clients
 
 
-def test_no_client_whose_stalls_moved_a_number_by_a_tenth_passes(tmp_path: Path) -> None:
-    """Against the truth: the same service times, and no stalls."""
+def test_stalls_that_move_a_number_by_a_tenth_are_refused(tmp_path: Path) -> None:
+    """Compare with the truth: the same service times without stalls."""
     random = np.random.default_rng(8)
     passed, moved_and_refused = 0, 0
     for seed in range(60):
@@ -144,7 +144,7 @@ def test_no_client_whose_stalls_moved_a_number_by_a_tenth_passes(tmp_path: Path)
 def test_many_delays_shorter_than_a_tick_are_refused_by_the_mean(tmp_path: Path) -> None:
     def mean_of(late_ms: float) -> SelfCheck:
         woken_s = np.arange(0.005, 5, 0.005)
-        # Two of five looks: neither the median nor, for slow services, the p99 shows it.
+        # Two of five looks are late: neither the median nor, for slow services, the p99 shows it.
         delays = np.where(np.arange(len(woken_s)) % 5 < 2, late_ms, 0.01)
         result = load_result(
             tmp_path / str(late_ms), np.linspace(0.4, 5, 200), latency_s=0.01, cpu_ns=S // 10,
@@ -172,7 +172,7 @@ def test_listeners_of_streams_who_stood_still_are_refused(tmp_path: Path) -> Non
     assert STALLS in codes(streamed("asleep", looked(*awake, began_ns=BEGIN_NS)))
 
 
-def test_stolen_time_is_told_and_from_a_tenth_on_refused(tmp_path: Path) -> None:
+def test_stolen_time_has_a_remark_and_above_a_tenth_refuses_the_load(tmp_path: Path) -> None:
     work = Client(users=0).workload
 
     def stolen(share: float) -> SelfCheck:
@@ -180,7 +180,7 @@ def test_stolen_time_is_told_and_from_a_tenth_on_refused(tmp_path: Path) -> None
         result = load_result(tmp_path / str(share), done_s, cpu_ns=S // 10, steal_share=share)
         return check(result, work)
 
-    assert "host.steal" not in {each.code for each in stolen(0.01).warnings}
-    assert "host.steal" in {each.code for each in stolen(0.02).warnings}
+    assert "host.steal" not in {remark.code for remark in stolen(0.01).warnings}
+    assert "host.steal" in {remark.code for remark in stolen(0.02).warnings}
     assert "host.steal" not in codes(stolen(0.10))
     assert "host.steal" in codes(stolen(0.11))

@@ -1,4 +1,4 @@
-"""Events of streams: the same whatever pieces their bytes come in, and those of the standards."""
+"""Events of streams: those of the standards, whatever pieces their bytes arrive in."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def fed(
 
 
 def dispatched(whole: bytes) -> list[str]:
-    """Return the data of all events of a whole stream, step by step as the standard has it."""
+    """Return the data of all events of a whole stream, by the steps of the standard."""
     text = whole.decode("utf-8", "surrogateescape").removeprefix("\ufeff")
     *lines, _ = re.split("\r\n|\r|\n", text)
     found, data = [], ""
@@ -54,7 +54,7 @@ def dispatched(whole: bytes) -> list[str]:
 
 def lines_of(whole: bytes) -> list[bytes]:
     *lines, _ = whole.split(b"\n")
-    return [line for line in (each.removesuffix(b"\r") for each in lines) if line]
+    return [line for line in (raw.removesuffix(b"\r") for raw in lines) if line]
 
 
 def has_member(line: bytes) -> bool:
@@ -119,7 +119,7 @@ def test_an_event_is_too_long_whatever_pieces_it_comes_in(
 @pytest.mark.parametrize(
     ("whole", "expected"),
     [
-        # Those of WHATWG HTML, 9.2.6.
+        # The examples of WHATWG HTML, 9.2.6.
         (b"data: YHOO\ndata: +2\ndata: 10\n\n", [10]),
         (b": test stream\n\ndata: first event\nid: 1\n\ndata:second event\nid\n\n", [11, 12]),
         (b"data\n\ndata\ndata\n\ndata:", [0, 1]),

@@ -1,4 +1,4 @@
-"""Streamed answers: when each chunk came, what is a success, and what of it is recorded."""
+"""Streamed answers: the instants of chunks, successes and failures, and the record."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from perflab.load.report import summary, table
 from perflab.load.workload import ClosedLoop, Request, Workload
 from perflab.recordings.columns import CHUNKS
 from perflab.trials.summary import streamed_tables
-from tests.load.hostile import Hostile, Part, Script, Seen, beside, on_uvloop, play, send
+from tests.load.hostile import ClientReport, Hostile, Part, Script, beside, on_uvloop, play, send
 from tests.load.processes import a_worker
 
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
@@ -47,12 +47,12 @@ def whole(*bodies: bytes) -> Script:
     return Script((Part(HEAD + b"".join(map(framed, bodies)) + LAST),), end="keep")
 
 
-def asked(script: Script, request: Request, count: int = 1, **more: Any) -> Seen:
+def asked(script: Script, request: Request, count: int = 1, **more: Any) -> ClientReport:
     return on_uvloop(lambda: play([script], count, request=request, **more))
 
 
-def stream_of(seen: Seen) -> Streamed:
-    stream = seen.exchanges[0].stream
+def stream_of(report: ClientReport) -> Streamed:
+    stream = report.exchanges[0].stream
     assert stream is not None
     return stream
 
@@ -73,14 +73,14 @@ def test_an_event_has_the_instant_of_the_read_that_completed_it() -> None:
 
 
 def test_chunks_come_while_the_answer_does() -> None:
-    seen = asked(tokens(5, 0.02), SSE)
-    (exchange,), stream = seen.exchanges, stream_of(seen)
-    assert seen.errors == [""]
+    report = asked(tokens(5, 0.02), SSE)
+    (exchange,), stream = report.exchanges, stream_of(report)
+    assert report.errors == [""]
     assert list(stream.sizes) == [5] * 5 + [6]
     assert list(stream.at_ns) == sorted(stream.at_ns)
     assert exchange.first_byte_ns <= stream.at_ns[0]
     assert stream.at_ns[-1] <= exchange.done_ns
-    # The server paused between them: they did not come together.
+    # The server paused between the chunks, so they did not arrive together.
     assert len(set(stream.at_ns)) >= 3
     assert stream.chunks == 5
 
@@ -108,19 +108,19 @@ def test_a_stream_is_a_success_or_has_an_error_class_of_its_own(
     assert asked(script, request).errors == [expected]
 
 
-def test_the_same_bytes_again_are_looked_at_again() -> None:
+def test_equal_bytes_of_a_stream_are_parsed_again() -> None:
     script = whole(event(b"a"), event(b"b"), DONE)
 
-    async def go() -> tuple[Seen, int]:
+    async def go() -> tuple[ClientReport, int]:
         server = Hostile([script])
         async with server as url:
             return await send(url, 3, request=SSE), server.connections
 
-    seen, connections = on_uvloop(go)
-    assert seen.errors == [""] * 3
+    report, connections = on_uvloop(go)
+    assert report.errors == [""] * 3
     assert connections == 1
-    assert list(stream_of(seen).sizes) == [1, 1, 6]
-    assert set(stream_of(seen).at_ns) == {seen.exchanges[0].first_byte_ns}
+    assert list(stream_of(report).sizes) == [1, 1, 6]
+    assert set(stream_of(report).at_ns) == {report.exchanges[0].first_byte_ns}
 
 
 def test_a_stream_of_too_many_chunks_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -138,7 +138,7 @@ def test_a_stream_of_too_many_chunks_is_given_up(monkeypatch: pytest.MonkeyPatch
         ({"stream": "ndjson", "end_marker": "[DONE]"}, "no member of a JSON object"),
     ],
 )
-def test_what_no_stream_can_have_is_refused_before_the_load(
+def test_impossible_expectations_of_a_stream_are_refused_before_the_load(
     words: dict[str, Any], said: str
 ) -> None:
     with pytest.raises(ValidationError, match=said):

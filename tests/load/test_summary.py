@@ -1,4 +1,4 @@
-"""The summary of a load, as an object, as a table and as an exit status."""
+"""The summary of a load: as an object, as a table and as an exit status."""
 
 from __future__ import annotations
 
@@ -36,28 +36,28 @@ def test_a_percentile_is_shown_from_the_sample_on_that_supports_it(share: float)
     assert list(percentiles_ms(values[1:], (share,)).values()) == [None]
 
 
-def test_failures_are_told_by_cause_with_status_and_first_words(tmp_path: Path) -> None:
-    found = shown(
+def test_failures_are_listed_by_cause_with_status_and_first_text(tmp_path: Path) -> None:
+    numbers = shown(
         tmp_path,
         errors={"tls": 7, "timeout": 3},
         first_errors={("tls", 0): "certificate verify failed: self-signed certificate"},
     )
-    assert [(each["error"], each["count"]) for each in found["errors_by_cause"]] == [
+    assert [(cause["error"], cause["count"]) for cause in numbers["errors_by_cause"]] == [
         ("tls", 7), ("timeout", 3),
     ]  # fmt: skip
-    text = " ".join(table(found).split())
+    text = " ".join(table(numbers).split())
     assert "7 x tls (first: certificate verify failed: self-signed certificate)" in text
     assert "3 x timeout (first: no whole answer within the time-out (--timeout))" in text
 
 
 def test_the_table_fits_eighty_columns_and_any_pipe(tmp_path: Path) -> None:
     texts = {("protocol", 0): "words that go on " * 15}
-    found = shown(
+    numbers = shown(
         tmp_path, errors={"protocol": 20}, first_errors=texts, capped=12345, latency_s=123.0,
         stopped="p99 was 1234 ms over the last 5 s (the objective is 100 ms)",
     )  # fmt: skip
-    row = {**found, "name": "GET /a/path/that/is/far/too/long/for/the/column/of/names/in/a/table"}
-    text = table({**found, "by_name": [row, {**row, "name": "short"}]})
+    row = {**numbers, "name": "GET /a/path/that/is/far/too/long/for/the/column/of/names/in/a/table"}
+    text = table({**numbers, "by_name": [row, {**row, "name": "short"}]})
     assert max(map(len, text.splitlines())) <= WIDTH
     assert text.isascii()
     assert row["name"] in text
@@ -72,10 +72,10 @@ def test_requests_of_scripted_users_have_a_row_for_every_name(tmp_path: Path) ->
     (tmp_path / "0" / "requests.rows").write_bytes(rows.tobytes())
     (tmp_path / "0" / "templates.names").write_text("login\nbrowse")
     del result.__dict__["rows"]
-    found = summary(result, work, check(result, work))
-    counts = [(each["name"], each["requests"], each["errors"]) for each in found["by_name"]]
+    numbers = summary(result, work, check(result, work))
+    counts = [(row["name"], row["requests"], row["errors"]) for row in numbers["by_name"]]
     assert counts == [("browse", 60, 0), ("login", 40, 10)]
-    assert "browse" in table(found)
+    assert "browse" in table(numbers)
 
 
 def test_each_cause_has_an_exit_status_of_its_own(tmp_path: Path) -> None:
@@ -99,11 +99,11 @@ def test_first_errors_are_bounded_and_printable() -> None:
     errors.note("tls", "later")
     for status in range(1000):
         errors.note("status", "text", status)
-    found = errors.found()
-    assert len(found) == MOST_KINDS
-    assert found[0][2].startswith("no [2J x")
-    assert max(len(text) for _, _, text in found) <= LONGEST_TEXT
-    assert all(text.isprintable() for _, _, text in found)
+    texts_kept = errors.texts()
+    assert len(texts_kept) == MOST_KINDS
+    assert texts_kept[0][2].startswith("no [2J x")
+    assert max(len(text) for _, _, text in texts_kept) <= LONGEST_TEXT
+    assert all(text.isprintable() for _, _, text in texts_kept)
 
 
 def test_one_rule_says_how_many_values_a_percentile_needs() -> None:
@@ -120,8 +120,8 @@ def test_response_times_count_from_the_planned_instant_and_service_times_from_se
         rows["planned_ns"] -= 20_000_000
         rows["sent_ns"] += 5_000_000
 
-    found = shown(tmp_path, latency_s=0.05, change=waited)
-    medians = {name: found[f"{name}_ms"]["p50"] for name in MEDIANS}
+    numbers = shown(tmp_path, latency_s=0.05, change=waited)
+    medians = {name: numbers[f"{name}_ms"]["p50"] for name in MEDIANS}
     assert medians == pytest.approx(MEDIANS)
 
 

@@ -1,4 +1,4 @@
-"""Where load may go: what looks like this machine, but is not, is refused before a packet."""
+"""Targets: addresses that only look like this machine are refused before anything is sent."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_this_machine_is_a_target(url: str) -> None:
         "http://[127.0.0.1]/",
     ],
 )  # fmt: skip
-def test_what_only_looks_like_this_machine_is_refused(url: str) -> None:
+def test_addresses_that_only_look_like_this_machine_are_refused(url: str) -> None:
     with pytest.raises(TargetRefused):
         refuse_foreign(url)
 
@@ -71,7 +71,7 @@ ALPHABET = st.sampled_from([*"htps:/@[]%\\?#.;0127xflocahsevirg-", "localhost", 
 
 @settings(max_examples=examples(500), deadline=None)
 @given(st.one_of(st.text(max_size=40), st.lists(ALPHABET, max_size=20).map("".join)))
-def test_whatever_is_not_refused_leads_to_loopback(rest: str) -> None:
+def test_an_accepted_target_leads_to_loopback(rest: str) -> None:
     for url in (rest, f"http://{rest}"):
         try:
             refuse_foreign(url)
@@ -81,7 +81,7 @@ def test_whatever_is_not_refused_leads_to_loopback(rest: str) -> None:
         assert is_loopback(origin.host)
         assert target.startswith("/")
         assert 0 < origin.port < 65536
-        # What is connected to is what was looked at.
+        # The client connects to the address that was checked.
         assert all(is_loopback(address[0]) for _, address in addresses(origin))
 
 

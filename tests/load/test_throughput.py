@@ -26,7 +26,7 @@ def test_windows_in_a_row_count_every_success_once(done: list[int], cuts: list[i
     edges, instants = sorted(cuts), np.array(done, dtype=np.int64)
     parts = [completed(instants, low, high) for low, high in pairwise(edges)]
     assert sum(parts) == completed(instants, edges[0], edges[-1])
-    assert sum(parts) == sum(edges[0] < each <= edges[-1] for each in done)
+    assert sum(parts) == sum(edges[0] < done_ns <= edges[-1] for done_ns in done)
 
 
 def test_a_rate_is_per_second_and_a_window_without_length_has_none() -> None:
@@ -35,13 +35,13 @@ def test_a_rate_is_per_second_and_a_window_without_length_has_none() -> None:
 
 
 def shown_twice(result: LoadResult) -> tuple[float, float]:
-    """Return the throughput of the summary of a load and that of a trial's row."""
+    """Return the throughput in the summary of a load and in a trial's row."""
     told = summary(result, WORK, check(result, WORK))["throughput_rps"]
     return told, request_columns(result)["throughput_rps"]
 
 
-def test_the_summary_of_a_load_and_a_trial_say_the_same(tmp_path: Path) -> None:
-    # Planned every 10 ms for 2 s, done 0.3 s later: the last 30 are done after the last plan.
+def test_the_summary_of_a_load_and_a_trial_have_the_same_throughput(tmp_path: Path) -> None:
+    # Requests are planned every 10 ms for 2 s and done 0.3 s later: 30 after the last plan.
     done_s = np.arange(201) / 100 + 0.3
     result = load_result(tmp_path, done_s, errors={"status": 20})
     told, kept = shown_twice(result)
@@ -58,13 +58,13 @@ def test_requests_of_one_instant_are_counted_until_their_last_end(tmp_path: Path
     assert shown_twice(result) == (0.75, 0.75)
 
 
-def test_a_throughput_that_leaves_most_answers_out_says_so(tmp_path: Path) -> None:
+def test_a_throughput_without_most_answers_has_a_warning(tmp_path: Path) -> None:
     slow = load_result(tmp_path / "slow", np.arange(201) / 100 + 3, latency_s=3.0)
     quick = load_result(tmp_path / "quick", np.arange(201) / 100 + 3, latency_s=0.3)
     (told,) = [
-        each["text"]
-        for each in summary(slow, WORK, check(slow, WORK))["warnings"]
-        if "throughput" in each["text"]
+        remark["text"]
+        for remark in summary(slow, WORK, check(slow, WORK))["warnings"]
+        if "throughput" in remark["text"]
     ]
     assert told.startswith("201 of 201 successes were done after the last request was planned")
     assert "throughput" not in str(summary(quick, WORK, check(quick, WORK))["warnings"])

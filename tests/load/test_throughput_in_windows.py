@@ -1,4 +1,4 @@
-"""Throughput of closed loops in windows, held against loops whose throughput is known."""
+"""Throughput of closed loops in windows, compared with loops of known throughput."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ def sleeping(time_ms: float) -> Server:
 
 
 def slices(p95_ms: float, count: int, cycle_ms: float = 0.0) -> np.ndarray:
-    """Return windows as long as the lab chooses them for such responses."""
+    """Return windows of the length that the lab chooses for such responses."""
     pace = Pace(p95_ms, max(0.0, cycle_ms - p95_ms))
     return cut(needed_slice_ms([pace], "process"), count)
 
 
 @pytest.mark.parametrize(("work_ms", "error"), [(0.0, 1e-3), (0.3, 5e-3)])
 @pytest.mark.parametrize(("time_ms", "users"), TIMES_AND_USERS)
-def test_of_a_service_that_waits_and_computes_it_is_right_to_half_a_percent(
+def test_throughput_of_a_service_that_waits_and_computes_is_right_to_half_a_percent(
     tmp_path: Path, time_ms: float, users: int, work_ms: float, error: float
 ) -> None:
-    # Together they compute for less than one waits: after a first round nobody meets another.
+    # All users compute for less time than one waits: after the first round none meets another.
     server = Server(lambda: time_ms - work_ms, lambda: work_ms)
     result = load(tmp_path, server, users, slices(time_ms + users * work_ms, 30))
     assert result.throughput_rps == pytest.approx(users / time_ms * 1e3, rel=error)
@@ -44,7 +44,9 @@ def test_of_a_service_that_waits_and_computes_it_is_right_to_half_a_percent(
 
 
 @pytest.mark.parametrize(("users", "shape"), [(4, 1), (16, 12)])
-def test_of_random_times_it_is_users_by_their_mean(tmp_path: Path, users: int, shape: int) -> None:
+def test_throughput_of_random_times_is_users_over_their_mean(
+    tmp_path: Path, users: int, shape: int
+) -> None:
     chance, time_ms = random.Random(users), 6.0
     server = Server(lambda: chance.gammavariate(shape, time_ms / shape))
     p95_ms = time_ms * (3.0 if shape == 1 else 1.55)
@@ -56,7 +58,7 @@ def test_of_random_times_it_is_users_by_their_mean(tmp_path: Path, users: int, s
 
 
 @pytest.mark.parametrize("users", [4, 16])
-def test_of_a_busy_service_it_is_the_rate_at_which_it_computes(tmp_path: Path, users: int) -> None:
+def test_throughput_of_a_busy_service_is_its_rate_of_computing(tmp_path: Path, users: int) -> None:
     chance = random.Random(3)
     server = Server(lambda: 1.0, lambda: chance.gammavariate(20, 0.5 / 20))
     busy_ms = max(1.5, users * 0.5)
@@ -82,7 +84,7 @@ def test_a_request_that_was_paused_with_its_service_counts_without_the_pause(
 ) -> None:
     windows, pause_ms = cut(50, 2), 60
     result = load(tmp_path, sleeping(6.0), 1, windows)
-    # The last of the first window was done two thirds of it after the window's end.
+    # The last request of the first window ended two thirds of its time after the window's end.
     rows = np.array(result.rows[0])
     last = np.flatnonzero(rows["planned_ns"] < windows[0, END])[-1]
     rows["done_ns"][last] += pause_ms * MS

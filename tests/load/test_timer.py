@@ -1,4 +1,4 @@
-"""The timer: never early, in order, and indifferent to what its callbacks do to it."""
+"""The timer: never early, in order, whatever its callbacks do to it."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def with_timer(work: Callable[[Timer], Coroutine[Any, Any, Any]]) -> Any:
     return on_uvloop(outer)
 
 
-def test_nothing_is_called_early_or_out_of_order() -> None:
+def test_no_call_is_early_or_out_of_order() -> None:
     async def work(timer: Timer) -> list[tuple[int, int]]:
         start, called = now(), []
         chance = random.Random(1)
@@ -49,7 +49,7 @@ def test_nothing_is_called_early_or_out_of_order() -> None:
 
 
 @pytest.mark.alone
-def test_it_is_finer_than_the_millisecond_of_the_loop() -> None:
+def test_the_timer_is_finer_than_the_millisecond_of_the_loop() -> None:
     async def work(timer: Timer) -> list[int]:
         late: list[int] = []
         start = now() + 5 * MS
@@ -65,7 +65,7 @@ def test_it_is_finer_than_the_millisecond_of_the_loop() -> None:
 
     late = sorted(with_timer(work))
     assert len(late) == 200
-    # By the loop's clock a tenth would be so punctual; other programs hold up some.
+    # With the loop's timer a tenth would be so punctual; other programs delay some calls.
     assert late[60] < MS / 10
 
 

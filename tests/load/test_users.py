@@ -1,4 +1,4 @@
-"""Scripted users: many in one worker, recorded like any load, and none can end the others."""
+"""Scripted users: many in one worker, recorded like any load; none can end the others."""
 
 from __future__ import annotations
 
@@ -178,31 +178,31 @@ def test_a_script_that_cannot_be_used_is_refused(name: str, text: str) -> None:
 
 
 @pytest.mark.alone
-def test_what_users_did_not_come_to_is_counted_as_unsent(server: int, script: str) -> None:
-    # Ten joins of which the last four are due after the end; an action takes 0.05 to 0.15 s.
+def test_actions_that_users_did_not_begin_are_counted_as_unsent(server: int, script: str) -> None:
+    # The last four of ten users join after the end; an action takes 0.05 to 0.15 s.
     result, work = load(
         server, f"{script}:Shopper", users=10, join_s=0.2, duration_s=1.1, actions=1000
     )
     acted = result.requests["template"].isin(["browse", "basket"]).sum()
     assert result.unsent == 10 * 1000 - acted
-    (reason,) = [each for each in check(result, work).reasons if "never sent" in each]
+    (reason,) = [reason for reason in check(result, work).reasons if "never sent" in reason]
     assert reason.side == "unknown"
     result.discard()
 
 
 @pytest.mark.alone
-def test_what_a_server_refuses_is_no_fault_of_the_script(chat: int, script: str) -> None:
+def test_a_refusal_by_the_server_is_no_fault_of_the_script(chat: int, script: str) -> None:
     result, work = load(
         chat, f"{script}:Chatter", users=3, actions=5, parameters={"path": "/refuse"}
     )
     assert set(result.requests["error"]) == {"handshake"}
-    found = check(result, work).reasons
-    assert {each.side for each in found if "requests" in each} == {"server"}
-    assert any("15 planned requests were never sent" in each for each in found)
+    reasons = check(result, work).reasons
+    assert {reason.side for reason in reasons if "requests" in reason} == {"server"}
+    assert any("15 planned requests were never sent" in reason for reason in reasons)
     result.discard()
 
 
-def test_a_script_that_reads_a_body_above_the_limit_is_told_what_to_do() -> None:
+def test_reading_a_body_above_the_limit_raises_an_error_with_a_way_out() -> None:
     with pytest.raises(NotServed, match="keep_body=False"):
         Answer(200, "body_too_large").json()
 

@@ -1,4 +1,4 @@
-"""WebSocket connections: both ways, against a server of another make and a hostile one."""
+"""WebSocket connections, in both directions, against an independent server and a hostile one."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ BOTH = pytest.mark.parametrize("deflate", [False, True], ids=["plain", "deflate"
 
 
 class Ears:
-    """Keeps what it hears."""
+    """A listener that keeps its messages."""
 
     def __init__(self) -> None:
         self.messages: list[tuple[bytes, int]] = []
@@ -86,7 +86,7 @@ def test_deflate_is_negotiated_and_saves_bytes_on_the_wire(server: str) -> None:
     assert small < plain / 20
 
 
-def test_nobody_there_is_connect_and_a_foreign_host_is_not_asked() -> None:
+def test_a_port_without_a_server_is_connect_and_a_foreign_host_is_refused() -> None:
     with pytest.raises(WebSocketError) as caught:
         uvloop.run(connect("ws://127.0.0.1:9/", *Ears().both, timeout_s=1.0))
     assert caught.value.kind == "connect"
@@ -98,7 +98,7 @@ EXTENSIONS = {False: "", True: "permessage-deflate"}
 
 
 class BusyEars(Ears):
-    """Spends a while on every message."""
+    """A listener that takes a while for every message."""
 
     def message(self, data: bytes, at_ns: int) -> None:
         super().message(data, at_ns)
@@ -115,7 +115,7 @@ def test_messages_of_one_read_share_its_instant_and_later_ones_do_not(deflate: b
     async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.write(accepting(await reader.readuntil(b"\r\n\r\n"), EXTENSIONS[deflate]))
         await asyncio.sleep(0.05)
-        # The ninth message begins in the first read and is whole with the second.
+        # The ninth message begins in the first read and ends in the second.
         writer.write(b"".join(first) + b"\x81\x02i")
         await asyncio.sleep(0.5)
         writer.write(b"j")

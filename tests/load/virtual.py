@@ -46,7 +46,7 @@ class World:
     late_ns : int
         How late the client is woken, every time.
     handling_ns : int
-        How long the client takes from the last byte of an answer to taking note of it.
+        How long the client takes to notice the last byte of an answer.
     stall : (int, int)
         A time, from the start, in which the client does not run at all.
     """
@@ -89,27 +89,27 @@ class World:
         self._call(done_ns, answered, self.handling_ns)
 
     def give_up_waiting(self) -> None:
-        """Give up what waits for a connection: nothing does, here."""
+        """Note the call; no request waits for a connection here."""
         self.given_up = True
 
     def record(self, exchange: Exchange) -> None:
-        """Keep what a driver records."""
+        """Keep a request that a driver records."""
         instants = (exchange.planned_ns, exchange.started_ns, exchange.done_ns)
         since = [instant - START_NS for instant in instants]
         self.sent.append(Sent(exchange.user, exchange.stage, exchange.template, *since))
 
     def closed(self, arrivals: ClosedLoop, stop_ns: int = 0) -> tuple[list[Sent], int]:
-        """Let users of a closed loop live; return what they sent, and what a stop left unsent."""
+        """Run a closed loop; return its requests, and how many a stop left unsent."""
         quota = (arrivals.warmup_requests, arrivals.requests)
         users = range(arrivals.users)
         driver = ClosedDriver(arrivals, users, quota, self, NOTHING, self, self.record)
         return self._driven(driver, drivers, stop_ns)
 
     def opened(self, arrivals: OpenLoop | Burst, stop_ns: int = 0) -> tuple[list[Sent], int]:
-        """Send an open load; return what was sent, by planned instant, and what was not."""
+        """Run an open loop; return its requests by planned instant, and how many were unsent."""
         driver = OpenDriver(arrivals, 0, 1, self, NOTHING, self, self.record)
-        found, unsent = self._driven(driver, drivers, stop_ns)
-        return sorted(found, key=lambda each: each.planned_ns), unsent
+        requests, unsent = self._driven(driver, drivers, stop_ns)
+        return sorted(requests, key=lambda request: request.planned_ns), unsent
 
     def _driven(self, driver: Any, module: Any, stop_ns: int) -> tuple[list[Sent], int]:
         if stop_ns:
@@ -120,7 +120,7 @@ class World:
     def live(self, life: Coroutine[Any, Any, None]) -> list[Sent]:
         """Let a driver run to its end; return what it recorded, by planned instant."""
         asyncio.run(self._live(life))
-        return sorted(self.sent, key=lambda each: (each.user, each.planned_ns))
+        return sorted(self.sent, key=lambda request: (request.user, request.planned_ns))
 
     async def _live(self, life: Coroutine[Any, Any, None]) -> None:
         running = asyncio.ensure_future(life)

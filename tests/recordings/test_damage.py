@@ -1,4 +1,4 @@
-"""A damaged trial counts for nothing from the first look on, and is named with the reason."""
+"""A damaged trial counts for nothing from the first reading on, and is named with the reason."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Run:
 
 @pytest.fixture
 def folder(whole: Run, tmp_path: Path) -> Path:
-    """The folder of a trial that may be harmed."""
+    """The folder of a trial that a test may damage."""
     shutil.copytree(whole.path, tmp_path / "run")
     return tmp_path / "run" / "trials" / VICTIM
 
@@ -50,21 +50,21 @@ def flip_a_bit(file: Path, at: int = 300) -> None:
 
 
 def change_row(folder: Path, **values: Any) -> None:
-    """Write other values into a trial's row, with a manifest that fits them."""
+    """Write other values into a trial's row, with a manifest that fits."""
     file = folder / "trial.parquet"
     table = pq.read_table(file)
     for name, value in values.items():
         place = table.schema.get_field_index(name)
         kind = table.schema.field(name).type if not isinstance(value, pa.Scalar) else value.type
-        given = value.as_py() if isinstance(value, pa.Scalar) else value
-        table = table.set_column(place, name, pa.array([given], kind))
+        new_value = value.as_py() if isinstance(value, pa.Scalar) else value
+        table = table.set_column(place, name, pa.array([new_value], kind))
     pq.write_table(table, file)
     (folder / files.FILE).unlink()
     (folder / files.FILE).write_bytes(files.describe(folder))
 
 
 def assert_left_out(folder: Path, *words: str) -> None:
-    """The trial is in no table and no count, before any other table than its row was asked for."""
+    """Check that the trial is in no table and no count, and is named as damaged."""
     run = Run(folder.parent.parent)
     (problem,) = run.problems
     for word in (f"trial {folder.name} is damaged and left out", *words):
@@ -111,7 +111,7 @@ def test_a_manifest_that_is_none(folder: Path) -> None:
         ({"position": 7}, "trial id"),
         ({"block": pa.scalar("one")}, "block is no int64"),
     ],
-    ids=lambda each: next(iter(each)) if isinstance(each, dict) else "",
+    ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
 )
 def test_a_row_with_absurd_values(folder: Path, values: dict[str, Any], words: str) -> None:
     change_row(folder, **values)
@@ -135,7 +135,8 @@ def test_what_is_no_plain_file_is_not_opened(folder: Path, kind: str) -> None:
     SPECIAL[kind](record)
     problems: list[str] = []
     assert list_runs(record.parent.parent, problems) == []
-    assert [each for each in problems if "is no plain file" in each] == problems != []
+    assert problems
+    assert all("is no plain file" in problem for problem in problems)
 
 
 def test_trials_that_are_a_link_are_not_read_and_nothing_behind_it_is_deleted(

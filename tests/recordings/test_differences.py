@@ -1,4 +1,4 @@
-"""Values from JSON are held against each other down to the single value."""
+"""JSON values are compared down to the single value."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ JSON = st.recursive(
 @given(JSON, JSON)
 def test_values_differ_both_ways_or_not_at_all(one: object, other: object) -> None:
     assert list(differences(one, copy.deepcopy(one))) == []
-    there, back = list(differences(one, other)), list(differences(other, one))
-    assert {(each.before, each.after) for each in map(_plain, there)} == {
-        (each.after, each.before) for each in map(_plain, back)
+    forward, backward = list(differences(one, other)), list(differences(other, one))
+    assert {(item.before, item.after) for item in map(_plain, forward)} == {
+        (item.after, item.before) for item in map(_plain, backward)
     }
 
 
-def _plain(each: Difference) -> Difference:
-    return Difference(each.place, repr(each.before), repr(each.after))
+def _plain(difference: Difference) -> Difference:
+    return Difference(difference.place, repr(difference.before), repr(difference.after))
 
 
 def test_members_of_lists_are_called_by_their_name() -> None:

@@ -39,7 +39,7 @@ def tables_of(block: int) -> tuple[pa.Table, pa.Table]:
 
 
 def commit_for_ever(folder: Path, first: int, notes: int) -> None:
-    """Commit a trial a block, and note each block once its commit has returned."""
+    """Commit a trial per block, and write each block to ``notes`` after its commit."""
     writer = RunWriter.reopen(folder)
     only = writer.record.treatments[0].name
     for block in range(first, BLOCKS):
@@ -51,7 +51,7 @@ def commit_for_ever(folder: Path, first: int, notes: int) -> None:
 
 
 def noted_until_killed(folder: Path, first: int, after_s: float) -> set[int]:
-    """Let a child commit, kill it after its first commit and ``after_s``; return what it noted."""
+    """Let a child commit, kill it ``after_s`` after its first commit; return its noted blocks."""
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
@@ -78,17 +78,17 @@ def test_a_killed_writer_leaves_whole_trials_only(seed: int, tmp_path: Path) -> 
     changes = {"run_id": "killed", "blocks": BLOCKS, "order": [[name]] * BLOCKS, "state": "running"}
     folder = RunWriter.create(tmp_path, model.record.model_copy(update=changes)).path
     known: set[int] = set()
-    amid = 0
+    kills_in_commit = 0
     for _ in range(KILLS_OF_A_RUN):
         known |= noted_until_killed(folder, len(known), chance.uniform(0, LONGEST_S))
-        amid += any(folder.glob("trials/.tmp-*"))
+        kills_in_commit += any(folder.glob("trials/.tmp-*"))
         run = Run(folder)
-        found = set(map(int, run.trials()["block"]))
+        blocks = set(map(int, run.trials()["block"]))
         assert run.problems == []
-        # One more may be there: its commit was done, and the note was not.
-        assert known <= found
-        assert len(found - known) <= 1
-        known = found
+        # One more block may exist, which was committed but not noted.
+        assert known <= blocks
+        assert len(blocks - known) <= 1
+        known = blocks
         RunWriter.reopen(folder)
         assert [*folder.glob(".tmp-*"), *folder.glob("trials/.tmp-*")] == []
     assert known == set(range(len(known)))
@@ -96,8 +96,8 @@ def test_a_killed_writer_leaves_whole_trials_only(seed: int, tmp_path: Path) -> 
     assert set(requests.size()) == {ROWS}
     assert (requests.max() == requests.min()).all()
     assert list(requests.max()) == sorted(known)
-    # Else no kill met what it is about.
-    assert amid >= 1
+    # At least one kill must have met a commit.
+    assert kills_in_commit >= 1
 
 
 @pytest.fixture
@@ -118,7 +118,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 
 
 def commit_all(writer: RunWriter, model: Run, blocks: list[int], attempt: int) -> None:
-    """Commit one trial a block."""
+    """Commit one trial per block."""
     tables = [model.requests(None), model.samples(), model.waits()]
     tables = [table.drop(columns=["trial_id", "treatment", "block"]) for table in tables]
     row = model.trials().iloc[0].drop("superseded").to_dict()

@@ -90,7 +90,7 @@ def test_the_sizes_that_experiments_are_held_to_are_the_studies_own() -> None:
         if contrast.published_ratio is not None
     }
     assert sizes["off against on"] == pytest.approx(511 / 320)
-    # Farther away than the study's database nothing was published.
+    # Nothing was published for a database farther away than the study's.
     drivers = {name: size for name, size in sizes.items() if name.startswith("async against sync")}
     assert drivers == {"async against sync, 0 ms, minconn max": 730 / 483}
     assert sizes["no write against write (onnx)"] == pytest.approx(1087 / 320)

@@ -42,16 +42,16 @@ def test_messages_are_kept_and_a_run_without_them_has_none(tmp_path) -> None:
         "messages_sent": 1,
         "ping_ms": 0.5,
     }
-    heard = pd.DataFrame(
+    received = pd.DataFrame(
         {"worker": [0], "user": [3], "direction": ["received"], "kind": ["delivery"],
          "planned_ns": [5], "at_ns": [9], "bytes": [80]}
     )  # fmt: skip
     writer = RunWriter.create(tmp_path / "new", model.record)
-    writer.commit_trial(row, None, None, messages=heard)
+    writer.commit_trial(row, None, None, messages=received)
     again = Run(writer.path)
     for _ in range(2):
-        found = again.messages([row["trial_id"]])
-        assert found[["kind", "planned_ns", "at_ns", "user"]].values.tolist() == [
+        messages = again.messages([row["trial_id"]])
+        assert messages[["kind", "planned_ns", "at_ns", "user"]].values.tolist() == [
             ["delivery", 5, 9, 3]
         ]
     kinds = again.trials().dtypes

@@ -1,4 +1,4 @@
-"""Reasons keep their code and whose fault they tell of, also through a recording and JSON."""
+"""Reasons keep their code and their side, also through a recording and JSON."""
 
 from __future__ import annotations
 
@@ -45,17 +45,17 @@ def committed(root: Path, **row: object) -> Run:
     writer = RunWriter.create(root, model.record)
     treatment = model.record.treatments[0].name
     identity = {"trial_id": "b000-p00-a0", "block": 0, "position": 0, "attempt": 0}
-    given = {**identity, "treatment": treatment, "state": "invalid", **row}
-    writer.commit_trial(given, None, None)
+    values = {**identity, "treatment": treatment, "state": "invalid", **row}
+    writer.commit_trial(values, None, None)
     return Run(writer.path)
 
 
 def test_reasons_and_warnings_are_read_back_as_models(tmp_path: Path) -> None:
-    seen = Remark(code="profiler.unseen", text="too short to be seen")
-    run = committed(tmp_path, reasons=[LATE, SLEPT, LOST], warnings=[seen])
+    warning = Remark(code="profiler.unseen", text="too short to be seen")
+    run = committed(tmp_path, reasons=[LATE, SLEPT, LOST], warnings=[warning])
     trial = run.trials().iloc[0]
     assert trial["reasons"] == [LATE, SLEPT, LOST]
-    assert trial["warnings"] == [seen]
+    assert trial["warnings"] == [warning]
 
 
 def test_a_text_is_no_reason(tmp_path: Path) -> None:

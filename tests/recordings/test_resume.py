@@ -1,4 +1,4 @@
-"""A resumed run repeats no finished block, and refuses to mix what does not compare."""
+"""A resumed run repeats no finished block, and replaces all trials of an unfinished one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A run goes on only where nothing has changed that its numbers depend on; each change is named."""
+"""A run is resumed only where nothing relevant changed; each change is named."""
 
 from __future__ import annotations
 
@@ -38,18 +38,18 @@ VERSIONS = {"inference": {"fastapi": "0.115.0"}}
 
 @pytest.fixture(scope="module")
 def before(tmp_path_factory: pytest.TempPathFactory) -> RunRecord:
-    """Return the record of a run that says all that it ran."""
+    """Return a complete record of a run."""
     record = write_run(tmp_path_factory.mktemp("runs"), blocks=1, requests=10).record
     parts: dict[str, Any] = {}
     keys = {"stack": shared(STACK, parts), "workload": shared(WORKLOAD, parts)}
     treatments = [item.model_copy(update={"parts": keys}) for item in record.treatments]
     words = {"parts": parts, "environment": ENVIRONMENT, "code": CODE, "treatments": treatments}
-    made = record.model_copy(update={**words, "images": IMAGES, "versions": VERSIONS})
-    return RunRecord.model_validate(made.model_dump())
+    complete = record.model_copy(update={**words, "images": IMAGES, "versions": VERSIONS})
+    return RunRecord.model_validate(complete.model_dump())
 
 
 def now(before: RunRecord, **changes: Any) -> RunRecord:
-    """Return what a run of the same plan would begin with; ``a__b`` stands for a value within."""
+    """Return the record of a new run of the same plan; ``a__b`` changes the value b in a."""
     words = copy.deepcopy(before.model_dump())
     for place, value in changes.items():
         *folders, name = place.split("__")
@@ -93,10 +93,10 @@ def test_an_unchanged_run_may_go_on(before: RunRecord) -> None:
 def test_a_change_is_refused_and_named_with_both_values_and_the_way_out(
     before: RunRecord, changes: dict[str, Any], words: list[str]
 ) -> None:
-    with pytest.raises(ResumeRefused, match="halves would not compare") as told:
+    with pytest.raises(ResumeRefused, match="halves would not compare") as refusal:
         check_same(before, now(before, **changes))
-    for each in (*words, "start a new run"):
-        assert each in str(told.value)
+    for text in (*words, "start a new run"):
+        assert text in str(refusal.value)
 
 
 def changed(before: RunRecord, name: str, value: Any, levels: Any = None) -> RunRecord:
@@ -112,11 +112,11 @@ def changed(before: RunRecord, name: str, value: Any, levels: Any = None) -> Run
 def test_another_setting_of_a_treatment_is_refused_by_its_name(before: RunRecord) -> None:
     stack = copy.deepcopy(STACK)
     stack["nodes"][1]["settings"] = {"pool_size": 16}
-    with pytest.raises(ResumeRefused) as told:
+    with pytest.raises(ResumeRefused) as refusal:
         check_same(before, changed(before, "stack", stack))
     place = "treatment 'synchronous_commit=on'.stack.nodes.inference.settings.pool_size (8 -> 16)"
-    assert place in str(told.value)
-    assert "synchronous_commit=off" not in str(told.value)
+    assert place in str(refusal.value)
+    assert "synchronous_commit=off" not in str(refusal.value)
 
 
 def test_what_a_service_is_made_of_is_held_against_the_record(before: RunRecord) -> None:

@@ -1,4 +1,4 @@
-"""Of runs that asked the same, the one with most blocks is taken; the latest is one that ended."""
+"""The run with the most blocks stands for its question; the latest run is a finished one."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.support.synthetic import write_run
 
 
 def written(root: Path, hour: int, **options: object) -> Run:
-    """Write a run whose name, seed and age say in which hour it was measured."""
+    """Write a run with the hour in its name, its seed and its age."""
     experiment = options.setdefault("experiment", "alpha")
     run = write_run(root, requests=40, seed=hour, run_id=f"2026010{hour}-{experiment}", **options)  # type: ignore[arg-type]
     return changed(run, created_at=f"2026-01-0{hour}T00:00:00Z")
@@ -31,7 +31,7 @@ def changed(run: Run, **words: object) -> Run:
 
 
 def chosen(root: Path) -> list[tuple[str, int]]:
-    return [(each.run.run_id, each.complete_blocks) for each in select(list_runs(root))]
+    return [(choice.run.run_id, choice.complete_blocks) for choice in select(list_runs(root))]
 
 
 def test_the_run_with_most_complete_blocks_is_taken_not_the_newest(tmp_path: Path) -> None:

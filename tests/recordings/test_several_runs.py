@@ -1,4 +1,4 @@
-"""The trials of any runs as one tidy table, and a history that pandas makes of them."""
+"""The trials of several runs as one tidy table, and a history from it by pandas."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ def add_run(root: Path, day: int, ratio: float, run_id: str, **changes: object) 
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Four days, after the second of which the effect is smaller; one run on another machine."""
+def written_runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Runs of four days, with a smaller effect after the second; one run on another machine."""
     root = tmp_path_factory.mktemp("made") / "runs"
     add_run(root, 0, 1.1, "elsewhere", environment={"machine": {"cpu": "another", "cores": 8}})
     for day in range(DAYS):
@@ -52,10 +52,10 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def runs(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A copy that may be harmed."""
+def runs(written_runs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A copy that a test may damage."""
     root = tmp_path / "runs"
-    shutil.copytree(made, root)
+    shutil.copytree(written_runs, root)
     monkeypatch.setenv("PERFLAB_RUNS", str(root))
     return root
 
@@ -63,13 +63,13 @@ def runs(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.mark.usefixtures("runs")
 def test_every_trial_of_every_run_has_a_row_with_the_run_it_is_of() -> None:
     table = perflab.trials_of()
-    each = perflab.runs()
-    assert list(table["run"].unique()) == [run.run_id for run in each]
-    for run in each:
-        own, wanted = table[table["run"] == run.run_id], run.trials()
+    all_runs = perflab.runs()
+    assert list(table["run"].unique()) == [run.run_id for run in all_runs]
+    for run in all_runs:
+        actual, expected = table[table["run"] == run.run_id], run.trials()
         for name in ("trial_id", "state", "throughput_rps", "mean_ms", "block", "superseded"):
             pd.testing.assert_series_equal(
-                own[name].reset_index(drop=True), wanted[name], check_dtype=False
+                actual[name].reset_index(drop=True), expected[name], check_dtype=False
             )
     day = table[table["run"] == "day2"].iloc[0]
     assert (day["commit"], day["backend"], day["machine"]) == (
@@ -106,8 +106,10 @@ def test_the_lines_of_the_page_draw_a_history(
     (lines,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
     monkeypatch.chdir(tmp_path)
     mpl.use("agg")
-    seen: dict[str, pd.DataFrame] = {}
-    exec(compile(lines, "history.md", "exec"), seen)
-    assert list(seen["history"]["count"]) == [2] * DAYS
-    np.testing.assert_allclose(np.exp(seen["history"]["mean"]), [1.6, 1.6, 1.2, 1.2], rtol=0.02)
+    namespace: dict[str, pd.DataFrame] = {}
+    exec(compile(lines, "history.md", "exec"), namespace)
+    assert list(namespace["history"]["count"]) == [2] * DAYS
+    np.testing.assert_allclose(
+        np.exp(namespace["history"]["mean"]), [1.6, 1.6, 1.2, 1.2], rtol=0.02
+    )
     assert (tmp_path / "history.svg").exists()

@@ -1,4 +1,4 @@
-"""Loads that drift the same way in every block refuse their treatment; a stirred machine does not.
+"""Loads that drift the same way in every block refuse their treatment, unlike a disturbed machine.
 
 The rates are those of docs/steadiness.md.
 """
@@ -50,9 +50,9 @@ def drifted(tmp_path_factory: pytest.TempPathFactory) -> Run:
 
 
 def codes(run: Run, treatment: int) -> list[list[str]]:
-    own = run.trials()
-    own = own[own["treatment"] == run.record.treatments[treatment].name]
-    return [[each.code for each in reasons] for reasons in own["reasons"]]
+    trials = run.trials()
+    trials = trials[trials["treatment"] == run.record.treatments[treatment].name]
+    return [[reason.code for reason in reasons] for reasons in trials["reasons"]]
 
 
 def test_loads_that_move_the_same_way_refuse_the_treatment_with_all_its_trials(
@@ -75,7 +75,7 @@ def test_the_reason_is_told_wherever_the_claim_is(drifted: Run) -> None:
     assert isinstance(console.file, StringIO)
     assert WHY in plain(console.file.getvalue())
     assert WHY in plain(shown_findings(drifted)._repr_html_())
-    # Beside the claim, and beside each trial that is not used.
+    # The reason stands twice beside the claim, and beside each refused trial.
     assert section_text(drifted).count(WHY) == 2 + 6
     assert WHY in validity_table(drifted)["reason"].tolist()[1]
 
@@ -83,12 +83,12 @@ def test_the_reason_is_told_wherever_the_claim_is(drifted: Run) -> None:
 def test_a_run_whose_loads_drift_says_so_in_its_record(tmp_path: Path) -> None:
     told = Told(tmp_path, blocks=3, facts=drifting(0.2))
     run = told.go()
-    names = [each.name for each in run.record.treatments]
+    names = [treatment.name for treatment in run.record.treatments]
     written = json.loads((run.path / "run.json").read_text())["warnings"]
-    told_of = [each["text"] for each in written if each["code"] == "treatment.trend"]
-    # In the order in which they ran.
-    assert sorted(each.partition(" is compared with nothing: ")[0] for each in told_of) == names
-    assert all("a longer warm-up" in each and "more blocks" in each for each in told_of)
+    texts = [remark["text"] for remark in written if remark["code"] == "treatment.trend"]
+    # The texts stand in the order of the trials.
+    assert sorted(text.partition(" is compared with nothing: ")[0] for text in texts) == names
+    assert all("a longer warm-up" in text and "more blocks" in text for text in texts)
     assert not len(run.valid_trials())
 
 
@@ -96,9 +96,9 @@ def test_a_run_whose_loads_drift_says_so_in_its_record(tmp_path: Path) -> None:
     ("trends", "refuses"),
     [
         (UP, True),
-        ([-each for each in UP], True),
+        ([-trend for trend in UP], True),
         (BOTH_WAYS, False),
-        # On average steady, but nobody can tell.
+        # The mean is steady, but the interval is too wide.
         ([0.9, -0.9, 0.9, -0.9], True),
         ([0.09] * 4, False),
         ([0.10] * 4, True),
@@ -119,7 +119,9 @@ def test_below_three_blocks_each_load_is_judged_by_itself(tmp_path: Path) -> Non
     run = Told(tmp_path, blocks=2, facts=drifting(0.2)).go()
     assert set(run.trials()["state"]) == {"invalid"}
     assert codes(run, 0) == [["load.trend"]] * 2
-    assert not any(each.code == "load.trend" for own in run.trials()["warnings"] for each in own)
+    assert not any(
+        item.code == "load.trend" for items in run.trials()["warnings"] for item in items
+    )
 
 
 def test_trials_of_which_something_else_is_known_to_be_wrong_count_for_nothing(
@@ -132,11 +134,11 @@ def test_trials_of_which_something_else_is_known_to_be_wrong_count_for_nothing(
 
 @pytest.mark.parametrize("blocks", BLOCKS)
 def test_steady_treatments_pass_and_planted_drifts_do_not(blocks: int) -> None:
-    found = {drift: refused(blocks, drift, STIRRED, sets=200).hits / 200 for drift in DRIFTS}
-    assert found[0.0] <= 0.08
-    assert found[0.05] <= 0.20
-    assert found[0.20] >= 0.93
-    assert found[0.40] == 1
+    rates = {drift: refused(blocks, drift, STIRRED, sets=200).hits / 200 for drift in DRIFTS}
+    assert rates[0.0] <= 0.08
+    assert rates[0.05] <= 0.20
+    assert rates[0.20] >= 0.93
+    assert rates[0.40] == 1
     assert refused(blocks, 0.0, CALM, sets=200).hits == 0
 
 

@@ -1,4 +1,4 @@
-"""Trials are committed whole, once, and survive whatever happens to the next one."""
+"""Trials are committed whole and once, and survive a failure of the next one."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ IDENTITY = ["trial_id", "treatment", "block"]
 
 @pytest.fixture
 def model(tmp_path) -> Run:
-    """A complete run of one block, to take tables from."""
+    """A complete run of one block, whose tables the tests use."""
     return write_run(tmp_path / "model", blocks=1, requests=60)
 
 

@@ -13,7 +13,7 @@ from tests.support.synthetic import write_run
 
 
 def plan(*blocks: int, share: float = 0.25) -> tuple[PlannedLook, ...]:
-    return tuple(PlannedLook(blocks=each, share=share) for each in blocks)
+    return tuple(PlannedLook(blocks=count, share=share) for count in blocks)
 
 
 RULE = UntilDecided(least_blocks=6, most_blocks=9, plan=plan(6, 7, 9))
@@ -33,9 +33,9 @@ def test_a_run_ends_when_nothing_is_undecided_or_with_the_most_blocks() -> None:
 
 def test_a_run_is_looked_at_as_planned() -> None:
     blocks = range(4, 13)
-    assert [each for each in blocks if PLANNED.is_due(each)] == [6, 9, 12]
-    assert [PLANNED.next_look(each) for each in blocks] == [6, 6, 9, 9, 9, 12, 12, 12, 12]
-    assert [PLANNED.judged_blocks(each) for each in blocks] == [4, 5, 6, 6, 6, 9, 9, 9, 12]
+    assert [count for count in blocks if PLANNED.is_due(count)] == [6, 9, 12]
+    assert [PLANNED.next_look(count) for count in blocks] == [6, 6, 9, 9, 9, 12, 12, 12, 12]
+    assert [PLANNED.judged_blocks(count) for count in blocks] == [4, 5, 6, 6, 6, 9, 9, 9, 12]
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Runs as documents: stable names, the author's text, one page that holds all, or nothing."""
+"""Exported documents: stable names, the author's text kept, whole pages, and refusals."""
 
 from __future__ import annotations
 
@@ -43,20 +43,20 @@ def other(tmp_path_factory) -> Run:
 
 @pytest.fixture(scope="module", autouse=True)
 def drawn_once(tmp_path_factory) -> Iterator[None]:
-    """Draw each run once: what is drawn again from the same record is the same."""
-    kept: dict[str, Path] = {}
+    """Draw each run once, because a second drawing would give the same files."""
+    folders: dict[str, Path] = {}
 
-    def copied(run: Run, directory: Path, names: Sequence[str] = ()) -> list[Path]:
+    def save_once(run: Run, directory: Path, names: Sequence[str] = ()) -> list[Path]:
         if names:
             return save_all(run, directory, names=names)
-        if run.run_id not in kept:
-            kept[run.run_id] = tmp_path_factory.mktemp("drawn")
-            files[run.run_id] = [path.name for path in save_all(run, kept[run.run_id])]
-        shutil.copytree(kept[run.run_id], directory)
+        if run.run_id not in folders:
+            folders[run.run_id] = tmp_path_factory.mktemp("drawn")
+            files[run.run_id] = [path.name for path in save_all(run, folders[run.run_id])]
+        shutil.copytree(folders[run.run_id], directory)
         return [directory / name for name in files[run.run_id]]
 
     files: dict[str, list[str]] = {}
-    with patch.object(exporting, "save_all", copied):
+    with patch.object(exporting, "save_all", save_once):
         yield
 
 
@@ -104,7 +104,7 @@ def test_a_picture_that_is_taller_than_a_page_is_whole_on_one(tmp_path) -> None:
     text = "![a](<tall.png>)\n\n![b](<wide.png>)\n"
     with zipfile.ZipFile(io.BytesIO(conversion.docx(text, tmp_path))) as archive:
         document = archive.read("word/document.xml").decode()
-    # English Metric Units, 914,400 an inch.
+    # Word's English Metric Units: 914,400 per inch.
     sizes = re.findall(r'<wp:extent cx="(\d+)" cy="(\d+)"', document)
     inches = [(int(width) / 914_400, int(height) / 914_400) for width, height in sizes]
     assert [round(height / width, 1) for width, height in inches] == [1.9, 0.7]

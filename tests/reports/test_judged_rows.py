@@ -1,4 +1,4 @@
-"""Claims that a rule of a system's own judges stand beside those that contrasts judge."""
+"""Claims that a rule of the system judges stand beside those that contrasts judge."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
 
 
 def row_of(run: Run, claim: str) -> dict[str, str]:
-    (row,) = (each for each in readable_findings(run).to_dict("records") if each["claim"] == claim)
+    (row,) = (item for item in readable_findings(run).to_dict("records") if item["claim"] == claim)
     return {str(name): str(value) for name, value in row.items()}
 
 
@@ -47,7 +47,7 @@ def test_it_has_a_dash_where_it_has_nothing_and_no_part_in_the_correction(run: R
     row, table = row_of(run, LIMITED), readable_findings(run)
     adjusted = next(name for name in row if name.startswith("p, adjusted"))
     assert {row[name] for name in ("p", adjusted, "decision", "single run")} == {"–"}
-    counts = {each.claims for each in evaluate(run) if each.claims}
+    counts = {finding.claims for finding in evaluate(run) if finding.claims}
     assert len(table) == len(evaluate(run)) + 1
     assert all(not math.isnan(count) and count < len(table) for count in counts)
 
@@ -57,9 +57,9 @@ def test_it_is_seen_in_the_terminal_the_notebook_and_the_section(run: Run) -> No
     console.print(to_terminal(verdict_table([run])))
     assert "load generator was built" in console.export_text()
     assert "the rule: smaller than 0.95" in shown_findings(run)._repr_html_()
-    said = section_text(run)
-    assert said.count(LIMITED) == 2, "among the verdicts, and in the table"
-    assert any(each.startswith(f"Direction shown: {LIMITED}. Source:") for each in sentences(run))
+    section = section_text(run)
+    assert section.count(LIMITED) == 2, "among the verdicts, and in the table"
+    assert any(line.startswith(f"Direction shown: {LIMITED}. Source:") for line in sentences(run))
 
 
 def test_a_share_of_pairs_counts_the_trials_that_it_looks_at(tmp_path: Path) -> None:
@@ -80,8 +80,8 @@ def test_a_claim_of_several_parts_has_a_row_for_each_and_one_for_all(tmp_path: P
         Planted({"database_write": write, "synchronous_commit": commit}, ratio)
         for (write, commit), ratio in zip(levels, (1.0, 1.6, 3.4), strict=True)
     )
-    asked = [contrast_of(commits[1], commits[0])]
-    run = write_run(tmp_path, treatments=commits, blocks=3, requests=60, contrasts=asked)
+    contrasts = [contrast_of(commits[1], commits[0])]
+    run = write_run(tmp_path, treatments=commits, blocks=3, requests=60, contrasts=contrasts)
     table = readable_findings(run).set_index("claim")
     whole = "claim 4: the system is not bound by CPU, and the system is bound by I/O"
     assert table.loc[whole, "measured [95%]"] == "–"

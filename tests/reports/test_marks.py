@@ -1,4 +1,4 @@
-"""Marked regions of a text: written anew any number of times, and the author's text never lost."""
+"""Marked regions can be rewritten any number of times, and the author's text stays."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from perflab.errors import ExportRefused
 from perflab.reports.regions import filled, regions
 
 BEGIN, END = "<!-- perflab:begin a -->\n", "<!-- perflab:end -->\n"
-# Any letters, and the pieces of what matters; no whole marks.
+# Pieces of marks and other special characters; no whole marks.
 PIECES = [
     "\n",
     "\r\n",
@@ -25,7 +25,7 @@ PIECES = [
 
 
 def texts(*more: str) -> st.SearchStrategy[str]:
-    """Return texts of any letters, and of what matters."""
+    """Return texts of any letters and of the special pieces."""
     pieces = st.one_of(st.sampled_from([*PIECES, *more]), st.text(max_size=5))
     return st.lists(pieces, max_size=12).map("".join)
 
@@ -37,7 +37,7 @@ BODIES = st.lists(st.sampled_from(["one\n", "two\r\n", "\n", "| a |\n", "é"]), 
 
 
 def outside(text: str) -> list[str]:
-    """Return what is not in the region, nor its marks."""
+    """Return the lines outside the region, with a bar in its place."""
     (region,) = regions(text)
     lines = text.split("\n")
     return [*lines[: region.first], "|", *lines[region.last + 1 :]]

@@ -1,4 +1,4 @@
-"""Where a claim has no number, everything that shows it says why."""
+"""Where a claim has no number, every view of it says why."""
 
 from __future__ import annotations
 
@@ -26,18 +26,21 @@ WHY = f"no mean response time from 6 of 12 valid trials: {CUT} (6 trials)"
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
-    """A run in which requests of one treatment were cut off: they could move its mean."""
+    """A run in which cut-off requests of one treatment could move its mean."""
     claim = contrast_of(*reversed(ON_AND_OFF), response="mean_ms", published_ratio=0.6,
                         published_direction="smaller")  # fmt: skip
     model = write_run(tmp_path_factory.mktemp("model"), requests=40, contrasts=[claim])
     writer = RunWriter.create(tmp_path_factory.mktemp("cut"), model.record)
     names = [name for name in model.trials() if name not in ("superseded", "boot_id")]
     for row in model.trials()[names].to_dict("records"):
-        own = {str(name): value for name, value in row.items()}
-        if str(own["treatment"]).endswith("=on"):
-            own |= {"mean_ms": float("nan"), "warnings": [Remark(code="load.censored", text=CUT)]}
-        trial = str(own["trial_id"])
-        writer.commit_trial(own, model.requests(stage=None, trial_ids=[trial]), None)
+        values = {str(name): value for name, value in row.items()}
+        if str(values["treatment"]).endswith("=on"):
+            values |= {
+                "mean_ms": float("nan"),
+                "warnings": [Remark(code="load.censored", text=CUT)],
+            }
+        trial = str(values["trial_id"])
+        writer.commit_trial(values, model.requests(stage=None, trial_ids=[trial]), None)
     writer.update(state="finished")
     return Run(writer.path)
 

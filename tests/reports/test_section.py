@@ -23,10 +23,10 @@ from tests.systems.chat.synthetic_streams import write_stream_run
 @pytest.fixture(scope="module")
 def run(tmp_path_factory) -> Run:
     root = tmp_path_factory.mktemp("runs")
-    found = write_run(root, failed={(2, 0)}, invalid={(4, 1)})
+    written = write_run(root, failed={(2, 0)}, invalid={(4, 1)})
     changed = Remark(code="host.flushes", text="the disk's flush cost changed | by 4x")
-    RunWriter.reopen(found.path).update(warnings=[changed])
-    return Run(found.path)
+    RunWriter.reopen(written.path).update(warnings=[changed])
+    return Run(written.path)
 
 
 def saved_section(run: Run, directory: Path) -> Path:
@@ -51,8 +51,8 @@ def test_failed_and_invalid_trials_stand_with_their_reasons(run) -> None:
 
 
 def test_a_run_whose_every_trial_failed_still_makes_a_section(tmp_path) -> None:
-    every = {(block, index) for block in range(2) for index in range(2)}
-    failed = write_run(tmp_path / "runs", blocks=2, failed=every, state="failed")
+    all_trials = {(block, index) for block in range(2) for index in range(2)}
+    failed = write_run(tmp_path / "runs", blocks=2, failed=all_trials, state="failed")
     text = saved_section(failed, tmp_path / "report").read_text()
     assert "This run is failed (planted by a test)" in text
     assert text.count("| failed | service 'postgres': died (planted) |") == 4, "each trial says it"
@@ -66,8 +66,8 @@ def test_what_does_not_count_is_said_before_any_number(run) -> None:
 
 def test_the_command_asks_for_the_parameters_that_were_measured(run) -> None:
     words = shlex.split(command(run.record))
-    given = [word for before, word in pairwise(words) if before == "-p"]
-    assert parse_assignments(given) == run.record.parameters
+    assignments = [word for before, word in pairwise(words) if before == "-p"]
+    assert parse_assignments(assignments) == run.record.parameters
     assert words[:5] == ["perflab", "run", "synchronous_commit", "--backend", "process"]
 
 

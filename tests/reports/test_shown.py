@@ -1,4 +1,4 @@
-"""Everything a run shows is whole: nothing is cut, no Python, and each verdict has its evidence."""
+"""A run shows everything whole, in words, and each verdict with its evidence."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from tests.systems.chat.synthetic_streams import write_stream_run
 PYTHON = re.compile(
     r"PosixPath|Parameters\(|\[\s*'|\('|dtype|<perflab|object at|array\(|None|nan\b|True|False"
 )
-# Small enough for a synthetic run: what the real defaults would plan for hours.
+# The defaults of these experiments would plan hours; a synthetic run needs less.
 FEW = {
     "chat_ladder": {"rungs": ["json", "orjson", "no_deflate", "no_deflate_425"]},
     "lab_check": {"copies": 3, "planted": [1.5]},
@@ -50,7 +50,7 @@ def recorded(name: str, root: Path) -> Run:
         root, treatments=planted, requests=40, blocks=3, experiment=name, invalid={(1, 0)},
         contrasts=plan.contrasts,
     )  # fmt: skip
-    # Names that an experiment gives its treatments need not be those of their levels.
+    # An experiment may name its treatments otherwise than by their levels.
     RunWriter.reopen(run.path).update(
         title=chosen.title, question=chosen.question, system=plan.system,
         responses=list(plan.responses), steady=plan.steady,
@@ -61,20 +61,20 @@ def recorded(name: str, root: Path) -> Run:
 
 
 def disturbed(trials: pd.DataFrame) -> pd.DataFrame:
-    """Return trials of a machine that became half as slow again; streams' columns are planted."""
+    """Return trials of a machine that became slower by half, with planted columns of streams."""
     streams = dict.fromkeys(STREAM_COLUMNS, trials["mean_ms"])
     return trials.assign(cpu_probe_before_ms=5.0 * (1 + 0.5 * (trials["block"] > 0)), **streams)
 
 
 def words_of(shown: object) -> str:
-    """Return what is read of something that shows itself, tags left out."""
-    found = re.sub(r"<br>|</?(?:td|th|tr|p|li)\b[^>]*>", "\n", shown._repr_html_())
-    return html.unescape(re.sub(r"<[^>]+>", "", found))
+    """Return the text that a reader sees of an object's HTML."""
+    text = re.sub(r"<br>|</?(?:td|th|tr|p|li)\b[^>]*>", "\n", shown._repr_html_())
+    return html.unescape(re.sub(r"<[^>]+>", "", text))
 
 
 @dataclass(frozen=True)
 class Rendered:
-    """A run of an experiment, with every text that is made of it."""
+    """A run of an experiment, with every text about it."""
 
     run: Run
     texts: dict[str, str]
@@ -97,8 +97,8 @@ def rendered(request, tmp_path_factory) -> Rendered:
         "bottlenecks": api.bottlenecks(run),
         "run": run,
     }
-    pages = {name: words_of(each) for name, each in shown.items()}
-    plain = {f"{name} as text": repr(each) for name, each in shown.items()}
+    pages = {name: words_of(item) for name, item in shown.items()}
+    plain = {f"{name} as text": repr(item) for name, item in shown.items()}
     return Rendered(run, {**pages, **plain, "section": section_text(run)}, findings, verdict)
 
 
@@ -106,7 +106,7 @@ def test_nothing_of_an_experiment_is_cut_or_shown_as_python_writes_it(rendered) 
     for name, text in rendered.texts.items():
         assert text.strip(), name
         assert not re.search(r"\.\.\.|…", text), name
-        assert not (found := PYTHON.search(text)), (name, found)
+        assert not (match := PYTHON.search(text)), (name, match)
     joined = " ".join(rendered.texts["findings"].split())
     for claim in rendered.table["claim"]:
         assert claim in joined
@@ -121,7 +121,7 @@ def test_valid_trials_and_noise_stand_beside_every_verdict(rendered) -> None:
     sentences = [line for line in rendered.verdict if not line.startswith("Not asked")]
     # A claim of several parts has a row for each, and one sentence.
     judged = claims_by_rule(rendered.run).values()
-    parts = sum(len(each.findings) for each in judged if len(each.findings) > 1)
+    parts = sum(len(claim.findings) for claim in judged if len(claim.findings) > 1)
     assert len(sentences) == len(table) - parts
     for line in sentences:
         assert re.search(r"\d+ of \d+ trials? valid; noise: .*speed changed 1\.5x", line)
@@ -131,7 +131,7 @@ def test_valid_trials_and_noise_stand_beside_every_verdict(rendered) -> None:
 def test_p_and_adjusted_p_have_names_of_their_own(rendered) -> None:
     table = rendered.table
     (adjusted,) = [name for name in table if name.startswith("p, adjusted")]
-    # A family is the claims about one response; of several families no one number could be said.
+    # The claims about one response are a family; several families have no common number.
     families = set(Counter(table.loc[table[adjusted] != "–", "response"]).values())
     claims = families.pop() if len(families) == 1 else 0
     assert adjusted == (f"p, adjusted for {claims} claims" if claims > 1 else "p, adjusted")
@@ -151,7 +151,7 @@ def test_a_terminal_of_80_columns_shows_every_claim_with_what_it_rests_on(render
 
 @pytest.fixture(scope="module")
 def odd(tmp_path_factory) -> Run:
-    """A claim as long as a paragraph, with characters that HTML and Markdown take for theirs."""
+    """A claim as long as a paragraph, with characters that HTML and Markdown would interpret."""
     contrast = contrast_of(ON_AND_OFF[1], ON_AND_OFF[0], claim=f"<b>{LONG}</b> & a | b")
     return write_run(tmp_path_factory.mktemp("odd"), contrasts=[contrast], invalid={(0, 0)})
 
@@ -185,8 +185,11 @@ def test_a_run_shows_how_far_it_came_and_where_it_lies(odd) -> None:
 def test_parameters_say_what_differs_from_the_default() -> None:
     page = words_of(SynchronousCommitParameters(blocks=3, from_run="latest"))
     changed = re.findall(r"(\w+)\n+([^\n]+)\n+(changed from \w+)", page)
-    found = {name: (value, change) for name, value, change in changed}
-    assert found == {"blocks": ("3", "changed from 8"), "from_run": ("latest", "changed from none")}
+    changes = {name: (value, change) for name, value, change in changed}
+    assert changes == {
+        "blocks": ("3", "changed from 8"),
+        "from_run": ("latest", "changed from none"),
+    }
     assert "SynchronousCommitParameters(" not in repr(SynchronousCommitParameters())
 
 
@@ -221,7 +224,7 @@ def test_what_was_not_asked_and_cannot_be_tested_is_one_line(tmp_path) -> None:
 def test_a_run_of_streams_shows_itself_too(tmp_path) -> None:
     run = write_stream_run(tmp_path, blocks=1)
     assert "messages/s" in words_of(api.summary(run))
-    # It has no claim.
+    # The run has no claim.
     assert "(no rows)" in words_of(api.findings(run))
     assert "(no rows)" in repr(api.findings(run))
     assert api.bottlenecks(run) == ()

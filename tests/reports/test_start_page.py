@@ -1,4 +1,4 @@
-"""What the page that JupyterLab opens on shows: questions, the newest runs, how to go on."""
+"""The start page of JupyterLab shows the questions, the newest runs, and how to go on."""
 
 from __future__ import annotations
 
@@ -62,15 +62,15 @@ def test_of_many_runs_only_those_that_are_shown_are_read(
     for number in range(9):
         write_run(runs, blocks=1, requests=40, run_id=f"2026010{number}T0Z-e-{number}")
     read = Run.__init__
-    seen: list[Path] = []
+    paths: list[Path] = []
 
-    def counted(self: Run, path: Path) -> None:
-        seen.append(path)
+    def counted_init(self: Run, path: Path) -> None:
+        paths.append(path)
         read(self, path)
 
-    monkeypatch.setattr(Run, "__init__", counted)
+    monkeypatch.setattr(Run, "__init__", counted_init)
     perflab.latest_runs(2)
-    assert len(seen) == 2
+    assert len(paths) == 2
 
 
 def test_runs_are_compared_by_name_and_shown_as_a_table(runs: Path) -> None:

@@ -13,8 +13,10 @@ from tests.support.synthetic import Planted, contrast_of, write_run
 UNPUBLISHED = {"published_ratio": None, "published_direction": None, "source": ""}
 
 
-def told(root: Path, ratio: float, response: str = "throughput_rps", **planted: object) -> str:
-    """Return the first sentence on a variant of so much throughput."""
+def first_sentence(
+    root: Path, ratio: float, response: str = "throughput_rps", **planted: object
+) -> str:
+    """Return the first sentence on a variant whose throughput has this ratio."""
     old, new = Planted({"variant": "old"}), Planted({"variant": "new"}, ratio)
     contrast = contrast_of(
         new, old, name=f"new against old: {response}", response=response, **UNPUBLISHED
@@ -24,30 +26,30 @@ def told(root: Path, ratio: float, response: str = "throughput_rps", **planted: 
 
 
 def test_a_slower_variant_is_so_many_times_as_slow(tmp_path: Path) -> None:
-    line = told(tmp_path, 1 / 1.5, "mean_ms", blocks=8)
+    line = first_sentence(tmp_path, 1 / 1.5, "mean_ms", blocks=8)
     assert line.startswith("new is 1.")
     assert "times as slow on the mean as old (8 blocks)." in line
 
 
 def test_a_share_is_told_with_its_interval(tmp_path: Path) -> None:
-    line = told(tmp_path, 0.8, blocks=10, noise=0.01)
+    line = first_sentence(tmp_path, 0.8, blocks=10, noise=0.01)
     assert line.startswith("new has ")
     assert "%] less throughput than old (10 blocks)." in line
 
 
 def test_variants_that_are_alike_have_no_difference_that_matters(tmp_path: Path) -> None:
-    line = told(tmp_path, 1.0, blocks=10, noise=0.003)
+    line = first_sentence(tmp_path, 1.0, blocks=10, noise=0.003)
     assert "no difference larger than 3%" in line
 
 
 def test_what_is_undecided_says_how_many_blocks_would_decide_it(tmp_path: Path) -> None:
-    line = told(tmp_path, 1.0, blocks=8, noise=0.1)
+    line = first_sentence(tmp_path, 1.0, blocks=8, noise=0.1)
     assert "undecided" in line
     assert "a fresh run of" in line
 
 
 def test_what_has_no_valid_trials_is_not_compared_and_says_why(tmp_path: Path) -> None:
-    line = told(tmp_path, 1.2, blocks=3, invalid=[(0, 1), (1, 1), (2, 1)])
+    line = first_sentence(tmp_path, 1.2, blocks=3, invalid=[(0, 1), (1, 1), (2, 1)])
     assert line.startswith("new against old: not compared.")
     assert "the client used 97% of its cores" in line
 

@@ -12,11 +12,11 @@ from tests.support.synthetic import ON_AND_OFF, contrast_of, write_run
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory):
     root = tmp_path_factory.mktemp("runs")
-    every = {(block, index) for block in range(2) for index in range(2)}
+    all_trials = {(block, index) for block in range(2) for index in range(2)}
     untestable = contrast_of(ON_AND_OFF[1], ON_AND_OFF[0], not_testable="needs 4 cores")
     return [
         write_run(root, noise=0.01, seed=1),
-        write_run(root, blocks=2, failed=every, state="failed", seed=2),
+        write_run(root, blocks=2, failed=all_trials, state="failed", seed=2),
         write_run(root, blocks=2, contrasts=[untestable], seed=3),
         write_run(root, blocks=2, contrasts=[], seed=4),
     ]

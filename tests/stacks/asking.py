@@ -1,4 +1,4 @@
-"""Stacks that are up for a test, and what is asked of them."""
+"""Stacks that are up for a test, and requests to their services."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ from perflab.systems.inference.service import FEATURES
 
 
 def residents_of(backend_name: str, plans: Mapping[str, StackPlan]) -> Residents:
-    """Return residents that are prepared, and not started."""
-    made = Residents(choose(backend_name), plans, placement(), f"test-{os.getpid()}")
-    made.prepare()
-    return made
+    """Return residents that are prepared and not started."""
+    residents = Residents(choose(backend_name), plans, placement(), f"test-{os.getpid()}")
+    residents.prepare()
+    return residents
 
 
 @contextmanager
 def started(backend_name: str, plans: Mapping[str, StackPlan]) -> Iterator[Residents]:
-    """Have stacks up while the block runs; nothing of them is left then."""
+    """Have stacks up while the block runs, and check that nothing of them is left."""
     residents = residents_of(backend_name, plans)
     residents.start()
     try:
@@ -58,7 +58,7 @@ def reapers_of(pid: int) -> list[psutil.Process]:
 
 
 def post(port: int, path: str, features: object = FEATURES) -> tuple[int, dict[str, object], str]:
-    """Ask the inference service of a stack."""
+    """Send features to the inference service; return status, body and ``Server-Timing``."""
     request = urllib.request.Request(
         f"http://127.0.0.1:{port}{path}",
         data=json.dumps({"features": features}).encode(),

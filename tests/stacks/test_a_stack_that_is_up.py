@@ -32,8 +32,8 @@ def residents(backend_name: str) -> Iterator[Residents]:
         "off": stack(SMALL, workers=1, synchronous_commit="off", round_trip_ms=20.0),
         "other": stack(SMALL, workers=1, runtime="sklearn"),
     }
-    with started(backend_name, plans) as made:
-        yield made
+    with started(backend_name, plans) as residents:
+        yield residents
 
 
 @pytest.mark.slow
@@ -58,7 +58,7 @@ def test_it_serves_pauses_and_reloads(residents: Residents) -> None:
     for wrong in ([1.0] * 29, [*FEATURES[:29], "x"], None):
         assert post(port, "/inferences", wrong)[0] == 422
 
-    # A reload-scope setting and the link's delay change between treatments, and show.
+    # A setting of scope reload and the link's delay change between treatments, with an effect.
     residents.activate("off")
     begin = time.monotonic()
     post(port, "/inferences")
@@ -66,7 +66,7 @@ def test_it_serves_pauses_and_reloads(residents: Residents) -> None:
     residents.activate("on")
     assert sum(count for *_, count in database.waits()) >= 1
 
-    # What is not under test is paused, and uses no CPU.
+    # A service that the treatment does not use is paused, and uses no CPU.
     idle = residents.idle("on")["inference-2"]
     before = idle.meter().read(ProcessTable())
     time.sleep(0.5)
@@ -83,14 +83,14 @@ def test_it_serves_pauses_and_reloads(residents: Residents) -> None:
 def test_listeners_are_on_loopback_only(residents: Residents) -> None:
     listening = subprocess.run(["cat", "/proc/net/tcp"], capture_output=True, text=True).stdout
     ports = {instance.launch.port for instance in residents.active("on").values()}
-    seen = set()
+    loopback_ports = set()
     for line in listening.splitlines()[1:]:
         address, state = line.split()[1], line.split()[3]
         host, port = address.split(":")
         if state == "0A" and int(port, 16) in ports:
-            seen.add(int(port, 16))
+            loopback_ports.add(int(port, 16))
             assert host == "0100007F"
-    assert seen == ports
+    assert loopback_ports == ports
 
 
 @pytest.mark.slow
@@ -102,16 +102,16 @@ def test_the_password_is_shown_nowhere(residents: Residents, backend_name: str) 
         assert secret not in repr(instance.launch)
         assert len(pids_of(instance)) >= 1
         for pid in pids_of(instance):
-            for shown in ("environ", "cmdline"):
-                assert secret.encode() not in Path(f"/proc/{pid}/{shown}").read_bytes()
+            for file_name in ("environ", "cmdline"):
+                assert secret.encode() not in Path(f"/proc/{pid}/{file_name}").read_bytes()
         if backend_name == "docker":
-            seen = instance._container.client.api.inspect_container(instance._container.id)  # type: ignore[attr-defined]
-            assert secret not in json.dumps(seen)
+            facts = instance._container.client.api.inspect_container(instance._container.id)  # type: ignore[attr-defined]
+            assert secret not in json.dumps(facts)
     if backend_name == "process":
-        for name, own in (("postgres", True), ("link", False)):
+        for name, takes_secret in (("postgres", True), ("link", False)):
             file = open_dir() / "data" / residents.stack / name / "secret"
-            assert file.exists() == own
-            assert not own or file.stat().st_mode & 0o777 == 0o600
+            assert file.exists() == takes_secret
+            assert not takes_secret or file.stat().st_mode & 0o777 == 0o600
     port = residents.instance("on", "postgres").launch.port
     with pytest.raises(psycopg2.OperationalError, match="password"):
         psycopg2.connect(

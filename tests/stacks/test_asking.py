@@ -1,4 +1,4 @@
-"""What the lab asks its services itself goes to them alone."""
+"""The lab's own requests to services go to them alone."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from tests.support.answering import answering
 PROXIES = ("http_proxy", "HTTP_PROXY", "https_proxy", "ALL_PROXY", "all_proxy")
 
 
-def test_what_the_lab_asks_its_services_goes_to_no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
-    seen: list[str] = []
+def test_the_labs_requests_to_services_go_to_no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
+    paths: list[str] = []
 
     def answer(_method: str, path: str, _body: bytes) -> tuple[int, str]:
-        seen.append(path)
+        paths.append(path)
         return 200, '{"who": "service"}'
 
     with answering(answer) as port, answering(lambda *_: (500, "proxy")) as proxy:
@@ -26,13 +26,13 @@ def test_what_the_lab_asks_its_services_goes_to_no_proxy(monkeypatch: pytest.Mon
             monkeypatch.setenv(name, f"http://127.0.0.1:{proxy}")
         monkeypatch.delenv("no_proxy", raising=False)
         monkeypatch.delenv("NO_PROXY", raising=False)
-        importlib.reload(launching)  # as if the lab were started in this environment
+        importlib.reload(launching)  # As if the lab had started in this environment.
         assert launching.ask(port, "/settings") == {"who": "service"}
         assert launching.answers(port, "/health")
-    assert seen == ["/settings", "/health"]
+    assert paths == ["/settings", "/health"]
 
 
-def test_nothing_in_the_lab_opens_addresses_in_another_way() -> None:
+def test_only_one_module_of_the_lab_opens_addresses() -> None:
     users = [
         path.name
         for path in (project_root() / "perflab").rglob("*.py")

@@ -1,4 +1,4 @@
-"""Compiled services: once per content and compiler, whole or not at all, and how is recorded."""
+"""Services are compiled once per content and compiler, whole or not at all, with a record."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ FAILING = "int main() { return no_such_thing; }\n"
 
 @pytest.fixture
 def specimen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ServiceSpec:
-    """A service that prints a word, which one of its headers holds."""
+    """Make a service that prints a word from one of its headers."""
     folder = tmp_path / "specimen"
     (folder / "src").mkdir(parents=True)
     (folder / "src" / "main.cpp").write_text(SOURCE)
@@ -47,9 +47,9 @@ def root(specimen: ServiceSpec) -> Path:  # noqa: ARG001
     return ProcessBackend().compiled
 
 
-def word_of(specimen: ServiceSpec, root: Path, told: list[str] | None = None) -> str:
-    """Return what the service prints, compiled where it is not."""
-    tell = (told if told is not None else []).append
+def word_of(specimen: ServiceSpec, root: Path, lines: list[str] | None = None) -> str:
+    """Compile the service unless that is done, and return its output."""
+    tell = (lines if lines is not None else []).append
     program = builds.ensure(specimen, root, tell, lambda: "")
     return subprocess.run([program], capture_output=True, text=True, check=True).stdout.strip()
 
@@ -58,22 +58,22 @@ def programs(root: Path) -> list[Path]:
     return sorted(path for path in root.iterdir() if path.is_dir())
 
 
-def test_it_is_compiled_once_and_again_when_a_source_a_header_or_a_flag_changes(
+def test_a_service_is_compiled_once_and_again_when_a_source_a_header_or_a_flag_changes(
     specimen: ServiceSpec, root: Path
 ) -> None:
-    told: list[str] = []
-    assert [word_of(specimen, root, told) for _ in range(2)] == ["first", "first"]
-    assert told == ["compiling specimen (once)"]
+    lines: list[str] = []
+    assert [word_of(specimen, root, lines) for _ in range(2)] == ["first", "first"]
+    assert lines == ["compiling specimen (once)"]
     (specimen.folder / "README.md").write_text("nothing that is compiled")
     (specimen.folder / "src" / "word.hpp").write_text('#define WORD "second"\n')
-    assert word_of(specimen, root, told) == "second"
+    assert word_of(specimen, root, lines) == "second"
     assert specimen.compile is not None
     part = specimen.compile.model_copy(update={"flags": ("-O2",)})
-    assert word_of(specimen.model_copy(update={"compile": part}), root, told) == "second"
-    assert len(told) == len(programs(root)) == 3
+    assert word_of(specimen.model_copy(update={"compile": part}), root, lines) == "second"
+    assert len(lines) == len(programs(root)) == 3
 
 
-def test_another_compiler_makes_another_and_is_recorded_with_its_flags(
+def test_another_compiler_makes_another_program_and_is_recorded_with_its_flags(
     specimen: ServiceSpec, root: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     first = builds.program(specimen, root)
@@ -83,8 +83,8 @@ def test_another_compiler_makes_another_and_is_recorded_with_its_flags(
     monkeypatch.setenv("CXX", f"{other} -DMORE")
     assert builds.program(specimen, root) != first
     assert word_of(specimen, root) == "first"
-    said = {"compiler": "other 1.0", "compiler flags": "-std=c++20 -Wall -O1 -lm"}
-    assert builds.versions(specimen, root) == said, "and no Python, which it has not"
+    versions = {"compiler": "other 1.0", "compiler flags": "-std=c++20 -Wall -O1 -lm"}
+    assert builds.versions(specimen, root) == versions, "and no Python, which it has not"
 
 
 def test_a_failing_compiler_shows_its_own_last_lines_and_leaves_nothing(
@@ -98,19 +98,19 @@ def test_a_failing_compiler_shows_its_own_last_lines_and_leaves_nothing(
 
 
 @pytest.mark.parametrize(
-    ("chosen", "said"),
+    ("chosen", "message"),
     [
         ("", r"^no C\+\+ compiler is here .*apt-get install g\+\+"),
         ("no-such-compiler -O9", "CXX=no-such-compiler -O9 does not run"),
     ],
 )
-def test_without_a_compiler_that_runs_the_ways_out_are_said(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, chosen: str, said: str
+def test_without_a_working_compiler_the_error_names_the_ways_out(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, chosen: str, message: str
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setenv("CXX", chosen)
     monkeypatch.setattr(builds, "WHEEL", "no_such_package")
-    with pytest.raises(BackendUnavailable, match=said):
+    with pytest.raises(BackendUnavailable, match=message):
         builds.find_compiler()
 
 
@@ -128,15 +128,15 @@ def test_the_wheel_is_taken_only_where_the_system_has_no_compiler(
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     assert builds.find_compiler() == system
     monkeypatch.setenv("PATH", str(tmp_path))
-    found = builds.find_compiler()
-    assert (found.words[-3:], found.version) == (("-m", WHEEL, "c++"), "clang of the wheel")
+    compiler = builds.find_compiler()
+    assert (compiler.words[-3:], compiler.version) == (("-m", WHEEL, "c++"), "clang of the wheel")
 
 
-def test_an_image_is_compiled_by_the_same_words(specimen: ServiceSpec, tmp_path: Path) -> None:
+def test_an_image_is_compiled_by_the_same_command(specimen: ServiceSpec, tmp_path: Path) -> None:
     script = tmp_path / "compile.sh"
     script.write_text(builds.script(specimen))
     output = tmp_path / "out it is"
     subprocess.run(["sh", script, output], cwd=specimen.folder, check=True)
     assert subprocess.run([output], capture_output=True, text=True).stdout == "first\n"
-    noted = (tmp_path / "out it is.compiler").read_text()
-    assert builds.described(specimen, noted)["compiler"].startswith(("c++", "g++", "clang"))
+    note = (tmp_path / "out it is.compiler").read_text()
+    assert builds.described(specimen, note)["compiler"].startswith(("c++", "g++", "clang"))

@@ -1,4 +1,4 @@
-"""What a container may do and a password may be seen by, without an engine."""
+"""The rights of containers, and where passwords are visible; without an engine."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ SECRET = "correct-horse-battery"
 
 
 class Engine:
-    """A Docker client that notes what it is asked for."""
+    """A Docker client that notes its calls."""
 
     def __init__(self) -> None:
-        self.asked: dict[str, Any] = {}
+        self.options: dict[str, Any] = {}
         self.command: list[str] = []
         self.steps: list[str] = []
         self.archive = b""
@@ -40,7 +40,7 @@ class Engine:
         self.volumes = SimpleNamespace(create=lambda **_: None)
 
     def _create(self, _image: str, command: list[str], **options: Any) -> Engine:
-        self.command, self.asked = command, options
+        self.command, self.options = command, options
         return self
 
     def put_archive(self, _place: str, archive: bytes) -> None:
@@ -73,22 +73,22 @@ def launched(name: str, **limits: Any) -> tuple[Engine, Launch]:
 
 @pytest.mark.parametrize("name", service_names())
 def test_a_container_has_no_rights_that_its_service_does_not_need(name: str) -> None:
-    asked = launched(name)[0].asked
-    assert asked["cap_drop"] == ["ALL"]
-    assert asked["security_opt"] == ["no-new-privileges"]
-    assert asked["pids_limit"] == MAX_PROCESSES <= 4096
-    assert 0 < asked["mem_limit"] <= 8 << 30
-    assert asked["memswap_limit"] == asked["mem_limit"], "swap would widen the limit"
-    assert asked["cpuset_cpus"] == "0"
-    assert asked["user"].partition(":")[0] not in ("", "0", "root")
-    assert asked["log_config"]["Config"]["max-size"] == "5m"
-    assert "privileged" not in asked
-    assert "cap_add" not in asked
-    assert "ports" not in asked, "nothing is published"
+    options = launched(name)[0].options
+    assert options["cap_drop"] == ["ALL"]
+    assert options["security_opt"] == ["no-new-privileges"]
+    assert options["pids_limit"] == MAX_PROCESSES <= 4096
+    assert 0 < options["mem_limit"] <= 8 << 30
+    assert options["memswap_limit"] == options["mem_limit"], "swap would widen the limit"
+    assert options["cpuset_cpus"] == "0"
+    assert options["user"].partition(":")[0] not in ("", "0", "root")
+    assert options["log_config"]["Config"]["max-size"] == "5m"
+    assert "privileged" not in options
+    assert "cap_add" not in options
+    assert "ports" not in options, "nothing is published"
 
 
 def sent_file(engine: Engine, launch: Launch) -> tuple[str, str]:
-    """Return path and content of the one file that the service's user alone can read."""
+    """Return path and content of the one sent file, which only the service's user can read."""
     with tarfile.open(fileobj=io.BytesIO(engine.archive)) as archive:
         (entry,) = archive.getmembers()
         assert entry.mode == 0o600
@@ -98,7 +98,7 @@ def sent_file(engine: Engine, launch: Launch) -> tuple[str, str]:
         return f"/{entry.name}", content.read().decode()
 
 
-def test_the_password_is_in_a_file_of_the_service_alone_before_it_starts() -> None:
+def test_the_password_is_in_a_file_of_the_service_before_it_starts() -> None:
     engine, launch = launched("postgres")
     assert engine.steps == ["secret", "start"]
     assert sent_file(engine, launch) == (SECRET_FILES["secret_file"], SECRET)
@@ -107,23 +107,23 @@ def test_the_password_is_in_a_file_of_the_service_alone_before_it_starts() -> No
 @pytest.mark.parametrize("name", service_names())
 def test_the_password_is_nowhere_that_an_inspection_shows(name: str) -> None:
     engine, launch = launched(name)
-    assert SECRET not in str(engine.asked) + str(engine.command)
+    assert SECRET not in str(engine.options) + str(engine.command)
     assert SECRET not in repr(launch)
     assert ("secret" in engine.steps) == launch.spec.takes_secret
 
 
-def test_credentials_of_the_users_own_are_in_a_file_and_nowhere_that_an_inspection_shows(
+def test_the_users_credentials_are_in_a_file_and_nowhere_that_an_inspection_shows(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("LLM_API_KEY", "the-users-own")
     engine, launch = launched("llm_proxy")
-    assert "the-users-own" not in str(engine.asked) + str(engine.command) + repr(launch)
+    assert "the-users-own" not in str(engine.options) + str(engine.command) + repr(launch)
     path, content = sent_file(engine, launch)
     assert path == SECRET_FILES["credentials_file"]
     assert json.loads(content) == {"LLM_API_KEY": "the-users-own"}
 
 
-def test_the_password_file_of_a_process_is_its_users_alone_and_no_link_is_followed(
+def test_only_its_user_can_read_the_password_file_and_no_link_is_followed(
     tmp_path: Path,
 ) -> None:
     file, elsewhere = tmp_path / "secret", tmp_path / "elsewhere"
@@ -138,7 +138,7 @@ def test_the_password_file_of_a_process_is_its_users_alone_and_no_link_is_follow
     assert (file.read_text(), elsewhere.read_text()) == (SECRET, "mine")
 
 
-def test_what_another_user_must_run_is_readable_to_all_whatever_its_source(
+def test_a_program_for_another_user_is_readable_to_all_whatever_its_source(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PERFLAB_STATE", str(tmp_path / "state"))

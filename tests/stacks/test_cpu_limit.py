@@ -26,7 +26,7 @@ from tests.stacks.test_containment import launched
 
 CPUS = 0.2
 BUSY_S = 1.5
-# Some tens of milliseconds of CPU for each answer.
+# Each answer costs some tens of milliseconds of CPU.
 WORK = 50_000
 
 
@@ -35,7 +35,7 @@ def echo(cpus: float | None) -> StackPlan:
 
 
 def share_when_busy(residents: Residents, treatment: str) -> float:
-    """Return the CPU that the service uses of one core while it always has a request."""
+    """Return the share of a core that the service uses while it always has a request."""
     residents.activate(treatment)
     instance = residents.instance(treatment, "echo")
     meter = instance.meter()
@@ -61,7 +61,7 @@ def stopped(pid: int) -> int:
 
 @pytest.mark.slow
 @pytest.mark.docker
-def test_a_limited_service_is_stopped_at_its_share_of_a_core_and_one_beside_it_is_not() -> None:
+def test_a_limited_service_is_stopped_at_its_share_of_a_core_and_a_free_one_is_not() -> None:
     plans = {"limited": echo(CPUS), "free": echo(None)}
     with started("docker", plans) as residents:
         shares = {name: share_when_busy(residents, name) for name in plans}
@@ -79,16 +79,16 @@ def test_plain_processes_refuse_a_limit_before_anything_is_started() -> None:
 
 
 def test_an_engine_without_quotas_says_so() -> None:
-    def obstacle(**known: bool) -> str:
-        return DockerBackend(SimpleNamespace(info=lambda: known)).cpu_obstacle()
+    def obstacle(**info: bool) -> str:
+        return DockerBackend(SimpleNamespace(info=lambda: info)).cpu_obstacle()
 
     assert obstacle(CpuCfsPeriod=True, CpuCfsQuota=True) == ""
-    for known in ({}, {"CpuCfsPeriod": True, "CpuCfsQuota": False}):
-        assert "leave cpus out" in obstacle(**known)
+    for info in ({}, {"CpuCfsPeriod": True, "CpuCfsQuota": False}):
+        assert "leave cpus out" in obstacle(**info)
 
 
 @pytest.mark.parametrize(("cpus", "quota_us"), [(LEAST_CPUS, 1_000), (0.29, 2_900), (2, 20_000)])
 def test_a_container_gets_its_share_in_periods_of_10_ms(cpus: float, quota_us: int) -> None:
-    asked = launched("echo", cpus=cpus)[0].asked
-    assert (asked["cpu_period"], asked["cpu_quota"]) == (10_000, quota_us)
-    assert "cpu_quota" not in launched("echo")[0].asked, "without a limit there is no quota"
+    options = launched("echo", cpus=cpus)[0].options
+    assert (options["cpu_period"], options["cpu_quota"]) == (10_000, quota_us)
+    assert "cpu_quota" not in launched("echo")[0].options, "without a limit there is no quota"

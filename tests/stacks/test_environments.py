@@ -1,4 +1,4 @@
-"""Each service has packages of its own, made once and whole, or says why it has none."""
+"""Each service has its own packages, made once and whole, or an error that says why not."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ builds.made(Path(sys.argv[1]), make)
 
 @pytest.fixture
 def specimen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ServiceSpec:
-    """A service that pins ``thing`` 1.0, which is installed without a network."""
+    """Make a service that pins ``thing`` 1.0, which can be installed without a network."""
     folder = tmp_path / "services" / "specimen"
     folder.mkdir(parents=True)
     pinned = wheel(tmp_path / "wheels", "thing", "1.0")
@@ -58,14 +58,14 @@ def root(specimen: ServiceSpec) -> Path:  # noqa: ARG001
 
 
 def made(
-    specimen: ServiceSpec, root: Path, told: list[str] | None = None, why: str = ""
+    specimen: ServiceSpec, root: Path, lines: list[str] | None = None, why: str = ""
 ) -> Environment:
-    tell = (told if told is not None else []).append
+    tell = (lines if lines is not None else []).append
     return environments.ensure(specimen, root, tell, lambda: why)
 
 
 def version_inside(environment: Environment) -> str:
-    """Return the version that the environment's interpreter imports, in the lab's variables."""
+    """Return the version that the environment's interpreter imports, under the lab's variables."""
     code = "import thing; print(thing.VERSION)"
     done = subprocess.run([environment.python, "-c", code], capture_output=True, text=True)
     return done.stdout.strip()
@@ -91,30 +91,32 @@ def test_a_service_runs_on_what_it_pins_and_not_on_what_the_lab_has(
     assert backend.versions(prepared) == {"python": sys.version.split()[0], "thing": "1.0"}
 
 
-def test_it_is_made_once_and_again_when_the_pins_change(
+def test_an_environment_is_made_once_and_again_when_the_pins_change(
     specimen: ServiceSpec, root: Path, tmp_path: Path
 ) -> None:
-    told: list[str] = []
-    first = made(specimen, root, told)
-    assert made(specimen, root, told) == first
-    assert told == ["making the environment of specimen (once)"]
+    lines: list[str] = []
+    first = made(specimen, root, lines)
+    assert made(specimen, root, lines) == first
+    assert lines == ["making the environment of specimen (once)"]
     (specimen.folder / "requirements.txt").write_text(wheel(tmp_path / "wheels", "thing", "1.1"))
-    second = made(specimen, root, told)
+    second = made(specimen, root, lines)
     assert (version_inside(first), version_inside(second)) == ("1.0", "1.1")
-    assert len(told) == 2
+    assert len(lines) == 2
 
 
-def test_compiled_modules_are_kept_in_it_and_not_beside_the_sources(
+def test_compiled_modules_are_kept_in_the_environment_and_not_beside_the_sources(
     specimen: ServiceSpec, root: Path
 ) -> None:
     (specimen.folder / "own.py").write_text("import thing\n")
-    found = made(specimen, root)
+    environment = made(specimen, root)
     subprocess.run(
-        [found.python, "-c", "import own"], cwd=specimen.folder, check=True,
-        env={**os.environ, **found.variables()},
+        [environment.python, "-c", "import own"], cwd=specimen.folder, check=True,
+        env={**os.environ, **environment.variables()},
     )  # fmt: skip
-    kept = {path.name.partition(".")[0] for path in (found.folder / "compiled").rglob("*.pyc")}
-    assert {"own", "thing"} <= kept
+    modules = {
+        path.name.partition(".")[0] for path in (environment.folder / "compiled").rglob("*.pyc")
+    }
+    assert {"own", "thing"} <= modules
     assert not (specimen.folder / "__pycache__").exists()
 
 
@@ -132,7 +134,7 @@ def test_a_failure_says_the_way_out_and_leaves_nothing(
     assert list(root.iterdir()) == []
 
 
-def test_a_user_who_wants_to_end_is_heard_and_nothing_is_left(
+def test_an_interruption_ends_the_making_and_leaves_nothing(
     specimen: ServiceSpec, root: Path
 ) -> None:
     with pytest.raises(RunInterrupted, match="while the environment of specimen was made: enough"):
@@ -140,7 +142,7 @@ def test_a_user_who_wants_to_end_is_heard_and_nothing_is_left(
     assert list(root.iterdir()) == []
 
 
-def test_of_two_that_make_it_side_by_side_both_have_it(tmp_path: Path) -> None:
+def test_two_processes_that_make_a_folder_at_once_both_have_it(tmp_path: Path) -> None:
     def overtaken(_: Path) -> None:
         (tmp_path / "it").mkdir()
         (tmp_path / "it" / "theirs").touch()
@@ -150,7 +152,7 @@ def test_of_two_that_make_it_side_by_side_both_have_it(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == [tmp_path / "it"]
 
 
-def test_what_a_killed_maker_left_is_never_used_and_is_removed(tmp_path: Path) -> None:
+def test_the_folder_of_a_killed_maker_is_never_used_and_is_removed(tmp_path: Path) -> None:
     target = tmp_path / "it"
     maker = subprocess.Popen([sys.executable, "-c", MAKER, str(target)], stdout=subprocess.PIPE)
     assert maker.stdout is not None
@@ -166,7 +168,7 @@ def test_what_a_killed_maker_left_is_never_used_and_is_removed(tmp_path: Path) -
     assert list(tmp_path.iterdir()) == [target]
 
 
-def test_what_nobody_has_used_for_a_month_goes(tmp_path: Path) -> None:
+def test_a_folder_that_nobody_has_used_for_a_month_is_removed(tmp_path: Path) -> None:
     for name in ("fresh", "old", "used again"):
         builds.made(tmp_path / name, lambda folder: (folder / "x").touch())
     long_ago = time.time() - 31 * DAY_S

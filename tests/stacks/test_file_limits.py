@@ -1,4 +1,4 @@
-"""Limits on the descriptors of services, which hold in both backends from the first instruction."""
+"""Limits on the descriptors of services hold in both backends from the first instruction."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ def model(max_files: int) -> StackPlan:
 
 
 @pytest.mark.slow
-def test_each_has_its_own_limit_soft_and_hard_and_shows_it(backend_name: str) -> None:
-    own = resource.getrlimit(resource.RLIMIT_NOFILE)
-    named = {str(files): model(files) for files in (70, 5000)}
-    with started(backend_name, named) as limited:
-        for name in named:
+def test_each_service_has_its_own_limit_soft_and_hard_and_reports_it(backend_name: str) -> None:
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    plans = {str(files): model(files) for files in (70, 5000)}
+    with started(backend_name, plans) as limited:
+        for name in plans:
             limited.activate(name)
             assert str(limited.reported[name]["model"]["max_files"]) == name
             limits = Path(f"/proc/{limited.instance(name, 'model').pid}/limits").read_text()
             (soft_and_hard,) = re.findall(r"^Max open files +(\d+) +(\d+)", limits, re.MULTILINE)
             assert soft_and_hard == (name, name)
-    assert resource.getrlimit(resource.RLIMIT_NOFILE) == own, "the lab's own stays"
+    assert resource.getrlimit(resource.RLIMIT_NOFILE) == before, "the lab keeps its own limit"

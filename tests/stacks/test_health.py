@@ -1,4 +1,4 @@
-"""Waiting for services: the first cause is named, at once, and a stop is heard."""
+"""The wait for services ends at once with the first cause, or with an interruption."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from perflab.stacks.spec import load_service
 
 @pytest.fixture
 def started() -> Iterator[dict[str, ProcessInstance]]:
-    """Processes that never become healthy, in place of a database and of what needs it."""
+    """Start processes that never become healthy, for a database and its dependent."""
     instances = {}
     for name in ("database", "service"):
         port, labels = free_port(), Labels("health", name, "run")
@@ -31,7 +31,7 @@ def started() -> Iterator[dict[str, ProcessInstance]]:
         instance._child.wait()
 
 
-def test_of_a_dependency_and_its_dependent_that_died_the_dependency_is_named(
+def test_where_a_dependency_and_its_dependent_died_the_dependency_is_named(
     started: dict[str, ProcessInstance],
 ) -> None:
     for instance in reversed(started.values()):
@@ -48,6 +48,8 @@ def test_a_service_that_died_while_it_started_says_so(started: dict[str, Process
         wait_healthy(["service"], started, lambda: "")
 
 
-def test_a_stop_is_heard_while_no_service_is_healthy(started: dict[str, ProcessInstance]) -> None:
+def test_an_interruption_ends_the_wait_for_healthy_services(
+    started: dict[str, ProcessInstance],
+) -> None:
     with pytest.raises(RunInterrupted, match="while services started: enough"):
         wait_healthy(["database", "service"], started, lambda: "enough")

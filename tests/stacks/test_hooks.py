@@ -1,4 +1,4 @@
-"""Stacks are filled, emptied and counted for real, in both backends; who refuses is named."""
+"""Real stacks of both backends are filled, emptied and counted; errors name the step."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ DATABASE = (Node(name="db", service="postgres", placement="database"),)
 
 
 @pytest.mark.slow
-def test_what_serves_two_treatments_is_seeded_once() -> None:
-    # A second seeding would find the folder there, and fail.
-    made = Seed(node="echo", command=("sh", "-c", "mkdir {data}/made-once"))
-    plan = StackPlan(nodes=ECHO, seed=(made,))
+def test_a_service_of_two_treatments_is_seeded_once() -> None:
+    # A second seeding would fail, since the folder exists.
+    once = Seed(node="echo", command=("sh", "-c", "mkdir {data}/made-once"))
+    plan = StackPlan(nodes=ECHO, seed=(once,))
     with started("process", {"it": plan, "other": plan}):
         pass
 
@@ -40,7 +40,7 @@ def test_a_stack_that_cannot_be_seeded_is_stopped() -> None:
 
 
 @pytest.mark.slow
-def test_a_database_is_emptied_and_counted_and_what_fails_is_named_in_time(
+def test_a_database_is_emptied_and_counted_and_a_failing_step_is_named_in_time(
     backend_name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(settings, "STATEMENT_TIMEOUT_MS", 500)
@@ -70,14 +70,14 @@ def test_a_database_is_emptied_and_counted_and_what_fails_is_named_in_time(
 
 
 @dataclass
-class Spoken:
-    """What a service answers, one after the other, the last again and again; what it was asked."""
+class Answers:
+    """A service's answers in order, the last one again and again, and the paths of its requests."""
 
     answers: list[tuple[int, str]] = field(default_factory=list)
-    asked: list[str] = field(default_factory=list)
+    paths: list[str] = field(default_factory=list)
 
     def answer(self, _method: str, path: str, _body: bytes) -> tuple[int, str]:
-        self.asked.append(path)
+        self.paths.append(path)
         return self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
 
 
@@ -85,16 +85,16 @@ Forget = Callable[..., None]
 
 
 @pytest.fixture
-def spoken() -> Spoken:
-    return Spoken()
+def service() -> Answers:
+    return Answers()
 
 
 @pytest.fixture
-def forget(spoken: Spoken) -> Iterator[Forget]:
-    """Let a service forget that answers as ``spoken`` says."""
-    with answering(spoken.answer) as port:
+def forget(service: Answers) -> Iterator[Forget]:
+    """Return a function that resets a service with the answers of ``service``."""
+    with answering(service.answer) as port:
 
-        def asked(interrupted: Callable[[], str] = lambda: "", ended: str = "") -> None:
+        def reset(interrupted: Callable[[], str] = lambda: "", ended: str = "") -> None:
             labels = SimpleNamespace(service="web-2")
             spec = SimpleNamespace(reset=SimpleNamespace(http="/reset"))
             launch = SimpleNamespace(control_port=port, labels=labels, spec=spec)
@@ -103,24 +103,24 @@ def forget(spoken: Spoken) -> Iterator[Forget]:
             )
             hooks.forget("web", instance, interrupted)
 
-        yield asked
+        yield reset
 
 
 def test_a_busy_service_is_asked_again_until_the_time_is_up(
-    spoken: Spoken, forget: Forget, monkeypatch: pytest.MonkeyPatch
+    service: Answers, forget: Forget, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    spoken.answers = [(409, "busy"), (409, "busy"), (204, "")]
+    service.answers = [(409, "busy"), (409, "busy"), (204, "")]
     forget()
-    assert spoken.asked == ["/reset"] * 3
-    spoken.answers = [(409, "still busy")]
+    assert service.paths == ["/reset"] * 3
+    service.answers = [(409, "still busy")]
     with pytest.raises(RunInterrupted, match=r"during the reset of node 'web'.*: enough"):
-        forget(interrupted=lambda: "enough" if len(spoken.asked) > 5 else "")
+        forget(interrupted=lambda: "enough" if len(service.paths) > 5 else "")
     monkeypatch.setattr(hooks, "RESET_WITHIN_S", 0.4)
     with pytest.raises(HookFailed, match=r"answered 409: 'still busy'"):
         forget()
 
 
-def test_a_dead_service_is_told_as_dead_with_its_log(spoken: Spoken, forget: Forget) -> None:
-    spoken.answers = [(500, "")]
+def test_a_dead_service_is_reported_as_dead_with_its_log(service: Answers, forget: Forget) -> None:
+    service.answers = [(500, "")]
     with pytest.raises(ServiceFailed, match=r"'web-2': was ended by SIGKILL[\s\S]*its log"):
         forget(ended="was ended by SIGKILL")

@@ -1,4 +1,4 @@
-"""Clean-up finds exactly our own: by label, user, process and start, and host lock."""
+"""Clean-up finds exactly its own services: by label, user, process, start and host lock."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def ours() -> Labels:
 
 @pytest.fixture(autouse=True)
 def places(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """A state and lock of this test alone, and no engine."""
+    """Use a state folder and lock of this test alone, and no engine."""
     monkeypatch.setenv("PERFLAB_STATE", str(tmp_path / "state"))
     monkeypatch.setenv("PERFLAB_LOCK", str(tmp_path / "lock"))
     monkeypatch.setattr("perflab.stacks.cleanup.docker_client", lambda: None)
@@ -36,13 +36,13 @@ def places(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 @pytest.fixture
 def runs() -> Iterator[Runs]:
-    """Start processes in an environment; they are ended with the test."""
+    """Return a function that starts processes in an environment; they end with the test."""
     started = []
 
     def start(environment: dict[str, str], folder: Path | None = None) -> subprocess.Popen[bytes]:
-        told = "print(flush=True); import time; time.sleep(60)"
+        code = "print(flush=True); import time; time.sleep(60)"
         child = subprocess.Popen(
-            [sys.executable, "-c", told], env=environment, cwd=folder, stdout=subprocess.PIPE
+            [sys.executable, "-c", code], env=environment, cwd=folder, stdout=subprocess.PIPE
         )
         started.append(child)
         assert child.stdout is not None
@@ -57,7 +57,7 @@ def runs() -> Iterator[Runs]:
 
 @pytest.fixture
 def stack() -> Path:
-    """A stack whose maker has ended, with data."""
+    """Make a stack with data, whose maker has ended."""
     folder = cleanup.make_stack("run-1")
     (folder / "owner").write_text("boot/1/1")
     (cleanup.make_data("run-1", "postgres") / "rows").write_text("rows")
@@ -72,7 +72,7 @@ def perflab(*words: str) -> str:
 
 def test_a_labelled_process_is_ended_and_its_stack_removed(runs: Runs, stack: Path) -> None:
     service, other = runs(ours().as_environment()), runs({})
-    # PostgreSQL's children are known by their working folder alone.
+    # Only their working folder identifies PostgreSQL's children.
     inside = runs({}, open_dir() / "data" / "run-1" / "postgres")
     assert [item.identity for item in cleanup.everything()] == [str(service.pid)]
     assert "removed postgres (run-1, process)" in perflab("stack", "down")
@@ -83,14 +83,14 @@ def test_a_labelled_process_is_ended_and_its_stack_removed(runs: Runs, stack: Pa
     assert not (open_dir() / "data" / "run-1").exists()
 
 
-def test_the_end_of_one_stack_is_not_that_of_another(runs: Runs) -> None:
+def test_the_end_of_one_stack_leaves_another(runs: Runs) -> None:
     service, other = runs(ours().as_environment()), runs(Labels("2", "it", "run").as_environment())
     cleanup.remove_stack("run-1")
     assert service.wait(5)
     assert other.poll() is None
 
 
-def test_another_users_process_is_left_whatever_its_labels(
+def test_another_users_process_is_left_alone_whatever_its_labels(
     runs: Runs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     runs(ours().as_environment())
@@ -99,16 +99,14 @@ def test_another_users_process_is_left_whatever_its_labels(
 
 
 @pytest.mark.parametrize("name", ["../../victim", "..", "", "x" * 300])
-def test_a_name_that_leads_elsewhere_is_no_stacks(runs: Runs, name: str) -> None:
+def test_a_path_as_a_name_is_refused(runs: Runs, name: str) -> None:
     runs(ours().as_environment() | {"PERFLAB_STACK": name})
     assert cleanup.everything() == []
     with pytest.raises(LabelProblem):
         cleanup.remove_folders(name)
 
 
-def test_a_record_means_one_process_and_not_a_later_one_of_its_number(
-    runs: Runs, stack: Path
-) -> None:
+def test_a_record_means_one_process_and_not_a_later_one_of_its_id(runs: Runs, stack: Path) -> None:
     server = runs({})
     cleanup.record(stack, ours(), server.pid)
     assert [item.identity for item in cleanup.everything()] == [str(server.pid)]
@@ -121,13 +119,13 @@ def test_services_under_another_lock_keep_running_and_keep_their_folder(
     runs: Runs, stack: Path
 ) -> None:
     service = runs(ours().as_environment() | {"PERFLAB_SCOPE": "/another/lock"})
-    said = perflab("stack", "down", "--all")
-    assert "left alone: postgres (run-1) under another lock; 'PERFLAB_LOCK=/another/lock" in said
+    printed = perflab("stack", "down", "--all")
+    assert "left alone: postgres (run-1) under another lock; 'PERFLAB_LOCK=/another/lock" in printed
     assert service.poll() is None
     assert stack.exists()
 
 
-def test_a_stack_whose_maker_has_not_started_a_service_yet_is_left() -> None:
+def test_a_stack_whose_maker_has_not_started_a_service_yet_is_left_alone() -> None:
     code = (
         "import sys; from perflab.stacks import cleanup; "
         "cleanup.make_stack('run-9'); print(flush=True); sys.stdin.read()"
@@ -153,27 +151,27 @@ def test_down_leaves_the_services_of_a_measurement_under_way(runs: Runs) -> None
     with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as measuring:
         assert measuring.stdout is not None
         measuring.stdout.readline()
-        said = perflab("stack", "down")
-        assert f"left alone: the services of 'theirs' (pid {measuring.pid}" in said
+        printed = perflab("stack", "down")
+        assert f"left alone: the services of 'theirs' (pid {measuring.pid}" in printed
         assert service.poll() is None
         measuring.communicate()
     assert "removed postgres" in perflab("stack", "down")
 
 
-def test_containers_are_asked_for_by_project_and_user_and_odd_ones_are_left() -> None:
-    asked: dict[str, Any] = {}
+def test_containers_are_filtered_by_project_and_user_and_wrong_labels_are_ignored() -> None:
+    query: dict[str, Any] = {}
     good = ours().as_docker()
-    every = [good, {**good, "perflab.stack": "../../victim"}, {"perflab.project": "perflab"}]
+    all_labels = [good, {**good, "perflab.stack": "../../victim"}, {"perflab.project": "perflab"}]
     listed = [
         SimpleNamespace(id=str(number), labels=labels, status="running")
-        for number, labels in enumerate(every)
+        for number, labels in enumerate(all_labels)
     ]
 
     def answer(**options: Any) -> list[SimpleNamespace]:
-        asked.update(options)
+        query.update(options)
         return listed
 
-    found = containers(SimpleNamespace(containers=SimpleNamespace(list=answer)))
-    assert [item.identity for item in found] == ["0"]
-    wanted = ["perflab.project=perflab", f"perflab.uid={os.getuid()}"]
-    assert asked["filters"] == {"label": wanted}
+    services = containers(SimpleNamespace(containers=SimpleNamespace(list=answer)))
+    assert [item.identity for item in services] == ["0"]
+    expected = ["perflab.project=perflab", f"perflab.uid={os.getuid()}"]
+    assert query["filters"] == {"label": expected}

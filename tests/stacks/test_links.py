@@ -20,7 +20,7 @@ ECHO = Node(name="echo", service="echo", settings={"body_bytes": BODY_BYTES})
 
 
 @pytest.mark.parametrize("value", [0, 999, 1e10, math.nan, "fast", None], ids=str)
-def test_a_limit_that_is_none_is_refused_before_anything_starts(value: object) -> None:
+def test_a_wrong_limit_is_refused_before_anything_starts(value: object) -> None:
     with pytest.raises(StackError, match=r"bytes_per_s = .* must be .*, or 'unlimited'"):
         load_service("link").resolve({"bytes_per_s": value})  # type: ignore[dict-item]
     with pytest.raises(ValidationError, match="bytes_per_s"):
@@ -68,6 +68,6 @@ def test_the_limits_of_a_treatment_hold_and_are_recorded(backend_name: str) -> N
             linked.activate(name)
             assert linked.reported[name]["link"] == LIMITS[name].model_dump()
             port = linked.instance(name, "link").launch.port
-            took = [read_all([ask(port) for _ in range(bodies)]) for _ in range(2)]
+            seconds = [read_all([ask(port) for _ in range(bodies)]) for _ in range(2)]
             # A machine that stood still makes it longer, nothing makes it shorter.
-            assert 1.94 <= min(took) < 2.6 or (name == "free" and min(took) < 1.0)
+            assert 1.94 <= min(seconds) < 2.6 or (name == "free" and min(seconds) < 1.0)

@@ -1,4 +1,4 @@
-"""Slow work before a run hears when the user wants to end, and leaves nothing behind."""
+"""Slow work before a run ends when the user wants to end, and leaves nothing behind."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from perflab.stacks.patience import never, patiently, run_command
 ENVIRONMENT = {**os.environ, **Labels("patience", "it", "run").as_environment()}
 
 
-def test_a_command_returns_its_status_and_all_that_it_printed(tmp_path: Path) -> None:
+def test_a_command_returns_its_status_and_output(tmp_path: Path) -> None:
     command = ["sh", "-c", "pwd; echo $PERFLAB_STACK >&2; exit 3"]
     done = run_command(command, never, "", ENVIRONMENT, tmp_path)
     assert (done.returncode, done.stdout, done.stderr) == (3, f"{tmp_path}\n", "patience\n")
 
 
-def test_an_interrupted_command_is_ended_with_all_that_it_started() -> None:
+def test_an_interrupted_command_is_ended_with_all_its_processes() -> None:
     began = time.monotonic()
 
     def interrupted() -> str:
@@ -34,7 +34,7 @@ def test_an_interrupted_command_is_ended_with_all_that_it_started() -> None:
     assert of_service("patience", "it") == []
 
 
-def test_a_function_is_left_behind_and_its_error_is_passed_on() -> None:
+def test_an_interrupted_function_is_not_awaited_and_an_error_is_passed_on() -> None:
     began = time.monotonic()
     with pytest.raises(RunInterrupted, match="interrupted while it was built: enough"):
         patiently(lambda: time.sleep(30), lambda: "enough", "while it was built")

@@ -1,4 +1,4 @@
-"""A service's processes: found without their first one, told from newcomers, ended together."""
+"""A service's processes are found without the first one, identified, and ended together."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from perflab.stacks.cleanup import (
 from tests.stacks.asking import wait_until
 
 # A master whose child hides as PostgreSQL's do: a session of its own, no environment, SIGINT
-# ignored. It works in the folder that is given.
+# ignored. The child works in the folder of the argument.
 MASTER = """
 import os, subprocess, sys
 child = subprocess.Popen(
@@ -59,22 +59,22 @@ def service(tmp_path: Path) -> Iterator[tuple[subprocess.Popen[str], int]]:
     master.stdout.close()
 
 
-def test_a_child_is_found_by_its_folder_when_its_master_is_gone(
+def test_a_child_is_found_by_its_folder_when_its_master_has_ended(
     service: tuple[subprocess.Popen[str], int], tmp_path: Path
 ) -> None:
     master, child = service
-    assert [found.pid for found in of_service("labelled", "it")] == [master.pid]
+    assert [process.pid for process in of_service("labelled", "it")] == [master.pid]
     master.kill()
     master.wait()
     assert family(master.pid) == []
-    assert [found.pid for found in working_in(tmp_path)] == [child]
-    assert child in [found.pid for found in working_in(tmp_path.parent)]
+    assert [process.pid for process in working_in(tmp_path)] == [child]
+    assert child in [process.pid for process in working_in(tmp_path.parent)]
     assert working_in(tmp_path / "other") == []
     end(working_in(tmp_path), signal.SIGINT, timeout_s=0.2)
     assert working_in(tmp_path) == []
 
 
-def test_what_does_not_heed_is_killed_and_the_starter_can_still_ask_how_it_ended(
+def test_a_process_that_ignores_the_signal_is_killed_and_its_parent_can_still_learn_how(
     service: tuple[subprocess.Popen[str], int],
 ) -> None:
     master, child = service
@@ -84,7 +84,7 @@ def test_what_does_not_heed_is_killed_and_the_starter_can_still_ask_how_it_ended
     assert how_it_ended(master.wait()) == "was ended by SIGTERM"
 
 
-def test_a_member_is_not_mistaken_for_a_later_process_of_its_number(
+def test_a_member_is_not_mistaken_for_a_later_process_of_its_id(
     service: tuple[subprocess.Popen[str], int],
 ) -> None:
     master, child = service

@@ -1,4 +1,4 @@
-"""A setting is believed when the service itself shows it, and refused when it does not."""
+"""A setting counts only when the service itself reports it, and is refused otherwise."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SETTINGS = {
 
 
 @pytest.mark.parametrize(
-    ("shown", "wanted", "same"),
+    ("shown", "planned", "same"),
     [
         ("220", 220, True),
         ("5e-1", 0.5, True),
@@ -33,9 +33,9 @@ SETTINGS = {
     ],
 )
 def test_a_value_is_the_same_however_its_number_is_spelt(
-    shown: object, wanted: Any, same: bool
+    shown: object, planned: Any, same: bool
 ) -> None:
-    assert is_same(shown, wanted) == same
+    assert is_same(shown, planned) == same
 
 
 @pytest.mark.parametrize(
@@ -49,7 +49,7 @@ def test_a_value_is_the_same_however_its_number_is_spelt(
     ],
     ids=["left out", "reports nothing", "another value"],
 )  # fmt: skip
-def test_a_setting_that_is_not_shown_as_wanted_is_refused_by_name(
+def test_a_setting_with_another_reported_value_is_refused_by_name(
     shown: str, described: dict[str, Any], problem: str
 ) -> None:
     words = {"name": "teller", "summary": "", "command": ["x"], "health": {}, "settings": SETTINGS}

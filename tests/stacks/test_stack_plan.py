@@ -1,4 +1,4 @@
-"""What a plan of a stack refuses before anything starts."""
+"""Errors of a stack's plan are found before anything starts."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ POSTGRES = Node(name="db", service="postgres", placement="database")
 ECHO = Node(name="echo", service="echo")
 
 
-def test_a_node_that_is_not_there_is_refused_with_the_nearest_one() -> None:
+def test_a_missing_node_is_refused_with_the_nearest_name() -> None:
     with pytest.raises(StackError, match=r"seed: .* no node 'ecko'.*'echo'"):
         StackPlan(nodes=(ECHO,), seed=(Seed(node="ecko", command=("fill",)),))
     with pytest.raises(StackError, match="database: the stack has no node 'dv'"):
@@ -26,8 +26,8 @@ def test_statements_need_a_database_that_speaks_sql() -> None:
     settle({"it": StackPlan(nodes=(POSTGRES,), database="db", reset=("SELECT 1",))})
 
 
-def test_nodes_that_may_take_different_cpu_do_not_share_a_service() -> None:
+def test_nodes_with_different_cpu_limits_do_not_share_a_service() -> None:
     slow = StackPlan(nodes=(ECHO.model_copy(update={"cpus": 0.2}),))
-    found = settle({"free": StackPlan(nodes=(ECHO,)), "slow": slow, "again": slow})
-    assert [resident.cpus for resident in found.residents] == [None, 0.2]
-    assert found.serving["slow"] == found.serving["again"] == {"echo": "echo-2"}
+    residency = settle({"free": StackPlan(nodes=(ECHO,)), "slow": slow, "again": slow})
+    assert [resident.cpus for resident in residency.residents] == [None, 0.2]
+    assert residency.serving["slow"] == residency.serving["again"] == {"echo": "echo-2"}

@@ -1,4 +1,4 @@
-"""Services as data, in both backends, for real."""
+"""Real services in both backends."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ SMALL = InferenceParameters(workers=1, pool_size=4)
 
 @pytest.fixture
 def residents(backend_name: str) -> Iterator[Residents]:
-    with started(backend_name, {"on": stack(SMALL, workers=1)}) as made:
-        yield made
+    with started(backend_name, {"on": stack(SMALL, workers=1)}) as residents:
+        yield residents
 
 
 def test_every_service_description_can_be_read() -> None:
@@ -43,18 +43,18 @@ def test_wrong_settings_are_all_named() -> None:
         load_service("inference").resolve({"worker": 1, "runtime": "onxn"})
 
 
-def test_treatments_share_what_does_not_differ_at_start() -> None:
-    found = settle(
+def test_treatments_share_services_of_equal_start_settings() -> None:
+    residency = settle(
         {
             "on": stack(SMALL, workers=1),
             "off": stack(SMALL, workers=1, synchronous_commit="off"),
             "sklearn": stack(SMALL, workers=1, runtime="sklearn"),
         }
     )
-    names = [resident.name for resident in found.residents]
+    names = [resident.name for resident in residency.residents]
     assert names == ["postgres", "link", "inference", "inference-2"]
-    assert found.serving["sklearn"]["inference"] == "inference-2"
-    assert found.serving["sklearn"]["link"] == found.serving["on"]["link"]
+    assert residency.serving["sklearn"]["inference"] == "inference-2"
+    assert residency.serving["sklearn"]["link"] == residency.serving["on"]["link"]
 
 
 @pytest.mark.slow
@@ -122,7 +122,7 @@ def test_after_sigkill_the_reaper_removes_everything(backend_name: str) -> None:
         assert owner.stdout.readline() == b"up\n"
         assert len(cleanup.everything()) == 3
     finally:
-        # One reaper goes with its owner: the other is enough.
+        # One reaper is killed with its owner: the other is enough.
         for reaper in reapers_of(owner.pid)[:1]:
             reaper.kill()
         owner.kill()

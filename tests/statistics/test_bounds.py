@@ -1,4 +1,4 @@
-"""A ratio to what never ended is a bound: in effects, verdicts, tables, figures and documents."""
+"""A ratio to requests that were cut off is a bound in effects, verdicts, tables and documents."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from tests.support.synthetic import TIMEOUT_MS, USERS, Planted, contrast_of, wri
 
 BLOCKED = Planted({"handler": "blocking"}, label="blocking handler", times_out=True)
 THREADS = Planted({"handler": "threads"}, label="threads")
-# Each user waits for its answer: 20 users at 400/s take 50 ms each.
+# Each user waits for its answer: at 400/s the answers to 20 users take 50 ms.
 RATE = USERS / 0.05
 PUBLISHED = {
     "response": "mean_ms", "published_ratio": 0.17, "published_direction": "smaller",
@@ -53,7 +53,7 @@ def study(root: Path, contrasts: Sequence[Contrast] | None = None, **more: Any) 
     return write_run(root, treatments=(BLOCKED, THREADS), contrasts=contrasts or [claim()], **words)
 
 
-def found(run: Run) -> Finding:
+def finding_of(run: Run) -> Finding:
     (finding,) = evaluate(run)
     return finding
 
@@ -65,14 +65,14 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
 
 @pytest.fixture(scope="module")
 def measured(run: Run) -> Finding:
-    return found(run)
+    return finding_of(run)
 
 
 def series(values: Sequence[float]) -> pd.Series[Any]:
     return pd.Series(values, index=range(len(values)), dtype=float)
 
 
-def test_a_ratio_to_what_timed_out_is_at_most_so_much(run: Run, measured: Finding) -> None:
+def test_a_ratio_to_requests_that_timed_out_is_an_upper_bound(run: Run, measured: Finding) -> None:
     effect = measured.effect
     assert effect is not None
     assert (effect.bound, effect.low, effect.n) == ("at most", 0.0, 6)
@@ -83,7 +83,7 @@ def test_a_ratio_to_what_timed_out_is_at_most_so_much(run: Run, measured: Findin
 
 
 @pytest.mark.parametrize(
-    ("ends", "side", "limits", "tells"),
+    ("ends", "side", "limits", "shows"),
     [
         (Ends(series([-math.inf] * 8), series(range(-9, -1))), "at most", (-math.inf, -2), True),
         (Ends(series([-math.inf] * 8), series(range(-4, 4))), "at most", (-math.inf, 3), False),
@@ -91,17 +91,17 @@ def test_a_ratio_to_what_timed_out_is_at_most_so_much(run: Run, measured: Findin
         (Ends(series(range(-4, 4)), series([math.inf] * 8)), "at least", (-4, math.inf), False),
     ],
 )
-def test_a_difference_to_what_was_cut_off_is_open_towards_one_side_and_told_from_nothing(
-    ends: Ends, side: str, limits: tuple[float, float], tells: bool
+def test_a_difference_to_requests_that_were_cut_off_is_open_on_one_side(
+    ends: Ends, side: str, limits: tuple[float, float], shows: bool
 ) -> None:
-    found = bounded(ends, "difference")
-    assert found.bound == side
-    assert math.isinf(found.low if side == "at most" else found.high)
-    assert limits[0] <= found.low <= found.high <= limits[1]
-    assert (found.p_value < 0.05) == tells
+    effect = bounded(ends, "difference")
+    assert effect.bound == side
+    assert math.isinf(effect.low if side == "at most" else effect.high)
+    assert limits[0] <= effect.low <= effect.high <= limits[1]
+    assert (effect.p_value < 0.05) == shows
     plain = effect_of(ends.high if side == "at most" else ends.low, scale="difference")
-    narrow = (found.low, plain.narrow_high), (plain.narrow_low, found.high)
-    assert (found.narrow_low, found.narrow_high) == narrow[side == "at least"]
+    narrow = (effect.low, plain.narrow_high), (plain.narrow_low, effect.high)
+    assert (effect.narrow_low, effect.narrow_high) == narrow[side == "at least"]
 
 
 @settings(max_examples=examples(100), deadline=None)
@@ -114,8 +114,8 @@ def test_a_bound_is_never_tighter_than_the_interval_of_the_values_behind_it(
     values: list[float], data: st.DataObject, side: str
 ) -> None:
     sign = 1 if side == "at most" else -1
-    more = [sign * data.draw(st.floats(0, 2)) for _ in values]
-    loose = series([value + each for value, each in zip(values, more, strict=True)])
+    shifts = [sign * data.draw(st.floats(0, 2)) for _ in values]
+    loose = series([value + shift for value, shift in zip(values, shifts, strict=True)])
     ends = Ends(series([-math.inf] * len(values)), loose)
     if side == "at least":
         ends = Ends(loose, series([math.inf] * len(values)))
@@ -126,24 +126,24 @@ def test_a_bound_is_never_tighter_than_the_interval_of_the_values_behind_it(
         assert exact.narrow_high <= bound.narrow_high * (1 + 1e-9)
     else:
         assert exact.low >= bound.low * (1 - 1e-9)
-    # What the bound shows, the values show at least as well.
+    # If the bound shows an effect, the values do too.
     if bound.p_value <= 0.05:
         assert exact.p_value <= 0.05
 
 
-def test_what_is_cut_off_on_both_sides_is_no_effect() -> None:
+def test_requests_cut_off_on_both_sides_give_no_effect() -> None:
     cut = Ends(series([1.0, 1.0, 1.0]), series([math.inf] * 3)).logs("x")
     with pytest.raises(AnalysisError, match="cut off before their end on both sides"):
         bounded(cut.minus(cut))
-    nothing = Ends(series([math.nan] * 3), series([math.nan] * 3))
+    without_values = Ends(series([math.nan] * 3), series([math.nan] * 3))
     with pytest.raises(AnalysisError, match="nothing to compare"):
-        bounded(nothing)
+        bounded(without_values)
 
 
 @pytest.mark.parametrize(
     ("changes", "outcome", "way", "size"),
     [
-        # 50 ms against at least 300 ms: the ratio is at most some 0.17 to 0.2.
+        # 50 ms against at least 300 ms: the bound of the ratio is 0.17 to 0.2.
         ({}, Outcome.SIZE_UNDECIDED, Way.SHOWN, Size.UNDECIDED),
         ({"published_bound": ""}, Outcome.SIZE_UNDECIDED, Way.SHOWN, Size.UNDECIDED),
         (
@@ -169,8 +169,8 @@ def test_a_bound_shows_a_direction_and_decides_a_size_only_where_it_excludes_it(
 
 
 def test_a_bound_above_no_effect_shows_nothing(tmp_path: Path) -> None:
-    # 20 users at 50/s take 400 ms: longer than what the others were given.
-    finding = found(study(tmp_path, base_rps=USERS / 0.4))
+    # At 50/s the answers to 20 users take 400 ms, longer than the time-out of the others.
+    finding = finding_of(study(tmp_path, base_rps=USERS / 0.4))
     assert finding.effect is not None
     assert finding.effect.limit > 1
     assert finding.effect.p_value == 1.0

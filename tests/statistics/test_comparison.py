@@ -51,9 +51,9 @@ def test_the_null_distribution_equals_that_of_all_signs(n: int) -> None:
 @pytest.mark.parametrize("n", [6, 7, 10, 12])
 def test_the_interval_holds_exactly_the_centres_that_the_test_accepts(n: int) -> None:
     x = np.random.default_rng(n).normal(0.3, 1, n)
-    found = interval(x, 0.95)
-    assert found is not None
-    low, high, _ = found
+    ends = interval(x, 0.95)
+    assert ends is not None
+    low, high, _ = ends
     width = high - low
 
     def accepted(centre: float) -> bool:
@@ -126,7 +126,7 @@ def test_one_pair_has_a_ratio_and_no_interval() -> None:
         ([math.inf], [1.0], "inf"),
     ],
 )
-def test_what_has_no_ratio_is_refused(one, two, words: str) -> None:
+def test_values_without_a_ratio_are_refused(one, two, words: str) -> None:
     with pytest.raises(AnalysisError, match=words):
         compare(series(one), series(two))
 
@@ -135,11 +135,11 @@ differences = st.lists(st.integers(-40, 60).map(lambda n: n / 37), min_size=2, m
 
 
 @given(differences)
-# Four Walsh averages are 0 or less, of which one is 0: one too many for 8 blocks.
+# Four Walsh averages are at most 0, one too many for 8 blocks; one of them is 0.
 @example([-3.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0])
 def test_the_interval_leaves_out_no_effect_exactly_where_p_is_0_05_at_most(x: list[float]) -> None:
     effect = effect_of(pd.Series(x), scale="difference")
-    # A t interval that ends at 0 but for rounding says nothing either way.
+    # A t interval that ends at 0, except for rounding, is not checked.
     assume(min(abs(effect.low), abs(effect.high)) > 1e-9 or len(x) >= 6)
     excluded = effect.low > 0 or effect.high < 0
     assert excluded == (effect.p_value <= 0.05)
@@ -160,7 +160,7 @@ def test_benjamini_hochberg_by_hand() -> None:
     assert benjamini_hochberg([]) == []
 
 
-def test_beyond_what_is_enumerated_the_normal_distribution_is_as_good() -> None:
+def test_beyond_the_enumerated_n_the_normal_distribution_is_as_good() -> None:
     n = EXACT_N + 1
     exact = null_cdf(n)
     for tail in (0.025, 0.05):

@@ -13,8 +13,8 @@ from perflab.statistics.knees import knee
 
 RUNS = 24
 PLACE = 0.55
-# At 95% coverage, fewer than 9 of 12 has a probability below 1%, as have more than 3 false ones
-# at 5%. benchmarks/coverage.py runs 1,000.
+# At 95% coverage, fewer than 20 of 24 runs have a probability below 1%, as have more than 4 false
+# knees at 5%. benchmarks/coverage.py has 1,000 runs.
 LEAST_COVERED = 20
 MOST_FALSE = 4
 
@@ -60,14 +60,14 @@ DESIGNS = ["ramps", "one load per trial", "few trials"]
 @pytest.mark.parametrize("design", DESIGNS)
 def test_a_planted_knee_is_found_and_its_interval_covers_it(design: str, heavy: bool) -> None:
     random = np.random.default_rng(1)
-    found = []
+    fits = []
     for _ in range(RUNS):
         cpu = loads(random, design)
-        found.append(knee(windows_of(random, cpu, bent(cpu), heavy), "cpu"))
-    assert all(each.supported for each in found)
-    assert sum(each.low <= PLACE <= each.high for each in found) >= LEAST_COVERED
-    assert np.median([each.high - each.low for each in found]) < 0.15
-    assert abs(np.mean([each.cpu for each in found]) - PLACE) < 0.02
+        fits.append(knee(windows_of(random, cpu, bent(cpu), heavy), "cpu"))
+    assert all(fit.supported for fit in fits)
+    assert sum(fit.low <= PLACE <= fit.high for fit in fits) >= LEAST_COVERED
+    assert np.median([fit.high - fit.low for fit in fits]) < 0.15
+    assert abs(np.mean([fit.cpu for fit in fits]) - PLACE) < 0.02
 
 
 @pytest.mark.parametrize(
@@ -75,12 +75,12 @@ def test_a_planted_knee_is_found_and_its_interval_covers_it(design: str, heavy: 
 )
 def test_a_straight_line_rarely_has_a_knee(design: str, slope: float) -> None:
     random = np.random.default_rng(2)
-    found = []
+    fits = []
     for _ in range(RUNS):
         cpu = loads(random, design)
-        found.append(knee(windows_of(random, cpu, slope * cpu), "cpu"))
-    assert sum(each.supported for each in found) <= MOST_FALSE
-    straight = next(each for each in found if not each.supported)
+        fits.append(knee(windows_of(random, cpu, slope * cpu), "cpu"))
+    assert sum(fit.supported for fit in fits) <= MOST_FALSE
+    straight = next(fit for fit in fits if not fit.supported)
     assert "no upward bend can be shown" in straight.words()
     assert math.isnan(straight.cpu)
 
@@ -89,34 +89,34 @@ def test_a_straight_line_rarely_has_a_knee(design: str, slope: float) -> None:
 @pytest.mark.parametrize("power", [1, 2])
 def test_the_bend_of_a_queue_s_latency_is_no_threshold(design: str, power: int) -> None:
     random = np.random.default_rng(4)
-    found = []
+    fits = []
     for _ in range(RUNS):
         cpu = loads(random, design)
         logs = -np.log(1 - np.minimum(cpu / 1.05, 0.99) ** power)
-        found.append(knee(windows_of(random, cpu, logs), "cpu"))
-    assert sum(each.smooth for each in found) >= 0.75 * RUNS
+        fits.append(knee(windows_of(random, cpu, logs), "cpu"))
+    assert sum(fit.smooth for fit in fits) >= 0.75 * RUNS
 
 
-def test_a_smooth_curve_is_no_threshold_and_a_bend_is_told_from_it() -> None:
+def test_a_smooth_curve_is_no_threshold_and_differs_from_a_bend() -> None:
     random = np.random.default_rng(11)
     smooth, sharp = [], []
     for _ in range(6):
         cpu = loads(random, "ramps")
         smooth.append(knee(windows_of(random, cpu, 3 * cpu**2), "cpu"))
         sharp.append(knee(windows_of(random, cpu, bent(cpu)), "cpu"))
-    bends = [each for each in smooth if each.supported]
+    bends = [fit for fit in smooth if fit.supported]
     assert len(bends) >= 3
-    assert sum(each.smooth for each in bends) >= 0.9 * len(bends)
+    assert sum(fit.smooth for fit in bends) >= 0.9 * len(bends)
     assert "but a smooth curve" in bends[0].words()
     assert "nearest broken line" in bends[0].words()
-    assert sum(each.smooth for each in sharp) <= 1
+    assert sum(fit.smooth for fit in sharp) <= 1
 
 
-def test_the_knee_is_said_in_a_sentence() -> None:
+def test_the_words_of_a_knee_have_its_place_and_interval() -> None:
     random = np.random.default_rng(5)
     cpu = loads(random, "ramps")
-    found = knee(windows_of(random, cpu, bent(cpu)), "cpu")
-    words = f"[{100 * found.low:.0f}, {100 * found.high:.0f}] CPU: latency rises from there on"
-    assert found.words() == f"the nearest broken line bends at {100 * found.cpu:.0f}% {words}"
-    assert found.unit == "12 trials"
-    assert found.after - found.before == pytest.approx(4, rel=0.15)
+    fit = knee(windows_of(random, cpu, bent(cpu)), "cpu")
+    words = f"[{100 * fit.low:.0f}, {100 * fit.high:.0f}] CPU: latency rises from there on"
+    assert fit.words() == f"the nearest broken line bends at {100 * fit.cpu:.0f}% {words}"
+    assert fit.unit == "12 trials"
+    assert fit.after - fit.before == pytest.approx(4, rel=0.15)

@@ -27,13 +27,13 @@ def test_six_blocks_find_a_shift_where_all_six_agree(shift: float) -> None:
 
 
 @pytest.mark.parametrize("blocks", [8, 12])
-def test_power_is_what_comparisons_find(blocks: int) -> None:
+def test_power_is_the_share_of_comparisons_that_find_the_effect(blocks: int) -> None:
     random = np.random.default_rng(blocks)
-    found = sum(
-        compare(pd.Series(np.exp(one)), pd.Series(np.ones(blocks))).low > 1
-        for one in random.normal(0.09, 0.1, (300, blocks))
+    hits = sum(
+        compare(pd.Series(np.exp(logs)), pd.Series(np.ones(blocks))).low > 1
+        for logs in random.normal(0.09, 0.1, (300, blocks))
     )
-    assert found / 300 == pytest.approx(power(0.09, 0.1, blocks), abs=0.09)
+    assert hits / 300 == pytest.approx(power(0.09, 0.1, blocks), abs=0.09)
 
 
 def test_no_shift_is_found_by_too_few_blocks_for_the_level() -> None:
@@ -53,8 +53,8 @@ def test_the_smallest_effect_is_found_with_the_power_asked_for() -> None:
 
 
 def test_the_blocks_needed_are_the_fewest() -> None:
-    wanted = blocks_needed(math.log(1.08), 0.07)
-    assert power(math.log(1.08), 0.07, wanted) >= 0.8 > power(math.log(1.08), 0.07, wanted - 1)
+    needed = blocks_needed(math.log(1.08), 0.07)
+    assert power(math.log(1.08), 0.07, needed) >= 0.8 > power(math.log(1.08), 0.07, needed - 1)
     assert blocks_needed(1e-6, 1.0) == -1
 
 
@@ -64,11 +64,11 @@ def test_equivalence_needs_both_sides() -> None:
     assert one_side < 0.2 < 0.8 < centred
     assert equivalence_power(0.06, 0.05, 12, bound=0.05) < 0.05
     assert equivalence_power(0.05, 0.02, 12, bound=0.05) == pytest.approx(0.05, abs=0.01)
-    wanted = blocks_for_equivalence(0.0, 0.05, 0.03)
-    assert equivalence_power(0.0, 0.05, wanted, bound=0.03) >= 0.8
+    needed = blocks_for_equivalence(0.0, 0.05, 0.03)
+    assert equivalence_power(0.0, 0.05, needed, bound=0.03) >= 0.8
 
 
 def test_the_range_of_the_noise_holds_it_in_four_of_five_cases() -> None:
     sample = np.random.default_rng(1).normal(0, 0.1, (4000, 8)).std(axis=1, ddof=1)
-    ends = np.array([noise_range(each, 8) for each in sample[:1000]])
+    ends = np.array([noise_range(deviation, 8) for deviation in sample[:1000]])
     assert np.mean((ends[:, 0] <= 0.1) & (ends[:, 1] >= 0.1)) == pytest.approx(0.8, abs=0.04)

@@ -1,4 +1,4 @@
-"""A quantile stands with an interval that holds it, or is refused."""
+"""A quantile has an interval that covers it, or is not supported."""
 
 from __future__ import annotations
 
@@ -21,38 +21,38 @@ def test_the_smallest_sample_of_each_percentile(p: float, n: int) -> None:
 
 
 def test_at_the_smallest_sample_the_upper_bound_is_the_maximum() -> None:
-    found = quantile(np.arange(368.0), 0.99)
-    assert found.high == 367.0
-    assert found.confidence >= 0.95
+    estimate = quantile(np.arange(368.0), 0.99)
+    assert estimate.high == 367.0
+    assert estimate.confidence >= 0.95
 
 
 @pytest.mark.parametrize(("p", "n"), [(0.5, 25), (0.95, 200), (0.99, 500)])
 def test_intervals_of_independent_values_cover_the_truth(p: float, n: int) -> None:
     random = np.random.default_rng(7)
     truth = -math.log(1 - p)
-    found = [quantile(random.exponential(size=n), p) for _ in range(1000)]
-    covered = sum(each.low <= truth <= each.high for each in found)
+    estimates = [quantile(random.exponential(size=n), p) for _ in range(1000)]
+    covered = sum(estimate.low <= truth <= estimate.high for estimate in estimates)
     assert 935 <= covered <= 1000
-    assert covered / 1000 == pytest.approx(found[0].confidence, abs=0.025)
+    assert covered / 1000 == pytest.approx(estimates[0].confidence, abs=0.025)
 
 
 @pytest.mark.parametrize("values", [[], [math.nan]])
-def test_nothing_gives_nothing(values: list[float]) -> None:
-    for found in (quantile(values, 0.5), across_trials(values)):
-        assert found.n == 0
-        assert not found.supported
-        assert math.isnan(found.value)
+def test_a_sample_without_values_has_no_estimate(values: list[float]) -> None:
+    for estimate in (quantile(values, 0.5), across_trials(values)):
+        assert estimate.n == 0
+        assert not estimate.supported
+        assert math.isnan(estimate.value)
 
 
 def test_six_trials_have_their_extremes_as_the_medians_interval() -> None:
-    found = across_trials([3.0, 1.0, 2.0, 6.0, 5.0, 4.0])
-    assert (found.value, found.low, found.high) == (3.5, 1.0, 6.0)
-    assert found.confidence == pytest.approx(1 - 2 / 64)
+    estimate = across_trials([3.0, 1.0, 2.0, 6.0, 5.0, 4.0])
+    assert (estimate.value, estimate.low, estimate.high) == (3.5, 1.0, 6.0)
+    assert estimate.confidence == pytest.approx(1 - 2 / 64)
 
 
 def test_three_trials_have_a_t_interval_on_logs() -> None:
-    found = across_trials([math.e, math.e**2, math.e**3])
+    estimate = across_trials([math.e, math.e**2, math.e**3])
     margin = 4.302653 / math.sqrt(3)
-    assert found.value == pytest.approx(math.e**2)
-    assert found.low == pytest.approx(math.exp(2 - margin), rel=1e-5)
-    assert found.method == "t on logs"
+    assert estimate.value == pytest.approx(math.e**2)
+    assert estimate.low == pytest.approx(math.exp(2 - margin), rel=1e-5)
+    assert estimate.method == "t on logs"

@@ -1,4 +1,4 @@
-"""k of n stands with its exact interval."""
+"""A rate of k of n has its exact interval."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def test_four_of_four_may_still_be_two_of_five() -> None:
 
 
 @pytest.mark.parametrize(("hits", "n"), [(0, 20), (3, 8), (19, 20)])
-def test_the_ends_are_those_that_the_cases_just_allow(hits: int, n: int) -> None:
+def test_the_ends_are_those_of_clopper_and_pearson(hits: int, n: int) -> None:
     from scipy import stats
 
     low, high = Rate(hits, n).interval

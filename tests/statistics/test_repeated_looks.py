@@ -1,4 +1,4 @@
-"""Looking several times: the chances of all looks are counted, whatever noise, order and gaps."""
+"""Interim analyses: the error of all looks together holds for any noise, order and gaps."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from perflab.statistics.interim_analysis import ending_sums, planned
 from tests.support.simulations.stopping import error_of_all
 
 RULE = planned(8, 20)
-# Looks at short runs, of which all signs can be tried.
+# Looks at runs that are short enough to try all signs.
 COUNTS, SHARES = (6, 8, 11), (0.65, 0.15, 0.2)
 SIGNS = 1 - 2 * ((np.arange(2**11)[:, None] >> np.arange(11)) & 1)
 
 
 def error_by_trying(sizes: np.ndarray, sums: tuple[int, ...]) -> float:
-    """Return the error of all looks at blocks of these sizes, by trying every choice of signs."""
+    """Return the error of all looks at blocks of these sizes, by trying all signs."""
     ever = np.zeros(len(SIGNS), dtype=bool)
     for n, lowest in zip(COUNTS, sums, strict=True):
         ranks = np.argsort(np.argsort(sizes[:n])) + 1
@@ -37,14 +37,14 @@ def test_the_error_of_all_looks_is_that_of_trying_all_signs(error: float) -> Non
 
 
 @pytest.mark.parametrize("error", [0.05, 0.2])
-def test_no_order_of_sizes_that_was_tried_errs_more_than_the_one_that_is_counted_with(
+def test_no_order_of_sizes_that_was_tried_errs_more_than_growing_sizes(
     error: float,
 ) -> None:
     random = np.random.default_rng(1)
     sums = ending_sums(error, COUNTS, SHARES)
     counted = error_of_all(COUNTS, sums)
     orders = [random.permutation(11).astype(float) for _ in range(60)]
-    # Growing, but for one that is out of its place.
+    # Growing sizes with one out of place.
     for _ in range(60):
         moved = list(range(11))
         moved.insert(random.integers(11), moved.pop(random.integers(11)))
@@ -55,15 +55,15 @@ def test_no_order_of_sizes_that_was_tried_errs_more_than_the_one_that_is_counted
 
 def test_all_looks_err_in_5_percent_at_most_whichever_blocks_lack_a_side() -> None:
     shares = tuple(look.share for look in RULE.plan)
-    found = [
+    errors = [
         error_of_all(counts, ending_sums(0.05, counts, shares))
         for first in (0, 3, 6, 7, 8)
         for second in (8, 12, 14)
         for third in (14, 18, 20)
         if (counts := (first, max(first, second), third))
     ]
-    assert max(found) <= 0.05 + 1e-12
-    # And what is allowed is used, where no block lacks a side.
+    assert max(errors) <= 0.05 + 1e-12
+    # If no block lacks a side, most of the error is used.
     whole = (8, 14, 20)
     assert error_of_all(whole, ending_sums(0.05, whole, shares)) > 0.045
 
@@ -96,24 +96,24 @@ def test_a_first_look_of_6_blocks_gets_the_error_that_its_smallest_p_needs() -> 
 
 def test_interval_and_p_never_contradict_each_other() -> None:
     random = np.random.default_rng(3)
-    told = 0
+    excluded_runs = 0
     for _ in range(400):
         x = random.normal(random.choice([0, 0.1, 0.2]), 0.15, random.integers(8, 21))
         # Some blocks lack a side.
         x[random.random(len(x)) < 0.05] = np.nan
-        found = effect_of(pd.Series(x), rule=RULE)
-        excludes = found.low > 1 or found.high < 1
-        assert excludes == (found.p_value <= 0.05)
-        assert not found.narrow_low < found.low
-        assert not found.narrow_high > found.high
-        told += excludes
-    assert 80 < told < 300
+        effect = effect_of(pd.Series(x), rule=RULE)
+        excludes = effect.low > 1 or effect.high < 1
+        assert excludes == (effect.p_value <= 0.05)
+        assert not effect.narrow_low < effect.low
+        assert not effect.narrow_high > effect.high
+        excluded_runs += excludes
+    assert 80 < excluded_runs < 300
 
 
 def test_before_the_least_number_of_blocks_there_is_no_interval_and_nothing_shows() -> None:
-    found = effect_of(pd.Series(np.full(7, 0.5) + np.arange(7) / 100), rule=RULE)
-    assert np.isnan([found.low, found.high, found.narrow_low]).all()
-    assert found.p_value == 1
+    effect = effect_of(pd.Series(np.full(7, 0.5) + np.arange(7) / 100), rule=RULE)
+    assert np.isnan([effect.low, effect.high, effect.narrow_low]).all()
+    assert effect.p_value == 1
 
 
 @pytest.mark.parametrize("spoilt", [(), (3,)])
@@ -122,14 +122,14 @@ def test_the_first_look_can_show_something_also_where_one_block_is_spoilt(
 ) -> None:
     x = pd.Series(np.full(8, 0.5) + np.arange(8) / 100)
     x[list(spoilt)] = np.nan
-    found = effect_of(x, rule=RULE)
-    assert found.n == 8 - len(spoilt)
-    assert found.low > 1.6
-    assert found.method == "Hodges-Lehmann, repeated signed-rank interval"
-    assert found.confidence >= 0.95
+    effect = effect_of(x, rule=RULE)
+    assert effect.n == 8 - len(spoilt)
+    assert effect.low > 1.6
+    assert effect.method == "Hodges-Lehmann, repeated signed-rank interval"
+    assert effect.confidence >= 0.95
 
 
-def test_what_comes_after_a_look_counts_at_the_next_one_only() -> None:
+def test_blocks_after_a_look_count_only_at_the_next_one() -> None:
     x = np.random.default_rng(4).normal(0.1, 0.1, 20)
     first = effect_of(pd.Series(x[:8]), rule=RULE)
     for n in (9, 13):
@@ -137,13 +137,13 @@ def test_what_comes_after_a_look_counts_at_the_next_one_only() -> None:
     second = effect_of(pd.Series(x[:14]), rule=RULE)
     assert (first.n, second.n) == (8, 14)
     assert second.low != first.low
-    assert second.looked is not None
-    assert second.looked.counts == (8, 14)
-    assert second.looked.text(14) == "looks after 8, 14 and 20 blocks, 14 of at most 20 counted"
+    assert second.looks is not None
+    assert second.looks.counts == (8, 14)
+    assert second.looks.text(14) == "looks after 8, 14 and 20 blocks, 14 of at most 20 counted"
 
 
 def test_the_interval_at_the_end_holds_the_truth_whatever_the_run_ended_for() -> None:
-    """Ended on purpose where it is worst: at the first look whose interval misses the truth."""
+    """The worst case: the run ends at the first look whose interval misses the truth."""
     random = np.random.default_rng(5)
     missed = 0
     for _ in range(1500):

@@ -22,8 +22,8 @@ def ar1(random: np.random.Generator, n: int, rho: float, deviation: float) -> np
 def trial(random, n: int, rho: float, deviation: float = 0.1, level=1.0):
     """Return throughput and latency that move against each other, around ``level``."""
     noise = ar1(random, n, rho, deviation)
-    own = ar1(random, n, rho, deviation)
-    return 500 * level * np.exp(noise), 8 / level * np.exp(own - 0.7 * noise)
+    latency_noise = ar1(random, n, rho, deviation)
+    return 500 * level * np.exp(noise), 8 / level * np.exp(latency_noise - 0.7 * noise)
 
 
 def warming(n: int, length: int, factor: float) -> np.ndarray:
@@ -64,11 +64,11 @@ def test_a_drift_never_settles(n: int, rho: float) -> None:
 
 @pytest.mark.parametrize(("n", "rho"), [(20, 0.9), (120, 0.9), (120, 0.95)])
 def test_a_series_that_wanders_around_its_mean_settles(n: int, rho: float) -> None:
-    """Levels can be fitted to it: without the comparison 40 to 90% of such trials were refused."""
+    """Levels fit it too: without the comparison 40 to 90% of such trials were called unsettled."""
     assert share_unsettled(n, rho) <= 0.15
 
 
-def test_a_level_that_comes_too_late_is_said() -> None:
+def test_a_level_that_comes_too_late_is_reported() -> None:
     level = warming(100, 85, 2.0)
     assert "its last level fills only" in never_settles(
         *trial(np.random.default_rng(1), 100, 0, level=level)
@@ -103,7 +103,7 @@ def test_single_stalls_are_no_change_of_level() -> None:
         ([math.inf] * 50, [*range(50)]),
     ],
 )
-def test_what_cannot_be_judged_is_not_called_unsettled(throughput, latency) -> None:
+def test_a_trial_that_cannot_be_judged_is_not_called_unsettled(throughput, latency) -> None:
     assert not never_settles(throughput, latency)
 
 

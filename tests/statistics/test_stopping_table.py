@@ -1,4 +1,4 @@
-"""Runs that end once all is decided: what they err, and the page that says so."""
+"""Runs that end once all is decided: their error, and the page about it."""
 
 from __future__ import annotations
 
@@ -29,27 +29,27 @@ from tests.support.simulations.stopping import (
 def test_equal_treatments_differ_in_one_of_twenty_runs_at_most_however_often_they_are_looked_at(
     kind: str,
 ) -> None:
-    every, at_looks, found = errors(np.random.default_rng(4), kind, 3000)
+    at_blocks, at_looks, of_rule = errors(np.random.default_rng(4), kind, 3000)
     # Three standard errors of so many runs.
-    assert found <= 0.05 + 3 * (0.05 * 0.95 / 3000) ** 0.5
-    assert every > at_looks >= 0.07, "the usual test, looked at more often"
+    assert of_rule <= 0.05 + 3 * (0.05 * 0.95 / 3000) ** 0.5
+    assert at_blocks > at_looks >= 0.07, "the usual test, looked at more often"
 
 
-def test_decisions_that_are_worked_out_at_once_are_those_of_a_run() -> None:
+def test_decisions_that_are_computed_for_all_runs_at_once_are_those_of_each_run() -> None:
     logs = simulated(np.random.default_rng(5), 1.4, 0.08, 30)
     place = Place(logs)
     rules = [RULE, None]
     for rule in rules:
         lowest = {}
         for error in (0.05, 0.10):
-            for n, own in zip(looks_of(rule or RULE), _sums(rule, error), strict=True):
-                lowest.setdefault(n, []).append(own)
+            for n, lowest_sum in zip(looks_of(rule or RULE), _sums(rule, error), strict=True):
+                lowest.setdefault(n, []).append(lowest_sum)
         for n, sums in lowest.items():
-            wanted = [
+            expected = [
                 judge(effect_of(pd.Series(x[:n]), rule=rule), claim()).outcome not in OPEN
                 for x in logs
             ]
-            assert place.decided(n, *sums).tolist() == wanted
+            assert place.decided(n, *sums).tolist() == expected
 
 
 def _sums(rule: UntilDecided | None, error: float) -> list[int]:

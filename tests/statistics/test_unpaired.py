@@ -1,4 +1,4 @@
-"""Two samples that nothing pairs: exact ranks, and intervals that cover."""
+"""Two samples without pairs: exact ranks, and intervals that cover."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ def test_the_rank_sum_distribution_is_that_of_scipy(n: int, m: int) -> None:
 @pytest.mark.parametrize(("n", "m"), [(2, 2), (3, 5), (4, 4), (6, 8), (12, 12)])
 def test_unpaired_intervals_hold_the_truth_as_often_as_they_say(n: int, m: int) -> None:
     random = np.random.default_rng(n * 100 + m)
-    held = 0
+    covered = 0
     for _ in range(1000):
         x, y = (
             np.exp(0.1 * random.standard_normal(n) + 0.2),
             np.exp(0.1 * random.standard_normal(m)),
         )
         _, low, high, _ = unpaired(x, y)
-        held += low <= math.exp(0.2) <= high
-    assert held / 1000 >= 0.935
+        covered += low <= math.exp(0.2) <= high
+    assert covered / 1000 >= 0.935
 
 
 def test_a_single_trial_has_no_interval_and_bad_values_are_refused() -> None:

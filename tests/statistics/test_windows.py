@@ -77,18 +77,18 @@ def planted(trials: int, count: int, slope: float, shift: float = 0.0, seed: int
 
 
 def test_a_planted_correlation_is_found_with_the_trials_as_n() -> None:
-    found = correlate(planted(8, 60, slope=1.0), "x", "y")
-    assert found.n == 8
-    assert found.windows == 480
+    correlation = correlate(planted(8, 60, slope=1.0), "x", "y")
+    assert correlation.n == 8
+    assert correlation.windows == 480
     # Spearman's rho of a bivariate normal with Pearson's r of 1/sqrt(2).
-    assert found.low < 6 / math.pi * math.asin(math.sqrt(0.5) / 2) < found.high
+    assert correlation.low < 6 / math.pi * math.asin(math.sqrt(0.5) / 2) < correlation.high
 
 
 def test_a_difference_between_trials_is_no_correlation() -> None:
     table = planted(8, 60, slope=0.0, shift=10.0)
     assert abs(np.corrcoef(table["x"], table["y"])[0, 1]) > 0.9
-    found = correlate(table, "x", "y")
-    assert abs(found.rho) < 0.2
+    correlation = correlate(table, "x", "y")
+    assert abs(correlation.rho) < 0.2
 
 
 def test_autocorrelated_windows_give_no_false_correlation() -> None:
@@ -102,13 +102,13 @@ def test_autocorrelated_windows_give_no_false_correlation() -> None:
         table = pd.DataFrame(
             {"trial_id": np.repeat(np.arange(8), 30), "x": walk[0].ravel(), "y": walk[1].ravel()}
         )
-        found = correlate(table, "x", "y")
-        false += not found.low <= 0 <= found.high
+        correlation = correlate(table, "x", "y")
+        false += not correlation.low <= 0 <= correlation.high
     assert false / runs <= 0.09
 
 
 def crowds(random: np.random.Generator, slope: float) -> pd.DataFrame:
-    """Six trials in which users join, stay and leave; CPU and latency rise and fall with them."""
+    """Return six trials in which users join, stay and leave, and CPU and latency follow them."""
     users = np.concatenate([np.linspace(0, 1, 30), np.ones(30), np.linspace(1, 0, 20)])
     phase = np.repeat(["ramp", "plateau", "tail"], [30, 30, 20])
     noise = lfilter([1], [1, -0.4], random.normal(size=(2, 6, len(users))), axis=2)
@@ -124,28 +124,28 @@ def test_a_ramp_that_both_follow_is_no_correlation_within_its_phases() -> None:
     false = 0
     for _ in range(40):
         table = crowds(random, slope=0.0)
-        found = correlate(table, "x", "y", phase="phase")
-        false += not found.low <= 0 <= found.high
+        correlation = correlate(table, "x", "y", phase="phase")
+        false += not correlation.low <= 0 <= correlation.high
     assert false <= 6
-    # Across the phases, or along the ramp, nothing but the users correlates them.
+    # Across the phases, or along the ramp, only the users correlate them.
     assert correlate(table, "x", "y").low > 0.5
     assert correlate(table[table["phase"] == "ramp"], "x", "y").low > 0.5
-    assert found.windows == len(table)
+    assert correlation.windows == len(table)
 
 
-def test_what_goes_together_within_phases_is_found() -> None:
-    found = correlate(crowds(np.random.default_rng(7), slope=1.0), "x", "y", phase="phase")
-    assert 0.5 < found.low < found.high < 0.85
+def test_a_correlation_within_phases_is_found() -> None:
+    correlation = correlate(crowds(np.random.default_rng(7), slope=1.0), "x", "y", phase="phase")
+    assert 0.5 < correlation.low < correlation.high < 0.85
 
 
 def test_constant_and_short_trials_are_left_out_with_a_warning() -> None:
     table = planted(3, 20, 1.0)
     table.loc[table["trial_id"] == "t0", "x"] = 1.0
     table = table[(table["trial_id"] != "t1") | (table.index % 20 < 3)]
-    found = correlate(table, "x", "y")
-    assert found.n == 1
-    assert math.isnan(found.low)
-    assert "2 trials" in found.warnings[0]
+    correlation = correlate(table, "x", "y")
+    assert correlation.n == 1
+    assert math.isnan(correlation.low)
+    assert "2 trials" in correlation.warnings[0]
 
 
 def test_a_run_in_which_cpu_follows_latency_shows_it(tmp_path) -> None:

@@ -1,4 +1,4 @@
-"""Sweep files of the smallest service, and the command that is typed for them."""
+"""Sweep files with the smallest service, and the command that carries them out."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pandas as pd
 from perflab.sweeps.journal import Journal
 
 PERFLAB = str(Path(sys.executable).with_name("perflab"))
-# As the notebook that is shipped, without tables and figures; two lengths of answers plant faults.
+# The cells of the lab's notebook without tables and figures; two lengths of answers plant faults.
 CELLS = (
     "import os\nif body_bytes == 13: raise RuntimeError('planted')\n"
     "if body_bytes == 14: os._exit(1)",
@@ -32,11 +32,11 @@ cells:
 
 
 class Swept:
-    """A folder with a sweep file, and the command that is typed for it."""
+    """A folder with a sweep file, and the command that carries it out."""
 
     def __init__(self, folder: Path, lengths: list[int]) -> None:
         self.file = folder / "some.yaml"
-        # A kernel looks once a second whether its parent is there: what is killed must last longer.
+        # A kernel checks once a second that its parent lives, so a cell to be killed lasts longer.
         seconds = [3.0 if length >= TO_BE_KILLED else 0.3 for length in lengths]
         self.file.write_text(SWEEP.format(lengths=lengths, seconds=seconds))
         self.runs = folder / "runs"
@@ -68,18 +68,18 @@ class Swept:
         return dict(self._environment)
 
     def begun(self, *words: str) -> subprocess.Popen[str]:
-        # Whoever started the tests in the background had them ignore what a user's terminal sends.
-        heard = ["env", "--default-signal=HUP,INT,TERM"]
+        # Tests that run in the background ignore the signals that a user's terminal sends.
+        with_signals = ["env", "--default-signal=HUP,INT,TERM"]
         return subprocess.Popen(
-            [*heard, PERFLAB, "sweep", str(self.file), *words],
+            [*with_signals, PERFLAB, "sweep", str(self.file), *words],
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=self._environment,
         )  # fmt: skip
 
     def done(self, *words: str, code: int) -> str:
-        asked = self.begun(*words)
-        told, _ = asked.communicate(timeout=280)
-        assert asked.returncode == code, told
-        return told
+        child = self.begun(*words)
+        output, _ = child.communicate(timeout=280)
+        assert child.returncode == code, output
+        return output
 
     @property
     def has_folder(self) -> bool:
@@ -87,31 +87,31 @@ class Swept:
 
     @property
     def folder(self) -> Path:
-        (found,) = self._sweeps.iterdir()
-        return found
+        (folder,) = self._sweeps.iterdir()
+        return folder
 
     def cells(self) -> pd.DataFrame:
         """Return a row per cell of the last session: its state, and how its last attempt ended."""
         journal, rows = Journal(self.folder), []
         for cell in journal.sessions[-1].cells:
-            known = journal.cell(cell)
-            ends = [each.ended for each in known.attempts if each.ended]
-            own = {} if not ends or known.attempts[-1].ended is None else ends[-1].model_dump()
-            own |= {"host": known.attempts[-1].begun.host} if known.attempts else {}
-            counts = {"cell": cell, "state": known.state, "attempts": len(known.attempts)}
-            rows.append({"kind": "", "log": "", **own, **counts, "run_id": known.run_id})
+            state = journal.cell(cell)
+            ends = [attempt.ended for attempt in state.attempts if attempt.ended]
+            end = {} if not ends or state.attempts[-1].ended is None else ends[-1].model_dump()
+            end |= {"host": state.attempts[-1].begun.host} if state.attempts else {}
+            counts = {"cell": cell, "state": state.state, "attempts": len(state.attempts)}
+            rows.append({"kind": "", "log": "", **end, **counts, "run_id": state.run_id})
         return pd.DataFrame(rows)
 
 
 def read_until(child: subprocess.Popen[str], *texts: str) -> str:
-    """Read what a child says until each of the texts came, one after the other."""
+    """Read the output of a child until it has all texts, in this order."""
     assert child.stdout is not None
-    told = ""
+    output = ""
     for text in texts:
         for line in child.stdout:
-            told += line
+            output += line
             if text in line:
                 break
         else:
-            raise AssertionError(told)
-    return told
+            raise AssertionError(output)
+    return output

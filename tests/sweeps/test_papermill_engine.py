@@ -1,4 +1,4 @@
-"""What papermill shows of a run, and the kernel that it talks to."""
+"""papermill shows the trials of a run, and talks to its kernel privately."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ def test_the_lines_of_a_run_stand_in_place_of_papermills_bar(
 ) -> None:
     begun = RunBegun(run_id="20260102-a", path="runs/20260102-a", backend="process")
     manager = shown_after(begun, Note(text="removed 2 services"))
-    told = capsys.readouterr().err
-    assert told.splitlines()[-2:] == [
+    output = capsys.readouterr().err
+    assert output.splitlines()[-2:] == [
         "run 20260102-a on the process backend", "  removed 2 services",
     ]  # fmt: skip
     # papermill goes on counting cells, but no longer with this bar; without a run it stays.

@@ -1,4 +1,4 @@
-"""What a sweep file may say; every mistake is told with its place before anything starts."""
+"""The grammar of sweep files: every mistake is named with its place before anything starts."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def opened(folder: Path, text: str) -> Sweep:
 
 
 def problems_of(folder: Path, text: str) -> list[str]:
-    """Return what is wrong with a file."""
+    """Return the problems of a file."""
     with pytest.raises(ParameterError, match=r"some\.yaml") as refused:
         open_sweep(written(folder, text))
     return refused.value.problems
@@ -115,7 +115,7 @@ cells:
       body_bytes: [10, -4]
   - notebook: client_overhed
 """
-TOLD = {
+EXPECTED = {
     WRONG_FORM: (
         "titel: is not known here (did you mean 'title'?)",
         "cells.1.grid.workers: from 1 to 4 no step of -1 leads",
@@ -132,16 +132,16 @@ TOLD = {
 }
 
 
-@pytest.mark.parametrize("text", TOLD, ids=["form", "parameters"])
+@pytest.mark.parametrize("text", EXPECTED, ids=["form", "parameters"])
 def test_all_mistakes_are_told_at_once_each_with_its_place(tmp_path: Path, text: str) -> None:
-    found = problems_of(tmp_path, text)
-    for told in TOLD[text]:
-        assert any(each.startswith(told) for each in found), (told, found)
-    assert len(found) == len(TOLD[text])
+    problems = problems_of(tmp_path, text)
+    for expected in EXPECTED[text]:
+        assert any(problem.startswith(expected) for problem in problems), (expected, problems)
+    assert len(problems) == len(EXPECTED[text])
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "expected"),
     [
         ("seed: 1\nseed: 2\n", "'seed' is no word, or stands here twice"),
         ("cells: &a [*a]\n", "recursive"),
@@ -160,9 +160,9 @@ def test_all_mistakes_are_told_at_once_each_with_its_place(tmp_path: Path, text:
     ],
     ids=lambda value: str(value)[:24],
 )  # fmt: skip
-def test_a_mistake_is_told(tmp_path: Path, text: str, told: str) -> None:
-    found = problems_of(tmp_path, text)
-    assert any(told in each for each in found), found
+def test_a_mistake_is_told(tmp_path: Path, text: str, expected: str) -> None:
+    problems = problems_of(tmp_path, text)
+    assert any(expected in problem for problem in problems), problems
 
 
 def test_numbers_are_typed_as_they_are_written(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Whichever process of a sweep is killed: nothing is lost, repeated, changed or left behind."""
+"""A kill of any process of a sweep loses, repeats, changes and leaves nothing."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from perflab.stacks import cleanup
 from perflab.sweeps.journal import Journal
 from tests.sweeps.swept import Swept
 
-# By a word of the command that ends so; all others of the family are helpers.
+# The kinds of processes by a word of their commands; all others are helpers.
 VICTIMS = {
     "sweep": "command",
     "ipykernel_launcher": "kernel",
@@ -46,28 +46,28 @@ def alive(process: psutil.Process) -> bool:
 
 
 def family(child: subprocess.Popen[str]) -> dict[str, list[psutil.Process]]:
-    """Return the processes of a sweep by what they do."""
-    found: dict[str, list[psutil.Process]] = {}
+    """Return the processes of a sweep by kind."""
+    processes: dict[str, list[psutil.Process]] = {}
     with suppress(psutil.NoSuchProcess):
         command = psutil.Process(child.pid)
         for process in [command, *command.children(recursive=True)]:
             with suppress(psutil.NoSuchProcess):
                 words = process.cmdline()
                 known = [kind for word, kind in VICTIMS.items() if word in words]
-                found.setdefault(known[0] if known else "helper", []).append(process)
-    return found
+                processes.setdefault(known[0] if known else "helper", []).append(process)
+    return processes
 
 
 def killed(child: subprocess.Popen[str], victim: str, after_s: float) -> list[psutil.Process]:
-    """Kill a process of that kind some time after there is one; return the family before that."""
+    """Kill a process of a kind ``after_s`` after it exists; return all processes before that."""
     while victim not in family(child) and child.poll() is None:
         time.sleep(0.05)
     time.sleep(after_s)
-    own = family(child)
-    for process in own.get(victim, [])[:1]:
+    processes = family(child)
+    for process in processes.get(victim, [])[:1]:
         with suppress(psutil.NoSuchProcess):
             process.kill()
-    return [each for kind in own.values() for each in kind]
+    return [process for kind in processes.values() for process in kind]
 
 
 def committed(swept: Swept) -> dict[Path, str]:
@@ -76,8 +76,8 @@ def committed(swept: Swept) -> dict[Path, str]:
     return {file: hashlib.sha256(file.read_bytes()).hexdigest() for file in files}
 
 
-def gone_on_with(swept: Swept, code: int | None) -> subprocess.Popen[str]:
-    """Go on as a user would: from the begin where nothing had begun."""
+def continued(swept: Swept, code: int | None) -> subprocess.Popen[str]:
+    """Continue the sweep as a user would, or start it where nothing had begun."""
     return swept.begun() if code is None or not swept.has_folder else swept.begun("--resume")
 
 
@@ -88,29 +88,29 @@ def test_a_sweep_whose_processes_are_killed_one_by_one_ends_as_its_file_asks(
 ) -> None:
     swept, chance = Swept(tmp_path, []), random.Random(1)
     swept.file.write_text(SWEEP)
-    victims, kept = list(VICTIMS.values()), dict[Path, str]()
-    code, told = None, ""
+    victims, digests = list(VICTIMS.values()), dict[Path, str]()
+    code, output = None, ""
     for _ in range(MOST_STARTS):
-        child = gone_on_with(swept, code)
+        child = continued(swept, code)
         while victims and child.poll() is None:
             victim = victims.pop()
             before = killed(child, victim, chance.uniform(0, 1.5))
-            kept |= committed(swept)
+            digests |= committed(swept)
             if victim == "command":
                 child.wait(WITHIN_S)
-                # Whoever lost its master ends by itself.
+                # Processes that lost their parent end by themselves.
                 _, left = psutil.wait_procs(before, timeout=WITHIN_S)
-                assert [each for each in left if alive(each)] == []
-        told, _ = child.communicate(timeout=200)
+                assert [process for process in left if alive(process)] == []
+        output, _ = child.communicate(timeout=200)
         code = child.returncode
         if code == 0 and not victims:
             break
-    assert (code, victims) == (0, []), told
+    assert (code, victims) == (0, []), output
     as_planned(swept)
-    assert {file: committed(swept).get(file) for file in kept} == kept
+    assert {file: committed(swept).get(file) for file in digests} == digests
     assert (cleanup.everything(), holder()) == ([], None)
     assert list(swept.temporary.iterdir()) == []
-    assert [each for place in (swept.runs, swept.folder) for each in place.rglob(".tmp-*")] == []
+    assert [path for place in (swept.runs, swept.folder) for path in place.rglob(".tmp-*")] == []
 
 
 def as_planned(swept: Swept) -> None:
@@ -118,10 +118,10 @@ def as_planned(swept: Swept) -> None:
     index = swept.cells()
     assert list(index["state"]) == ["done"]
     (cell,), (run_id,) = index["cell"], index["run_id"]
-    outcomes = [each.outcome for each in Journal(swept.folder).cell(cell).attempts]
+    outcomes = [attempt.outcome for attempt in Journal(swept.folder).cell(cell).attempts]
     assert outcomes.count("done") == 1
-    # A run that no cell knows was ended before anything was measured.
-    assert [each.run_id for each in list_runs(swept.runs) if len(each.trials())] == [run_id]
+    # A run that no cell knows was killed before it measured anything.
+    assert [run.run_id for run in list_runs(swept.runs) if len(run.trials())] == [run_id]
     run = Run(swept.runs / run_id)
     assert (run.record.state, run.problems) == ("finished", [])
     trials = run.trials()

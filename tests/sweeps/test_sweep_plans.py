@@ -1,4 +1,4 @@
-"""The plan of a sweep, what is known of how far it came, and its index."""
+"""The plan of a sweep, its journal, and its index."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from perflab.errors import HostBusy, RecordingError, ResumeRefused
-from perflab.sweeps.attempt import goes_on_with
+from perflab.sweeps.attempt import resume_parameters
 from perflab.sweeps.cells import Sweep, open_sweep
-from perflab.sweeps.folder import changes, held, new_folder, session_now
+from perflab.sweeps.folder import changes, locked, new_folder, session_now
 from perflab.sweeps.index import write_index
 from perflab.sweeps.journal import AttemptBegun, AttemptEnded, Journal, RunMade
 from tests.cli.conftest import Tell
@@ -30,11 +30,11 @@ def sweep(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Sweep:
 def test_a_dry_run_prints_every_cell_and_starts_nothing(
     sweep: Sweep, tmp_path: Path, perflab: Tell
 ) -> None:
-    told, _ = perflab(tmp_path / "runs", "sweep", str(sweep.file), "--dry-run", COLUMNS="200")
+    output, _ = perflab(tmp_path / "runs", "sweep", str(sweep.file), "--dry-run", COLUMNS="200")
     for cell in sweep.cells:
-        assert cell.id in told
-        assert cell.label in told
-    assert "2 cells, 72 trials" in told
+        assert cell.id in output
+        assert cell.label in output
+    assert "2 cells, 72 trials" in output
     assert not (tmp_path / "sweeps").exists()
 
 
@@ -62,31 +62,31 @@ def test_an_unfinished_run_is_resumed_and_a_finished_one_is_shown(
     write_run(tmp_path / "runs", requests=20, run_id="half", state="interrupted")
     journal = Journal(tmp_path)
     journal.add(AttemptBegun(cell="a", attempt=1))
-    assert goes_on_with(journal.cell("a")) == {}
+    assert resume_parameters(journal.cell("a")) == {}
     for run_id, expected in (("half", "resume"), ("whole", "from_run")):
         journal.add(RunMade(cell="a", run_id=run_id))
-        assert goes_on_with(journal.cell("a")) == {expected: run_id}
+        assert resume_parameters(journal.cell("a")) == {expected: run_id}
     refused = AttemptEnded(cell="a", attempt=1, done=False, seconds=1, kind="ResumeRefused")
     journal.add(refused)
-    assert goes_on_with(journal.cell("a")) == {}
+    assert resume_parameters(journal.cell("a")) == {}
 
 
 def test_two_cannot_go_on_with_one_sweep_at_a_time(tmp_path: Path) -> None:
-    with held(tmp_path), pytest.raises(HostBusy, match="carried out already"), held(tmp_path):
+    with locked(tmp_path), pytest.raises(HostBusy, match="carried out already"), locked(tmp_path):
         raise AssertionError
-    with held(tmp_path):
+    with locked(tmp_path):
         pass
 
 
 def test_what_a_killed_sweep_left_half_is_removed_by_whoever_goes_on_with_it(
     tmp_path: Path,
 ) -> None:
-    kept = tmp_path / "cells" / "a"
-    kept.mkdir(parents=True)
-    for half in (tmp_path / ".tmp-index.html-0123abcd", kept / ".tmp-a.log-0123abcd"):
+    cell_folder = tmp_path / "cells" / "a"
+    cell_folder.mkdir(parents=True)
+    for half in (tmp_path / ".tmp-index.html-0123abcd", cell_folder / ".tmp-a.log-0123abcd"):
         half.write_text("half")
-    (kept / "a.log").write_text("whole")
-    with held(tmp_path):
+    (cell_folder / "a.log").write_text("whole")
+    with locked(tmp_path):
         assert {path.name for path in tmp_path.rglob("*")} == {"cells", "a", "a.log", "lock"}
 
 
@@ -98,8 +98,8 @@ def test_a_changed_file_is_told_and_changed_code_or_machine_is_refused(sweep: Sw
     assert changes(journal, now) == ""
     sweep.file.write_text(TWO.replace("[2, 4]", "[4, 6, 8]"))
     other = session_now(open_sweep(sweep.file))
-    told = changes(journal, other)
-    assert "2 cells are new, 1 are no longer asked for, 1 are as they were" in told
+    sentence = changes(journal, other)
+    assert "2 cells are new, 1 are no longer asked for, 1 are as they were" in sentence
     code = now.model_copy(update={"sources": {**now.sources, "perflab": "other"}})
     with pytest.raises(ResumeRefused, match="perflab"):
         changes(journal, code)

@@ -1,4 +1,4 @@
-"""Sweeps carried out for real: through papermill, with the smallest service there is."""
+"""Real sweeps through papermill, with the smallest service."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from tests.sweeps.swept import TO_BE_KILLED, Swept, read_until
 def test_a_sweep_goes_on_after_a_cell_that_raised_and_after_a_kill(tmp_path: Path) -> None:
     swept = Swept(tmp_path, [13, 20, TO_BE_KILLED])
     child = swept.begun()
-    told = read_until(child, "cell 3/3", "1/3")
-    assert "cell failed: RuntimeError: planted" in told
+    output = read_until(child, "cell 3/3", "1/3")
+    assert "cell failed: RuntimeError: planted" in output
     family = psutil.Process(child.pid).children(recursive=True)
     assert family
     os.kill(child.pid, signal.SIGKILL)
@@ -36,12 +36,12 @@ def test_a_sweep_goes_on_after_a_cell_that_raised_and_after_a_kill(tmp_path: Pat
     assert list(swept.cells()["state"]) == ["failed", "done", "broken off"]
     (second, killed) = list_runs(swept.runs)
 
-    told = swept.done("--resume", code=3)
+    output = swept.done("--resume", code=3)
     index = swept.cells()
     assert list(index["state"]) == ["failed", "done", "done"]
     assert list(index["run_id"]) == ["", second.run_id, killed.run_id]
     assert list(index["attempts"]) == [2, 1, 2]
-    # Nor is anything left of the killed command's own: its kernel's sockets and key among it.
+    # Nothing is left of the killed command, such as the sockets and the key of its kernel.
     assert list(swept.temporary.iterdir()) == []
     owners = [path.read_text() for path in Path("/tmp").glob("perflab-kernel-*/owner")]
     assert not any(f"/{child.pid}/" in owner for owner in owners)
@@ -57,7 +57,7 @@ def test_a_sweep_goes_on_after_a_cell_that_raised_and_after_a_kill(tmp_path: Pat
     page = (swept.folder / "index.html").read_text()
     for executed in index["notebook"]:
         assert f'href="{os.path.relpath(executed, swept.folder)}"' in page
-    assert "1 failed, 2 done" in told
+    assert "1 failed, 2 done" in output
 
 
 @pytest.mark.slow
@@ -68,26 +68,26 @@ def test_a_signal_ends_the_run_in_order_and_the_sweep_goes_on_from_there(tmp_pat
     read_until(child, "1/3")
     family = psutil.Process(child.pid).children(recursive=True)
     child.send_signal(signal.SIGINT)
-    told, _ = child.communicate(timeout=90)
-    # Nothing outlives the sweep: what it started had ended when it said so.
-    assert child.returncode == 130, told
-    assert [each for each in family if each.is_running()] == []
+    output, _ = child.communicate(timeout=90)
+    # All processes of the sweep had ended before it did.
+    assert child.returncode == 130, output
+    assert [process for process in family if process.is_running()] == []
     assert (holder(), cleanup.everything()) == (None, [])
-    assert "--resume" in told
-    assert "Traceback" not in told
-    (made,) = list_runs(swept.runs)
-    assert made.record.state == "interrupted"
+    assert "--resume" in output
+    assert "Traceback" not in output
+    (run,) = list_runs(swept.runs)
+    assert run.record.state == "interrupted"
     index = swept.cells()
     (cell,) = index["cell"]
     (attempt,) = Journal(swept.folder).cell(cell).attempts
     assert attempt.outcome == "interrupted"
     assert attempt.ended is not None
-    assert (attempt.ended.kind, attempt.ended.run_id) == ("RunInterrupted", made.run_id)
+    assert (attempt.ended.kind, attempt.ended.run_id) == ("RunInterrupted", run.run_id)
     assert list(index["state"]) == ["interrupted"]
 
     swept.done("--resume", code=0)
-    assert list(swept.cells()["run_id"]) == [made.run_id]
-    record = Run(made.path).record
+    assert list(swept.cells()["run_id"]) == [run.run_id]
+    record = Run(run.path).record
     assert (record.state, len(record.sessions)) == ("finished", 2)
 
 
@@ -97,8 +97,8 @@ def test_only_what_the_machine_did_wrong_is_tried_again_and_each_attempt_is_reco
     tmp_path: Path,
 ) -> None:
     swept = Swept(tmp_path, [14, 13])
-    told = swept.done(code=3)
-    assert "trying again" in told
+    output = swept.done(code=3)
+    assert "trying again" in output
     index = swept.cells()
     assert list(index["attempts"]) == [2, 1]
     assert list(index["kind"]) == ["DeadKernelError", "RuntimeError"]
@@ -111,8 +111,8 @@ def test_only_what_the_machine_did_wrong_is_tried_again_and_each_attempt_is_reco
 @pytest.mark.timeout(300)
 def test_no_cell_is_begun_when_time_is_up_and_later_the_sweep_goes_on(tmp_path: Path) -> None:
     swept = Swept(tmp_path, [20, 21, 22])
-    told = swept.done("--minutes", "0.1", code=4)
-    assert "time is up" in told
+    output = swept.done("--minutes", "0.1", code=4)
+    assert "time is up" in output
     states = list(swept.cells()["state"])
     assert (states[0], states[-1]) == ("done", "waiting")
     first = swept.cells()["run_id"][0]

@@ -12,31 +12,33 @@ from perflab.recordings.responses import named
 from perflab.systems.chat.rungs import RUNGS
 from perflab.trials.plan import RunPlan
 
-SHIPPED = [each.name for each in systems.experiments()]
+SHIPPED = [experiment.name for experiment in systems.experiments()]
 
 
 def plans(name: str) -> list[RunPlan]:
-    """Return the plan by default, and the one with all sets or rungs."""
-    own = systems.experiment(name)
-    fields = own.parameters.model_fields
-    chosen: list[dict[str, object]] = [{}]
+    """Return the default plan, and one with all sets or rungs."""
+    chosen_experiment = systems.experiment(name)
+    fields = chosen_experiment.parameters.model_fields
+    parameter_sets: list[dict[str, object]] = [{}]
     if "sets" in fields:
-        (each, _) = get_args(fields["sets"].annotation)
-        chosen.append({"sets": get_args(each)})
+        (sets, _) = get_args(fields["sets"].annotation)
+        parameter_sets.append({"sets": get_args(sets)})
     if name == "chat_ladder":
-        chosen += [{"preset": "published"}, {"rungs": tuple(RUNGS)}]
-    return [own.plan(own.check(parameters)) for parameters in chosen]
+        parameter_sets += [{"preset": "published"}, {"rungs": tuple(RUNGS)}]
+    return [
+        chosen_experiment.plan(chosen_experiment.check(parameters)) for parameters in parameter_sets
+    ]
 
 
 def words(plan: RunPlan) -> list[tuple[str, str]]:
     titles = []
-    for each in plan.contrasts:
-        response = named(plan.responses, each.response)
-        titles.append((each.claim, response.title if response else each.response))
+    for contrast in plan.contrasts:
+        response = named(plan.responses, contrast.response)
+        titles.append((contrast.claim, response.title if response else contrast.response))
     return titles
 
 
 @pytest.mark.parametrize("name", SHIPPED)
 def test_claims_of_a_run_differ_in_their_words_or_their_response(name: str) -> None:
     for plan in plans(name):
-        assert [each for each, count in Counter(words(plan)).items() if count > 1] == []
+        assert [title for title, count in Counter(words(plan)).items() if count > 1] == []

@@ -1,8 +1,8 @@
-"""A system from elsewhere lives in one folder: nothing in the core is changed for it.
+"""A system from elsewhere is one folder; nothing in the lab changes for it.
 
-The folder ``sixth/tally`` is laid out in a temporary place and found there by everything: its own
-service, body of bytes, table, response, reason, figure, published results, and stack to keep. Its
-run as a plain process is quick, so that `make test` holds a run to its verdict.
+The test copies ``sixth/tally`` to a temporary folder, where the lab must find all of it: service,
+body of bytes, table, response, reason, figure, published results, and ready stack. Its run as a
+plain process is quick, so that `make test` checks one run from start to verdict.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ import pytest
 
 SIXTH = Path(__file__).parent / "sixth"
 PARAMETERS = {"blocks": 3, "seed": 1}
-# What is asked of the recording alone is the same on either backend.
+# Tests of the recording alone need only one backend.
 ON_ONE = pytest.mark.parametrize("backend_name", ["process"], indirect=True, scope="module")
 
 
 @dataclass(frozen=True)
 class Elsewhere:
-    """A place with a foreign system, and runs of its own."""
+    """A folder with a foreign system and its own runs."""
 
     environment: dict[str, str]
 
@@ -42,60 +42,60 @@ class Elsewhere:
         return self._output([sys.executable, "-c", "from perflab.cli import main; main()", *words])
 
     def _output(self, command: list[str]) -> str:
-        done = subprocess.run(
+        process = subprocess.run(
             command, capture_output=True, text=True, timeout=170, env=self.environment, check=False
         )
-        assert done.returncode == 0, done.stdout + done.stderr
-        return done.stdout
+        assert process.returncode == 0, process.stdout + process.stderr
+        return process.stdout
 
 
 @pytest.fixture(scope="module")
 def elsewhere(tmp_path_factory: pytest.TempPathFactory) -> Elsewhere:
     place = tmp_path_factory.mktemp("elsewhere")
     shutil.copytree(SIXTH, place / "systems", ignore=shutil.ignore_patterns("__pycache__"))
-    # Services run as somebody who may be nobody's friend: they must be able to read the way.
+    # Services may run as another user, who must be able to read the path.
     for folder in (place, *place.parents[:2]):
         folder.chmod(0o755)
-    own = {
+    variables = {
         "PERFLAB_SYSTEMS": str(place / "systems"),
         "PERFLAB_RUNS": str(place / "runs"),
         "PERFLAB_FIGURES": str(place / "figures"),
         "COLUMNS": "200",
     }
-    return Elsewhere({**os.environ, **own})
+    return Elsewhere({**os.environ, **variables})
 
 
 def test_it_is_listed_with_its_system_and_its_published_results(elsewhere: Elsewhere) -> None:
-    (line,) = [each for each in elsewhere.perflab("experiments").splitlines() if "tally_" in each]
+    (line,) = [line for line in elsewhere.perflab("experiments").splitlines() if "tally_" in line]
     assert line.split()[:2] == ["tally", "tally_delay"]
-    shown = elsewhere.python(
+    output = elsewhere.python(
         "from perflab.recordings import claims, published\n"
         "print(len(published('tally')), 'tally' in set(claims()['study']))"
     )
-    assert shown.split() == ["2", "True"]
+    assert output.split() == ["2", "True"]
 
 
 def rows_of(place: Elsewhere, name: str) -> list[dict[str, str]]:
     """Return the rows of the study's ledger, or of its check."""
-    shown = f"perflab.{name}('tally').table.to_dict('records')"
-    return list(json.loads(place.python(f"import json, perflab\nprint(json.dumps({shown}))")))
+    expression = f"perflab.{name}('tally').table.to_dict('records')"
+    return list(json.loads(place.python(f"import json, perflab\nprint(json.dumps({expression}))")))
 
 
-def test_its_published_rows_are_in_the_ledger_and_checked_with_what_it_brings(
+def test_its_published_rows_are_in_the_ledger_and_checked_by_its_own_checks(
     elsewhere: Elsewhere,
 ) -> None:
-    shown = rows_of(elsewhere, "claim_ledger")
-    assert [(row["kind"], row["outcome"]) for row in shown] == [
+    rows = rows_of(elsewhere, "claim_ledger")
+    assert [(row["kind"], row["outcome"]) for row in rows] == [
         ("result", "not measured yet"), ("result", "same as another row"),
         ("claim", "not measured yet"),
     ]  # fmt: skip
-    assert {row["why"] for row in shown} >= {"perflab run tally_delay"}
+    assert {row["why"] for row in rows} >= {"perflab run tally_delay"}
     (check,) = rows_of(elsewhere, "study_check")
     assert (check["check"], check["finding"]) == ("ten times", "consistent")
 
 
-def test_a_claim_about_what_it_does_not_declare_is_refused(elsewhere: Elsewhere) -> None:
-    shown = elsewhere.python(
+def test_a_claim_about_an_undeclared_response_is_refused(elsewhere: Elsewhere) -> None:
+    output = elsewhere.python(
         "from dataclasses import replace\n"
         "from perflab.errors import ParameterError\n"
         "from perflab.systems import experiment\n"
@@ -107,8 +107,8 @@ def test_a_claim_about_what_it_does_not_declare_is_refused(elsewhere: Elsewhere)
         "except ParameterError as error:\n"
         "    print(error)"
     )
-    assert "'taken_bytes', which its system does not declare" in " ".join(shown.split())
-    assert "did you mean 'taken_bytes_per_s'" in shown
+    assert "'taken_bytes', which its system does not declare" in " ".join(output.split())
+    assert "did you mean 'taken_bytes_per_s'" in output
 
 
 MEASURE = f"""
@@ -137,14 +137,14 @@ print(json.dumps({{
 
 @pytest.fixture(scope="module")
 def there(elsewhere: Elsewhere, backend_name: str) -> Elsewhere:
-    """The same place with runs of each backend apart."""
+    """The same folder, with separate runs for each backend."""
     runs = Path(elsewhere.environment["PERFLAB_RUNS"]) / backend_name
     return Elsewhere({**elsewhere.environment, "PERFLAB_RUNS": str(runs)})
 
 
 @pytest.fixture(scope="module")
 def measured(there: Elsewhere, backend_name: str) -> dict[str, object]:
-    """What a run of its experiment leaves, asked for in another process."""
+    """The results of a run of its experiment, from another process."""
     return dict(json.loads(there.python(MEASURE, backend_name).splitlines()[-1]))
 
 
@@ -181,7 +181,7 @@ def test_commands_show_and_compare_it_by_what_it_declares(
     there: Elsewhere, measured: dict, tmp_path: Path
 ) -> None:
     assert "taken B/s" in there.perflab("show", measured["run_id"])
-    # The ledger of the place that all share goes by the run that was measured.
+    # The copy is in another folder, because the ledger of the shared one uses the measured run.
     run = tmp_path / measured["run_id"]
     shutil.copytree(Path(there.environment["PERFLAB_RUNS"]) / run.name, run)
     apart = Elsewhere({**there.environment, "PERFLAB_RUNS": str(tmp_path)})
@@ -191,7 +191,7 @@ def test_commands_show_and_compare_it_by_what_it_declares(
 
 
 def copied(run: Path) -> str:
-    """Return the id of a second run that found the same."""
+    """Copy a run under another id, and return that id."""
     name = f"{run.name[:-1]}{'1' if run.name[-1] == '0' else '0'}"
     shutil.copytree(run, run.with_name(name))
     record = run.with_name(name) / "run.json"
@@ -206,17 +206,17 @@ def test_its_ledger_has_the_verdict_of_the_run(there: Elsewhere, measured: dict)
     result, _, claim = rows
     assert result["run"] == claim["run"] == measured["run_id"]
     assert result["outcome"] == claim["outcome"] != "not measured yet"
-    # A stir of the machine may cost a block.
+    # A disturbance of the machine may cost a block.
     assert 1 <= int(result["n"]) <= 3
 
 
 @pytest.mark.slow
 def test_its_stack_stays_up_and_answers(elsewhere: Elsewhere, backend_name: str) -> None:
     try:
-        shown = elsewhere.perflab("stack", "up", "tally", "--backend", backend_name)
-        assert "tally: http://127.0.0.1:" in shown
-        assert "POST any bytes to /" in shown
-        address = re.search(r"http://127\.0\.0\.1:\d+", shown)
+        output = elsewhere.perflab("stack", "up", "tally", "--backend", backend_name)
+        assert "tally: http://127.0.0.1:" in output
+        assert "POST any bytes to /" in output
+        address = re.search(r"http://127\.0\.0\.1:\d+", output)
         assert address
         with urllib.request.urlopen(f"{address[0]}/proof", timeout=10) as answer:
             proof = json.load(answer)["sha256"]

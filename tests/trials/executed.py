@@ -1,4 +1,4 @@
-"""What holds of every notebook that has measured: a finished run, its verdict and its figures."""
+"""Checks of every executed notebook: a finished run, its verdict and its figures."""
 
 from __future__ import annotations
 

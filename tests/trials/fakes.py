@@ -1,4 +1,4 @@
-"""Services and load workers at the edge of a trial: they do as told, and note the order."""
+"""Fake services and load workers for trials: they act as the test says, and note their calls."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ AnyEvent = TypeVar("AnyEvent", Note, TrialBegun, TrialDone)
 
 @dataclass
 class Instance:
-    """A service that uses a share of a core; ``flush_us`` is what its probe answers."""
+    """A service that uses a share of a core; ``flush_us`` is the output of its probe."""
 
     cpu_share: float = 0.0
     flush_us: str = '{"flush_us": [100.0, 300.0]}'
@@ -60,7 +60,7 @@ class Instance:
 
 @dataclass
 class Residents:
-    """Every treatment's node ``echo``, and one service that no treatment under test uses."""
+    """The node ``echo`` of every treatment, and one service that no treatment uses."""
 
     notes: list[str] = field(default_factory=list)
     paused_cpu: float = 0.0
@@ -112,7 +112,7 @@ class Residents:
 
 @dataclass
 class Generator:
-    """Workers whose load is planted; ``facts`` as of :func:`tests.load.planted.load_result`."""
+    """Workers with a planted load; ``facts`` go to :func:`tests.load.planted.load_result`."""
 
     folder: Path
     notes: list[str]
@@ -216,7 +216,7 @@ def record(of: RunPlan) -> RunRecord:
 
 
 def bench(folder: Path, residents: Residents | None = None, **load: Any) -> Bench:
-    """Return what a trial is made with; ``load`` goes to the generator."""
+    """Return a bench for trials; ``load`` goes to the generator."""
     residents = residents or Residents()
     return Bench(
         residents=residents,  # type: ignore[arg-type]
@@ -227,7 +227,7 @@ def bench(folder: Path, residents: Residents | None = None, **load: Any) -> Benc
 
 
 class Told:
-    """A run of a session: its events, its services' notes, its recording."""
+    """A session under test: its events, its services' notes, its recording."""
 
     def __init__(
         self,

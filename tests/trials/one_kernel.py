@@ -1,6 +1,6 @@
-"""papermill with one kernel for many notebooks: what they import is imported once.
+"""papermill with one kernel for many notebooks, which imports each module once.
 
-Between two notebooks the kernel forgets all names and its history, as a new one has none.
+Between two notebooks the kernel forgets all names and its history.
 """
 
 from __future__ import annotations

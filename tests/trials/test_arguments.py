@@ -1,4 +1,4 @@
-"""With from_run or resume the run's own parameters count, and others are refused."""
+"""With from_run or resume the run's own parameters count, and different ones are refused."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def recorded(runs: Path, name: str = "synchronous_commit", **values: object) -> str:
-    """Write a run that was measured with these parameters."""
+    """Write a run with these parameters."""
     chosen = experiment(name)
     words = chosen.plan(chosen.check({**SMALL, **values})).parameters
     run = write_run(runs, experiment=name, blocks=1, requests=60)
@@ -38,7 +38,7 @@ def recorded(runs: Path, name: str = "synchronous_commit", **values: object) -> 
 
 
 def in_notebook(name: str = "synchronous_commit", cell: str = "", **changes: object) -> Any:
-    """Return what a notebook gets whose parameters cell assigns all defaults, and then changes."""
+    """Return the parameters of a notebook whose cell assigns all defaults, and then changes."""
     fields = experiment(name).parameters.model_fields
     defaults = {
         key: list(value) if isinstance(value := field.get_default(), tuple) else value
@@ -74,14 +74,16 @@ def test_every_parameter_in_which_the_run_differs_is_named_with_both_values(runs
         assert "measure anew without from_run" in str(caught.value)
 
 
-def test_a_default_that_papermill_injects_is_given_and_one_of_the_cell_is_not(runs: Path) -> None:
+def test_a_default_counts_as_given_where_papermill_injects_it_and_not_in_the_cell(
+    runs: Path,
+) -> None:
     run_id = recorded(runs)
     assert in_notebook(from_run=run_id, requests=1000).requests == 60
     with pytest.raises(ParameterError, match="requests = 1000 is given, the run has 60"):
         in_notebook(cell=f"# Parameters\nfrom_run = '{run_id}'\nrequests = 1000\n")
 
 
-def test_what_agrees_with_the_run_or_leaves_a_choice_open_is_no_contradiction(runs: Path) -> None:
+def test_equal_values_and_open_choices_do_not_contradict_the_run(runs: Path) -> None:
     run_id = recorded(runs, "sync_vs_async", round_trip_ms=[0, 1])
     given = {**SMALL, "from_run": run_id, "round_trip_ms": "0,1", "wait_s": 5}
     shown = in_notebook("sync_vs_async", **given)
@@ -129,14 +131,14 @@ def test_a_notebooks_run_is_planned_once_and_its_seed_drawn_for_every_run(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     chosen = experiment("synchronous_commit")
-    made: list[object] = []
-    counted = replace(chosen, treatments=lambda each: made.append(each) or chosen.treatments(each))
+    plans: list[object] = []
+    counted = replace(chosen, treatments=lambda item: plans.append(item) or chosen.treatments(item))
     monkeypatch.setattr("perflab.systems.experiment", lambda _: counted)
     checked = in_notebook(blocks=3)
-    asked = asked_for(counted, checked)
-    assert asked is checked
-    first, second = (order_of(counted, asked).plan for _ in range(2))
-    assert len(made) == 1
+    parameters = asked_for(counted, checked)
+    assert parameters is checked
+    first, second = (order_of(counted, parameters).plan for _ in range(2))
+    assert len(plans) == 1
     assert first.seed != second.seed
     assert first.parameters["seed"] == first.seed
     assert first.treatments == second.treatments

@@ -1,4 +1,4 @@
-"""``blocks``: a number, or until everything is decided, with a least and a most number."""
+"""``blocks``: a number, or ``until_decided`` with bounds."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ def test_a_plan_has_the_blocks_and_the_rule_that_were_typed(
     chosen = experiment(NAME)
     plan = chosen.plan(chosen.check(parse_assignments(typed)))
     assert plan.blocks == len(plan.order()) == blocks
-    found = plan.until_decided
-    assert (found and (found.least_blocks, found.most_blocks)) == rule
-    looks = tuple(look.blocks for look in found.plan) if found else ()
+    planned_rule = plan.until_decided
+    assert (planned_rule and (planned_rule.least_blocks, planned_rule.most_blocks)) == rule
+    looks = tuple(look.blocks for look in planned_rule.plan) if planned_rule else ()
     assert looks[:1] + looks[-1:] == (rule or ())
     again = chosen.plan(chosen.check(plan.parameters))
-    assert (again.until_decided, again.order()) == (found, plan.order())
+    assert (again.until_decided, again.order()) == (planned_rule, plan.order())
 
 
 @pytest.mark.parametrize(
@@ -46,15 +46,13 @@ def test_a_plan_has_the_blocks_and_the_rule_that_were_typed(
         ({"blocks": "until_decided", "most_blocks": 5}, "greater than or equal to 6"),
     ],
 )
-def test_what_means_nothing_is_refused_with_the_way_out(
-    values: dict[str, object], words: str
-) -> None:
+def test_wrong_values_are_refused_with_the_way_out(values: dict[str, object], words: str) -> None:
     with pytest.raises(ParameterError) as caught:
         check(RunParameters, values, "experiment 'x'")
     assert words in str(caught.value)
     assert len(caught.value.problems) == 1
 
 
-def test_where_nothing_can_be_decided_a_number_is_asked_for() -> None:
+def test_where_nothing_can_be_decided_the_error_asks_for_a_number() -> None:
     with pytest.raises(ParameterError, match="nothing is claimed that could be decided"):
         experiment("client_overhead").check({"blocks": "until_decided", "client": ["lean"]})

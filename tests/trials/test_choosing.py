@@ -1,4 +1,4 @@
-"""How trials share their time where nobody says: by how long responses take."""
+"""The choice of a design by the response times."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ OPEN = OpenLoop(stages=(Stage(rate=50, duration_s=20.0),), warmup_s=10.0)
     ("response_ms", "wait_ms", "backend", "slice_ms"),
     [
         (1.0, 0.0, "process", 50.0),
-        # Of a gap, a fifth of the slice, three quarters are there to end in.
+        # Requests may end in three quarters of a gap, which is a fifth of the slice.
         (9.0, 0.0, "process", 60.0),
         (45.0, 0.0, "process", 300.0),
         (1.0, 0.0, "docker", 200.0),
-        # Users come round five times.
+        # Each user sends five times in a slice.
         (2.0, 20.0, "process", 110.0),
         (float("inf"), 0.0, "process", float("inf")),
     ],
@@ -45,9 +45,9 @@ def test_short_responses_give_slices_and_long_ones_whole_trials() -> None:
     slow = chosen(AUTO, {"a": Pace(2.0), "b": Pace(46.0)}, "process")
     assert slow.kind == "trials"
     assert "slices would have to last 310 ms" in slow.why
-    # Who asks for slices gets them, as long as they have to be.
-    asked = chosen(Design(kind="slices"), {"a": Pace(2.0), "b": Pace(46.0)}, "process")
-    assert (asked.kind, asked.slice_ms) == ("slices", 310.0)
+    # A user who asks for slices gets them, as long as needed.
+    slices = chosen(Design(kind="slices"), {"a": Pace(2.0), "b": Pace(46.0)}, "process")
+    assert (slices.kind, slices.slice_ms) == ("slices", 310.0)
     paces = {"a": Pace(2.0), "b": Pace(float("inf"))}
     silent = chosen(AUTO, paces, "process")
     assert (silent.kind, silent.why) == ("trials", "nothing was answered when it was looked at")
@@ -55,16 +55,16 @@ def test_short_responses_give_slices_and_long_ones_whole_trials() -> None:
 
 
 @pytest.mark.parametrize("fresh_blocks", [0, 1])
-def test_after_a_look_services_are_as_fresh_as_they_will_be(
+def test_after_the_choice_services_are_as_fresh_as_in_every_block(
     tmp_path: Path, fresh_blocks: int
 ) -> None:
     residents = Residents()
-    made = plan(design=AUTO, fresh_blocks=fresh_blocks)
-    assert choose(bench(tmp_path, residents), made, "process").kind == "trials"
+    open_plan = plan(design=AUTO, fresh_blocks=fresh_blocks)
+    assert choose(bench(tmp_path, residents), open_plan, "process").kind == "trials"
     assert residents.notes.count("start") == fresh_blocks
 
 
-def test_where_nothing_can_be_seen_whole_trials_are_taken_and_say_why(tmp_path: Path) -> None:
+def test_where_the_short_load_fails_whole_trials_are_chosen_with_the_reason(tmp_path: Path) -> None:
     residents = Residents()
     broken = bench(tmp_path, residents, fails=LoadError("a worker died\nat once"))
     design = choose(broken, plan(design=AUTO), "process")
@@ -73,10 +73,10 @@ def test_where_nothing_can_be_seen_whole_trials_are_taken_and_say_why(tmp_path: 
     assert residents.notes[-2:] == ["stop", "start"]
 
 
-def test_services_of_ones_own_leave_it_open_and_a_length_goes_with_slices_alone() -> None:
-    own = systems.experiment("custom_service")
-    assert not own.plan(own.check({})).design.is_settled
-    given: dict[str, Any] = {"slice_ms": 100}
+def test_custom_services_leave_the_design_open_and_a_length_needs_slices() -> None:
+    custom = systems.experiment("custom_service")
+    assert not custom.plan(custom.check({})).design.is_settled
+    values: dict[str, Any] = {"slice_ms": 100}
     with pytest.raises(ParameterError, match="slice_ms = 100 goes with design = slices"):
-        own.check(given)
-    assert own.plan(own.check({**given, "design": "slices"})).design.slice_ms == 100
+        custom.check(values)
+    assert custom.plan(custom.check({**values, "design": "slices"})).design.slice_ms == 100

@@ -16,7 +16,7 @@ OTHER = planned(8, 10, apart=1)
 
 
 def claim(direction: Direction) -> Contrast:
-    """Return a claim about two services whose loads are alike: "none" holds, "greater" does not."""
+    """Return a claim about two services of equal loads: "none" is true, "greater" is not."""
     return Contrast(
         name=f"a is {direction}", claim="a against b", response="throughput_rps",
         numerator={"service": "a"}, denominator={"service": "b"},
@@ -24,81 +24,81 @@ def claim(direction: Direction) -> Contrast:
     )  # fmt: skip
 
 
-class Looked(Told):
-    """A run of a plan with the rule."""
+class DecidingSession(Told):
+    """A session whose plan has the rule."""
 
     def __init__(self, root: Path, *directions: Direction, **words: Any) -> None:
         words = {"until_decided": RULE, "blocks": RULE.most_blocks, **words}
         super().__init__(root, contrasts=tuple(map(claim, directions)), **words)
 
-    def follow(self, rule: UntilDecided, kept: UntilDecided | None = None) -> None:
-        """Go on by a rule; ``kept`` is another that the record has."""
+    def follow(self, rule: UntilDecided, recorded: UntilDecided | None = None) -> None:
+        """Go on by a rule; ``recorded`` is another rule in the record."""
         self.events.clear()
-        self.writer.update(until_decided=kept or rule)
+        self.writer.update(until_decided=recorded or rule)
         self.plan = self.plan.model_copy(update={"until_decided": rule})
 
     def measured(self) -> list[int]:
-        """Return the blocks of the trials begun, counted from 1."""
+        """Return the blocks of the trials that began, counted from 1."""
         return list(dict.fromkeys(event.block for event in self.of(TrialBegun)))
 
     def notes(self) -> list[str]:
         return [note.text for note in self.of(Note)]
 
 
-def test_a_run_ends_at_the_first_look_that_leaves_nothing_undecided(tmp_path: Path) -> None:
-    looked = Looked(tmp_path, "none")
-    found = looked.go().record
-    assert looked.measured() == list(range(1, 9))
-    assert found.blocks == len(found.order) == 8
-    assert found.until_decided is not None
-    assert found.until_decided.ended == "decided"
-    assert [look.blocks for look in found.until_decided.looks] == [8]
-    assert looked.notes() == ["block 8: every contrast is decided"]
+def test_a_run_ends_at_the_first_interim_analysis_that_decides_everything(tmp_path: Path) -> None:
+    session = DecidingSession(tmp_path, "none")
+    record = session.go().record
+    assert session.measured() == list(range(1, 9))
+    assert record.blocks == len(record.order) == 8
+    assert record.until_decided is not None
+    assert record.until_decided.ended == "decided"
+    assert [look.blocks for look in record.until_decided.looks] == [8]
+    assert session.notes() == ["block 8: every contrast is decided"]
 
 
-def test_one_contrast_that_is_undecided_keeps_the_run_going_to_its_most_blocks(
+def test_one_undecided_contrast_keeps_the_run_going_to_its_most_blocks(
     tmp_path: Path,
 ) -> None:
-    looked = Looked(tmp_path, "none", "greater")
-    found = looked.go().record
-    assert looked.measured() == list(range(1, 11))
-    assert found.blocks == 10
-    assert found.until_decided is not None
-    assert found.until_decided.ended == "most blocks"
-    looks = [(look.blocks, look.undecided) for look in found.until_decided.looks]
+    session = DecidingSession(tmp_path, "none", "greater")
+    record = session.go().record
+    assert session.measured() == list(range(1, 11))
+    assert record.blocks == 10
+    assert record.until_decided is not None
+    assert record.until_decided.ended == "most blocks"
+    looks = [(look.blocks, look.undecided) for look in record.until_decided.looks]
     assert looks == [(blocks, ("a is greater",)) for blocks in (8, 10)]
-    assert looked.notes() == [
+    assert session.notes() == [
         "block 8, undecided: a is greater; next look after block 10",
         "block 10, undecided: a is greater; it has the most blocks that it may have",
     ]
 
 
-def test_a_look_that_a_kill_prevented_is_taken_when_the_run_is_resumed(tmp_path: Path) -> None:
-    looked = Looked(tmp_path, "none", until_decided=None)
-    looked.go(*range(8))
-    looked.follow(RULE)
-    found = looked.go(8, 9).record
-    assert looked.measured() == []
-    assert (found.blocks, found.until_decided and found.until_decided.ended) == (8, "decided")
+def test_an_interim_analysis_that_a_kill_prevented_is_made_after_the_resume(tmp_path: Path) -> None:
+    session = DecidingSession(tmp_path, "none", until_decided=None)
+    session.go(*range(8))
+    session.follow(RULE)
+    record = session.go(8, 9).record
+    assert session.measured() == []
+    assert (record.blocks, record.until_decided and record.until_decided.ended) == (8, "decided")
 
 
-def test_a_run_that_is_gone_on_with_keeps_the_rule_of_its_record(tmp_path: Path) -> None:
-    looked = Looked(tmp_path, "greater", until_decided=None)
-    looked.go(*range(8))
-    looked.follow(RULE, kept=OTHER)
-    found = looked.go(8, 9).record.until_decided
-    assert found is not None
-    assert found.plan == OTHER.plan
-    assert [look.blocks for look in found.looks] == [8, 9, 10]
+def test_a_resumed_run_keeps_the_rule_of_its_record(tmp_path: Path) -> None:
+    session = DecidingSession(tmp_path, "greater", until_decided=None)
+    session.go(*range(8))
+    session.follow(RULE, recorded=OTHER)
+    rule = session.go(8, 9).record.until_decided
+    assert rule is not None
+    assert rule.plan == OTHER.plan
+    assert [look.blocks for look in rule.looks] == [8, 9, 10]
 
 
-def test_a_block_that_was_broken_off_is_measured_before_the_run_is_looked_at(
+def test_an_incomplete_block_is_measured_before_the_next_interim_analysis(
     tmp_path: Path,
 ) -> None:
-    looked = Looked(tmp_path, "none", until_decided=None)
-    looked.go(*range(9))
-    looked.writer.supersede(["b002-p00-a0", "b002-p01-a0"])
-    looked.follow(RULE)
-    found = looked.go(2, 9, attempt=1).record
-    assert looked.measured() == [3, 10]
-    assert found.blocks == 10
+    session = DecidingSession(tmp_path, "none", until_decided=None)
+    session.go(*range(9))
+    session.writer.supersede(["b002-p00-a0", "b002-p01-a0"])
+    session.follow(RULE)
+    record = session.go(2, 9, attempt=1).record
+    assert session.measured() == [3, 10]
+    assert record.blocks == 10

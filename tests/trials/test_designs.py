@@ -1,4 +1,4 @@
-"""How a block's trials share its time: loads cut into windows, and what cannot be cut."""
+"""How a block's trials share its time: loads in windows, and loads that cannot be cut."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def treated(name: str, arrivals: Any = CLOSED, **words: Any) -> Treatment:
 
 
 def sharing(treatments: Sequence[Treatment]) -> RunPlan:
-    """Return a plan whose treatments are to take turns."""
+    """Return a plan whose treatments take turns."""
     of_run = plan(design=Design(kind="slices"))
     return of_run.model_copy(update={"treatments": tuple(treatments)})
 
@@ -53,7 +53,7 @@ def sharing(treatments: Sequence[Treatment]) -> RunPlan:
     warmup_s=st.one_of(st.just(0.0), st.floats(0.01, 5)),
     is_open=st.booleans(),
 )
-def test_what_counts_of_a_cut_load_is_as_long_as_it_was_and_one_slice_more_at_most(
+def test_the_counted_time_of_a_cut_load_stays_as_long_within_one_slice(
     slice_ms: float, length_s: float, warmup_s: float, is_open: bool
 ) -> None:
     loop: Any = ClosedLoop(users=1, duration_s=length_s, warmup_s=warmup_s)
@@ -64,13 +64,13 @@ def test_what_counts_of_a_cut_load_is_as_long_as_it_was_and_one_slice_more_at_mo
     design = Design(kind="slices", slice_ms=slice_ms)
     rounds = design.rounds(loads, seed=4, block=2)
     counted_s = []
-    for each in loads:
-        arrivals = design.workload(each, rounds, loads).arrivals
+    for name in loads:
+        arrivals = design.workload(name, rounds, loads).arrivals
         assert isinstance(arrivals, ClosedLoop | OpenLoop)
         windows = instants_of(arrivals)
         lengths_s = (windows[:, END] - windows[:, COUNTED]) / 1e9
         counted_s.append(lengths_s.sum())
-        # Those of the warm-up come first, and are as long as it was.
+        # The windows of the warm-up come first, and are as long as the warm-up.
         warm = lengths_s == 0
         assert not warm[np.flatnonzero(~warm)[0] :].any()
         assert warm.sum() * slice_ms / 1e3 >= warmup_s - 1e-6
@@ -79,7 +79,7 @@ def test_what_counts_of_a_cut_load_is_as_long_as_it_was_and_one_slice_more_at_mo
 
 
 @pytest.mark.parametrize(
-    ("arrivals", "words", "told"),
+    ("arrivals", "words", "cause"),
     [
         (ClosedLoop(users=1, requests=10), {}, "has no length"),
         (Burst(size=3), {}, "bursts or scripted users"),
@@ -88,12 +88,12 @@ def test_what_counts_of_a_cut_load_is_as_long_as_it_was_and_one_slice_more_at_mo
         (CLOSED, {"stop": {"failures": 3}}, "ends by a rule"),
     ],
 )
-def test_loads_that_cannot_share_their_time_are_told_with_the_way_out(
-    arrivals: Any, words: Mapping[str, Any], told: str
+def test_loads_that_cannot_share_their_time_are_refused_with_the_way_out(
+    arrivals: Any, words: Mapping[str, Any], cause: str
 ) -> None:
     in_slices = sharing([treated(name, arrivals, **words) for name in "ab"])
-    (problem,) = (each for each in obstacles(in_slices) if "design" in each)
-    assert told in problem
+    (problem,) = (item for item in obstacles(in_slices) if "design" in item)
+    assert cause in problem
     assert "design = trials" in problem
     assert in_slices.model_copy(update={"design": Design()}).hindrances() == []
 
@@ -103,14 +103,14 @@ def test_slices_of_nine_and_instruments_that_see_everybody_are_refused_before_th
     assert sharing(three).hindrances() == []
     nine = [treated(name) for name in "abcdefghi"]
     assert "2 to 8 treatments" in sharing(nine).hindrances()[0]
-    of_run = sharing([each.model_copy(update={"instruments": STANDARD}) for each in three[:2]])
-    (problem,) = (each for each in obstacles(of_run) if "design" in each)
+    of_run = sharing([item.model_copy(update={"instruments": STANDARD}) for item in three[:2]])
+    (problem,) = (item for item in obstacles(of_run) if "design" in item)
     assert "SchedulerAccounts, AcceptQueues would see what all treatments do" in problem
-    # Those that come by themselves are left out where the plan is settled so.
+    # A settled plan leaves out the standard instruments that see everybody.
     in_slices = of_run.settled(Design(kind="slices", slice_ms=50))
-    kept = {type(each).__name__ for each in in_slices.treatments[0].instruments}
-    assert kept == {"Requests", "CpuSpeed"}
-    assert [each for each in obstacles(in_slices) if "design" in each] == []
+    kinds = {type(item).__name__ for item in in_slices.treatments[0].instruments}
+    assert kinds == {"Requests", "CpuSpeed"}
+    assert [item for item in obstacles(in_slices) if "design" in item] == []
 
 
 def windows(**words: Any) -> pd.DataFrame:
@@ -122,7 +122,7 @@ def windows(**words: Any) -> pd.DataFrame:
     return pd.DataFrame({**columns, **words})
 
 
-def test_turns_that_came_late_refuse_a_trial_and_what_was_carried_over_is_told() -> None:
+def test_late_turns_refuse_a_trial_and_carried_over_requests_give_a_warning() -> None:
     rounds = Rounds(("a", "b"), 50, settle_ms=60.0)
     taken = pd.DataFrame({"round": range(50), "late_ns": [0] * 50})
     punctual = turn_table(windows(carried_over=[0] * 50), taken)
@@ -131,14 +131,14 @@ def test_turns_that_came_late_refuse_a_trial_and_what_was_carried_over_is_told()
     late = taken.assign(late_ns=[61_000_000] * 2 + [0] * 48)
     (reason,), _ = judged_turns(turn_table(windows(carried_over=[0] * 50), late), rounds)
     assert reason.text.startswith("2 of 50 turns came later than 60 ms")
-    # One of fifty is what a shared machine does; its effect is a fiftieth of a slice's.
+    # A shared machine makes one turn of fifty late, which has a fiftieth of a slice's effect.
     one = taken.assign(late_ns=[61_000_000] + [0] * 49)
     assert judged_turns(turn_table(windows(carried_over=[0] * 50), one), rounds) == ([], [])
     _, (warning,) = judged_turns(turn_table(windows(carried_over=[1] * 50), taken), rounds)
     assert "10% of the requests were under way" in warning.text
 
 
-def test_a_trial_whose_times_hold_pauses_of_the_lab_is_refused() -> None:
+def test_a_trial_whose_response_times_contain_pauses_is_refused() -> None:
     rounds = Rounds(("a", "b"), 50, settle_ms=60.0)
     taken = pd.DataFrame({"round": range(50), "late_ns": [0] * 50})
     table = turn_table(windows(carried_over=[1] * 50), taken)
@@ -156,15 +156,15 @@ def test_requests_that_waited_while_their_service_was_paused_are_recorded_apart(
             "stage": pd.Categorical(["measure", "measure", "measure", "warmup"]),
         }
     )  # fmt: skip
-    kept = told_apart(requests, np.array([[40, 55]]))
-    assert kept["stage"].tolist() == ["measure", "paused", "measure", "warmup"]
-    assert "window" not in kept
+    recorded = told_apart(requests, np.array([[40, 55]]))
+    assert recorded["stage"].tolist() == ["measure", "paused", "measure", "warmup"]
+    assert "window" not in recorded
     untouched = told_apart(requests, np.zeros((0, 2), dtype=np.int64))
     assert untouched["stage"].tolist() == ["measure"] * 3 + ["warmup"]
 
 
 class Two(Residents):
-    """A service of its own for each treatment, and one that both use."""
+    """One service for each treatment, and one that both use."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -183,8 +183,8 @@ def test_late_turns_refuse_the_trials_and_leave_the_services_as_they_are(
 ) -> None:
     def planted(rounds: Rounds, *_: object) -> TurnsTaken:
         taken = [
-            Taken(each.round, each.treatment, 50_000_000 * (late and each.treatment == "b"))
-            for each in rounds.turns()
+            Taken(turn.round, turn.treatment, 50_000_000 * (late and turn.treatment == "b"))
+            for turn in rounds.turns()
         ]
         never = {name: np.zeros((0, 2), dtype=np.int64) for name in rounds.treatments}
         return TurnsTaken(pd.DataFrame(taken), never)
@@ -198,19 +198,21 @@ def test_late_turns_refuse_the_trials_and_leave_the_services_as_they_are(
         name: identity_columns(f"b000-p0{place}-a0", 0, place, 0, name, {"service": name})
         for place, name in enumerate("ab")
     }
-    rounds = design.rounds({each.name: each.workload for each in treatments}, seed=1, block=0)
-    found = dict(
+    rounds = design.rounds({item.name: item.workload for item in treatments}, seed=1, block=0)
+    trials = dict(
         zip("ab", measure_block(benches, treatments, design, rounds, identities), strict=True)
     )
-    codes = {name: {each.code for each in one.row["reasons"]} for name, one in found.items()}
+    codes = {
+        name: {reason.code for reason in trial.row["reasons"]} for name, trial in trials.items()
+    }
     assert ("turns.late" in codes["b"]) == late
     assert "turns.late" not in codes["a"]
-    assert all(each.services_whole for each in found.values())
-    assert all(len(each.others[TURNS]) == rounds.rounds for each in found.values())
-    assert all("window" not in each.requests for each in found.values())
-    assert math.isnan(found["a"].row["paused_cpu_share"])
-    # Making one ready pauses the others: all are awake before turns are taken.
+    assert all(trial.services_whole for trial in trials.values())
+    assert all(len(trial.others[TURNS]) == rounds.rounds for trial in trials.values())
+    assert all("window" not in trial.requests for trial in trials.values())
+    assert math.isnan(trials["a"].row["paused_cpu_share"])
+    # Activating one treatment pauses the others: all are awake before the first turn.
     assert two.notes[-1 - two.notes[::-1].index("activate b") :].count("wake") == 1
-    # It cannot be paused either: a fake that both use has no such method.
-    assert [math.isnan(each.row["cpu_share_shared"]) for each in found.values()] == [True, True]
+    # The shared fake has no method to pause it, so nobody has.
+    assert [math.isnan(trial.row["cpu_share_shared"]) for trial in trials.values()] == [True, True]
     assert not hasattr(two.both, "pause")

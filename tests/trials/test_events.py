@@ -1,4 +1,4 @@
-"""Events are read as they were told; what one side does not know is an error that says so."""
+"""Events are read as they were sent; an unknown event is an error with the way out."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ EVENTS: list[Event] = [
 
 
 @pytest.mark.parametrize("event", EVENTS, ids=lambda event: event.event)
-def test_an_event_is_read_as_it_was_told(event: Event) -> None:
+def test_an_event_is_read_as_it_was_sent(event: Event) -> None:
     assert parse(event.model_dump_json()) == event
 
 
@@ -52,10 +52,10 @@ def test_an_event_is_read_as_it_was_told(event: Event) -> None:
         "Traceback (most recent call last):",
     ],
 )
-def test_what_is_no_event_here_is_named_with_the_way_out(line: str) -> None:
-    with pytest.raises(UnknownEvent, match="of one version") as told:
+def test_an_unknown_event_is_named_with_the_way_out(line: str) -> None:
+    with pytest.raises(UnknownEvent, match="of one version") as caught:
         parse(line)
-    assert line[:40] in str(told.value)
+    assert line[:40] in str(caught.value)
 
 
 def order(runs: Path) -> Order:
@@ -63,7 +63,7 @@ def order(runs: Path) -> Order:
     return Order(plan=chosen.plan(chosen.check({"blocks": 1})), runs=runs)
 
 
-# Stands in for a conductor: reads its order, tells the given lines, and ends on "stop".
+# Stands in for a conductor: it reads its order, prints the lines, and ends on "stop".
 CONDUCTOR = """
 import sys
 sys.stdin.readline()
@@ -73,36 +73,36 @@ sys.stdin.readline()
 
 
 def stand_in(monkeypatch: pytest.MonkeyPatch, *lines: str, ends: bool = False) -> list[Any]:
-    """Let a script tell these lines in the conductor's place; return its process, once begun."""
+    """Let a script print these lines in the conductor's place; return the list for its process."""
     script = CONDUCTOR.format(lines="\n".join(lines))
     script = script.rpartition("sys.stdin")[0] if ends else script
     started = subprocess.Popen
 
-    made: list[Any] = []
+    children: list[Any] = []
 
     def popen(_command: list[str], **options: Any) -> Any:
-        made.append(started([sys.executable, "-c", script], **options))
-        return made[-1]
+        children.append(started([sys.executable, "-c", script], **options))
+        return children[-1]
 
     monkeypatch.setattr(subprocess, "Popen", popen)
-    return made
+    return children
 
 
 def test_a_conductor_of_another_version_is_asked_to_end(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    made = stand_in(monkeypatch, BEGUN.model_dump_json(), '{"event": "paused"}')
-    seen: list[Event] = []
+    children = stand_in(monkeypatch, BEGUN.model_dump_json(), '{"event": "paused"}')
+    events: list[Event] = []
     with pytest.raises(UnknownEvent, match="paused"):
-        conduct(order(tmp_path), seen.append)
-    assert seen == [BEGUN]
-    assert made[0].poll() == 0
+        conduct(order(tmp_path), events.append)
+    assert events == [BEGUN]
+    assert children[0].poll() == 0
 
 
 def test_the_conductors_error_comes_back_under_its_own_class(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    told = Failed(kind="RunInterrupted", text="the user ended it")
-    stand_in(monkeypatch, BEGUN.model_dump_json(), told.model_dump_json(), ends=True)
+    failure = Failed(kind="RunInterrupted", text="the user ended it")
+    stand_in(monkeypatch, BEGUN.model_dump_json(), failure.model_dump_json(), ends=True)
     with pytest.raises(RunInterrupted, match=r"the user ended it.*--resume 20260102-a"):
         conduct(order(tmp_path), lambda _: None)

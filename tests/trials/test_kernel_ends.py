@@ -1,4 +1,4 @@
-"""A notebook's kernel that is stopped, or killed, while it measures: nothing is left behind."""
+"""A notebook's kernel that is stopped while it measures leaves nothing behind."""
 
 from __future__ import annotations
 
@@ -38,17 +38,17 @@ def kernel() -> Iterator[tuple[KernelManager, BlockingKernelClient]]:
     manager.shutdown_kernel(now=True)
 
 
-def reply_to(client: BlockingKernelClient, asked: str) -> dict[str, Any]:
-    """Return the answer to one request; those to earlier ones may come before."""
+def reply_to(client: BlockingKernelClient, request: str) -> dict[str, Any]:
+    """Return the reply to one request, and ignore replies to earlier ones."""
     while True:
         message = client.get_shell_msg(timeout=PATIENCE_S)
-        if message["parent_header"].get("msg_id") == asked:
-            found: dict[str, Any] = message["content"]
-            return found
+        if message["parent_header"].get("msg_id") == request:
+            content: dict[str, Any] = message["content"]
+            return content
 
 
 def wait_measuring(client: BlockingKernelClient) -> None:
-    """Wait until live numbers of the load stand below the cell."""
+    """Wait until the cell shows live numbers of the load."""
     deadline = time.monotonic() + PATIENCE_S
     while time.monotonic() < deadline:
         message = client.get_iopub_msg(timeout=PATIENCE_S)
@@ -68,10 +68,10 @@ def test_the_stop_button_ends_the_trial_in_order_and_says_how_to_go_on(
     kernel: tuple[KernelManager, BlockingKernelClient],
 ) -> None:
     manager, client = kernel
-    asked = client.execute(RUN)
+    request = client.execute(RUN)
     wait_measuring(client)
     manager.interrupt_kernel()
-    reply = reply_to(client, asked)
+    reply = reply_to(client, request)
     run = api.runs()[-1]
     assert reply["ename"] == "RunInterrupted"
     assert f"resume='{run.run_id}'" in reply["evalue"]

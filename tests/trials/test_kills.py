@@ -1,4 +1,4 @@
-"""Any process of a run may be killed: nothing is left, nothing is lost, and it is named."""
+"""Any process of a run may be killed: no service is left, no trial is lost, and it is named."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ def order_of(**changes: object) -> Order:
 
 
 def first_process(service: str) -> psutil.Process:
-    (found,) = [item for item in cleanup.everything() if item.service == service]
-    return psutil.Process(int(found.identity))
+    (running,) = [item for item in cleanup.everything() if item.service == service]
+    return psutil.Process(int(running.identity))
 
 
 def inference_workers() -> list[psutil.Process]:
@@ -50,7 +50,7 @@ def reapers() -> list[psutil.Process]:
     return [child for child in conductor.children() if "perflab.stacks.reaper" in child.cmdline()]
 
 
-# What is killed during the load of each trial.
+# One of these processes is killed during the load of each trial.
 VICTIMS: list[tuple[str, Callable[[], psutil.Process]]] = [
     ("a worker of the service", lambda: inference_workers()[0]),
     ("the service's master", lambda: first_process("inference")),
@@ -60,7 +60,7 @@ VICTIMS: list[tuple[str, Callable[[], psutil.Process]]] = [
 
 
 @pytest.mark.slow
-def test_whoever_is_killed_is_named_and_the_run_goes_on_with_whole_services() -> None:
+def test_a_killed_process_is_named_and_the_run_goes_on_with_whole_services() -> None:
     killed: list[psutil.Process] = []
     orphans: list[psutil.Process] = []
     notes: list[str] = []
@@ -72,7 +72,7 @@ def test_whoever_is_killed_is_named_and_the_run_goes_on_with_whole_services() ->
             notes.append(event.text)
         if isinstance(event, TrialBegun):
             trial = event.number
-            # Services were started afresh: of the old ones nobody is there any more.
+            # Services were started afresh: no process of the old ones runs any more.
             assert not [orphan for orphan in orphans if orphan.is_running()]
         if isinstance(event, LoadProgress) and len(killed) < trial:
             victim = VICTIMS[len(killed)][1]()
@@ -114,7 +114,7 @@ def test_a_conductor_that_waits_for_the_host_ends_with_the_program_that_asked() 
         conductor.stdin.flush()
         assert b"another run" in conductor.stdout.readline()
         conductor.stdin.close()
-        said = conductor.stdout.read()
+        printed = conductor.stdout.read()
         conductor.stdout.close()
         assert conductor.wait(timeout=WITHIN_S) == 1
-    assert b"the program that asked for it is gone" in said
+    assert b"the program that asked for it is gone" in printed

@@ -1,4 +1,4 @@
-"""What is shown of a run under way: live numbers, said to be live, and the time that is left."""
+"""The display of a running run: live numbers, marked as live, and the time that is left."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_a_terminals_line_says_live_and_counts_the_time_left_down() -> None:
 
 
 class Display:
-    """What a cell's output was changed to."""
+    """Notes every change of a cell's output."""
 
     def __init__(self) -> None:
         self.shown: list[dict[str, str]] = []
@@ -42,12 +42,12 @@ class Display:
 def display(monkeypatch: pytest.MonkeyPatch) -> Display:
     import IPython.display
 
-    made = Display()
-    monkeypatch.setattr(IPython.display, "DisplayHandle", lambda: made)
-    return made
+    handle = Display()
+    monkeypatch.setattr(IPython.display, "DisplayHandle", lambda: handle)
+    return handle
 
 
-def test_nothing_live_stays_in_the_cell_when_the_run_ends_whatever_way(display: Display) -> None:
+def test_no_live_number_stays_in_the_cell_however_the_run_ends(display: Display) -> None:
     with contextlib.suppress(KeyboardInterrupt), LiveCell(redraw_s=0.0) as cell:
         cell(Note(text="starting echo"))
         cell(TRIAL)

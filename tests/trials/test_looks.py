@@ -1,4 +1,4 @@
-"""Instruments at a trial: in which order, ended whatever happens, and heard by their own words."""
+"""Instruments in a trial: the order of their steps, their end in any case, and their errors."""
 
 from __future__ import annotations
 
@@ -98,12 +98,12 @@ def looked(
     folder: Path, *instruments: Instrument, residents: Residents | None = None, **load: Any
 ) -> TrialTables:
     NOTES.clear()
-    own = treatment("a").model_copy(update={"instruments": (*STANDARD, *instruments)})
-    return measure(bench(folder, residents, **load), own, {"trial_id": "t"})
+    watched = treatment("a").model_copy(update={"instruments": (*STANDARD, *instruments)})
+    return measure(bench(folder, residents, **load), watched, {"trial_id": "t"})
 
 
 def begun_and_ended() -> tuple[list[str], list[str]]:
-    """Return who was begun and who was ended; the last to begin ends first."""
+    """Return the instruments that began, and those that ended in reverse; they should be equal."""
     begun, ended = (
         [note.partition(" ")[2] for note in NOTES if note.startswith(step)]
         for step in ("meters", "end")
@@ -113,43 +113,43 @@ def begun_and_ended() -> tuple[list[str], list[str]]:
 
 def with_instrument(of_run: RunPlan, instrument: Instrument) -> RunPlan:
     treatments = tuple(
-        each.model_copy(update={"instruments": (instrument, *each.instruments)})
-        for each in of_run.treatments
+        item.model_copy(update={"instruments": (instrument, *item.instruments)})
+        for item in of_run.treatments
     )
     return of_run.model_copy(update={"treatments": treatments})
 
 
 def test_every_look_takes_its_steps_around_the_load(tmp_path: Path) -> None:
-    found = looked(tmp_path, Noting(name="one"), Noting(name="two"))
+    trial = looked(tmp_path, Noting(name="one"), Noting(name="two"))
     assert NOTES == [
         "look one", "look two", "before one", "before two", "begin one", "meters one", "begin two",
         "meters two", "end two", "end one", "after one", "after two", "observe one", "observe two",
     ]  # fmt: skip
-    assert found.row["state"] == "valid"
-    assert (found.row["one_requests"], found.row["two_requests"]) == (500, 500)
-    assert found.others["noted"]["number"].tolist() == [2]
-    told = [each.text for each in found.row["warnings"] if each.code == "noting.told"]
-    assert told == ["one was there", "two was there"]
+    assert trial.row["state"] == "valid"
+    assert (trial.row["one_requests"], trial.row["two_requests"]) == (500, 500)
+    assert trial.others["noted"]["number"].tolist() == [2]
+    texts = [item.text for item in trial.row["warnings"] if item.code == "noting.told"]
+    assert texts == ["one was there", "two was there"]
 
 
 def test_a_reason_of_an_instrument_makes_the_trial_invalid(tmp_path: Path) -> None:
-    found = looked(tmp_path, Noting(name="strict"))
-    assert found.row["state"] == "invalid"
-    assert [each.code for each in found.row["reasons"]] == ["noting.refused"]
+    trial = looked(tmp_path, Noting(name="strict"))
+    assert trial.row["state"] == "invalid"
+    assert [reason.code for reason in trial.row["reasons"]] == ["noting.refused"]
 
 
-def test_who_was_begun_is_ended_when_the_load_fails_and_its_failure_is_told(
+def test_looks_that_began_end_when_the_load_fails_and_the_load_is_the_reason(
     tmp_path: Path,
 ) -> None:
     fails = LoadError("a load worker died")
-    found = looked(tmp_path, Noting(trouble="end", raises="lab"), fails=fails)
+    trial = looked(tmp_path, Noting(trouble="end", raises="lab"), fails=fails)
     assert begun_and_ended() == (["one"], ["one"])
-    assert [each.text for each in found.row["reasons"]] == ["a load worker died"]
-    assert found.others["noted"]["number"].tolist() == [1], "what was there is kept"
+    assert [reason.text for reason in trial.row["reasons"]] == ["a load worker died"]
+    assert trial.others["noted"]["number"].tolist() == [1], "what was there is kept"
 
 
 @pytest.mark.parametrize("column", ["state", "mean_ms", "cpu_share_echo"])
-def test_no_instrument_writes_over_what_another_or_the_lab_measured(
+def test_no_instrument_overwrites_a_column_of_another_or_of_the_lab(
     tmp_path: Path, column: str
 ) -> None:
     with pytest.raises(ExperimentError, match=f"measure {column}"):
@@ -157,16 +157,16 @@ def test_no_instrument_writes_over_what_another_or_the_lab_measured(
 
 
 @pytest.mark.parametrize("step", STEPS)
-def test_a_step_that_raises_fails_the_trial_and_is_told_with_its_line(
+def test_a_step_that_raises_fails_the_trial_and_is_named_with_its_line(
     tmp_path: Path, step: str
 ) -> None:
-    found = looked(tmp_path, Noting(), Noting(name="two", trouble=step), Noting(name="three"))
-    assert found.row["state"] == "failed"
-    assert found.services_whole
-    (reason,) = found.row["reasons"]
+    trial = looked(tmp_path, Noting(), Noting(name="two", trouble=step), Noting(name="three"))
+    assert trial.row["state"] == "failed"
+    assert trial.services_whole
+    (reason,) = trial.row["reasons"]
     assert (reason.code, reason.side) == ("instrument.error", "unknown")
-    told = f"instrument Noting ({__name__}) raised in {step}: ValueError: no such price ("
-    assert reason.text.startswith(told)
+    beginning = f"instrument Noting ({__name__}) raised in {step}: ValueError: no such price ("
+    assert reason.text.startswith(beginning)
     assert "test_looks.py, line " in reason.text
     assert reason.text.endswith(": raise RAISED[self.raises])")
     begun, ended = begun_and_ended()
@@ -174,48 +174,53 @@ def test_a_step_that_raises_fails_the_trial_and_is_told_with_its_line(
     assert ("three" in ended) == (step in ("end", "after", "observe"))
 
 
-def test_a_meter_that_raises_ends_nobody_elses_samples(tmp_path: Path) -> None:
-    found = looked(tmp_path, Noting(trouble="read"), takes_s=0.3)
-    (reason,) = found.row["reasons"]
+def test_a_meter_that_raises_does_not_end_other_samples(tmp_path: Path) -> None:
+    trial = looked(tmp_path, Noting(trouble="read"), takes_s=0.3)
+    (reason,) = trial.row["reasons"]
     assert "raised in meters: ValueError: no such price" in reason.text
     assert NOTES.count("read one") == 1, "it is read no more"
-    assert found.samples is not None
-    assert (found.samples["service"] == "echo").sum() > 3
+    assert trial.samples is not None
+    assert (trial.samples["service"] == "echo").sum() > 3
 
 
-def test_a_service_that_died_meanwhile_is_told_first(tmp_path: Path) -> None:
+def test_a_service_that_died_meanwhile_is_the_first_reason(tmp_path: Path) -> None:
     class Dying(Residents):
         def lost(self, _name: str) -> Mapping[str, str]:
             self.dies = ServiceFailed("echo", "died", "last words")
             return {}
 
-    found = looked(tmp_path, Noting(trouble="observe"), residents=Dying())
-    assert [each.code for each in found.row["reasons"]] == ["service.failed", "instrument.error"]
-    assert not found.services_whole
+    trial = looked(tmp_path, Noting(trouble="observe"), residents=Dying())
+    assert [reason.code for reason in trial.row["reasons"]] == [
+        "service.failed",
+        "instrument.error",
+    ]
+    assert not trial.services_whole
 
 
 @pytest.mark.parametrize("step", ["look", "begin", "observe"])
-def test_the_end_of_the_run_is_never_held_back(tmp_path: Path, step: str) -> None:
+def test_no_instrument_holds_back_the_end_of_the_run(tmp_path: Path, step: str) -> None:
     with pytest.raises(Endless):
         looked(tmp_path, Noting(), Noting(name="two", trouble=step, raises="end"))
     begun, ended = begun_and_ended()
     assert ended == begun
 
 
-def test_the_run_goes_on_with_the_services_it_has(tmp_path: Path) -> None:
-    told = Told(tmp_path, of=with_instrument(plan(6), Noting(trouble="observe", only="a")))
-    trials = told.go().trials()
+def test_after_a_failed_instrument_the_run_goes_on_with_the_same_services(tmp_path: Path) -> None:
+    session = Told(tmp_path, of=with_instrument(plan(6), Noting(trouble="observe", only="a")))
+    trials = session.go().trials()
     states = trials.groupby("treatment")["state"].agg(list)
     assert states.to_dict() == {"a": ["failed"] * 6, "b": ["valid"] * 6}
-    assert {each.code for reasons in trials["reasons"] for each in reasons} == {"instrument.error"}
-    assert "start" not in told.residents.notes
+    assert {reason.code for reasons in trials["reasons"] for reason in reasons} == {
+        "instrument.error"
+    }
+    assert "start" not in session.residents.notes
 
 
-def test_a_wrong_answer_ends_the_run_and_nothing_is_started_afresh(tmp_path: Path) -> None:
+def test_a_wrong_answer_ends_the_run_and_no_service_is_started_afresh(tmp_path: Path) -> None:
     wrong = Noting(trouble="before", raises="wrong", only="b")
-    told = Told(tmp_path, of=with_instrument(plan(3), wrong))
+    session = Told(tmp_path, of=with_instrument(plan(3), wrong))
     with pytest.raises(WrongAnswer, match="b says no"):
-        told.go()
-    first = told.plan.order()[0].index("b")
-    assert len(Run(told.writer.path).trials()) == first, "what was measured before it is kept"
-    assert "start" not in told.residents.notes
+        session.go()
+    first = session.plan.order()[0].index("b")
+    assert len(Run(session.writer.path).trials()) == first, "what was measured before it is kept"
+    assert "start" not in session.residents.notes

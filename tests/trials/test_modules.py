@@ -1,4 +1,4 @@
-"""A broken module of an experiment is named with its fault, and hides no other."""
+"""A broken module of an experiment is named with its fault, and the others are still found."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ BROKEN = {
 
 
 def of_a_system(place: Path) -> Path:
-    """Make a system in a folder, and return where its experiments belong."""
+    """Make a system in a folder, and return the folder of its experiments."""
     experiments = place / "foreign" / "experiments"
     experiments.mkdir(parents=True)
     for package in (experiments.parent, experiments):
@@ -55,7 +55,7 @@ def of_a_system(place: Path) -> Path:
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """Let modules in a temporary folder be experiments, too."""
+    """Make a temporary folder whose modules count as experiments, too."""
     monkeypatch.setattr(systems, "__path__", [*systems.__path__, str(tmp_path)])
     before = set(sys.modules)
     yield of_a_system(tmp_path)
@@ -66,7 +66,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 
 @pytest.mark.parametrize("name", BROKEN)
-def test_a_broken_module_asked_for_by_name_gives_the_reason(folder: Path, name: str) -> None:
+def test_a_broken_module_that_is_named_gives_the_reason(folder: Path, name: str) -> None:
     text, words = BROKEN[name]
     (folder / f"{name}.py").write_text(text)
     with pytest.raises(ExperimentError) as caught:
@@ -93,13 +93,13 @@ def test_the_others_are_listed_and_every_broken_one_is_named(tmp_path: Path) -> 
         assert f"left out: {folder / name}.py: " in done.stderr
 
 
-def test_a_claim_without_a_source_is_told_with_the_file_it_stands_in(folder: Path) -> None:
+def test_a_claim_without_a_source_is_refused_with_its_file(folder: Path) -> None:
     (folder / "unsourced.py").write_text(WITHOUT_SOURCE)
     with pytest.raises(ExperimentError, match=r"unsourced\.py\): Contrast: .*needs a source"):
         experiment("unsourced").check({})
 
 
-def test_only_what_was_published_needs_a_source() -> None:
+def test_only_published_values_need_a_source() -> None:
     words = {"name": "a", "claim": "b", "response": "c", "numerator": {}, "denominator": {}}
     assert Contrast.model_validate(words).source == ""
     for published in ({"published_ratio": 2}, {"published_direction": "none"}):
@@ -109,6 +109,6 @@ def test_only_what_was_published_needs_a_source() -> None:
 
 def test_a_plan_says_how_many_blocks_its_claims_need() -> None:
     chosen = experiment("chat_ladder")
-    codes = {each.code for each in chosen.plan(chosen.check({"blocks": 8})).warnings}
-    more = {each.code for each in chosen.plan(chosen.check({"blocks": 12})).warnings}
+    codes = {warning.code for warning in chosen.plan(chosen.check({"blocks": 8})).warnings}
+    more = {warning.code for warning in chosen.plan(chosen.check({"blocks": 12})).warnings}
     assert "plan.blocks" in codes - more

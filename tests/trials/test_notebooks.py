@@ -1,4 +1,4 @@
-"""Every notebook runs with small parameters, from measuring and from an existing run."""
+"""Every notebook runs with small parameters, with a new run and with an existing one."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.systems.chat.synthetic_streams import write_stream_run
 from tests.trials.executed import check_executed, verdict_of
 from tests.trials.one_kernel import one_kernel
 
-# Services stay from block to block: that they can start afresh is shown by the tests of runs.
+# Services stay from block to block; the tests of runs show that they can start afresh.
 QUICK = {"backend": "process", "blocks": 2, "fresh_blocks": 0}
 INFERENCE = {
     **QUICK, "requests": 60, "warmup_requests": 10, "concurrency": 5, "workers": 1, "pool_size": 4,
@@ -58,9 +58,10 @@ STREAMS = {
     **QUICK, "blocks": 1, "users": 12, "duration_s": 1.5, "warmup_s": 0.5, "interval_s": 0.5,
     "tokens": 10,
 }  # fmt: skip
-# Each notebook measures once: one by the command line of papermill, one as the main job.
+# Each notebook measures once; these do so in another test: by papermill's command line, as the
+# main job.
 ELSEWHERE = {"serialization": "below", "synchronous_commit": "tests/cli/test_lab.py"}
-# Quick enough for `make test`; all others are run by `make slow`.
+# This one is quick enough for `make test`; `make slow` runs all others.
 SMALLEST = "client_overhead"
 SMALL = {
     "client_overhead": CLIENTS,
@@ -95,14 +96,14 @@ def parameters_cell(name: str) -> str:
 def test_the_parameters_cell_agrees_with_the_experiment(name: str) -> None:
     defaults: dict[str, object] = {}
     exec(parameters_cell(name), defaults)
-    given = {key: value for key, value in defaults.items() if not key.startswith("__")}
-    assert set(given) == set(experiment(name).parameters.model_fields)
-    assert experiment(name).check(given) == experiment(name).check({})
+    values = {key: value for key, value in defaults.items() if not key.startswith("__")}
+    assert set(values) == set(experiment(name).parameters.model_fields)
+    assert experiment(name).check(values) == experiment(name).check({})
 
 
 @pytest.fixture(scope="module")
 def engine() -> Iterator[str]:
-    """One kernel for all notebooks: starting it and importing the lab takes longer than they do."""
+    """Start one kernel for all notebooks: its start and the import of the lab take longest."""
     with one_kernel() as name:
         yield name
 
@@ -124,7 +125,7 @@ def test_a_notebook_measures_judges_and_saves_figures(
 
 
 @pytest.mark.slow
-def test_a_notebook_measures_and_is_redone_by_the_plain_command_line_of_papermill(
+def test_the_command_line_of_papermill_measures_and_shows_a_run_again(
     tmp_path: Path,
 ) -> None:
     first, again = tmp_path / "first.ipynb", tmp_path / "again.ipynb"
@@ -137,7 +138,7 @@ def test_a_notebook_measures_and_is_redone_by_the_plain_command_line_of_papermil
 
 
 @pytest.mark.slow
-def test_the_overview_is_made_from_the_runs_that_are_there(
+def test_the_overview_shows_the_existing_runs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     runs = tmp_path / "runs"
@@ -147,7 +148,7 @@ def test_the_overview_is_made_from_the_runs_that_are_there(
     streams = write_stream_run(tmp_path)
     streams.path.rename(runs / streams.run_id)
     done = tmp_path / "overview.ipynb"
-    # In a kernel of its own, which has this folder of runs.
+    # It has a kernel of its own, with this folder of runs.
     execute("overview", done, {})
     shown = done.read_text()
     judged = api.judged_runs()
@@ -157,12 +158,12 @@ def test_the_overview_is_made_from_the_runs_that_are_there(
 
 
 @pytest.mark.slow
-def test_the_first_page_is_made_where_nothing_was_measured_yet(
+def test_the_first_page_can_be_made_before_any_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PERFLAB_RUNS", str(tmp_path / "none"))
     done = tmp_path / "start.ipynb"
-    # In a kernel of its own, which has this folder of runs.
+    # It has a kernel of its own, with this folder of runs.
     execute("00_start", done, {})
     shown = done.read_text()
     assert "There are no runs yet" in shown
@@ -190,16 +191,16 @@ def execute(
 
 
 def typed(name: str, target: Path, parameters: Mapping[str, object]) -> None:
-    """Execute a notebook by the plain command line of papermill, as its users type it."""
-    given = yaml.safe_dump(dict(parameters))
+    """Execute a notebook by the plain command line of papermill."""
+    text = yaml.safe_dump(dict(parameters))
     subprocess.run(
         [sys.executable, "-m", "papermill", str(notebooks_dir() / f"{name}.ipynb"), str(target),
-         "-y", given, "--no-progress-bar", "-k", "python3"],
+         "-y", text, "--no-progress-bar", "-k", "python3"],
         cwd=project_root(), check=True, capture_output=True,
     )  # fmt: skip
 
 
-def test_a_name_that_papermill_injected_and_nobody_knows_is_refused() -> None:
+def test_an_unknown_name_that_papermill_injected_is_refused() -> None:
     namespace = {"blocks": 2, "blokcs": 3, "In": ["", "# Parameters\nblokcs = 3\n"]}
     with pytest.raises(ParameterError, match="did you mean 'blocks'"):
         api.notebook_parameters("synchronous_commit", namespace)

@@ -1,4 +1,4 @@
-"""The order of trials: random, balanced over positions, and a matter of the seed alone."""
+"""The order of trials is random, balanced over positions, and decided by the seed alone."""
 
 from __future__ import annotations
 

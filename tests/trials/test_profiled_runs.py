@@ -1,4 +1,4 @@
-"""Profiled runs: call chains of the service, watched functions in them, none without a look."""
+"""Profiled runs: call chains of the service, with watched functions, and none when off."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from perflab.trials.plan import Order
 
 pytestmark = pytest.mark.alone
 
-# Enough load and looks that compressing, a few percent of them, is seen a dozen times.
+# The load and the rate give a dozen samples of compressing, which takes a few percent.
 SMALL = {
     "blocks": 1, "codec": ["json"], "deflate": ["on"], "users": 45, "action_s": 0.1,
     "join_s": 0.01, "plateau_s": 1.0, "rate_hz": 400, "seed": 3,
@@ -49,4 +49,4 @@ def assert_plausible(trial: pd.Series[Any]) -> None:
     assert 0 < shares["deflate"] < shares["send"] < 1
     assert 0 <= shares["serialize"] < 1 - shares["send"]
     assert 1 < trial["profile_send_us_per_message"] < 1000
-    assert not [each for each in trial["warnings"] if "'send'" in each or "'deflate'" in each]
+    assert not [text for text in trial["warnings"] if "'send'" in text or "'deflate'" in text]

@@ -1,4 +1,4 @@
-"""A run's record says all that it ran: each treatment whole, and what its services reported."""
+"""A run's record holds each treatment whole, and the settings that its services reported."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.trials.fakes import Residents, Told
 
 
 @pytest.mark.parametrize("name", names())
-def test_every_experiment_is_written_down_with_all_settings(name: str) -> None:
+def test_every_experiment_is_recorded_with_all_settings(name: str) -> None:
     chosen = experiment(name)
     treatments = chosen.plan(chosen.check({})).treatments
     records, parts = treatment_records(treatments)
@@ -29,21 +29,21 @@ def test_every_experiment_is_written_down_with_all_settings(name: str) -> None:
         for node in stack["nodes"]:
             assert set(node["settings"]) == set(load_service(node["service"]).settings)
         for node in treatment.stack.nodes:
-            shown = next(each for each in stack["nodes"] if each["name"] == node.name)
+            shown = next(item for item in stack["nodes"] if item["name"] == node.name)
             assert node.settings.items() <= shown["settings"].items()
         assert Workload.model_validate(parts[written.parts["workload"]]) == treatment.workload
 
 
 @pytest.mark.parametrize("name", names())
-def test_a_record_says_the_same_once_it_was_written_and_read(name: str) -> None:
+def test_a_record_is_the_same_after_it_was_written_and_read(name: str) -> None:
     plan_of_it = experiment(name).plan(experiment(name).check({"seed": 1}))
     backend: Any = SimpleNamespace(name="process", network_path="loopback")
     begun = new_record(plan_of_it, backend, placement())
-    # Else no run of it could be resumed where it began.
+    # Otherwise nobody could resume a run of it.
     check_same(RunRecord.model_validate_json(begun.model_dump_json()), begun)
 
 
-def test_what_services_report_is_recorded_for_every_treatment(tmp_path: Path) -> None:
+def test_the_settings_that_services_report_are_recorded_for_every_treatment(tmp_path: Path) -> None:
     run = Told(tmp_path, Residents(says={"workers": 2, "pool_per_worker": 4})).go()
     assert run.record.reported_by("a") == {"echo": {"workers": 2, "pool_per_worker": 4}}
     assert run.record.reported_by("a") == run.record.reported_by("b")
@@ -51,15 +51,15 @@ def test_what_services_report_is_recorded_for_every_treatment(tmp_path: Path) ->
     assert json.loads((run.path / "run.json").read_text())["reported"].keys() == {"a", "b"}
 
 
-def test_a_trial_whose_services_report_something_else_is_refused(tmp_path: Path) -> None:
+def test_a_trial_whose_services_report_other_settings_is_refused(tmp_path: Path) -> None:
     says = {"workers": 2, "pool_per_worker": 4}
     residents = Residents(says=says)
     activate = residents.activate
-    begun: list[str] = []
+    activated: list[str] = []
 
     def changing(name: str) -> None:
-        begun.append(name)
-        if len(begun) == 3:
+        activated.append(name)
+        if len(activated) == 3:
             says["pool_per_worker"] = 3
         activate(name)
 
@@ -68,5 +68,5 @@ def test_a_trial_whose_services_report_something_else_is_refused(tmp_path: Path)
     trials = Told(tmp_path, residents).go().trials()
     assert list(trials["state"]) == ["valid", "valid", "invalid", "invalid"]
     for reasons in trials["reasons"][2:]:
-        assert [each.code for each in reasons] == ["stack.settings"]
+        assert [reason.code for reason in reasons] == ["stack.settings"]
         assert "echo.pool_per_worker (4 -> 3)" in reasons[0]

@@ -1,4 +1,4 @@
-"""Designs that pair within rounds: who has which window, in which order."""
+"""The windows of treatments in rounds, and their order."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ NAMES = ("a", "b", "c")
 def test_every_treatment_has_one_window_in_every_round_and_the_seed_decides_when(
     seed: int, rounds: int
 ) -> None:
-    made = Rounds(NAMES, rounds, seed=seed)
-    assert all(sorted(order) == list(NAMES) for order in made.order())
-    assert made.order() == Rounds(NAMES, rounds + 3, seed=seed).order()[:rounds]
-    assert [turn.treatment for turn in made.turns()] == [*chain(*made.order())]
-    assert all(len(made.windows(name).spans) == rounds for name in NAMES)
+    design = Rounds(NAMES, rounds, seed=seed)
+    assert all(sorted(order) == list(NAMES) for order in design.order())
+    assert design.order() == Rounds(NAMES, rounds + 3, seed=seed).order()[:rounds]
+    assert [turn.treatment for turn in design.turns()] == [*chain(*design.order())]
+    assert all(len(design.windows(name).spans) == rounds for name in NAMES)
 
 
 def test_slices_never_overlap_and_leave_a_gap_before_each() -> None:
@@ -39,10 +39,10 @@ def test_a_run_whose_loads_have_windows_is_refused() -> None:
     before = obstacles(of_whole)
     arrivals = ClosedLoop(users=1, duration_s=10, windows=Rounds(("a", "b"), 3).windows("a"))
     treatments = tuple(
-        each.model_copy(
-            update={"workload": each.workload.model_copy(update={"arrivals": arrivals})}
+        item.model_copy(
+            update={"workload": item.workload.model_copy(update={"arrivals": arrivals})}
         )
-        for each in of_whole.treatments
+        for item in of_whole.treatments
     )
     after = obstacles(of_whole.model_copy(update={"treatments": treatments}))
     (problem,) = set(after) - set(before)

@@ -1,6 +1,6 @@
 """Whole runs: finished, interrupted, killed, resumed, and with a database that dies.
 
-One of each kind on the process backend is quick, so that `make test` holds real runs.
+One run of each kind on the process backend is quick, so that `make test` has real runs.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def order_of(backend: str = "process", **changes: object) -> Order:
 
 
 def echo_order(**changes: object) -> Order:
-    """Order a run of one small service, for what is promised whatever service is measured."""
+    """Return the order of a run of one small service, for promises about any service."""
     chosen = experiment("client_overhead")
     small = {"blocks": 2, "client": ["lean"], "rate": [100, 200], "duration_s": 0.3, "seed": 7}
     plan = chosen.plan(chosen.check({**small, **changes}))
@@ -62,15 +62,15 @@ def test_a_run_is_recorded_whole_on_each_backend(backend_name: str) -> None:
     assert run.record.backend == backend_name
     trials = run.trials()
     assert len(trials) == 4
-    # A stir of the machine may cost a trial, and then it is said; not all of them.
+    # A disturbance of the machine may cost a trial, which then has a reason; not all of them.
     assert (trials["state"] == "valid").any(), trials["reasons"].tolist()
     assert [state == "valid" for state in trials["state"]] == [
         len(reasons) == 0 for reasons in trials["reasons"]
     ]
     assert set(trials["state"]) <= {"valid", "invalid"}
     assert trials["requests"].tolist() == [60] * 4
-    # The server's own count agrees with what the client was told: the warm-up and what kept the
-    # load up included.
+    # The server's own count agrees with the client's, with the warm-up and the requests that kept
+    # the load up.
     ids = trials["trial_id"].tolist()
     requests = run.requests(stage=None, trial_ids=ids)
     stages = requests.groupby(["trial_id", "stage"]).size().unstack().loc[ids]
@@ -82,10 +82,10 @@ def test_a_run_is_recorded_whole_on_each_backend(backend_name: str) -> None:
         assert row.cpu_share_postgres > 0
         assert row.memory_postgres_bytes > 1e6
     samples = run.samples(ids)
-    for (_, service), own in samples.groupby(["trial_id", "service"]):
-        assert (own["cpu_ns"].diff().dropna() >= 0).all(), service
-        seconds = (own["t_ns"].max() - own["t_ns"].min()) / 1e9
-        assert len(own) / max(seconds, 0.1) >= 10
+    for (_, service), rows in samples.groupby(["trial_id", "service"]):
+        assert (rows["cpu_ns"].diff().dropna() >= 0).all(), service
+        seconds = (rows["t_ns"].max() - rows["t_ns"].min()) / 1e9
+        assert len(rows) / max(seconds, 0.1) >= 10
     assert len(run.waits(ids)) > 0
     check_kernel_part(run)
     assert {"phase_commit_ms", "phase_pool_ms", "phase_app_ms"} <= set(requests.columns)
@@ -98,14 +98,14 @@ def test_a_run_is_recorded_whole_on_each_backend(backend_name: str) -> None:
 
 
 def check_kernel_part(run: Run) -> None:
-    """Both services' queues and waits for a core are in the trial's row."""
+    """Check that both services' queues and waits for a core are in the trial's row."""
     trials = run.trials()
     for service in ("inference", "postgres"):
         assert (trials[f"accept_drops_{service}"] == 0).all()
         assert (trials[f"core_wait_share_{service}"] >= 0).all()
 
 
-def test_a_busy_host_refuses_and_says_who() -> None:
+def test_a_busy_host_refuses_a_run_and_names_the_other() -> None:
     with (
         measurement_lock("another run"),
         pytest.raises(HostBusy, match="another run"),
@@ -113,8 +113,8 @@ def test_a_busy_host_refuses_and_says_who() -> None:
         conduct(echo_order(), lambda _: None)
 
 
-def test_interrupt_ends_the_trial_in_order_and_keeps_committed_ones() -> None:
-    # A process that runs tests beside others ignores it.
+def test_an_interrupt_ends_the_trial_in_order_and_keeps_committed_ones() -> None:
+    # A process that runs tests in parallel with others ignores SIGINT.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     done = 0
     main = threading.main_thread().ident
@@ -161,19 +161,21 @@ def test_after_kill_nothing_is_left_and_resume_repeats_no_finished_block(
         cwd=project_root(), stderr=subprocess.PIPE,
     )  # fmt: skip
     assert asker.stdout is not None
-    seen = 0
+    trials_done = 0
     for line in asker.stdout:
-        seen += line.strip() == "trial_done"
-        if seen == 3:
+        trials_done += line.strip() == "trial_done"
+        if trials_done == 3:
             break
     (conductor,) = children_running("perflab.trials.conductor", asker.pid)
     reapers = children_running("perflab.stacks.reaper", conductor.pid)
     assert len(reapers) == 2
     for killed in [psutil.Process(asker.pid)] if victim == "asker" else [conductor, reapers[0]]:
         killed.kill()
-    _, said = asker.communicate(timeout=60)
+    _, printed = asker.communicate(timeout=60)
     if victim != "asker":
-        assert f"conductor (pid {conductor.pid}), which runs the trials, was ended by SIGK" in said
+        assert (
+            f"conductor (pid {conductor.pid}), which runs the trials, was ended by SIGK" in printed
+        )
     wait_until(lambda: cleanup.everything() == [] and holder() is None, timeout_s=60)
     assert not psutil.wait_procs([conductor, *reapers], timeout=60)[1]
     run = api.runs()[-1]

@@ -1,4 +1,4 @@
-"""A session, with services and load workers that do as they are told and a real recording."""
+"""A session with fake services and load workers, and a real recording."""
 
 from __future__ import annotations
 
@@ -13,22 +13,21 @@ from tests.trials.fakes import Told
 
 
 def test_every_trial_is_measured_in_the_plans_order_committed_and_valid(tmp_path: Path) -> None:
-    told = Told(tmp_path, blocks=3)
-    run = told.go()
+    session = Told(tmp_path, blocks=3)
+    run = session.go()
     trials = run.trials()
-    wanted = [
+    planned = [
         (block, position, name)
-        for block, order in enumerate(told.plan.order())
+        for block, order in enumerate(session.plan.order())
         for position, name in enumerate(order)
     ]
     columns = [trials[name] for name in ("block", "position", "treatment")]
-    assert list(zip(*columns, strict=True)) == wanted
+    assert list(zip(*columns, strict=True)) == planned
     assert trials["state"].tolist() == ["valid"] * 6
     assert len(run.valid_trials()) == 6
-    assert [each.treatment for each in told.of(TrialBegun)] == [name for *_, name in wanted]
-    assert [each.state for each in told.of(TrialDone)] == ["valid"] * 6
-    # From the first on it is known about how long the rest will take; at the end, how long a stop.
-    assert all(each.left_s is not None for each in told.of(TrialDone))
+    assert [event.treatment for event in session.of(TrialBegun)] == [name for *_, name in planned]
+    assert [event.state for event in session.of(TrialDone)] == ["valid"] * 6
+    assert all(event.left_s is not None for event in session.of(TrialDone))
     assert run.problems == []
 
 
@@ -36,12 +35,12 @@ def test_every_trial_is_measured_in_the_plans_order_committed_and_valid(tmp_path
 def test_services_start_afresh_before_every_so_many_blocks(
     tmp_path: Path, every: int, restarts: int
 ) -> None:
-    told = Told(tmp_path, blocks=4, fresh_blocks=every)
-    told.go()
-    kept = [note for note in told.residents.notes if note in ("stop", "start", "load")]
-    assert kept.count("stop") == kept.count("start") == restarts
+    session = Told(tmp_path, blocks=4, fresh_blocks=every)
+    session.go()
+    steps = [note for note in session.residents.notes if note in ("stop", "start", "load")]
+    assert steps.count("stop") == steps.count("start") == restarts
     if every == 1:
-        assert kept == ["load", "load", *["stop", "start", "load", "load"] * 3]
+        assert steps == ["load", "load", *["stop", "start", "load", "load"] * 3]
 
 
 def test_only_the_first_of_the_remaining_blocks_is_another_attempt(tmp_path: Path) -> None:
@@ -52,18 +51,18 @@ def test_only_the_first_of_the_remaining_blocks_is_another_attempt(tmp_path: Pat
 
 
 def test_services_that_fail_are_started_afresh_three_times_and_no_more(tmp_path: Path) -> None:
-    told = Told(tmp_path, blocks=9, fails=LoadError("a load worker died"))
+    session = Told(tmp_path, blocks=9, fails=LoadError("a load worker died"))
     with pytest.raises(StackError, match=r"4 trials failed, although .* afresh 3 times"):
-        told.go()
-    assert told.residents.notes.count("start") == 3
-    run = Run(told.writer.path)
+        session.go()
+    assert session.residents.notes.count("start") == 3
+    run = Run(session.writer.path)
     assert run.trials()["state"].tolist() == ["failed"] * 4
-    assert len(told.of(Note)) == 3
+    assert len(session.of(Note)) == 3
 
 
 def test_an_interruption_between_trials_keeps_those_that_are_committed(tmp_path: Path) -> None:
-    told = Told(tmp_path)
-    told.bench.interrupted = lambda: "it was asked to" if told.of(TrialDone) else ""
+    session = Told(tmp_path)
+    session.bench.interrupted = lambda: "it was asked to" if session.of(TrialDone) else ""
     with pytest.raises(RunInterrupted):
-        told.go()
-    assert len(Run(told.writer.path).trials()) == 1
+        session.go()
+    assert len(Run(session.writer.path).trials()) == 1

@@ -1,4 +1,4 @@
-"""One trial, with services and load workers that do as they are told."""
+"""One trial with fake services and load workers."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ def measured(folder: Path, residents: Residents | None = None, **load: Any) -> T
     return measure(bench(folder, residents, **load), treatment("a"), {"trial_id": "t"})
 
 
-def test_a_trial_without_a_fault_is_valid_and_holds_what_was_measured(tmp_path: Path) -> None:
-    found = measured(tmp_path)
-    assert (found.row["state"], found.row["reasons"]) == ("valid", [])
-    assert found.row["requests"] == REQUESTS
-    assert found.row["p50_ms"] == pytest.approx(50)
-    assert found.row["throughput_rps"] == pytest.approx(100, rel=0.02)
-    assert found.requests is not None
-    assert len(found.requests) == REQUESTS
-    assert found.samples is not None
-    assert {"echo", "client", "lab"} <= set(found.samples["service"])
-    assert found.services_whole
+def test_a_trial_without_a_fault_is_valid_and_holds_its_measurements(tmp_path: Path) -> None:
+    trial = measured(tmp_path)
+    assert (trial.row["state"], trial.row["reasons"]) == ("valid", [])
+    assert trial.row["requests"] == REQUESTS
+    assert trial.row["p50_ms"] == pytest.approx(50)
+    assert trial.row["throughput_rps"] == pytest.approx(100, rel=0.02)
+    assert trial.requests is not None
+    assert len(trial.requests) == REQUESTS
+    assert trial.samples is not None
+    assert {"echo", "client", "lab"} <= set(trial.samples["service"])
+    assert trial.services_whole
     assert not any(tmp_path.iterdir()), "raw rows are kept nowhere else"
 
 
@@ -45,14 +45,14 @@ def test_response_times_of_a_trial_count_from_the_planned_instant(tmp_path: Path
 
 def test_it_goes_in_order_from_activation_to_the_probe_after_the_load(tmp_path: Path) -> None:
     residents = Residents()
-    found = measured(tmp_path, residents)
+    trial = measured(tmp_path, residents)
     assert residents.notes == [
         "workers start", "activate a", "reset a", "probe", "load", "probe",
     ]  # fmt: skip
-    assert found.row["flush_us"] == [100.0, 300.0, 100.0, 300.0]
-    assert found.row["flush_p50_us"] == 200.0
-    assert found.row["cpu_probe_before_ms"] > 0
-    assert found.row["cpu_probe_after_ms"] > 0
+    assert trial.row["flush_us"] == [100.0, 300.0, 100.0, 300.0]
+    assert trial.row["flush_p50_us"] == 200.0
+    assert trial.row["cpu_probe_before_ms"] > 0
+    assert trial.row["cpu_probe_after_ms"] > 0
 
 
 @pytest.mark.parametrize(
@@ -66,11 +66,11 @@ def test_it_goes_in_order_from_activation_to_the_probe_after_the_load(tmp_path: 
 def test_what_the_generator_holds_against_itself_makes_the_trial_invalid(
     tmp_path: Path, facts: dict[str, Any], reason: str, side: str
 ) -> None:
-    found = measured(tmp_path, facts=facts)
-    assert found.row["state"] == "invalid"
-    assert reason in found.row["reasons"][0]
-    assert [each.side for each in found.row["reasons"]] == [side]
-    assert found.requests is not None, "it is recorded all the same"
+    trial = measured(tmp_path, facts=facts)
+    assert trial.row["state"] == "invalid"
+    assert reason in trial.row["reasons"][0]
+    assert [item.side for item in trial.row["reasons"]] == [side]
+    assert trial.requests is not None, "it is recorded all the same"
 
 
 def drifting(share: float) -> dict[str, Any]:
@@ -85,32 +85,32 @@ def drifting(share: float) -> dict[str, Any]:
 
 @pytest.mark.parametrize("sign", [1, -1])
 def test_a_trial_of_gross_drift_is_not_used_and_says_so_once(tmp_path: Path, sign: int) -> None:
-    found = measured(tmp_path, facts=drifting(sign * 0.6))
-    assert found.row["state"] == "invalid"
-    assert [each.code for each in found.row["reasons"]] == ["load.trend"]
-    assert "load.trend" not in {each.code for each in found.row["warnings"]}
-    assert found.row["mean_ms"] == pytest.approx(50, rel=0.01), "it is shown all the same"
+    trial = measured(tmp_path, facts=drifting(sign * 0.6))
+    assert trial.row["state"] == "invalid"
+    assert [item.code for item in trial.row["reasons"]] == ["load.trend"]
+    assert "load.trend" not in {item.code for item in trial.row["warnings"]}
+    assert trial.row["mean_ms"] == pytest.approx(50, rel=0.01), "it is shown all the same"
 
 
 @pytest.mark.parametrize("sign", [1, -1])
 def test_a_trial_of_some_drift_is_left_to_be_judged_with_its_treatment(
     tmp_path: Path, sign: int
 ) -> None:
-    found = measured(tmp_path, facts=drifting(sign * 0.2))
-    assert found.row["state"] == "valid"
-    assert found.row[TREND] == pytest.approx(sign * 0.18, abs=0.02)
-    assert "load.trend" in {each.code for each in found.row["warnings"]}
+    trial = measured(tmp_path, facts=drifting(sign * 0.2))
+    assert trial.row["state"] == "valid"
+    assert trial.row[TREND] == pytest.approx(sign * 0.18, abs=0.02)
+    assert "load.trend" in {item.code for item in trial.row["warnings"]}
 
 
 @pytest.mark.parametrize(("share", "state"), [(0.003, "valid"), (0.03, "invalid")])
 def test_paused_services_may_use_no_more_than_a_hundredth_of_a_core(
     tmp_path: Path, share: float, state: str
 ) -> None:
-    found = measured(tmp_path, Residents(paused_cpu=share), takes_s=0.3)
-    assert found.row["state"] == state
-    assert found.row["paused_cpu_share"] == pytest.approx(share, rel=0.6)
+    trial = measured(tmp_path, Residents(paused_cpu=share), takes_s=0.3)
+    assert trial.row["state"] == state
+    assert trial.row["paused_cpu_share"] == pytest.approx(share, rel=0.6)
     if state == "invalid":
-        (reason,) = found.row["reasons"]
+        (reason,) = trial.row["reasons"]
         assert reason.text.startswith("paused services used ")
         assert (reason.code, reason.side) == ("stack.paused_cpu", "unknown")
 
@@ -118,20 +118,20 @@ def test_paused_services_may_use_no_more_than_a_hundredth_of_a_core(
 def test_a_service_that_lost_a_process_makes_the_trial_invalid_and_is_not_used_again(
     tmp_path: Path,
 ) -> None:
-    found = measured(tmp_path, Residents(lose={"inference": "process 7 (worker)"}))
-    assert found.row["state"] == "invalid"
-    (reason,) = found.row["reasons"]
+    trial = measured(tmp_path, Residents(lose={"inference": "process 7 (worker)"}))
+    assert trial.row["state"] == "invalid"
+    (reason,) = trial.row["reasons"]
     assert reason.text.startswith("service 'inference' lost process 7 (worker) during the trial")
     assert (reason.code, reason.side) == ("service.lost_processes", "server")
-    assert not found.services_whole
+    assert not trial.services_whole
 
 
 @pytest.mark.parametrize(("counted", "state"), [(REQUESTS, "valid"), (REQUESTS - 1, "invalid")])
 def test_the_server_must_have_counted_what_the_client_was_told(
     tmp_path: Path, counted: int, state: str
 ) -> None:
-    found = measured(tmp_path, Residents(counted=counted))
-    assert (found.row["state"], found.row["server_count"]) == (state, counted)
+    trial = measured(tmp_path, Residents(counted=counted))
+    assert (trial.row["state"], trial.row["server_count"]) == (state, counted)
 
 
 @pytest.mark.parametrize(
@@ -146,10 +146,10 @@ def test_a_failure_is_a_failed_trial_with_its_reason_and_fresh_workers_next_time
     tmp_path: Path, error: Exception, side: str
 ) -> None:
     residents = Residents()
-    found = measured(tmp_path, residents, fails=error)
-    assert found.row["state"] == "failed"
-    assert [(each.text, each.side) for each in found.row["reasons"]] == [(str(error), side)]
-    assert not found.services_whole
+    trial = measured(tmp_path, residents, fails=error)
+    assert trial.row["state"] == "failed"
+    assert [(item.text, item.side) for item in trial.row["reasons"]] == [(str(error), side)]
+    assert not trial.services_whole
     assert residents.notes[-1] == "workers end"
 
 
@@ -157,18 +157,18 @@ def test_a_service_that_dies_under_load_ends_it_and_what_came_is_kept(tmp_path: 
     residents = Residents(dies=ServiceFailed("echo", "died", "last words"))
     began = time.monotonic()
     facts = {"delivered_s": 0.4 + np.arange(400) * 0.005}
-    found = measured(tmp_path, residents, takes_s=60.0, facts=facts)
+    trial = measured(tmp_path, residents, takes_s=60.0, facts=facts)
     assert time.monotonic() - began < 20, "it is looked for every second"
-    assert found.row["state"] == "failed"
-    assert "last words" in found.row["reasons"][0]
-    assert found.requests is not None
-    assert len(found.requests) == REQUESTS
-    assert len(found.others["messages"]) == 400
-    assert found.samples is not None
+    assert trial.row["state"] == "failed"
+    assert "last words" in trial.row["reasons"][0]
+    assert trial.requests is not None
+    assert len(trial.requests) == REQUESTS
+    assert len(trial.others["messages"]) == 400
+    assert trial.samples is not None
 
 
 def test_an_interruption_is_no_failed_trial(tmp_path: Path) -> None:
-    made = bench(tmp_path)
-    made.interrupted = lambda: "it was asked to"
+    interrupted_bench = bench(tmp_path)
+    interrupted_bench.interrupted = lambda: "it was asked to"
     with pytest.raises(RunInterrupted, match="it was asked to"):
-        measure(made, treatment("a"), {"trial_id": "t"})
+        measure(interrupted_bench, treatment("a"), {"trial_id": "t"})

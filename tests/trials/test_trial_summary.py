@@ -1,4 +1,4 @@
-"""What a trial says of the services that served it, from samples of their CPU and memory."""
+"""The CPU and memory of services in a trial's row, from samples."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_memory_is_the_largest_of_the_stage_however_short(
 
 
 def cut(folder: Path) -> LoadResult:
-    """A load of three windows of 300 ms, each 1 s after the one before; the first warms up."""
+    """Return a load of three windows of 300 ms, each 1 s after the last; the first warms up."""
     begins = BEGIN_NS + np.arange(3) * S
     ends = begins + 300 * MS
     counted = np.array([ends[0], begins[1] + 60 * MS, begins[2] + 60 * MS])
@@ -53,18 +53,18 @@ def test_cpu_of_a_load_in_windows_belongs_to_its_windows_and_all_their_successes
     tmp_path: Path,
 ) -> None:
     result = cut(tmp_path)
-    # Half a core in every window, nothing between them: 150 ms each.
+    # The service uses half a core in every window, 150 ms, and nothing between them.
     edges = [0.0, 0.3, 1.0, 1.3, 2.0, 2.3, 4.0]
     used = [0.0, 0.15, 0.15, 0.30, 0.30, 0.45, 0.45]
     samples = pd.DataFrame(
         {
             "t_ns": [BEGIN_NS + round(at * S) for at in edges],
             "service": "shop",
-            "cpu_ns": [round(each * S) for each in used],
+            "cpu_ns": [round(used_s * S) for used_s in used],
             "memory_bytes": MIB,
         }
     )
     row = service_columns(samples, ["shop"], OnTime.of(result))
     assert row["cpu_share_shop"] == pytest.approx(0.5)
-    # 30 successes in each of the two windows that count, those of what settles included.
+    # Each of the two windows that count has 30 successes, with those of its settling part.
     assert cpu_us_per_success(samples, result) == pytest.approx(300_000 / 60)

@@ -1,4 +1,4 @@
-"""Services take turns: whose turn it is has the core."""
+"""Services take turns on the core."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ SLICE_MS, GAP_MS, ROUNDS = 150, 100, 3
 
 
 class Busy:
-    """A process that works whenever it may, or sleeps for ever."""
+    """A process that runs a program, and notes its pauses."""
 
     def __init__(self, program: str) -> None:
         self.child = subprocess.Popen(
             [sys.executable, "-c", f"import time; print(flush=True); {program}"],
             stdout=subprocess.PIPE,
         )
-        # Before, it is busy with starting.
+        # Wait for its start, in which it is busy.
         assert self.child.stdout is not None
         self.child.stdout.readline()
         self.paused_ns: list[int] = []
@@ -51,40 +51,40 @@ class Busy:
 
 @pytest.fixture
 def two() -> Iterator[dict[str, list[Busy]]]:
-    made = {name: [Busy("exec('while True: pass')")] for name in ("a", "b")}
-    yield made
-    for own in made.values():
-        own[0].end()
+    services = {name: [Busy("exec('while True: pass')")] for name in ("a", "b")}
+    yield services
+    for service in services.values():
+        service[0].end()
 
 
 def rounds() -> Rounds:
     return Rounds(("a", "b"), ROUNDS, slice_ms=SLICE_MS, settle_ms=20, gap_ms=GAP_MS)
 
 
-def taken(made: Rounds, services: dict[str, list[Busy]]) -> TurnsTaken:
-    return take_turns(made, services, time.monotonic_ns() + 100_000_000)
+def taken(design: Rounds, services: dict[str, list[Busy]]) -> TurnsTaken:
+    return take_turns(design, services, time.monotonic_ns() + 100_000_000)
 
 
 def test_one_treatment_is_awake_at_a_time_and_all_are_afterwards(
     two: dict[str, list[Busy]],
 ) -> None:
     all_taken = taken(rounds(), two)
-    found, pauses = all_taken.table, all_taken.pauses
-    assert found["treatment"].tolist() == [*chain(*rounds().order())]
-    # Nobody is resumed for a turn before who had the one before was paused.
+    table, pauses = all_taken.table, all_taken.pauses
+    assert table["treatment"].tolist() == [*chain(*rounds().order())]
+    # A treatment is resumed only after the treatment of the turn before was paused.
     events = sorted(
         [(at, "resumed", name) for name in two for at in two[name][0].resumed_ns[:ROUNDS]]
         + [(at, "paused", name) for name in two for at in two[name][0].paused_ns[1:]]
     )
     assert [word for _, word, _ in events] == ["resumed", "paused"] * 2 * ROUNDS
     assert all(a[2] == b[2] for a, b in zip(events[::2], events[1::2], strict=True))
-    # What is told of pauses holds each of them whole.
-    for name, own in two.items():
-        told = pauses[name]
-        assert len(told) == ROUNDS + 1
-        assert (told[:, 0] <= own[0].paused_ns).all()
-        assert (told[:, 1] >= own[0].resumed_ns[: ROUNDS + 1]).all()
-    states = {psutil.Process(own[0].child.pid).status() for own in two.values()}
+    # The recorded pauses contain each pause whole.
+    for name, service in two.items():
+        recorded = pauses[name]
+        assert len(recorded) == ROUNDS + 1
+        assert (recorded[:, 0] <= service[0].paused_ns).all()
+        assert (recorded[:, 1] >= service[0].resumed_ns[: ROUNDS + 1]).all()
+    states = {psutil.Process(service[0].child.pid).status() for service in two.values()}
     assert psutil.STATUS_STOPPED not in states
 
 
@@ -93,6 +93,6 @@ def test_a_turn_that_comes_late_for_its_window_says_by_how_much(
 ) -> None:
     # The first window began 200 ms ago.
     start_ns = time.monotonic_ns() - (200 + GAP_MS) * 1_000_000
-    found = take_turns(rounds(), two, start_ns).table
-    assert found["late_ns"][0] >= 200_000_000
-    assert (found["late_ns"] >= 0).all()
+    table = take_turns(rounds(), two, start_ns).table
+    assert table["late_ns"][0] >= 200_000_000
+    assert (table["late_ns"] >= 0).all()

@@ -1,4 +1,4 @@
-"""Charts declared as data: rows or planes, their axes, and layers drawn from a table's rows."""
+"""Charts declared as data: rows or planes, their axes, and layers that draw a table's rows."""
 
 from __future__ import annotations
 

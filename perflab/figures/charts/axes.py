@@ -1,4 +1,4 @@
-"""An axis of numbers as data: its label, its scale, and where it ends."""
+"""An axis of numbers as data: its label, its scale and its ends."""
 
 from __future__ import annotations
 
@@ -10,23 +10,24 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter, NullLocator
 
-# Up to this many decades, 2 and 5 of each are marked; numbers lie flat, so x holds fewer of them.
+# Up to this many decades 2 and 5 are marked too; x has room for fewer numbers than y.
 FEW_DECADES = {"x": 2.2, "y": 3.2}
 WITHIN_A_DECADE = 0.8
-# Values that differ by less than a factor of two.
+# In decades: values that differ by about a factor of two at most.
 A_THIRD = 0.33
 FINE = (1.0, 1.2, 1.4, 1.6, 1.8, 2.0, 2.5, 3.0, 3.5, 4.0, 4.5, 5.0, 6.0, 7.0, 8.0, 9.0)
-# Values that are nearly one: numbers beside the axis would all be the same.
+# If the largest value is less than this many times the smallest, the axis is widened: otherwise
+# all its numbers would be the same.
 LEAST = 1.05
 
 
 def log_axis(axes: Axes, which: Literal["x", "y"]) -> None:
-    """Make ``which`` logarithmic; mark more of each decade the fewer there are.
+    """Make ``which`` logarithmic, with more marks per decade the fewer decades there are.
 
-    Panels that share the axis share its marks: what has been drawn in all of them counts.
+    Panels that share the axis share its marks, which depend on the values of all of them.
     """
     axis = axes.xaxis if which == "x" else axes.yaxis
-    low, high = _drawn(axes, which)
+    low, high = _range_drawn(axes, which)
     if not (np.isfinite(low) and np.isfinite(high) and high > 0):
         axis.set_major_locator(NullLocator())
         return
@@ -36,13 +37,13 @@ def log_axis(axes: Axes, which: Literal["x", "y"]) -> None:
     decades = np.log10(high / max(low, high * 1e-9))
     axis.set_major_locator(LogLocator(subs=_marks(decades, FEW_DECADES[which]), numticks=20))
     axis.set_major_formatter(FuncFormatter(lambda value, _: plain(value)))
-    # Short marks without numbers say that the axis is logarithmic, and where the steps lie.
+    # Short marks without numbers show that the axis is logarithmic.
     axis.set_minor_locator(LogLocator(subs=range(2, 10), numticks=100))
     axis.set_minor_formatter(NullFormatter())
     axis.set_tick_params(which="minor", length=1.8, width=0.6)
 
 
-def _drawn(axes: Axes, which: Literal["x", "y"]) -> tuple[float, float]:
+def _range_drawn(axes: Axes, which: Literal["x", "y"]) -> tuple[float, float]:
     """Return the smallest and largest value in all panels that share the axis."""
     shared = axes.get_shared_x_axes() if which == "x" else axes.get_shared_y_axes()
     panels = shared.get_siblings(axes)
@@ -70,11 +71,11 @@ def plain(value: float) -> str:
 class Axis:
     """An axis of numbers.
 
-    It ends at ``ends`` (None: where what is drawn ends), or begins at 0, or the share ``below`` of
-    the largest value below it, and ends at ``above`` times that value. ``ticks`` are numbers with
-    the words that stand there; otherwise there are as many as have room, or about ``few`` ``whole``
-    ones. A ``log`` axis has plain numbers, a ``sparse`` one few of them: at the tens, and at the
-    threes where it spans little.
+    It ends at ``ends`` (None: where the data end). With ``below`` it begins that share of the
+    largest value below 0, and ends at ``above`` times that value. ``ticks`` are numbers with their
+    words; without them there are as many numbers as have room, or about ``few`` ``whole`` ones. A
+    ``log`` axis has plain numbers. A ``sparse`` log axis has numbers only at powers of ten, and at
+    three times these if it spans little.
     """
 
     label: str = ""
@@ -89,11 +90,11 @@ class Axis:
 
     @property
     def is_known(self) -> bool:
-        """Whether its ends are known before anything is drawn."""
+        """Whether the ends are known before anything is drawn."""
         return not self.log and (self.below is not None or None not in self.ends)
 
     def apply(self, axes: Axes, which: Literal["x", "y"], highest: float) -> None:
-        """Give ``axes`` this axis; ``highest`` is the largest value that lies along it."""
+        """Give ``axes`` this axis; ``highest`` is the largest value along it."""
         axis, limits = (axes.xaxis, axes.set_xlim) if which == "x" else (axes.yaxis, axes.set_ylim)
         if self.log:
             log_axis(axes, which)

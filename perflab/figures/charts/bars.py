@@ -18,7 +18,7 @@ from perflab.figures.points import draw_interval
 from perflab.figures.theme import INK, MUTED, luminance, text_width_in
 
 STACK_PT, STACK_IN = 7.2, 2.9
-# How much of a row its bars take together.
+# The share of a row's height that its bars take together.
 BARS_HIGH = 0.8
 
 
@@ -26,8 +26,8 @@ BARS_HIGH = 0.8
 class Stack:
     """The parts of a row end to end from 0, in the order of ``colors``.
 
-    ``labels`` are what the key calls them where it is not their names; ``words`` makes what is
-    written into a part that has room for it.
+    ``labels`` are the parts' labels in the key, by default their names. ``words`` returns the words
+    in a part, if the part has room for them.
     """
 
     colors: Mapping[str, str]
@@ -40,23 +40,23 @@ class Stack:
     alpha: float = 1.0
     keyed: bool = True
 
-    def draw(self, axes: Axes, own: pd.DataFrame, page: Page) -> None:  # noqa: ARG002
+    def draw(self, axes: Axes, rows: pd.DataFrame, page: Page) -> None:  # noqa: ARG002
         """Draw the rows of one panel."""
-        shown = rows_of(own, self.of)
+        shown = rows_of(rows, self.of)
         shown = shown[shown[self.by].isin(self.colors) & (shown["x"] > 0)]
-        # A panel of rows is at least so wide; the axis has its ends already.
+        # A panel of rows is at least this wide; its axis already has its ends.
         inch = float(np.ptp(axes.get_xlim())) / STACK_IN
         for y in shown["y"].unique():
             parts, place, left = shown[shown["y"] == y], float(y) + self.at, 0.0
             values = dict(zip(parts[self.by], parts["x"], strict=True))
-            for name in (each for each in self.colors if each in values):
+            for name in (part for part in self.colors if part in values):
                 axes.barh(place, values[name], left=left, height=self.height, edgecolor="white",
                           lw=0.6, color=self.colors[name], alpha=self.alpha)  # fmt: skip
                 self._write(axes, left + values[name] / 2, place, values[name], name, inch)
                 left += values[name]
 
     def _write(self, axes: Axes, x: float, y: float, value: float, name: str, inch: float) -> None:
-        """Write a part's number into it, where it has room."""
+        """Write the words of a part into it, if it has room."""
         words = self.words(value) if self.words else ""
         if words and value > (text_width_in(words, STACK_PT) + 0.04) * inch:
             dark = luminance(self.colors[name]) < 0.55
@@ -78,8 +78,7 @@ class Stack:
 class Bars:
     """Bars below each other in a row, in the order of ``colors``, with intervals and numbers.
 
-    ``missing`` stands in the place of a bar that a row does not have; intervals are shown as far as
-    ``within``.
+    ``missing`` stands in the place of a bar that a row lacks; intervals end at ``within``.
     """
 
     colors: Mapping[str, str]
@@ -89,16 +88,16 @@ class Bars:
     missing: str = ""
     within: tuple[float, float] = (0.0, math.inf)
 
-    def draw(self, axes: Axes, own: pd.DataFrame, page: Page) -> None:  # noqa: ARG002
+    def draw(self, axes: Axes, rows: pd.DataFrame, page: Page) -> None:  # noqa: ARG002
         """Draw the rows of one panel."""
         height = BARS_HIGH / len(self.colors)
-        most = highest_of(own, "x")
-        for y in own["y"].dropna().unique():
-            found = {str(row[self.by]): row for row in own[own["y"] == y].to_dict("records")}
+        most = highest_of(rows, "x")
+        for y in rows["y"].dropna().unique():
+            bars = {str(row[self.by]): row for row in rows[rows["y"] == y].to_dict("records")}
             for number, (name, color) in enumerate(self.colors.items()):
                 place = float(y) + (number + 0.5) * height - BARS_HIGH / 2
-                if name in found:
-                    self._bar(axes, found[name], place, height, color, most)
+                if name in bars:
+                    self._bar(axes, bars[name], place, height, color, most)
                 elif self.missing:
                     axes.text(0.01 * most, place, self.missing, size=7, va="center", color=MUTED)
 

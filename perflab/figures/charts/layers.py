@@ -1,7 +1,7 @@
-"""Layers of a chart: which rows of its table are drawn in which way, and what its key says of them.
+"""Layers of a chart: the rows of its table that they draw, how, and their handles in the key.
 
-The column ``what`` says what a row is. A chart puts the numbers that lie along its axes into the
-columns ``x`` and ``y``; in a chart of rows ``y`` is the middle of a row.
+The column ``what`` says what a row is. The columns ``x`` and ``y`` are the places along the axes of
+the chart; in a chart of rows ``y`` is the middle of a row.
 """
 
 from __future__ import annotations
@@ -24,39 +24,39 @@ from perflab.figures.theme import INK, MUTED, Look, tick_label, wrap
 TRIAL = "trial"
 DASHED = (0, (4, 2))
 TEXT_PT, TEXT_IN = 7.5, 1.8
-# Lines of a grid go behind words.
+# Words hide the lines of the grid.
 BOX = {"facecolor": "white", "edgecolor": "none", "pad": 0.5}
 # A label in a key, on one line.
 KEY_IN, KEY_PT = 6.4, 8.0
 VALID = "valid"
-# Points that do not count hide none that do.
+# Points of trials that do not count lie below the others.
 ZORDER, BELOW = 3.0, 0.1
 Looks = Mapping[str, Look]
 
 
 class Layer(Protocol):
-    """What is drawn in each panel of a chart, and explained in its key."""
+    """Something that is drawn in each panel of a chart and explained in its key."""
 
-    def draw(self, axes: Axes, own: pd.DataFrame, page: Page) -> None:
+    def draw(self, axes: Axes, rows: pd.DataFrame, page: Page) -> None:
         """Draw the rows of one panel."""
 
     def key(self, table: pd.DataFrame, page: Page) -> Sequence[Artist]:  # noqa: ARG002
-        """Return handles with labels for what occurs in the whole table; none unless overridden."""
+        """Return handles with labels for the whole table; none by default."""
         return ()
 
 
 def rows_of(table: pd.DataFrame, of: Sequence[str]) -> pd.DataFrame:
-    """Return the rows that are one of ``of``; all of them where it names nothing."""
+    """Return the rows whose ``what`` is in ``of``; all rows if ``of`` is empty."""
     return table[table["what"].isin(of)] if of else table
 
 
 @dataclass(frozen=True)
 class Points:
-    """A point per row, in the look of what it is of; hollow where a trial does not count.
+    """A point per row, hollow if the trial does not count.
 
-    ``of`` names what is drawn (nothing: all rows), and ``by`` the column that names a look: one of
-    ``looks``, by default of the run's treatments. Points lie ``at`` so much below the middle of a
-    row, and are drawn as ``how`` says (:func:`draw_points`).
+    ``of`` names the rows that are drawn (empty: all). The column ``by`` names the look of a row,
+    among ``looks``, by default those of the run's treatments. Points lie ``at`` below the middle of
+    a row; ``how`` is passed to :func:`draw_points`.
     """
 
     of: Sequence[str] = (TRIAL,)
@@ -66,9 +66,9 @@ class Points:
     how: Mapping[str, Any] = field(default_factory=dict)
     keyed: bool = True
 
-    def draw(self, axes: Axes, own: pd.DataFrame, page: Page) -> None:
+    def draw(self, axes: Axes, rows: pd.DataFrame, page: Page) -> None:
         """Draw the rows of one panel."""
-        shown = rows_of(own, self.of)
+        shown = rows_of(rows, self.of)
         shown = shown.assign(y=shown["y"].astype(float) + self.at)
         draw_points(axes, shown, "x", "y", self.by, looks_in(self.looks, page), **self.how)
 
@@ -84,11 +84,11 @@ class Points:
 
 @dataclass(frozen=True)
 class Intervals:
-    """Intervals along an axis, in arrows where they leave the picture, and a mark at the value.
+    """Intervals along an axis, with a mark at the value and arrows where they leave the picture.
 
-    ``low`` and ``high`` are the columns of the ends, NaN where there is no interval. It is shown as
-    far as ``within``, or ``beyond`` times beyond the values of ``among``. Without ``by`` (see
-    :class:`Points`) everything is in ink, and marked by a bar across.
+    ``low`` and ``high`` are the columns of the ends, NaN without an interval. Intervals are shown
+    ``within`` a range, by default ``beyond`` times beyond the values of the rows ``among``. Without
+    ``by`` (see :class:`Points`) they are in ink, and the mark is a bar across.
     """
 
     of: Sequence[str] = ()
@@ -106,11 +106,11 @@ class Intervals:
     label: str = ""
     keyed: bool = True
 
-    def draw(self, axes: Axes, own: pd.DataFrame, page: Page) -> None:
+    def draw(self, axes: Axes, rows: pd.DataFrame, page: Page) -> None:
         """Draw the rows of one panel."""
-        within = self.within or reach(rows_of(own, self.among)[self.along], self.beyond)
+        within = self.within or reach(rows_of(rows, self.among)[self.along], self.beyond)
         looks = looks_in(self.looks, page)
-        for row in rows_of(own, self.of).to_dict("records"):
+        for row in rows_of(rows, self.of).to_dict("records"):
             look = looks.get(str(row[self.by])) if self.by else None
             color, place = (
                 look.color if look else INK,
@@ -125,7 +125,7 @@ class Intervals:
                 axes.add_line(marker(shape, color, size=self.size, xy=xy))
 
     def key(self, table: pd.DataFrame, page: Page) -> list[Line2D]:
-        """Return what an interval looks like, or its looks."""
+        """Return one interval as a handle, or a handle for each look."""
         shown = rows_of(table, self.of) if self.keyed else table.iloc[:0]
         if self.by:
             return [
@@ -156,14 +156,14 @@ class Marks:
     size: float = 5.0
     at: float = 0.0
 
-    def draw(self, axes: Axes, own: pd.DataFrame, page: Page) -> None:  # noqa: ARG002
+    def draw(self, axes: Axes, rows: pd.DataFrame, page: Page) -> None:  # noqa: ARG002
         """Draw the rows of one panel."""
-        for row in rows_of(own, self.of).to_dict("records"):
+        for row in rows_of(rows, self.of).to_dict("records"):
             xy = (row["x"], row["y"] + self.at)
             axes.add_line(marker(self.marker, self.color, self.hollow, self.size, xy))
 
     def key(self, table: pd.DataFrame, page: Page) -> list[Line2D]:  # noqa: ARG002
-        """Return the marker, where it occurs and has a label."""
+        """Return the marker, if it occurs and has a label."""
         if not (self.label and len(rows_of(table, self.of))):
             return []
         return [marker(self.marker, self.color, self.hollow, self.size, label=self.label)]
@@ -171,13 +171,13 @@ class Marks:
 
 @dataclass(frozen=True)
 class Published:
-    """Diamonds at published values; filled where the run has the published load (``state``)."""
+    """Diamonds at published values, filled if the run has the published load (``state``)."""
 
     at: float = 0.0
 
-    def draw(self, axes: Axes, own: pd.DataFrame, page: Page) -> None:  # noqa: ARG002
+    def draw(self, axes: Axes, rows: pd.DataFrame, page: Page) -> None:  # noqa: ARG002
         """Draw the rows of one panel."""
-        for row in rows_of(own, (PUBLISHED,)).dropna(subset=["x", "y"]).to_dict("records"):
+        for row in rows_of(rows, (PUBLISHED,)).dropna(subset=["x", "y"]).to_dict("records"):
             diamond = published_mark(str(row["state"]))
             diamond.set_data([row["x"]], [row["y"] + self.at])
             axes.add_line(diamond)
@@ -197,14 +197,14 @@ class Rules:
     color: str = MUTED
     ls: Any = DASHED
 
-    def draw(self, axes: Axes, own: pd.DataFrame, page: Page) -> None:  # noqa: ARG002
+    def draw(self, axes: Axes, rows: pd.DataFrame, page: Page) -> None:  # noqa: ARG002
         """Draw the rows of one panel."""
         across = axes.axvline if self.along == "x" else axes.axhline
-        for value in rows_of(own, self.of)[self.along].dropna():
+        for value in rows_of(rows, self.of)[self.along].dropna():
             across(float(value), color=self.color, lw=1.0, ls=self.ls, zorder=1, gid="rule")
 
     def key(self, table: pd.DataFrame, page: Page) -> list[Line2D]:  # noqa: ARG002
-        """Return the line, where it occurs and has a label."""
+        """Return the line, if it occurs and has a label."""
         if not (self.label and len(rows_of(table, self.of))):
             return []
         return [Line2D([], [], color=self.color, lw=1.0, ls=self.ls, label=self.label)]
@@ -214,8 +214,8 @@ class Rules:
 class Lines:
     """A line through the rows of each look and each value of ``unit``.
 
-    Without ``by`` all lines are of one ``color``, and ``label`` stands in the key. In a ``step``
-    values hold until the next; ``marked`` rows have their look's marker. ``how`` is for
+    Without ``by`` all lines have one ``color``, and the key has ``label``. With ``step`` a value
+    holds until the next; with ``marked`` each row has the marker of its look. ``how`` is passed to
     :meth:`matplotlib.axes.Axes.plot`.
     """
 
@@ -230,16 +230,16 @@ class Lines:
     label: str = ""
     keyed: bool = True
 
-    def draw(self, axes: Axes, own: pd.DataFrame, page: Page) -> None:
+    def draw(self, axes: Axes, rows: pd.DataFrame, page: Page) -> None:
         """Draw the rows of one panel."""
-        for look, line in self._lines(own, page):
+        for look, line in self._lines(rows, page):
             how: dict[str, Any] = {"color": look.color, "lw": 1.4, "zorder": 2}
             how |= {"marker": look.marker, "ms": 4.0} if self.marked else {}
             how |= {"drawstyle": "steps-post"} if self.step else {}
             axes.plot(line["x"], line["y"], **{**how, **self.how})
 
-    def _lines(self, own: pd.DataFrame, page: Page) -> Iterator[tuple[Look, pd.DataFrame]]:
-        shown = rows_of(own, self.of)
+    def _lines(self, rows: pd.DataFrame, page: Page) -> Iterator[tuple[Look, pd.DataFrame]]:
+        shown = rows_of(rows, self.of)
         for name, look in self._looks(page).items():
             of_look = shown[shown[self.by] == name] if self.by else shown
             parts = of_look.groupby(self.unit, sort=False) if self.unit else [("", of_look)]
@@ -269,10 +269,10 @@ class Bands(Layer):
     by: str = "what"
     looks: Looks | None = None
 
-    def draw(self, axes: Axes, own: pd.DataFrame, page: Page) -> None:
+    def draw(self, axes: Axes, rows: pd.DataFrame, page: Page) -> None:
         """Draw the rows of one panel."""
         for name, look in looks_in(self.looks, page).items():
-            band = own[own[self.by] == name]
+            band = rows[rows[self.by] == name]
             axes.fill_between(
                 band["x"], band["low"], band["high"], color=look.color, alpha=0.2, lw=0
             )
@@ -280,7 +280,7 @@ class Bands(Layer):
 
 @dataclass(frozen=True)
 class Texts(Layer):
-    """The column ``words`` written into a panel, ``x`` widths of it from the left; empty: nothing.
+    """The column ``words`` written into a panel, at ``x`` panel widths from the left.
 
     ``muted`` words are about something that is missing.
     """
@@ -290,9 +290,9 @@ class Texts(Layer):
     at: float = 0.0
     muted: bool = True
 
-    def draw(self, axes: Axes, own: pd.DataFrame, page: Page) -> None:  # noqa: ARG002
+    def draw(self, axes: Axes, rows: pd.DataFrame, page: Page) -> None:  # noqa: ARG002
         """Write the words of one panel."""
-        for row in rows_of(own, self.of).to_dict("records"):
+        for row in rows_of(rows, self.of).to_dict("records"):
             if row["words"]:
                 words = "\n".join(wrap(str(row["words"]), TEXT_PT, TEXT_IN))
                 axes.text(
@@ -303,7 +303,7 @@ class Texts(Layer):
 
 
 def looks_in(looks: Looks | None, page: Page) -> Looks:
-    """Return the looks of a layer: its own, or those of the run's treatments."""
+    """Return the looks of a layer, by default those of the run's treatments."""
     return page.looks if looks is None else looks
 
 
@@ -315,7 +315,7 @@ def marker(
     xy: tuple[float, float] | None = None,
     label: str = "",
 ) -> Line2D:
-    """Return one marker, in a place or for a key."""
+    """Return one marker, at ``xy`` or for a key."""
     places = ([xy[0]], [xy[1]]) if xy else ([], [])
     return Line2D(
         *places, ls="", marker=kind, ms=size, mec=color, mfc="white" if hollow else color,
@@ -324,20 +324,20 @@ def marker(
     )  # fmt: skip
 
 
-def highest_of(own: pd.DataFrame, column: str) -> float:
-    """Return the largest number of a column; NaN where it has none."""
-    values = own[column].astype(float) if column in own else pd.Series(dtype=float)
+def highest_of(rows: pd.DataFrame, column: str) -> float:
+    """Return the largest number of a column; NaN if it has none."""
+    values = rows[column].astype(float) if column in rows else pd.Series(dtype=float)
     return float(np.nanmax(values)) if values.notna().any() else float("nan")
 
 
 def draw_points(
     axes: Axes, points: pd.DataFrame, x: str, y: str, by: str, looks: Mapping[str, Look], **how: Any
 ) -> None:
-    """Draw a row of ``points`` as a point, in the look that its column ``by`` names.
+    """Draw each row of ``points`` as a point, in the look that its column ``by`` names.
 
-    Rows without a look, or without a number in ``x`` or ``y``, are left out. With a column
-    ``state``, points other than ``valid`` are hollow and lie below those that are. ``how`` is for
-    :func:`seaborn.scatterplot`.
+    Rows without a look, or without a number in ``x`` or ``y``, are left out. If there is a column
+    ``state``, points that are not ``valid`` are hollow and lie below the others. ``how`` is passed
+    to :func:`seaborn.scatterplot`.
     """
     finite = np.isfinite(points[[x, y]].to_numpy(float)).all(axis=1)
     shown = points.loc[finite]
@@ -363,7 +363,7 @@ def _scatter(
     if not names:
         return
     settings: dict[str, Any] = {"s": 20, "edgecolor": "white", "linewidth": 0.3, "zorder": ZORDER}
-    # The plots name their axes themselves.
+    # seaborn renames the axes; the charts have their own labels.
     named = {"xlabel": axes.get_xlabel(), "ylabel": axes.get_ylabel()}
     sns.scatterplot(
         points, x=x, y=y, hue=by, style=by, hue_order=names, style_order=names, legend=False,

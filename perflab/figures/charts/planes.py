@@ -1,4 +1,4 @@
-"""Charts of two axes of numbers, in one panel or in several: points, lines, distributions."""
+"""Charts with two axes of numbers, in one panel or in several: points, lines, distributions."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from perflab.figures.origin import Page
 from perflab.figures.theme import MUTED, tick_label
 
 TITLE_PT, TITLE_LINE_IN = 8.0, 0.14
-# The name of the only panel, and what stands in the column of panels for all of them.
+# The name of the only panel, and the panel of rows that are in all panels.
 WHOLE, EVERYWHERE = "", ""
 
 
 @dataclass(frozen=True)
 class Plane:
-    """A panel: its title, its axes, and the columns of the numbers that lie along them."""
+    """A panel: its axes and its title."""
 
     x: Axis
     y: Axis
@@ -46,11 +46,12 @@ def treatment_panels(
 class Planes:
     """A chart of panels that each have two axes of numbers.
 
-    ``title``, ``words`` and ``layers`` are as of :class:`~perflab.figures.charts.rows.RowChart`.
-    ``planes`` are the panels by the value of the column ``panel``; rows in which it is empty are in
-    every panel, and a single plane shows the whole table. ``across`` panels stand side by side; a
-    row of them is ``height_in`` inches high, each further one ``further_in``. ``empty`` is what a
-    panel without rows says.
+    ``title``, ``words`` and ``layers`` are those of
+    :class:`~perflab.figures.charts.rows.RowChart`. ``planes`` are the panels by the value of the
+    column ``panel``; rows in which it is empty are in every panel, and a single plane shows the
+    whole table. ``x`` and ``y`` are the columns of the places. ``across`` panels stand side by
+    side; the first row of panels is ``height_in`` inches high, each further row ``further_in``. A
+    panel without rows shows ``empty``.
     """
 
     title: str
@@ -84,17 +85,17 @@ class Planes:
             key=[handle for layer in self.layers for handle in layer.key(table, page)],
         )
         panels = panels_of(figure, grid, sharex=self.share_x, sharey=self.share_y)
-        parts = [table if name == WHOLE else self._own(table, name) for name in planes]
-        for axes, own, title in zip(panels, parts, titles.values(), strict=True):
+        parts = [table if name == WHOLE else self._panel_rows(table, name) for name in planes]
+        for axes, rows, title in zip(panels, parts, titles.values(), strict=True):
             axes.set_title(title, size=TITLE_PT)
-            self._draw(axes, own, page)
-        # Panels that share an axis must all be drawn before it can be as long as they need.
-        for place, (axes, own, plane) in enumerate(
+            self._draw(axes, rows, page)
+        # All panels that share an axis must be drawn before its ends are known.
+        for place, (axes, rows, plane) in enumerate(
             zip(panels, parts, planes.values(), strict=True)
         ):
-            if len(own):
-                plane.x.apply(axes, "x", highest_of(table if self.share_x else own, "x"))
-                plane.y.apply(axes, "y", highest_of(table if self.share_y else own, "y"))
+            if len(rows):
+                plane.x.apply(axes, "x", highest_of(table if self.share_x else rows, "x"))
+                plane.y.apply(axes, "y", highest_of(table if self.share_y else rows, "y"))
             label_outer(axes, plane, place, grid, self.share_x, self.share_y)
         return finish(figure)
 
@@ -103,43 +104,43 @@ class Planes:
             return {WHOLE: self.planes}
         return self.planes(table, page)
 
-    def _own(self, table: pd.DataFrame, name: str) -> pd.DataFrame:
-        """Return a panel's rows and those of all panels; nothing where it has no row of its own."""
-        own = table[self.panel] == name
-        return table[own | (table[self.panel] == EVERYWHERE)] if own.any() else table[own]
+    def _panel_rows(self, table: pd.DataFrame, name: str) -> pd.DataFrame:
+        """Return a panel's rows and those of all panels; none if it has no row of its own."""
+        panels = table[self.panel]
+        return table[panels.isin([name, EVERYWHERE])] if (panels == name).any() else table.iloc[:0]
 
-    def _draw(self, axes: Axes, own: pd.DataFrame, page: Page) -> None:
-        if own.empty:
+    def _draw(self, axes: Axes, rows: pd.DataFrame, page: Page) -> None:
+        if rows.empty:
             if not (self.share_x or self.share_y):
                 axes.set_axis_off()
             axes.text(0.5, 0.5, self.empty, transform=axes.transAxes, ha="center", color=MUTED)
             return
         only_grid(axes, self.grid)
         for layer in self.layers:
-            layer.draw(axes, own, page)
+            layer.draw(axes, rows, page)
 
 
 def title_of(plane: Plane, grid: Grid) -> str:
-    """Return the title of a panel, broken to its width."""
+    """Return the title of a panel, broken into lines of its width."""
     lines = plane.title.split("\n")
     return "\n".join(tick_label(line, grid.room_in(3.2), TITLE_PT, 3) for line in lines)
 
 
 def panels_of(figure: LabFigure, grid: Grid, **how: Any) -> list[Axes]:
-    """Return the panels of a grid, row by row, without those that are left over."""
-    every = list(figure.subplots(grid.down, grid.across, squeeze=False, **how).ravel())
-    for spare in every[grid.count :]:
+    """Return the panels of a grid, row by row, and remove those beyond the count."""
+    panels = list(figure.subplots(grid.down, grid.across, squeeze=False, **how).ravel())
+    for spare in panels[grid.count :]:
         spare.remove()
-    return every[: grid.count]
+    return panels[: grid.count]
 
 
 def label_outer(
     axes: Axes, plane: Plane, place: int, grid: Grid, share_x: object, share_y: object
 ) -> None:
-    """Label a panel's axes; those that panels share are labelled where they end."""
+    """Label a panel's axes; a shared axis is labelled only at the edge of the grid."""
     if not share_y or place % grid.across == 0:
         axes.set_ylabel(plane.y.label)
     if not share_x or place + grid.across >= grid.count:
         axes.set_xlabel(plane.x.label)
-        # Above a place without a panel the numbers would be missing.
+        # Without this a panel above a free place would have no numbers.
         axes.tick_params(axis="x", labelbottom=True)

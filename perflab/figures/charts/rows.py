@@ -1,4 +1,4 @@
-"""Charts of rows: a treatment, or anything else that has a name, has a row in each panel."""
+"""Charts of rows: each treatment, or other named thing, has a row in each panel."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from perflab.figures.theme import FAINT, INK, MUTED, tick_label
 
 Words = str | Callable[[pd.DataFrame, Page], str]
 LINE_IN, AROUND_IN, LABEL_IN = 0.155, 0.1, 1.9
-# Where numbers beside a row begin, in widths of the panel.
-SAID_AT = 1.015
-# The column, where a table has it, of how far below the middle of its row something lies.
+# The place of the words beside a row, in widths of the panel.
+WORDS_AT = 1.015
+# An optional column: how far a mark lies below the middle of its row.
 ASIDE = "aside"
 
 
 def treatments(table: pd.DataFrame, page: Page) -> dict[Hashable, str]:  # noqa: ARG001
-    """Return a row for each treatment of the run, with its label."""
+    """Return the label of each treatment of the run, as the rows of a chart."""
     return {name: look.label for name, look in page.looks.items()}
 
 
 def nothing_said(_: pd.DataFrame) -> dict[Hashable, str]:
-    """Return no words: most rows need no numbers beside them."""
+    """Return no words, the default of :attr:`RowChart.said`."""
     return {}
 
 
@@ -37,12 +37,12 @@ def nothing_said(_: pd.DataFrame) -> dict[Hashable, str]:
 class RowChart:
     """A chart whose panels stand side by side and have the same rows.
 
-    ``words`` say how to read it, and may be made of the table and the page. ``panels`` has the x
-    axis of each value of the column ``panel`` (of one panel the name is ""), ``labels`` the rows,
-    the first on top, with what stands beside them. ``row`` and ``value`` are the columns of a row's
-    name and number. A row is at least ``row_in`` inches high; ``said`` is told in numbers at its
-    right, and ``nothing`` within it where there is nothing to draw. ``widths`` are those of the
-    panels where they differ.
+    ``words`` say how to read the chart; they may depend on the table and the page. ``panels`` has
+    the x axis of each value of the column ``panel`` (a single panel has the name ""). ``labels``
+    returns the rows, the first on top, with the labels at their left. ``row`` and ``value`` are the
+    columns of a row's name and number. A row is at least ``row_in`` inches high. ``said`` returns
+    the words at the right of rows, and ``nothing`` stands in a row without data. ``widths`` are the
+    relative widths of the panels.
     """
 
     title: str
@@ -59,14 +59,14 @@ class RowChart:
     widths: Sequence[float] = ()
 
     def draw(self, table: pd.DataFrame, page: Page) -> LabFigure:
-        """Draw a table; where it has no number, say so."""
+        """Draw a table; without a number in it the figure says so."""
         if not np.isfinite(table[self.value].astype(float)).any():
             return empty_figure(page, self.title, page.nothing)
         table = table.assign(x=table[self.value])
         labels = self.labels(table, page)
-        said = {name: words for name, words in self.said(table).items() if name in labels}
-        beside = {name: tick_label(label, LABEL_IN) for name, label in labels.items()}
-        texts = [*beside.values(), *said.values()]
+        right = {name: words for name, words in self.said(table).items() if name in labels}
+        left = {name: tick_label(label, LABEL_IN) for name, label in labels.items()}
+        texts = [*left.values(), *right.values()]
         lines = max((text.count("\n") + 1 for text in texts), default=1)
         figure = page_canvas(
             page,
@@ -82,10 +82,10 @@ class RowChart:
         for axes, (name, axis) in zip(drawn, self.panels.items(), strict=True):
             rows = table[table[self.panel] == name] if len(self.panels) > 1 else table
             middle = rows[self.row].map(places).astype(float)
-            _frame(axes, beside)
+            _frame(axes, left)
             self._draw_panel(axes, axis, rows.assign(y=middle + rows.get(ASIDE, 0.0)), page, places)
-        for row, words in said.items():
-            axes.text(SAID_AT, places[row], words, va="center", size=7, linespacing=1.25,
+        for row, words in right.items():
+            axes.text(WORDS_AT, places[row], words, va="center", size=7, linespacing=1.25,
                       transform=axes.get_yaxis_transform())  # fmt: skip
         return finish(figure)
 
@@ -114,7 +114,7 @@ class RowChart:
 
 
 def _frame(axes: Axes, labels: Mapping[Hashable, str]) -> None:
-    """Give ``axes`` its rows, one unit high, the first on top."""
+    """Give ``axes`` its rows, each one unit high, the first on top."""
     axes.set_ylim(len(labels) - 0.5, -0.5)
     axes.set_yticks(range(len(labels)), [*labels.values()])
     axes.tick_params(axis="y", length=0, labelcolor=INK)

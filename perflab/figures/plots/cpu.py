@@ -1,4 +1,4 @@
-"""Where a profiled service spends its time: a bar per function and treatment."""
+"""CPU figures: what an answer costs the cores, and the functions of a profiled service."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Any
 import pandas as pd
 
 from perflab.analysis.core_accounts import (
+    ALL_SERVICES,
     AVAILABLE,
-    EVERY,
     ON_CORE,
     WAITING,
     CoreAccount,
@@ -39,9 +39,9 @@ def core_time_table(run: Run) -> pd.DataFrame:
 
 def draw_core_time(table: pd.DataFrame, page: Page) -> LabFigure:
     """Draw two bars per treatment: time on a core, and time waiting for one, by service."""
-    services = [name for name in dict.fromkeys(table["service"]) if name != EVERY]
+    services = [name for name in dict.fromkeys(table["service"]) if name != ALL_SERVICES]
     colors = {name: PALETTE[place % len(PALETTE)] for place, name in enumerate(services)}
-    how: dict[str, Any] = {"by": "service", "height": BAR}
+    bars: dict[str, Any] = {"by": "service", "height": BAR}
     chart = RowChart(
         CORE_TITLE,
         "The scheduler's accounts of each service, per answer, mean over valid trials (95% t"
@@ -49,24 +49,24 @@ def draw_core_time(table: pd.DataFrame, page: Page) -> LabFigure:
         " over threads; an event loop's wait counts once, though it holds up all its requests."
         " Neither is a part of the response time.",
         layers=(
-            Stack(colors, of=(ON_CORE,), at=-APART, **how),
-            Stack(colors, of=(WAITING,), at=APART, alpha=0.45, keyed=False, **how),
+            Stack(colors, of=(ON_CORE,), at=-APART, **bars),
+            Stack(colors, of=(WAITING,), at=APART, alpha=0.45, keyed=False, **bars),
             Marks((CAPACITY,), "|", "the cores' time between two answers", color=INK,
                   size=13, at=-APART),
         ),
         panels={"": Axis("ms per answer, summed over threads", below=0.0)},
         value="mean_ms",
         row_in=0.62,
-        said=_said,
+        said=_words_beside,
         nothing="no account",
     )  # fmt: skip
-    whole = (table["service"] == EVERY) & (table["what"] == AVAILABLE)
+    whole = (table["service"] == ALL_SERVICES) & (table["what"] == AVAILABLE)
     return chart.draw(table.assign(what=table["what"].where(~whole, CAPACITY)), page)
 
 
-def _said(table: pd.DataFrame) -> dict[Hashable, str]:
+def _words_beside(table: pd.DataFrame) -> dict[Hashable, str]:
     accounts = {name: CoreAccount.of(table, str(name)) for name in table["treatment"].unique()}
-    return {name: _words(each) for name, each in accounts.items() if each.services}
+    return {name: _words(account) for name, account in accounts.items() if account.services}
 
 
 def _words(account: CoreAccount) -> str:
@@ -98,12 +98,12 @@ CORE_TIME = View("core_time", CORE_TITLE, core_time_table, draw_core_time, suits
 PROFILE_TITLE = "where the time goes, by function"
 SHOWN = 10
 BAR_IN = 0.17
-# The axis ends at so many times the largest share: the rest is for numbers.
+# The axis ends at this many times the largest share, to leave room for numbers.
 BEYOND = 1.35
 
 
 def draw_profile(table: pd.DataFrame, page: Page) -> LabFigure:
-    """Draw the functions that take most time, the largest on top."""
+    """Draw the functions that take the most time, the largest on top."""
     trials = table.groupby("treatment")["trials"].first()
     looks = {name: look for name, look in page.looks.items() if name in trials}
     longest = float(table["percent"].max())
@@ -123,14 +123,14 @@ def draw_profile(table: pd.DataFrame, page: Page) -> LabFigure:
         panels={"": Axis("% of the time", below=0.0, above=BEYOND)},
         row="function",
         value="percent",
-        labels=lambda own, _: {name: name for name in own["function"].unique()},
+        labels=lambda rows, _: {name: name for name in rows["function"].unique()},
         row_in=BAR_IN * len(looks) + 0.1,
     )
     return chart.draw(table, page)
 
 
 def profile_table(run: Run) -> pd.DataFrame:
-    """Return the functions that take most time, in percent of it, by treatment (long form)."""
+    """Return the functions that take the most time, in percent, by treatment (long form)."""
     return function_shares(run, SHOWN)
 
 

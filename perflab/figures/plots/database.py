@@ -1,4 +1,4 @@
-"""The disk's flush cost over the run, with the commits that waited for it."""
+"""Database figures: where commits wait, and the cost of a disk flush over the run."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from perflab.figures.view import View
 from perflab.recordings import Run
 
 WAITS_TITLE = "where commits wait, in the database"
-# Past so many the rest is one: they would be too thin to see.
+# Bars of more events would be too thin to see.
 SHOWN = 5
 TICKS = {0.25 * n: f"{25 * n}%" for n in range(5)}
 WAITS_COLUMNS = ["treatment", "event", "share", "low", "high", "trials", "samples", "backends"]
@@ -28,7 +28,7 @@ def database_waits_table(run: Run) -> pd.DataFrame:
 
 
 def draw_database_waits(table: pd.DataFrame, page: Page) -> LabFigure:
-    """Draw, per treatment, a bar for each of the events that backends waited in most."""
+    """Draw, per treatment, a bar for each of the events with the largest shares."""
     events = _events(table)
     colors = {name: FAINT if name == NO_WAIT else PALETTE[n] for n, name in enumerate(events)}
     chart = RowChart(
@@ -41,20 +41,20 @@ def draw_database_waits(table: pd.DataFrame, page: Page) -> LabFigure:
         panels={"": Axis("share of active backends", ends=(0, 1.3), ticks=TICKS)},
         value="share",
         row_in=max(0.5, 0.19 * len(events) + 0.14),
-        said=_said,
+        said=_words_beside,
         nothing="no active backend",
     )
     return chart.draw(table, page)
 
 
 def _events(table: pd.DataFrame) -> list[str]:
-    """Return the events that take most anywhere, those in none last."""
+    """Return the events with the largest shares in any treatment; ``NO_WAIT`` is last."""
     most = table.groupby("event")["share"].max().sort_values(ascending=False)
     waits = [str(name) for name in most.index if name != NO_WAIT][:SHOWN]
     return [*waits, *([NO_WAIT] if NO_WAIT in most.index else [])]
 
 
-def _said(table: pd.DataFrame) -> dict[Hashable, str]:
+def _words_beside(table: pd.DataFrame) -> dict[Hashable, str]:
     firsts = table.drop_duplicates("treatment").to_dict("records")
     return {
         row["treatment"]: f"n = {row['trials']:g} trials\n{row['samples']:,.0f} samples\n"
@@ -75,37 +75,37 @@ FLUSH_COLUMNS = ["what", "order", "block", "treatment", "state", "ms"]
 
 
 def flush_cost_table(run: Run) -> pd.DataFrame:
-    """Return what a flush took: every one measured around a trial, and their median, in ms.
+    """Return the times of the flushes around each trial, and their median, in ms.
 
-    And the trial's median commit phase, with treatment and state. ``order`` numbers the trials as
-    they ran.
+    The table also has the trial's median commit phase, with treatment and state. ``order`` numbers
+    the trials in the order they ran.
     """
-    trials = _measured(run)
+    trials = _trials_with_flushes(run)
     if not len(trials):
         return pd.DataFrame(columns=FLUSH_COLUMNS)
-    every = trials[["order", "block", "flush_us"]].explode("flush_us", ignore_index=True)
-    every = every.assign(what=FLUSH, ms=every["flush_us"].astype(float) / 1e3)
-    middle = every.groupby(["order", "block"], as_index=False)["ms"].median().assign(what=MIDDLE)
+    flushes = trials[["order", "block", "flush_us"]].explode("flush_us", ignore_index=True)
+    flushes = flushes.assign(what=FLUSH, ms=flushes["flush_us"].astype(float) / 1e3)
+    middle = flushes.groupby(["order", "block"], as_index=False)["ms"].median().assign(what=MIDDLE)
     commits = trials.assign(what=COMMIT, ms=trials["trial_id"].map(_commit_medians(run)))
     commits = commits.astype({"ms": float})
     commits = commits[commits["ms"] > 0]
-    found: pd.DataFrame = pd.concat([every, middle, commits], ignore_index=True)[FLUSH_COLUMNS]
-    return found
+    table: pd.DataFrame = pd.concat([flushes, middle, commits], ignore_index=True)[FLUSH_COLUMNS]
+    return table
 
 
 def has_flushes(run: Run) -> bool:
-    """Return whether the run measured what a flush takes: it has a database."""
-    return len(_measured(run)) > 0
+    """Return whether the run measured flushes, that is, has a database."""
+    return len(_trials_with_flushes(run)) > 0
 
 
-def _measured(run: Run) -> pd.DataFrame:
+def _trials_with_flushes(run: Run) -> pd.DataFrame:
     """Return the trials that hold a flush measurement, numbered in the order they ran."""
     trials = run.trials()
     if "flush_us" not in trials:
         return trials.iloc[:0]
     trials = trials[~trials["superseded"].astype(bool)].sort_values("begin_ns", ignore_index=True)
     trials = trials.assign(order=np.arange(1, len(trials) + 1))
-    # A trial that failed before its probe has no list at all.
+    # A trial that failed before its probe has no list.
     return trials[[np.size(values) > 0 and np.ndim(values) == 1 for values in trials["flush_us"]]]
 
 
@@ -148,7 +148,7 @@ def draw_flush_cost(table: pd.DataFrame, page: Page) -> LabFigure:
 
 
 def _as_drawn(table: pd.DataFrame, blocks: pd.DataFrame) -> pd.DataFrame:
-    """Return the table with flushes beside each other, medians as lines, and where blocks begin."""
+    """Return the table with flushes side by side, the ends of medians, and the begins of blocks."""
     flushes, middles, commits = (table[table["what"] == what] for what in (FLUSH, MIDDLE, COMMIT))
     ends = [
         middles.assign(order=middles["order"] + aside, number=middles["order"])
@@ -156,12 +156,12 @@ def _as_drawn(table: pd.DataFrame, blocks: pd.DataFrame) -> pd.DataFrame:
     ]
     begins = pd.DataFrame({"what": BEGIN, "order": blocks["min"].iloc[1:] - 0.5})
     beside = commits.assign(order=commits["order"] + 0.3)
-    parts = [flushes.assign(order=_spread(flushes)), *ends, beside, begins]
+    parts = [flushes.assign(order=_side_by_side(flushes)), *ends, beside, begins]
     return pd.concat(parts, ignore_index=True)
 
 
-def _spread(flushes: pd.DataFrame) -> pd.Series[float]:
-    """Return where the flushes of a trial stand side by side, in the order they were made."""
+def _side_by_side(flushes: pd.DataFrame) -> pd.Series[float]:
+    """Return the places of the flushes of a trial, side by side in order of time."""
     groups = flushes.groupby("order")["ms"]
     place, most = groups.cumcount(), groups.transform("size") - 1
     return flushes["order"] - 0.32 + 0.4 * place / most.clip(lower=1)

@@ -1,4 +1,4 @@
-"""One row of the effect figure: a claim in words, what every block says of it, and the verdict."""
+"""One row of the effect figure: a claim in words, its effect in every block, and the verdict."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SIZE_PT, SMALL_PT = 8.0, 7.0
 LINE_IN, SMALL_LINE_IN = 0.145, 0.125
 PAD_IN = 0.09
 LEAST_IN = 0.62
-# Heights within a row's picture: blocks from the first to the last, estimate, published value.
+# Heights in a row's picture: the first and the last block, the estimate, the published value.
 BLOCKS, ESTIMATE, PUBLISHED = (0.08, 0.46), 0.66, 0.88
 POINT, MEASURED, CLAIMED = PALETTE[6], INK, PALETTE[1]
 GAP_IN = 0.09
@@ -30,9 +30,7 @@ GAP_IN = 0.09
 BETWEEN_IN = 0.16
 
 Line = tuple[str, float, str, str]
-
-
-# Where a row's picture begins and how wide it is: between what is asked and the result.
+# Where a row's picture, between the claim and the result, begins, and its width.
 PLOT_LEFT_IN = MARGIN_IN + LEFT_IN + BETWEEN_IN
 PLOT_IN = WIDTH_IN - LEFT_IN - RIGHT_IN - 4 * BETWEEN_IN
 
@@ -41,7 +39,7 @@ PLOT_IN = WIDTH_IN - LEFT_IN - RIGHT_IN - 4 * BETWEEN_IN
 class Claim:
     """A row of the table: see :func:`perflab.figures.plots.effects.effect_table`.
 
-    Without an effect ``of_blocks`` is empty. Numbers that are not there are NaN.
+    Without an effect ``of_blocks`` is empty. Missing numbers are NaN.
     """
 
     claim: str
@@ -62,19 +60,19 @@ class Claim:
 
 
 def bound_of(claim: Claim) -> float:
-    """Return what an effect is at most or at least, of which no more is known; NaN of others."""
+    """Return the bound of an effect of which only a bound is known; NaN for others."""
     if not claim.of_blocks or math.isfinite(claim.measured):
         return math.nan
     return claim.high if math.isfinite(claim.high) else claim.low
 
 
 def is_at_most(claim: Claim) -> bool:
-    """Say whether a bound lies above the effect."""
+    """Return whether a bound is an upper one."""
     return math.isfinite(claim.high)
 
 
 def claim_of(record: Mapping[Hashable, Any]) -> Claim:
-    """Return a row of the table as it was read."""
+    """Return the claim in a row of the table as it was read from a file."""
     of_blocks = tuple(float(value) for value in record["of_blocks"].split())
     return Claim(**{**{str(key): value for key, value in record.items()}, "of_blocks": of_blocks})
 
@@ -84,21 +82,21 @@ class Row:
     """A claim with its words, broken into lines: (text, size in points, colour, weight)."""
 
     claim: Claim
-    asked: tuple[Line, ...]
+    question: tuple[Line, ...]
     result: tuple[Line, ...]
 
     @property
     def height_in(self) -> float:
-        """Return how high the row must be for its words, and its picture if it has one."""
+        """Return the height that the row needs for its words and its picture."""
         picture = LEAST_IN if self.claim.of_blocks else 0.0
-        return max(picture, _height_in(self.asked), _height_in(self.result)) + 2 * PAD_IN
+        return max(picture, _height_in(self.question), _height_in(self.result)) + 2 * PAD_IN
 
 
 def row(claim: Claim) -> Row:
     """Return a claim with the words around its picture."""
-    # Without a picture its place belongs to the words.
+    # Without a picture the words take its place.
     right_in = RIGHT_IN if claim.of_blocks else WIDTH_IN - MARGIN_IN - PLOT_LEFT_IN
-    asked = [
+    question = [
         *_lines(claim.claim, LEFT_IN, SIZE_PT, INK),
         *_lines(claim.name, LEFT_IN, SMALL_PT, MUTED),
     ]
@@ -110,7 +108,7 @@ def row(claim: Claim) -> Row:
         ]
     for words in filter(None, (claim.reason, claim.absent)):
         result += _lines(words, right_in, SMALL_PT, MUTED)
-    return Row(claim, tuple(asked), tuple(result))
+    return Row(claim, tuple(question), tuple(result))
 
 
 def _lines(
@@ -179,14 +177,14 @@ def draw(axes: Axes, claim: Claim, top_in: float, height_in: float) -> None:
 
 
 def _mark(claim: Claim) -> str:
-    """Return a point's mark: of a bound it points to where the effect may lie."""
+    """Return the mark of a block; that of a bound points to where the effect may lie."""
     if math.isnan(bound_of(claim)):
         return "o"
     return "<" if is_at_most(claim) else ">"
 
 
 def _draw_published(axes: Axes, claim: Claim, y: float) -> None:
-    """Mark the published value and say it; of a direction alone only say it, where it begins."""
+    """Mark the published value and write it; a direction alone is only written, at no effect."""
     value, words = claim.published_value, f"published: {claim.published}"
     if math.isfinite(value):
         axes.plot([value], [y], marker="D", ms=5, mfc="white", mec=CLAIMED, mew=1.3, zorder=4,
@@ -205,12 +203,12 @@ def _draw_published(axes: Axes, claim: Claim, y: float) -> None:
 
 
 def _width_in(axes: Axes) -> float:
-    """Return how wide a panel is, in inches."""
+    """Return the width of a panel in inches."""
     return float(axes.bbox.width / axes.figure.dpi)
 
 
 def _share(axes: Axes, value: float) -> float:
-    """Return how far from left to right a value lies in its panel, from 0 to 1."""
+    """Return the place of a value in its panel, from 0 (left) to 1 (right)."""
     share = axes.transAxes.inverted().transform(axes.transData.transform((value, 0.0)))[0]
     return float(share)
 
@@ -224,7 +222,7 @@ def rule(axes: Axes, left_in: float, right_in: float, y_in: float) -> None:
 
 TICK_PT = 8.0
 RATIO_GAP_IN = 0.1
-# From the finest to the coarsest; the first that has room for its numbers is taken.
+# The marks of axes, the finest first; the first with room for its numbers is used.
 SCALES: tuple[tuple[float, ...], ...] = (
     (0.8, 0.85, 0.9, 0.95, 1, 1.05, 1.1, 1.15, 1.2),
     (0.7, 0.8, 0.9, 1, 1.1, 1.2, 1.3, 1.4),
@@ -235,9 +233,9 @@ SCALES: tuple[tuple[float, ...], ...] = (
     tuple(10.0**power for power in range(-4, 5)),
     tuple(10.0**power for power in range(-12, 13, 4)),
 )
-# A picture of ratios that are all alike shows at least this much on both sides of 1.
+# The axis shows at least this ratio on both sides of 1.
 LEAST = 1.1
-# An interval of few blocks may span decades; beyond this share of the rest it leaves the picture.
+# An interval may reach this share of the other values' range beyond them; few blocks span decades.
 BEYOND = 0.5
 PADDING = 0.06
 
@@ -245,7 +243,8 @@ PADDING = 0.06
 def limits(values: Iterable[float], ends: Iterable[float], least: float) -> tuple[float, float]:
     """Return the ends of an axis that shows all ``values``, and interval ``ends`` near to them.
 
-    On the axis's own scale: pass logarithms of ratios. ``least`` is shown on both sides of 0.
+    All are on the scale of the axis: the logarithms of ratios. ``least`` is shown on both sides
+    of 0.
     """
     inside = [value for value in values if math.isfinite(value)]
     low, high = min([-least, *inside]), max([least, *inside])
@@ -257,7 +256,7 @@ def limits(values: Iterable[float], ends: Iterable[float], least: float) -> tupl
 
 
 def marks(low: float, high: float, width_in: float) -> list[float]:
-    """Return the numbers of an axis from ``low`` to ``high``, as many as its width has room for."""
+    """Return the marks of an axis from ``low`` to ``high`` for whose numbers it has room."""
     inch = math.log(high / low) / width_in
     for scale in SCALES:
         inside = [mark for mark in scale if low <= mark <= high]
@@ -286,5 +285,5 @@ def ratio_axis(axes: Axes, low: float, high: float, width_in: float) -> None:
     axes.set_xscale("log")
     axes.set_xlim(low, high)
     places = marks(low, high, width_in)
-    axes.set_xticks(places, [ratio_number(each) for each in places])
+    axes.set_xticks(places, [ratio_number(place) for place in places])
     axes.xaxis.set_minor_locator(NullLocator())

@@ -1,4 +1,4 @@
-"""What every claim of a run comes to: paired blocks, estimate, published value and verdict."""
+"""The effect of every claim of a run: paired blocks, estimate, published value and verdict."""
 
 from __future__ import annotations
 
@@ -52,15 +52,15 @@ WITHOUT: Kind = ("", "", "")
 
 
 def effect_table(run: Run) -> pd.DataFrame:
-    """Return a row per claim: what was published and measured, and what that comes to.
+    """Return a row per claim: the published and the measured effect, and the verdict.
 
-    ``quantity`` (with its ``unit``) is what a larger effect is more of; ``of_blocks`` holds the
-    effect in every block compared, in their order, and ``left_out`` counts the others.
+    A larger effect means more of ``quantity`` (in ``unit``). ``of_blocks`` holds the effects in the
+    compared blocks, in order, and ``left_out`` counts the other blocks.
     """
-    return pd.DataFrame([_told(finding) for finding in evaluate(run)], columns=COLUMNS)
+    return pd.DataFrame([_effect_row(finding) for finding in evaluate(run)], columns=COLUMNS)
 
 
-def _told(finding: Finding) -> dict[str, object]:
+def _effect_row(finding: Finding) -> dict[str, object]:
     contrast, verdict, effect = finding.contrast, finding.verdict, finding.effect
     value = _published_value(contrast)
     return {
@@ -74,7 +74,7 @@ def _told(finding: Finding) -> dict[str, object]:
         "measured": effect.estimate if effect else math.nan,
         "low": effect.low if effect else math.nan,
         "high": effect.high if effect else math.nan,
-        "of_blocks": " ".join(f"{each:.6g}" for each in _of_blocks(finding)),
+        "of_blocks": " ".join(f"{value:.6g}" for value in _of_blocks(finding)),
         "left_out": finding.left_out,
         "verdict": verdict.outcome.value,
         "reason": "" if verdict.outcome is Outcome.UNPUBLISHED else verdict.reason,
@@ -86,11 +86,11 @@ def _of_blocks(finding: Finding) -> list[float]:
     if finding.effect is None:
         return []
     values = finding.effect.by_block
-    return [math.exp(each) for each in values] if finding.contrast.scale == "ratio" else [*values]
+    return [math.exp(value) for value in values] if finding.contrast.scale == "ratio" else [*values]
 
 
 def _published_value(contrast: Contrast) -> float | None:
-    """Return where the published value lies; None where only a direction is claimed."""
+    """Return the published value; None if only a direction is claimed."""
     if contrast.scale == "difference":
         return contrast.published_difference
     if contrast.published_ratio is None and contrast.published_direction == "none":
@@ -116,7 +116,7 @@ def draw_effects(table: pd.DataFrame, page: Page) -> LabFigure:
         key=_key(claims),
     )
     top = _plot_top(figure)
-    # Panels have their places in inches, so that words and rows lie beside each other.
+    # Panels are placed in inches, so that words and rows lie side by side.
     figure.set_layout_engine("none")
     for kind, rows in panels.items():
         _draw_panel(figure, kind, rows, top)
@@ -125,11 +125,11 @@ def draw_effects(table: pd.DataFrame, page: Page) -> LabFigure:
 
 
 def _panels(claims: list[Claim]) -> dict[Kind, list[Row]]:
-    """Return the rows by panel; those without a number last, their words where no picture is."""
-    found: dict[Kind, list[Row]] = {}
+    """Return the rows by panel; the rows without an effect are last."""
+    panels: dict[Kind, list[Row]] = {}
     for claim in claims:
-        found.setdefault(_kind(claim), []).append(row(claim))
-    return {kind: found[kind] for kind in sorted(found, key=lambda kind: kind == WITHOUT)}
+        panels.setdefault(_kind(claim), []).append(row(claim))
+    return {kind: panels[kind] for kind in sorted(panels, key=lambda kind: kind == WITHOUT)}
 
 
 def _kind(claim: Claim) -> Kind:
@@ -137,16 +137,16 @@ def _kind(claim: Claim) -> Kind:
 
 
 def _height_in(kind: Kind, rows: list[Row]) -> float:
-    return sum(each.height_in for each in rows) + (AXIS_IN if kind != WITHOUT else PAD_IN)
+    return sum(item.height_in for item in rows) + (AXIS_IN if kind != WITHOUT else PAD_IN)
 
 
 def _title(claims: list[Claim]) -> str:
     if len(claims) == 1:
         return claims[0].verdict
     counts = Counter(claim.verdict for claim in claims)
-    verdicts = [f"{counts[each.value]} {each.value}" for each in Outcome if counts[each.value]]
-    # A number stays on the line of what it counts.
-    return f"of {len(claims)} claims {', '.join(each.replace(' ', NO_BREAK) for each in verdicts)}"
+    verdicts = [f"{counts[outcome]} {outcome}" for outcome in Outcome if counts[outcome]]
+    # A number stays on the same line as its verdict.
+    return f"of {len(claims)} claims {', '.join(text.replace(' ', NO_BREAK) for text in verdicts)}"
 
 
 def _subtitle(claims: list[Claim]) -> str:
@@ -162,7 +162,7 @@ def _subtitle(claims: list[Claim]) -> str:
 
 
 def _plot_top(figure: LabFigure) -> float:
-    """Return how far above the figure's lower end its plots begin, in inches."""
+    """Return the height of the top of the plots above the figure's lower end, in inches."""
     engine = figure.get_layout_engine()
     assert engine is not None
     _, bottom, _, height = engine.get()["rect"]
@@ -171,7 +171,7 @@ def _plot_top(figure: LabFigure) -> float:
 
 def _draw_panel(figure: LabFigure, kind: Kind, rows: list[Row], top_in: float) -> None:
     width, height = figure.get_size_inches()
-    rows_in = sum(each.height_in for each in rows)
+    rows_in = sum(claim_row.height_in for claim_row in rows)
     place = PLOT_LEFT_IN / width, (top_in - rows_in) / height, PLOT_IN / width, rows_in / height
     axes = figure.add_axes(place)
     axes.set_ylim(rows_in, 0.0)
@@ -180,18 +180,18 @@ def _draw_panel(figure: LabFigure, kind: Kind, rows: list[Row], top_in: float) -
     if kind == WITHOUT:
         axes.set_axis_off()
     else:
-        _scale(axes, kind, [each.claim for each in rows])
+        _scale(axes, kind, [claim_row.claim for claim_row in rows])
     begin_in = MARGIN_IN - PLOT_LEFT_IN
     result_in = 0.0 if kind == WITHOUT else PLOT_IN + BETWEEN_IN
     top = 0.0
-    for each in rows:
-        effect_rows.write(axes, each.asked, begin_in, top)
-        effect_rows.write(axes, each.result, result_in, top)
+    for claim_row in rows:
+        effect_rows.write(axes, claim_row.question, begin_in, top)
+        effect_rows.write(axes, claim_row.result, result_in, top)
         if top:
             effect_rows.rule(axes, begin_in, WIDTH_IN - PLOT_LEFT_IN, top)
-        if each.claim.of_blocks:
-            effect_rows.draw(axes, each.claim, top, each.height_in)
-        top += each.height_in
+        if claim_row.claim.of_blocks:
+            effect_rows.draw(axes, claim_row.claim, top, claim_row.height_in)
+        top += claim_row.height_in
 
 
 def _scale(axes: Axes, kind: Kind, claims: list[Claim]) -> None:
@@ -199,9 +199,9 @@ def _scale(axes: Axes, kind: Kind, claims: list[Claim]) -> None:
     is_ratio = scale == "ratio"
     on = np.log if is_ratio else np.asarray
     shown = [[*claim.of_blocks, claim.measured, claim.published_value] for claim in claims]
-    values = [value for each in shown for value in each if math.isfinite(value)]
+    values = [value for of_claim in shown for value in of_claim if math.isfinite(value)]
     ends = [end for claim in claims for end in (claim.low, claim.high)]
-    # Of a bound one end is open: at a ratio of 0, or infinite.
+    # A bound has one open end: a ratio of 0, or infinity.
     ends = [end for end in ends if math.isfinite(end) and (end > 0 or not is_ratio)]
     low, high = limits(on(values), on(ends), math.log(LEAST) if is_ratio else 0.0)
     if is_ratio:

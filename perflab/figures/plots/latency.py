@@ -1,4 +1,4 @@
-"""Distribution of response time: every trial thin, all trials of a treatment thick."""
+"""Response time: against CPU use over windows of time, and its distribution by treatment."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ COLUMNS = ["service", "treatment", "cpu_cores", LATENCY, "words"]
 
 
 def latency_cpu_view(*services: str) -> View:
-    """Return the view of the services of a system: one panel for each that was sampled."""
+    """Return the view of the services of a system, with a panel for each sampled service."""
 
     def suits(run: Run) -> bool:
         sampled = set(run.samples()["service"])
@@ -39,36 +39,36 @@ def latency_cpu_view(*services: str) -> View:
 def _table(run: Run, services: tuple[str, ...]) -> pd.DataFrame:
     """Return the windows: service, treatment, CPU (1.0 = a core), median response time in ms.
 
-    First of each service a row with the ``words`` that say how the two go together.
+    The first row of each service has the correlation in ``words``.
     """
     samples = run.samples()
     sampled = [name for name in services if name in set(samples["service"])]
-    wanted = ["treatment", "trial_id", "start_ns", LATENCY, *(f"cpu_{name}" for name in sampled)]
-    found = windows(run.requests(), samples, sampled, WINDOW_S)[wanted].dropna()
-    if found.empty:
+    columns = ["treatment", "trial_id", "start_ns", LATENCY, *(f"cpu_{name}" for name in sampled)]
+    table = windows(run.requests(), samples, sampled, WINDOW_S)[columns].dropna()
+    if table.empty:
         return pd.DataFrame(columns=COLUMNS)
-    parts = [part for service in sampled for part in _of_service(found, service)]
+    parts = [part for service in sampled for part in _of_service(table, service)]
     return pd.concat(parts, ignore_index=True)
 
 
-def _of_service(found: pd.DataFrame, service: str) -> list[pd.DataFrame]:
+def _of_service(table: pd.DataFrame, service: str) -> list[pd.DataFrame]:
     cpu = f"cpu_{service}"
-    points = found.assign(service=service, words="", cpu_cores=found[cpu])
-    said = _in_words(correlate(found, cpu, LATENCY))
+    points = table.assign(service=service, words="", cpu_cores=table[cpu])
+    words = _correlation_words(correlate(table, cpu, LATENCY))
     head = {"service": service, "treatment": "", "cpu_cores": math.nan, LATENCY: math.nan}
-    return [pd.DataFrame([{**head, "words": said}]), points[COLUMNS]]
+    return [pd.DataFrame([{**head, "words": words}]), points[COLUMNS]]
 
 
 def _planes(table: pd.DataFrame, _: Page) -> dict[str, Plane]:
     y = Axis("median response time, ms (log)", log=True)
-    said = table[table["words"] != ""].set_index("service")["words"]
+    words_of = table[table["words"] != ""].set_index("service")["words"]
     return {
         str(service): Plane(Axis(f"CPU use of {service}, cores", ends=(0, None)), y, words)
-        for service, words in said.items()
+        for service, words in words_of.items()
     }
 
 
-def _in_words(correlation: Correlation) -> str:
+def _correlation_words(correlation: Correlation) -> str:
     if not math.isfinite(correlation.rho):
         return "ρ: too few windows"
     known = math.isfinite(correlation.low)
@@ -95,14 +95,14 @@ CHART = Planes(
 )
 
 
-# Above this many treatments the curves hide each other: one panel each, the others in grey.
+# The curves of more treatments hide each other: then each has a panel, with the others in grey.
 SHARED_PANEL = 3
 ECDF_TITLE = "response time, share of responses done within a time"
-# Denser where the tails are.
+# Denser in the tails.
 SHARES = np.r_[0.0, 0.002, 0.005, np.linspace(0.01, 0.99, 99), 0.995, 0.998, 1.0]
 MARKED = {0.50: "p50_ms", 0.95: "p95_ms", 0.99: "p99_ms"}
 THIN, ALONE, THICK, OTHER = "thin", "alone", "thick", "other"
-# A line style for each treatment of a shared panel: colours alone are alike in greyscale.
+# A line style for each treatment of a shared panel: colours look alike in greyscale.
 DASHES: tuple[Any, ...] = ("-", (0, (4, 1.5)), (0, (1.5, 1)))
 SHARES_MARKED = {25.0 * n: str(25 * n) for n in range(5)}
 POOLED, MARKS = "all trials", "median of trials"
@@ -110,20 +110,19 @@ ECDF_COLUMNS = ["treatment", "curve", "share_done", "response_ms"]
 
 
 def latency_ecdf_table(run: Run) -> pd.DataFrame:
-    """Return by which time each share of the requests of valid trials was done.
+    """Return the time by which each share of the requests of valid trials was done.
 
-    Of successes, and of requests that were cut off before their end: a curve ends below 1 by their
-    share.
-
-    ``curve`` is a trial, all trials of a treatment together (where there are several), or the
-    median of the trials' p50, p95 and p99 where every trial has responses enough for it. Curves are
-    of what was observed: a time in them is that of a response, and no estimate of a percentile.
+    The requests are the successes and those that were cut off before their end; the share of the
+    latter is missing at the top of a curve. ``curve`` is a trial, all trials of a treatment
+    together (if there are several), or the median of the trials' p50, p95 and p99 if every trial
+    has enough responses for it. Each time in a curve is that of a response, not an estimate of a
+    percentile.
     """
     responses = _responses(run)
     parts = [
         _curve(str(name), curve, values)
-        for name, own in responses.groupby("treatment", sort=False)
-        for curve, values in _curves(own)
+        for name, rows in responses.groupby("treatment", sort=False)
+        for curve, values in _curves(rows)
     ]
     if not parts:
         return pd.DataFrame(columns=ECDF_COLUMNS)
@@ -131,25 +130,25 @@ def latency_ecdf_table(run: Run) -> pd.DataFrame:
 
 
 def _responses(run: Run) -> pd.DataFrame:
-    """Return treatment, trial_id and response_ms; infinite for what was cut off."""
+    """Return treatment, trial_id and response_ms, which is infinite for requests cut off."""
     requests = run.requests()
     cut = requests["error"].isin(CENSORED)
-    own = requests[((requests["error"] == "") | cut) & (requests["done_ns"] > 0)]
-    waited_ms = (own["done_ns"] - own["planned_ns"]).astype(float) / 1e6
-    return own.assign(response_ms=waited_ms.mask(own["error"] != "", np.inf))
+    ended = requests[((requests["error"] == "") | cut) & (requests["done_ns"] > 0)]
+    waited_ms = (ended["done_ns"] - ended["planned_ns"]).astype(float) / 1e6
+    return ended.assign(response_ms=waited_ms.mask(ended["error"] != "", np.inf))
 
 
-def _curves(own: pd.DataFrame) -> Iterator[tuple[str, pd.Series[float]]]:
-    trials = own.groupby("trial_id", sort=False)["response_ms"]
+def _curves(responses: pd.DataFrame) -> Iterator[tuple[str, pd.Series[float]]]:
+    trials = responses.groupby("trial_id", sort=False)["response_ms"]
     yield from ((str(trial), values) for trial, values in trials)
     if trials.ngroups > 1:
-        yield POOLED, own["response_ms"]
+        yield POOLED, responses["response_ms"]
 
 
 def _curve(treatment: str, curve: str, values: pd.Series[float]) -> pd.DataFrame:
     times = np.quantile(values.to_numpy(float), SHARES, method="inverted_cdf")
-    named = {"treatment": treatment, "curve": curve, "share_done": SHARES, "response_ms": times}
-    table = pd.DataFrame(named)
+    columns = {"treatment": treatment, "curve": curve, "share_done": SHARES, "response_ms": times}
+    table = pd.DataFrame(columns)
     finite: pd.DataFrame = table[np.isfinite(table["response_ms"])]
     return finite
 
@@ -158,12 +157,12 @@ def _marks(run: Run, treatments: list[str]) -> pd.DataFrame:
     trials = run.valid_trials()
     rows = []
     for name in treatments:
-        own = trials[trials["treatment"] == name]
-        answered = (own["requests"] - own["errors"]).min()
+        group = trials[trials["treatment"] == name]
+        answered = (group["requests"] - group["errors"]).min()
         rows += [
-            {"treatment": name, "curve": MARKS, "share_done": share, "response_ms": at}
+            {"treatment": name, "curve": MARKS, "share_done": share, "response_ms": ms}
             for share, column in MARKED.items()
-            if answered >= smallest_n(share) and np.isfinite(at := float(own[column].median()))
+            if answered >= smallest_n(share) and np.isfinite(ms := float(group[column].median()))
         ]
     return pd.DataFrame(rows, columns=ECDF_COLUMNS)
 
@@ -172,7 +171,7 @@ def draw_latency_ecdf(table: pd.DataFrame, page: Page) -> LabFigure:
     """Draw the share of responses done within a time, by treatment."""
     shared = len(page.looks) <= SHARED_PANEL
     names = page.looks if not shared else {EVERYWHERE: None}
-    own = [_own(table, name, page.looks) for name in names]
+    tables = [_panel_table(table, name, page.looks) for name in names]
     line: dict[str, Any] = {"by": "treatment", "unit": "curve"}
     dashes = dict(zip(page.looks, DASHES, strict=False)) if shared else {}
     chart = Planes(
@@ -205,21 +204,21 @@ def draw_latency_ecdf(table: pd.DataFrame, page: Page) -> LabFigure:
         x="response_ms",
         y="percent",
     )  # fmt: skip
-    return chart.draw(pd.concat(own, ignore_index=True), page)
+    return chart.draw(pd.concat(tables, ignore_index=True), page)
 
 
-def _own(table: pd.DataFrame, panel: str, looks: Mapping[str, Look]) -> pd.DataFrame:
-    """Return what one panel shows: its treatment's curves, and in grey those of the others."""
+def _panel_table(table: pd.DataFrame, panel: str, looks: Mapping[str, Look]) -> pd.DataFrame:
+    """Return the rows of one panel: its treatment's curves, and in grey those of the others."""
     whole, marks = _is_whole(table), table["curve"] == MARKS
     pooled = table["curve"] == POOLED
     what = np.select([marks, pooled, whole], [MARKS, THICK, ALONE], THIN)
-    is_own = table["treatment"].isin([panel] if panel else [*looks])
-    shown = table.assign(what=np.where(is_own, what, OTHER), percent=100 * table["share_done"])
-    return shown[is_own | whole].assign(panel=panel) if is_own.any() else shown.iloc[:0]
+    in_panel = table["treatment"].isin([panel] if panel else [*looks])
+    shown = table.assign(what=np.where(in_panel, what, OTHER), percent=100 * table["share_done"])
+    return shown[in_panel | whole].assign(panel=panel) if in_panel.any() else shown.iloc[:0]
 
 
 def _is_whole(table: pd.DataFrame) -> pd.Series[bool]:
-    """Return which rows are of a treatment's thickest line: pooled, or its only trial."""
+    """Return whether each row is of a treatment's main line: the pooled one, or its only trial."""
     pooled = set(table.loc[table["curve"] == POOLED, "treatment"])
     alone = ~table["treatment"].isin(pooled) & (table["curve"] != MARKS)
     return alone | (table["curve"] == POOLED)

@@ -1,4 +1,4 @@
-"""Throughput of every trial, block by block, with the treatments' typical values."""
+"""Throughput of every trial with typical values; and the requests in flight over time."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ FAILED, ALONE = "failed", "one trial"
 AXIS = "throughput, successful responses per second"
 BAND = (-0.34, 0.12)
 TYPICAL_AT = 0.32
-# An interval may reach so many times beyond the fastest trial.
+# An interval ends in an arrow at this many times the fastest trial.
 BEYOND = 1.3
 COLUMNS = ["what", "treatment", "block", "state", "throughput_rps", "low", "high", "n"]
 
@@ -62,9 +62,9 @@ COLUMNS = ["what", "treatment", "block", "state", "throughput_rps", "low", "high
 def throughput_table(run: Run, published: PublishedValues = nothing_published) -> pd.DataFrame:
     """Return the trials that were not superseded, and the typical value of each treatment.
 
-    Failed and invalid trials are there too, with their state; ``what`` is "trial", or which
-    statistic a typical value is, with its 95% interval and its number of trials; or "published",
-    with the load in place of the state. No rows where no trial has a throughput.
+    Failed and invalid trials are included, with their state. ``what`` is "trial"; or the statistic
+    of a typical value, which has a 95% interval and a number of trials; or "published", with the
+    load as the state. The table has no rows if no trial has a throughput.
     """
     trials = run.trials()
     trials = trials[~trials["superseded"].astype(bool)]
@@ -72,21 +72,21 @@ def throughput_table(run: Run, published: PublishedValues = nothing_published) -
         return pd.DataFrame(columns=COLUMNS)
     typical = typical_rows(run, "throughput_rps").rename(columns={"value": "throughput_rps"})
     trials = trials.assign(what=TRIAL).sort_values(["block", "position", "attempt"])
-    named = {"value": "throughput_rps", "load": "state"}
-    absolutes = published(run, "throughput_rps").rename(columns=named).assign(what=PUBLISHED)
-    shown = [each for each in (trials, typical, absolutes) if len(each)]
+    columns = {"value": "throughput_rps", "load": "state"}
+    absolutes = published(run, "throughput_rps").rename(columns=columns).assign(what=PUBLISHED)
+    shown = [part for part in (trials, typical, absolutes) if len(part)]
     return pd.concat(shown, ignore_index=True).reindex(columns=COLUMNS)
 
 
 @dataclass(frozen=True)
 class Joined(Layer):
-    """Faint lines between the valid trials of a block that a claim compares, as a layer."""
+    """A layer of faint lines between the valid trials of a block that a claim compares."""
 
-    def draw(self, axes: Axes, own: pd.DataFrame, page: Page) -> None:
+    def draw(self, axes: Axes, rows: pd.DataFrame, page: Page) -> None:
         """Draw the lines; only valid trials enter a comparison."""
-        valid = own[(own["state"] == "valid") & np.isfinite(own["value"])]
-        columns = (valid[name] for name in ("block", "treatment", "value", "y"))
-        points = {(block, name): (x, y) for block, name, x, y in zip(*columns, strict=True)}
+        valid = rows[(rows["state"] == "valid") & np.isfinite(rows["value"])]
+        values = (valid[name] for name in ("block", "treatment", "value", "y"))
+        points = {(block, name): (x, y) for block, name, x, y in zip(*values, strict=True)}
         lines = [
             [points[block, one], points[block, other]]
             for block in valid["block"].unique()
@@ -99,7 +99,7 @@ class Joined(Layer):
 def draw_throughput(table: pd.DataFrame, page: Page) -> LabFigure:
     """Draw each trial's throughput by treatment; lines join the trials of a block."""
     table = table.rename(columns={"throughput_rps": "value"})
-    # Failed trials are marked at the axis.
+    # Failed trials are marked at 0.
     failed = (table["what"] == TRIAL) & ((table["state"] == "failed") | table["value"].isna())
     table = table.assign(
         what=table["what"].mask(failed, FAILED),
@@ -111,7 +111,7 @@ def draw_throughput(table: pd.DataFrame, page: Page) -> LabFigure:
     typical = table[is_typical]
     several = set(typical.loc[typical["n"] > 1, "what"])
     name = "median (n < 6: geometric mean)" if len(several) > 1 else "".join(several)
-    # A single trial is its own point, and no typical value.
+    # The point of a single trial is no typical value.
     table = table.assign(what=table["what"].mask(is_typical & (table["n"] == 1), ALONE))
     label = f"{name} and its 95% interval" if several else ""
     chart = RowChart(
@@ -129,13 +129,13 @@ def draw_throughput(table: pd.DataFrame, page: Page) -> LabFigure:
         ),
         panels={"": Axis(AXIS, ends=(0, None), whole=True)},
         row_in=0.62,
-        said=_said,
+        said=_words_beside,
     )  # fmt: skip
     return chart.draw(table, page)
 
 
 def _aside(table: pd.DataFrame) -> pd.Series[float]:
-    """Return where in its row something lies: trials by block, the first on top, or below them."""
+    """Return the places within a row: trials by block, the first on top, then typical values."""
     is_trial = table["what"] == TRIAL
     blocks = sorted(table.loc[is_trial, "block"].unique())
     span = np.linspace(*BAND, len(blocks)) if len(blocks) > 1 else [sum(BAND) / 2]
@@ -143,13 +143,13 @@ def _aside(table: pd.DataFrame) -> pd.Series[float]:
     return by_block.astype(float).where(is_trial, TYPICAL_AT)
 
 
-def _said(table: pd.DataFrame) -> dict[Hashable, str]:
+def _words_beside(table: pd.DataFrame) -> dict[Hashable, str]:
     typical = table[table["what"].isin([*TYPICAL, ALONE])].to_dict("records")
-    return {each["treatment"]: in_words(each, "{:,.0f}") for each in typical}
+    return {row["treatment"]: in_words(row, "{:,.0f}") for row in typical}
 
 
 def throughput_view(published: PublishedValues = nothing_published) -> View:
-    """Return the view, with what a system has published absolutes of."""
+    """Return the view, with the published values of a system."""
     return View(
         "throughput", TITLE, partial(throughput_table, published=published), draw_throughput
     )
@@ -167,12 +167,12 @@ ROOM = 1.3
 
 
 def in_flight_table(run: Run) -> pd.DataFrame:
-    """Return how many requests are where, over time, in the order of the record."""
+    """Return the requests in each state over time, in the order of the record."""
     return in_order(in_flight(run), [item.name for item in run.record.treatments])
 
 
 def draw_in_flight(table: pd.DataFrame, page: Page) -> LabFigure:
-    """Draw one panel per treatment: a line with its band for each place a request can be in."""
+    """Draw one panel per treatment, with a line and a band for each state of requests."""
     top = max(1.0, float(table["high"].max())) * ROOM
     law = {"lw": 1.0, "ls": (0, (4, 3))}
     chart = Planes(
@@ -186,7 +186,7 @@ def draw_in_flight(table: pd.DataFrame, page: Page) -> LabFigure:
             Lines(by="state", looks=PLACES, how={"lw": 1.3}),
             Lines(by="state", looks=OF_LAW, how=law),
         ),
-        planes=lambda own, drawn: _planes(own, drawn, Axis("requests, or users", ends=(0, top))),
+        planes=lambda rows, drawn: _planes(rows, drawn, Axis("requests, or users", ends=(0, top))),
         y="median",
         height_in=PANEL_IN + 0.5,
         further_in=PANEL_IN,
@@ -196,7 +196,7 @@ def draw_in_flight(table: pd.DataFrame, page: Page) -> LabFigure:
 
 
 def _with_the_laws_ends(table: pd.DataFrame) -> pd.DataFrame:
-    """Return the table with what the law says at both ends of each treatment's time."""
+    """Return the table with the rows of the law at both ends of each treatment's time."""
     law, ends = table["state"] == LAW, table.groupby("treatment")["t_s"].agg(["min", "max"])
     parts = [
         table[law].assign(t_s=table.loc[law, "treatment"].map(ends[end])) for end in ("min", "max")
@@ -206,23 +206,23 @@ def _with_the_laws_ends(table: pd.DataFrame) -> pd.DataFrame:
 
 def _planes(table: pd.DataFrame, page: Page, y: Axis) -> dict[str, Plane]:
     x = Axis("s", ends=(0, None))
-    words = {str(name): _words(own) for name, own in table.groupby("treatment")}
+    words = {str(name): _words(rows) for name, rows in table.groupby("treatment")}
     return {
         name: Plane(x, y, "\n".join(filter(None, (look.label, words.get(name)))))
         for name, look in page.looks.items()
     }
 
 
-def _words(own: pd.DataFrame) -> str:
-    law = own[own["state"] == LAW].iloc[0]
-    waiting, elsewhere = _mean(own, SERVER), _mean(own, ELSEWHERE)
+def _words(rows: pd.DataFrame) -> str:
+    law = rows[rows["state"] == LAW].iloc[0]
+    waiting, elsewhere = _mean(rows, SERVER), _mean(rows, ELSEWHERE)
     among = f", {number(elsewhere)} elsewhere" if math.isfinite(elsewhere) else ""
     trials = int(law["trials"])
     return f"{number(waiting)} at the server (law {number(law['median'])}){among}, n = {trials}"
 
 
-def _mean(own: pd.DataFrame, state: str) -> float:
-    return float(own.loc[own["state"] == state, "median"].mean())
+def _mean(rows: pd.DataFrame, state: str) -> float:
+    return float(rows.loc[rows["state"] == state, "median"].mean())
 
 
 IN_FLIGHT = View(

@@ -20,8 +20,8 @@ from perflab.figures.theme import looks_of
 from perflab.figures.view import View
 from perflab.recordings import Run
 
-# Apart from the treatments' colours, safe for colour-blind readers, and each of another lightness:
-# parts that can lie side by side stay apart in greyscale.
+# They differ from the treatments' colours, are safe for colour-blind readers, and differ in
+# lightness, so that neighbouring parts stay apart in greyscale.
 COLORS = {
     "generator lag": "#F0F0F0",
     "connection wait": "#AEAEAE",
@@ -47,18 +47,18 @@ BAR = 0.62
 def time_breakdown_table(run: Run, published: PublishedValues = nothing_published) -> pd.DataFrame:
     """Return the mean time of every part of a request, in ms, by treatment (long form).
 
-    After the parts comes the whole response time, with its 95% t interval over the trials, low_ms
-    to high_ms, and their number; then what was published of it, where something was, with the load
-    as ``state``.
+    After the parts comes the whole response time, with its 95% t interval over trials, low_ms to
+    high_ms, and their number; then the published response time, if there is one, with the load as
+    ``state``.
     """
     requests = run.requests()
-    found, whole = decompose(requests), mean_responses(requests).assign(part=WHOLE)
-    order = [*_order(found["part"]), WHOLE, PUBLISHED]
-    named = {"value": "mean_ms", "load": "state"}
-    absolutes = published(run, "mean_ms").rename(columns=named).assign(part=PUBLISHED)
+    parts, whole = decompose(requests), mean_responses(requests).assign(part=WHOLE)
+    order = [*_order(parts["part"]), WHOLE, PUBLISHED]
+    columns = {"value": "mean_ms", "load": "state"}
+    absolutes = published(run, "mean_ms").rename(columns=columns).assign(part=PUBLISHED)
     absolutes = absolutes[absolutes["treatment"].isin(whole["treatment"])]
-    shown = [found[["treatment", "part", "mean_ms"]], whole, absolutes]
-    joined = pd.concat([each for each in shown if len(each)] or shown, ignore_index=True)
+    shown = [parts[["treatment", "part", "mean_ms"]], whole, absolutes]
+    joined = pd.concat([part for part in shown if len(part)] or shown, ignore_index=True)
     sorted_as = {"treatment": list(looks_of(run.record)), "part": order}
     return joined.sort_values(
         ["treatment", "part"], key=lambda names: names.map(sorted_as[str(names.name)].index)
@@ -66,13 +66,13 @@ def time_breakdown_table(run: Run, published: PublishedValues = nothing_publishe
 
 
 def _order(names: Iterable[str]) -> list[str]:
-    """Return the parts in the order in which a request meets them; unknown phases before the rest.
+    """Return the parts in the order of a request; unknown phases come before the rest.
 
-    ``REST`` has no place in time: it is what the known phases leave.
+    ``REST`` is last because it has no place in time: it is what the known phases leave.
     """
-    named = [str(name) for name in dict.fromkeys(names)]
-    unknown = [name for name in named if name not in COLORS]
-    return [*(name for name in COLORS if name in named and name != REST), *unknown, REST]
+    parts = [str(name) for name in dict.fromkeys(names)]
+    unknown = [name for name in parts if name not in COLORS]
+    return [*(name for name in COLORS if name in parts and name != REST), *unknown, REST]
 
 
 def draw_time_breakdown(table: pd.DataFrame, page: Page) -> LabFigure:
@@ -96,7 +96,7 @@ def draw_time_breakdown(table: pd.DataFrame, page: Page) -> LabFigure:
         panels={"": Axis("mean time, ms", ends=(0.0, max(furthest, 1.2 * longest)))},
         value="mean_ms",
         row_in=0.44,
-        said=_said,
+        said=_words_beside,
         nothing="no valid trial",
     )  # fmt: skip
     return chart.draw(table.assign(what=table["part"].where(~is_part, "part")), page)
@@ -109,13 +109,13 @@ def _colors(drawn: pd.DataFrame) -> dict[str, str]:
     return {part: COLORS.get(part) or next(spare) for part in _order(shown) if part in set(shown)}
 
 
-def _said(table: pd.DataFrame) -> dict[Hashable, str]:
+def _words_beside(table: pd.DataFrame) -> dict[Hashable, str]:
     totals = table[table["part"] == WHOLE].to_dict("records")
-    return {total["treatment"]: _ends(total) for total in totals}
+    return {total["treatment"]: _total_words(total) for total in totals}
 
 
-def _ends(total: Mapping[Hashable, Any]) -> str:
-    """Return mean, interval and n of a whole response."""
+def _total_words(total: Mapping[Hashable, Any]) -> str:
+    """Return mean, interval and n of a whole response time in words."""
     mean, low, high = (float(total[name]) for name in ("mean_ms", "low_ms", "high_ms"))
     n = int(total["trials"])
     ends = f"\nn = {n}, no interval"
@@ -125,7 +125,7 @@ def _ends(total: Mapping[Hashable, Any]) -> str:
 
 
 def _short(value: float) -> str:
-    """Return two digits, to fit into a bar; the table has more."""
+    """Return a number of few digits that fits into a bar."""
     return f"{value:,.0f}" if value >= 9.95 else f"{value:.1f}"
 
 
@@ -134,7 +134,7 @@ def _total(value: float) -> str:
 
 
 def time_breakdown_view(published: PublishedValues = nothing_published) -> View:
-    """Return the view, with what a system has published absolutes of."""
+    """Return the view, with the published values of a system."""
     table = partial(time_breakdown_table, published=published)
     return View("time_breakdown", TITLE, table, draw_time_breakdown)
 

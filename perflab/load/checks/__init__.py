@@ -1,1 +1,1 @@
-"""What the generator finds out about itself and its load."""
+"""Checks of the generator and its load."""

@@ -1,8 +1,8 @@
-"""Whether a load carried out its plan, and whether what it sent was answered.
+"""Whether a load carried out its plan, and whether its requests were answered.
 
-The one rule for loads of every kind: a load that ends before its plan, without a stop that was
-asked for, is refused, whatever the cause. A plan is a number of requests where that is known
-before the start, and a length of time where the answers decide how many there are.
+One rule holds for loads of every kind: a load that ends before its plan is refused, whatever the
+cause, unless a stop was asked for. A plan is a number of requests where that is known before the
+start, and a length of time where the answers decide the number.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ MAX_ERROR_SHARE = 0.01
 MIN_LASTED_SHARE = 0.99
 CLIENT_FAULTS = ("ports", "files", "script")
 UNSENT = CODES["unsent"]
-# An answer of the study where its workload says so.
+# A result of the study, not a failure, where the workload says so (``may_time_out``).
 TIMEOUT = "timeout"
 
 
@@ -31,7 +31,7 @@ def failed(causes: Sequence[Cause]) -> int:
 
 
 def reasons(result: LoadResult, workload: Workload, causes: Sequence[Cause]) -> list[Reason]:
-    """Return what speaks against a load's numbers, given its :func:`failure_causes.causes`."""
+    """Return the reasons against a load's numbers, given its :func:`failure_causes.causes`."""
     measured = len(result.measured(lambda rows: rows["error"]))
     problems = _missing(result, workload, failed(causes))
     if not measured:
@@ -42,7 +42,7 @@ def reasons(result: LoadResult, workload: Workload, causes: Sequence[Cause]) -> 
             problems.append(Reason(code="client.failures", side="client", text=text))
     expected = (TIMEOUT,) if workload.may_time_out else ()
     unexpected = [cause for cause in causes if cause.error not in (*CLIENT_FAULTS, *expected)]
-    # Who says how many failures end a load asks when the server fails: they are the answer.
+    # With a stop by failures, the failures are the result of the study.
     if not workload.stop.failures and failed(unexpected) > MAX_ERROR_SHARE * measured:
         text = f"{failed(unexpected)} of {measured} requests failed: {in_words(unexpected)}"
         problems.append(Reason(code="server.failures", side="server", text=text))
@@ -50,7 +50,7 @@ def reasons(result: LoadResult, workload: Workload, causes: Sequence[Cause]) -> 
 
 
 def _missing(result: LoadResult, workload: Workload, failed: int) -> list[Reason]:
-    # What kept the load up beyond its plan is not of it.
+    # Requests of the stage ``after`` only keep the load up: they are not of the plan.
     recorded = sum(int((rows["stage"] != AFTER).sum()) for rows in result.chunks())
     planned = planned_count(workload.arrivals)
     problems = []
@@ -79,21 +79,22 @@ def _unsent(
 ) -> Reason:
     arrivals = workload.arrivals
     text = f"{result.unsent + given_up} planned requests were never sent"
+    side: Side
     if not isinstance(arrivals, OpenLoop):
-        # Users who were failed had no turn. Else it cannot be told who kept them waiting: a client
-        # that was late has reasons of its own.
-        side: Side = "server" if failed or given_up else "unknown"
+        # Users whose requests failed lost their turns. Otherwise nobody can tell who kept them
+        # waiting; a late client has reasons of its own.
+        side = "server" if failed or given_up else "unknown"
         return Reason(code="load.unsent", side=side, text=text)
     length_s = max(last_instant_s(arrivals), 1e-9)
     total = sent + result.unsent + given_up
     text += f": {_rate(sent / length_s)} were reached of {_rate(total / length_s)} planned"
-    # Only the client starts requests by a schedule; what it started and could not send waited for
-    # a connection that the server had not given back.
-    whose: Side = "client" if result.unsent else "server"
+    # The client alone starts requests by a schedule. A request that it started and could not send
+    # waited for a connection that the server had not given back.
+    side = "client" if result.unsent else "server"
     why = "the client could not keep up"
-    if whose == "server":
+    if side == "server":
         why = "the server held every connection (--connections)"
-    return Reason(code="load.unsent", side=whose, text=f"{text}; {why}")
+    return Reason(code="load.unsent", side=side, text=f"{text}; {why}")
 
 
 def _rate(per_s: float) -> str:

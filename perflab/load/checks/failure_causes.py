@@ -12,7 +12,7 @@ from perflab.load.clients.outcome import CODES, CUT_OFF, ERRORS
 from perflab.load.records.looks import FailureStop
 from perflab.load.records.result import LoadResult
 
-# What is said of classes whose failures have no words of their own.
+# Texts for error classes whose failures have no message of their own.
 WORDS = {
     "timeout": "no whole answer within the time-out (--timeout)",
     "closed": "the server closed the connection before it answered",
@@ -27,7 +27,7 @@ UNSENT = CODES["unsent"]
 
 @dataclass(frozen=True)
 class Cause:
-    """``count`` requests failed alike; ``status`` is 0 but for unexpected statuses."""
+    """``count`` requests failed alike; ``status`` is not 0 only for unexpected statuses."""
 
     error: str
     status: int
@@ -36,9 +36,9 @@ class Cause:
 
     @property
     def text(self) -> str:
-        """Say it in words: ``100 x status 404 (first: HTTP/1.1 404 Not Found, 9 bytes)``."""
-        what = f"{self.error} {self.status}" if self.status else self.error
-        return f"{self.count} x {what}" + (f" (first: {self.first})" if self.first else "")
+        """Return it in words: ``100 x status 404 (first: HTTP/1.1 404 Not Found, 9 bytes)``."""
+        label = f"{self.error} {self.status}" if self.status else self.error
+        return f"{self.count} x {label}" + (f" (first: {self.first})" if self.first else "")
 
 
 def causes(result: LoadResult) -> list[Cause]:
@@ -47,8 +47,8 @@ def causes(result: LoadResult) -> list[Cause]:
 
 
 def _counted(result: LoadResult, pieces: Sequence[np.ndarray]) -> list[Cause]:
-    every = np.concatenate(pieces) if pieces else np.empty(0, dtype=np.int32)
-    keys, counts = np.unique(every, return_counts=True)
+    all_keys = np.concatenate(pieces) if pieces else np.empty(0, dtype=np.int32)
+    keys, counts = np.unique(all_keys, return_counts=True)
     causes = []
     for key, count in zip(keys.tolist(), counts.tolist(), strict=True):
         code, status = divmod(key, MOST_STATUSES)
@@ -58,10 +58,10 @@ def _counted(result: LoadResult, pieces: Sequence[np.ndarray]) -> list[Cause]:
     return sorted(causes, key=lambda cause: -cause.count)
 
 
-def in_words(found: Sequence[Cause], most: int = 3) -> str:
+def in_words(causes: Sequence[Cause], most: int = 3) -> str:
     """Return the most frequent causes as one line."""
-    shown = ", ".join(cause.text for cause in found[:most])
-    return shown + (f", and {len(found) - most} more causes" if len(found) > most else "")
+    shown = ", ".join(cause.text for cause in causes[:most])
+    return shown + (f", and {len(causes) - most} more causes" if len(causes) > most else "")
 
 
 def _keys(rows: np.ndarray) -> np.ndarray:
@@ -72,13 +72,13 @@ def _keys(rows: np.ndarray) -> np.ndarray:
 
 def _first(result: LoadResult, kind: str, status: int) -> str:
     texts = result.first_errors
-    of_kind = (text for (known, _), text in texts.items() if known == kind)
+    of_kind = (text for (text_kind, _), text in texts.items() if text_kind == kind)
     return texts.get((kind, status)) or next(of_kind, "") or WORDS.get(kind, "")
 
 
 @dataclass(frozen=True)
 class Part:
-    """Requests to one side of the stop; ``given_up`` were cut off by the load's own end."""
+    """Requests on one side of the stop; the load's own end cut ``given_up`` of them off."""
 
     requests: int
     successes: int
@@ -89,10 +89,10 @@ class Part:
 
 @dataclass(frozen=True)
 class AroundStop:
-    """Requests that ended until the stop (warm-up included), after it, and those under way at it.
+    """Requests that ended until the stop (warm-up included), after it, or were under way at it.
 
-    ``until.failures`` is the number that ended the load, more only where several ended at the same
-    instant. ``under_way`` were started and had not ended.
+    ``until.failures`` is the number that ended the load; it is larger only if several failures
+    ended at the same instant. ``under_way`` requests were started and had not ended.
     """
 
     stop: FailureStop
@@ -102,7 +102,7 @@ class AroundStop:
 
 
 def around_stop(result: LoadResult) -> AroundStop | None:
-    """Return what became of requests on both sides; None where failures did not end the load."""
+    """Return the requests on both sides of the stop; None where failures did not end the load."""
     stop = result.failure_stop
     if stop is None:
         return None

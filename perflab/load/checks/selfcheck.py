@@ -1,22 +1,24 @@
 """The generator judges itself: reasons why a load's numbers may not be used.
 
 A reason makes the trial invalid and says whose fault it is; a warning travels with its numbers. The
-thresholds are on what the client adds to the times it reports: a tenth of a response time is too
+thresholds limit what the client adds to the times it reports: a tenth of a response time is too
 much. Where the service is faster than the client can vouch for (below the least lateness that
-refuses a load), the load is valid, its throughput and CPU hold, and a time of which more than a
-tenth may be the client's is marked and compared with nothing (:mod:`perflab.load.checks.times`).
+refuses a load), the load is valid, and its throughput and CPU hold. A time of which more than a
+tenth may be the client's is then marked and compared with nothing
+(:mod:`perflab.load.checks.times`).
 
 Lancet (M. Kogias, S. Mallon, E. Bugnion, USENIX ATC 2019) accepts a sample when arrivals have the
 wanted distribution, the process is stationary and samples are independent enough. Here:
 
-- Arrivals. Every planned instant is known, and how late each request was started (the lag). No
-  request starts early, so at most the work that arrived within a lag is shifted: a queue at the
-  service differs by less than the lag from that of the planned arrivals. Lag is bounded by a tenth
-  of the response time, which bounds what is reported; a test of the gaps' distribution does not.
+- Arrivals. The record has every planned instant, and how late each request was started (the lag).
+  No request starts early, so a lag shifts at most the work that arrived within it: a queue at the
+  service differs by less than the lag from that of the planned arrivals. The lag is bounded by a
+  tenth of the response time, which bounds the error of the reported times; a test of the gaps'
+  distribution does not.
 - Stationarity. A load whose response times rise or fall from begin to end by more than a tenth is
-  marked (:mod:`perflab.load.checks.trend`). As trials loads are judged over the blocks of their
-  treatment (:mod:`perflab.recordings.steadiness`), unless their experiment wants them to rise
-  (:mod:`perflab.instruments.requests`). Change points within a trial are told beside its numbers
+  marked (:mod:`perflab.load.checks.trend`). Trials are judged over the blocks of their treatment
+  (:mod:`perflab.recordings.steadiness`), unless their experiment wants response times to rise
+  (:mod:`perflab.instruments.requests`). Change points within a trial are flags beside its numbers
   (:mod:`perflab.analysis.validity`).
 - Independence. Samples within a trial need not be independent: intervals come from trials, never
   from requests (:mod:`perflab.statistics.quantiles`).
@@ -46,8 +48,8 @@ from perflab.statistics.percentiles import OF_TRIALS, needed_n, percentile
 # Below the first, lateness does not matter; above the second, it always does.
 LATE_P50_MS = (0.2, 2.0)
 LATE_P99_MS = (1.0, 20.0)
-# But for requests that are all planned for one instant, such as a hundred downloads of half a
-# minute: to start them takes some milliseconds, and shifts no later arrival. A tenth of the
+# The upper bound where all requests are planned for one instant, like a hundred downloads of half a
+# minute: starting them takes some milliseconds and shifts no later arrival. A tenth of the
 # response time remains the bound.
 AT_ONCE_MS = 1_000.0
 MAX_RUN_DELAY_SHARE = 0.25
@@ -55,7 +57,7 @@ MAX_CLIENT_CPU = 0.85
 MAX_BUSY_DELAY_P50_MS = 1.0
 MAX_BUSY_DELAY_P99_MS = 5.0
 MAX_CLOCK_STEP_MS = 5.0
-# What the record cannot hold: users who leave a moment before the last request is planned.
+# The record does not show users who leave a moment before the last request is planned.
 MAX_OFF = 0.03
 # Failures without an answer, at which a client asks again as fast as it can.
 REFUSALS = ("connect", "reset", "closed", "dns", "tls", "handshake")
@@ -67,13 +69,13 @@ KINDS_OF_DELAY = {LAG: "generator lag", LOOP_DELAY: "event-loop delay"}
 
 @dataclass(frozen=True)
 class SelfCheck:
-    """What the generator found about itself; empty ``reasons`` means valid.
+    """The generator's judgement of itself; empty ``reasons`` means valid.
 
     Delays of the event loop are those while the load was busy (see
-    :mod:`perflab.load.checks.stalls`), over all ticks: those that a stall swallowed, too.
-    ``mean_late_ms`` is how much of the mean response time is the client's own, ``stalled_share``
-    the share of the time it stood still; ``censored`` counts the measured requests that were cut
-    off before their end.
+    :mod:`perflab.load.checks.stalls`), over all ticks, those missed in a stall included.
+    ``mean_late_ms`` is the client's own part of the mean response time, ``stalled_share`` the share
+    of the time the client stood still; ``censored`` counts the measured requests that were cut off
+    before their end.
     """
 
     lag_p50_ms: float
@@ -99,12 +101,12 @@ class SelfCheck:
 
 
 def check(result: LoadResult, workload: Workload) -> SelfCheck:
-    """Judge one load by the workload that was asked for."""
+    """Judge a load by its workload."""
     lag_ns = result.measured(lambda rows: rows["started_ns"] - rows["planned_ns"])
     service_ns = result.measured(_with_time_outs_ns if workload.may_time_out else _service_ns)
     streamed = result.messages
     if len(streamed):
-        # Users of streams: what they sent counts for lateness, what they received for times.
+        # For users of streams, sent messages count for lateness and received ones for times.
         lag_ns = np.concatenate([lag_ns, _since_planned(streamed, "sent")])
         received_ns = _since_planned(streamed, "received")
         service_ns = received_ns if len(received_ns) else service_ns
@@ -116,7 +118,7 @@ def check(result: LoadResult, workload: Workload) -> SelfCheck:
     response = times_of(result)
     judged = stalls.received(result) if len(streamed) else response
     judged = replace(judged if len(judged.known) else response, short_ms=delays.short)
-    found = SelfCheck(
+    judgement = SelfCheck(
         lag_p50_ms=_percentile_ms(lag_ns, 50),
         lag_p99_ms=_percentile_ms(lag_ns, 99),
         loop_delay_p50_ms=float(np.quantile(delays.ticks, 0.5)),
@@ -132,28 +134,28 @@ def check(result: LoadResult, workload: Workload) -> SelfCheck:
         censored=len(response.elapsed),
     )
     reasons = [*completeness.reasons(result, workload, failures), *_record_reasons(result)]
-    # A client that is refused is busy with asking again: that is not its fault.
+    # A client whose requests are refused is busy with sending again: that is not its fault.
     if refused <= MOSTLY * measured:
         closed = isinstance(workload.arrivals, ClosedLoop)
         reasons += _lag_reasons(lag_ns, service_ns, result.at_once)
-        reasons += _timing_reasons(found, least_p99(delays.looks), service_ns, closed)
+        reasons += _timing_reasons(judgement, least_p99(delays.looks), service_ns, closed)
         reasons += stalls.reasons(result, judged)
         if result.steal_share > MAX_STEAL:
             text = f"{stolen(result)}: what was measured in it is their time"
             reasons.append(Reason(code="host.steal", text=text))
-        reasons += _law_reasons(found.littles_law_ratio)
+        reasons += _law_reasons(judgement.littles_law_ratio)
     warnings = (
         *trend.of_load(result, workload),
         *trend.of_numbers(response, response_trend(result)),
     )
-    return replace(found, reasons=tuple(reasons), warnings=warnings)
+    return replace(judgement, reasons=tuple(reasons), warnings=warnings)
 
 
 def least_p99(values: np.ndarray) -> float:
     """Return the lower end of the 95% interval of the p99.
 
-    The event loop is looked at 200 times a second: in a short load the largest of few delays
-    would pass for the p99. Source: see :func:`perflab.statistics.quantiles.quantile`.
+    The probe takes 200 delays a second: in a short load the largest of few delays would pass for
+    the p99. Source: see :func:`perflab.statistics.quantiles.quantile`.
     """
     from scipy import special
 
@@ -170,18 +172,18 @@ def _service_ns(rows: np.ndarray) -> np.ndarray:
 
 
 def _with_time_outs_ns(rows: np.ndarray) -> np.ndarray:
-    """Return service times, and what those that timed out had taken: theirs would be longer."""
+    """Return service times, and lower bounds of those that timed out."""
     late = rows[rows["error"] == TIMEOUT]
-    taken = late["done_ns"] - np.maximum(late["started_ns"], late["sent_ns"])
-    return np.concatenate([_service_ns(rows), taken])
+    elapsed_ns = late["done_ns"] - np.maximum(late["started_ns"], late["sent_ns"])
+    return np.concatenate([_service_ns(rows), elapsed_ns])
 
 
 def _since_planned(messages: pd.DataFrame, direction: str) -> np.ndarray:
-    """Return the time from planned instant to record, of messages with a kind and a key."""
-    own = messages[(messages["direction"] == direction) & (messages["key"] > 0)]
-    own = own[own["kind"] != ""]
-    spent: np.ndarray = (own["at_ns"] - own["key"]).to_numpy()
-    return spent
+    """Return the times from planned instant to record of messages that have a kind and a key."""
+    chosen = messages[(messages["direction"] == direction) & (messages["key"] > 0)]
+    chosen = chosen[chosen["kind"] != ""]
+    times_ns: np.ndarray = (chosen["at_ns"] - chosen["key"]).to_numpy()
+    return times_ns
 
 
 def _percentile_ms(values_ns: np.ndarray, share: int) -> float:
@@ -190,7 +192,7 @@ def _percentile_ms(values_ns: np.ndarray, share: int) -> float:
 
 
 def _allowed_ms(service_ns: np.ndarray, share: int, bounds_ms: tuple[float, float]) -> float:
-    """Return the most lateness at a percentile: a response time holds the lateness itself."""
+    """Return the lateness that is allowed at a percentile of service times."""
     least_ms, most_ms = bounds_ms
     service_ms = np.nan_to_num(_percentile_ms(service_ns, share))
     return float(min(max(least_ms, MAX_CLIENT_SHARE * service_ms), most_ms))
@@ -204,14 +206,14 @@ def _known(n: int) -> list[int]:
 def _lag_reasons(lag_ns: np.ndarray, service_ns: np.ndarray, at_once: bool) -> list[Reason]:
     """Judge the median lag, and the highest percentile that both samples can support."""
     known = _known(min(len(lag_ns), len(service_ns)))
-    found = []
+    reasons = []
     for share in dict.fromkeys((*known[:1], *known[-1:])):
         late_ms = _percentile_ms(lag_ns, share)
         least_ms, most_ms = LATE_P50_MS if share == 50 else LATE_P99_MS
         bounds_ms = (least_ms, AT_ONCE_MS if at_once else most_ms)
         allowed_ms = _allowed_ms(service_ns, share, bounds_ms)
-        found += _late(LAG, share, late_ms, allowed_ms)
-    return found
+        reasons += _late(LAG, share, late_ms, allowed_ms)
+    return reasons
 
 
 def _late(kind: str, share: int, late_ms: float, allowed_ms: float) -> list[Reason]:
@@ -223,40 +225,42 @@ def _late(kind: str, share: int, late_ms: float, allowed_ms: float) -> list[Reas
 
 
 def _timing_reasons(
-    found: SelfCheck, shown_ms: float, service_ns: np.ndarray, closed: bool
+    judgement: SelfCheck, least_p99_ms: float, service_ns: np.ndarray, closed: bool
 ) -> list[Reason]:
-    """Judge what the client's event loop and cores say of it.
+    """Judge the delays of the client's event loop, and its use of its cores.
 
-    ``shown_ms`` is what the event loop's delays show their p99 to be at least.
+    ``least_p99_ms`` is a lower bound of the p99 of the event loop's delays.
     """
     highest = max(_known(len(service_ns)), default=50)
     median_ms = _allowed_ms(service_ns, 50, LATE_P50_MS)
     tail_ms = _allowed_ms(service_ns, highest, LATE_P99_MS)
-    late = _late(LOOP_DELAY, 50, found.loop_delay_p50_ms, median_ms)
-    late += _late(LOOP_DELAY, 99, shown_ms, tail_ms)
-    if found.run_delay_share > MAX_RUN_DELAY_SHARE:
-        text = f"the client was ready but had no core for {found.run_delay_share:.0%} of the time"
+    reasons = _late(LOOP_DELAY, 50, judgement.loop_delay_p50_ms, median_ms)
+    reasons += _late(LOOP_DELAY, 99, least_p99_ms, tail_ms)
+    if judgement.run_delay_share > MAX_RUN_DELAY_SHARE:
+        text = (
+            f"the client was ready but had no core for {judgement.run_delay_share:.0%} of the time"
+        )
         text += ": something else runs on its cores"
-        late.append(Reason(code="generator.run_delay", side="client", text=text))
-    working = found.cpu_share > MAX_CLIENT_CPU
-    # A closed loop slows down with its client, unseen. An open one that keeps its schedule may be
-    # busy, but not when work queues in its event loop: what it reports is then its own queue, and
+        reasons.append(Reason(code="generator.run_delay", side="client", text=text))
+    working = judgement.cpu_share > MAX_CLIENT_CPU
+    # A closed loop slows down with its client, unseen. The client of an open loop that keeps its
+    # schedule may be busy, unless work queues in its event loop: then it reports its own queue, and
     # no share of that can serve as a measure.
-    queues = found.loop_delay_p50_ms > MAX_BUSY_DELAY_P50_MS
-    queues |= shown_ms > MAX_BUSY_DELAY_P99_MS
+    queues = judgement.loop_delay_p50_ms > MAX_BUSY_DELAY_P50_MS
+    queues |= least_p99_ms > MAX_BUSY_DELAY_P99_MS
     if working and (closed or queues):
-        text = f"the client used {found.cpu_share:.0%} of its cores: the limit may be its own"
-        late.append(Reason(code="generator.cpu", side="client", text=text))
-    return late
+        text = f"the client used {judgement.cpu_share:.0%} of its cores: the limit may be its own"
+        reasons.append(Reason(code="generator.cpu", side="client", text=text))
+    return reasons
 
 
 def _record_reasons(result: LoadResult) -> list[Reason]:
     """Check the record itself: instants in their order, clocks that ran evenly."""
     wrong = 0
     for rows in result.chunks():
-        came = rows["error"] == 0
+        succeeded = rows["error"] == 0
         wrong += sum(
-            int((came & (rows[later] < rows[earlier])).sum())
+            int((succeeded & (rows[later] < rows[earlier])).sum())
             for earlier, later in pairwise(INSTANTS)
         )
     reasons = []
@@ -273,16 +277,16 @@ def _record_reasons(result: LoadResult) -> list[Reason]:
 def littles_law_ratio(result: LoadResult, workload: Workload) -> float:
     """Return throughput times (mean response time + think time) over the number of users.
 
-    Between the first and the last measured start all users are active, or in the counted parts of
-    their windows, so it must be 1. NaN where
-    users do not simply wait and think (open loops, pacing, users still joining or
-    with one request each).
+    Between the first and the last measured start (or in the counted parts of windows) all users are
+    active, so the ratio must be 1. It is NaN where users do more than wait and think (open loops,
+    pacing, users still joining or with one request each).
 
     Notes
     -----
-    The product is the mean number of users at work, and it is taken as that: of every request, the
-    part of its time that lies between these two instants. Rate times mean time of what ended in
-    between would differ by what lies across the edges, by a tenth at ten requests a user.
+    The product is the mean number of users at work. It is computed as such, from the part of each
+    request's time that lies between these two instants. The rate times the mean time of the
+    requests that ended in between would differ by the requests that cross the edges: by a tenth at
+    ten requests per user.
     Source: J. D. C. Little, Operations Research 9(3), 1961.
     """
     arrivals = workload.arrivals
@@ -301,9 +305,9 @@ def littles_law_ratio(result: LoadResult, workload: Workload) -> float:
     return busy_ns / result.counted_ns / arrivals.users
 
 
-def _law_reasons(found: float) -> list[Reason]:
-    """Return that Little's law does not hold, if so."""
-    if not abs(found - 1) > MAX_OFF:
+def _law_reasons(ratio: float) -> list[Reason]:
+    """Return a reason if Little's law does not hold."""
+    if not abs(ratio - 1) > MAX_OFF:
         return []
-    text = f"Little's law is off: ratio {found:.2f}, and not 1"
+    text = f"Little's law is off: ratio {ratio:.2f}, and not 1"
     return [Reason(code="generator.littles_law", side="client", text=text)]

@@ -1,19 +1,16 @@
 """Whether a client that stood still, or was late on the whole, could have moved a printed number.
 
-Its event loop is judged by its delays while the load was busy: those of an idle loop say nothing.
+The event loop is judged by its delays while the load was busy: those of an idle loop say nothing.
 The rule for stalls: had the client never stood still, could the throughput, the mean or a
 percentile that trials are compared by be lower (the throughput higher) by more than a tenth? Every
-stall is held against every request that was under way in it, so it holds for closed loops too:
-their users wait with the client, nothing is sent late, and Little's law is fulfilled by what was
-measured. A stall that meets a few requests of many moves none of these numbers, and refuses
-nothing; what it does to the maximum and to p99.9 is said beside them
-(:mod:`perflab.load.checks.times`).
+stall counts against every request that was under way in it. So the rule works for closed loops too:
+their users wait with the client, no request is sent late, and the record fulfils Little's law. A
+stall that meets a few requests of many moves none of these numbers, and refuses nothing; the
+maximum and p99.9 are marked instead (:mod:`perflab.load.checks.times`).
 
-Times of messages that listeners were given, each with what of it may be the client's own.
-
-They begin at the instant for which the sending was planned, as those of requests do, and hold two
-delays of the client's own: the sender took the message up late, and the listener's worker stood
-still while it was under way.
+Times of messages begin at the planned instant of their sending, like those of requests. They hold
+two delays of the client: the sender began late, and the listener's worker stood still while the
+message was under way.
 """
 
 from __future__ import annotations
@@ -32,7 +29,7 @@ from perflab.load.workload.workload import Workload
 from perflab.recordings.schema import Reason
 from perflab.statistics.percentiles import OF_TRIALS
 
-# Below it a client that is late on the whole is told beside the numbers, and not refused.
+# Below it, lateness on the whole is a warning and refuses nothing.
 LEAST_MEAN_LATE_MS = 0.2
 STALLS, STALLED_TIME, MEAN_DELAY = (
     "generator.stalls", "generator.stalled_time", "generator.mean_delay",
@@ -43,10 +40,10 @@ BUSY_SHARE = 0.5
 
 @dataclass(frozen=True)
 class Delays:
-    """How late the event loop was while the load was busy, in ms; one 0 where nobody looked.
+    """How late the event loop was while the load was busy, in ms; a single 0 without any look.
 
-    ``looks`` are its wake-ups, one for each: they can be counted as independent. ``ticks`` are all
-    ticks, those that a stall swallowed with their own lateness: how late it was over the time.
+    ``looks`` has one delay per wake-up: these can be counted as independent. ``ticks`` has the
+    delay of every tick, missed ones included: how late the loop was over the time.
     """
 
     looks: np.ndarray
@@ -62,33 +59,32 @@ def delays(result: LoadResult, workload: Workload) -> Delays:
     """Return the event loop's delays by which a load is judged.
 
     Closed and open loops are busy from the first request to the last, or in the counted parts of
-    their windows: all delays of that time count. Of
-    scripted users, only those of the busy part do: a crowd that joins for a minute and acts for
-    half of one would hide a plateau with a late loop behind the quiet time before it.
+    their windows: all delays of that time count. With scripted users only those of the busy part
+    count: a crowd that joins for a minute and acts for half of one would hide a late loop on the
+    plateau behind the quiet time before it.
     """
-    looks = [(each.woken_ns, each.late_ms) for each in result.judged_looks]
-    ticks = [each.ticks for each in result.judged_looks]
-    return Delays(_judged(looks, result, workload), _judged(ticks, result, workload))
+    woken = [(looks.woken_ns, looks.late_ms) for looks in result.judged_looks]
+    ticks = [looks.ticks for looks in result.judged_looks]
+    return Delays(_judged(woken, result, workload), _judged(ticks, result, workload))
 
 
 def _judged(
     parts: Sequence[tuple[np.ndarray, np.ndarray]], result: LoadResult, workload: Workload
 ) -> np.ndarray:
-    at_ns, late_ms = (np.concatenate(each) for each in zip(*parts, strict=True))
+    at_ns, late_ms = (np.concatenate(pieces) for pieces in zip(*parts, strict=True))
     if isinstance(workload.arrivals, Scripted):
         late_ms = late_ms[is_busy(at_ns, _recorded_at_ns(result))]
     return late_ms if len(late_ms) else np.zeros(1)
 
 
 def is_busy(at_ns: np.ndarray, recorded_at_ns: np.ndarray) -> np.ndarray:
-    """Return which instants lie in the busy part of a load, by the records made in it.
+    """Return which instants lie in the busy part of a load, given the instants of its records.
 
     From first to last record the load is cut into 20 equal windows. A window is busy where it
     holds at least half as many records as the fullest one. All busy windows are judged as one
     sample. The worst of them alone would be the largest of several noisy percentiles and refuse
-    healthy clients more often than one percentile does; from first to last message would still
-    take in the slow growth of a crowd that acts while it joins. A steady load is busy throughout,
-    so that it is judged as any other.
+    healthy clients more often than one percentile does. The time from first to last message would
+    include the slow growth of a crowd that acts while it joins. A steady load is busy throughout.
     """
     if not len(recorded_at_ns):
         return np.ones(len(at_ns), dtype=bool)
@@ -111,7 +107,7 @@ def _recorded_at_ns(result: LoadResult) -> np.ndarray:
 
 
 def stalled_share(result: LoadResult) -> float:
-    """Return for which share of the measured time the event loops stood still, over all workers."""
+    """Return the share of the measured time in which the workers' event loops stood still."""
     begin_ns, end_ns = result.counted.T
     length_ns = result.counted_ns * max(1, len(result.looks))
     still_ns = sum(int(looks.stood_still_ns(begin_ns, end_ns).sum()) for looks in result.looks)
@@ -119,22 +115,22 @@ def stalled_share(result: LoadResult) -> float:
 
 
 def reasons(result: LoadResult, times: Times) -> list[Reason]:
-    """Return what the client's stalls and its lateness on the whole say against a load."""
+    """Return the reasons against a load from the client's stalls and its mean lateness."""
     texts = {}
     lengths_ns = [np.diff(looks.stalls).ravel() for looks in result.judged_looks]
     lengths_ms = np.concatenate(lengths_ns) / 1e6
-    still = f"the client stood still {len(lengths_ms)} times"
-    still += f", up to {lengths_ms.max(initial=0):.0f} ms"
-    moved = [
+    stalls_text = f"the client stood still {len(lengths_ms)} times"
+    stalls_text += f", up to {lengths_ms.max(initial=0):.0f} ms"
+    moved_numbers = [
         f"{name} of {usual:.2f} ms could be {lower:.2f} ms"
         for name, (usual, lower) in times.without_stalls(OF_TRIALS).items()
         if usual - lower > MAX_CLIENT_SHARE * usual
     ]
-    if moved:
-        texts[STALLS] = f"{still}: without that, {moved[-1]}"
+    if moved_numbers:
+        texts[STALLS] = f"{stalls_text}: without that, {moved_numbers[-1]}"
     share = stalled_share(result)
     if share > MAX_CLIENT_SHARE:
-        texts[STALLED_TIME] = f"{still}, {share:.0%} of the time: it measured its own pauses"
+        texts[STALLED_TIME] = f"{stalls_text}, {share:.0%} of the time: it measured its own pauses"
     late_ms, mean_ms = times.mean_late_ms(), _mean_ms(times)
     if late_ms > max(LEAST_MEAN_LATE_MS, MAX_CLIENT_SHARE * mean_ms):
         text = f"the client was late by {late_ms:.2f} ms on the mean"
@@ -151,9 +147,9 @@ NONE = np.zeros(0, dtype=np.int64)
 
 @dataclass(frozen=True)
 class Sending:
-    """When messages were taken up (ns), by the instant they were planned for, and who looked on.
+    """When the sending of each message began (ns), by its planned instant.
 
-    ``looks`` are those of each worker; without any, nobody knows of a stall.
+    ``looks`` are those of each worker; without any, no stall is known.
     """
 
     at_ns: pd.Series[int]
@@ -161,30 +157,32 @@ class Sending:
 
     @classmethod
     def of(cls, messages: pd.DataFrame, looks: Sequence[Looks] = ()) -> Sending:
-        """Take it from messages as a recording has them.
+        """Read it from the messages of a recording.
 
-        Of several that were planned for one instant the last counts.
+        Of several messages planned for one instant, the last counts.
         """
         sent = messages[(messages["direction"] == "sent") & (messages["planned_ns"] > 0)]
         return cls(sent.groupby("planned_ns")["at_ns"].max(), looks)
 
-    def times(self, given: pd.DataFrame) -> Times:
-        """Return the times of messages that were given to listeners (rows of a recording)."""
-        parts = [self._of_worker(int(str(name)), own) for name, own in given.groupby("worker")]
+    def times(self, received: pd.DataFrame) -> Times:
+        """Return the times of messages that listeners received (rows of a recording)."""
+        parts = [self._of_worker(int(str(name)), rows) for name, rows in received.groupby("worker")]
         known, late, stalled = (
-            np.concatenate(each) if parts else NONE
-            for each in (zip(*parts, strict=True) if parts else (NONE,) * 3)
+            np.concatenate(pieces) if parts else NONE
+            for pieces in (zip(*parts, strict=True) if parts else (NONE,) * 3)
         )
         return Times(known, NONE, late, stalled, short_delays_ms(self.looks))
 
-    def _of_worker(self, worker: int, given: pd.DataFrame) -> tuple[np.ndarray, ...]:
-        planned, came = given["planned_ns"].to_numpy(), given["at_ns"].to_numpy()
-        # What no script says it sent was not late.
-        sent = given["planned_ns"].map(self.at_ns).fillna(given["planned_ns"]).to_numpy(np.int64)
-        sent = np.clip(sent, planned, came)
+    def _of_worker(self, worker: int, received: pd.DataFrame) -> tuple[np.ndarray, ...]:
+        planned_ns, received_ns = received["planned_ns"].to_numpy(), received["at_ns"].to_numpy()
+        # A message that no script noted as sent was not late.
+        sent_ns = (
+            received["planned_ns"].map(self.at_ns).fillna(received["planned_ns"]).to_numpy(np.int64)
+        )
+        sent_ns = np.clip(sent_ns, planned_ns, received_ns)
         looks = self.looks[worker] if worker < len(self.looks) else Looks()
-        late = sent - planned + looks.stood_still_ns(sent, came)
-        return came - planned, late, looks.stood_still_ns(planned, came)
+        late = sent_ns - planned_ns + looks.stood_still_ns(sent_ns, received_ns)
+        return received_ns - planned_ns, late, looks.stood_still_ns(planned_ns, received_ns)
 
 
 def received(result: LoadResult) -> Times:

@@ -1,12 +1,11 @@
-"""Times of a load as numbers, each with what can be held against it.
+"""Times of a load as numbers, each with its bound and the client's share.
 
-One place for all that prints them. Three things can make a percentile or a mean untrue although the
-load is valid: requests that were cut off before their end
-(:class:`~perflab.statistics.percentiles.Bound`), requests under way while their service was paused
-for others to have their turn (they took at least the rest of their time, and at most all of it),
-and the client's own lateness, which every time holds. What the client took of a request is known in
-part: it started late by so much (generator lag), and stood still for so long while the request was
-under way. For the rest, delays shorter than a tick of the probe, there is a sample: a percentile is
+Three things can make a percentile or a mean untrue although the load is valid: requests that were
+cut off before their end (:class:`~perflab.statistics.percentiles.Bound`), requests under way while
+their service was paused for others to have their turn (they took at least the rest of their time,
+and at most all of it), and the client's own lateness, which every time holds. Two parts of that are
+known for each request: its generator lag, and how long the client stood still while the request was
+under way. Of the rest, delays shorter than a tick of the probe, there is a sample: a percentile is
 taken to hold as much of it as the sample has at that percentile.
 """
 
@@ -41,22 +40,22 @@ class Number:
 
     @property
     def value(self) -> float:
-        """Return the time; NaN where the sample is too small or what was cut off could move it."""
+        """Return the time; NaN where the sample is too small or cut-off requests could move it."""
         return self.bound.value
 
     @property
     def at_least(self) -> float:
-        """Return what it is at least where what was cut off could move it, else NaN."""
+        """Return the lower bound where cut-off requests could move the time, else NaN."""
         return self.bound.at_least
 
     @property
     def is_the_clients(self) -> bool:
-        """Whether more than a tenth of it may be the client's own."""
+        """Whether more than a tenth of the time may be the client's own."""
         return self.client_ms > MAX_CLIENT_SHARE * self.bound.low
 
     @property
     def comparable(self) -> float:
-        """Return the time where nothing is held against it, else NaN."""
+        """Return the time where it is exact and not the client's, else NaN."""
         return math.nan if self.is_the_clients else self.value
 
 
@@ -67,17 +66,17 @@ class Times:
     Attributes
     ----------
     known : array
-        Of successes.
+        Times of successes.
     elapsed : array
-        Of requests that were cut off, until then.
+        Times of cut-off requests, until they were cut off.
     late : array
-        How much of each of the ``known`` the client was late to start it, or stood still.
+        The part of each ``known`` time in which the client was late to start, or stood still.
     stalled : array
-        How much of that is stalls of the client.
+        The part of each ``late`` time in which the client stood still.
     short_ms : array
         Delays of the client's event loop that are shorter than a tick, in ms.
     paused : array
-        For how much of each of the ``known`` its service was paused; empty where it never was.
+        The part of each ``known`` time in which the service was paused; empty where it never was.
     """
 
     known: np.ndarray
@@ -89,21 +88,21 @@ class Times:
 
     @property
     def awake(self) -> np.ndarray:
-        """Return the ``known`` times without those in which the service was paused."""
+        """Return the ``known`` times less the pauses of the service."""
         awake_ns: np.ndarray = self.known - self.paused if len(self.paused) else self.known
         return awake_ns
 
     def numbers(self, shares: Sequence[float] = OF_LOADS) -> dict[str, Number]:
         """Return percentiles (``p50``...), ``max`` and ``mean``, in ms."""
         both = (self.awake, self.known)
-        lows, highs = (bounds_of(each, self.elapsed, shares) for each in both)
+        lows, highs = (bounds_of(times, self.elapsed, shares) for times in both)
         punctual = _statistics(self.known - self.late, shares)
         usual = _statistics(self.known, shares)
         short = self._short(shares)
         bounds_by_name = {
             f"p{share:g}": Bound(low.low, highs[share].high) for share, low in lows.items()
         }
-        least, most = (mean_bound(each, self.elapsed) for each in both)
+        least, most = (mean_bound(times, self.elapsed) for times in both)
         bounds_by_name |= {"max": self._longest(), "mean": Bound(least.low, most.high)}
         return {
             name: Number(
@@ -114,22 +113,22 @@ class Times:
         }
 
     def without_stalls(self, shares: Sequence[float]) -> dict[str, tuple[float, float]]:
-        """Return each number of the successes as it is, and as low as it could be, in ms.
+        """Return each number of the successes, and its least value without stalls, in ms.
 
-        As low as it could be had the client never stood still; NaN where the sample is too small.
+        NaN where the sample is too small.
         """
         usual = _statistics(self.known, shares)
         lower = _statistics(self.known - self.stalled, shares)
         return {name: (usual[name] / 1e6, lower[name] / 1e6) for name in usual if name != "max"}
 
     def mean_late_ms(self) -> float:
-        """Return how much of the mean is the client's own."""
+        """Return the client's own part of the mean."""
         late_ms = float(self.late.mean()) / 1e6 if len(self.late) else 0.0
         return late_ms + (float(self.short_ms.mean()) if len(self.short_ms) else 0.0)
 
     @property
     def paused_share(self) -> float:
-        """Return by what share pauses of the service could have made the mean longer."""
+        """Return the share by which pauses of the service could have lengthened the mean."""
         awake_ns = int(self.awake.sum())
         return int(self.paused.sum()) / awake_ns if awake_ns else 0.0
 
@@ -144,8 +143,8 @@ class Times:
         if not len(self.known) + len(self.elapsed):
             return Bound(math.nan, math.nan)
         awake, known = (
-            float(max(each.max(initial=0), self.elapsed.max(initial=0)))
-            for each in (self.awake, self.known)
+            float(max(times.max(initial=0), self.elapsed.max(initial=0)))
+            for times in (self.awake, self.known)
         )
         return Bound(awake, math.inf if len(self.elapsed) else known)
 
@@ -172,9 +171,10 @@ def times_of(
     """
     parts: dict[str, list[np.ndarray]] = {name: [] for name in OF_ROWS}
     for worker, rows in result.measured_by_worker():
-        own = rows if chosen is None else rows[rows["template"] == chosen.get(worker, NO_TEMPLATE)]
-        found = of_rows(result.looks[worker], own, since, until, result.pauses)
-        for name, values in found.items():
+        if chosen is not None:
+            rows = rows[rows["template"] == chosen.get(worker, NO_TEMPLATE)]
+        arrays = of_rows(result.looks[worker], rows, since, until, result.pauses)
+        for name, values in arrays.items():
             parts[name].append(values)
     joined = {
         name: np.concatenate(pieces) if pieces else np.zeros(0, dtype=np.int64)
@@ -186,48 +186,48 @@ def times_of(
 def of_rows(
     looks: Looks, rows: np.ndarray, since: str, until: str, pauses: np.ndarray = NEVER
 ) -> dict[str, np.ndarray]:
-    """Return what the ``Times`` of a worker's rows between two instants are made of (OF_ROWS)."""
-    # What never came to the first instant has no time from there on.
+    """Return the arrays (``OF_ROWS``) of the ``Times`` of a worker's rows between two instants."""
+    # A request that never reached the first instant has no time.
     rows = rows[rows[since] > 0]
     is_cut = np.isin(rows["error"], CENSORED_CODES)
     # A request that was sent has waited for its connection, whatever became of it.
     has_end = (rows["error"] == 0) | (is_cut & (rows[until] > 0) & (until != "done_ns"))
-    own, cut = rows[has_end], rows[is_cut & ~has_end]
-    stalled = looks.stood_still_ns(own[since], own[until])
+    ended, cut = rows[has_end], rows[is_cut & ~has_end]
+    stalled = looks.stood_still_ns(ended[since], ended[until])
     late = stalled
     if since == "planned_ns":
-        # All of its lag, and stalls after it.
-        lag = own["started_ns"] - own["planned_ns"]
-        late = lag + looks.stood_still_ns(own["started_ns"], own[until])
+        # The lag holds the stalls before the start; those after it are added.
+        lag = ended["started_ns"] - ended["planned_ns"]
+        late = lag + looks.stood_still_ns(ended["started_ns"], ended[until])
     return {
-        "known": own[until] - own[since],
+        "known": ended[until] - ended[since],
         "elapsed": cut["done_ns"] - cut[since],
         "late": late,
         "stalled": stalled,
-        "paused": time_within(own[since], own[until], pauses),
+        "paused": time_within(ended[since], ended[until], pauses),
     }
 
 
 def shown(name: str, numbers: Mapping[str, Number]) -> dict[str, dict[str, float | None]]:
-    """Return times as a summary has them: values, and what is held against them, by name."""
-    bounds = {each: number.at_least for each, number in numbers.items()}
-    own: dict[str, float | None]
-    own = {each: number.client_ms for each, number in numbers.items() if number.is_the_clients}
+    """Return times for a summary: values, lower bounds and the client's shares, by name."""
+    bounds = {key: number.at_least for key, number in numbers.items()}
+    client_ms: dict[str, float | None]
+    client_ms = {key: number.client_ms for key, number in numbers.items() if number.is_the_clients}
     return {
-        f"{name}_ms": {each: known(number.value) for each, number in numbers.items()},
-        f"{name}_at_least_ms": {each: low for each, low in bounds.items() if not math.isnan(low)},
-        f"{name}_client_ms": own,
+        f"{name}_ms": {key: known(number.value) for key, number in numbers.items()},
+        f"{name}_at_least_ms": {key: low for key, low in bounds.items() if not math.isnan(low)},
+        f"{name}_client_ms": client_ms,
     }
 
 
 def known(value: float) -> float | None:
-    """Return a number as JSON can have it: None in place of NaN."""
+    """Return a number for JSON: None in place of NaN."""
     return None if math.isnan(value) else value
 
 
 def short_delays_ms(looks: Sequence[Looks]) -> np.ndarray:
     """Return the delays of the client's event loops that are no stalls, in ms."""
-    parts = [own.late_ms[~own.is_stall] for own in looks]
+    parts = [one.late_ms[~one.is_stall] for one in looks]
     return np.concatenate(parts) if parts else np.zeros(0)
 
 
@@ -235,21 +235,23 @@ FIELDS = ("planned_ns", "sent_ns", "done_ns", "error")
 
 
 def window_table(result: LoadResult) -> pd.DataFrame:
-    """Return a row per window whose first part was let settle and whose rest counts.
+    """Return a row per window that has a counted part.
 
     Returns
     -------
     DataFrame
         ``window``, its instants ``begin_ns``, ``counted_ns`` and ``end_ns``; ``completed``, the
         successes done in the counted part, and ``finished``, all successes until the next window
-        begins: what CPU time is divided by;
-        ``mean_ms``, the mean response time of the successes planned in the counted part, without
-        the pauses of their service;
-        ``sent_after``, what was planned in the window and sent after its end; ``in_flight``, what
-        had begun and not ended at its end, and ``carried_over``, what of that was still there when
-        the next window began (0 after the last): it meets other requests than were wanted.
+        begins, by which CPU time is divided; ``mean_ms``, the mean response time of the successes
+        planned in the counted part, less the pauses of their service; ``sent_after``, the requests
+        planned in the window and sent after its end; ``in_flight``, those that had begun and not
+        ended at its end, and ``carried_over``, those of them still under way when the next window
+        began (0 after the last): they disturb its requests.
 
-    A load that had no windows raises ValueError.
+    Raises
+    ------
+    ValueError
+        The load had no windows.
     """
     if result.windows is None:
         raise ValueError("the load had no windows: give its arrivals windows=Windows(...)")
@@ -275,19 +277,19 @@ def window_table(result: LoadResult) -> pd.DataFrame:
             "carried_over": np.searchsorted(by_planned, follows) - _until(by_done, follows),
         }
     )
-    kept: pd.DataFrame = table[end > counted].reset_index(drop=True)
-    return kept
+    counting: pd.DataFrame = table[end > counted].reset_index(drop=True)
+    return counting
 
 
 def _until(instants: np.ndarray, bounds: np.ndarray) -> np.ndarray:
-    """Return how many of some instants, in order, are not after each bound."""
+    """Return how many of the sorted instants are not after each bound."""
     numbers: np.ndarray = np.searchsorted(instants, bounds, side="right")
     return numbers
 
 
 def _sent_after(planned: np.ndarray, sent: np.ndarray, windows: np.ndarray) -> np.ndarray:
-    own = window_of(planned, windows)
-    late = own[(own >= 0) & (sent >= windows[own, END])]
+    window = window_of(planned, windows)
+    late = window[(window >= 0) & (sent >= windows[window, END])]
     return np.bincount(late, minlength=len(windows))
 
 
@@ -298,7 +300,7 @@ def _means_ms(
     awake = done - planned - time_within(planned, done, pauses)
     sums = np.concatenate([[0], np.cumsum(awake[order])])
     places = np.searchsorted(planned[order], windows[:, COUNTED:])
-    totals, numbers = (each[:, 1] - each[:, 0] for each in (sums[places], places))
+    totals, numbers = (pair[:, 1] - pair[:, 0] for pair in (sums[places], places))
     means_ms: np.ndarray = np.full(len(windows), np.nan)
     np.divide(totals / 1e6, numbers, out=means_ms, where=numbers > 0)
     return means_ms

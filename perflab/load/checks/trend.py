@@ -1,4 +1,4 @@
-"""Whether response times rise or fall over a load: then no number stands for all of it."""
+"""Whether response times rise or fall over a load: then no single number describes it."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ EARLIER, LATER = np.triu_indices(WINDOWS, 1)
 class Trend:
     """How response times change over a load.
 
-    ``log`` is the log ratio of its end to its begin, whatever is seen (NaN: too few requests to
-    say). ``clear`` says whether that is a trend and not chance; ``ms_per_s`` is 0 where it is not.
+    ``log`` is the log ratio of its end to its begin (NaN: too few requests). ``clear`` says whether
+    that is a trend and not chance; ``ms_per_s`` is 0 where it is chance.
     """
 
     ms_per_s: float = 0.0
@@ -39,12 +39,12 @@ class Trend:
 
     @property
     def too_large(self) -> bool:
-        """Whether the load had no response time of its own: one twice as long has another."""
+        """Whether the trend is too large for one response time: a longer load has another."""
         return self.clear and abs(self.log) > MAX_TREND
 
     @property
     def gross(self) -> bool:
-        """Whether it is too large for any trial, whatever those of other blocks did."""
+        """Whether the trend is too large for any trial, whatever other blocks show."""
         return self.clear and abs(self.log) > GROSS_TREND
 
     def __str__(self) -> str:
@@ -54,9 +54,10 @@ class Trend:
 def trend_of(planned_ns: np.ndarray, response_ns: np.ndarray) -> Trend:
     """Return how response times change over a load.
 
-    Theil-Sen slopes of the medians of ten equal windows of planned time, in ms and of their logs;
-    clear if Kendall's tau between window and median is at least 0.6 either way (p < 0.02 for ten
-    windows). A queue that grows without bound shows itself so long before it misses an objective.
+    The slopes are Theil-Sen slopes of the medians of ten equal windows of planned time, in ms and
+    of their logs. The trend is clear if Kendall's tau between window and median is at least 0.6
+    either way (p < 0.02 for ten windows). This shows a queue that grows without bound long before
+    the load misses an objective.
     Sources: P. K. Sen, JASA 63(324), 1968; M. G. Kendall, Biometrika 30, 1938.
     """
     if len(planned_ns) < FEWEST_REQUESTS:
@@ -65,8 +66,8 @@ def trend_of(planned_ns: np.ndarray, response_ns: np.ndarray) -> Trend:
     window = (planned_ns - begin_ns) * WINDOWS // max(1, end_ns + 1 - begin_ns)
     if len(np.unique(window)) < WINDOWS:
         return Trend()
-    own = [response_ns[window == number] for number in range(WINDOWS)]
-    middles = np.array([np.median(each) for each in own]) / 1e6
+    medians_ns = [np.median(response_ns[window == number]) for number in range(WINDOWS)]
+    middles = np.array(medians_ns) / 1e6
     width_s = (end_ns - begin_ns) / WINDOWS / 1e9
     log = float(log_trend(np.log(middles))) if middles.min() > 0 else math.nan
     if not is_clear(middles) or not width_s:
@@ -87,9 +88,9 @@ def _theil_sen(middles: np.ndarray) -> np.ndarray:
 
 
 def is_clear(middles: np.ndarray) -> np.ndarray:
-    """Say whether windows and medians go together along the last axis, by Kendall's tau-b.
+    """Return whether medians rise or fall with their windows along the last axis (Kendall's tau-b).
 
-    No two windows have the same time, but some may have the same median.
+    Two windows never have the same time, but may have the same median.
     """
     rises = middles[..., LATER] - middles[..., EARLIER]
     changed = np.count_nonzero(rises, axis=-1)
@@ -101,15 +102,15 @@ def is_clear(middles: np.ndarray) -> np.ndarray:
 def response_trend(result: LoadResult) -> Trend:
     """Return the trend of the measured successes of a load, without each user's last request.
 
-    The last ones of a closed loop meet a crowd that is leaving: they are faster, whatever the load.
+    At the end of a closed loop other users have left: the last requests are faster in any load.
     """
-    kept = [_but_the_last(rows[rows["error"] == 0]) for _, rows in result.measured_by_worker()]
-    good = np.concatenate(kept) if kept else result.measured(lambda rows: rows)
-    planned_ns = good["planned_ns"]
+    pieces = [_but_the_last(rows[rows["error"] == 0]) for _, rows in result.measured_by_worker()]
+    successes = np.concatenate(pieces) if pieces else result.measured(lambda rows: rows)
+    planned_ns = successes["planned_ns"]
     if result.windows is not None:
-        # By the time that was measured: else a tenth of the load could hold no window.
+        # Only measured time counts: otherwise a tenth of the load could hold no window.
         planned_ns = time_before(planned_ns, result.counted)
-    return trend_of(planned_ns, good["done_ns"] - good["planned_ns"])
+    return trend_of(planned_ns, successes["done_ns"] - successes["planned_ns"])
 
 
 def _but_the_last(rows: np.ndarray) -> np.ndarray:
@@ -118,13 +119,13 @@ def _but_the_last(rows: np.ndarray) -> np.ndarray:
     return np.delete(latest_first, lasts)
 
 
-# Of the time of the client's cores, that other guests of the machine took.
-STEAL_TOLD, MAX_STEAL = 0.01, 0.10
+# Shares of the client cores' time that other guests of the machine took.
+NOTED_STEAL, MAX_STEAL = 0.01, 0.10
 MAX_PORTS_SHARE = 0.8
 
 
 def of_load(result: LoadResult, workload: Workload) -> list[Remark]:
-    """Return what was seen of a load besides its numbers."""
+    """Return the remarks on a load that are not about its times."""
     texts = {}
     if result.stopped:
         text = f"the load was ended early: {result.stopped}"
@@ -142,23 +143,23 @@ def of_load(result: LoadResult, workload: Workload) -> list[Remark]:
     if unsent and result.stopped:
         text = f"{unsent} requests still waited for a connection and were given up"
         texts["load.given_up"] = text
-    if STEAL_TOLD < result.steal_share <= MAX_STEAL:
+    if NOTED_STEAL < result.steal_share <= MAX_STEAL:
         texts["host.steal"] = stolen(result)
     share = sockets_in_time_wait() / port_range()
     if workload.connections.closing and share > MAX_PORTS_SHARE:
         text = f"{share:.0%} of the local ports are in TIME_WAIT; connections may soon fail"
         texts["host.ports"] = text
-    told = [Remark(code=code, text=text) for code, text in texts.items()]
-    return [*told, *remarks_on_tcp(result)]
+    remarks = [Remark(code=code, text=text) for code, text in texts.items()]
+    return [*remarks, *remarks_on_tcp(result)]
 
 
 def of_numbers(response: Times, trend: Trend) -> list[Remark]:
-    """Return which response times cannot be given, or hold too much of the client's own time."""
-    numbers = {name: each for name, each in response.numbers().items() if name != "max"}
+    """Return remarks on response times that are bounds, drift, or hold too much client time."""
+    numbers = {name: number for name, number in response.numbers().items() if name != "max"}
     bounds = [
-        f"{name} >= {each.at_least:.4g} ms"
-        for name, each in numbers.items()
-        if not np.isnan(each.at_least)
+        f"{name} >= {number.at_least:.4g} ms"
+        for name, number in numbers.items()
+        if not np.isnan(number.at_least)
     ]
     remarks = []
     if trend.too_large:
@@ -172,21 +173,21 @@ def of_numbers(response: Times, trend: Trend) -> list[Remark]:
 
 
 def of_client_time(numbers: Mapping[str, Number]) -> list[Remark]:
-    """Return which times hold too much of the client's own."""
-    own = [
-        f"{name} of {each.value:.3g} ms up to {each.client_ms:.2g} ms"
-        for name, each in numbers.items()
-        if each.is_the_clients and not np.isnan(each.value)
+    """Return a remark on times of which too much may be the client's own."""
+    parts = [
+        f"{name} of {number.value:.3g} ms up to {number.client_ms:.2g} ms"
+        for name, number in numbers.items()
+        if number.is_the_clients and not np.isnan(number.value)
     ]
-    if not own:
+    if not parts:
         return []
-    text = f"more than a tenth may be the client's own time: of {', of '.join(own)}"
+    text = f"more than a tenth may be the client's own time: of {', of '.join(parts)}"
     text += "; marked ~, and compared with nothing"
     return [Remark(code="generator.client_time", side="client", text=text)]
 
 
 def stolen(result: LoadResult) -> str:
-    """Say how much of the client's cores other guests of the machine took."""
+    """Return a text on the time that other guests of the machine took from the client's cores."""
     return f"other guests of the machine took {result.steal_share:.0%} of the client's cores"
 
 

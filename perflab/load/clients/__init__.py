@@ -1,1 +1,1 @@
-"""What speaks to a service: one request after another, over one protocol each."""
+"""The clients that speak to a service, and what they make of its responses."""

@@ -26,7 +26,7 @@ class AiohttpClient(LibraryClient):
         connector = aiohttp.TCPConnector(
             limit=0,
             force_close=closing,
-            # By its own default it would close what is idle for 15 s.
+            # By default aiohttp closes a connection that is idle for 15 s.
             keepalive_timeout=None if closing else NEVER_S,
             ssl=workload.trust.context(),
         )
@@ -40,8 +40,8 @@ class AiohttpClient(LibraryClient):
 
     async def _send(self, exchange: Exchange, body: bytes) -> None:
         request = exchange.prepared.request
-        # No context manager: its exit waits for the connection to close, which would delay
-        # the user's next request; reading to the end releases the connection as well.
+        # No context manager: its exit waits for the connection to close, which would delay the
+        # user's next request. Reading to the end releases the connection as well.
         response = await self._session.request(
             request.method,
             self._origin + request.path,

@@ -1,6 +1,6 @@
-"""What is made of a body while it comes: it is searched, summed, or kept.
+"""A body is searched, summed or kept while it arrives.
 
-Only scripts keep bodies. A body that is only judged leaves nothing behind, however long it is.
+Only scripts keep bodies. A body that is only judged takes no memory, however long it is.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ TOO_LARGE = (
 
 
 @dataclass(frozen=True)
-class Wanted:
-    """What a request wants of a body.
+class BodyRules:
+    """How a body is judged: by a text it must hold, its CRC-32 (-1: any), and as a stream.
 
-    That it holds a text; that it has a CRC-32 (-1: any); that it is kept; that it is a stream.
+    ``kept`` says that it is kept as well.
     """
 
     text: bytes = b""
@@ -35,30 +35,30 @@ class Wanted:
 class Body:
     """One body, piece by piece."""
 
-    __slots__ = ("_found", "_sum", "_tail", "_wanted", "kept", "refused", "stream")
+    __slots__ = ("_found", "_rules", "_sum", "_tail", "kept", "refused", "stream")
 
-    def __init__(self, wanted: Wanted) -> None:
-        self._wanted = wanted
-        self._found = not wanted.text
+    def __init__(self, rules: BodyRules) -> None:
+        self._rules = rules
+        self._found = not rules.text
         # The text may begin in one piece and end in another.
         self._tail = b""
         self._sum = 0
         self.kept = bytearray()
-        self.stream = Streamed(wanted.stream) if wanted.stream is not None else None
+        self.stream = Streamed(rules.stream) if rules.stream is not None else None
         # The error class of a body that cannot be read on, and why.
         self.refused: tuple[str, str] | None = None
 
     def take(self, data: bytes | memoryview) -> None:
         """Look at the next piece; it may change afterwards."""
-        wanted = self._wanted
+        rules = self._rules
         if not self._found:
-            seen = self._tail + data
-            self._found = wanted.text in seen
+            searched = self._tail + data
+            self._found = rules.text in searched
             if not self._found:
-                self._tail = seen[max(0, len(seen) - len(wanted.text) + 1) :]
-        if wanted.crc32 >= 0:
+                self._tail = searched[max(0, len(searched) - len(rules.text) + 1) :]
+        if rules.crc32 >= 0:
             self._sum = zlib.crc32(data, self._sum)
-        if wanted.kept and self.refused is None:
+        if rules.kept and self.refused is None:
             self.kept += data
             if len(self.kept) > KEPT_BYTES:
                 self.refused = ("body_too_large", TOO_LARGE)
@@ -68,8 +68,8 @@ class Body:
 
     @property
     def fault(self) -> int:
-        """Return the error code of a body that has ended: 0 when it is what was wanted."""
-        if self._wanted.crc32 not in (-1, self._sum):
+        """Return the error code of a body that has ended: 0 when it is as expected."""
+        if self._rules.crc32 not in (-1, self._sum):
             return CHECKSUM
         if not self._found:
             return BODY

@@ -19,21 +19,21 @@ from perflab.load.workload.request import Connections
 from perflab.load.workload.workload import Trust, Workload
 
 SPARE_FILES = 64
-# Only redirects lead to so many, each to another port.
+# Only redirects lead to that many origins, each with another port.
 MAX_ORIGINS = 1_000
 DEFAULT_CONNECTIONS = 2_000
 LANDING_BYTES = 256 * 1024
 ENDLESS, USUAL_TRUST = Connections(), Trust()
-# Opening costs ten times as much as sending: after a stall, answers that have come are read, and
-# their connections used again, before yet more connections are opened.
+# Opening costs ten times as much as sending. After a stall the client therefore reads the answers
+# that have come, and uses their connections again, before it opens more.
 OPENED_PER_TURN = 16
 clock = time.monotonic_ns
 
 
-def allow_files(wanted: int) -> int:
-    """Raise this process's limit on open files if need be; return how many more it allows."""
+def allow_files(count: int) -> int:
+    """Raise this process's limit on open files if needed; return how many may be opened."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    needed = wanted + SPARE_FILES
+    needed = count + SPARE_FILES
     if soft < needed:
         soft = needed if hard == resource.RLIM_INFINITY else min(needed, hard)
         try:
@@ -49,16 +49,16 @@ class LeanClient:
     Parameters
     ----------
     life : Connections
-        Of connections, with this worker's part of the cap. A request that finds none free under
-        the cap (0: 2,000) waits in turn.
+        How long connections live, with this worker's part of the cap (0: 2,000). A request that
+        finds no free connection under the cap waits in turn.
     timeout_s : float
-        Bound from the take-up of a request to its end.
+        Bound from the start of a request to its end.
     sticky : bool
-        A user keeps its connection between requests (closed loop); else idle ones are shared.
+        A user keeps its connection between requests (closed loop); otherwise idle ones are shared.
     allowed : sequence of str
         Hosts that redirects may lead to, besides loopback.
     beside : int
-        Files that this process opens besides: scripted users' WebSockets.
+        Other files that this process opens: scripted users' WebSockets.
     """
 
     def __init__(
@@ -74,23 +74,23 @@ class LeanClient:
         self.loop = loop
         self.capped = 0
         self.first_errors = FirstErrors()
-        # Where all connections read long bodies: each is done with before the next read.
+        # All connections read long bodies into it: each piece is used before the next read.
         self.landing = memoryview(bytearray(LANDING_BYTES))
         self._opened_now = 0
         self._life = life
         most = life.most or DEFAULT_CONNECTIONS
         self._limit = max(1, min(most, allow_files(most + beside) - beside))
-        # Where files are short, users who keep theirs would leave none for the others.
+        # Where files are short, users who keep their connections would leave none for others.
         self._sticky = sticky and self._limit >= most
         self.timeout_s = timeout_s
         self._timeout_ns = round(timeout_s * 1e9)
         self._allowed = allowed
         self.tls = cache(trust.context)
-        # Last in, first out; a dictionary, because any of them may close.
+        # Last in, first out; a dictionary, because any idle connection may close.
         self._idle: dict[Origin, dict[Connection, None]] = {}
         self._open: dict[Connection, None] = {}
         self._waiting: deque[Exchange] = deque()
-        # A name that could not be resolved stays so.
+        # A failed look-up is kept as well.
         self.address = lru_cache(MAX_ORIGINS)(looked_up)
         self._sweep_s = min(0.1, max(0.001, timeout_s / 50))
         self._sweeper = loop.call_later(self._sweep_s, self._sweep)
@@ -98,11 +98,11 @@ class LeanClient:
     # Sending.
 
     def submit(self, exchange: Exchange) -> None:
-        """Send a request on the user's own connection, an idle one or a new one, or let it wait."""
+        """Send a request on the user's own, an idle or a new connection, or let it wait."""
         connection = exchange.connection
         if connection is not None:
-            ours, wanted = connection.origin, exchange.prepared.origin
-            if connection.usable and (ours is wanted or ours == wanted):
+            origin, target = connection.origin, exchange.prepared.origin
+            if connection.usable and (origin is target or origin == target):
                 connection.send(exchange)
                 return
             exchange.connection = None
@@ -127,12 +127,13 @@ class LeanClient:
         if not waiting or waiting[-1].started_ns <= exchange.started_ns:
             waiting.append(exchange)
             return
-        # It follows a redirect: what was taken up before comes before, or it would time out late.
+        # The request follows a redirect. The queue stays in the order of starts, or requests behind
+        # this one would time out late.
         later = (n for n, other in enumerate(waiting) if other.started_ns > exchange.started_ns)
         waiting.insert(next(later), exchange)
 
     def _close_idle(self) -> bool:
-        """Close an idle connection, to whatever origin, so that another can be opened."""
+        """Close an idle connection of any origin, so that another can be opened."""
         for idle in self._idle.values():
             if idle:
                 next(iter(idle)).close()
@@ -164,7 +165,7 @@ class LeanClient:
         """Take the connection back and hand the exchange to whoever waits for it."""
         if exchange.prepared.redirects:
             if exchange.status in REDIRECTS and exchange.error in WHOLE:
-                # Read before the connection goes to another request.
+                # The location is read before another request uses the connection.
                 location = connection.location()
                 self._release(connection, exchange, keep, sticky=False)
                 self._redirect(exchange, location)
@@ -192,12 +193,12 @@ class LeanClient:
                 self._serve_waiting()
 
     def forget(self, connection: Connection) -> None:
-        """A connection has closed; one that waits may open its own."""
+        """Forget a closed connection; a waiting request may open another."""
         self._open.pop(connection, None)
         idle = self._idle.get(connection.origin)
         if idle is not None:
             idle.pop(connection, None)
-            if not idle:  # redirects may lead to ever other origins
+            if not idle:  # redirects may lead to any number of origins
                 del self._idle[connection.origin]
         if self._waiting:
             self._serve_waiting()
@@ -226,17 +227,17 @@ class LeanClient:
     # Time and end.
 
     def _sweep(self) -> None:
-        """Give up what has taken longer than the timeout."""
+        """Give up the requests that have taken longer than the timeout."""
         self._sweeper = self.loop.call_later(self._sweep_s, self._sweep)
-        before_ns = clock() - self._timeout_ns
+        latest_start_ns = clock() - self._timeout_ns
         late = [
             connection
             for connection in self._open
-            if connection.exchange is not None and connection.exchange.started_ns < before_ns
+            if connection.exchange is not None and connection.exchange.started_ns < latest_start_ns
         ]
         for connection in late:
             connection.abort("timeout")
-        while self._waiting and self._waiting[0].started_ns < before_ns:
+        while self._waiting and self._waiting[0].started_ns < latest_start_ns:
             self._give_up(self._waiting.popleft(), "timeout")
 
     def _give_up(self, exchange: Exchange, kind: str) -> None:
@@ -247,14 +248,14 @@ class LeanClient:
         exchange.finish(exchange)
 
     def give_up_waiting(self) -> None:
-        """Give up what waits for a connection (``unsent``)."""
+        """Give up the requests that wait for a connection (``unsent``)."""
         waiting = list(self._waiting)
         self._waiting.clear()
         for exchange in waiting:
             self._give_up(exchange, "unsent")
 
     def abort(self) -> None:
-        """Give up what is under way (``aborted``) and what waits (``unsent``)."""
+        """Give up requests under way (``aborted``) and waiting ones (``unsent``)."""
         self.give_up_waiting()
         for connection in list(self._open):
             connection.abort("aborted")
@@ -282,7 +283,7 @@ def make_client(
 ) -> Client:
     """Return the client that a workload names, with the address of its requests looked up.
 
-    ``connections`` is the most that it may open; see :class:`LeanClient` for the rest.
+    ``connections`` is the most that it may open at a time; see :class:`LeanClient` for the rest.
     """
     if workload.client != "lean":
         return _library_client(workload, prepared, connections)
@@ -300,7 +301,7 @@ def make_client(
 
 
 def _library_client(workload: Workload, prepared: Prepared, connections: int) -> Client:
-    # Most loads are sent without these libraries, which take long to import.
+    # Imported late: most loads do without these libraries, which take long to import.
     if workload.client == "aiohttp":
         from perflab.load.clients.aiohttp_client import AiohttpClient
 

@@ -1,7 +1,7 @@
 """One connection of the lean client: a non-blocking socket on the event loop.
 
-Plain sockets, and not transports, because the instants must be true: ``send`` returns when the
-bytes are the kernel's, where a transport would queue them to the end of the loop's turn.
+It uses plain sockets, not transports, because the instants must be true: ``send`` returns when the
+kernel has the bytes, whereas a transport would queue them to the end of the loop's turn.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from perflab.load.clients.exchange import Exchange
 from perflab.load.clients.outcome import CODES, ERRORS
 from perflab.load.clients.response import BadResponse, ResponseReader, header, server_phases
 from perflab.load.clients.targets import Origin
-from perflab.load.records.progress import Progress
+from perflab.load.records.progress import ArrivalPoints
 
 if TYPE_CHECKING:
     from perflab.load.clients.client import LeanClient
@@ -29,7 +29,7 @@ clock = time.monotonic_ns
 
 
 def kind_of(error: OSError | ValueError, otherwise: str) -> int:
-    """Return the error code of what a socket raised."""
+    """Return the error code of an exception that a socket raised."""
     if isinstance(error, socket.gaierror):
         return CODES["dns"]
     if isinstance(error, ssl.SSLError):
@@ -46,7 +46,7 @@ def kind_of(error: OSError | ValueError, otherwise: str) -> int:
 
 
 class Connection:
-    """A connection; at most one exchange is under way on it."""
+    """A connection that carries at most one exchange at a time."""
 
     def __init__(self, client: LeanClient, origin: Origin) -> None:
         self.origin = origin
@@ -57,7 +57,7 @@ class Connection:
         self._began_ns = 0
         self._socket: socket.socket | None = None
         self._reader: ResponseReader | None = None
-        # What the kernel did not take of a request.
+        # The part of a request that the kernel has not taken yet.
         self._unsent = memoryview(b"")
         self._broken = 0
 
@@ -78,7 +78,7 @@ class Connection:
             if code not in (0, errno.EINPROGRESS):
                 raise OSError(code, os.strerror(code))
         except OSError as error:
-            self._fail_soon(self._why(error, "connect"))
+            self._fail_soon(self._code_of(error, "connect"))
             return
         self._fd = self._socket.fileno()
         if self.origin.encrypted or not self._is_connected(self._socket):
@@ -88,7 +88,7 @@ class Connection:
 
     @staticmethod
     def _is_connected(opened: socket.socket) -> bool:
-        # Over loopback the handshake is over when connect returns: no need to wait a turn.
+        # Over loopback the TCP handshake is over when connect returns: no turn need be waited.
         try:
             opened.getpeername()
         except OSError:
@@ -99,7 +99,7 @@ class Connection:
         assert self._socket is not None
         code = self._socket.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
         if code:
-            self._fail(self._why(OSError(code, os.strerror(code)), "connect"))
+            self._fail(self._code_of(OSError(code, os.strerror(code)), "connect"))
             return
         self._loop.remove_writer(self._fd)
         assert self.exchange is not None
@@ -107,12 +107,12 @@ class Connection:
             self._ready(self.exchange, self._socket)
             return
         try:
-            # Not before it is connected: wrapping reads from the socket.
+            # Only a connected socket can be wrapped: wrapping reads from it.
             self._socket = encrypted = self._client.tls().wrap_socket(
                 self._socket, do_handshake_on_connect=False, server_hostname=self.origin.host
             )
         except (OSError, ValueError) as error:
-            self._fail(self._why(error, "tls"))
+            self._fail(self._code_of(error, "tls"))
             return
         self._shake_hands(encrypted)
 
@@ -126,7 +126,7 @@ class Connection:
         except ssl.SSLWantWriteError:
             self._loop.add_writer(self._fd, self._shake_hands, encrypted)
         except OSError as error:
-            self._fail(self._why(error, "tls"))
+            self._fail(self._code_of(error, "tls"))
         else:
             assert self.exchange is not None
             self._ready(self.exchange, encrypted)
@@ -139,12 +139,12 @@ class Connection:
         self.send(exchange)
 
     def close(self) -> None:
-        """Close the socket; what is under way must have been taken off before."""
+        """Close the socket; the caller must have removed the exchange under way."""
         if not self.usable:
             return
         self.usable = False
         if self._socket is not None:
-            # A socket that could not be wrapped has no descriptor any more.
+            # A socket whose wrapping failed has no descriptor any more.
             if self._socket.fileno() >= 0:
                 self._loop.remove_reader(self._socket.fileno())
                 self._loop.remove_writer(self._socket.fileno())
@@ -156,19 +156,18 @@ class Connection:
     # Sending.
 
     def send(self, exchange: Exchange) -> None:
-        """Send a request on the connection, which is idle."""
+        """Send a request on the idle connection."""
         self.exchange = exchange
         prepared = exchange.prepared
         data = prepared.payload if prepared.turn is None else next(prepared.turn)
         reader = self._reader
-        wanted = prepared.wanted
-        if reader is None or (wanted is not reader.wanted and wanted != reader.wanted):
-            self._reader = reader = ResponseReader(wanted)
-        # A reader that has read nothing since it began is as good as new.
+        rules = prepared.body_rules
+        if reader is None or (rules is not reader.rules and rules != reader.rules):
+            self._reader = reader = ResponseReader(rules)
         if not reader.fresh:
             reader.begin()
         if prepared.progress_points:
-            exchange.progress = Progress(prepared.progress_points)
+            exchange.progress = ArrivalPoints(prepared.progress_points)
         if prepared.streams:
             exchange.stream = reader.stream
         try:
@@ -176,7 +175,7 @@ class Connection:
         except WOULD_BLOCK:
             sent = 0
         except OSError as error:
-            self._fail_soon(self._why(error, "reset"))
+            self._fail_soon(self._code_of(error, "reset"))
             return
         exchange.sent_ns = clock()
         if sent != len(data):
@@ -189,13 +188,12 @@ class Connection:
         except WOULD_BLOCK:
             return
         except ConnectionError as error:
-            # The peer may have answered before it gave up reading: what it sent is still to come,
-            # and then the end.
-            self._broken = self._why(error, "reset")
+            # The peer may have answered before it stopped reading: its answer may still arrive.
+            self._broken = self._code_of(error, "reset")
             self._loop.remove_writer(self._fd)
             return
         except OSError as error:
-            self._fail(self._why(error, "reset"))
+            self._fail(self._code_of(error, "reset"))
         else:
             if not self._unsent:
                 self._loop.remove_writer(self._fd)
@@ -212,12 +210,12 @@ class Connection:
         except WOULD_BLOCK:
             return
         except OSError as error:
-            self._fail(self._why(error, "reset"))
+            self._fail(self._code_of(error, "reset"))
             return
         now_ns = clock()
         exchange = self.exchange
         if exchange is None or reader is None:
-            # Closed while idle, or bytes nobody asked for: either way it is of no more use.
+            # The peer closed an idle connection, or sent bytes that no request asked for.
             self.close()
             return
         if not data:
@@ -233,7 +231,7 @@ class Connection:
                 )
                 self.exchange = None
                 if exchange.connection is self and prepared.unwatched:
-                    # The user keeps its connection: nobody else has to know.
+                    # The user keeps its connection: the client has nothing to do.
                     exchange.finish(exchange)
                 else:
                     self._client.finished(self, exchange, True)
@@ -241,7 +239,7 @@ class Connection:
         self._feed(exchange, reader, data, now_ns)
 
     def _long_readable(self, reader: ResponseReader) -> None:
-        """Read on where an answer can only be counted and summed: past its head, with a length."""
+        """Read on in a long body: its bytes are only counted and summed."""
         exchange, opened, landing = self.exchange, self._socket, self._client.landing
         assert exchange is not None
         assert opened is not None
@@ -251,7 +249,7 @@ class Connection:
         except WOULD_BLOCK:
             return
         except OSError as error:
-            self._fail(self._why(error, "reset"), reader)
+            self._fail(self._code_of(error, "reset"), reader)
             return
         except BadResponse as error:
             self._refuse(error, reader)
@@ -266,7 +264,7 @@ class Connection:
             self._hand_back(exchange, reader)
 
     def _feed(self, exchange: Exchange, reader: ResponseReader, data: bytes, now_ns: int) -> None:
-        whole = reader.fresh
+        is_first = reader.fresh
         try:
             complete = reader.feed(data)
         except BadResponse as error:
@@ -277,7 +275,7 @@ class Connection:
         if exchange.stream is not None:
             exchange.stream.note(now_ns)
         if exchange.progress is not None:
-            if reader.left and whole:
+            if reader.left and is_first:
                 exchange.progress.expect(reader.size + reader.left)
             exchange.progress.note(now_ns, reader.size)
         if not complete:
@@ -286,7 +284,7 @@ class Connection:
             return
         self._complete(exchange, reader, now_ns)
         prepared = exchange.prepared
-        if whole and reader.keep_alive and len(data) <= LONGEST_REMEMBERED and prepared.repeats:
+        if is_first and reader.keep_alive and len(data) <= LONGEST_REMEMBERED and prepared.repeats:
             prepared.last_bytes = data
             prepared.last_outcome = (
                 exchange.status,
@@ -325,7 +323,7 @@ class Connection:
         self._client.finished(self, exchange, False)
 
     def location(self) -> str:
-        """Return where the last response points to."""
+        """Return the Location header of the last response."""
         return header(self._reader.head, "location") if self._reader else ""
 
     # Failing.
@@ -349,13 +347,13 @@ class Connection:
         exchange.bytes = reader.size if reader is not None else 0
         self._client.finished(self, exchange, False)
 
-    def _why(self, error: OSError | ValueError, otherwise: str) -> int:
-        """Return the error code of what a socket raised, and keep its words."""
+    def _code_of(self, error: OSError | ValueError, otherwise: str) -> int:
+        """Return the error code of a socket's exception, and note its text."""
         code = kind_of(error, otherwise)
         text = (error.strerror if isinstance(error, OSError) else "") or str(error)
         self._client.first_errors.note(ERRORS[code], text)
         return code
 
     def _fail_soon(self, code: int) -> None:
-        # Whoever submits a request must not get its end before submit has returned.
+        # A request must not end before the call of submit has returned.
         self._loop.call_soon(self._fail, code)

@@ -1,4 +1,4 @@
-"""One request under way: the record that travels with it."""
+"""A request prepared for sending, and one request under way."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 from urllib.parse import urljoin
 
 from perflab.errors import ParameterError, TargetRefused
-from perflab.load.clients.answer import Body, Wanted
+from perflab.load.clients.answer import Body, BodyRules
 from perflab.load.clients.outcome import CODES, MEASURE
 from perflab.load.clients.streams import Streamed
 from perflab.load.clients.targets import Origin, refuse_foreign, split
-from perflab.load.records.progress import Progress
+from perflab.load.records.progress import ArrivalPoints
 from perflab.load.workload.request import Connections, Request
 
 if TYPE_CHECKING:
@@ -21,23 +21,23 @@ if TYPE_CHECKING:
 
 ENDLESS = Connections()
 STATUS, LENGTH = CODES["status"], CODES["length"]
-# A whole answer, as expected or not: it may be a redirect.
+# Error codes of whole answers, as expected or not: any of them may be a redirect.
 WHOLE = {CODES[name] for name in ("", "status", "body", "length", "checksum")}
 REDIRECTS = (301, 302, 303, 307, 308)
-# Headers that a redirect to another origin leaves behind: secrets, above all.
+# Headers that are not sent on to another origin: above all, secrets.
 OF_ORIGINS = frozenset({"authorization", "cookie", "host", "proxy-authorization"})
 
 
 class Prepared:
-    """The bytes of a request (``payload``), or of one per body (``turn``).
+    """The bytes of a request (``payload``), or of one per body in turn (``turn``).
 
     ``last_bytes`` and ``last_outcome`` hold the last response that arrived whole in one piece:
-    the same bytes again mean the same outcome, without parsing them again.
+    the same bytes have the same outcome and are not parsed again.
 
     Raises
     ------
     ParameterError
-        It holds what UTF-8 cannot.
+        The request cannot be encoded as UTF-8.
     """
 
     def __init__(self, request: Request, origin: Origin, life: Connections = ENDLESS) -> None:
@@ -53,24 +53,24 @@ class Prepared:
         self.wants_answer = False
         self.redirects = request.redirects
         self.progress_points = request.progress_points
-        # The same bytes again mean the same: but to follow a redirect takes its headers, to hand an
-        # answer on its bytes, and whoever notes when they came looks at each.
+        # Whether equal bytes may skip the parser. To follow a redirect takes the headers, to hand
+        # an answer on its bytes, and to note arrivals each piece.
         self.repeats = not (request.redirects or request.progress_points or request.stream)
-        # Nobody but the user has to know of an answer on the connection that it keeps.
+        # Whether the client has nothing to do when a user's own connection has an answer.
         self.unwatched = not (request.redirects or life.closing)
         stream = request.streaming
         self.streams = stream is not None
-        wanted = Wanted(text, request.expect_crc32, stream=stream)
-        self.wanted = wanted if wanted != Wanted() else None
+        rules = BodyRules(text, request.expect_crc32, stream=stream)
+        self.body_rules = rules if rules != BodyRules() else None
         self.last_bytes = b""
         self.last_outcome: tuple[int, int, int, dict[str, float] | None] = (0, 0, 0, None)
 
     def want_answer(self, keep_body: bool) -> None:
-        """Have the answer handed on, with its body or without."""
+        """Hand the answer on to the user, with its body or without."""
         self.wants_answer = True
         self.repeats = False
         if keep_body:
-            self.wanted = replace(self.wanted or Wanted(), kept=True)
+            self.body_rules = replace(self.body_rules or BodyRules(), kept=True)
 
     def judge(self, status: int, size: int, body: Body | None) -> int:
         """Return the error code of a complete response; 0 when it is as expected."""
@@ -84,15 +84,15 @@ class Prepared:
 
 def render(request: Request, body: bytes, origin: Origin, closing: bool) -> bytes:
     """Return the bytes of an HTTP/1.1 request with a body (RFC 9112, 2.1)."""
-    given = {name.lower() for name in request.headers}
+    named = {name.lower() for name in request.headers}
     headers = dict(request.headers)
-    if "host" not in given:
+    if "host" not in named:
         headers = {"Host": origin.authority, **headers}
-    if (body or request.method in ("POST", "PUT", "PATCH")) and "content-length" not in given:
+    if (body or request.method in ("POST", "PUT", "PATCH")) and "content-length" not in named:
         headers["Content-Length"] = str(len(body))
-    if body and "content-type" not in given:
+    if body and "content-type" not in named:
         headers["Content-Type"] = request.usual_type
-    if closing and "connection" not in given:
+    if closing and "connection" not in named:
         headers["Connection"] = "close"
     lines = [f"{request.method} {request.path} HTTP/1.1"]
     lines += [f"{name}: {value}" for name, value in headers.items()]
@@ -107,7 +107,7 @@ def followed(
     Raises
     ------
     TargetRefused, ValueError
-        It is one too many, leads nowhere, or to a host that is not allowed.
+        The redirect is one too many, leads nowhere, or to a host that is not allowed.
     """
     if number > base.redirects:
         raise TargetRefused("too many redirects")
@@ -124,17 +124,18 @@ def followed(
         name: value for name, value in request.headers.items() if name.lower() not in dropped
     }
     changed = {"path": path, "headers": headers}
-    made = Prepared(Request.model_validate(request.model_dump() | changed), origin, life)
-    made.wants_answer, made.repeats, made.wanted = base.wants_answer, base.repeats, base.wanted
-    return made
+    following = Prepared(Request.model_validate(request.model_dump() | changed), origin, life)
+    following.wants_answer, following.repeats = base.wants_answer, base.repeats
+    following.body_rules = base.body_rules
+    return following
 
 
 class Exchange:
     """One request under way: its instants (CLOCK_MONOTONIC, ns; 0: never came) and outcome.
 
-    Made once per user or slot and used again; ``finish`` is called when it is done. ``answer`` is
-    the head of the response and its body, where the request wants them; ``progress`` the points of
-    its body's arrival, ``stream`` the chunks of it.
+    It is made once per user or slot and used again; ``finish`` is called when it is done.
+    ``answer`` is the head and body of the response, where the request wants them; ``progress`` has
+    the points of the body's arrival, ``stream`` its chunks.
     """
 
     __slots__ = (
@@ -174,17 +175,17 @@ class Exchange:
         self.phases: dict[str, float] | None = None
         self.chain: tuple[Prepared, int, int] | None = None
         self.answer: tuple[bytes, bytes] | None = None
-        self.progress: Progress | None = None
+        self.progress: ArrivalPoints | None = None
         self.stream: Streamed | None = None
         self.renew()
 
     def renew(self) -> None:
-        """Forget the instants that the next request may not come to; its end sets the rest."""
+        """Reset the instants that the next request may not reach; its end sets the rest."""
         self.sent_ns = self.first_byte_ns = self.connect_ns = self.close_ns = 0
         self.progress = self.stream = None
 
     def end_chain(self) -> None:
-        """Give a chain of redirects the request it began with, and the instant of its sending."""
+        """Restore the request that began a chain of redirects, and the instant of its sending."""
         if self.chain is not None:
             self.prepared, self.sent_ns, self.connect_ns = self.chain
             self.chain = None

@@ -1,6 +1,6 @@
 """httpx behind the interface of the lean client: HTTP/1.1, and HTTP/2 with h2.
 
-Whether a server speaks HTTP/2 is asked before any load is sent.
+The server is asked whether it speaks HTTP/2 before any load is sent.
 """
 
 from __future__ import annotations
@@ -48,10 +48,10 @@ class HttpxClient(LibraryClient):
         )
 
     async def _send(self, exchange: Exchange, body: bytes) -> None:
-        request, began = exchange.prepared.request, [0]
+        request, connect_began = exchange.prepared.request, [0]
 
         async def trace(event: str, _information: Any) -> None:
-            self._note(event, exchange, began)
+            self._note(event, exchange, connect_began)
 
         async with self._client.stream(
             request.method,
@@ -62,17 +62,17 @@ class HttpxClient(LibraryClient):
         ) as response:
             await self._take(exchange, response.status_code, response.headers, response.aiter_raw())
 
-    def _note(self, event: str, exchange: Exchange, began: list[int]) -> None:
-        """Note the instant of an event that the library tells of, by whatever protocol."""
-        what = event.partition(".")[2]
-        if what == "send_request_headers.complete":
+    def _note(self, event: str, exchange: Exchange, connect_began: list[int]) -> None:
+        """Note the instant of an event of the library; its name begins with the protocol."""
+        step = event.partition(".")[2]
+        if step == "send_request_headers.complete":
             exchange.sent_ns = clock()
-        elif what == "receive_response_headers.complete":
+        elif step == "receive_response_headers.complete":
             exchange.first_byte_ns = clock()
-        elif what == "connect_tcp.started":
-            began[0] = clock()
-        elif what == "connect_tcp.complete":
-            exchange.connect_ns = clock() - began[0]
+        elif step == "connect_tcp.started":
+            connect_began[0] = clock()
+        elif step == "connect_tcp.complete":
+            exchange.connect_ns = clock() - connect_began[0]
 
     @staticmethod
     def _class_of(error: Exception) -> str:
@@ -101,7 +101,7 @@ class HttpxClient(LibraryClient):
 
 
 class _OnlyHttp2(ssl.SSLContext):
-    """Offers HTTP/2 alone where httpx asks for both: a server could choose HTTP/1.1."""
+    """Offers HTTP/2 alone; httpx offers both, and a server could choose HTTP/1.1."""
 
     def set_alpn_protocols(self, alpn_protocols: Iterable[str]) -> None:  # noqa: ARG002
         super().set_alpn_protocols(["h2"])
@@ -121,13 +121,13 @@ def _only_http2(workload: Workload) -> ssl.SSLContext:
 def ask_for_http2(url: str, workload: Workload) -> None:
     """Refuse a load over HTTP/2 to a server that does not speak it.
 
-    Over TLS the server must choose ``h2`` by ALPN; without, it must answer HTTP/2's own begin
-    (prior knowledge: there is no upgrade from HTTP/1.1).
+    Over TLS the server must choose ``h2`` by ALPN; without TLS it must answer HTTP/2's connection
+    preface (prior knowledge: there is no upgrade from HTTP/1.1).
 
     Raises
     ------
     LoadError
-        It does not agree, cannot be reached, or the package h2 is missing.
+        The server does not agree or cannot be reached, or the package h2 is missing.
     """
     if find_spec("h2") is None:
         raise LoadError("HTTP/2 needs the package h2: pip install 'perflab[http2]'")
@@ -140,7 +140,7 @@ def ask_for_http2(url: str, workload: Workload) -> None:
             if origin.encrypted:
                 _by_alpn(opened, origin, workload)
             else:
-                _by_its_begin(opened, origin)
+                _by_preface(opened, origin)
     except OSError as error:
         raise LoadError(
             f"{origin.authority} could not be asked whether it speaks HTTP/2: "
@@ -162,7 +162,7 @@ def _by_alpn(opened: socket.socket, origin: Origin, workload: Workload) -> None:
         raise _refused(origin, "it did not choose h2 when TLS offered it (ALPN)")
 
 
-def _by_its_begin(opened: socket.socket, origin: Origin) -> None:
+def _by_preface(opened: socket.socket, origin: Origin) -> None:
     opened.sendall(HELLO)
     head = b""
     while len(head) < FRAME_HEAD_BYTES and (piece := opened.recv(FRAME_HEAD_BYTES - len(head))):

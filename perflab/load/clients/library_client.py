@@ -1,10 +1,8 @@
-"""What clients of other libraries share: the request as they take it, a task per exchange, a cap.
+"""The common part of clients of other libraries: a task per exchange, and a cap on connections.
 
 Each request is a task, as users of these libraries write it. Instants come from the libraries'
-own tracing hooks, error classes from their exceptions.
-
-They are held to what the lean client does: a body is taken as it comes, undecoded, and let go of;
-no cookie is kept.
+own tracing hooks, error classes from their exceptions. Like the lean client, they read bodies
+undecoded, piece by piece, and keep neither bodies nor cookies.
 """
 
 from __future__ import annotations
@@ -27,21 +25,21 @@ clock = time.monotonic_ns
 
 def headers_of(request: Request, body: bytes) -> dict[str, str]:
     """Return the headers to send, with a body's type where it has one."""
-    # Bodies are counted and judged as they come: what is packed may be gigabytes unpacked.
+    # Bodies are counted and judged undecoded: a packed one may be gigabytes when unpacked.
     default = {"Accept-Encoding": "identity"}
     if body:
         default["Content-Type"] = request.usual_type
-    given = {name.lower() for name in request.headers}
-    kept = {name: value for name, value in default.items() if name.lower() not in given}
-    return {**kept, **request.headers}
+    named = {name.lower() for name in request.headers}
+    added = {name: value for name, value in default.items() if name.lower() not in named}
+    return {**added, **request.headers}
 
 
 def out_of_reach(workload: Workload) -> list[str]:
-    """Return what a workload asks for that its client cannot do, a sentence each."""
+    """Return a sentence for each thing that a workload asks for and its client cannot do."""
     if workload.client == "lean":
         return []
     request = workload.request
-    beyond = {
+    lacks = {
         "records no progress_points": request.progress_points,
         "records no chunks of a stream": request.stream,
         "follows no redirects": request.redirects,
@@ -49,8 +47,8 @@ def out_of_reach(workload: Workload) -> list[str]:
     }
     problems = [
         f"the {workload.client} client {lack}; the lean one does (client='lean')"
-        for lack, asked in beyond.items()
-        if asked
+        for lack, is_asked in lacks.items()
+        if is_asked
     ]
     if workload.client == "http2" and (workload.connections.closing or workload.connections.most):
         problems.append(
@@ -61,7 +59,7 @@ def out_of_reach(workload: Workload) -> list[str]:
 
 
 class LibraryClient:
-    """A task per exchange; what sends it, and names its errors, is the library's."""
+    """Sends each exchange in a task; subclasses send by a library and class its errors."""
 
     def __init__(self, workload: Workload, connections: int) -> None:
         self.capped = 0
@@ -112,14 +110,14 @@ class LibraryClient:
     ) -> None:
         """Read a response to its end, piece by piece."""
         prepared = exchange.prepared
-        read = Body(prepared.wanted) if prepared.wanted is not None else None
+        body = Body(prepared.body_rules) if prepared.body_rules is not None else None
         exchange.status = status
         async for piece in pieces:
             exchange.bytes += len(piece)
-            if read is not None:
-                read.take(piece)
+            if body is not None:
+                body.take(piece)
         exchange.done_ns = clock()
-        exchange.error = prepared.judge(status, exchange.bytes, read)
+        exchange.error = prepared.judge(status, exchange.bytes, body)
         if exchange.error:
             text = f"HTTP status {status}, {exchange.bytes} bytes"
             self.first_errors.note(ERRORS[exchange.error], text, status)
@@ -127,8 +125,8 @@ class LibraryClient:
         exchange.phases = parse_server_timing(timing) if timing else None
 
     def give_up_waiting(self) -> None:
-        """Cancel what was not sent yet; each ends as ``unsent``."""
-        # A task that has not begun could not tell of its end: in the next turn all have.
+        """Cancel requests that were not sent yet; each ends as ``unsent``."""
+        # A task that has not begun would not record its end: in the next turn all have begun.
         asyncio.get_running_loop().call_soon(self._cancel_unsent)
 
     def _cancel_unsent(self) -> None:
@@ -137,12 +135,12 @@ class LibraryClient:
                 task.cancel()
 
     def abort(self) -> None:
-        """Cancel what is under way; each ends as ``aborted``, or ``unsent``."""
+        """Cancel all requests; each ends as ``aborted``, or ``unsent``."""
         for task in list(self._tasks):
             task.cancel()
 
     async def close(self) -> None:
-        """Cancel what is under way and close every connection."""
+        """Cancel all requests and close every connection."""
         self.abort()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         await self._close()
@@ -152,7 +150,7 @@ class LibraryClient:
 
 
 def causes(error: BaseException) -> Iterator[BaseException]:
-    """Yield an exception and those it came of."""
+    """Yield an exception and those that caused it."""
     cause: BaseException | None = error
     while cause is not None:
         yield cause

@@ -1,4 +1,4 @@
-"""How a request ended, and when: error classes and stages, their codes, and what failures said."""
+"""Error classes and stages of requests, their codes, and the first text of each failure."""
 
 from __future__ import annotations
 
@@ -41,11 +41,10 @@ CENSORED_CODES = tuple(CODES[name] for name in CENSORED)
 # The load's end cut them off: neither a success nor a fault of the server.
 CUT_OFF = ("aborted", "unsent")
 CUT_OFF_CODES = tuple(CODES[name] for name in CUT_OFF)
-# A recorded request of the measure stage under which its service was paused has this stage: see
-# perflab.trials.slices.
+# The stage of a measured request during which its service was paused: see perflab.trials.slices.
 PAUSED = "paused"
-# `after`: what keeps a load up beyond its plan. `after_stop`: what ended after the failure that
-# ended the load (see perflab.load.records.looks).
+# `after`: requests that keep a load up beyond its plan. `after_stop`: requests that ended after the
+# failure that ended the load (see perflab.load.records.looks).
 STAGES = ("warmup", "measure", "after", "after_stop")
 WARMUP, MEASURE, AFTER, AFTER_STOP = range(len(STAGES))
 
@@ -57,7 +56,7 @@ LONGEST_TEXT = 300
 class FirstErrors:
     """Texts by error class and status; bounded, so that no server can fill the memory.
 
-    Asked only where a request has failed: a request that succeeds pays nothing for it.
+    It is called only when a request fails: successes pay nothing for it.
     """
 
     def __init__(self) -> None:
@@ -67,9 +66,9 @@ class FirstErrors:
         """Keep the text if it is the first of its kind; control characters become spaces."""
         if (kind, status) in self._texts or len(self._texts) == MOST_KINDS:
             return
-        printable = "".join(each if each.isprintable() else " " for each in text[:LONGEST_TEXT])
+        printable = "".join(sign if sign.isprintable() else " " for sign in text[:LONGEST_TEXT])
         self._texts[kind, status] = " ".join(printable.split())
 
-    def found(self) -> list[tuple[str, int, str]]:
+    def texts(self) -> list[tuple[str, int, str]]:
         """Return (class, status, text) of each kind."""
         return [(kind, status, text) for (kind, status), text in self._texts.items()]

@@ -1,6 +1,6 @@
 """Reads one HTTP/1.1 response after another from bytes; llhttp (through httptools) parses.
 
-No sockets here: bytes go in, what they mean comes out. Lenient parsing is off.
+It takes bytes and uses no sockets. Lenient parsing is off.
 """
 
 from __future__ import annotations
@@ -10,26 +10,26 @@ from typing import Any
 
 import httptools
 
-from perflab.load.clients.answer import Body, Wanted
+from perflab.load.clients.answer import Body, BodyRules
 from perflab.load.clients.streams import Streamed
 
 MAX_HEAD_BYTES = 64 * 1024
 MAX_PIECES = 64
 MAX_INTERIMS = 20
 LINE_ENDS = b"\r\n"
-# What is still to come of a body that makes it a long one.
+# A body is long if at least so many of its bytes are still to come.
 LONG_BYTES = 64 * 1024
 MAX_PHASES = 64
 LONGEST_PHASE_MS = 1e9
 CODING = b"\r\ntransfer-encoding:"
 _LENGTH = re.compile(rb"\r\ncontent-length:", re.IGNORECASE)
-# The number, where its line is as simple as can be; the parser has refused a second one.
+# The length in a line of the simplest form; the parser has refused a second such line.
 _LENGTH_ALONE = re.compile(rb"\r\ncontent-length:[ \t]*([0-9]{1,18})(?:\r\n[!-~]|$)", re.IGNORECASE)
 _TIMING = re.compile(rb"\r\nserver-timing:[ \t]*([^\r]*)", re.IGNORECASE)
 
 
 class BadResponse(Exception):
-    """What arrived is not a response; ``kind`` is its error class."""
+    """The bytes that arrived are not a response; ``kind`` is the error class."""
 
     def __init__(self, kind: str, reason: str) -> None:
         super().__init__(reason)
@@ -41,8 +41,8 @@ class ResponseReader:
 
     Parameters
     ----------
-    wanted : Wanted, optional
-        What :attr:`body` is to be looked at for; else it is only counted.
+    rules : BodyRules, optional
+        How the body is judged; without rules its bytes are only counted.
 
     Attributes
     ----------
@@ -51,14 +51,14 @@ class ResponseReader:
     status, size : int
         Status code, and bytes of the body so far (less its framing).
     left : int
-        What is still to come of a long body with a length: bytes that the parser need not see.
+        Bytes still to come of a long body with a length; the parser need not see them.
     body : Body or None
-        What was made of the body so far.
+        The body so far.
     """
 
-    def __init__(self, wanted: Wanted | None = None) -> None:
+    def __init__(self, rules: BodyRules | None = None) -> None:
         self._parser: Any = None
-        self.wanted = wanted
+        self.rules = rules
         self.begin()
 
     def begin(self) -> None:
@@ -71,24 +71,24 @@ class ResponseReader:
         self._head: bytes | None = None
         self._pieces: list[bytes] = []
         self._head_done = self._chunked = self._stays = False
-        self.body = Body(self.wanted) if self.wanted is not None else None
-        # Bytes that arrived, and those of interim responses among them.
+        self.body = Body(self.rules) if self.rules is not None else None
+        # Bytes that arrived, bytes of interim responses among them, and number of these.
         self._received = self._interim = self._interims = 0
         self._tail = b""
         self._refused = ""
 
     def release(self) -> None:
-        """Let go of the body, and of the parser, which refers back to here: nothing collects."""
+        """Drop the body and the parser, whose cycle nothing collects: workers run without gc."""
         self._parser = self.body = None
 
     def give_body(self) -> bytes:
-        """Return the body, if it was kept, and hold it no more."""
+        """Return the body, if it was kept, and drop it."""
         body, self.body = self.body, None
         return bytes(body.kept) if body is not None else b""
 
     @property
     def stream(self) -> Streamed | None:
-        """Return what is known of the body as a stream, if it is to be one."""
+        """Return the chunks of the body so far; None where it is no stream."""
         return self.body.stream if self.body is not None else None
 
     def feed(self, data: bytes) -> bool:
@@ -118,7 +118,7 @@ class ResponseReader:
             if self._head_done or self._received - self._interim > MAX_HEAD_BYTES:
                 self._check_head()
             elif len(self._pieces) > MAX_PIECES:
-                # Byte by byte, what it takes to hold the pieces is many times what they say.
+                # Pieces of one byte each would take many times the memory of their bytes.
                 self._pieces = [b"".join(self._pieces)]
         if self.complete:
             # The parser skips line ends after a response in silence.
@@ -133,15 +133,15 @@ class ResponseReader:
         return self.complete
 
     def _begin_long(self) -> None:
-        """Take over from the parser where all that is left to do is to count."""
-        wanted = self.wanted
-        if self._chunked or (wanted and (wanted.kept or wanted.stream)):
+        """Bypass the parser for the rest of a long body that is only counted and summed."""
+        rules = self.rules
+        if self._chunked or (rules and (rules.kept or rules.stream)):
             return
         left = length_alone(self.head) - self.size
         if left >= LONG_BYTES:
             self.left = left
             self._stays = bool(self._parser.should_keep_alive())
-            # It waits for a body that it will not see; a new one takes its place.
+            # The parser waits for bytes that it will not see: the next response gets a new one.
             self._parser = None
 
     def take(self, data: memoryview) -> bool:
@@ -161,7 +161,7 @@ class ResponseReader:
         return self.complete
 
     def _check_head(self) -> None:
-        """Refuse what the parser lets pass, though it is no head of a response to us."""
+        """Refuse heads that the parser accepts and that are no head of a response here."""
         if not self._head_done:
             raise BadResponse("head_too_large", f"no end of headers in {MAX_HEAD_BYTES} bytes")
         head = self.head
@@ -180,7 +180,7 @@ class ResponseReader:
 
     def _check_end(self, data: bytes) -> None:
         if self._chunked:
-            # The last line is empty, and the one before it is not.
+            # The last line must be empty, and the line before it must not be.
             tail = (self._tail + data[-5:])[-5:]
             whole = tail[1:] == b"\r\n\r\n" and tail[0] not in LINE_ENDS
         else:
@@ -189,7 +189,7 @@ class ResponseReader:
             raise BadResponse("protocol", "bytes came after the end of the response")
 
     def end(self) -> str:
-        """The peer closed: return the error class, or '' when the response ends with it."""
+        """Take the peer's close; return the error class, or '' when the close ends the response."""
         if self.fresh:
             return "closed"
         if not self._head_done:
@@ -209,15 +209,15 @@ class ResponseReader:
             self._head = data[:end] if end >= 0 else data
         return self._head
 
-    # What the parser calls.
+    # Callbacks of the parser.
 
     def on_message_begin(self) -> None:
-        """A message begins; nobody asked for a second one."""
+        """Refuse a second message: no request asked for it."""
         if self.complete:
             self._refused = "bytes came after the end of the response"
 
     def on_headers_complete(self) -> None:
-        """The headers have ended."""
+        """Take status and version at the end of the headers."""
         if self._refused:
             return
         self.status = self._parser.get_status_code()
@@ -229,19 +229,19 @@ class ResponseReader:
         self._head_done = self.status >= 200 or self.status == 101
 
     def on_chunk_header(self) -> None:
-        """A chunk begins."""
+        """Check the transfer coding when a chunk begins."""
         if not self._chunked and not self._refused:
             self._begin_chunks()
 
     def on_body(self, data: bytes) -> None:
-        """A part of the body, with its chunk framing removed."""
+        """Take a part of the body, without chunk framing."""
         if not self._refused:
             self.size += len(data)
             if self.body is not None:
                 self.body.take(data)
 
     def on_message_complete(self) -> None:
-        """The message has ended; after an interim one (1xx) the response is still to come."""
+        """End the message; after an interim one (1xx) the response is still to come."""
         if self._refused:
             return
         if self._head_done:
@@ -265,9 +265,9 @@ class ResponseReader:
 def parse_server_timing(header: str) -> dict[str, float]:
     """Read a ``Server-Timing`` header: metric name to duration in ms.
 
-    Source: W3C Server Timing, the header field. Left out are entries without ``dur``, names beyond
-    printable ASCII, durations that are none (negative, infinite, above 11 days), and all phases
-    after the first 64.
+    Source: W3C Server Timing, the header field. It leaves out entries without ``dur``, names beyond
+    printable ASCII, impossible durations (negative, infinite, above 11 days), and all phases after
+    the first 64.
     """
     phases: dict[str, float] = {}
     for entry in header.split(","):
@@ -287,7 +287,7 @@ def parse_server_timing(header: str) -> dict[str, float]:
 
 
 def not_a_head(head: bytes) -> str:
-    """Return why a head that the parser lets pass is none of HTTP's; empty where it is one."""
+    """Return why a head that the parser accepts is none of HTTP; empty where it is one."""
     # The parser also reads RTSP and ICE, and empty lines before the status line.
     if head[:5] != b"HTTP/":
         return "the response does not begin with HTTP/"
@@ -296,8 +296,8 @@ def not_a_head(head: bytes) -> str:
 
 def coding_problem(head: bytes) -> str:
     """Return why the body's transfer coding is refused; empty where it is chunked alone."""
-    # We send no TE, so no other coding may come (RFC 9112, 7.4). The parser would take a body
-    # in another one, or with a tab after the name, for one that ends with the stream.
+    # We send no TE, so no other coding may come (RFC 9112, 7.4). With another coding, or a tab
+    # after the name, the parser would read the body to the end of the connection.
     codings = head.lower().split(CODING)[1:]
     if len(codings) != 1 or codings[0].partition(b"\r")[0].strip(b" ") != b"chunked":
         return "a transfer coding other than chunked"
@@ -305,7 +305,7 @@ def coding_problem(head: bytes) -> str:
 
 
 def length_alone(head: bytes) -> int:
-    """Return the body's announced length; 0 where its line is not of the simplest form."""
+    """Return the announced length of the body; 0 where its line is not of the simplest form."""
     match = _LENGTH_ALONE.search(head)
     return int(match[1]) if match else 0
 

@@ -1,15 +1,13 @@
 """One streamed answer: when each of its chunks came, and whether it is as expected.
 
-A chunk is an event of the stream (:mod:`perflab.load.clients.streams`), not a chunk of HTTP's
-framing. Its instant is that of the read that completed it: an event cut over several reads has the
-instant of the last, and those that one read completed have the same one.
-
-Events of a stream, told apart as their bytes come; none is kept but the last line of JSON.
+A chunk is an event of the stream, not a chunk of HTTP's framing. Its instant is that of the read
+that completed it: an event cut over several reads has the instant of the last read, and all events
+that one read completed have the same instant. Only the last line is kept.
 
 Server-sent events: WHATWG HTML, 9.2.5 and 9.2.6. A line ends with CR, LF or both; an empty line
-dispatches the event before it, where it has data; what no empty line ended is not dispatched. All
-of it can be told from bytes: no line end or field name is beyond ASCII. The fields ``event``,
-``id`` and ``retry`` change nothing about which events there are, and are passed over like comments.
+dispatches the event before it, if it has data; an event without an empty line at its end is not
+dispatched. Bytes are enough to parse this: all line ends and field names are ASCII. The fields
+``event``, ``id`` and ``retry`` do not change which events there are, and are skipped like comments.
 """
 
 from __future__ import annotations
@@ -27,10 +25,10 @@ CR, LF = b"\r\n"
 
 
 class ServerSentEvents:
-    """Tells server-sent events apart. The length of one is that of its data, in UTF-8.
+    """Splits bytes, in pieces of any size, into server-sent events.
 
-    Bytes go in, in pieces of any size. ``too_long`` says that an event was longer than it may be:
-    nothing is taken from there on.
+    The length of an event is that of its data, in UTF-8. ``too_long`` says that an event was longer
+    than it may be: no further bytes are taken.
 
     Parameters
     ----------
@@ -46,9 +44,9 @@ class ServerSentEvents:
     def __init__(self, end_marker: str = "", longest_bytes: int = LONGEST_EVENT_BYTES) -> None:
         self._marker = end_marker.encode()
         self._most = longest_bytes
-        # The begin of a line whose end has not come.
+        # An unfinished line.
         self._pending = bytearray()
-        # Of the event under way: the bytes of its lines, those of its data with an LF after each
+        # The unfinished event: the bytes of its lines, the bytes of its data with an LF after each
         # line, and its last line of data.
         self._block = self._size = 0
         self._line = b""
@@ -106,9 +104,9 @@ class ServerSentEvents:
 
     @property
     def is_ended(self) -> bool:
-        """Whether the last event so far is the end marker that was asked for."""
+        """Whether the last event so far is the end marker."""
         line, size = self._last
-        # Data of several lines is longer than its last one.
+        # Data of several lines is longer than its last line, and no end marker.
         last = line[5 + line.startswith(b" ", 5) :]
         return bool(self._marker) and size == len(last) and last == self._marker
 
@@ -128,10 +126,10 @@ def members_of(end_marker: str) -> dict[str, Any]:
 
 
 class JsonLines:
-    """Tells the lines of newline-delimited JSON apart, as :class:`ServerSentEvents` does events.
+    """Splits bytes into lines of newline-delimited JSON; see :class:`ServerSentEvents`.
 
-    The length is that of the line alone; the end marker is members that the object in the last line
-    of a stream has.
+    The length of a line is without its end. The end marker names members that the object in the
+    last line of a stream has.
     """
 
     __slots__ = ("_last", "_members", "_most", "_pending", "too_long")
@@ -156,7 +154,7 @@ class JsonLines:
                 self._pending.clear()
             self._take(lines, lengths)
         self._pending += rest
-        # A CR may still turn out to be of the line's end.
+        # A CR at the end may belong to the line end.
         if len(self._pending) - self._pending.endswith(b"\r") > self._most:
             self.too_long = True
         return lengths
@@ -173,14 +171,14 @@ class JsonLines:
 
     @property
     def is_ended(self) -> bool:
-        """Whether the last line so far has the members that were asked for."""
+        """Whether the last line so far has the members of the end marker."""
         if not self._members:
             return False
         try:
             last = json.loads(self._last)
         except ValueError:
             return False
-        # As text: to Python true and 1 are equal, to JSON they are not.
+        # Compared as text: true and 1 are equal in Python, and differ in JSON.
         return isinstance(last, dict) and all(
             name in last and _as_text(last[name]) == _as_text(value)
             for name, value in self._members.items()
@@ -196,7 +194,7 @@ FORMATS: dict[Format, type[ServerSentEvents] | type[JsonLines]] = {
     "sse": ServerSentEvents,
     "ndjson": JsonLines,
 }
-# They take 12 bytes each until the answer is recorded.
+# A chunk takes 12 bytes until its answer is recorded.
 MOST_CHUNKS = 5_000_000
 SHORT, UNENDED = CODES["stream_short"], CODES["stream_unended"]
 TOO_MANY = f"a stream of more than {MOST_CHUNKS:,} chunks"
@@ -205,7 +203,7 @@ TOO_LONG = f"an event of more than {LONGEST_EVENT_BYTES >> 20} MiB"
 
 @dataclass(frozen=True)
 class Streaming:
-    """What a request expects of a streamed answer: its format, its least chunks, its end."""
+    """The format, least number of chunks and end marker that a request expects of a stream."""
 
     format: Format
     min_chunks: int = 1
@@ -213,7 +211,7 @@ class Streaming:
 
 
 def check_marker(kind: Format, end_marker: str) -> None:
-    """Refuse an end marker that no stream of a format can have, by a ValueError."""
+    """Raise ValueError for an end marker that no stream of a format can have."""
     if "\r" in end_marker or "\n" in end_marker:
         raise ValueError("end_marker is one line: no CR or LF")
     if kind == "ndjson" and end_marker:
@@ -231,11 +229,11 @@ class Streamed:
         The error class of a stream that cannot be read on, and why.
     """
 
-    __slots__ = ("_asked", "_events", "at_ns", "refused", "sizes")
+    __slots__ = ("_events", "_expected", "at_ns", "refused", "sizes")
 
-    def __init__(self, asked: Streaming) -> None:
-        self._asked = asked
-        self._events = FORMATS[asked.format](asked.end_marker)
+    def __init__(self, expected: Streaming) -> None:
+        self._expected = expected
+        self._events = FORMATS[expected.format](expected.end_marker)
         self.at_ns, self.sizes = array("q"), array("i")
         self.refused: tuple[str, str] | None = None
 
@@ -250,24 +248,23 @@ class Streamed:
             self.refused = ("event_too_long", TOO_LONG)
 
     def note(self, at_ns: int) -> None:
-        """Note the instant of the read that brought the pieces since the last one."""
-        at = self.at_ns
-        for _ in range(len(self.sizes) - len(at)):
-            at.append(at_ns)
+        """Note the instant of a read for the events that it completed."""
+        for _ in range(len(self.sizes) - len(self.at_ns)):
+            self.at_ns.append(at_ns)
 
     @property
     def is_ended(self) -> bool:
-        """Whether the last event is the end marker that was asked for."""
+        """Whether the last event is the end marker."""
         return self._events.is_ended
 
     @property
     def chunks(self) -> int:
-        """Return how many chunks have come; the end marker is none."""
+        """Return the number of chunks so far, without the end marker."""
         return len(self.sizes) - self.is_ended
 
     @property
     def fault(self) -> int:
-        """Return the error code of a stream that is over: 0 when it is as expected."""
-        if self.chunks < self._asked.min_chunks:
+        """Return the error code of a finished stream; 0 when it is as expected."""
+        if self.chunks < self._expected.min_chunks:
             return SHORT
-        return UNENDED if self._asked.end_marker and not self.is_ended else 0
+        return UNENDED if self._expected.end_marker and not self.is_ended else 0

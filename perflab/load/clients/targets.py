@@ -1,4 +1,4 @@
-"""Where load may go, loopback and hosts the user named for this run, and what that resolves to."""
+"""The targets of load, loopback and hosts that the user named for this run, and their addresses."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ PORTS = {"http": 80, "https": 443, "ws": 80, "wss": 443}
 
 @dataclass(frozen=True)
 class Origin:
-    """Scheme, host and port: what a connection is made to."""
+    """Scheme, host and port of a target."""
 
     scheme: str
     host: str
@@ -23,12 +23,12 @@ class Origin:
 
     @property
     def encrypted(self) -> bool:
-        """Whether TLS is spoken."""
+        """Whether connections use TLS."""
         return self.scheme in ("https", "wss")
 
     @property
     def authority(self) -> str:
-        """Return what the Host header says; the default port is left out (RFC 9110, 7.2)."""
+        """Return the value of the Host header, without the default port (RFC 9110, 7.2)."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return host if self.port == PORTS[self.scheme] else f"{host}:{self.port}"
 
@@ -39,7 +39,7 @@ def split(url: str) -> tuple[Origin, str]:
     Raises
     ------
     TargetRefused
-        It is not an absolute http, https, ws or wss URL.
+        ``url`` is not an absolute http, https, ws or wss URL.
     """
     try:
         parts = urlsplit(url)
@@ -50,7 +50,7 @@ def split(url: str) -> tuple[Origin, str]:
         raise TargetRefused(
             f"'{url}' is not an absolute URL; write it like http://127.0.0.1:8000/path"
         )
-    # Browsers read a backslash as a slash, and may so see another host than this does.
+    # Browsers read a backslash as a slash, and may see another host than ``urlsplit``.
     if "\\" in url or any(ord(letter) <= 32 or ord(letter) > 126 for letter in url):
         raise TargetRefused(f"'{url}' holds characters that a URL must percent-encode")
     if "@" in parts.netloc:
@@ -77,7 +77,7 @@ def refuse_foreign(url: str, allowed: Sequence[str] = ()) -> None:
     Raises
     ------
     TargetRefused
-        Before anything is sent.
+        The host is neither; nothing was sent.
     """
     host = split(url)[0].host
     if is_loopback(host) or host in {name.lower() for name in allowed}:
@@ -113,7 +113,7 @@ def addresses(origin: Origin) -> list[tuple[socket.AddressFamily, tuple[str, int
 def looked_up(
     origin: Origin,
 ) -> OSError | tuple[socket.AddressFamily, tuple[str, int]]:
-    """Return where to connect to, or why the name cannot be resolved."""
+    """Return the first address of an origin, or the error of its look-up."""
     try:
         return addresses(origin)[0]
     except OSError as error:

@@ -1,12 +1,12 @@
 """WebSocket connections for load: every message with the instant its bytes were read.
 
-One rule holds, with compression and without: a message came at the instant at which the loop handed
-over the read that completed it. All messages of one read share it, so that none is charged with
-what the client spent on those before it.
+One rule holds, with compression and without: a message arrived at the instant at which the loop
+handed over the read that completed it. All messages of one read share that instant, so that none is
+charged for the client's work on those before it.
 
-picows frames messages in C, the cheapest known for Python. What it leaves open is refused here, by
-RFC 6455 and RFC 7692: messages within messages, continuations of nothing, texts that are not UTF-8,
-extensions that nobody asked for.
+picows frames messages in C, the cheapest known for Python. Violations that it accepts are refused
+here, by RFC 6455 and RFC 7692: messages within messages, continuations of nothing, texts that are
+not UTF-8, extensions that nobody asked for.
 """
 
 from __future__ import annotations
@@ -37,33 +37,33 @@ from perflab.load.clients.websocket_messages import (
     may_be_sent,
 )
 
-# The handshake's own time-out comes first: it closes the connection.
+# Added to picows' handshake time-out, which comes first and closes the connection.
 HANDSHAKE_ENDS_S = 0.5
-# What may wait for a server that does not read: of answers to its pings, and of messages to it.
+# Bytes that may wait for a server that does not read: answers to its pings, and messages to it.
 MAX_WAITING_PONGS_BYTES = 1 << 16
 MAX_WAITING_BYTES = 1 << 24
 CLOSE_TIMEOUT_S = 2.0
 NORMAL, GOING_AWAY, NO_CODE, INTERNAL_ERROR = 1000, 1001, 1005, 1011
 TEXT, CLOSE, PING = 1, 8, 9
-# What the kernel holds of a server that sends faster than this reads. picows doubles its buffer for
-# every read that fills it, and then takes all there is in one turn of the loop: seconds of it, for
-# which nothing else is heard.
+# The kernel's buffer of a server that sends faster than the client reads. picows doubles its own
+# buffer for every read that fills it, and then takes everything in one turn of the loop: seconds in
+# which the client hears nothing else.
 RECEIVE_BUFFER_BYTES = 1 << 17
-# Whatever it says is told as an error class; a server must not fill the terminal.
+# picows' errors are recorded as error classes; a server must not fill the terminal.
 SILENT = logging.getLogger("perflab.picows")
 SILENT.setLevel(logging.CRITICAL + 1)
 SILENT.propagate = False
 clock = time.monotonic_ns
 
 
-# Gets each message, and the instant at which the loop handed over its last bytes.
+# It gets each message, and the instant at which the loop handed over its last bytes.
 OnMessage = Callable[[bytes, int], None]
-# Gets the error class of a connection's end ('' when either side closed in order), and its code.
+# It gets the error class of a connection's end ('' for an orderly close), and its code.
 OnClosed = Callable[[str, int], None]
 
 
 class WebSocket:
-    """An open connection; ``wire_bytes`` were read from the network, heads of frames included."""
+    """An open connection; ``wire_bytes`` counts the bytes read, heads of frames included."""
 
     def __init__(
         self, on_message: OnMessage, on_closed: OnClosed, deflate: bool, headers: Mapping[str, str]
@@ -71,32 +71,35 @@ class WebSocket:
         self._on_message = on_message
         self._on_closed = on_closed
         self._offers_deflate = deflate
-        self._asked = {name.lower() for name in headers}
+        self._sent_headers = {name.lower() for name in headers}
         self._pieces = Pieces()
         self._deflate: Deflate | None = None
         self.transport: Any = None
         self.over = asyncio.Event()
         self.wire_bytes = 0
-        # Whether the server left more unread than its pings are worth an answer.
+        # Whether so many bytes wait for the server to read that its pings get no more answers.
         self.choked = False
         self._kind = ""
         self._code = 0
         self._read_ns = 0
 
-    # What comes.
+    # Receiving.
 
     def agree(self, headers: Any) -> None:
-        """Check what the server's handshake agrees to (RFC 6455, 4.1)."""
+        """Check the extensions and the subprotocol of the server's handshake (RFC 6455, 4.1)."""
         answers = headers.getall("Sec-WebSocket-Extensions", [])
         if self._offers_deflate:
             self._deflate = Deflate(agreed(answers))
         elif answers:
             raise WebSocketError("handshake", f"nobody asked for {', '.join(answers)}")
-        if "Sec-WebSocket-Protocol" in headers and "sec-websocket-protocol" not in self._asked:
+        if (
+            "Sec-WebSocket-Protocol" in headers
+            and "sec-websocket-protocol" not in self._sent_headers
+        ):
             raise WebSocketError("handshake", "nobody asked for a subprotocol")
 
     def take(self, frame: Any) -> None:
-        """Take a frame; a message is told of with its last one."""
+        """Take a frame; the last frame of a message hands it to the listener."""
         if self._kind:
             return
         at_ns = self._read_ns or clock()
@@ -111,14 +114,14 @@ class WebSocket:
                 self._control(frame, opcode)
                 return
             if size > MAX_MESSAGE_BYTES:
-                # Refused by picows, which reads on for as long as it takes to say so.
+                # picows refuses it too, but reads on until the server has its close frame.
                 raise WebSocketError("message_too_big", f"a frame of {size} bytes", TOO_BIG)
             data = frame.get_payload_as_bytes()
             if not frame.fin or not opcode or self._pieces.count:
-                whole = self._pieces.take(data, opcode, frame.fin, packed)
-                if whole is None:
+                message = self._pieces.take(data, opcode, frame.fin, packed)
+                if message is None:
                     return
-                data, opcode, packed = whole
+                data, opcode, packed = message
             if packed and self._deflate is not None:
                 data = self._deflate.unpack(data)
             if opcode == TEXT and not data.isascii():
@@ -126,13 +129,13 @@ class WebSocket:
         except WebSocketError as error:
             self.fail(error.kind, error.code)
             return
-        self._tell(data, at_ns)
+        self._hand_over(data, at_ns)
 
     def _check_reserved(self, frame: Any) -> None:
         if frame.rsv2 or frame.rsv3 or self._deflate is None or frame.msg_type >= CLOSE:
             raise WebSocketError("protocol", "a reserved bit is set")
 
-    def _tell(self, message: bytes, at_ns: int) -> None:
+    def _hand_over(self, message: bytes, at_ns: int) -> None:
         try:
             self._on_message(message, at_ns)
         except Exception as error:  # the script is the user's: it ends this connection, no other
@@ -152,20 +155,20 @@ class WebSocket:
             if frame.payload_size and not may_be_sent(code):
                 raise WebSocketError("protocol", f"{code} must not be sent as a close code")
             self._code = code
-            self._say_goodbye(NORMAL if code == NO_CODE else code)
+            self._send_close(NORMAL if code == NO_CODE else code)
             self.transport.disconnect()
-            # A server that reads nothing would keep what is still to be sent, and the connection.
+            # A server that reads nothing would keep the unsent bytes, and so the connection.
             asyncio.get_running_loop().call_later(CLOSE_TIMEOUT_S, self.transport.disconnect, False)
 
-    # How it ends.
+    # Ending.
 
     def fail(self, kind: str, code: int) -> None:
-        """Give the connection up for an error class, and tell the server why."""
+        """Give the connection up for an error class, and send the server a close code."""
         self._kind = self._kind or kind
-        self._say_goodbye(code)
+        self._send_close(code)
         self.transport.disconnect(False)
 
-    def _say_goodbye(self, code: int) -> None:
+    def _send_close(self, code: int) -> None:
         if not self.transport.is_close_frame_sent:
             self.transport.send_close(picows.WSCloseCode(code) if code < 3000 else code)
 
@@ -180,12 +183,12 @@ class WebSocket:
 
     def _kind_of_end(self) -> str:
         """Return why picows itself, or the server, ended the connection."""
-        goodbye = self.transport.close_handshake
-        if goodbye is None or goodbye.sent is None:
+        close = self.transport.close_handshake
+        if close is None or close.sent is None:
             return "ws_closed"
-        return "message_too_big" if goodbye.sent.code == TOO_BIG else "protocol"
+        return "message_too_big" if close.sent.code == TOO_BIG else "protocol"
 
-    # What is sent.
+    # Sending.
 
     def send(self, data: bytes, text: bool = True) -> int:
         """Send a message; return the instant it went to the transport (ns).
@@ -193,12 +196,12 @@ class WebSocket:
         Raises
         ------
         WebSocketError
-            The WebSocket is closed, or the server has not read what was sent before.
+            The WebSocket is closed, or the server has not read earlier messages.
         """
         if self._kind or self.over.is_set():
             raise WebSocketError(self._kind or "ws_closed", "the WebSocket is closed")
         if self.choked:
-            self._refuse_to_pile_up()
+            self._check_waiting()
         opcode = picows.WSMsgType.TEXT if text else picows.WSMsgType.BINARY
         if self._deflate is None:
             self.transport.send(opcode, data)
@@ -206,7 +209,7 @@ class WebSocket:
             self.transport.send(opcode, self._deflate.pack(data), rsv1=True)
         return clock()
 
-    def _refuse_to_pile_up(self) -> None:
+    def _check_waiting(self) -> None:
         waiting = self.transport.underlying_transport.get_write_buffer_size()
         if waiting > MAX_WAITING_BYTES:
             self.fail("not_read", GOING_AWAY)
@@ -217,19 +220,19 @@ class WebSocket:
             )
 
     async def close(self, code: int = NORMAL) -> None:
-        """Close in order, within two seconds."""
+        """Close in an orderly way, within two seconds."""
         if not self.over.is_set():
             if not self._kind:
                 self._code = self._code or code
-            self._say_goodbye(code)
+            self._send_close(code)
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(CLOSE_TIMEOUT_S):
                     await self.over.wait()
         self.transport.disconnect(False)
 
 
-class _Frames(picows.WSListener):
-    """What picows calls."""
+class _Listener(picows.WSListener):
+    """The listener that picows calls."""
 
     def __init__(self, connection: WebSocket) -> None:
         super().__init__()
@@ -238,7 +241,7 @@ class _Frames(picows.WSListener):
     def on_ws_connected(self, transport: Any) -> None:
         self._connection.transport = transport
         transport.underlying_transport.set_write_buffer_limits(high=MAX_WAITING_PONGS_BYTES)
-        # An exception that nobody asks for would be printed.
+        # asyncio would print an exception that nobody retrieves.
         watch = asyncio.ensure_future(transport.wait_disconnected())
         watch.add_done_callback(lambda done: done.cancelled() or done.exception())
 
@@ -272,7 +275,7 @@ async def connect(
     TargetRefused
         The host is neither loopback nor allowed; nothing was sent.
     WebSocketError
-        Refused, timed out, or not agreed to; ``kind`` says which.
+        The WebSocket was refused, timed out, or not agreed to; ``kind`` says which.
     """
     refuse_foreign(url, allowed)
     connection = WebSocket(on_message, on_closed, deflate, headers or {})
@@ -298,26 +301,26 @@ async def _open(connection: WebSocket, url: str, timeout_s: float, headers: dict
     family, address = addresses(origin)[0]
 
     async def connected(_: Any) -> socket.socket:
-        """Connect to the address that was checked, whatever the name resolves to by now."""
-        opened = socket.socket(family, socket.SOCK_STREAM | socket.SOCK_NONBLOCK)
+        """Connect to the address that was checked; the name may resolve to another by now."""
+        sock = socket.socket(family, socket.SOCK_STREAM | socket.SOCK_NONBLOCK)
         try:
-            opened.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, RECEIVE_BUFFER_BYTES)
-            await asyncio.get_running_loop().sock_connect(opened, address)
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, RECEIVE_BUFFER_BYTES)
+            await asyncio.get_running_loop().sock_connect(sock, address)
         except BaseException:
-            opened.close()
+            sock.close()
             raise
-        return opened
+        return sock
 
-    def made(_request: Any, response: Any) -> _Frames:
+    def listener(_request: Any, response: Any) -> _Listener:
         connection.agree(response.headers)
-        return _Frames(connection)
+        return _Listener(connection)
 
     await picows.ws_connect(
-        made,
+        listener,
         url,
         ssl_context=ssl.create_default_context() if origin.encrypted else None,
         socket_factory=connected,
-        # Its own, because it leaves a connection open whose opening is cancelled.
+        # picows' own time-out: it leaves a connection open whose opening is cancelled.
         websocket_handshake_timeout=timeout_s,
         enable_auto_pong=False,
         # A redirect could leave the allow-list.

@@ -1,4 +1,4 @@
-"""Messages of a WebSocket: of fragments, as text, compressed. No sockets here.
+"""Messages of a WebSocket: fragments, texts and compression, without sockets.
 
 Sources: RFC 6455, and RFC 7692 for compression (permessage-deflate).
 """
@@ -17,7 +17,7 @@ CONTINUATION = 0
 NAME = "permessage-deflate"
 OFFER = f"{NAME}; client_max_window_bits"
 LARGEST_WINDOW_BITS = 15
-# What a server may say of the extension, each with its values; it says nothing twice.
+# The parameters of the extension that a server may answer with, each once, and their values.
 PARAMETERS = {
     "server_no_context_takeover": "",
     "client_no_context_takeover": "",
@@ -26,14 +26,14 @@ PARAMETERS = {
     "client_max_window_bits": "9|1[0-5]",
 }
 NEVER = "(?!)"
-# What ends every message is not sent (RFC 7692, 7.2.1).
+# The end of every compressed message, which is not sent (RFC 7692, 7.2.1).
 TAIL = b"\x00\x00\xff\xff"
 
 
 class WebSocketError(Exception):
     """A WebSocket could not be opened or used.
 
-    ``kind`` is its error class, ``code`` what the server is told of it (RFC 6455, 7.4.1).
+    ``kind`` is the error class, ``code`` the close code for the server (RFC 6455, 7.4.1).
     """
 
     def __init__(self, kind: str, reason: str, code: int = PROTOCOL_ERROR) -> None:
@@ -43,9 +43,9 @@ class WebSocketError(Exception):
 
 
 class Pieces:
-    """Puts the frames of a message together, up to the largest there may be (RFC 6455, 5.4).
+    """Joins the frames of a message, up to the largest one allowed (RFC 6455, 5.4).
 
-    ``count`` is how many there are of a message that is still to be ended.
+    ``count`` is the number of frames of an unfinished message.
     """
 
     def __init__(self) -> None:
@@ -62,7 +62,7 @@ class Pieces:
         Raises
         ------
         WebSocketError
-            It is too big, or the frame is none that may come now.
+            The message is too big, or the frame may not come now.
         """
         self.count += 1
         if len(self._parts) + len(data) > MAX_MESSAGE_BYTES or self.count > MAX_FRAGMENTS:
@@ -86,7 +86,7 @@ class Pieces:
 
 
 def check_text(message: bytes) -> None:
-    """Refuse a text that is not UTF-8 (RFC 6455, 8.1), by a WebSocketError."""
+    """Raise WebSocketError for a text that is not UTF-8 (RFC 6455, 8.1)."""
     try:
         message.decode()
     except UnicodeDecodeError as error:
@@ -101,7 +101,7 @@ def may_be_sent(code: int) -> bool:
 
 @dataclass(frozen=True)
 class Terms:
-    """What both sides agreed to; a side without takeover forgets its window after each message."""
+    """The agreed compression; a side without takeover drops its window after each message."""
 
     server_takeover: bool = True
     client_takeover: bool = True
@@ -115,9 +115,9 @@ def agreed(answers: Sequence[str]) -> Terms:
     Raises
     ------
     WebSocketError
-        The server does not agree to it, or not on terms that the offer allows.
+        The server does not agree, or not on terms that the offer allows.
     """
-    extensions = [each for each in ",".join(answers).split(",") if each.strip()]
+    extensions = [part for part in ",".join(answers).split(",") if part.strip()]
     if not extensions:
         raise WebSocketError("handshake", f"the server does not agree to {NAME}")
     name, *parameters = (part.strip() for part in extensions[0].split(";"))
@@ -138,7 +138,7 @@ def agreed(answers: Sequence[str]) -> Terms:
 
 
 class Deflate:
-    """Both directions of one connection; no more is unpacked than a message may have."""
+    """Compresses and decompresses the messages of one connection, within their size limit."""
 
     def __init__(self, terms: Terms) -> None:
         self._terms = terms
@@ -152,19 +152,19 @@ class Deflate:
         self._unpacker = zlib.decompressobj(wbits=-self._terms.server_bits)
 
     def pack(self, message: bytes) -> bytes:
-        """Return what is to be sent for a message."""
+        """Return the compressed message."""
         packed = self._packer.compress(message) + self._packer.flush(zlib.Z_SYNC_FLUSH)
         if not self._terms.client_takeover:
             self._renew_packer()
         return packed[: -len(TAIL)]
 
     def unpack(self, packed: bytes) -> bytes:
-        """Return the message that was sent.
+        """Return the decompressed message.
 
         Raises
         ------
         WebSocketError
-            It is too big, or not compressed.
+            The message is too big, or not compressed.
         """
         try:
             message = self._unpacker.decompress(packed + TAIL, MAX_MESSAGE_BYTES + 1)

@@ -1,1 +1,1 @@
-"""What a load leaves: a row for each request, chunk and message."""
+"""The records of a load: a row for each request, chunk and message."""

@@ -14,16 +14,16 @@ if TYPE_CHECKING:
     import pandas as pd
 
 ROW = np.dtype([("at_ns", "<i8"), ("bytes", "<i4"), ("request", "<u4")])
-# In place of a length: the request was to be streamed, and nothing came. The length of an end
-# marker is told from that of a chunk by its complement.
+# In place of a length: the request asked for a stream, and no chunk came. The length of an end
+# marker is stored as its complement.
 NOTHING = -(2**31)
 FILE = "chunks.rows"
 
 
 def packed_chunks(row: int, stream: Streamed | None) -> bytes:
-    """Return the chunks of a request that has this row among its worker's requests.
+    """Return the packed chunks of the request with this row number among its worker's requests.
 
-    One that has none has a row as well: it may have been cut off before the first.
+    A request without chunks has a row as well: it may have been cut off before the first chunk.
     """
     if stream is None or not stream.sizes:
         return np.array([(0, NOTHING, row)], dtype=ROW).tobytes()
@@ -35,24 +35,24 @@ def packed_chunks(row: int, stream: Streamed | None) -> bytes:
 
 
 def chunk_rows(folder: Path) -> np.ndarray:
-    """Return the rows that a worker wrote, by request and number (see ``ROW``)."""
+    """Return the chunks that a worker wrote, by request and number (see ``ROW``)."""
     return rows_in(folder / FILE, ROW)
 
 
 def chunks(folder: Path, worker: int, rows: np.ndarray) -> pd.DataFrame:
-    """Return the chunks of a worker's requests, given their rows, as a recording has them."""
+    """Return the table of chunks of a worker's requests, given the rows of the requests."""
     import pandas as pd
 
     packed = chunk_rows(folder)
-    kept = packed[packed["bytes"] != NOTHING]
-    size = kept["bytes"]
-    first = np.flatnonzero(np.diff(kept["request"].astype(np.int64), prepend=-1))
-    lengths = np.diff(first, append=len(kept))
+    streamed = packed[packed["bytes"] != NOTHING]
+    size = streamed["bytes"]
+    first = np.flatnonzero(np.diff(streamed["request"].astype(np.int64), prepend=-1))
+    lengths = np.diff(first, append=len(streamed))
     return pd.DataFrame(
         {
-            **of_requests(kept, worker, rows),
-            "number": (np.arange(len(kept)) - np.repeat(first, lengths)).astype(np.int32),
-            "at_ns": np.array(kept["at_ns"]),
+            **of_requests(streamed, worker, rows),
+            "number": (np.arange(len(streamed)) - np.repeat(first, lengths)).astype(np.int32),
+            "at_ns": np.array(streamed["at_ns"]),
             "bytes": np.where(size < 0, ~size, size),
             "is_end": size < 0,
         }

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 INSTANTS = ("planned_ns", "started_ns", "sent_ns", "first_byte_ns", "done_ns")
-# How long it took to connect and to close; 0 where a request did not.
+# How long connecting and closing took; 0 where a request did neither.
 DURATIONS = ("connect_ns", "close_ns")
 ROW = np.dtype(
     [
@@ -43,8 +43,8 @@ MAX_PHASES = 64
 class Recorder:
     """Packs exchanges into rows of 74 bytes; full buffers go to the spool.
 
-    The folder gets ``requests.rows`` and ``phases.names`` and, where there are such rows,
-    ``phases.rows``, ``progress.rows`` and ``chunks.rows``.
+    The folder gets ``requests.rows``, ``phases.names`` and, if they have rows, ``phases.rows``,
+    ``progress.rows`` and ``chunks.rows``.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -88,7 +88,7 @@ class Recorder:
             exchange.stage,
         )
         if exchange.phases:
-            self._add(self._phases, self._packed(exchange.phases))
+            self._add(self._phases, self._packed_phases(exchange.phases))
         if exchange.progress is not None:
             self._add(self._progress, packed_points(len(self), exchange.progress))
         if exchange.prepared.streams:
@@ -97,7 +97,7 @@ class Recorder:
         if self._used == len(self._buffer):
             self._flush()
 
-    def _packed(self, phases: dict[str, float]) -> bytes:
+    def _packed_phases(self, phases: dict[str, float]) -> bytes:
         row, packed = len(self), b""
         for name, value in phases.items():
             code = self._names.setdefault(name, len(self._names))
@@ -106,16 +106,16 @@ class Recorder:
         return packed
 
     def _add(self, spool: Spool, rows: bytes) -> None:
-        # A full disk must not end in the middle of a parser's callback: it is told at the end.
+        # A full disk must not raise within a parser's callback: ``close`` raises the error.
         try:
             spool.add(rows)
         except OSError as error:
             self.error = self.error or error
 
     def hand_over(self) -> None:
-        """Spool the rows there are, so that others can read them."""
+        """Spool the rows so far, so that others can read them."""
         if self._used > self._handed:
-            # What is handed over is not written again; later rows go behind it.
+            # Later rows go behind those that were handed over.
             try:
                 self._rows.put(memoryview(self._buffer)[self._handed : self._used])
             except OSError as error:
@@ -128,7 +128,7 @@ class Recorder:
         self._renew()
 
     def close(self) -> None:
-        """Write everything; raises OSError where the disk did not take all of the record."""
+        """Write everything; raise OSError where the disk did not take all of the record."""
         self._flush()
         for spool in (self._rows, self._phases, self._progress, self._chunks):
             try:
@@ -141,12 +141,12 @@ class Recorder:
 
 
 def rows(folder: Path) -> np.ndarray:
-    """Return the rows a worker wrote, mapped from disk, as a structured array."""
+    """Return the rows that a worker wrote as a structured array, mapped from disk."""
     return rows_in(folder / REQUESTS, ROW)
 
 
 def rows_since(folder: Path, first: int, most: int = 1 << 18) -> np.ndarray:
-    """Return the whole rows a worker has spooled so far, from a number on, but not too many."""
+    """Return at most ``most`` rows that a worker has spooled so far, from row ``first`` on."""
     try:
         with (folder / REQUESTS).open("rb") as file:
             file.seek(first * ROW.itemsize)
@@ -157,20 +157,20 @@ def rows_since(folder: Path, first: int, most: int = 1 << 18) -> np.ndarray:
 
 
 def phases(folder: Path, count: int) -> dict[str, np.ndarray]:
-    """Return phase name to its column of float32 ms, NaN where a response lacks it."""
+    """Return the column of each phase by its name: float32 ms, NaN where a response lacks it."""
     names = (folder / "phases.names").read_text().split("\n")
     table = rows_in(folder / PHASES, PHASE_ROW)
     columns = {}
     for code, name in enumerate(names[:MAX_PHASES]):
-        own = table[table["name"] == code]
-        if len(own):
+        values = table[table["name"] == code]
+        if len(values):
             columns[name] = np.full(count, np.nan, dtype=np.float32)
-            columns[name][own["row"]] = own["value_ms"]
+            columns[name][values["row"]] = values["value_ms"]
     return columns
 
 
 def frame(folder: Path, worker: int) -> pd.DataFrame:
-    """Return what a worker wrote as a table, codes turned into words."""
+    """Return a worker's requests as a table, with words for codes."""
     # Workers write and do not read: with pandas they would take three times as long to start.
     import pandas as pd
 
@@ -198,8 +198,8 @@ def template_names(folder: Path) -> tuple[str, ...]:
 
 def words(names: tuple[str, ...], codes: np.ndarray) -> np.ndarray:
     """Turn codes into words."""
-    chosen: np.ndarray = np.array(names, dtype=object)[codes]
-    return chosen
+    column: np.ndarray = np.array(names, dtype=object)[codes]
+    return column
 
 
 def latency_counts(response_ns: np.ndarray) -> dict[int, int]:

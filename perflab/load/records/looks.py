@@ -1,17 +1,15 @@
-"""Looks at a worker's event loop, on a grid of ticks: how late it is, and when it stood still.
+"""Looks at a worker's event loop, on a grid of ticks; and the stop of a load by its failures.
 
-A loop that stands still misses ticks. Each of them counts, with its own lateness: a stall of 150 ms
-is one late wake-up of 150 ms and 29 more ticks that were late by 145, 140 and so on. Who looks only
-when the loop wakes sees one late look among many and leaves out what requests of that time would
-have waited: coordinated omission, inside the check against it (G. Tene, "How not to measure
-latency", 2013).
+A loop that stands still misses ticks. Each missed tick counts, with its own lateness: a stall of
+150 ms is one late wake-up of 150 ms and 29 more ticks that were late by 145, 140 ms and so on.
+Counting wake-ups alone would show one late look among many, and leave out the waits of requests
+that fell into the stall: coordinated omission, inside the check against it (G. Tene, "How not to
+measure latency", 2013).
 
-Where a load ended by its number of failures, found in its record.
-
-The instant is that of the failure which completed the number, over the rows of all workers: they
-share a clock, and so no message between them decides what was before it and what after. What ended
-later, because it was under way or because a worker had not heard yet, has a stage of its own: it
-ended on a server that had already failed, in a load that was going.
+The instant of the stop is that of the failure which completed the number, over the rows of all
+workers: they share a clock, so no message between them decides what came before it. Requests that
+ended later, because they were under way or because their worker did not know yet, have a stage of
+their own: their server had already failed.
 """
 
 from __future__ import annotations
@@ -33,11 +31,11 @@ TICK_NS = 5_000_000
 TICK_MS = TICK_NS / 1e6
 
 
-class Probe:
+class LoopProbe:
     """Notes how late the event loop is at ticks of an absolute grid.
 
-    A wake-up is one look, however many ticks were missed before it: what a process that is stopped
-    for hours keeps is 16 bytes. The ticks are told from the looks afterwards.
+    A wake-up is one look, however many ticks were missed before it: a process that is stopped for
+    hours keeps 16 bytes. The ticks are computed from the looks afterwards.
     """
 
     def __init__(self, began_ns: int) -> None:
@@ -47,19 +45,19 @@ class Probe:
         self._late_ms = array("d")
 
     def look(self, now_ns: int) -> None:
-        """Note a wake-up, and wait for the first tick that is not over."""
+        """Note a wake-up, and set the next tick that is still to come."""
         late_ns = now_ns - self.due_ns
         self._woken_us.append((now_ns - self.began_ns) // 1000)
         self._late_ms.append(late_ns / 1e6)
         self.due_ns += TICK_NS * (late_ns // TICK_NS + 1)
 
     def end(self, now_ns: int) -> None:
-        """Note a tick that is overdue when the load ends: nobody will be woken for it."""
+        """Note a tick that is overdue when the load ends: no wake-up will come for it."""
         if now_ns >= self.due_ns:
             self.look(now_ns)
 
     def report(self) -> dict[str, Any]:
-        """Return what was noted, for :meth:`Looks.of`."""
+        """Return the looks, for :meth:`Looks.of`."""
         return {
             "began_ns": self.began_ns,
             "woken_us": self._woken_us.tolist(),
@@ -73,7 +71,7 @@ def _nothing() -> np.ndarray:
 
 @dataclass(frozen=True)
 class Looks:
-    """What a probe saw: when the loop woke (int64, ns), and how late it was then (ms)."""
+    """The looks of a probe: when the loop woke (int64, ns), and how late it was then (ms)."""
 
     woken_ns: np.ndarray = field(default_factory=_nothing)
     late_ms: np.ndarray = field(default_factory=_nothing)
@@ -87,7 +85,7 @@ class Looks:
 
     @cached_property
     def ticks(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return every tick, those missed too: when it was due (ns), and how late it was (ms)."""
+        """Return due instant (ns) and lateness (ms) of every tick, missed ones included."""
         counts = (self.late_ms // TICK_MS).astype(np.int64).clip(0) + 1
         first = np.cumsum(counts) - counts
         place = np.arange(counts.sum()) - np.repeat(first, counts)
@@ -95,17 +93,17 @@ class Looks:
         return np.repeat(self.woken_ns, counts) - np.rint(late_ms * 1e6).astype(np.int64), late_ms
 
     def within(self, spans: np.ndarray) -> Looks:
-        """Return the looks of which a part lies in one of some spans: begins and ends in ns."""
+        """Return the looks whose delay overlaps one of the spans (begins and ends, ns)."""
         due_ns = self.woken_ns - np.rint(self.late_ms * 1e6).astype(np.int64)
         chosen = overlapping(due_ns, self.woken_ns, spans)
         return Looks(self.woken_ns[chosen], self.late_ms[chosen])
 
     @property
     def is_stall(self) -> np.ndarray:
-        """Return which looks missed at least one more tick than the one that they were due for.
+        """Return which looks missed at least one tick besides their own.
 
-        What lasts shorter is seen by some ticks and not by others: it is judged as the lateness of
-        a sample, and not request by request.
+        Ticks catch a shorter delay only by chance: such delays are judged as a sample, and not
+        request by request.
         """
         late: np.ndarray = self.late_ms >= TICK_MS
         return late
@@ -114,8 +112,8 @@ class Looks:
     def stalls(self) -> np.ndarray:
         """Return when the loop stood still: begin and end in ns, shape (stalls, 2), in order.
 
-        It stood still at some instant after the last tick at which it was awake: a stall is taken
-        to be as long as it can have been, at most one tick too long.
+        A stall began at some instant after the last tick at which the loop was awake. It is taken
+        to be as long as it can have been: at most one tick too long.
         """
         woken_ns, late = self.woken_ns.astype(np.int64), self.is_stall
         earliest = woken_ns - np.rint(self.late_ms * 1e6).astype(np.int64) - TICK_NS
@@ -124,17 +122,17 @@ class Looks:
         return np.stack([begin[late], woken_ns[late]], axis=1)
 
     def stood_still_ns(self, since_ns: np.ndarray, until_ns: np.ndarray) -> np.ndarray:
-        """Return for how much of each time between two instants the loop stood still, in ns."""
+        """Return how long the loop stood still between each two instants, in ns."""
         if not len(self.stalls):
             return np.zeros(len(since_ns), dtype=np.int64)
         edges = self.stalls.ravel()
         lengths = self.stalls[:, 1] - self.stalls[:, 0]
-        # Stalled time up to an edge: it grows within a stall and rests between two.
+        # Stalled time up to each edge: it grows within stalls and is constant between them.
         total = np.repeat(np.cumsum(lengths), 2)
         total[::2] -= lengths
         origin = edges[0]
         until, since = (
-            np.interp(each - origin, edges - origin, total) for each in (until_ns, since_ns)
+            np.interp(at_ns - origin, edges - origin, total) for at_ns in (until_ns, since_ns)
         )
         still: np.ndarray = np.rint(until - since).astype(np.int64)
         return still
@@ -151,9 +149,9 @@ class FailureStop:
     at_ns : int
         When the last of them ended (CLOCK_MONOTONIC).
     after_s : float
-        The same from the common start of the load.
+        The same instant, from the common start of the load.
     users : int, optional
-        Users who took part then, by the plan; None where a load has no users.
+        Users who took part then, by the plan; None for a load without users.
     """
 
     failures: int
@@ -163,19 +161,19 @@ class FailureStop:
 
 
 def is_failure(errors: np.ndarray) -> np.ndarray:
-    """Return which error codes count; those that the end of a load makes do not."""
-    counts: np.ndarray = (errors != 0) & ~np.isin(errors, CUT_OFF_CODES)
-    return counts
+    """Return which error codes are failures; those that the end of a load makes are not."""
+    failed: np.ndarray = (errors != 0) & ~np.isin(errors, CUT_OFF_CODES)
+    return failed
 
 
 def mark(folder: Path, workers: int, failures: int) -> int:
-    """Give what ended after a number of failures its stage, in the raw rows of all workers.
+    """Set the stage of requests that ended after a number of failures, in all workers' raw rows.
 
     Returns
     -------
     int
-        The instant of the failure that completed the number; 0, and nothing is changed, where
-        there were fewer.
+        The instant of the failure that completed the number; 0 where there were fewer failures, and
+        then no row is changed.
     """
     files = [folder / str(number) / REQUESTS for number in range(workers)]
     parts = [np.memmap(file, dtype=ROW, mode="r+") for file in files if file.stat().st_size]

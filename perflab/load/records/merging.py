@@ -1,4 +1,4 @@
-"""One load out of what its workers wrote and reported."""
+"""The record of one load, from the rows and reports of its workers."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ def merged(
     before: MachineCounts,
     start_ns: int,
 ) -> LoadResult:
-    """Return the record of a load whose workers have reported, one folder and report for each.
+    """Return the record of a load whose workers have reported, with a folder and report each.
 
-    ``before`` is of the moment before anything was sent; windows count from the planned start.
+    ``before`` was taken before anything was sent; windows count from the planned start.
     """
     after = MachineCounts.now(before.cores)
     wall_ns = sum(report["wall_ns"] for report in reports)
-    # Beyond the number of users, workers have nothing to do.
+    # Workers beyond the number of users have nothing to do.
     busy = reports[: getattr(workload.arrivals, "users", len(reports))]
     first_errors: dict[tuple[str, int], str] = {}
     for report in reports:
         for kind, status, text in report["first_errors"]:
             first_errors.setdefault((kind, status), text)
-    stopped = next((r["stopped"] for r in reports if r["stopped"]), "")
-    failure_stop = found_stop(folder, reports, workload, stopped)
+    stopped = next((report["stopped"] for report in reports if report["stopped"]), "")
+    failure_stop = failure_stop_of(folder, reports, workload, stopped)
     windows = None
     if isinstance(workload.arrivals, (ClosedLoop, OpenLoop)) and workload.arrivals.windows:
         windows = instants_of(workload.arrivals, start_ns)
@@ -63,12 +63,12 @@ def merged(
         windows=windows,
         cycles=_cycles(workload),
     )
-    # Between fewer than two measured starts there is no time that CPU could be a share of.
+    # With fewer than two measured starts there is no time of which CPU could be a share.
     return result if result.end_ns > result.begin_ns else replace(result, cpu_ns=0)
 
 
 def _cycles(workload: Workload) -> Cycles | None:
-    """Return what users are busy with in the windows of a closed loop; None of other loads."""
+    """Return the cycles of users in the windows of a closed loop; None for other loads."""
     arrivals = workload.arrivals
     if not isinstance(arrivals, ClosedLoop) or arrivals.windows is None:
         return None
@@ -76,12 +76,12 @@ def _cycles(workload: Workload) -> Cycles | None:
     return Cycles(arrivals.users, think_ns, pacing_ns)
 
 
-def found_stop(
+def failure_stop_of(
     folder: Path, reports: list[dict[str, Any]], workload: Workload, stopped: str
 ) -> FailureStop | None:
-    """Return the end of a load by its number of failures, with the record cut there.
+    """Return the stop of a load by its number of failures, and mark the later rows.
 
-    What fails while a load ends for another reason did not end it.
+    Failures while a load ends for another reason did not end it.
     """
     failures = workload.stop.failures
     if not failures or stopped not in ("", workload.stop.failures_reached):

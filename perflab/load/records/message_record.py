@@ -1,7 +1,7 @@
 """The record of streams: one row of 26 bytes per message sent or received.
 
-Kinds of messages are a script's own words. A worker packs each as a number, in the order in which
-it met them, and writes the words beside.
+Kinds of messages are a script's own words. A worker packs each kind as a number, in the order of
+their first use, and writes the words to a file of their own.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ ROW = np.dtype(
 pack_into = struct.Struct("<qqiibb").pack_into
 DIRECTIONS = ("sent", "received")
 SENT, RECEIVED = 0, 1
-# Kinds that the lab counts connections by, where a script notes them: open, ended by the user, and
-# ended by anybody else.
+# The lab counts connections by these kinds, if a script notes them: opened, ended by the user, and
+# ended otherwise.
 CONNECTED, LEFT, CUT = "connected", "left", "cut"
-# What a connection has read from the network by its end: bytes, with the heads of frames.
+# The kind for the bytes that a connection read from the network, heads of frames included.
 WIRE = "wire"
 MOST_KINDS = 128
 ROWS_PER_BUFFER = 8192
@@ -46,11 +46,11 @@ FILE = "messages.rows"
 class MessageRecorder:
     """Packs messages into rows; full buffers go to a spool (``messages.rows``).
 
-    ``at_ns`` of what was sent is the instant at which it was taken up, before it was encoded: less
-    the planned instant that is the client's lateness. Of what was received it is the instant that
-    a listener is given. ``key`` matches what was sent to what was delivered: by custom the instant
-    for which the sending was planned. ``kind`` is a word of the script's own; without one, no time
-    is taken of the message. Their words go to ``messages.names``.
+    ``at_ns`` of a sent message is the instant at which sending began, before encoding: less the
+    planned instant, that is the client's lateness. ``at_ns`` of a received message is the instant
+    that its listener got. ``key`` matches sent and received messages: by custom it is the planned
+    instant of the sending. ``kind`` is a word of the script's own; a message without one gives no
+    time. The words go to ``messages.names``.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -67,7 +67,7 @@ class MessageRecorder:
     def add(
         self, at_ns: int, user: int, direction: int, size: int, key: int = 0, kind: str = ""
     ) -> None:
-        """Record a message; raises OSError of an earlier one, ValueError at too many kinds."""
+        """Record a message; raise OSError of an earlier one, ValueError at too many kinds."""
         try:
             number = self._kinds[kind]
         except KeyError:
@@ -92,14 +92,14 @@ class MessageRecorder:
         self._spool.put(full)
 
     def close(self) -> None:
-        """Write everything; raises OSError when the disk did not take it."""
+        """Write everything; raise OSError if the disk did not take it."""
         self._flush()
         self._spool.close()
         self._names.write_text(json.dumps(list(self._kinds)))
 
 
 def messages(folder: Path, worker: int) -> pd.DataFrame:
-    """Return the messages of a worker, in the order they were noted, kinds in words."""
+    """Return the messages of a worker, in the order of their record, with words for kinds."""
     import pandas as pd
 
     packed, names = rows_in(folder / FILE, ROW), folder / "messages.names"

@@ -1,10 +1,10 @@
 """Bytes over time within one request: a bounded number of points, spread over its body.
 
-Points are reads of the client: when bytes were read, and how many of the body had come by then. The
-first and the last are always kept; between them the first of every step of the body's length. The
-step is a fraction of that length where the head tells it; when the points are used up, the step is
-doubled and what is too many dropped. So the error of a waterfall drawn from them is one step,
-however long the body is and whatever its length was said to be.
+A point is a read of the client: its instant, and how many bytes of the body had arrived by then.
+The first and the last read are always kept, and between them the first read of every step of the
+body's length. The step is a fraction of the announced length; when the points are used up, the step
+is doubled and surplus points are dropped. So the error of a waterfall drawn from them is one step,
+whatever the length of the body and however wrong its announcement.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ FLUSH_BYTES = 1 << 16
 class Spool:
     """Writes rows to a file in a thread of its own, so that no disk delays a request.
 
-    The file is there from the first rows on. What waits for the disk is bounded.
+    The file exists from the first rows on. The number of waiting buffers is bounded.
     """
 
     def __init__(self, path: Path) -> None:
@@ -41,13 +41,13 @@ class Spool:
         self._thread: threading.Thread | None = None
 
     def start(self) -> None:
-        """Make the file, for who cannot wait for that later; raises OSError."""
+        """Make the file before its first rows; raise OSError."""
         self._file = self._path.open("wb", buffering=0)
         self._thread = threading.Thread(target=self._write, daemon=True)
         self._thread.start()
 
     def add(self, rows: bytes) -> None:
-        """Take a few rows, which wait until they are many; raises like :meth:`put`."""
+        """Collect a few rows until they fill a buffer; raise like :meth:`put`."""
         self._few += rows
         if len(self._few) > FLUSH_BYTES:
             self._hand_over()
@@ -57,7 +57,7 @@ class Spool:
         self.put(full)
 
     def put(self, data: bytes | bytearray | memoryview) -> None:
-        """Hand over a buffer that is not changed any more.
+        """Hand over a buffer that the caller changes no more.
 
         Raises
         ------
@@ -73,7 +73,7 @@ class Spool:
         self._queue.put(data)
 
     def close(self) -> None:
-        """Write what is left; raises like :meth:`put`."""
+        """Write the remaining rows; raise like :meth:`put`."""
         if self._error is None:
             self._hand_over()
         if self._thread is not None:
@@ -102,17 +102,17 @@ def rows_in(path: Path, dtype: np.dtype[np.void]) -> np.ndarray:
     return np.memmap(path, dtype=dtype, mode="r")
 
 
-def of_requests(found: np.ndarray, worker: int, rows: np.ndarray) -> dict[str, np.ndarray]:
-    """Return columns that say which requests some rows belong to, by their member ``request``.
+def of_requests(packed: np.ndarray, worker: int, rows: np.ndarray) -> dict[str, np.ndarray]:
+    """Return columns that identify the request of each packed row, by its member ``request``.
 
     ``request`` is the number of the request in the order in which the worker's requests ended.
     """
-    own = rows[found["request"]]
+    request_rows = rows[packed["request"]]
     return {
-        "worker": np.full(len(found), worker, dtype=np.int16),
-        "user": np.array(own["user"]),
-        "request": found["request"].astype(np.int64),
-        "planned_ns": np.array(own["planned_ns"]),
+        "worker": np.full(len(packed), worker, dtype=np.int16),
+        "user": np.array(request_rows["user"]),
+        "request": packed["request"].astype(np.int64),
+        "planned_ns": np.array(request_rows["planned_ns"]),
     }
 
 
@@ -121,13 +121,13 @@ PACK = struct.Struct("<qqI")
 FILE = "progress.rows"
 
 
-class Progress:
-    """The points of one request under way: ``most`` of them, which is at least 2."""
+class ArrivalPoints:
+    """The points of one request under way: at most ``most`` of them, at least 2."""
 
     __slots__ = ("_last", "_most", "_next", "_step", "at_ns", "sizes")
 
     def __init__(self, most: int) -> None:
-        # The last one has a place of its own.
+        # The last point is kept apart.
         self._most = most - 1
         self._step = 1
         self._next = 0
@@ -140,7 +140,7 @@ class Progress:
         self._step = max(1, -(-length // self._most))
 
     def note(self, at_ns: int, size: int) -> None:
-        """Note that so many bytes of the body had come at an instant."""
+        """Note that ``size`` bytes of the body had arrived at an instant."""
         self._last = (at_ns, size)
         if size < self._next and self.at_ns:
             return
@@ -153,7 +153,7 @@ class Progress:
         self._next = (size // self._step + 1) * self._step
 
     def _thin(self) -> None:
-        """Keep the first point of every step, with steps so long that there is room again."""
+        """Lengthen the step until there is room; keep the first point of every step."""
         if self._most == 1:
             self._next = 1 << 62
             return
@@ -166,20 +166,20 @@ class Progress:
         self._next = (self.sizes[-1] // self._step + 1) * self._step
 
     def points(self) -> list[tuple[int, int]]:
-        """Return instants (ns) and bytes, the first and the last read among them."""
-        found = list(zip(self.at_ns, self.sizes, strict=True))
-        if found and found[-1] != self._last:
-            found.append(self._last)
-        return found
+        """Return the points as (instant in ns, bytes), with the first and the last read."""
+        pairs = list(zip(self.at_ns, self.sizes, strict=True))
+        if pairs and pairs[-1] != self._last:
+            pairs.append(self._last)
+        return pairs
 
 
-def packed_points(row: int, of: Progress) -> bytes:
-    """Return the points of a request that has this row among its worker's requests."""
-    return b"".join(PACK.pack(at_ns, size, row) for at_ns, size in of.points())
+def packed_points(row: int, arrival: ArrivalPoints) -> bytes:
+    """Return the packed points of the request with this row number among its worker's requests."""
+    return b"".join(PACK.pack(at_ns, size, row) for at_ns, size in arrival.points())
 
 
 def progress(folder: Path, worker: int, rows: np.ndarray) -> pd.DataFrame:
-    """Return the points of a worker's requests, given their rows."""
+    """Return the table of points of a worker's requests, given the rows of the requests."""
     import pandas as pd
 
     packed = rows_in(folder / FILE, POINT)

@@ -1,8 +1,7 @@
-"""The record of a load on disk: every request, and what the load showed.
+"""The record of a load on disk: every request and the summary, and the folder for them.
 
-Where the record of a load goes: looked at before anything is sent, and never lost after it.
-
-Temporary folders go with their owner, unless a user has been told of them.
+The folder is checked before anything is sent. Temporary folders are removed with their process,
+unless a message has named them to the user.
 """
 
 from __future__ import annotations
@@ -53,17 +52,17 @@ def write(
 
 
 def _write_requests(file: BinaryIO, result: LoadResult) -> None:
-    """Write the requests of all workers, a piece at a time."""
-    columns = list(zip(result.places, result.rows, strict=True))
-    names = sorted({name for place, rows in columns for name in phases(place, len(rows))})
+    """Write the requests of all workers, piece by piece."""
+    workers = list(zip(result.places, result.rows, strict=True))
+    names = sorted({name for place, rows in workers for name in phases(place, len(rows))})
     writer: pq.ParquetWriter | None = None
-    for number, (place, rows) in enumerate(columns):
-        columns_of_worker = phases(place, len(rows))
+    for number, (place, rows) in enumerate(workers):
+        phases_of_worker = phases(place, len(rows))
         for begin in range(0, max(1, len(rows)), ROWS_PER_GROUP):
             part = rows[begin : begin + ROWS_PER_GROUP]
             group = _group(part, number)
             for name in names:
-                values = columns_of_worker.get(name, np.full(len(rows), np.nan, dtype=np.float32))
+                values = phases_of_worker.get(name, np.full(len(rows), np.nan, dtype=np.float32))
                 group[PHASE.format(name)] = pa.array(values[begin : begin + ROWS_PER_GROUP])
             arrow = pa.table(group)
             writer = writer or pq.ParquetWriter(file, arrow.schema, compression="zstd")
@@ -85,28 +84,25 @@ def _group(rows: np.ndarray, worker: int) -> dict[str, pa.Array]:
 
 
 LEAST_FREE_BYTES = 64 * 1024 * 1024
-# The raw row, its phases, and the same again as Parquet.
+# A raw row with its phases, and both again as Parquet.
 BYTES_PER_REQUEST = 250
 
 
 def raw_folder() -> Path:
-    """Make a temporary folder of this process, and remove those of processes that have ended.
-
-    It lies where ``TMPDIR`` says.
-    """
+    """Make a temporary folder of this process (in ``TMPDIR``); remove those of ended processes."""
     return temporary_folder("load")
 
 
 @dataclass
 class Place:
-    """A folder for a record; ``keep`` is set where it must outlive the load."""
+    """A folder for a record; ``keep`` says that it must outlive the load."""
 
     folder: Path
     keep: bool = False
 
     @property
     def raw(self) -> Path:
-        """Return where workers write."""
+        """Return the folder that workers write to."""
         return self.folder / "raw"
 
     def has_rows(self) -> bool:
@@ -115,10 +111,10 @@ class Place:
 
 
 def folder_problems(option: str, folder: Path) -> list[str]:
-    """Return why a new folder cannot be made; nothing is made yet."""
+    """Return why a new folder cannot be made, without making it."""
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         return [f"{option} {folder} exists; name a new folder, nothing is overwritten"]
-    above = next(each for each in (folder, *folder.parents) if each.exists())
+    above = next(parent for parent in (folder, *folder.parents) if parent.exists())
     if not above.is_dir():
         return [f"{option} {folder}: {above} is no folder; name another place"]
     if not os.access(above, os.W_OK | os.X_OK):
@@ -127,7 +123,7 @@ def folder_problems(option: str, folder: Path) -> list[str]:
 
 
 def check_space(folder: Path, workload: Workload) -> None:
-    """Refuse a disk that the record would fill, by a ParameterError."""
+    """Raise ParameterError for a disk that the record would fill."""
     needed = LEAST_FREE_BYTES + BYTES_PER_REQUEST * max(0, planned_count(workload.arrivals))
     free = shutil.disk_usage(folder).free
     if free < needed:
@@ -138,37 +134,37 @@ def check_space(folder: Path, workload: Workload) -> None:
 
 @contextlib.contextmanager
 def place(folder: Path | None, workload: Workload) -> Iterator[Place]:
-    """Yield where raw rows go: the result's own folder, or a temporary one that is removed.
+    """Yield the folder for raw rows: the record's own, or a temporary one that is removed.
 
-    A folder in which nothing was recorded is removed again.
+    A folder without a record is removed again.
 
     Raises
     ------
     ParameterError, LoadError
-        The place cannot be written, or is too small; nothing was sent.
+        The folder cannot be written, or its disk is too full; nothing was sent.
     """
-    made: list[Path] = []
+    new_folders: list[Path] = []
     try:
         if folder is None:
-            own = raw_folder()
-            made = [own]
+            root = raw_folder()
+            new_folders = [root]
         else:
-            own = folder.resolve()
-            made = [each for each in (own, *own.parents) if not each.exists()]
-            own.mkdir(parents=True, exist_ok=True)
-        tempfile.TemporaryFile(dir=own).close()
+            root = folder.resolve()
+            new_folders = [one for one in (root, *root.parents) if not one.exists()]
+            root.mkdir(parents=True, exist_ok=True)
+        tempfile.TemporaryFile(dir=root).close()
     except OSError as error:
         raise LoadError(f"cannot write {error.filename}: {error.strerror}") from None
-    here = Place(own)
+    here = Place(root)
     try:
-        check_space(own, workload)
+        check_space(root, workload)
         yield here
     finally:
         if folder is None and here.keep:
-            # A user has been told of it.
-            (own / OWNER).unlink(missing_ok=True)
+            # A message has named the folder to the user: without its owner's mark it stays.
+            (root / OWNER).unlink(missing_ok=True)
         elif folder is None:
-            shutil.rmtree(own, ignore_errors=True)
+            shutil.rmtree(root, ignore_errors=True)
         with contextlib.suppress(OSError):
-            for each in made:
-                each.rmdir()
+            for new_folder in new_folders:
+                new_folder.rmdir()

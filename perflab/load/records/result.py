@@ -1,12 +1,9 @@
-"""What one load left: every request on disk, and what the workers know of themselves.
+"""The result of one load: every request on disk, and the reports of the workers.
 
-Throughput, by the one definition of the whole lab: successes done in (begin, end], per second.
-
-In the windows of a closed loop it is an estimate of that for the loop without windows, from how
-long requests take (:class:`perflab.load.workload.windows.Cycles`).
-
-A window includes its end and not its begin, so that of windows in a row none counts a success that
-its neighbour counts.
+The lab has one definition of throughput: successes done in (begin, end], per second. A window
+includes its end and not its begin, so that adjoining windows count no success twice. In the windows
+of a closed loop, throughput is estimated for the loop without windows, from how long requests take
+(:class:`perflab.load.workload.windows.Cycles`).
 """
 
 from __future__ import annotations
@@ -36,16 +33,16 @@ def completed(done_ns: np.ndarray | pd.Series[int], begin_ns: int, end_ns: int) 
 
 
 def completed_in(done_ns: np.ndarray, spans: np.ndarray) -> int:
-    """Return how many of the instants lie in one of some (begin, end], shape (spans, 2), in order.
+    """Return how many of the instants lie in one of the spans (begin, end].
 
-    No two spans may overlap; one may begin where another ends.
+    ``spans`` has shape (spans, 2), sorted. No two may overlap; one may begin where another ends.
     """
-    which = np.searchsorted(spans[:, 0], done_ns, side="left") - 1
-    return int(((which >= 0) & (done_ns <= spans[which, 1])).sum())
+    span = np.searchsorted(spans[:, 0], done_ns, side="left") - 1
+    return int(((span >= 0) & (done_ns <= spans[span, 1])).sum())
 
 
 def per_second(count: float, begin_ns: int, end_ns: int) -> float:
-    """Return a count as a rate over a window; NaN where that has no length."""
+    """Return a count as a rate over a window; NaN for a window without length."""
     return count / (end_ns - begin_ns) * 1e9 if end_ns > begin_ns else math.nan
 
 
@@ -54,22 +51,39 @@ ROWS_PER_CHUNK = 1 << 20
 
 @dataclass(frozen=True)
 class LoadResult:
-    """What one load left: every request, and what the workers know of themselves.
+    """The result of one load: every request, and the reports of the workers.
 
-    ``cpu_ns`` is the workers' CPU over the measure stage; ``looks`` how late the event loop of each
-    worker was, and when; ``run_delay_share`` the part of the time they were ready but had no core;
-    ``steal_share`` the part of their cores' time that other guests of the machine took; ``kernel``
-    what the kernel counted of TCP (:mod:`perflab.load.checks.machine_counts`); ``unsent`` the
-    planned requests that were never started; ``capped`` those that waited because of the cap on
-    connections; ``clock_step_ms`` how far real time moved against monotonic time; ``real_time``
-    whether the workers had real-time priority; ``stopped`` the reason why a rule or the user ended
-    the load early; ``lasted_s`` the time from the common start until the first worker with users
-    had nothing more to do; ``failure_stop`` the end by a number of failures, if it was that;
-    ``first_errors`` the text of the first failure by error class and
-    status; ``windows`` when it sent, if not always (ns, shape (windows, 3): begin, begin of what
-    counts, end); ``cycles`` what its users are
-    busy with in them, where it is a closed loop; ``pauses`` when its service
-    was paused (ns, shape (pauses, 2)), for others to have their turn.
+    Attributes
+    ----------
+    cpu_ns : int
+        CPU time of the workers over the measure stage.
+    looks : sequence of Looks
+        When the event loop of each worker woke, and how late.
+    run_delay_share, steal_share : float
+        Shares of the time in which workers were ready but had no core, and which other guests of
+        the machine took from their cores.
+    unsent, capped : int
+        Planned requests that were never started; requests that waited for the cap on connections.
+    stopped : str
+        Why a rule or the user ended the load early.
+    clock_step_ms : float
+        How far real time moved against monotonic time.
+    real_time : bool
+        Whether the workers had real-time priority.
+    lasted_s : float
+        Time from the common start until the first worker with users had nothing more to do.
+    first_errors : mapping
+        Text of the first failure by error class and status.
+    kernel : mapping
+        TCP counts of the kernel (:mod:`perflab.load.checks.machine_counts`).
+    failure_stop : FailureStop, optional
+        The stop by a number of failures, if the load ended so.
+    windows : array of int64, shape (windows, 3), optional
+        Begin, begin of the counted part, and end of each window, in ns.
+    cycles : Cycles, optional
+        The cycles of users in the windows of a closed loop.
+    pauses : array of int64, shape (pauses, 2)
+        When the service was paused for others to have their turn, in ns.
     """
 
     folder: Path
@@ -103,7 +117,7 @@ class LoadResult:
         return [rows(place) for place in self.places]
 
     def chunks(self) -> Iterator[np.ndarray]:
-        """Yield the rows of all stages in pieces, so that no load is too long for the memory."""
+        """Yield the rows of all stages in pieces, so that any load fits into memory."""
         for part in self.rows:
             for begin in range(0, len(part), ROWS_PER_CHUNK):
                 yield part[begin : begin + ROWS_PER_CHUNK]
@@ -115,23 +129,23 @@ class LoadResult:
                 yield number, _of_measure(part[begin : begin + ROWS_PER_CHUNK])
 
     def measured(self, of: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
-        """Return what ``of`` makes of the rows of the measure stage, piece by piece, joined."""
-        found = [of(_of_measure(rows)) for rows in self.chunks()]
-        return np.concatenate(found) if found else of(np.empty(0, dtype=ROW))
+        """Return the joined results of ``of`` for each piece of the measure stage's rows."""
+        pieces = [of(_of_measure(rows)) for rows in self.chunks()]
+        return np.concatenate(pieces) if pieces else of(np.empty(0, dtype=ROW))
 
     @cached_property
     def at_once(self) -> bool:
-        """Whether all measured requests were planned for one and the same instant."""
+        """Whether all measured requests were planned for the same instant."""
         planned = self.measured(lambda rows: rows["planned_ns"])
         return len(planned) > 0 and bool(planned.min() == planned.max())
 
     @cached_property
     def window(self) -> tuple[int, int]:
-        """Return begin and end of the time for which throughput is taken.
+        """Return begin and end of the window of throughput.
 
-        That is from the first planned instant of the measure stage (of the last worker to begin) to
-        the last (of the first worker to end). Of requests planned for one instant it ends with
-        their last end; of a load that failures ended, at the instant of the last of them.
+        It begins with the first planned instant of the measure stage (of the last worker to begin)
+        and ends with the last (of the first worker to end). For requests planned for one instant it
+        ends with their last end; for a load that failures ended, with the last of these.
         """
         if self.windows is not None:
             return int(self.counted[0, 0]), int(self.counted[-1, 1])
@@ -146,10 +160,10 @@ class LoadResult:
         if self.at_once:
             ends = [int(self.measured(lambda rows: rows["done_ns"]).max())]
         if ends and len(self.messages):
-            # Streams go on when the last request, often that which opened them, is long over.
+            # Streams go on after the last request, which often only opened them.
             ends = [max(*ends, int(self.messages["at_ns"].iloc[-1]))]
         if ends and self.failure_stop is not None:
-            # Users were at work until then, also those whose requests had not ended.
+            # All users were at work until then, even if their requests had not ended.
             ends = [self.failure_stop.at_ns]
         return max(begins, default=0), min(ends, default=0)
 
@@ -167,17 +181,16 @@ class LoadResult:
     def throughput_rps(self) -> float:
         """Return the successes per second that were done in (begin, end]; NaN without requests.
 
-        The drain at the end is left out; successes of the warm-up that were done later count. Of
-        requests planned for one instant the window lasts until their last end.
+        The drain at the end is left out; successes of the warm-up that were done later count. See
+        :attr:`window`.
         """
         return self.rate(self.chunks())
 
     def rate(self, parts: Iterable[np.ndarray]) -> float:
         """Return the throughput of some of the rows, over the window of all (per second).
 
-        With windows it is over the counted parts of them all, taken together; of a closed loop it
-        is then estimated from how long requests take
-        (:class:`perflab.load.workload.windows.Cycles`).
+        With windows it is over all their counted parts together; for a closed loop it is then
+        estimated from how long requests take (:class:`perflab.load.workload.windows.Cycles`).
         """
         good = (rows[rows["error"] == 0] for rows in parts)
         begin_ns, end_ns = self.window
@@ -192,10 +205,7 @@ class LoadResult:
 
     @property
     def requests_counted(self) -> float:
-        """Return for how many requests the measured time stands: all measured, or an estimate.
-
-        It is estimated of a closed loop in windows.
-        """
+        """Return the requests in the measured time; an estimate for closed loops in windows."""
         if self.cycles is None:
             return float(self._measured)
         measured = (rows for _, rows in self.measured_by_worker())
@@ -207,32 +217,32 @@ class LoadResult:
 
     @property
     def connections_opened(self) -> int:
-        """Return the connections that measured requests opened."""
+        """Return the number of connections that measured requests opened."""
         return int(self.measured(lambda rows: rows["connect_ns"] > 0).sum())
 
     @property
     def successes_after(self) -> int:
-        """Return the measured successes that were done after that window."""
+        """Return the number of measured successes that were done after the window."""
         good = self.measured(lambda rows: rows["done_ns"][rows["error"] == 0])
         return int((good > self.window[1]).sum())
 
     @cached_property
     def counted(self) -> np.ndarray:
-        """Return when it was measured: begins and ends in ns, shape (parts, 2), in order."""
+        """Return the measured times: begins and ends in ns, shape (parts, 2), sorted."""
         if self.windows is None:
             return np.array([self.window])
         parts = self.windows[self.windows[:, COUNTED] < self.windows[:, END], COUNTED:]
-        # Ended before anything counted.
+        # The load ended before anything counted.
         return parts if len(parts) else np.zeros((1, 2), dtype=np.int64)
 
     @property
     def counted_ns(self) -> int:
-        """Return for how long it was measured, in ns."""
+        """Return the length of the measured times, in ns."""
         return int((self.counted[:, 1] - self.counted[:, 0]).sum())
 
     @cached_property
     def judged_looks(self) -> Sequence[Looks]:
-        """Return the looks by which the client is judged: none of when it had nothing to do."""
+        """Return the looks by which the client is judged, without those between windows."""
         if self.windows is None:
             return self.looks
         return [looks.within(self.counted) for looks in self.looks]
@@ -241,24 +251,24 @@ class LoadResult:
     def requests(self) -> pd.DataFrame:
         """Return every request of every worker, in the order of their planned instants.
 
-        With windows, ``window`` is the number of the one that it was planned in.
+        With windows, ``window`` is the number of the window in which a request was planned.
         """
         frames = [frame(place, number) for number, place in enumerate(self.places)]
-        whole = pd.concat(frames, ignore_index=True)
+        table = pd.concat(frames, ignore_index=True)
         if self.windows is not None:
-            whole["window"] = window_of(whole["planned_ns"].to_numpy(), self.windows)
-        return whole.sort_values("planned_ns", kind="stable", ignore_index=True)
+            table["window"] = window_of(table["planned_ns"].to_numpy(), self.windows)
+        return table.sort_values("planned_ns", kind="stable", ignore_index=True)
 
     @cached_property
     def messages(self) -> pd.DataFrame:
         """Return the messages of all streams, in the order of their instants."""
         frames = [messages(place, number) for number, place in enumerate(self.places)]
-        whole = pd.concat(frames, ignore_index=True)
-        return whole.sort_values("at_ns", kind="stable", ignore_index=True)
+        table = pd.concat(frames, ignore_index=True)
+        return table.sort_values("at_ns", kind="stable", ignore_index=True)
 
     @cached_property
     def progress(self) -> pd.DataFrame:
-        """Return the points at which bodies had come so far, by worker, request and instant."""
+        """Return the points of the bodies' arrival, by worker, request and instant."""
         return self._joined(progress)
 
     @cached_property

@@ -1,8 +1,6 @@
-"""Requests of an open loop: they start by a schedule, by callbacks as those of a closed one.
+"""Drivers of closed and open loops: they start requests and record their ends.
 
-Users of a closed loop: they decide when each request starts, by the end of the one before.
-
-Callbacks, not coroutines: a task per request would double what a request costs the client.
+They use callbacks, not coroutines: a task per request would double the client's cost of a request.
 """
 
 from __future__ import annotations
@@ -24,9 +22,9 @@ from perflab.load.workload.schedule import Openings, instants, stays
 class ClosedDriver:
     """Users who wait for their answers; they share the quotas of this worker.
 
-    Warm-up and measurement follow each other without a pause, so the first measured request
-    meets a loaded system and the users' simultaneous start falls into the warm-up. Those who keep
-    the load up do so until the last measured request of this worker is answered.
+    The measurement follows the warm-up without a pause, so the first measured request meets a
+    loaded system and the users' simultaneous start falls into the warm-up. With ``keep_up`` users
+    go on until the last measured request of this worker is answered.
     """
 
     def __init__(
@@ -49,13 +47,13 @@ class ClosedDriver:
         self._pace_ns = round(arrivals.pacing_s * 1e9)
         self._arrivals = arrivals
         self._warmup, self._measure = quota
-        # Measured requests that are not answered: they keep the load up.
+        # Measured requests without an answer yet: while there are any, users keep the load up.
         self._awaited = self._measure if arrivals.keep_up else 0
         self._by_count = arrivals.requests > 0
         self._users = [Exchange(prepared, number, self._finished) for number in users]
         self._stays: dict[int, deque[tuple[int, int]]] = {}
         self._active = 0
-        # Users whose next request is of a quota, and not due.
+        # Users who wait for the planned instant of a request of a quota.
         self._thinking = 0
         self._steady = not (self._by_count or arrivals.stages or arrivals.windows)
         self._stopping = False
@@ -65,7 +63,7 @@ class ClosedDriver:
 
     @property
     def unsent(self) -> int:
-        """Return the requests of the quotas that were never started, where no time limits them."""
+        """Return how many requests of the quotas were never started; 0 for a load by time."""
         by_count_only = self._by_count and not self._arrivals.duration_s
         return self._warmup + self._measure + self._thinking if by_count_only else 0
 
@@ -78,7 +76,7 @@ class ClosedDriver:
             self._over.set()
 
     async def run(self, start_ns: int) -> None:
-        """Let every user work until the quotas or the time are used up."""
+        """Let every user send until the quotas or the time are used up."""
         arrivals = self._arrivals
         self._measure_from_ns = start_ns + round(arrivals.warmup_s * 1e9)
         length_s = arrivals.warmup_s + arrivals.duration_s
@@ -105,20 +103,20 @@ class ClosedDriver:
             self.cpu.finish()
 
     def _end_without_work(self) -> None:
-        """End when nobody has anything left to do; a load of a given time lasts its time."""
+        """Stop if no user has a request left; a load of a given time lasts its time."""
         all_taken = self._by_count and not self._warmup + self._measure
         if not self._active and (all_taken or not self._users):
             self.stop()
 
     def _present_ns(self, user: int, planned_ns: int) -> int:
-        """Return when a user who comes and goes is there again, from an instant on."""
-        own = self._stays[user]
-        while own and own[0][1] <= planned_ns:
-            own.popleft()
-        return max(planned_ns, own[0][0]) if own else self._end_ns
+        """Return the first instant, from ``planned_ns`` on, at which a user takes part."""
+        stays_left = self._stays[user]
+        while stays_left and stays_left[0][1] <= planned_ns:
+            stays_left.popleft()
+        return max(planned_ns, stays_left[0][0]) if stays_left else self._end_ns
 
     def _take(self, planned_ns: int) -> int:
-        """Take one request and return its stage, or -1 when there is none left."""
+        """Take one request of the quotas and return its stage; -1 if none is left."""
         if self._stopping or planned_ns >= self._end_ns:
             return -1
         if self._warmup:
@@ -160,7 +158,7 @@ class ClosedDriver:
             self._submit(user)
 
     def _leave(self) -> None:
-        """Do without a user from now on."""
+        """Remove a user from the load."""
         self._active -= 1
         self._end_without_work()
 
@@ -188,8 +186,8 @@ class ClosedDriver:
             planned_ns = max(user.planned_ns + self._pace_ns, user.done_ns)
         else:
             planned_ns = user.done_ns + self._think_ns
-        # The short way, taken most: the next request is due now, none has to be counted, and none
-        # goes from one stage to the next.
+        # The fast path, taken most: the next request is due now, has no quota, and has the same
+        # stage.
         steady = self._steady and user.stage == MEASURE
         if steady and planned_ns < self._end_ns and not self._stopping:
             now_ns = clock()
@@ -209,17 +207,16 @@ class ClosedDriver:
 
 
 clock = time.monotonic_ns
-# How long after the end of its schedule an open loop still sends what it could not send in time.
+# How long after the end of its schedule an open loop still sends requests that are late.
 GRACE_NS = 1_000_000_000
 
 
 class OpenDriver:
     """Starts requests by a schedule fixed before the start, whatever the server does.
 
-    A late start is a start all the same: its response time is charged from the planned instant.
-    What could not be sent until a second after the end of the schedule, by a client that is too
-    slow or for want of a free connection, is given up as unsent. A burst has no end but its last
-    answer.
+    A late request is started all the same: its response time counts from the planned instant.
+    Requests that a slow client, or the lack of a free connection, keeps from being sent until a
+    second after the end of the schedule are given up as unsent. A burst ends with its last answer.
     """
 
     def __init__(
@@ -277,12 +274,12 @@ class OpenDriver:
             self.cpu.finish()
 
     def _end(self) -> None:
-        """End a load that was overtaken by its schedule: it lasts no longer than was asked for."""
+        """End a load that is behind its schedule: it lasts no longer than planned."""
         self.stop()
         self._give_up_waiting()
 
     def stop(self) -> None:
-        """Start nothing more; what the schedule still held is counted as unsent."""
+        """Start no more requests; count the rest of the schedule as unsent."""
         if not self._stopping:
             self._stopping = True
             self.cpu.end()

@@ -34,9 +34,10 @@ from perflab.paths import project_root
 
 
 class StopLoad(Exception):
-    """Raised by a check to end a load in order: what was recorded is kept.
+    """A check raises it to end a load in order; the record is kept.
 
-    With ``within_s``, what is under way is given up after so long; else it has its full timeout.
+    With ``within_s``, requests under way are given up after that time; else they have their full
+    timeout.
     """
 
     def __init__(self, reason: str, within_s: float | None = None) -> None:
@@ -46,7 +47,7 @@ class StopLoad(Exception):
 
 @dataclass
 class Progress:
-    """What is known while a load runs; ``counts`` is a histogram since the last reading."""
+    """The state of a running load; ``counts`` is a histogram since the last reading."""
 
     finished: int = 0
     measured: int = 0
@@ -57,14 +58,14 @@ class Progress:
     @classmethod
     def total(cls, parts: Iterable[Progress]) -> Progress:
         """Add the workers' reports up."""
-        whole = cls()
+        total = cls()
         for part in parts:
-            whole.finished += part.finished
-            whole.measured += part.measured
-            whole.failed += part.failed
-            whole.in_flight += part.in_flight
-            whole.counts += part.counts
-        return whole
+            total.finished += part.finished
+            total.measured += part.measured
+            total.failed += part.failed
+            total.in_flight += part.in_flight
+            total.counts += part.counts
+        return total
 
 
 def percentile_ms(counts: Mapping[int, int], percentile: float) -> float:
@@ -72,11 +73,11 @@ def percentile_ms(counts: Mapping[int, int], percentile: float) -> float:
     if not counts:
         return float("nan")
     numbers = sorted(counts)
-    seen = np.cumsum([counts[number] for number in numbers])
-    return bin_ms(numbers[int(np.searchsorted(seen, percentile / 100 * seen[-1]))])
+    cumulative = np.cumsum([counts[number] for number in numbers])
+    return bin_ms(numbers[int(np.searchsorted(cumulative, percentile / 100 * cumulative[-1]))])
 
 
-class Live:
+class RowFollower:
     """Follows the rows of one worker."""
 
     def __init__(self, folder: Path) -> None:
@@ -90,7 +91,7 @@ class Live:
         self._finished += len(rows)
         self._failed += int(is_failure(rows["error"]).sum())
         self._measured += int((rows["stage"] == MEASURE).sum())
-        # What ran into a time-out took at least so long.
+        # The time of a timed-out request is a lower bound.
         known = good | np.isin(rows["error"], CENSORED_CODES)
         times = rows["done_ns"][known] - rows["planned_ns"][known]
         counts = Counter(latency_counts(times))
@@ -98,13 +99,13 @@ class Live:
 
 
 START_DELAY_NS = 50_000_000
-# The end of a load whose requests were given up: scripts and connections end, rows are written.
+# The time for scripts and connections to end, and rows to be written, after requests are given up.
 ENDING_S = 30.0
 NEVER = StopRules()
 
 
 class WorkerProcess:
-    """A child process on one core, that waits for orders."""
+    """A child process on one core that carries out orders."""
 
     def __init__(self, core: int, environment: dict[str, str]) -> None:
         before = os.sched_getaffinity(0)
@@ -123,10 +124,10 @@ class WorkerProcess:
             os.sched_setaffinity(0, before)
         self._pending = b""
         self.progress = Progress()
-        self.live: Live | None = None
+        self.follower: RowFollower | None = None
 
     def order(self, words: dict[str, Any]) -> None:
-        """Give it an order; raises LoadError where it has died."""
+        """Send the worker an order; raise LoadError if it has died."""
         assert self.child.stdin is not None
         try:
             self.child.stdin.write(json.dumps(words).encode() + b"\n")
@@ -134,7 +135,7 @@ class WorkerProcess:
             raise LoadError(f"a load worker has died (pid {self.child.pid})") from None
 
     def messages(self) -> list[dict[str, Any]]:
-        """Return the complete messages that have arrived; an empty read means it died."""
+        """Return the complete messages that have arrived; raise LoadError if the worker died."""
         assert self.child.stdout is not None
         arrived = os.read(self.child.stdout.fileno(), 1 << 20)
         if not arrived:
@@ -144,7 +145,7 @@ class WorkerProcess:
         return [json.loads(line) for line in lines]
 
     def close(self) -> None:
-        """Close its pipe, and end it if that is not enough."""
+        """Close the worker's pipes; kill it if it does not end."""
         for pipe in (self.child.stdin, self.child.stdout):
             if pipe is not None:
                 with contextlib.suppress(OSError):
@@ -166,8 +167,8 @@ class Generator:
     environment : dict
         Labels, so that clean-up finds the workers.
     real_time : bool
-        Whether workers go before everything else on their cores, where the system lets them. Not
-        where services share these cores: they would get nothing while a worker is busy.
+        Whether workers get real-time priority on their cores, where the system allows it. Not for
+        cores that services share: they would get no time while a worker is busy.
     """
 
     def __init__(
@@ -211,17 +212,17 @@ class Generator:
         on_progress : callable
             Receives the sums over all workers, about four times a second.
         check : callable
-            Called about four times a second; what it raises ends the load. ``StopLoad`` ends it
-            in order, and the record is returned.
+            Called about four times a second; an exception ends the load. ``StopLoad`` ends it in
+            order, and the record is returned.
         allowed : sequence of str
             Hosts besides loopback that the user named for this run.
         folder : Path, optional
-            Where workers write their raw rows; a temporary one unless given. One that was given
-            is kept, also when the load fails.
+            Where workers write their raw rows; by default a temporary folder. A given folder is
+            kept, also when the load fails.
         start_ns : int
             The planned start (CLOCK_MONOTONIC), so that the windows of several loads fit together;
-            0 for at once. One that is over when the workers hear of it is kept: windows that were
-            missed show as requests that started late, and refuse the load.
+            0: at once. A start that is over when the workers get their orders is not moved: missed
+            windows show as requests that started late, and refuse the load.
 
         Raises
         ------
@@ -235,7 +236,7 @@ class Generator:
             from perflab.load.clients.httpx_client import ask_for_http2
 
             ask_for_http2(address, workload)
-        # Workers run elsewhere: a relative path would be another place to them.
+        # Workers run in another folder: the path must not be relative.
         place = folder.resolve() if folder else raw_folder()
         machine = MachineCounts.now(self._cores)
         start_ns = start_ns or time.monotonic_ns() + START_DELAY_NS
@@ -256,7 +257,7 @@ class Generator:
                     workload.stop,
                 ).result()
         except BaseException:
-            # Workers with half an order cannot be used again.
+            # Workers in the middle of an order cannot be used again.
             self.close()
             if folder is None:
                 shutil.rmtree(place, ignore_errors=True)
@@ -281,7 +282,7 @@ class Generator:
         }
         for number, worker in enumerate(self._workers):
             worker.progress = Progress()
-            worker.live = Live(folder / str(number))
+            worker.follower = RowFollower(folder / str(number))
             worker.order({**words, "worker": number, "folder": str(folder / str(number))})
 
     def _stop(self, reason: str, within_s: float | None = None) -> None:
@@ -290,7 +291,7 @@ class Generator:
 
     def _collect(
         self,
-        wanted: str,
+        event: str,
         deadline: float,
         on_progress: Callable[[Progress], None] = lambda _: None,
         check: Callable[[], None] = lambda: None,
@@ -309,7 +310,7 @@ class Generator:
                 for key, _ in selector.select(timeout=0.25):
                     worker = self._workers[key.data]
                     for message in worker.messages():
-                        news |= self._take(message, key.data, worker, wanted, reports)
+                        news |= self._take(message, key.data, worker, event, reports)
                 if news:
                     progress = self._progress()
                     on_progress(progress)
@@ -326,7 +327,7 @@ class Generator:
         return [reports[number] for number in range(len(self._workers))]
 
     def _progress(self) -> Progress:
-        """Return the sums over all workers, with the response times since the last ones."""
+        """Return the sums over all workers, with the response times since the last call."""
         progress = Progress.total(worker.progress for worker in self._workers)
         for worker in self._workers:
             worker.progress.counts.clear()
@@ -337,17 +338,17 @@ class Generator:
         message: dict[str, Any],
         number: int,
         worker: WorkerProcess,
-        wanted: str,
+        event: str,
         reports: dict[int, dict[str, Any]],
     ) -> bool:
-        """Take one message; return whether it told of progress."""
-        if message["event"] == wanted:
+        """Take one message; return whether it reports progress."""
+        if message["event"] == event:
             reports[number] = message
         elif message["event"] == "failed":
             raise LoadError(f"a load worker failed: {message['reason']}")
-        elif message["event"] == "progress" and worker.live is not None:
+        elif message["event"] == "progress" and worker.follower is not None:
             waiting = worker.progress.counts
-            worker.progress = worker.live.read(message["in_flight"])
+            worker.progress = worker.follower.read(message["in_flight"])
             worker.progress.counts += waiting
             return True
         return False

@@ -1,4 +1,4 @@
-"""The driver of scripted users: when each acts, and that one's failure does not end the others."""
+"""The driver of scripted users; the failure of one ends no other."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from perflab.load.workload.arrivals import Scripted
 from perflab.load.workload.request import Connections, Request
 
 STOP_TIMEOUT_S = 5.0
-# What users get after the end, besides the time-out, for what they are at.
+# The time, besides the time-out, that users have after the end to finish.
 ENDING_S = 2.0
 clock = time.monotonic_ns
 
@@ -37,7 +37,7 @@ def find(script: str) -> type[User]:
     Raises
     ------
     ParameterError
-        It cannot be found or imported, or is not a User with actions.
+        The class cannot be found or imported, or is not a User with actions.
     """
     place, _, name = script.rpartition(":")
     if not place or not name:
@@ -54,11 +54,11 @@ def find(script: str) -> type[User]:
             module = importlib.import_module(place)
     except Exception as error:  # whatever the user's module raises is told to the user
         raise ParameterError("script", [f"{place}: {type(error).__name__}: {error}"]) from None
-    found = getattr(module, name, None)
-    if not (isinstance(found, type) and issubclass(found, User)):
+    kind = getattr(module, name, None)
+    if not (isinstance(kind, type) and issubclass(kind, User)):
         raise ParameterError("script", [f"{place} has no class {name} that is a perflab User"])
-    actions(found)
-    return found
+    actions(kind)
+    return kind
 
 
 class ScriptedDriver:
@@ -95,15 +95,15 @@ class ScriptedDriver:
         self._waiting: set[asyncio.Future[None]] = set()
         self.began_ns = self._end_ns = self._measure_from_ns = 0
         self._choices: dict[type[User], tuple[list[str], list[float]]] = {}
-        # Actions that users are still to do; without a number of them, 1 for who has yet to join.
+        # The actions left to each user; without a limit on actions, 1 until the user joins.
         self._left = dict.fromkeys(users, arrivals.actions or 1)
-        self._users = [self._made(arrivals.script, number) for number in users]
+        self._users = [self._new_user(arrivals.script, number) for number in users]
         # The monitor is one more user; the worker of user 0 has it.
         has_monitor = bool(arrivals.monitor) and 0 in users
-        self._monitor = self._made(arrivals.monitor, arrivals.users) if has_monitor else None
+        self._monitor = self._new_user(arrivals.monitor, arrivals.users) if has_monitor else None
         self._nothing = Prepared(Request(), origin, life)
 
-    def _made(self, script: str, number: int) -> User:
+    def _new_user(self, script: str, number: int) -> User:
         kind = find(script)
         self._choices[kind] = actions(kind)
         user = kind(number, self._arrivals.seed, self._arrivals.parameters)
@@ -112,7 +112,7 @@ class ScriptedDriver:
 
     @property
     def unsent(self) -> int:
-        """Return the actions that users did not come to, and users who never joined."""
+        """Return how many actions were not begun, or how many users never joined."""
         return sum(self._left.values())
 
     def stop(self) -> None:
@@ -124,7 +124,7 @@ class ScriptedDriver:
                 due.set_result(None)
 
     async def run(self, start_ns: int) -> None:
-        """Let every user live; then close what they left open and write names and failures."""
+        """Let every user act; then close open WebSockets and write names and failures."""
         arrivals = self._arrivals
         self.began_ns = start_ns
         self._measure_from_ns = start_ns + round(arrivals.warmup_s * 1e9)
@@ -141,7 +141,7 @@ class ScriptedDriver:
             lives.append(asyncio.create_task(self._life(self._monitor, start_ns)))
         until_end_s = (self._end_ns - clock()) / 1e9
         try:
-            # A script may wait for ever for what a server never sends.
+            # A script may wait for ever for a message that the server never sends.
             async with asyncio.timeout(until_end_s + self.timeout_s + ENDING_S):
                 await asyncio.gather(*crowd)
                 self.stop()
@@ -152,7 +152,9 @@ class ScriptedDriver:
             for life in lives:
                 life.cancel()
             await asyncio.gather(*lives, return_exceptions=True)
-            await asyncio.gather(*(each.close() for each in self._sockets), return_exceptions=True)
+            await asyncio.gather(
+                *(opened.close() for opened in self._sockets), return_exceptions=True
+            )
             self.stop()
             self.messages.close()
             (self._folder / "templates.names").write_text("\n".join(self._names))
@@ -191,9 +193,9 @@ class ScriptedDriver:
         if not self._arrivals.actions:
             left.pop(user.number, None)
         if type(user).on_start is User.on_start:
-            # Nothing to wait for: what follows is due at the very instant of joining.
+            # Without ``on_start`` the first wait begins at the very instant of joining.
             user.course.over_ns = joins_ns
-        elif not await self._acted(user, joins_ns, user.on_start):
+        elif not await self._perform(user, joins_ns, user.on_start):
             return
         names, weights = self._choices[type(user)]
         course = user.course
@@ -206,23 +208,20 @@ class ScriptedDriver:
                 due_ns = max(due_ns + round(user.pacing_s * 1e9), course.over_ns)
             else:
                 due_ns = course.over_ns + round(user.wait() * 1e9)
-            # A user with nothing left to do before the end stays until then.
+            # A user whose next action is due after the end stays until the end.
             if not await self.until(min(due_ns, self._end_ns)) or due_ns >= self._end_ns:
                 break
             if user.number in left:
                 left[user.number] -= 1
             name = user.random.choices(names, weights)[0]
-            await self._acted(user, due_ns, getattr(user, name))
+            await self._perform(user, due_ns, getattr(user, name))
             # An action that never waits must not keep the others from their turn.
             await asyncio.sleep(0)
         await self.until(user.leaves_ns())
         await self._guarded(user, user.on_stop, STOP_TIMEOUT_S)
 
-    async def _acted(self, user: User, due_ns: int, step: Callable[[], Any]) -> bool:
-        """Run a step that was due at an instant; note when it was over.
-
-        That is when it would have been if the client had not been late to go on with it.
-        """
+    async def _perform(self, user: User, due_ns: int, step: Callable[[], Any]) -> bool:
+        """Run a step that was due at an instant; note its end, less the client's lateness."""
         course = user.course
         course.due_ns, course.late_ns = due_ns, clock() - due_ns
         succeeded = await self._guarded(user, step)
@@ -249,7 +248,7 @@ class ScriptedDriver:
         return True
 
     def note_failure(self, user: User, began_ns: int, kind: str, name: str = "script") -> None:
-        """Record a failure that is none of a request."""
+        """Record a failure that belongs to no request."""
         exchange = Exchange(self._nothing, user.number, lambda _: None)
         exchange.planned_ns = exchange.started_ns = began_ns
         exchange.done_ns = clock()
@@ -303,5 +302,5 @@ class ScriptedDriver:
 
 
 def _kind_of(error: Exception) -> str:
-    """Return the error class of what a script raised: its own fault, unless a server is named."""
+    """Return the error class of a script's exception: ``script`` unless it names the server's."""
     return error.kind if isinstance(error, NotServed | WebSocketError) else "script"

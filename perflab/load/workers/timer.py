@@ -1,7 +1,7 @@
-"""A timer finer than the event loop's, which rounds to about a millisecond.
+"""A timer finer than the event loop's, which rounds to about a millisecond; and CPU times.
 
-A timerfd (Linux, absolute, CLOCK_MONOTONIC) wakes the loop as a readable file; a heap holds what
-is due. ``os.timerfd_create`` exists from Python 3.13 on, so the C library is called.
+A timerfd (Linux, absolute, CLOCK_MONOTONIC) wakes the loop as a readable file; a heap holds the
+calls. ``os.timerfd_create`` exists from Python 3.13 on, so the C library is called.
 """
 
 from __future__ import annotations
@@ -50,14 +50,14 @@ class Timer:
         loop.add_reader(self._fd, self._fire)
 
     def at(self, instant_ns: int, call: Callable[[], object]) -> None:
-        """Call a function at an instant, or as soon as possible when it has passed."""
+        """Call a function at an instant; at once if the instant has passed."""
         self._count += 1
         heapq.heappush(self._due, (instant_ns, self._count, call))
         if not self._armed_ns or instant_ns < self._armed_ns:
             self._arm(instant_ns)
 
     def close(self) -> None:
-        """Forget everything that is due."""
+        """Drop all calls."""
         self._due.clear()
         if self._fd >= 0:
             self._loop.remove_reader(self._fd)
@@ -72,7 +72,7 @@ class Timer:
 
     def _fire(self) -> None:
         due = self._due
-        # What falls due meanwhile waits for the next turn of the loop, or reading would starve.
+        # Calls that fall due meanwhile wait for the next turn of the loop, or reads would starve.
         now_ns = time.monotonic_ns()
         while due and due[0][0] <= now_ns:
             heapq.heappop(due)[2]()
@@ -89,7 +89,7 @@ class Timer:
 class CpuWindow:
     """This process's CPU time over the measure stage, from its first to its last start.
 
-    Where all start ``at_once`` nothing lies between these two: it is then taken to the end.
+    Where all start ``at_once``, these two coincide: the window then lasts to the end of the load.
     """
 
     def __init__(self, at_once: bool = False) -> None:
@@ -100,24 +100,24 @@ class CpuWindow:
         self._began_ns = 0
 
     def begin(self) -> None:
-        """The first measured request is due."""
+        """Begin with the first measured request."""
         self.began = True
         self._began_ns = time.process_time_ns()
 
     def end(self) -> None:
-        """The last measured request is due; only the first call counts."""
+        """End with the last measured request; only the first call counts."""
         if not self._at_once:
             self.finish()
 
     def finish(self) -> None:
-        """The load is over."""
+        """End with the load, if not before."""
         if self.began and not self._ended:
             self._ended = True
             self.used_ns = time.process_time_ns() - self._began_ns
 
 
 def is_at_once(arrivals: OpenLoop | Burst | ClosedLoop) -> bool:
-    """Return whether every measured request is planned for one and the same instant."""
+    """Return whether every measured request is planned for the same instant."""
     if isinstance(arrivals, Burst):
         return True
     if isinstance(arrivals, OpenLoop) or not 0 < arrivals.requests <= arrivals.users:
@@ -138,21 +138,21 @@ def run_delay_ns() -> int:
 
 
 class CpuInWindows(CpuWindow):
-    """What a worker used, and waited for its core, in the counted parts of its load's windows.
+    """A worker's CPU time, and its waits for a core, in the counted parts of its load's windows.
 
-    Over the whole load either would be thinned by the times in which there is nothing to do.
-    ``delayed_ns`` is the wait, ``wall_ns`` the time over which both were taken.
+    Over the whole load both would be diluted by the times between windows. ``delayed_ns`` is the
+    wait, ``wall_ns`` the length of the counted parts.
     """
 
     def __init__(self) -> None:
         super().__init__()
-        # The windows begin and end it, not the first and the last request.
+        # Windows begin and end the measurement, not the first and the last request.
         self.began = True
         self.delayed_ns = self.wall_ns = 0
         self._since: tuple[int, int, int] | None = None
 
     def keep(self, counted: Sequence[tuple[int, int]], timer: Timer) -> None:
-        """Take the time of every counted part, as (begin, end) in ns, that has a length."""
+        """Measure in every counted part, (begin, end) in ns, that has a length."""
         self._left = [part for part in counted if part[0] < part[1]][::-1]
         self._timer = timer
         self._wait()
@@ -172,14 +172,16 @@ class CpuInWindows(CpuWindow):
 
     def _add(self) -> None:
         if self._since is not None:
-            used, delayed, at = (now - then for now, then in zip(_now(), self._since, strict=True))
+            used, delayed, wall = (
+                now - then for now, then in zip(_now(), self._since, strict=True)
+            )
             self.used_ns += used
             self.delayed_ns += delayed
-            self.wall_ns += at
+            self.wall_ns += wall
             self._since = None
 
     def finish(self) -> None:
-        """The load is over."""
+        """End with the load, if not before."""
         self._ended = True
         self._add()
 

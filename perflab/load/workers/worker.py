@@ -1,7 +1,7 @@
 """A load worker: reads one order per line, sends the load, writes raw rows, reports.
 
 It runs in a session of its own on the client's cores and ends when its standard input closes.
-Orders and reports are JSON objects, one per line; a line while a load is under way ends it.
+Orders and reports are JSON objects, one per line; a line during a load ends the load.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from perflab.load.clients.exchange import Exchange, Prepared
 from perflab.load.clients.outcome import CUT_OFF_CODES
 from perflab.load.clients.targets import refuse_foreign, split
 from perflab.load.records.columns import Recorder
-from perflab.load.records.looks import Probe
+from perflab.load.records.looks import LoopProbe
 from perflab.load.workers.drivers import ClosedDriver, OpenDriver
 from perflab.load.workers.timer import CpuInWindows, Timer, run_delay_ns
 from perflab.load.workload.arrivals import ClosedLoop, Scripted
@@ -36,12 +36,12 @@ if TYPE_CHECKING:
     from perflab.load.workers.scripted import ScriptedDriver
 
 REPORT_S = 0.25
-# After a failure, where their number ends the load; in a storm of them one report does for many.
+# The delay of a report after a failure, where failures end the load: one report covers a burst.
 FAILURE_REPORT_S = 0.001
 
 
-class Order:
-    """One load, as this worker is to carry it out."""
+class LoadOrder:
+    """An order: one load and this worker's part of it."""
 
     def __init__(self, words: dict[str, Any]) -> None:
         self.workload = Workload.model_validate(words["workload"])
@@ -65,22 +65,22 @@ def say(words: dict[str, Any]) -> None:
     sys.stdout.flush()
 
 
-class Load:
+class WorkerLoad:
     """One order under way."""
 
-    def __init__(self, order: Order, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, order: LoadOrder, loop: asyncio.AbstractEventLoop) -> None:
         workload = order.workload
         origin, _ = split(order.url)
         refuse_foreign(order.url, order.allowed)
         self.order = order
         self.recorder = Recorder(order.folder)
         self.timer = Timer(loop)
-        self.probe = Probe(time.monotonic_ns())
+        self.probe = LoopProbe(time.monotonic_ns())
         prepared = Prepared(workload.request, origin, workload.connections)
         self.client = self._client(prepared)
         self.driver = self._driver(prepared)
         self._failures_left = workload.stop.failures
-        self._telling: asyncio.TimerHandle | None = None
+        self._failure_report: asyncio.TimerHandle | None = None
         self.stopped = ""
         self.start_ns = order.start_ns
         self.lasted_ns = 0
@@ -92,7 +92,7 @@ class Load:
         if isinstance(arrivals, (ClosedLoop, Scripted)):
             users = arrivals.users
         if isinstance(arrivals, Scripted):
-            # A user's WebSocket is open while its connection for requests is kept alive.
+            # A user may have a WebSocket besides its connection for requests.
             users += bool(arrivals.monitor)
             beside = share(users, order.worker, order.workers)
         return make_client(
@@ -109,7 +109,7 @@ class Load:
         record = self._record if order.workload.stop.failures else self.recorder.add
         users = range(order.worker, getattr(arrivals, "users", 0), order.workers)
         if isinstance(arrivals, ClosedLoop):
-            # A worker without users could not send its part.
+            # Workers without users get no part of the quotas.
             busy = min(order.workers, arrivals.users)
             quota = (
                 share(arrivals.warmup_requests, order.worker, busy),
@@ -141,18 +141,20 @@ class Load:
         self._failures_left -= 1
         if self._failures_left == 0:
             self.stop(self.order.workload.stop.failures_reached)
-        elif self._telling is None and self.order.workers > 1:
-            # The number is that of all workers: who adds them up must not wait for the next report.
-            self._telling = asyncio.get_running_loop().call_later(FAILURE_REPORT_S, self._report)
+        elif self._failure_report is None and self.order.workers > 1:
+            # The generator adds up the failures of all workers: it must know of them soon.
+            self._failure_report = asyncio.get_running_loop().call_later(
+                FAILURE_REPORT_S, self._report
+            )
 
     def stop(self, reason: str, within_s: float | None = None) -> None:
-        """End the load: what is under way may end within its timeout, or within a time.
+        """End the load: give waiting requests up, and those under way after ``within_s``.
 
-        What waits for a connection is given up.
+        Without ``within_s`` requests under way have their timeout.
         """
         self.stopped = self.stopped or reason
         self.driver.stop()
-        # Not at once: this may be called from the end of a request.
+        # In the next turn: the caller may be the end of a request.
         asyncio.get_running_loop().call_soon(self.client.give_up_waiting)
         if within_s is not None:
             asyncio.get_running_loop().call_later(within_s, self.client.abort)
@@ -161,14 +163,14 @@ class Load:
         """Send everything, then close the connections and write the record."""
         workload = self.order.workload
         try:
-            # Before anything is planned: a stall at the very begin is seen as well.
-            self.probe = Probe(time.monotonic_ns())
+            # The probe begins before any planned instant, to see a stall at the very begin.
+            self.probe = LoopProbe(time.monotonic_ns())
             start_ns = self.order.start_ns
-            if workload.windows is None:  # windows lie where they lie, by a clock others have too
+            if workload.windows is None:  # windows are fixed: other loads fit theirs to them
                 start_ns = max(start_ns, self.probe.began_ns)
             self.start_ns = start_ns
             ahead_s = max(0, start_ns - self.probe.began_ns) / 1e9
-            async with _company(self._watch(), self._tell()):
+            async with _beside(self._watch(), self._report_regularly()):
                 async with asyncio.timeout(None) as bound:
                     bound.reschedule(
                         asyncio.get_running_loop().time()
@@ -188,12 +190,12 @@ class Load:
             self.client.abort()
             await self.client.close()
             self.timer.close()
-            if self._telling is not None:
-                self._telling.cancel()
+            if self._failure_report is not None:
+                self._failure_report.cancel()
             self.recorder.close()
 
     async def _watch(self) -> None:
-        """Note how late the event loop wakes a timer: its delay is the generator's own fault."""
+        """Note how late the event loop wakes a timer: the delay is the generator's own fault."""
         woken = asyncio.Event()
         while True:
             self.timer.at(self.probe.due_ns, woken.set)
@@ -201,20 +203,20 @@ class Load:
             woken.clear()
             self.probe.look(time.monotonic_ns())
 
-    async def _tell(self) -> None:
+    async def _report_regularly(self) -> None:
         while True:
             await asyncio.sleep(REPORT_S)
             self._report()
 
     def _report(self) -> None:
-        self._telling = None
+        self._failure_report = None
         self.recorder.hand_over()
         say({"event": "progress", "in_flight": self.driver.in_flight})
 
 
 @contextlib.asynccontextmanager
-async def _company(*coroutines: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
-    """Run coroutines beside the block and end them with it."""
+async def _beside(*coroutines: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
+    """Run coroutines beside a block and end them with it."""
     tasks = [asyncio.create_task(coroutine) for coroutine in coroutines]
     try:
         yield
@@ -225,12 +227,12 @@ async def _company(*coroutines: Coroutine[Any, Any, None]) -> AsyncIterator[None
 
 
 def _realtime_ahead_ns() -> int:
-    """Return real time minus monotonic time: it moves when a clock is set, or a machine sleeps."""
+    """Return real time minus monotonic time; setting the clock or sleeping changes it."""
     return time.time_ns() - time.monotonic_ns()
 
 
-async def carry_out(load: Load) -> dict[str, Any]:
-    """Send one load; return what the worker knows of itself."""
+async def carry_out(load: WorkerLoad) -> dict[str, Any]:
+    """Send one load; return the worker's report."""
     gc.collect()
     gc.freeze()
     gc.disable()
@@ -248,7 +250,7 @@ async def carry_out(load: Load) -> dict[str, Any]:
         "unsent": load.driver.unsent,
         "start_ns": load.start_ns,
         "lasted_ns": load.lasted_ns,
-        "first_errors": load.client.first_errors.found(),
+        "first_errors": load.client.first_errors.texts(),
         "cpu_ns": load.driver.cpu.used_ns,
         "looks": load.probe.report(),
         "run_delay_ns": delayed_ns,
@@ -261,7 +263,7 @@ async def carry_out(load: Load) -> dict[str, Any]:
 
 
 async def _serve() -> None:
-    """Carry out orders until standard input closes; an order under way is then given up."""
+    """Carry out orders until standard input closes, which gives up the order under way."""
     loop = asyncio.get_running_loop()
     reader = asyncio.StreamReader(limit=256 * 1024 * 1024)
     await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
@@ -270,10 +272,10 @@ async def _serve() -> None:
     while order_line := await line:
         line = asyncio.create_task(reader.readline())
         words = json.loads(order_line)
-        if "stop" in words:  # it came when the load had just ended
+        if "stop" in words:  # the load had just ended
             continue
         try:
-            load = Load(Order(words), loop)
+            load = WorkerLoad(LoadOrder(words), loop)
             work = asyncio.create_task(carry_out(load))
             while not work.done():
                 await asyncio.wait({work, line}, return_when=asyncio.FIRST_COMPLETED)
@@ -286,7 +288,7 @@ async def _serve() -> None:
                     load.stop(str(stop_words["stop"]), stop_words["within_s"])
                     line = asyncio.create_task(reader.readline())
             say({"event": "done", **work.result()})
-        except Exception as error:  # the parent must hear of it, whatever it was
+        except Exception as error:  # the parent must know of any failure
             say({"event": "failed", "reason": f"{type(error).__name__}: {error}"})
 
 

@@ -1,4 +1,4 @@
-"""What is asked of a load: requests, how they arrive, in which stages."""
+"""The workload of a load: requests, how they arrive, in which stages."""
 
 from perflab.load.workload.arrivals import (
     Arrivals,

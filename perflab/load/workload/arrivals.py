@@ -11,7 +11,7 @@ from perflab.load.workload.windows import FrozenModel, Windows, check_windows
 
 
 class UserStage(FrozenModel):
-    """A stretch of a closed loop: from one number of users evenly to another."""
+    """A stage of a closed loop: the number of users changes evenly to another."""
 
     users: int = Field(ge=0, le=100_000)
     to_users: int | None = Field(default=None, ge=0, le=100_000)
@@ -26,20 +26,20 @@ class UserStage(FrozenModel):
 class ClosedLoop(FrozenModel):
     """``users`` users, each of whom waits for its answer before the next request.
 
-    Bounded by ``requests`` in all, by ``duration_s``, or both (0 leaves one open).
-    ``warmup_requests`` or ``warmup_s`` come first, by the same users, without a pause between,
-    recorded as stage ``warmup``. A user waits ``think_time_s`` after an answer, or keeps a
-    constant pace of one request per ``pacing_s``. Users join evenly over ``ramp_s``; with
-    ``stages``, whose times add up to warm-up and duration, they come and go, the last to come
-    first, and finish what they have begun; ``users`` is then the most there are at a time.
-    ``max_duration_s`` is the bound on the whole; what was not sent by then counts as unsent.
+    The load is bounded by ``requests`` in all, by ``duration_s``, or both (0: no bound).
+    ``warmup_requests`` or ``warmup_s`` come first, by the same users and without a pause, recorded
+    as stage ``warmup``. A user waits ``think_time_s`` after an answer, or keeps a constant pace of
+    one request per ``pacing_s``. Users join evenly over ``ramp_s``. With ``stages``, whose times
+    add up to warm-up and duration, users come and go (the last to come goes first) and finish their
+    requests; ``users`` is then the largest number at a time. ``max_duration_s`` bounds the whole
+    load; requests not sent by then count as unsent.
 
-    With ``keep_up`` users go on until the last of the ``requests`` that count is answered; what
-    they send meanwhile is recorded as stage ``after``. Without it the last ``users`` requests meet
-    ever fewer others, and a load that is steady seems to get faster.
+    With ``keep_up`` users go on until the last of the ``requests`` that count is answered; their
+    further requests are recorded as stage ``after``. Without it the last ``users`` requests meet
+    ever fewer others, and a steady load seems to get faster.
 
     With ``windows`` a request that would be planned outside of them is planned for the begin of the
-    next: all users are there again at once.
+    next window: all users start again at once.
     """
 
     kind: Literal["closed"] = "closed"
@@ -91,7 +91,7 @@ class ClosedLoop(FrozenModel):
 
 
 class Stage(FrozenModel):
-    """A stretch of an open loop: from one rate evenly to another (requests per second)."""
+    """A stage of an open loop: the rate changes evenly to another (requests per second)."""
 
     rate: float = Field(ge=0, le=1e6)
     to_rate: float | None = Field(default=None, ge=0, le=1e6)
@@ -106,9 +106,9 @@ class Stage(FrozenModel):
 class OpenLoop(FrozenModel):
     """Requests arrive by a schedule computed before the start, whatever the server does.
 
-    Constant gaps or a Poisson process (``seed``), in stages. The first ``warmup_s`` of the
-    schedule are recorded as stage ``warmup``. With ``windows`` only those arrivals of the
-    schedule are kept that lie in one: within windows it is the same process.
+    Arrivals have constant gaps or are a Poisson process (``seed``), in stages. The first
+    ``warmup_s`` of the schedule are recorded as stage ``warmup``. With ``windows`` only the
+    arrivals of the schedule that lie in a window are kept: within windows the process is the same.
     """
 
     kind: Literal["open"] = "open"
@@ -132,19 +132,19 @@ class OpenLoop(FrozenModel):
 
 
 class Burst(FrozenModel):
-    """``size`` requests planned for one and the same instant."""
+    """``size`` requests planned for the same instant."""
 
     kind: Literal["burst"] = "burst"
     size: int = Field(ge=1, le=100_000)
 
 
 class Scripted(FrozenModel):
-    """Users whose actions are a Python class (see ``users.User``).
+    """Users whose actions are the methods of a Python class (see ``users.User``).
 
-    ``script`` names it: ``path/to/file.py:Class`` or ``module:Class``; ``parameters`` are its own.
-    User k joins after k times ``join_s``. Everyone acts until ``duration_s`` is over, or for
+    ``script`` names the class: ``path/to/file.py:Class`` or ``module:Class``; ``parameters`` are
+    for it. User k joins after k times ``join_s``. Users act until ``duration_s`` is over, or for
     ``actions`` actions (0: no limit). ``monitor`` names the class of one more user, whose number is
-    ``users``: there from the start until the others have gone, with no limit on actions.
+    ``users``: it acts from the start until the others have gone, without a limit on actions.
     """
 
     kind: Literal["scripted"] = "scripted"

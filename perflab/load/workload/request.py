@@ -1,4 +1,4 @@
-"""One request as data, what its answer must be, and what becomes of its connection."""
+"""One request as data: the expected answer, and how long its connection lives."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Reuse = Literal["keep_alive", "per_request"]
 
 
 class BytesBody(FrozenModel):
-    """A body of any bytes; ``base64`` is how JSON has it."""
+    """A body of any bytes, as base64 for JSON."""
 
     base64: str
 
@@ -38,26 +38,26 @@ class BytesBody(FrozenModel):
         return cls(base64=base64.b64encode(content).decode())
 
 
-def _of_bytes(given: Any) -> Any:
-    return BytesBody.of(given) if isinstance(given, bytes | bytearray | memoryview) else given
+def _of_bytes(body: Any) -> Any:
+    return BytesBody.of(body) if isinstance(body, bytes | bytearray | memoryview) else body
 
 
-# Text, bytes, or several texts in turn.
+# A text, bytes, or several texts in turn.
 Bodies = Annotated[
     str | BytesBody | Annotated[tuple[str, ...], Field(min_length=1)], BeforeValidator(_of_bytes)
 ]
 
 
 class Connections(FrozenModel):
-    """How many connections there may be, and whether one has many requests.
+    """How many connections there may be, and whether a connection is used again.
 
-    A word for ``reuse`` stands for all of it, and so does a whole number for the cap.
+    A word for ``reuse``, or a whole number for the cap, may stand for the object.
 
     Attributes
     ----------
     reuse : "keep_alive" or "per_request"
-        The client never closes a connection, or closes it after each request, which then says
-        ``Connection: close``.
+        The client never closes a connection, or closes it after each request, which it then sends
+        with ``Connection: close``.
     most : int
         Cap on the connections open at a time, over all workers (0: one per user in a closed loop,
         else 2,000). A request that finds none free waits, and the wait is part of its response
@@ -69,10 +69,10 @@ class Connections(FrozenModel):
 
     @model_validator(mode="before")
     @classmethod
-    def _from_shorthand(cls, given: Any) -> Any:
-        if isinstance(given, str):
-            return {"reuse": given}
-        return {"most": given} if isinstance(given, int) else given
+    def _from_shorthand(cls, value: Any) -> Any:
+        if isinstance(value, str):
+            return {"reuse": value}
+        return {"most": value} if isinstance(value, int) else value
 
     @property
     def closing(self) -> bool:
@@ -81,18 +81,18 @@ class Connections(FrozenModel):
 
 
 class Request(FrozenModel):
-    """One request, prepared before the start, and what its answer must be.
+    """One request, prepared before the start, and its expected answer.
 
     ``node`` names the node of the stack that answers; the lab fills in its address. ``body`` is
     text, bytes, or several texts: then each request has the next, in turn. ``expect_body`` must
-    occur in the body of every successful response, ``expect_bytes`` is its length, ``expect_crc32``
-    the checksum of the whole body, computed as it is read; -1 or nothing leaves them open. With
-    ``progress_points`` at most so many instants are recorded at which the body had come so far (the
-    ``progress`` table). ``redirects`` is how many redirects a GET follows (0: none, a 3xx is an
-    answer like others).
+    occur in the body of every successful response; ``expect_bytes`` is the length of the body,
+    ``expect_crc32`` its checksum, computed while it is read; -1 or nothing means any. With
+    ``progress_points`` at most so many points of the body's arrival are recorded (the ``progress``
+    table). ``redirects`` is the number of redirects that a GET follows (0: a 3xx is an answer like
+    others).
 
     ``stream`` says that the answer is a stream, of server-sent events (``sse``) or of lines of JSON
-    (``ndjson``): when each chunk came is recorded (the ``chunks`` table), and there must be at
+    (``ndjson``): the instant of each chunk is recorded (the ``chunks`` table), and there must be at
     least ``min_chunks`` of them. ``end_marker``, where given, must be the last event: all of its
     data (``[DONE]``), or members of the object in the last line (``"done":true``). It is no chunk.
     """
@@ -130,7 +130,7 @@ class Request(FrozenModel):
 
     @property
     def bodies(self) -> tuple[bytes, ...]:
-        """Return the bodies that requests have in turn."""
+        """Return the bodies that requests send in turn."""
         body = self.body
         if isinstance(body, BytesBody):
             return (base64.b64decode(body.base64),)
@@ -144,7 +144,7 @@ class Request(FrozenModel):
 
     @property
     def streaming(self) -> Streaming | None:
-        """Return what is expected of a streamed answer; None where it is to be none."""
+        """Return the expectations of a streamed answer; None without a stream."""
         if self.stream is None:
             return None
         return Streaming(self.stream, self.min_chunks, self.end_marker)

@@ -1,6 +1,6 @@
 """Arrival schedules: pure functions of rate, process and seed, fixed before the start.
 
-A schedule with rates that change is made from one with rate 1 by inverting the cumulative rate
+A schedule with changing rates is made from one with rate 1 by inverting the cumulative rate
 (time change of a counting process; Cinlar, "Introduction to Stochastic Processes", 1975, 4.7).
 Unit points at 0, 1, 2, ... give constant gaps; sums of exponentials give a Poisson process.
 """
@@ -76,22 +76,22 @@ def inverse(stages: Sequence[Stage], points: np.ndarray) -> np.ndarray:
     starts = np.concatenate(([0.0], ends[:-1]))
     begins = np.concatenate(([0.0], np.cumsum([stage.duration_s for stage in stages])[:-1]))
     times = np.empty(len(points))
-    which = np.searchsorted(ends, points, side="right")
+    stage_of_point = np.searchsorted(ends, points, side="right")
     for number, stage in enumerate(stages):
-        own = which == number
-        inside = points[own] - starts[number]
+        in_stage = stage_of_point == number
+        inside = points[in_stage] - starts[number]
         slope = (stage.end_rate - stage.rate) / stage.duration_s
         # The root of rate * t + slope / 2 * t^2 = inside, in the form that loses no digits.
         under = np.sqrt(np.maximum(stage.rate**2 + 2 * slope * inside, 0.0))
         divisor = stage.rate + under
-        times[own] = begins[number] + np.divide(
+        times[in_stage] = begins[number] + np.divide(
             2 * inside, divisor, out=np.zeros_like(inside), where=divisor > 0
         )
     return times
 
 
 def planned_count(arrivals: Arrivals) -> int:
-    """Return how many requests are planned in all; -1 when answers decide (closed, by time)."""
+    """Return how many requests are planned in all; -1 if answers decide (closed, by time)."""
     if isinstance(arrivals, ClosedLoop):
         by_count = arrivals.requests and not arrivals.duration_s and not arrivals.warmup_s
         return arrivals.requests + arrivals.warmup_requests if by_count else -1
@@ -108,8 +108,8 @@ def last_instant_s(arrivals: OpenLoop | Burst) -> float:
 def stays(stages: Sequence[UserStage], user: int) -> list[tuple[int, int]]:
     """Return when a user takes part, as (from, until) in ns from the start.
 
-    User k takes part while the planned number of users, which runs in straight lines through the
-    stages, is above k.
+    User k takes part while the planned number of users, which is linear within each stage, is above
+    k.
     """
     spans: list[tuple[int, int]] = []
     begin_s = 0.0
@@ -136,7 +136,7 @@ def _above(stage: UserStage, user: int, begin_s: float) -> tuple[float, float]:
 
 
 def instants_of(arrivals: ClosedLoop | OpenLoop, start_ns: int = 0) -> np.ndarray:
-    """Return the instants of the windows that arrivals have (:meth:`Windows.instants`)."""
+    """Return the instants of the windows of arrivals (:meth:`Windows.instants`)."""
     assert arrivals.windows is not None
     return arrivals.windows.instants(start_ns, arrivals.warmup_s)
 
@@ -147,7 +147,7 @@ class Openings:
     Attributes
     ----------
     counted : list of (int, int)
-        Begin and end of the counted part of each window, in ns; of some it has no length.
+        Begin and end of the counted part of each window, in ns; some have no length.
     """
 
     def __init__(self, arrivals: ClosedLoop | OpenLoop, start_ns: int) -> None:
@@ -158,7 +158,7 @@ class Openings:
         self.counted = list(zip(self._counted, self._ends, strict=True))
 
     def next(self, planned_ns: int, never_ns: int) -> int:
-        """Return an instant if it lies in a window, else the next begin; after the last, never."""
+        """Return the instant if it is in a window, else the next begin; ``never_ns`` after all."""
         number = bisect_right(self._begins, planned_ns) - 1
         if number >= 0 and planned_ns < self._ends[number]:
             return planned_ns
@@ -172,7 +172,7 @@ class Openings:
 
 
 def active(arrivals: Arrivals, since_start_ns: int) -> int | None:
-    """Return how many users have joined and not left at an instant; None without users."""
+    """Return how many users take part at an instant; None for loads without users."""
     if isinstance(arrivals, Scripted):
         join_ns = round(arrivals.join_s * 1e9)
         return sum(user * join_ns <= since_start_ns for user in range(arrivals.users))

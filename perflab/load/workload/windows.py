@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 
 class FrozenModel(BaseModel):
-    """A description: frozen, and a name that it does not know is refused."""
+    """A frozen model that refuses unknown names."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -22,18 +22,18 @@ BEGIN, COUNTED, END = range(3)
 
 
 class Window(FrozenModel):
-    """A time in which a load sends, in seconds from its planned start; its end is not of it."""
+    """A time in which a load sends, in seconds from its planned start; the end is excluded."""
 
     start_s: float = Field(ge=0, le=86_400)
     end_s: float = Field(gt=0, le=86_400)
 
 
 class Windows(FrozenModel):
-    """When a load sends; outside nothing is planned, and users keep their connections.
+    """The times in which a load sends; outside no request is planned, and connections stay open.
 
-    The first ``settle_ms`` of each window are sent and not counted (stage ``warmup``): in them
-    queues fill, and caches that somebody else has used meanwhile. At the end of a window what is
-    under way is let finish, and what was planned within it is sent, also by a client that is late.
+    Requests of the first ``settle_ms`` of each window are sent and not counted (stage ``warmup``):
+    in that time queues fill, and caches that another treatment used meanwhile. At the end of a
+    window requests under way may finish, and a late client still sends those planned within it.
     """
 
     spans: tuple[Window, ...] = Field(min_length=1, max_length=MOST_WINDOWS)
@@ -61,16 +61,16 @@ class Windows(FrozenModel):
         Returns
         -------
         array of int64, shape (windows, 3)
-            In ns, ``start_ns`` being the load's planned start. Where a window lies in the warm-up
-            its counted part begins at its end: it has no length.
+            In ns; ``start_ns`` is the load's planned start. The counted part of a window in the
+            warm-up begins at the window's end, without a length.
         """
-        begin, end = np.array([(each.start_s, each.end_s) for each in self.spans]).T
+        begin, end = np.array([(window.start_s, window.end_s) for window in self.spans]).T
         counted = np.where(end <= warmup_s, end, begin + self.settle_ms / 1e3)
         return np.rint(np.stack([begin, counted, end], axis=1) * 1e9).astype(np.int64) + start_ns
 
 
 def check_windows(windows: Windows | None, warmup_s: float, length_s: float) -> None:
-    """Raise ValueError where windows do not fit into a load of this length, in seconds."""
+    """Raise ValueError if windows do not fit into a load of this length, in seconds."""
     if windows is None:
         return
     if windows.spans[-1].end_s > length_s + 1e-9:
@@ -89,36 +89,36 @@ def check_windows(windows: Windows | None, warmup_s: float, length_s: float) -> 
 
 
 def window_of(instants_ns: np.ndarray, windows: np.ndarray) -> np.ndarray:
-    """Return the number of the window that each instant lies in; -1 where in none.
+    """Return the number of the window of each instant; -1 outside of all windows.
 
     Parameters
     ----------
     windows : array, shape (windows, 3)
         As of :meth:`Windows.instants`.
     """
-    which = np.searchsorted(windows[:, BEGIN], instants_ns, side="right") - 1
-    inside = (which >= 0) & (instants_ns < windows[which, END])
-    numbers: np.ndarray = np.where(inside, which, -1)
+    latest = np.searchsorted(windows[:, BEGIN], instants_ns, side="right") - 1
+    inside = (latest >= 0) & (instants_ns < windows[latest, END])
+    numbers: np.ndarray = np.where(inside, latest, -1)
     return numbers
 
 
 def cut_at(windows: np.ndarray, end_ns: int) -> np.ndarray:
-    """Return what of the windows had come when a load ended; the first stays, without a length."""
-    come = windows[:, BEGIN] < end_ns
-    come[0] = True
-    kept: np.ndarray = np.minimum(windows[come], end_ns)
-    return kept
+    """Return the windows until a load's end; the first stays, if need be without a length."""
+    begun = windows[:, BEGIN] < end_ns
+    begun[0] = True
+    cut: np.ndarray = np.minimum(windows[begun], end_ns)
+    return cut
 
 
 def time_before(instants_ns: np.ndarray, spans: np.ndarray) -> np.ndarray:
-    """Return how much of some spans lies before each instant, in ns.
+    """Return how much of the spans lies before each instant, in ns.
 
     Parameters
     ----------
     spans : array, shape (spans, 2)
         Begins and ends, in order, none within another.
     """
-    # Seen from the first begin: as floats, instants since the machine's start are too coarse.
+    # Relative to the first begin: instants since the machine's start are too coarse as floats.
     origin = spans[0, 0]
     lengths = np.cumsum(spans[:, 1] - spans[:, 0])
     heights = np.stack([np.concatenate([[0], lengths[:-1]]), lengths], axis=1)
@@ -128,7 +128,7 @@ def time_before(instants_ns: np.ndarray, spans: np.ndarray) -> np.ndarray:
 
 
 def time_within(since_ns: np.ndarray, until_ns: np.ndarray, spans: np.ndarray) -> np.ndarray:
-    """Return how much of each time from one instant to another lies in some spans, in ns."""
+    """Return how much of each time from one instant to another lies in the spans, in ns."""
     if not len(spans):
         return np.zeros(len(since_ns), dtype=np.int64)
     times_ns: np.ndarray = time_before(until_ns, spans) - time_before(since_ns, spans)
@@ -136,25 +136,25 @@ def time_within(since_ns: np.ndarray, until_ns: np.ndarray, spans: np.ndarray) -
 
 
 def overlapping(since_ns: np.ndarray, until_ns: np.ndarray, spans: np.ndarray) -> np.ndarray:
-    """Return which of some times, both ends included, share an instant with one of the spans."""
-    which = np.searchsorted(spans[:, 1], since_ns)
-    known = which < len(spans)
-    shares: np.ndarray = known & (spans[np.where(known, which, 0), 0] <= until_ns)
+    """Return which times, both ends included, share an instant with one of the spans."""
+    next_span = np.searchsorted(spans[:, 1], since_ns)
+    known = next_span < len(spans)
+    shares: np.ndarray = known & (spans[np.where(known, next_span, 0), 0] <= until_ns)
     return shares
 
 
 @dataclass(frozen=True)
 class Cycles:
-    """What users of a closed loop are busy with in windows, and how many requests that comes to.
+    """The cycles of users of a closed loop in windows, from which throughput is estimated.
 
-    They are free again ``think_ns`` after an answer, and plan ``pacing_ns`` apart.
+    A user plans again ``think_ns`` after an answer, or ``pacing_ns`` after its last plan.
 
-    Counts of what was done in a window are wrong by the length of a request: users begin each
+    A count of requests done in a window is wrong by the length of a request: users begin each
     window together, so that answers come in steps of a round, and a counted part of 40 ms holds
     seven rounds of 6 ms where 6.67 would be right. By Little's law (J. D. C. Little, Operations
     Research 9, 1961) the throughput of a closed loop is its users over the mean time from one plan
-    of a user to the next, and that mean is known from the requests that were planned in the counted
-    parts, whenever they ended: which these are does not depend on how long they take.
+    of a user to the next. The requests that were planned in the counted parts, whenever they ended,
+    give that mean without bias: their choice does not depend on how long they take.
     """
 
     users: int
@@ -162,19 +162,19 @@ class Cycles:
     pacing_ns: int = 0
 
     def requests_in(self, span_ns: int, rows: Iterable[np.ndarray], pauses: np.ndarray) -> float:
-        """Return how many requests all users make in a time, as long as those that they made.
+        """Return how many requests all users make in a time, at the mean cycle of the given ones.
 
         Parameters
         ----------
         rows : iterable of structured arrays
-            With ``planned_ns`` and ``done_ns`` of the requests that were made, failures included.
+            With ``planned_ns`` and ``done_ns`` of requests, failures included.
         pauses : array of int64, shape (pauses, 2)
-            When their service did not work, from a begin to an end in ns: no request goes on then.
+            Begin and end of the pauses of the service, in ns: no request goes on then.
         """
-        made, length_ns = 0, 0
+        count, length_ns = 0, 0
         for part in rows:
             planned_ns, done_ns = part["planned_ns"], part["done_ns"]
             awake_ns = done_ns - planned_ns - time_within(planned_ns, done_ns, pauses)
-            made += len(part)
+            count += len(part)
             length_ns += int(np.maximum(awake_ns + self.think_ns, self.pacing_ns).sum())
-        return self.users * span_ns * made / length_ns if length_ns else 0.0
+        return self.users * span_ns * count / length_ns if length_ns else 0.0

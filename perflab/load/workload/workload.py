@@ -1,4 +1,4 @@
-"""What is sent, and how it arrives: the whole description of a load, as data."""
+"""The whole description of a load as data: its requests and how they arrive."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _LIKE = "'p99<1000ms', or of streams 'ttft_p95<500ms', 'gap_p99<100ms'"
 class Objective(FrozenModel):
     """A bound on a percentile of a time, in ms, over the whole measure stage.
 
-    ``of`` is that time: the response time; of streams also the time to the first chunk (``ttft``)
+    ``of`` names the time: the response time, or for streams the time to the first chunk (``ttft``)
     or the gaps between chunks (``gap``).
     """
 
@@ -39,7 +39,7 @@ class Objective(FrozenModel):
 
     @classmethod
     def of_text(cls, text: str) -> Self:
-        """Return the objective that a text names; the ValueError of others says how one looks."""
+        """Return the objective that a text names; raise ValueError with an example for others."""
         match = _WORDS.fullmatch(text.strip())
         if match is None:
             raise ValueError(f"'{text}' is not like {_LIKE}")
@@ -54,24 +54,24 @@ class Objective(FrozenModel):
 
     @staticmethod
     def checked(text: str) -> str:
-        """Return a text that names an objective; raises as :meth:`of_text`."""
+        """Return the text if it names an objective; raise like :meth:`of_text`."""
         Objective.of_text(text)
         return text
 
     @property
     def name(self) -> str:
-        """Return which percentile of which time it is about."""
+        """Return the percentile and, for streams, the time: ``p99``, ``ttft_p95``."""
         share = f"p{self.percentile:g}"
         return share if self.of == "response" else f"{self.of}_{share}"
 
     @property
     def text(self) -> str:
-        """Return it in words, as :meth:`of_text` takes them."""
+        """Return the objective as text, as :meth:`of_text` takes it."""
         return f"{self.name}<{self.below_ms:g}ms"
 
 
 ClientName = Literal["lean", "aiohttp", "httpx", "http2"]
-# A description is one thing to whoever makes it, whatever module its parts are in.
+# All parts of a description can be imported from here.
 __all__ = [
     "Arrivals", "Burst", "ClientName", "ClosedLoop", "Connections", "Objective", "OpenLoop",
     "Request", "Reuse", "Scripted", "Stage", "StopRules", "Trust", "UserStage", "Workload",
@@ -81,11 +81,11 @@ __all__ = [
 class StopRules(FrozenModel):
     """When a load ends before its time; 0 means never. Data is always kept.
 
-    ``failures`` ends it at so many failures, of all workers and stages together, and makes them an
-    answer of the study: until the number is reached they do not refuse the load, whatever their
-    share. Nothing is started any more; what is under way goes on to its end or its time-out, and
-    what waits for a connection is given up (``unsent``). What ended after the failure that
-    completed the number is recorded as stage ``after_stop`` and in no time or throughput.
+    ``failures`` ends it at so many failures, of all workers and stages together, and makes them a
+    result of the study: they do not refuse the load, whatever their share. No more requests are
+    started; those under way go on to their end or their time-out, and those that wait for a
+    connection are given up (``unsent``). Requests that ended after the failure that completed the
+    number are recorded as stage ``after_stop`` and count in no time or throughput.
     """
 
     failures: int = Field(default=0, ge=0)
@@ -98,7 +98,7 @@ class StopRules(FrozenModel):
 
 @dataclass(frozen=True)
 class Trust:
-    """Whom TLS trusts; ``ca_file``: this bundle."""
+    """How TLS verifies a server; ``ca_file`` is a bundle of authorities to trust."""
 
     verify: bool = True
     ca_file: str = ""
@@ -116,10 +116,10 @@ class Workload(FrozenModel):
     """A request, its arrivals, and its connections.
 
     ``connections`` may be a word (``keep_alive``, ``per_request``), or a whole number for a cap;
-    see :class:`~perflab.load.workload.request.Connections`. What a client lacks is refused here.
+    see :class:`~perflab.load.workload.request.Connections`.
 
-    ``may_time_out`` says that time-outs are answers of the study, as of a server that is to be
-    shown to fail: a load in which requests, or all of them, time out is then valid. They count as
+    ``may_time_out`` says that time-outs are results of the study, for example of a server that is
+    shown to fail: a load in which some or all requests time out is then valid. Time-outs count as
     failures like any other, and times that they could move are bounds.
 
     ``objectives`` are judged when the load is over. No cookie is kept.
@@ -144,12 +144,12 @@ class Workload(FrozenModel):
 
     @property
     def trust(self) -> Trust:
-        """Return whom TLS trusts."""
+        """Return how TLS verifies the server."""
         return Trust(self.verify_tls, self.ca_file)
 
     @property
     def windows(self) -> Windows | None:
-        """Return the only times in which this load sends; None where it always may."""
+        """Return the only times in which this load sends; None without windows."""
         return getattr(self.arrivals, "windows", None)
 
     @property

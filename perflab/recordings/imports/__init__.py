@@ -1,4 +1,4 @@
-"""Results of other load tools as recordings: what they tell, and what they cannot, as missing."""
+"""Imports results of other load tools as recordings; what a tool does not report is missing."""
 
 from perflab.recordings.imports.recording import FORMATS, import_files
 

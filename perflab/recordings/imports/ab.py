@@ -9,18 +9,18 @@ import re
 from pathlib import Path
 
 from perflab.recordings import Remark
-from perflab.recordings.imports.reading import Report, Told, number, refused, share_name
+from perflab.recordings.imports.reading import Report, ToolResult, number, refused, share_name
 
 BEGIN = r"This is ApacheBench, Version .*"
 _LONGEST = r"\s*100%\s+\d+ \(longest request\)\s*"
 
 
 def fits(text: str) -> bool:
-    """Say whether a file begins as the text of ab."""
+    """Return whether a file begins as the text of ab."""
     return re.match(rf"\s*{BEGIN}", text) is not None
 
 
-def read(path: Path, text: str) -> Told:
+def read(path: Path, text: str) -> ToolResult:
     """Read the text of one load."""
     report = Report(path, text, BEGIN)
     times = {}
@@ -37,9 +37,9 @@ def read(path: Path, text: str) -> Told:
         raise refused(path, 0, "it ends before the percentage 100%: it is cut off")
     failed = report.count(r"Failed requests:\s+(\d+)\s*", "'Failed requests'")
     bad = report.count_or(r"Non-2xx responses:\s+(\d+)\s*", 0)
-    return Told(
+    return ToolResult(
         requests=requests,
-        # A bad status and a body of another length may be one request's.
+        # One request may have both a bad status and a body of another length.
         failures=max(failed, bad),
         duration_s=report.number(r"Time taken for tests:\s+(\S+) seconds\s*", "its duration"),
         throughput_rps=report.number(r"Requests per second:\s+(\S+) \[#/sec\].*", "its throughput"),

@@ -10,7 +10,7 @@ import re
 from pathlib import Path
 
 from perflab.recordings import Remark
-from perflab.recordings.imports.reading import Numbers, Told, refused, share_name
+from perflab.recordings.imports.reading import Numbers, ToolResult, refused, share_name
 
 OF_SUMMARY = re.compile(r'"(root_group|http_reqs|http_req_\w+|iteration_duration)"\s*:')
 DURATION, DROPPED = "http_req_duration", "dropped_iterations"
@@ -19,34 +19,34 @@ _SHARE = re.compile(r"p\((\d{1,2}(?:\.\d+)?|100)\)")
 
 
 def fits(text: str) -> bool:
-    """Say whether a file begins as the JSON of a summary."""
+    """Return whether a file begins as the JSON of a summary."""
     return text.lstrip().startswith("{") and OF_SUMMARY.search(text) is not None
 
 
-def read(path: Path, text: str) -> Told:
+def read(path: Path, text: str) -> ToolResult:
     """Read the summary of one load."""
-    told = Numbers(path, text)
-    # handleSummary is given the numbers one level deeper.
-    deeper = ("values",) if "values" in told.inside("metrics", "http_reqs") else ()
-    requests = told.count("metrics", "http_reqs", *deeper, "count")
-    rate = told.number("metrics", "http_reqs", *deeper, "rate")
+    numbers = Numbers(path, text)
+    # handleSummary has the numbers one level deeper.
+    deeper = ("values",) if "values" in numbers.inside("metrics", "http_reqs") else ()
+    requests = numbers.count("metrics", "http_reqs", *deeper, "count")
+    rate = numbers.number("metrics", "http_reqs", *deeper, "rate")
     times = {}
-    for name in told.inside("metrics", DURATION, *deeper):
+    for name in numbers.inside("metrics", DURATION, *deeper):
         share = _SHARE.fullmatch(name)
-        ours = share_name(float(share[1])) if share else _NAMES.get(name)
-        if ours:
-            times[ours] = told.told("metrics", DURATION, *deeper, name)
+        column = share_name(float(share[1])) if share else _NAMES.get(name)
+        if column:
+            times[column] = numbers.number_or_nan("metrics", DURATION, *deeper, name)
     if not times:
         raise refused(path, 0, f"it has no '{DURATION}': k6 sent no HTTP request")
-    # What k6 calls passes of this rate are requests that failed.
+    # The "passes" of this rate are failed requests.
     passes = ("metrics", "http_req_failed", *deeper, "passes")
-    return Told(
+    return ToolResult(
         requests=requests,
-        failures=None if math.isnan(told.told(*passes)) else told.count(*passes),
+        failures=None if math.isnan(numbers.number_or_nan(*passes)) else numbers.count(*passes),
         duration_s=requests / rate if rate else math.nan,
         throughput_rps=rate,
         times_ms=times,
-        remarks=_dropped(told.told("metrics", DROPPED, *deeper, "count")),
+        remarks=_dropped(numbers.number_or_nan("metrics", DROPPED, *deeper, "count")),
     )
 
 

@@ -10,7 +10,7 @@ import math
 import re
 from pathlib import Path
 
-from perflab.recordings.imports.reading import Told, number, refused, share_name
+from perflab.recordings.imports.reading import ToolResult, number, refused, share_name
 
 _COUNTS = ("Name", "Request Count", "Failure Count", "Requests/s")
 _TIMES = {
@@ -21,21 +21,21 @@ ALL = "Aggregated"
 
 
 def fits(text: str) -> bool:
-    """Say whether a file begins as the statistics of a load, all of it."""
+    """Return whether a file begins as the statistics of a whole load."""
     names = text.partition("\n")[0].strip().replace('"', "").split(",")
     return {*_COUNTS, *_TIMES.values()} <= {*names}
 
 
-def read(path: Path, text: str) -> Told:
+def read(path: Path, text: str) -> ToolResult:
     """Read the statistics of one load."""
     if not text.endswith("\n"):
-        # A number that is cut off is a number still.
+        # Without this check a number that is cut off would pass as a number.
         raise refused(path, text.count("\n") + 1, "it ends within a line: it is cut off")
     if not fits(text):
         raise refused(path, 1, "it does not begin as the statistics of a load")
     line, row = _row(path, text)
 
-    def told(name: str) -> float:
+    def cell(name: str) -> float:
         if row[name] in ("N/A", ""):
             return math.nan
         try:
@@ -44,38 +44,38 @@ def read(path: Path, text: str) -> Told:
             raise refused(path, line, f"column '{name}': {error}") from None
 
     def count(name: str) -> int:
-        found = told(name)
-        if not (found >= 0 and found.is_integer()):
+        value = cell(name)
+        if not (value >= 0 and value.is_integer()):
             raise refused(path, line, f"column '{name}': '{row[name]}' is no number of things")
-        return int(found)
+        return int(value)
 
-    requests, rate = count("Request Count"), told("Requests/s")
+    requests, rate = count("Request Count"), cell("Requests/s")
     shares = {
-        share_name(float(found[1])): name for name in row if (found := _SHARE.fullmatch(name))
+        share_name(float(match[1])): name for name in row if (match := _SHARE.fullmatch(name))
     }
-    times = {ours: told(name) for ours, name in {**_TIMES, **shares}.items()}
-    return Told(
+    times = {column: cell(name) for column, name in {**_TIMES, **shares}.items()}
+    return ToolResult(
         requests=requests,
         failures=count("Failure Count"),
         duration_s=requests / rate if rate > 0 else math.nan,
         throughput_rps=rate,
-        # Locust writes 0 for times that there are none of.
+        # Locust writes 0 for times where there was no request.
         times_ms=times if requests else dict.fromkeys(times, math.nan),
     )
 
 
 def _row(path: Path, text: str) -> tuple[int, dict[str, str]]:
-    """Return line and cells of the one row that is of all requests."""
+    """Return line number and cells of the row about all requests."""
     table = csv.DictReader(text.splitlines(keepends=True), strict=True)
-    found = []
+    rows = []
     try:
         for row in table:
             if None in row or None in row.values():
                 raise refused(path, table.line_num, "it has not as many cells as the header")
             if row["Name"] == ALL:
-                found.append((table.line_num, dict(row)))
+                rows.append((table.line_num, dict(row)))
     except csv.Error as error:
         raise refused(path, table.line_num, str(error)) from None
-    if len(found) != 1:
-        raise refused(path, 0, f"it has {len(found)} rows '{ALL}', not one; is it cut off?")
-    return found[0]
+    if len(rows) != 1:
+        raise refused(path, 0, f"it has {len(rows)} rows '{ALL}', not one; is it cut off?")
+    return rows[0]

@@ -1,4 +1,4 @@
-"""Reading what other tools wrote: texts and JSON, bounded; errors name file and line."""
+"""Reads the texts and JSON of other tools, with bounds; errors name file and line."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _MS = {"us": 1e-3, "ms": 1.0, "s": 1e3, "m": 60e3, "h": 3.6e6}
 
 
 def refused(path: Path, line: int, text: str) -> ImportRefused:
-    """Return the error for a file, and a line of it where one is known (not 0)."""
+    """Return the error for a file; ``line`` is 0 where it is not known."""
     return ImportRefused(f"{path}{f', line {line}' if line else ''}: {text}")
 
 
@@ -57,32 +57,32 @@ def number(text: str) -> float:
         if "," in plain:
             hint = "; the tool wrote commas for its locale: run it with LC_ALL=C"
         raise ValueError(f"{plain[:40]!r} is no number{hint}")
-    found = float(plain)
-    if not math.isfinite(found):
+    value = float(plain)
+    if not math.isfinite(value):
         raise ValueError(f"{plain[:40]!r} is too large")
-    return found
+    return value
 
 
 def time_ms(text: str) -> float:
     """Return a time of at least 0 with its unit (``1.23ms``, ``12us``, ``1.00m``) in ms.
 
-    It is NaN of ``-nanus``; raises ValueError of anything else.
+    ``-nanus`` gives NaN; other texts raise ValueError.
     """
     match = _TIME.fullmatch(text.strip())
     if match is None:
         raise ValueError(f"{text.strip()[:40]!r} is no time with a unit (us, ms, s, m, h)")
     if match[1] in ("nan", "-nan"):
         return math.nan
-    found = number(match[1]) * _MS[match[2]]
-    if found < 0:
+    value = number(match[1]) * _MS[match[2]]
+    if value < 0:
         raise ValueError(f"{text.strip()[:40]!r} is below 0")
-    return found
+    return value
 
 
 class Report:
-    """The lines of a report in text, which holds one load that begins with ``begin``.
+    """The lines of a text report of one load, whose first line fits ``begin``.
 
-    Whatever is read of it raises ImportRefused, which names the line, where it is missing or wrong.
+    Every method raises ImportRefused, which names the line, where a value is missing or wrong.
     """
 
     def __init__(self, path: Path, text: str, begin: str) -> None:
@@ -96,42 +96,43 @@ class Report:
             raise refused(path, begins[1], f"a second report begins here; {way_out}")
 
     def all(self, pattern: str, after: str = "") -> Iterator[tuple[int, re.Match[str]]]:
-        """Yield number and match of lines that a pattern fits whole, below the first ``after``.
+        """Yield number and match of the whole lines that fit a pattern.
 
-        With ``after`` an empty line that follows a match ends the search.
+        With ``after`` the search begins below the first line that fits it, and ends at an empty
+        line after a match.
         """
-        wanted, matched = re.compile(pattern), False
+        compiled, matched = re.compile(pattern), False
         begun = not after
         for line, text in enumerate(self._lines, 1):
             if not begun:
                 begun = re.fullmatch(after, text) is not None
-            elif match := wanted.fullmatch(text):
+            elif match := compiled.fullmatch(text):
                 matched = True
                 yield line, match
             elif after and matched and not text.strip():
                 return
 
     def first(self, pattern: str) -> re.Match[str] | None:
-        """Return the first line that a pattern fits whole."""
+        """Return the match of the first whole line that fits a pattern."""
         return next((match for _, match in self.all(pattern)), None)
 
     def number(self, pattern: str, what: str, kind: Callable[[str], float] = number) -> float:
-        """Return the number (or time) in the first group of the first line that fits."""
+        """Return the number (or time) in the first group of the first line that fits a pattern."""
         for line, match in self.all(pattern):
             return self.value(line, match[1], kind)
-        said = f"it ends without {what}; was the tool interrupted?"
-        raise refused(self.path, len(self._lines), said)
+        problem = f"it ends without {what}; was the tool interrupted?"
+        raise refused(self.path, len(self._lines), problem)
 
     def count(self, pattern: str, what: str) -> int:
-        """Return a number of things, as :meth:`number` does."""
+        """Return a count, as :meth:`number` does."""
         return int(self.number(pattern, what, int))
 
     def count_or(self, pattern: str, otherwise: int) -> int:
-        """Return a number of things; ``otherwise`` where the tool left it out."""
+        """Return a count; ``otherwise`` where the tool left it out."""
         return self.count(pattern, "") if self.first(pattern) else otherwise
 
     def value(self, line: int, text: str, kind: Callable[[str], float]) -> float:
-        """Return a value of a line."""
+        """Return the value of a text in a line."""
         try:
             return kind(text)
         except ValueError as error:
@@ -139,9 +140,9 @@ class Report:
 
 
 class Numbers:
-    """A tool's JSON, of which numbers are asked by the names that lead to them.
+    """The numbers in a tool's JSON, each by the names that lead to it.
 
-    Whatever is read of it raises ImportRefused, which names the place, where it cannot be.
+    Every method raises ImportRefused, which names the place, where a value is wrong.
     """
 
     def __init__(self, path: Path, text: str) -> None:
@@ -156,28 +157,28 @@ class Numbers:
             raise refused(path, 1, "it is no JSON object")
 
     def inside(self, *names: str) -> Mapping[str, Any]:
-        """Return the object at a place; an empty one where there is none."""
+        """Return the object at a place, or an empty one."""
         value = self._at(names)
         if not isinstance(value, Mapping | None):
             raise self._fault(names, "is no object")
         return value or {}
 
     def number(self, *names: str) -> float:
-        """Return a number of at least 0, which must be there."""
-        value = self.told(*names)
+        """Return a number of at least 0, which must exist."""
+        value = self.number_or_nan(*names)
         if math.isnan(value):
             raise self._fault(names, "is missing; is the file whole, and of this version?")
         return value
 
-    def told(self, *names: str) -> float:
-        """Return a number of at least 0; NaN where the tool tells none."""
-        told = self._at(names)
-        if told is None:
+    def number_or_nan(self, *names: str) -> float:
+        """Return a number of at least 0; NaN where the tool reports none."""
+        raw = self._at(names)
+        if raw is None:
             return math.nan
-        if isinstance(told, bool) or not isinstance(told, (int, float)):
-            raise self._fault(names, f"is no number: {str(told)[:40]!r}")
+        if isinstance(raw, bool) or not isinstance(raw, (int, float)):
+            raise self._fault(names, f"is no number: {str(raw)[:40]!r}")
         try:
-            value = float(told)
+            value = float(raw)
         except OverflowError:
             value = math.inf
         if not (value >= 0 and math.isfinite(value)):
@@ -185,7 +186,7 @@ class Numbers:
         return value
 
     def count(self, *names: str) -> int:
-        """Return a number of things."""
+        """Return a count."""
         value = self.number(*names)
         if not value.is_integer():
             raise self._fault(names, f"is {value:g}, which counts nothing")
@@ -205,7 +206,7 @@ class Numbers:
         return refused(self._path, 0, f"'{'.'.join(names)}' {text}")
 
 
-# The lab's own columns are other numbers: nothing that puts both into one table mixes them.
+# The prefix keeps these columns apart from the lab's own, which are other numbers.
 PREFIX = "told"
 SHARES = (50, 66, 75, 80, 90, 95, 98, 99, 99.9, 99.99, 99.999)
 TYPICAL = ("mean", "p50", "p95", "p99")
@@ -213,8 +214,8 @@ UNKNOWN = -1
 
 
 @dataclass(frozen=True)
-class Told:
-    """What a tool tells of one load; None and NaN stand for what it does not tell.
+class ToolResult:
+    """The numbers of one load as a tool reports them; None and NaN are numbers that it lacks.
 
     ``times_ms`` are statistics of its times by name (``mean``, ``p50``, ``p99_9``, ``max``).
     """
@@ -228,25 +229,25 @@ class Told:
 
 
 def share_name(percent: float) -> str:
-    """Return what a percentile (0 to 100) is called in columns: ``p99``, ``p99_9``."""
+    """Return the name of a percentile (0 to 100) in columns: ``p99``, ``p99_9``."""
     return f"p{percent:.10g}".replace(".", "_")
 
 
 def declared_responses(tool: str) -> list[Response]:
-    """Return the responses of imported trials; each says who told it."""
-    tells = f"(as {tool} tells it)"
+    """Return the responses of imported trials; each title names the tool."""
+    source = f"(as {tool} tells it)"
     names = {"mean": "mean service time", "min": "shortest service time"}
-    names |= {share_name(each): f"p{each:g} of the service time" for each in SHARES}
+    names |= {share_name(share): f"p{share:g} of the service time" for share in SHARES}
     names |= {"max": "longest service time"}
     throughput = Response(
-        name=f"{PREFIX}_throughput_rps", title=f"throughput {tells}", unit="requests/s",
+        name=f"{PREFIX}_throughput_rps", title=f"throughput {source}", unit="requests/s",
         heading="told requests/s", noun="throughput", better="more", typical=True,
     )  # fmt: skip
     return [
         throughput,
         *(
             Response(
-                name=f"{PREFIX}_service_{name}_ms", title=f"{title} {tells}", unit="ms",
+                name=f"{PREFIX}_service_{name}_ms", title=f"{title} {source}", unit="ms",
                 heading=f"told service {name.replace('_', '.')} ms", noun="service time",
                 better="less", typical=name in TYPICAL,
             )
@@ -255,19 +256,19 @@ def declared_responses(tool: str) -> list[Response]:
     ]  # fmt: skip
 
 
-def told_columns(told: Told) -> dict[str, Any]:
-    """Return the columns of a load; NaN, and -1 for counts, is what the tool does not tell."""
+def result_columns(result: ToolResult) -> dict[str, Any]:
+    """Return the columns of a load; NaN, or -1 for counts, is a number that the tool lacks."""
     times = {
-        f"{PREFIX}_service_{name}_ms": told.times_ms.get(name, math.nan)
+        f"{PREFIX}_service_{name}_ms": result.times_ms.get(name, math.nan)
         for name in ("mean", "min", *map(share_name, SHARES), "max")
     }
     return {
-        "requests": told.requests,
-        "errors": UNKNOWN if told.failures is None else told.failures,
+        "requests": result.requests,
+        "errors": UNKNOWN if result.failures is None else result.failures,
         "unsent": UNKNOWN,
         "capped": UNKNOWN,
-        f"{PREFIX}_duration_s": told.duration_s,
-        f"{PREFIX}_throughput_rps": told.throughput_rps,
+        f"{PREFIX}_duration_s": result.duration_s,
+        f"{PREFIX}_throughput_rps": result.throughput_rps,
         **times,
     }
 
@@ -280,17 +281,17 @@ def not_judged(tool: str) -> Reason:
     return Reason(code="import.not_judged", side="unknown", text=text)
 
 
-def remarks_of(told: Told, tool: str) -> list[Remark]:
-    """Return what is to be known of a load's numbers."""
+def remarks_of(result: ToolResult, tool: str) -> list[Remark]:
+    """Return the remarks on a load's numbers."""
     text = "no planned instants: response time is not computed, the times are service times"
-    found = [*told.remarks, Remark(code="import.service_time", side="client", text=text)]
-    named = {share_name(share): share for share in SHARES}
+    remarks = [*result.remarks, Remark(code="import.service_time", side="client", text=text)]
+    shares = {share_name(share): share for share in SHARES}
     few = [
-        f"p{named[name]:g}"
-        for name, value in told.times_ms.items()
-        if name in named and not math.isnan(value) and told.requests < needed_n(named[name])
+        f"p{shares[name]:g}"
+        for name, value in result.times_ms.items()
+        if name in shares and not math.isnan(value) and result.requests < needed_n(shares[name])
     ]
     if few:
-        text = f"{told.requests:,} requests are too few for {', '.join(few)}; {tool} gives it"
-        found.append(Remark(code="import.too_few", side="client", text=text))
-    return found
+        text = f"{result.requests:,} requests are too few for {', '.join(few)}; {tool} gives it"
+        remarks.append(Remark(code="import.too_few", side="client", text=text))
+    return remarks

@@ -1,4 +1,4 @@
-"""Writing imported loads as a run, which appears whole or not at all."""
+"""Writes imported loads as a run, which appears whole or not at all."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ from perflab.recordings import (
 from perflab.recordings.imported import BACKEND
 from perflab.recordings.imports import ab, k6, locust, oha, wrk
 from perflab.recordings.imports.reading import (
-    Told,
+    ToolResult,
     bytes_of,
     declared_responses,
     not_judged,
     refused,
     remarks_of,
+    result_columns,
     text_of,
-    told_columns,
 )
 from perflab.recordings.schema import MOST_BLOCKS, MOST_TREATMENTS
 from perflab.recordings.tables import NOT_JUDGED
@@ -58,12 +58,12 @@ _WRK = (
 
 @dataclass(frozen=True)
 class Format:
-    """The output of a tool; ``omission`` says what it does about coordinated omission."""
+    """An output format of a tool; ``omission`` is the warning about coordinated omission."""
 
     tool: str
     name: str
     fits: Callable[[str], bool]
-    read: Callable[[Path, str], Told]
+    read: Callable[[Path, str], ToolResult]
     omission: str = _SENT
 
 
@@ -77,13 +77,13 @@ FORMATS = (
 
 
 def format_of(path: Path, text: str) -> Format:
-    """Return the format that a file begins as; raises ImportRefused where it is none of them."""
+    """Return the format of a file by its beginning; ImportRefused where none fits."""
     for form in FORMATS:
         if form.fits(text):
             return form
-    tools = ", ".join(each.tool for each in FORMATS)
-    said = f"it is no output of {tools} that can be taken over"
-    raise refused(path, 1, f"{said}; docs/import.md says which of their outputs can")
+    tools = ", ".join(form.tool for form in FORMATS)
+    problem = f"it is no output of {tools} that can be taken over"
+    raise refused(path, 1, f"{problem}; docs/import.md says which of their outputs can")
 
 
 EXPERIMENT = "imported"
@@ -95,26 +95,26 @@ MISSING = (
 
 
 @dataclass(frozen=True)
-class Load:
-    """A load as a file tells it."""
+class ImportedLoad:
+    """A load, and the file that reports it."""
 
     path: Path
     size_bytes: int
     sha256: str
     form: Format
-    told: Told
+    result: ToolResult
 
 
 def import_files(groups: Mapping[str, Sequence[Path]], root: Path) -> Run:
-    """Write the loads that files tell of as a run under ``root``, and return it.
+    """Write the loads of files as a run under ``root``, and return it.
 
     ``groups`` are the files of every treatment. The k-th load of every treatment stands in the k-th
-    block; that pairs nothing.
+    block, although these loads are no pairs.
 
     Raises
     ------
     ParameterError
-        What was asked for cannot be; nothing was written.
+        A name or a number of files is not allowed; nothing was written.
     ImportRefused
         A file is damaged, or of another tool; nothing was written.
     RecordingError
@@ -124,58 +124,58 @@ def import_files(groups: Mapping[str, Sequence[Path]], root: Path) -> Run:
     loads = _loads(groups)
     record = _record(loads)
     with _whole_run(root, record) as writer:
-        for position, (name, own) in enumerate(loads.items()):
-            for block, load in enumerate(own):
+        for position, (name, group) in enumerate(loads.items()):
+            for block, load in enumerate(group):
                 writer.commit_trial(_row(load, name, block, position), None, None)
     return Run(root / record.run_id)
 
 
 def _check_names(groups: Mapping[str, Sequence[Path]]) -> None:
-    """Raise ParameterError for treatments that cannot be named so, or have no or too many files."""
+    """Raise ParameterError where a treatment has a wrong name, no file or too many files."""
     problems = [
         f"treatment '{name:.100}': a name has letters, digits and _ . , = + : -, at most 100"
         for name in groups
         if not NAME.fullmatch(name)
     ]
-    problems += [f"treatment '{name}' has no file" for name, own in groups.items() if not own]
+    problems += [f"treatment '{name}' has no file" for name, files in groups.items() if not files]
     if not groups:
         problems.append("no file was named; write perflab import FILE...")
     if len(groups) > MOST_TREATMENTS:
         problems.append(f"there are {len(groups):,} treatments, at most {MOST_TREATMENTS:,}")
-    if any(len(own) > MOST_BLOCKS for own in groups.values()):
+    if any(len(files) > MOST_BLOCKS for files in groups.values()):
         problems.append(f"a treatment has at most {MOST_BLOCKS:,} files")
     if problems:
         raise ParameterError("perflab import", problems)
 
 
-def _loads(groups: Mapping[str, Sequence[Path]]) -> dict[str, list[Load]]:
-    """Return the loads of every treatment; every file counts once, and all are of one tool."""
-    found = {name: [_load(path) for path in paths] for name, paths in groups.items()}
-    first, *others = [load for own in found.values() for load in own]
-    seen = {first.sha256: first.path}
+def _loads(groups: Mapping[str, Sequence[Path]]) -> dict[str, list[ImportedLoad]]:
+    """Return the loads by treatment; ImportRefused where files are equal, or of several tools."""
+    loads = {name: [_load(path) for path in paths] for name, paths in groups.items()}
+    first, *others = [load for group in loads.values() for load in group]
+    paths_by_digest = {first.sha256: first.path}
     for load in others:
-        if load.sha256 in seen:
-            said = f"it is the same as {seen[load.sha256]}; every load counts once"
-            raise ImportRefused(f"{load.path}: {said}")
-        seen[load.sha256] = load.path
+        if load.sha256 in paths_by_digest:
+            problem = f"it is the same as {paths_by_digest[load.sha256]}; every load counts once"
+            raise ImportRefused(f"{load.path}: {problem}")
+        paths_by_digest[load.sha256] = load.path
         if load.form is not first.form:
             raise ImportRefused(
                 f"{load.path}: it is of {load.form.tool}, and {first.path} is of "
                 f"{first.form.tool}; what is compared must be told in the same way: import them "
                 "one by one"
             )
-    return found
+    return loads
 
 
-def _load(path: Path) -> Load:
+def _load(path: Path) -> ImportedLoad:
     content = bytes_of(path)
     text = text_of(path, content)
     form = format_of(path, text)
     digest = hashlib.sha256(content).hexdigest()
-    return Load(path, len(content), digest, form, form.read(path, text))
+    return ImportedLoad(path, len(content), digest, form, form.read(path, text))
 
 
-def _row(load: Load, name: str, block: int, position: int) -> dict[str, Any]:
+def _row(load: ImportedLoad, name: str, block: int, position: int) -> dict[str, Any]:
     tool = load.form.tool
     return {
         "trial_id": trial_id(block, position, 0),
@@ -187,16 +187,16 @@ def _row(load: Load, name: str, block: int, position: int) -> dict[str, Any]:
         "state": NOT_JUDGED,
         "started_at": "",
         "reasons": [not_judged(tool)],
-        "warnings": remarks_of(load.told, tool),
+        "warnings": remarks_of(load.result, tool),
         "told_by": load.path.name,
-        **told_columns(load.told),
+        **result_columns(load.result),
     }
 
 
-def _record(loads: Mapping[str, Sequence[Load]]) -> RunRecord:
+def _record(loads: Mapping[str, Sequence[ImportedLoad]]) -> RunRecord:
     now = time.strftime("%Y-%m-%dT%H:%M:%S+00:00", time.gmtime())
     blocks = max(map(len, loads.values()))
-    form = next(load.form for own in loads.values() for load in own)
+    form = next(load.form for group in loads.values() for load in group)
     return RunRecord(
         run_id=new_run_id(EXPERIMENT),
         experiment=EXPERIMENT,
@@ -206,7 +206,7 @@ def _record(loads: Mapping[str, Sequence[Load]]) -> RunRecord:
         state="finished",
         created_at=now,
         finished_at=now,
-        # Runs with other ones are not compared.
+        # Runs of different tools or formats are not compared.
         parameters={"tool": form.tool, "format": form.name},
         factors={"treatment": [*loads]},
         treatments=[TreatmentRecord(name=name, levels={"treatment": name}) for name in loads],
@@ -220,30 +220,30 @@ def _record(loads: Mapping[str, Sequence[Load]]) -> RunRecord:
     )
 
 
-def _files(loads: Mapping[str, Sequence[Load]]) -> dict[str, dict[str, Any]]:
-    """Return name, size and SHA-256 of each trial's file."""
+def _files(loads: Mapping[str, Sequence[ImportedLoad]]) -> dict[str, dict[str, Any]]:
+    """Return name, size and SHA-256 of the file of each trial, by trial id."""
     return {
         trial_id(block, position, 0): {
             "name": load.path.name,
             "bytes": load.size_bytes,
             "sha256": load.sha256,
         }
-        for position, own in enumerate(loads.values())
-        for block, load in enumerate(own)
+        for position, group in enumerate(loads.values())
+        for block, load in enumerate(group)
     }
 
 
 def _warnings(form: Format) -> list[Remark]:
-    vouched = f"The lab vouches for none of these numbers: {form.tool} counted them, not the lab."
+    text = f"The lab vouches for none of these numbers: {form.tool} counted them, not the lab."
     return [
-        Remark(code="import.told", side="client", text=vouched),
+        Remark(code="import.told", side="client", text=text),
         Remark(code="import.omission", side="client", text=form.omission),
     ]
 
 
 @contextmanager
 def _whole_run(root: Path, record: RunRecord) -> Iterator[RunWriter]:
-    """Give a writer in a temporary folder; the run takes its place when the block ends well."""
+    """Yield a writer in a temporary folder; the run takes its place when the block succeeds."""
     temporary = root / f".tmp-{record.run_id}"
     target = root / record.run_id
     try:

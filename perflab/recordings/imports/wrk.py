@@ -10,21 +10,21 @@ import re
 from pathlib import Path
 
 from perflab.recordings import Remark
-from perflab.recordings.imports.reading import Report, Told, number, share_name, time_ms
+from perflab.recordings.imports.reading import Report, ToolResult, number, share_name, time_ms
 
 BEGIN = r"Running \S+ test @ (\S+).*"
-# Texts of wrk2, which begin alike and count from a plan.
+# Words of wrk2, whose texts begin like those of wrk but count from a plan.
 OF_WRK2 = re.compile(r"Thread calibration:|HdrHistogram")
 _STATISTICS = r"\s*Latency\s+(\S+)\s+(\S+)\s+(\S+)\s+(\S+%|-?nan%)\s*"
 _SHARE = r"\s*(\d+(?:\.\d+)?)%\s+(\S+)\s*"
 
 
 def fits(text: str) -> bool:
-    """Say whether a file begins as the text of wrk."""
+    """Return whether a file begins as the text of wrk."""
     return re.match(rf"\s*{BEGIN}", text) is not None and not OF_WRK2.search(text)
 
 
-def read(path: Path, text: str) -> Told:
+def read(path: Path, text: str) -> ToolResult:
     """Read the text of one load."""
     report = Report(path, text, BEGIN)
     times = {}
@@ -39,7 +39,7 @@ def read(path: Path, text: str) -> Told:
     duration_ms = report.number(r"\s*\d+ requests in (\S+), .*", "the duration", time_ms)
     bad = report.count_or(r"\s*Non-2xx or 3xx responses: (\d+)\s*", 0)
     errors = _socket_errors(report)
-    return Told(
+    return ToolResult(
         requests=requests,
         failures=bad + errors,
         duration_s=duration_ms / 1e3,
@@ -50,15 +50,15 @@ def read(path: Path, text: str) -> Told:
 
 
 def _socket_errors(report: Report) -> int:
-    found = report.first(
+    match = report.first(
         r"\s*Socket errors: connect (\d+), read (\d+), write (\d+), timeout (\d+)\s*"
     )
-    return sum(map(int, found.groups())) if found else 0
+    return sum(map(int, match.groups())) if match else 0
 
 
 def _timeouts(report: Report) -> tuple[Remark, ...]:
-    number_of = report.count_or(r"\s*Socket errors: .*timeout (\d+)\s*", 0)
-    if not number_of:
+    count = report.count_or(r"\s*Socket errors: .*timeout (\d+)\s*", 0)
+    if not count:
         return ()
-    text = f"{number_of:,} requests took longer than the time-out; their times are in no percentile"
+    text = f"{count:,} requests took longer than the time-out; their times are in no percentile"
     return (Remark(code="import.timeouts", text=text),)

@@ -1,8 +1,7 @@
 """The claim ledger: every published row with what became of it.
 
-Rows and answers are data (:mod:`~perflab.reports.ledger.rows`); verdicts are those of the chosen
-runs (:mod:`perflab.reports.chosen_runs`). Nothing is judged here: a verdict is looked up, or there
-is none.
+Rows and answers are data (:mod:`~perflab.reports.ledger.rows`). The ledger judges nothing: it looks
+up the verdicts of the chosen runs (:mod:`perflab.reports.chosen_runs`).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""One entry for every published row: what became of it, by what run, or why nothing did."""
+"""Makes an entry for every published row: what became of it by which run, or why nothing did."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from perflab.trials.plan import RunPlan
 
 
 def plan_of(answer: Answer) -> RunPlan:
-    """Return the plan that an answer's experiment and parameters make.
+    """Return the plan of an answer's experiment with the answer's parameters.
 
     Raises
     ------
@@ -51,20 +51,20 @@ def _plan(name: str, parameters: tuple[tuple[str, str], ...]) -> RunPlan:
 
 
 def settings_of(answer: Answer) -> list[Any]:
-    """Return all values that a parameter or factor of this name takes; raises as plan_of."""
+    """Return all values of the parameter or factor that an answer names; raises as plan_of."""
     plan = plan_of(answer)
     value = plan.parameters.get(answer.name)
     values = list(value) if isinstance(value, (list, tuple)) else [value]
-    return [*(each for each in values if each is not None), *plan.factors.get(answer.name, ())]
+    return [*(item for item in values if item is not None), *plan.factors.get(answer.name, ())]
 
 
 def view_fault(answer: Answer) -> str:
-    """Return what an answer names that its system does not declare, or nothing; raises so."""
+    """Return which view or claim of an answer its system lacks, or ""; raises as plan_of."""
     view = declared_views(plan_of(answer).system).get(answer.view)
     if view is None:
         return f"there is no view '{answer.view}'"
-    judged = view.judging.claims if view.judging else ()
-    if answer.claim and answer.claim not in judged:
+    claims = view.judging.claims if view.judging else ()
+    if answer.claim and answer.claim not in claims:
         return f"view '{view.name}' judges no '{answer.claim}'"
     return ""
 
@@ -73,8 +73,8 @@ def mismatch(row: Row, contrast: Contrast) -> str:
     """Return why a contrast may not judge a row: the rule "same estimand or no comparison".
 
     A size is judged only by a contrast of a response that measures the same (``estimands.csv``),
-    and only where the experiment holds the load for the published one: otherwise its contrast has
-    no published size. A claim in words may be judged by its direction alone.
+    and only at the published load: an experiment at another load gives its contrast no published
+    size. A claim in words may be judged by its direction alone.
     """
     if row.value is None or row.kind not in SIZES:
         return ""
@@ -86,11 +86,11 @@ def mismatch(row: Row, contrast: Contrast) -> str:
     return ""
 
 
-def standing(run: Run) -> Mapping[str, Contrast]:
-    """Return the contrasts of a run that its experiment would ask today just so, by name.
+def unchanged_contrasts(run: Run) -> Mapping[str, Contrast]:
+    """Return the contrasts of a run that its experiment still has unchanged today, by name.
 
-    What was published may have been corrected since the run, or be of another estimand: then the
-    verdict that the record leads to is one on something else.
+    A published value may have been corrected since the run: then the verdict of the recorded
+    contrast is about something else.
     """
     try:
         experiment = systems.experiment(run.record.experiment)
@@ -98,17 +98,18 @@ def standing(run: Run) -> Mapping[str, Contrast]:
         today = experiment.plan(parameters).contrasts
     except PerflabError:
         return {}
-    asked = {_question(each) for each in today}
-    return {each.name: each for each in run.record.contrasts if _question(each) in asked}
+    questions = set(map(_question, today))
+    recorded = run.record.contrasts
+    return {contrast.name: contrast for contrast in recorded if _question(contrast) in questions}
 
 
 def _question(contrast: Contrast) -> str:
-    """Return what is asked, in what words ever, and on whichever machine."""
+    """Return a contrast without its wording and without what depends on the machine."""
     return contrast.model_dump_json(exclude={"claim", "source", "not_testable"})
 
 
 @dataclass(frozen=True)
-class Told:
+class RunAnswer:
     """What a run says of a row."""
 
     run_id: str
@@ -118,21 +119,22 @@ class Told:
 
 
 @dataclass
-class Witness:
-    """A chosen run; it is read when something is asked of it, and once."""
+class AnsweringRun:
+    """A chosen run that answers rows; it is read once, when its first answer is needed."""
 
     selected: Selected
     _claims: dict[str, Mapping[str, JointClaim]] = field(default_factory=dict)
 
     @cached_property
     def findings(self) -> list[Finding]:
-        """The findings on what the experiment would ask today just so."""
-        asked = standing(self.selected.run)
-        return [each for each in evaluate(self.selected.run) if each.contrast.name in asked]
+        """The findings on the contrasts that the experiment still has unchanged."""
+        unchanged = unchanged_contrasts(self.selected.run)
+        findings = evaluate(self.selected.run)
+        return [finding for finding in findings if finding.contrast.name in unchanged]
 
     @cached_property
     def views(self) -> Mapping[str, View]:
-        """The views that suit it, by name."""
+        """The views that suit the run, by name."""
         return {view.name: view for view in views_of(self.selected.run)}
 
     @property
@@ -140,78 +142,78 @@ class Witness:
         """The id of the run."""
         return self.selected.run.run_id
 
-    def of_contrasts(self, row: Row) -> Told | None:
-        """Return what it found of a row's contrasts; None where it has none of them.
+    def of_contrasts(self, row: Row) -> RunAnswer | None:
+        """Return the run's answer by the row's contrasts; None where it has none of them.
 
-        Those of another estimand or load than the row's are not among them.
+        Contrasts of another estimand or load than the row's do not count.
         """
-        found = [
-            each
-            for each in self.findings
-            if row.answer.covers(each.contrast.name) and not mismatch(row, each.contrast)
+        findings = [
+            finding
+            for finding in self.findings
+            if row.answer.covers(finding.contrast.name) and not mismatch(row, finding.contrast)
         ]
-        if not found:
+        if not findings:
             return None
-        words = dict.fromkeys(str(each.verdict) for each in found)
+        words = dict.fromkeys(str(finding.verdict) for finding in findings)
         outcome = next(iter(words)) if len(words) == 1 else f"mixed: {', '.join(words)}"
         whys = [
             why
-            for each in found
-            for why in (each.verdict.reason, "" if each.effect else each.absent)
+            for finding in findings
+            for why in (finding.verdict.reason, "" if finding.effect else finding.absent)
             if why
         ]
-        return Told(self.run_id, found, outcome, "; ".join(dict.fromkeys(whys)))
+        return RunAnswer(self.run_id, findings, outcome, "; ".join(dict.fromkeys(whys)))
 
-    def of_claim(self, row: Row) -> Told | None:
-        """Return what the view that a row's answer names says of its claim; None if nothing."""
+    def of_claim(self, row: Row) -> RunAnswer | None:
+        """Return the run's answer by the view that the row names; None where it judges nothing."""
         view = self.views.get(row.answer.view)
         if view is None or view.judging is None:
             return None
         if view.name not in self._claims:
             self._claims[view.name] = view.judging.of(self.selected.run)
         claim = self._claims[view.name].get(row.answer.claim)
-        if claim is None or any(mismatch(row, each.contrast) for each in claim.findings):
+        if claim is None or any(mismatch(row, finding.contrast) for finding in claim.findings):
             return None
-        return Told(self.run_id, claim.findings, str(claim.verdict), claim.verdict.reason)
+        return RunAnswer(self.run_id, claim.findings, str(claim.verdict), claim.verdict.reason)
 
     def weight(self, answer: Answer) -> tuple[bool, int, str]:
-        """Return what decides which of several runs to go by: the largest one.
+        """Return the rank of the run among those that can answer; the largest rank wins.
 
-        A run with the parameters that the answer names, and defaults for the rest, goes before one
-        with more complete blocks, and that before the newest.
+        First come runs with exactly the parameters of the answer and defaults for the rest, then
+        those with more complete blocks, then newer ones.
         """
         record = self.selected.run.record
-        own, wanted = record.parameters, plan_of(answer).parameters
-        names = (set(own) | set(wanted)) - set(FREE_PARAMETERS)
-        is_as_declared = all(own.get(name) == wanted.get(name) for name in names)
-        return is_as_declared, self.selected.complete_blocks, record.created_at
+        actual, planned = record.parameters, plan_of(answer).parameters
+        names = (set(actual) | set(planned)) - set(FREE_PARAMETERS)
+        is_as_planned = all(actual.get(name) == planned.get(name) for name in names)
+        return is_as_planned, self.selected.complete_blocks, record.created_at
 
 
 class Evidence:
-    """All chosen runs, as :func:`perflab.reports.chosen_runs.judged_runs` chooses them."""
+    """The answers of all chosen runs (:func:`perflab.reports.chosen_runs.judged_runs`)."""
 
     def __init__(self, chosen: Iterable[Selected]) -> None:
-        self._witnesses: dict[str, list[Witness]] = {}
+        self._runs: dict[str, list[AnsweringRun]] = {}
         for selected in chosen:
-            own = self._witnesses.setdefault(selected.run.record.experiment, [])
-            own.append(Witness(selected))
+            experiment = selected.run.record.experiment
+            self._runs.setdefault(experiment, []).append(AnsweringRun(selected))
 
-    def told(self, row: Row) -> list[Told]:
-        """Return what runs say of a row's contrasts, or of its claim; the run to go by first."""
-        told = (
-            each.of_claim(row) if row.answer.claim else each.of_contrasts(row)
-            for each in self._by_weight(row.answer)
+    def answers(self, row: Row) -> list[RunAnswer]:
+        """Return the answers of runs to a row; the first one counts."""
+        answers = (
+            run.of_claim(row) if row.answer.claim else run.of_contrasts(row)
+            for run in self._by_weight(row.answer)
         )
-        return [each for each in told if each]
+        return [answer for answer in answers if answer]
 
-    def seen(self, answer: Answer) -> str:
-        """Return the id of the run to go by that a view suits; empty where there is none."""
-        suited = (each for each in self._by_weight(answer) if answer.view in each.views)
-        return next((each.run_id for each in suited), "")
+    def run_with_view(self, answer: Answer) -> str:
+        """Return the id of the first run that the answer's view suits; "" where there is none."""
+        suited = (run for run in self._by_weight(answer) if answer.view in run.views)
+        return next((run.run_id for run in suited), "")
 
-    def _by_weight(self, answer: Answer) -> Sequence[Witness]:
-        own = self._witnesses.get(answer.experiment, [])
-        return sorted(own, key=lambda witness: witness.weight(answer), reverse=True)
+    def _by_weight(self, answer: Answer) -> Sequence[AnsweringRun]:
+        runs = self._runs.get(answer.experiment, [])
+        return sorted(runs, key=lambda run: run.weight(answer), reverse=True)
 
 
 UNMEASURED = "not measured yet"
@@ -227,8 +229,8 @@ NOT_TESTABLE = Outcome.NOT_TESTABLE.value
 class Entry:
     """A published row and what became of it.
 
-    ``outcome`` is a verdict's words where a contrast judges the row; ``why`` its reason, or what
-    to type. ``measured`` and ``n`` have a line for each contrast of the row.
+    ``outcome`` is a verdict's words where a contrast judges the row. ``why`` is the reason, or the
+    command to type. ``measured`` and ``n`` have an item for each contrast of the row.
     """
 
     row: Row
@@ -242,8 +244,8 @@ class Entry:
 
 
 @dataclass(frozen=True)
-class _Books:
-    """What entries are made from."""
+class _Sources:
+    """The sources of entries: runs, checks and reasons."""
 
     evidence: Evidence
     checks: Mapping[tuple[str, str], Check]
@@ -251,7 +253,7 @@ class _Books:
 
 
 def ledger(study: str = "", backend: str = "") -> list[Entry]:
-    """Return an entry for every published row of a study, from runs on a backend; empty: all.
+    """Return an entry for every published row of a study, from runs on a backend ("": all).
 
     Raises
     ------
@@ -259,19 +261,19 @@ def ledger(study: str = "", backend: str = "") -> list[Entry]:
         There is no such study, or a table of published rows is not well formed.
     """
     known = {(check.study, check.name): check for check in checks(study)}
-    books = _Books(Evidence(judged_runs(backend)), known, reasons())
-    entries = [_entry(row, books) for row in rows(study)]
+    sources = _Sources(Evidence(judged_runs(backend)), known, reasons())
+    entries = [_entry(row, sources) for row in rows(study)]
     by_key = {(entry.row.study, entry.row.key): entry for entry in entries}
-    return [_followed(entry, by_key) for entry in entries]
+    return [_resolved(entry, by_key) for entry in entries]
 
 
-def _entry(row: Row, books: _Books) -> Entry:
+def _entry(row: Row, sources: _Sources) -> Entry:
     if row.kind not in KINDS:
         return _fault(row, f"kind '{row.kind}' is none of {', '.join(KINDS)}")
     try:
-        return _MAKERS[row.answer.kind](row, books)
+        return _MAKERS[row.answer.kind](row, sources)
     except PerflabError as error:
-        # An answer of a system from elsewhere may name what is not there.
+        # The answer may come from a user's system and name something that does not exist.
         return _fault(row, str(error))
 
 
@@ -279,34 +281,34 @@ def _fault(row: Row, why: str) -> Entry:
     return Entry(row, NO_ANSWER, why)
 
 
-def _by_contrast(row: Row, books: _Books) -> Entry:
+def _by_contrast(row: Row, sources: _Sources) -> Entry:
     answer = row.answer
-    planned = [each for each in plan_of(answer).contrasts if answer.covers(each.name)]
+    planned = [item for item in plan_of(answer).contrasts if answer.covers(item.name)]
     if not planned:
         return _fault(row, f"{answer.experiment} has no contrast '{answer.name}'")
-    if unfit := next(filter(None, (mismatch(row, each) for each in planned)), ""):
+    if unfit := next(filter(None, (mismatch(row, contrast) for contrast in planned)), ""):
         return _fault(row, unfit)
-    if told := books.evidence.told(row):
-        return _judged(row, told)
-    untestable = dict.fromkeys(each.not_testable for each in planned)
+    if answers := sources.evidence.answers(row):
+        return _judged(row, answers)
+    untestable = dict.fromkeys(contrast.not_testable for contrast in planned)
     if all(untestable):
         return Entry(row, NOT_TESTABLE, "; ".join(untestable))
     return Entry(row, UNMEASURED, answer.command)
 
 
-def _by_view(row: Row, books: _Books) -> Entry:
+def _by_view(row: Row, sources: _Sources) -> Entry:
     if fault := view_fault(row.answer):
         return _fault(row, fault)
-    if row.answer.claim and (told := books.evidence.told(row)):
-        return _judged(row, told)
-    run_id = "" if row.answer.claim else books.evidence.seen(row.answer)
+    if row.answer.claim and (answers := sources.evidence.answers(row)):
+        return _judged(row, answers)
+    run_id = "" if row.answer.claim else sources.evidence.run_with_view(row.answer)
     if not run_id:
         return Entry(row, UNMEASURED, row.answer.command)
     return Entry(row, SHOWN, f"perflab.draw(run, '{row.answer.view}')", run_id=run_id)
 
 
-def _judged(row: Row, told: Sequence[Told]) -> Entry:
-    first, *others = told
+def _judged(row: Row, answers: Sequence[RunAnswer]) -> Entry:
+    first, *others = answers
     if first.outcome == NOT_TESTABLE:
         return Entry(row, first.outcome, first.why)
     several = len(first.findings) > 1
@@ -314,10 +316,10 @@ def _judged(row: Row, told: Sequence[Told]) -> Entry:
         row,
         first.outcome,
         first.why,
-        measured=tuple(_measured(each, several) for each in first.findings),
-        n=tuple(count(each.effect.n if each.effect else None) for each in first.findings),
+        measured=tuple(_measured(finding, several) for finding in first.findings),
+        n=tuple(count(part.effect.n if part.effect else None) for part in first.findings),
         run_id=first.run_id,
-        others=_of_others(Counter(each.outcome for each in others), first.outcome),
+        others=_of_others(Counter(other.outcome for other in others), first.outcome),
         judged=True,
     )
 
@@ -328,17 +330,19 @@ def _measured(finding: Finding, several: bool) -> str:
 
 
 def _of_others(counts: Mapping[str, int], outcome: str) -> str:
-    told = [f"{number} {'as well' if word == outcome else word}" for word, number in counts.items()]
-    return f"other runs: {', '.join(told)}" if told else ""
+    parts = [
+        f"{number} {'as well' if word == outcome else word}" for word, number in counts.items()
+    ]
+    return f"other runs: {', '.join(parts)}" if parts else ""
 
 
-def _by_setting(row: Row, _: _Books) -> Entry:
-    own, name = row.answer.experiment, row.answer.name
+def _by_setting(row: Row, _: _Sources) -> Entry:
+    experiment, name = row.answer.experiment, row.answer.name
     values = settings_of(row.answer)
     if any(_is_number(value, row.value) for value in values):
-        return Entry(row, TAKEN_OVER, f"{name} of {own}")
+        return Entry(row, TAKEN_OVER, f"{name} of {experiment}")
     shown = ", ".join(map(str, values)) or "nothing"
-    return _fault(row, f"{own}: {name} is {shown}, published is {row.published}")
+    return _fault(row, f"{experiment}: {name} is {shown}, published is {row.published}")
 
 
 def _is_number(value: object, published: float | None) -> bool:
@@ -348,21 +352,21 @@ def _is_number(value: object, published: float | None) -> bool:
         return False
 
 
-def _by_check(row: Row, books: _Books) -> Entry:
-    check = books.checks.get((row.study, row.answer.name))
+def _by_check(row: Row, sources: _Sources) -> Entry:
+    check = sources.checks.get((row.study, row.answer.name))
     if check is None:
         return _fault(row, f"there is no check '{row.answer.name}'")
     return Entry(row, CHECKED, f"{check.statement}: {check.result.word} ({check.result.numbers})")
 
 
-def _by_reason(row: Row, books: _Books) -> Entry:
+def _by_reason(row: Row, sources: _Sources) -> Entry:
     name = row.answer.name
-    if name not in books.reasons:
+    if name not in sources.reasons:
         return _fault(row, f"there is no reason '{name}'")
-    return Entry(row, str(row.answer.kind), books.reasons[name])
+    return Entry(row, str(row.answer.kind), sources.reasons[name])
 
 
-_MAKERS: Mapping[Answered, Callable[[Row, _Books], Entry]] = {
+_MAKERS: Mapping[Answered, Callable[[Row, _Sources], Entry]] = {
     Answered.CONTRAST: _by_contrast,
     Answered.VIEW: _by_view,
     Answered.SETTING: _by_setting,
@@ -375,8 +379,8 @@ _MAKERS: Mapping[Answered, Callable[[Row, _Books], Entry]] = {
 }
 
 
-def _followed(entry: Entry, by_key: Mapping[tuple[str, str], Entry]) -> Entry:
-    """Add to an entry that is another row's what became of that one."""
+def _resolved(entry: Entry, by_key: Mapping[tuple[str, str], Entry]) -> Entry:
+    """Complete an entry that is the same as another row from the entry of that row."""
     if entry.outcome != SAME:
         return entry
     other = by_key.get((entry.row.study, entry.why))

@@ -1,11 +1,9 @@
-"""What a check is given: named published rows, constants and words.
-
-The rows of the ledger: every published number and claim, with what answers it.
+"""The rows of the ledger, with their answers, and the inputs of the study check.
 
 An answer is a few words in the row's file, of one of these forms:
 
 ==============================================  ==================================================
-in the file                                     what it says
+in the file                                     meaning
 ==============================================  ==================================================
 ``contrast EXPERIMENT [NAME=VALUE ...]: NAME``  a contrast judges it; ``*`` in the name: several do
 ``view EXPERIMENT [NAME=VALUE ...]: NAME``      a picture shows it, and nothing judges it
@@ -21,8 +19,7 @@ in the file                                     what it says
 ``NAME=VALUE`` are parameters that the experiment needs to have the contrast, as ``perflab run -p``
 takes them. ``REASON`` is a key of ``reasons.csv``.
 
-Printed numbers as intervals: all values that would have been printed so.
-
+The study check takes a printed number as an interval: all values that would have been printed so.
 Two printed numbers contradict each other only where no pair of values behind them agrees (interval
 arithmetic: R. E. Moore, Interval Analysis, 1966).
 """
@@ -42,14 +39,14 @@ from perflab.parameters import did_you_mean
 from perflab.recordings import claims, published, studies
 from perflab.recordings.published_results import shared_rows
 
-# What is a size, and judged only against the same estimand at the same load.
+# Rows of these kinds are sizes: only the same estimand at the same load judges them.
 SIZES = ("result", "effect", "derived", "figure", "target")
 CLAIM = "claim"
 KINDS = ("setting", *SIZES, CLAIM)
 
 
 class Answered(StrEnum):
-    """What kind of answer a published row has."""
+    """The kind of answer that a published row has."""
 
     CONTRAST = "contrast"
     VIEW = "view"
@@ -76,7 +73,7 @@ _FORMS = "; ".join(
 
 @dataclass(frozen=True)
 class Answer:
-    """An answer taken apart.
+    """A parsed answer.
 
     ``name`` is the contrast, view, parameter, check, row or reason, as ``kind`` says.
     """
@@ -88,13 +85,13 @@ class Answer:
 
     @property
     def command(self) -> str:
-        """What to type to have it measured."""
+        """The command that measures it."""
         words = [f"-p {name}={value}" for name, value in self.parameters]
         return " ".join(["perflab run", self.experiment, *words])
 
     @property
     def view(self) -> str:
-        """The view that is named."""
+        """The name of the view."""
         return self.name.partition(" / ")[0]
 
     @property
@@ -103,7 +100,7 @@ class Answer:
         return self.name.partition(" / ")[2]
 
     def covers(self, name: str) -> bool:
-        """Say whether a contrast of this name is meant."""
+        """Return whether the answer means a contrast of this name."""
         pattern = ".*".join(map(re.escape, self.name.split("*")))
         return re.fullmatch(pattern, name) is not None
 
@@ -112,8 +109,8 @@ class Answer:
 class Row:
     """A published number or claim.
 
-    ``place``, ``scenario`` and ``measure`` are its key within the ``study``; a claim in words has
-    its id for a scenario, its ``words``, and no ``measure``, ``value`` or ``unit``.
+    ``place``, ``scenario`` and ``measure`` are its key within the ``study``. A claim in words has
+    its id as scenario and its ``words``; it has no ``measure``, ``value`` or ``unit``.
     """
 
     study: str
@@ -148,16 +145,16 @@ def row_key(place: str, scenario: str, measure: str = "") -> str:
 
 
 def parse(text: str) -> Answer:
-    """Take an answer apart; raises RecordingError, which names the forms, where it has none."""
+    """Parse an answer; raise RecordingError, which lists the forms, where it fits none of them."""
     if not text:
         return Answer(Answered.NONE)
-    if found := _EXPERIMENT.fullmatch(text):
-        kind, experiment, words, name = found.groups()
+    if match := _EXPERIMENT.fullmatch(text):
+        kind, experiment, words, name = match.groups()
         pairs = (word.partition("=") for word in words.split())
         parameters = tuple((key, value) for key, _, value in pairs)
         return Answer(Answered(kind), name, experiment, parameters)
-    if found := _OTHER.fullmatch(text):
-        return Answer(Answered(found[1]), found[2])
+    if match := _OTHER.fullmatch(text):
+        return Answer(Answered(match[1]), match[2])
     hint = did_you_mean(text.partition(":")[0], [*_BY_EXPERIMENT, *_OTHERS])
     raise RecordingError(f"'{text}' answers nothing{hint}; an answer is one of: {_FORMS}")
 
@@ -168,22 +165,22 @@ def rows(study: str = "") -> list[Row]:
     Raises
     ------
     RecordingError
-        There is no such study, or the answer of a row is none.
+        There is no such study, or the answer of a row has none of the forms.
     """
-    words = claims().to_dict("records")
-    found = []
-    for each in [study] if study else studies():
-        numbers = published(each).assign(study=each).to_dict("records")
-        found += [_row(line) for line in numbers]
-        found += [_row(_of_claim(line)) for line in words if line["study"] == each]
-    return found
+    all_claims = claims().to_dict("records")
+    all_rows = []
+    for name in [study] if study else studies():
+        numbers = published(name).assign(study=name).to_dict("records")
+        all_rows += [_row(line) for line in numbers]
+        all_rows += [_row(_of_claim(line)) for line in all_claims if line["study"] == name]
+    return all_rows
 
 
 def _of_claim(line: Mapping[Any, Any]) -> dict[str, Any]:
-    """Return a claim in words as the line of a number, which it has not."""
-    taken = {name: line[name] for name in ("study", "place", "answer")}
+    """Return a claim in words as a line like those of numbers."""
+    shared = {name: line[name] for name in ("study", "place", "answer")}
     kind = line["kind"] or CLAIM
-    return {**taken, "scenario": line["claim_id"], "measure": "", "kind": kind,
+    return {**shared, "scenario": line["claim_id"], "measure": "", "kind": kind,
             "words": line["claim"]}  # fmt: skip
 
 
@@ -196,14 +193,14 @@ def _row(line: Mapping[Any, Any]) -> Row:
 
 
 def reasons() -> dict[str, str]:
-    """Return why rows cannot be compared or tested, a sentence by key."""
+    """Return the sentences that say why rows cannot be compared or tested, by key."""
     return {line["reason"]: line["text"] for line in shared_rows("reasons")}
 
 
 def estimands() -> dict[tuple[str, str], frozenset[str]]:
-    """Return which responses measure what a published measure measures, by study and measure.
+    """Return the responses that measure the same as a published measure, by study and measure.
 
-    A measure that is not named is measured by nothing: its rows are compared with no contrast.
+    Rows of a measure that is missing here are compared with no contrast.
     """
     responses: dict[tuple[str, str], frozenset[str]] = {}
     for line in shared_rows("estimands"):
@@ -212,7 +209,7 @@ def estimands() -> dict[tuple[str, str], frozenset[str]]:
     return responses
 
 
-# Units that published rows may have, in the base unit of their kind.
+# The units of published rows, in the base unit of their kind.
 UNITS = {
     "s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9, "min": 60.0,
     "requests/s": 1.0, "messages/s": 1.0, "1/s": 1.0,
@@ -221,7 +218,7 @@ UNITS = {
     "count": 1.0, "users": 1.0, "requests": 1.0, "connections": 1.0, "chunks": 1.0,
     "major version": 1.0,
 }  # fmt: skip
-# What only rounding separates is shown as one number.
+# An interval up to this share of its middle is shown as one number.
 NARROW = 0.02
 COUNTED = frozenset({"count", "users", "requests", "connections", "chunks", "bytes"})
 
@@ -250,14 +247,14 @@ class Interval:
         return self * Interval(1 / other.high, 1 / other.low)
 
     def meets(self, other: Interval) -> bool:
-        """Say whether a value lies in both; what arithmetic rounds is forgiven."""
+        """Return whether a value lies in both intervals, allowing for rounding errors."""
         slack = 1e-9 * max((abs(end) for end in (self.low, self.high) if math.isfinite(end)),
                            default=0.0)  # fmt: skip
         return self.low <= other.high + slack and other.low <= self.high + slack
 
     @property
     def middle(self) -> float:
-        """The value as it was printed."""
+        """The middle of the interval: the printed value."""
         return (self.low + self.high) / 2
 
     def __str__(self) -> str:
@@ -270,7 +267,7 @@ class Interval:
 
 
 def digits(value: float) -> str:
-    """Return a number with four digits and no exponent where it has none by nature."""
+    """Return a number with four digits, without an exponent where it is below 1e12."""
     return f"{value:,.0f}" if 1000 <= abs(value) < 1e12 else f"{value:.4g}"
 
 
@@ -282,10 +279,10 @@ def exactly(value: float) -> Interval:
 def printed(value: float, unit: str, qualifier: str = "", measure: str = "") -> Interval:
     """Return the values behind a printed number, in its base unit.
 
-    Half a unit of the last digit to both sides; after ``~`` of the last digit that is not 0. What
-    is counted is exact, and so are the ends of a range (``_low``, ``_high``), unless they are
-    computed percentages: a range is the study's own way to say how sure it is. ``>`` and ``<``
-    leave one side open.
+    The interval has half a unit of the last digit to both sides; after ``~`` of the last digit
+    that is not 0. Counts are exact, and so are the ends of a range (``_low``, ``_high``), because
+    a range already says how sure the study is; computed percentages are not. ``>`` and ``<`` leave
+    one side open.
     """
     scale = UNITS[unit]
     if qualifier in (">", ">="):
@@ -306,7 +303,7 @@ def _half_a_digit(value: float, *, rounded: bool) -> float:
 
 
 class Word(StrEnum):
-    """What the published numbers say of a statement by themselves."""
+    """What published numbers say of a statement, without any measurement."""
 
     INCONSISTENT = "inconsistent"
     CANNOT_TELL = "cannot be told"
@@ -315,7 +312,7 @@ class Word(StrEnum):
 
 @dataclass(frozen=True)
 class Result:
-    """What a rule says, and the numbers that it computed."""
+    """The word of a rule, and the numbers that it computed."""
 
     word: Word
     numbers: str
@@ -323,7 +320,7 @@ class Result:
 
 @dataclass(frozen=True)
 class Part:
-    """One input of a check: a row (None where there is none such), a constant, or words."""
+    """One input of a check: a row (without value where it is missing), a constant, or words."""
 
     name: str
     value: Interval | None = None
@@ -333,16 +330,16 @@ class Part:
 
 @dataclass(frozen=True)
 class Parts:
-    """The inputs of a check, by name; a name may stand several times."""
+    """The inputs of a check, by name; several may have one name."""
 
     parts: Sequence[Part]
 
     def named(self, name: str) -> list[Part]:
-        """Return all parts of a name, in the order of the file."""
+        """Return all parts with a name, in the order of the file."""
         return [part for part in self.parts if part.name == name]
 
     def values(self, name: str) -> list[Interval]:
-        """Return the numbers of a name; raises RecordingError where one of them has none."""
+        """Return the numbers of the parts with a name; RecordingError where a part has none."""
         parts = self.named(name)
         values = [part.value for part in parts if part.value is not None]
         if len(values) < len(parts):
@@ -350,12 +347,12 @@ class Parts:
         return values
 
     def value(self, name: str) -> Interval:
-        """Return the one number of a name; raises RecordingError where there are others."""
+        """Return the number of the only part with a name; RecordingError for several."""
         values = self.values(name)
         if len(values) != 1:
             raise RecordingError(f"wants one part '{name}', not {len(values)}")
         return values[0]
 
     def texts(self, name: str) -> list[str]:
-        """Return the words of a name."""
+        """Return the words of the parts with a name."""
         return [part.text for part in self.named(name)]

@@ -13,7 +13,7 @@ from perflab.reports.ledger.rows import Interval, Parts, Result, Word, exactly
 from perflab.statistics.percentiles import needed_n
 
 NOTHING, ONE = exactly(0.0), exactly(1.0)
-# Between two rows that should be alike: from this share of an effect on it explains too much of it.
+# From this share of an effect on, a difference between equal rows explains too much of it.
 TOO_LARGE = 0.5
 NEAR = 1.25
 NEARLY_ALL = 0.9
@@ -27,9 +27,9 @@ def _tells(tells: bool, numbers: str) -> Result:
     return Result(Word.CONSISTENT if tells else Word.CANNOT_TELL, numbers)
 
 
-def _agrees(found: Interval, stated: Interval, what: str) -> Result:
-    """Compare what follows from rows with what is stated."""
-    return _fits(found.meets(stated), f"{what} {found}; stated {stated}")
+def _agrees(computed: Interval, stated: Interval, verb: str) -> Result:
+    """Compare a computed value with the stated one."""
+    return _fits(computed.meets(stated), f"{verb} {computed}; stated {stated}")
 
 
 def _sum(values: Iterable[Interval]) -> Interval:
@@ -44,48 +44,48 @@ def _product(parts: Parts) -> Interval:
 
 
 def product(parts: Parts) -> Result:
-    """Say whether the product of ``times`` by those of ``over`` is ``stated``.
+    """Say whether the product of ``times``, divided by that of ``over``, is ``stated``.
 
-    Requests by a rate are a time, one throughput by another is an effect.
+    For example, requests divided by a rate are a time; a throughput by another is an effect.
     """
     return _agrees(_product(parts), parts.value("stated"), "computed")
 
 
 def total(parts: Parts) -> Result:
-    """Say whether the sum of ``plus`` without ``minus`` is ``stated``."""
-    found = _sum(parts.values("plus")) - _sum(parts.values("minus"))
-    return _agrees(found, parts.value("stated"), "computed")
+    """Say whether the sum of ``plus`` minus that of ``minus`` is ``stated``."""
+    computed = _sum(parts.values("plus")) - _sum(parts.values("minus"))
+    return _agrees(computed, parts.value("stated"), "computed")
 
 
 def at_most(parts: Parts) -> Result:
-    """Say whether the sum of ``plus``, or the product as in ``product``, fits below ``limit``.
+    """Say whether the sum of ``plus``, or the product as in ``product``, is at most ``limit``.
 
     Several limits are added up. Rate times latency is at most the users, by Little's law (J. D. C.
     Little, Operations Research 9, 1961); calls times the least that one takes are at most the time.
     """
-    found = _sum(parts.values("plus")) if parts.named("plus") else _product(parts)
+    computed = _sum(parts.values("plus")) if parts.named("plus") else _product(parts)
     limit = _sum(parts.values("limit"))
-    return _fits(found.low <= limit.high, f"computed {found}; at most {limit}")
+    return _fits(computed.low <= limit.high, f"computed {computed}; at most {limit}")
 
 
 def change(parts: Parts) -> Result:
-    """Say whether ``new`` is by the ``stated`` share (or at a loss of ``lost``) from ``old``."""
-    found = parts.value("new") / parts.value("old") - ONE
+    """Say whether ``new`` differs from ``old`` by the ``stated`` share, or is less by ``lost``."""
+    computed = parts.value("new") / parts.value("old") - ONE
     if parts.named("lost"):
-        return _agrees(NOTHING - found, parts.value("lost"), "lost")
-    return _agrees(found, parts.value("stated"), "changed by")
+        return _agrees(NOTHING - computed, parts.value("lost"), "lost")
+    return _agrees(computed, parts.value("stated"), "changed by")
 
 
 def share(parts: Parts) -> Result:
-    """Say whether ``part`` is the ``stated`` share of itself and the ``rest``."""
+    """Say whether ``part`` is the ``stated`` share of the sum of ``part`` and ``rest``."""
     part, rest = parts.value("part"), _sum(parts.values("rest"))
-    # The part stands above and below the line: its ends must not be mixed.
-    found = Interval(part.low / (part.low + rest.high), part.high / (part.high + rest.low))
-    return _agrees(found, parts.value("stated"), "share")
+    # The part is in numerator and denominator: both need the same end of it.
+    computed = Interval(part.low / (part.low + rest.high), part.high / (part.high + rest.low))
+    return _agrees(computed, parts.value("stated"), "share")
 
 
 def shares_fit(parts: Parts) -> Result:
-    """Say whether ranges of shares can add up to a whole: every end must leave room for others.
+    """Say whether ranges of shares can add up to a whole: every end must leave room for the others.
 
     ``low`` and ``high`` are the ends, in the same order. A stated end that no choice of the other
     shares completes cannot have been computed from one request.
@@ -101,7 +101,7 @@ def shares_fit(parts: Parts) -> Result:
 
 
 def same(parts: Parts) -> Result:
-    """Say whether ``first`` and ``second``, two accounts of one thing, are one number."""
+    """Say whether ``first`` and ``second``, which state the same quantity, are one number."""
     first, second = parts.value("first"), parts.value("second")
     ratio = second.middle / first.middle
     return _fits(first.meets(second), f"{first} and {second}, ratio {ratio:.3g}")
@@ -110,7 +110,7 @@ def same(parts: Parts) -> Result:
 def ascending(parts: Parts) -> Result:
     """Say whether every ``step`` is at most the next.
 
-    Percentiles ascend by definition; so does what a text says is less, and a limit is never passed.
+    Percentiles ascend by definition. So do a value and its limit, or values that a text orders.
     """
     steps = parts.values("step")
     falls = [
@@ -119,41 +119,41 @@ def ascending(parts: Parts) -> Result:
     return _fits(not falls, "; ".join(falls) or ", ".join(map(str, steps)))
 
 
-# ---- queues and clocks: what is in the system, and who waits for whom ---------------------------
+# ---- queues and clocks: requests in the system, and waits ---------------------------
 
 
 def in_flight(parts: Parts) -> Result:
     """Say whether ``rate`` times ``time`` is the number of ``users``.
 
     In a closed loop without think time every user has a request in flight (Little's law). Several
-    times are the ends of a range. Where the product is less, something else holds the users back,
-    or the latency leaves a wait out.
+    times are the ends of a range. A smaller product means that something else holds the users
+    back, or that the latency leaves out a wait.
     """
     times, users = parts.values("time"), parts.value("users")
-    span = Interval(min(each.low for each in times), max(each.high for each in times))
-    found = parts.value("rate") * span
-    return _fits(found.meets(users), f"{found} in flight of {users} users")
+    span = Interval(min(time.low for time in times), max(time.high for time in times))
+    computed = parts.value("rate") * span
+    return _fits(computed.meets(users), f"{computed} in flight of {users} users")
 
 
 def cost_share(parts: Parts) -> Result:
-    """Say how much of what separates ``slow`` and ``fast`` rates the one ``between`` explains.
+    """Say which share of the step from the ``slow`` to the ``fast`` rate ``between`` explains.
 
-    Times per request (1 / rate) add up where rates do not. Consistent where the share, or what is
-    ``stated`` of it, fits: with ``stated`` the number itself, else that it is nearly all (90%).
+    Times per request (1 / rate) add up, rates do not. With ``stated`` the share must be that
+    number, otherwise nearly all (90%).
     """
     slow, between, fast = (parts.value(name).middle for name in ("slow", "between", "fast"))
-    found = (1 / slow - 1 / between) / (1 / slow - 1 / fast)
+    computed = (1 / slow - 1 / between) / (1 / slow - 1 / fast)
     if parts.named("stated"):
         stated = parts.value("stated")
-        return _fits(stated.meets(exactly(found)), f"{found:.1%}; stated {stated.middle:.0%}")
-    return _fits(found >= NEARLY_ALL, f"it explains {found:.0%}; the rest is something else")
+        return _fits(stated.meets(exactly(computed)), f"{computed:.1%}; stated {stated.middle:.0%}")
+    return _fits(computed >= NEARLY_ALL, f"it explains {computed:.0%}; the rest is something else")
 
 
 def omitted_pings(parts: Parts) -> Result:
     """Say whether a ``latency`` outlasts the ``interval`` of pings that wait for their answers.
 
-    Then pings that were due meanwhile were never sent, and the worst seconds count once
-    (coordinated omission: G. Tene, How NOT to Measure Latency, 2013): the percentile is too low.
+    Then pings that were due meanwhile were never sent, and the worst seconds count once. The
+    percentile is too low (coordinated omission: G. Tene, How NOT to Measure Latency, 2013).
     """
     latency, interval = parts.value("latency"), parts.value("interval")
     if latency.low <= interval.high:
@@ -163,11 +163,11 @@ def omitted_pings(parts: Parts) -> Result:
 
 
 def instants(parts: Parts) -> Result:
-    """Say at how many instants users act who ``join`` and act at fixed ``interval`` s.
+    """Say at how many instants users act who ``join`` one by one and act every ``interval``, in s.
 
-    The k-th user acts at k join mod interval: as many instants as the denominator of join /
-    interval in lowest terms, if there are as many users (modular arithmetic). ``users`` over that
-    many is the burst; ``stated`` is the number of instants, or of users where ``users`` are given.
+    The k-th user acts at k join mod interval. With enough users there are as many instants as the
+    denominator of join / interval in lowest terms (modular arithmetic). ``stated`` is the number of
+    instants, or with ``users`` the number of users that act at one instant.
     """
     join, interval = (
         Fraction(str(round(parts.value(name).middle, 9))) for name in ("join", "interval")
@@ -179,11 +179,11 @@ def instants(parts: Parts) -> Result:
     return _agrees(exactly(users / min(places, users)), parts.value("stated"), "users at once")
 
 
-# ---- designs and samples: what rows, values, runs or retries can tell at all --------------------
+# ---- designs and samples: what rows, values, runs or retries can show --------------------
 
 
 def two_changes(parts: Parts) -> Result:
-    """Say whether one ``change`` separates two rows; of several none can be told from the others.
+    """Say whether a single ``change`` separates two rows; several cannot be told apart.
 
     (Confounding: D. C. Montgomery, Design and Analysis of Experiments, ch. 1.)
     """
@@ -192,26 +192,26 @@ def two_changes(parts: Parts) -> Result:
 
 
 def missing_row(parts: Parts) -> Result:
-    """Say whether each ``wanted`` row, without which rows cannot be compared, was published."""
+    """Say whether each ``wanted`` row was published; without them nothing can be compared."""
     missing = [part.row for part in parts.named("wanted") if part.value is None]
     words = f"not published: {'; '.join(missing)}" if missing else "all of them were published"
     return _tells(not missing, words)
 
 
 def two_estimands(parts: Parts) -> Result:
-    """Say whether what is compared is ``of`` one thing; a number says nothing of another one."""
+    """Say whether all compared numbers are ``of`` one estimand."""
     kinds = list(dict.fromkeys(parts.texts("of")))
     return _tells(len(kinds) == 1, " against ".join(kinds))
 
 
 def circular(parts: Parts) -> Result:
-    """Say that what was ``derived`` from a number cannot confirm that number."""
+    """Say that rows ``derived`` from a number cannot confirm that number."""
     rows = ", ".join(part.row for part in parts.named("derived"))
     return _tells(False, f"derived from it: {rows}")
 
 
 def percentile_support(parts: Parts) -> Result:
-    """Say whether ``n`` values (several: the ends of a range) bound ``percentile`` at all.
+    """Say whether ``n`` values (several: the ends of a range) are enough for ``percentile``.
 
     See :func:`perflab.statistics.percentiles.smallest_n` (order statistics, 95%).
     """
@@ -224,18 +224,20 @@ def percentile_support(parts: Parts) -> Result:
 def several(parts: Parts) -> Result:
     """Say whether there are two or more of ``n``, or two for each of ``over``.
 
-    One run has no scatter, and an effect cannot be told from what differs from run to run
-    (T. Kalibera, R. Jones, ISMM 2013); users who sent less than two requests were never steady.
+    A single run does not show how much runs differ, so an effect may be chance (T. Kalibera,
+    R. Jones, ISMM 2013). Users who sent fewer than two requests were never in a steady state.
     """
-    found = parts.value("n").middle / (parts.value("over").middle if parts.named("over") else 1)
-    return _tells(found >= 2, f"{found:.2g} each" if parts.named("over") else f"n = {found:g}")
+    computed = parts.value("n").middle / (parts.value("over").middle if parts.named("over") else 1)
+    return _tells(
+        computed >= 2, f"{computed:.2g} each" if parts.named("over") else f"n = {computed:g}"
+    )
 
 
 def censored(parts: Parts) -> Result:
     """Say whether a ``time`` lies at the ``limit`` after which requests were given up.
 
-    Such a time is a bound and not a measurement, and so is every ratio to it (D. R. Cox, D. Oakes,
-    Analysis of Survival Data, 1984): the true one is larger by nobody knows how much.
+    Such a time is only a lower bound, and so is every ratio to it (D. R. Cox, D. Oakes, Analysis of
+    Survival Data, 1984).
     """
     time, limit = parts.value("time"), parts.value("limit")
     words = f"{time.middle:.4g} s, given up after {limit.middle:.4g} s"
@@ -247,8 +249,8 @@ def censored(parts: Parts) -> Result:
 def as_large_as(parts: Parts) -> Result:
     """Say whether rows that should be alike differ as much as an effect (``over`` / ``under``).
 
-    ``twin`` names two rows of one treatment, or two whose order cannot be. Where the log of their
-    ratio is half that of the effect or more, the effect may be the same unknown.
+    ``twin`` names two rows of one treatment, or two in an order that is impossible. Where the log
+    of their ratio is at least half that of the effect, the effect may have the same unknown cause.
     """
     first, second = (value.middle for value in parts.values("twin"))
     twins = abs(math.log(first / second))
@@ -258,9 +260,9 @@ def as_large_as(parts: Parts) -> Result:
 
 
 def near_limit(parts: Parts) -> Result:
-    """Say whether a ``value`` may follow a ``limit``, of which each takes ``each``.
+    """Say whether a ``value`` may be set by a ``limit`` of which every unit takes ``each``.
 
-    Within a factor of 1.25 on both sides the limit explains it as well as what was changed.
+    Within a factor of 1.25 of the limit, the limit explains the value as well as the change does.
     """
     most = parts.value("limit").middle / parts.value("each").middle
     ratios = [value.middle / most for value in parts.values("value")]

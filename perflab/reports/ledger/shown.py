@@ -1,4 +1,4 @@
-"""The ledger and the study check in tables: as data, in a notebook, on a terminal."""
+"""Tables of the ledger and of the study check: as data, in a notebook, on a terminal."""
 
 from __future__ import annotations
 
@@ -31,22 +31,25 @@ COLUMNS = (
     "study", "row", "kind", "published", "answer", "outcome", "measured [95%]", "n", "run", "why",
     "other runs", "note",
 )  # fmt: skip
-BECAME = "what became of it"
+OUTCOME_COLUMN = "what became of it"
 JUDGED = "judged"
-# In this order they are counted; verdicts come first, in the order of their rule.
-REST = (
+# The order of the counts; verdicts come before these, in the order of their rule.
+OTHER_OUTCOMES = (
     SHOWN, CHECKED, UNMEASURED, SAME, TAKEN_OVER, NOT_TESTABLE, str(Answered.NOT_COMPARABLE),
     NO_ANSWER,
 )  # fmt: skip
-# Of these the reasons are counted apart.
-BY_WHY = (NOT_TESTABLE, str(Answered.NOT_COMPARABLE), NO_ANSWER)
-_OF_WORDS = {
+# For these outcomes each reason is counted apart.
+COUNTED_BY_REASON = (NOT_TESTABLE, str(Answered.NOT_COMPARABLE), NO_ANSWER)
+_WORD_STYLES = {
     Word.INCONSISTENT.value: LOOKS[Outcome.NOT_REPRODUCED],
     Word.CONSISTENT.value: LOOKS[Outcome.REPRODUCED],
 }
 MARKS = {
     word: look.color
-    for word, look in [*((each.value, look) for each, look in LOOKS.items()), *_OF_WORDS.items()]
+    for word, look in [
+        *((outcome.value, look) for outcome, look in LOOKS.items()),
+        *_WORD_STYLES.items(),
+    ]
 }
 
 
@@ -60,7 +63,11 @@ def narrowed(entries: Sequence[Entry], answer: str) -> list[Entry]:
     """
     if not answer:
         return list(entries)
-    outcomes = {entry.outcome for entry in entries} | set(REST) | {each.value for each in Outcome}
+    outcomes = (
+        {entry.outcome for entry in entries}
+        | set(OTHER_OUTCOMES)
+        | {outcome.value for outcome in Outcome}
+    )
     known = [*filter(None, map(str, Answered)), JUDGED, *sorted(outcomes)]
     if answer not in known:
         listed = ", ".join(dict.fromkeys(known))
@@ -69,7 +76,7 @@ def narrowed(entries: Sequence[Entry], answer: str) -> list[Entry]:
         )
     if answer == JUDGED:
         return [entry for entry in entries if entry.judged]
-    return [each for each in entries if answer in (str(each.row.answer.kind), each.outcome)]
+    return [item for item in entries if answer in (str(item.row.answer.kind), item.outcome)]
 
 
 def ledger_table(entries: Sequence[Entry]) -> pd.DataFrame:
@@ -87,50 +94,50 @@ def ledger_table(entries: Sequence[Entry]) -> pd.DataFrame:
 
 
 def count_table(entries: Sequence[Entry]) -> pd.DataFrame:
-    """Return how many rows became of what; reasons apart where nothing could be said."""
-    found = Counter(map(_became, entries))
-    order = sorted(found, key=lambda key: (_place(key[0]), -found[key], key[1]))
-    rows = [(outcome, why, found[outcome, why]) for outcome, why in order]
-    return pd.DataFrame(rows, columns=[BECAME, "why", "rows"])
+    """Return the number of rows by outcome, and by reason where there was no answer."""
+    counts = Counter(map(_outcome_and_reason, entries))
+    order = sorted(counts, key=lambda key: (_place(key[0]), -counts[key], key[1]))
+    rows = [(outcome, why, counts[outcome, why]) for outcome, why in order]
+    return pd.DataFrame(rows, columns=[OUTCOME_COLUMN, "why", "rows"])
 
 
-def _became(entry: Entry) -> tuple[str, str]:
+def _outcome_and_reason(entry: Entry) -> tuple[str, str]:
     outcome = f"{JUDGED}: {entry.outcome}" if entry.judged else entry.outcome
-    return outcome, entry.why if entry.outcome in BY_WHY else ""
+    return outcome, entry.why if entry.outcome in COUNTED_BY_REASON else ""
 
 
 def _place(outcome: str) -> int:
-    verdicts = [f"{JUDGED}: {each.value}" for each in Outcome]
-    known = [*verdicts, *REST]
+    verdicts = [f"{JUDGED}: {outcome.value}" for outcome in Outcome]
+    known = [*verdicts, *OTHER_OUTCOMES]
     return known.index(outcome) if outcome in known else len(verdicts)
 
 
 def headline(entries: Sequence[Entry]) -> str:
     """Return the counts in a sentence."""
     questions = {entry.row.answer for entry in entries if entry.judged}
-    counts = count_table(entries).groupby(BECAME, sort=False)["rows"].sum()
+    counts = count_table(entries).groupby(OUTCOME_COLUMN, sort=False)["rows"].sum()
     parts = [f"{rows} {outcome}" for outcome, rows in counts.items()]
     verdicts = f"Verdicts are on {counted(len(questions), 'question')}."
     return f"{counted(len(entries), 'published row')}: {'; '.join(parts)}. {verdicts}"
 
 
 def shown_ledger(entries: Sequence[Entry]) -> Shown:
-    """Return the ledger as a notebook shows it; below it the counts in a sentence."""
+    """Return the ledger as a notebook shows it, with the counts in a sentence below."""
     text = pd.DataFrame(
-        [(_asked(entry), entry.row.published, _answered(entry)) for entry in entries],
+        [(_row_text(entry), entry.row.published, _answer_text(entry)) for entry in entries],
         columns=["row", "published", "answer"],
     )
     return Shown(ledger_table(entries), text, notes=[headline(entries)], marks=MARKS)
 
 
 def shown_counts(entries: Sequence[Entry]) -> Shown:
-    """Return how many rows became of what."""
+    """Return the number of rows by outcome, with the counts in a sentence below."""
     table = count_table(entries)
     return Shown(table, table.astype("str"), frozenset({"rows"}), notes=[headline(entries)])
 
 
 def shown_checks(table: pd.DataFrame) -> Shown:
-    """Return the study check as it is shown: what does not fit first."""
+    """Return the study check as a notebook shows it."""
     text = pd.DataFrame(
         [
             (row["finding"], f"{row['statement']}\n({row['study']}, {row['rule']})", row["numbers"])
@@ -144,30 +151,30 @@ def shown_checks(table: pd.DataFrame) -> Shown:
 
 
 def to_terminal(shown: Shown, title: str, ratios: Sequence[int]) -> Table:
-    """Return a table as a rich one that any width fits; ``ratios`` are those of its columns."""
-    drawn = Table(title=title, title_justify="left")
+    """Return a table as a rich one of any width; ``ratios`` are the relative widths of columns."""
+    rich_table = Table(title=title, title_justify="left")
     for name, ratio in zip(map(str, shown.text.columns), ratios, strict=True):
-        drawn.add_column(name, ratio=ratio, justify="right" if name in shown.right else "left")
-    several = shown.text.map(lambda text: "\n" in text).to_numpy().any()
+        rich_table.add_column(name, ratio=ratio, justify="right" if name in shown.right else "left")
+    has_several_lines = shown.text.map(lambda text: "\n" in text).to_numpy().any()
     for row in shown.text.itertuples(index=False, name=None):
-        # An empty line between rows whose cells have several.
-        if several and drawn.row_count:
-            drawn.add_row()
-        drawn.add_row(*(Text(cell, _style(cell)) for cell in row))
-    return drawn
+        # An empty line separates rows whose cells have several lines.
+        if has_several_lines and rich_table.row_count:
+            rich_table.add_row()
+        rich_table.add_row(*(Text(cell, _style(cell)) for cell in row))
+    return rich_table
 
 
 def _style(cell: str) -> str:
-    return _OF_WORDS[cell].style if cell == Word.INCONSISTENT else ""
+    return _WORD_STYLES[cell].style if cell == Word.INCONSISTENT else ""
 
 
-def _asked(entry: Entry) -> str:
+def _row_text(entry: Entry) -> str:
     row = entry.row
     note = [row.note] if row.note else []
     return "\n".join([f"{row.study}, {row.kind or 'no kind'}", row.key, *note])
 
 
-def _answered(entry: Entry) -> str:
+def _answer_text(entry: Entry) -> str:
     if entry.outcome in (UNMEASURED, SAME):
         return f"{entry.outcome}:\n{entry.why}"
     lines = [entry.outcome, *entry.measured]

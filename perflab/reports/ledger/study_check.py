@@ -1,21 +1,21 @@
 """The study check: what published numbers say by themselves, without any load.
 
-Rules are code (:mod:`perflab.reports.ledger.rules`); which rows they apply to is data:
-``checks.csv`` beside the published results, one line per part of a check. Columns:
+Rules are code (:mod:`perflab.reports.ledger.rules`). The file ``checks.csv`` beside the published
+results names the rows that they apply to, with one line per part of a check. Its columns:
 
 ``study``, ``check``
-    Its name within the study.
+    The study, and the name of the check within it.
 ``rule``
     One of ``RULES``.
 ``part``
-    What the line is to the rule; ``statement``: what is checked, in words.
+    The name by which the rule takes the line; ``statement`` is what is checked, in words.
 ``place``, ``scenario``, ``measure``
-    A published row. A scenario ``*`` makes a check of every scenario that has all rows so named.
+    A published row. A scenario ``*`` makes a check for every scenario that has all such rows.
 ``number``, ``unit``
     A constant instead of a row.
 ``text``
-    Words: those of the statement, or why a constant is what it is. ``as printed``: the number as
-    it stands, without the values that would be printed alike.
+    The words of the statement, or the reason for a constant. ``as printed`` takes the number
+    exactly, without the other values that would be printed so.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ Known = dict[tuple[str, ...], Line]
 
 @dataclass(frozen=True)
 class Check:
-    """One statement about published rows, and what they say of it."""
+    """A statement about published rows, and the result of its rule."""
 
     study: str
     name: str
@@ -59,15 +59,15 @@ def checks(study: str = "") -> list[Check]:
     Raises
     ------
     RecordingError
-        There is no such study, or a check names a rule or a row that is not there.
+        There is no such study, or a check names a rule or a row that does not exist.
     """
-    wanted = [study] if study else studies()
+    names = [study] if study else studies()
     lines = shared_rows("checks")
-    return [check for each in wanted for check in _of_study(each, lines)]
+    return [check for name in names for check in _of_study(name, lines)]
 
 
 def check_table(study: str = "", finding: str = "") -> pd.DataFrame:
-    """Return the checks as a table: what does not fit first.
+    """Return the checks as a table, inconsistent ones first.
 
     Raises
     ------
@@ -80,24 +80,24 @@ def check_table(study: str = "", finding: str = "") -> pd.DataFrame:
         raise ParameterError(
             "finding", [f"no finding '{finding}'{did_you_mean(finding, order)}; there are: {known}"]
         )
-    found = [check for check in checks(study) if finding in ("", check.result.word)]
+    selected = [check for check in checks(study) if finding in ("", check.result.word)]
     rows = [
         (
             check.study, check.name, check.rule, check.statement, str(check.result.word),
             check.result.numbers, "; ".join(check.rows),
         )
-        for check in sorted(found, key=lambda check: order.index(check.result.word))
+        for check in sorted(selected, key=lambda check: order.index(check.result.word))
     ]  # fmt: skip
     return pd.DataFrame(rows, columns=list(COLUMNS))
 
 
-def _of_study(study: str, every: Iterable[Line]) -> Iterator[Check]:
+def _of_study(study: str, all_lines: Iterable[Line]) -> Iterator[Check]:
     known: Known = {}
     for row in published(study).astype("str").to_dict("records"):
         line = {str(name): str(text) for name, text in row.items()}
         known[tuple(line[name] for name in KEY)] = line
     by_check: dict[str, list[Line]] = {}
-    for line in every:
+    for line in all_lines:
         if line["study"] == study:
             by_check.setdefault(line["check"], []).append(line)
     for name, lines in by_check.items():
@@ -106,16 +106,16 @@ def _of_study(study: str, every: Iterable[Line]) -> Iterator[Check]:
 
 
 def _scenarios(lines: Iterable[Line], known: Known) -> list[str]:
-    """Return the scenarios that have every row of a check for all; one empty one for others."""
-    every = [line for line in lines if line["scenario"] == EVERY]
-    if not every:
+    """Return the scenarios that have every row of a check with ``*``; for other checks one ""."""
+    general = [line for line in lines if line["scenario"] == EVERY]
+    if not general:
         return [""]
-    having = [
+    scenarios = [
         {key[1] for key in known if (key[0], key[2]) == (line["place"], line["measure"])}
-        for line in every
+        for line in general
     ]
     return [name for name in dict.fromkeys(key[1] for key in known)
-            if all(name in names for names in having)]  # fmt: skip
+            if all(name in names for names in scenarios)]  # fmt: skip
 
 
 def _check(study: str, name: str, lines: list[Line], scenario: str, known: Known) -> Check:
@@ -128,11 +128,11 @@ def _check(study: str, name: str, lines: list[Line], scenario: str, known: Known
         result = RULES[rule](Parts(parts))
     except RecordingError as error:
         raise RecordingError(f"{where}: {error}") from None
-    said = next((line["text"] for line in lines if line["part"] == STATEMENT), name)
-    used = tuple(part.row for part in parts if part.row)
+    statement = next((line["text"] for line in lines if line["part"] == STATEMENT), name)
+    rows = tuple(part.row for part in parts if part.row)
     if scenario:
-        name, said = f"{name}: {scenario}", f"{said} ({scenario})"
-    return Check(study, name, rule, said, result, used)
+        name, statement = f"{name}: {scenario}", f"{statement} ({scenario})"
+    return Check(study, name, rule, statement, result, rows)
 
 
 def _part(line: Line, scenario: str, known: Known) -> Part:

@@ -1,6 +1,6 @@
 """Sweeps over several hosts, each with a worker of Dask distributed.
 
-``hosts`` compares what must be equal on all of them, ``worker`` is a host's worker, ``order`` what
-it is told to do, ``store`` where its results go, ``dispatch`` hands cells out and takes them up
-again. The packages are those of the extra ``perflab[cluster]``.
+``hosts`` checks that the hosts are alike. ``dispatch`` hands cells out as an ``order`` each, a
+``worker`` carries them out on its host, and ``store`` keeps their results. ``execution`` ties these
+together. The extra ``perflab[cluster]`` installs what they need.
 """

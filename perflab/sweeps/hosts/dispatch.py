@@ -1,4 +1,4 @@
-"""Orders handed to the workers of a Dask scheduler, and what is heard of them."""
+"""Hands orders to the workers of a Dask scheduler, and yields their news and ends."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from typing import Any
 from perflab.errors import ClusterError, HostsDiffer
 from perflab.sweeps.cells import Cell
 from perflab.sweeps.hosts.hosts import BENCH, check_installed, host_facts, unfit, worker_facts
-from perflab.sweeps.hosts.order import ENDED, Order, execute
+from perflab.sweeps.hosts.order import ENDED, CellOrder, execute
 from perflab.trials.client import ORDERLY_END_S
 
 CONNECT_S = 30
 LOOK_S = 1.0
 NONE_LEFT = "no worker is left of those that were there at the start"
-# Dask's setting of the scheduler, and the variable that sets it.
+# The variable that sets how often the Dask scheduler retries a cell whose worker was lost.
 FAILURES = "DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES=0"
 
 
 @dataclass(frozen=True)
 class News:
-    """What a cell under way tells: it began, its run, a line of progress, its end."""
+    """News of a running cell: ``what`` is its beginning, its run, a line of progress or its end."""
 
     what: str
     text: str
@@ -35,53 +35,53 @@ class News:
 
 
 @dataclass(frozen=True)
-class Came:
-    """An order came to its end: ``line`` is that of the journal; a lost worker left none."""
+class OrderEnd:
+    """The end of an order: its ``line`` for the journal, or the host of a ``lost`` worker."""
 
-    order: Order
+    order: CellOrder
     line: str = ""
     lost: str = ""
 
 
 class Dispatch:
-    """Orders on their way to the workers that were there at the start.
+    """The orders that workers carry out.
 
-    Dask chooses the worker; ``bench`` lets each have one order at a time. Workers that come later
-    are not given any, for nobody compared their hosts, and neither are those that leave.
+    Dask chooses the worker; the resource ``bench`` allows each one order at a time. Only workers
+    that were there at the start get orders, because only their hosts were compared.
     """
 
     def __init__(self, client: Any, hosts: Mapping[str, str], topic: str) -> None:
         self._client = client
         self._hosts = hosts
-        self._there = list(hosts)
+        self._addresses = list(hosts)
         self.topic = topic
-        self._came: queue.Queue[News | Any] = queue.Queue()
-        # By Dask's future: an order, and the addresses of those that may carry it out.
-        self._handed: dict[Any, tuple[Order, list[str]]] = {}
+        self._events: queue.Queue[News | Any] = queue.Queue()
+        # By Dask's future: an order, and the addresses of the workers that may carry it out.
+        self._submitted: dict[Any, tuple[CellOrder, list[str]]] = {}
         client.subscribe_topic(topic, self._take)
 
     def _take(self, event: tuple[float, Mapping[str, Any]]) -> None:
-        _, told = event
-        self._came.put(News(**told))
+        _, news = event
+        self._events.put(News(**news))
 
     @property
-    def under_way(self) -> list[Order]:
-        """Return the orders that did not come to an end yet."""
-        return [order for order, _ in self._handed.values()]
+    def under_way(self) -> list[CellOrder]:
+        """The orders that have not ended yet."""
+        return [order for order, _ in self._submitted.values()]
 
     def knows(self, host: str) -> bool:
-        """Return whether a host can be given an order."""
-        return any(self._hosts[each] == host for each in self._there)
+        """Return whether a host can get an order."""
+        return any(self._hosts[address] == host for address in self._addresses)
 
-    def leaves(self, host: str) -> None:
-        """Give a host no more orders: its worker ends, or is lost."""
-        self._there = [each for each in self._there if self._hosts[each] != host]
+    def remove_host(self, host: str) -> None:
+        """Give a host no more orders, because its worker ends or was lost."""
+        self._addresses = [address for address in self._addresses if self._hosts[address] != host]
 
-    def submit(self, order: Order, host: str = "") -> None:
-        """Hand an order to a worker that is free, or to the one of a host."""
-        workers = [worker for worker in self._there if host in ("", self._hosts[worker])]
+    def submit(self, order: CellOrder, host: str = "") -> None:
+        """Hand an order to a free worker, or to the worker of ``host``."""
+        workers = [worker for worker in self._addresses if host in ("", self._hosts[worker])]
         if not workers:
-            # To Dask no worker means any: also one that came later.
+            # Dask would take an empty list for any worker, also one that came later.
             raise ClusterError(NONE_LEFT)
         future = self._client.submit(
             execute,
@@ -92,81 +92,82 @@ class Dispatch:
             retries=0,
             pure=False,
         )
-        self._handed[future] = (order, workers)
-        future.add_done_callback(self._came.put)
+        self._submitted[future] = (order, workers)
+        future.add_done_callback(self._events.put)
 
-    def news(self) -> Iterator[News | Came]:
-        """Yield what comes, until no order is under way.
+    def news(self) -> Iterator[News | OrderEnd]:
+        """Yield news and ends until no order is under way.
 
         ClusterError where no worker is left, or the scheduler is gone.
         """
-        while self._handed:
+        while self._submitted:
             try:
-                came = [self._came.get(timeout=LOOK_S)]
+                events = [self._events.get(timeout=LOOK_S)]
             except queue.Empty:
-                yield from self._stranded()
+                yield from self._orders_without_workers()
                 continue
             time.sleep(LOOK_S / 10)
-            while not self._came.empty():
-                came.append(self._came.get())
-            # What a cell told before it ended is told before its end.
-            for item in sorted(came, key=lambda item: not isinstance(item, News)):
+            while not self._events.empty():
+                events.append(self._events.get())
+            # News come before ends, so that the news of a cell come before its end.
+            for item in sorted(events, key=lambda item: not isinstance(item, News)):
                 if isinstance(item, News):
-                    yield from self._told(item)
+                    yield from self._news_of(item)
                 else:
-                    yield from self._ended(item)
+                    yield from self._end_of(item)
 
-    def _told(self, news: News) -> Iterator[News | Came]:
-        """Yield news of an order under way; its end is believed at once.
+    def _news_of(self, news: News) -> Iterator[News | OrderEnd]:
+        """Yield news of an order, or its end.
 
-        Dask forgets the order then: it cannot have it executed again where its worker is lost.
+        The end releases the order at once, so that Dask cannot execute it again when its worker is
+        lost.
         """
-        for future, (order, _) in list(self._handed.items()):
+        for future, (order, _) in list(self._submitted.items()):
             if (order.cell.id, order.attempt) == (news.cell, news.attempt):
                 if news.what == ENDED:
-                    yield Came(self._take_back(future), line=news.text)
+                    yield OrderEnd(self._take_back(future), line=news.text)
                 else:
                     yield news
 
-    def _take_back(self, future: Any) -> Order:
-        order, _ = self._handed.pop(future)
+    def _take_back(self, future: Any) -> CellOrder:
+        order, _ = self._submitted.pop(future)
         future.release()
         return order
 
-    def _ended(self, future: Any) -> Iterator[Came]:
-        if future not in self._handed:
-            return  # its end was told
+    def _end_of(self, future: Any) -> Iterator[OrderEnd]:
+        if future not in self._submitted:
+            return  # its end came as news
         if future.status == "finished":
             line = future.result()
-            yield Came(self._take_back(future), line=line)
+            yield OrderEnd(self._take_back(future), line=line)
             return
         error: Any = future.exception() if future.status == "error" else None
         if type(error).__name__ != "KilledWorker":
-            label = self._handed[future][0].cell.label
+            label = self._submitted[future][0].cell.label
             why = error or future.status
             raise ClusterError(f"cell '{label}': Dask could not have it executed ({why})")
         address = error.last_worker.address
         lost = self._hosts.get(address, address)
-        self.leaves(lost)
-        yield Came(self._take_back(future), lost=lost)
+        self.remove_host(lost)
+        yield OrderEnd(self._take_back(future), lost=lost)
 
-    def _stranded(self) -> Iterator[Came]:
-        """Yield the orders whose workers are all gone: Dask would wait for these to come back."""
+    def _orders_without_workers(self) -> Iterator[OrderEnd]:
+        """Yield the orders whose workers are all gone; Dask would wait for these to come back."""
         try:
-            # Not scheduler_info(): the client itself empties its list of workers now and then.
-            there = self._client.run_on_scheduler(_workers)
+            # Not scheduler_info(): the client sometimes empties its own list of workers.
+            present = self._client.run_on_scheduler(_worker_addresses)
         except (OSError, TimeoutError) as error:
             raise ClusterError(f"the scheduler does not answer any more: {error}") from error
-        self._there = [each for each in self._there if each in there]
-        if not self._there:
+        self._addresses = [address for address in self._addresses if address in present]
+        if not self._addresses:
             raise ClusterError(NONE_LEFT)
-        for future, (_, workers) in list(self._handed.items()):
-            if not set(workers) & set(self._there):
-                yield Came(self._take_back(future), lost=self._hosts[workers[0]])
+        for future, (_, workers) in list(self._submitted.items()):
+            if not set(workers) & set(self._addresses):
+                yield OrderEnd(self._take_back(future), lost=self._hosts[workers[0]])
 
     def end(self) -> None:
-        """Have every cell under way end in order, and wait for that."""
-        self._client.cancel(list(self._handed), force=True)
+        """End every running cell in order, and wait for that."""
+        self._client.cancel(list(self._submitted), force=True)
         deadline = time.monotonic() + ORDERLY_END_S
         with contextlib.suppress(OSError, TimeoutError):
             while any(self._client.run(_executes, on_error="ignore").values()):
@@ -175,19 +176,19 @@ class Dispatch:
                 time.sleep(LOOK_S / 5)
 
 
-def _workers(dask_scheduler: Any) -> list[str]:
-    """Return the addresses of the workers that there are; runs on the scheduler."""
+def _worker_addresses(dask_scheduler: Any) -> list[str]:
+    """Return the addresses of all workers; this runs on the scheduler."""
     return list(dask_scheduler.workers)
 
 
 def _executes(dask_worker: Any) -> bool:
-    """Return whether a worker's thread still has something to do, wanted or not."""
+    """Return whether a worker's thread is busy, also with a cancelled task."""
     return bool(dask_worker.state.executing or dask_worker.active_threads)
 
 
 @contextlib.contextmanager
 def connected(scheduler: str) -> Iterator[Any]:
-    """Give a client of a scheduler; refuse one that would re-run a cell whose worker is lost."""
+    """Yield a client; refuse a scheduler that would repeat a cell whose worker was lost."""
     check_installed()
     from distributed import Client
 
@@ -213,17 +214,19 @@ def connected(scheduler: str) -> Iterator[Any]:
 def compared(
     client: Any, cells: Sequence[Cell], store: str
 ) -> tuple[dict[str, str], dict[str, Any]]:
-    """Return the workers' hosts by their addresses, and the kind of machine that they all are.
+    """Return the hosts by the addresses of their workers, and the machine that all of them have.
 
-    HostsDiffer where they differ in what must be equal, or cannot use the store.
+    HostsDiffer where hosts differ in what must be equal, or cannot use the store.
     """
-    found = client.run(worker_facts, cells, store)
-    if not found:
+    facts_by_address = client.run(worker_facts, cells, store)
+    if not facts_by_address:
         raise ClusterError(
             "the scheduler has no worker; start one on each host with 'perflab worker ADDRESS'"
         )
-    facts = list(found.values())
+    facts = list(facts_by_address.values())
     if problems := unfit(host_facts(cells), facts):
-        listed = "\n".join(f"  - {each}" for each in problems)
+        listed = "\n".join(f"  - {problem}" for problem in problems)
         raise HostsDiffer(f"nothing was started, because of\n{listed}")
-    return {address: each["host"] for address, each in found.items()}, facts[0]["machine"]
+    return {address: fact["host"] for address, fact in facts_by_address.items()}, facts[0][
+        "machine"
+    ]

@@ -1,4 +1,4 @@
-"""A sweep carried out by several hosts, by the same journal and rules as on one."""
+"""Carries a sweep out on several hosts, with the same journal and rules as on one."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import Any
 from perflab.errors import ClusterError
 from perflab.sweeps.attempt import interruption
 from perflab.sweeps.cells import Cell, Sweep
-from perflab.sweeps.execution import How, Outcome, UnderWay, under_way
-from perflab.sweeps.hosts.dispatch import Came, Dispatch, News, compared, connected
-from perflab.sweeps.hosts.order import BEGUN, RUN, Order
+from perflab.sweeps.execution import ActiveSweep, SweepOptions, SweepOutcome, active_sweep
+from perflab.sweeps.hosts.dispatch import Dispatch, News, OrderEnd, compared, connected
+from perflab.sweeps.hosts.order import BEGUN, RUN, CellOrder
 from perflab.sweeps.hosts.store import Store
 from perflab.sweeps.journal import (
     INTERRUPTED,
@@ -23,113 +23,113 @@ from perflab.trials.events import Note
 LOST = "WorkerLost"
 
 
-def carry_out_on(sweep: Sweep, how: How, scheduler: str, store: str) -> Outcome:
-    """Carry a sweep out on the workers of a Dask scheduler, or go on with it.
+def carry_out_on(sweep: Sweep, how: SweepOptions, scheduler: str, store: str) -> SweepOutcome:
+    """Carry a sweep out on the workers of a Dask scheduler, or continue it.
 
-    Every host copies what its cells left to ``store``. RunInterrupted where the user ended it: the
-    cells under way then ended in order on their hosts.
+    Every host copies the output of its cells to ``store``. RunInterrupted where the user ended the
+    sweep; its running cells then ended in order on their hosts.
     """
     place = Store(store)
     place.check_writable()
     with connected(scheduler) as client:
         hosts, machine = compared(client, sweep.cells, place.address)
-        with under_way(sweep, how, machine) as begun:
-            dispatch = Dispatch(client, hosts, f"perflab-{begun.folder.name}")
-            begun.show(Note(text=f"{len(hosts)} hosts: {', '.join(sorted(hosts.values()))}"))
-            return _Conductor(begun, dispatch, place.address).run()
+        with active_sweep(sweep, how, machine) as active:
+            dispatch = Dispatch(client, hosts, f"perflab-{active.folder.name}")
+            active.show(Note(text=f"{len(hosts)} hosts: {', '.join(sorted(hosts.values()))}"))
+            return _HostsConductor(active, dispatch, place.address).run()
 
 
-class _Conductor:
-    """Hands out what is left of a sweep, and writes down what comes of it."""
+class _HostsConductor:
+    """Hands out the remaining cells of a sweep, and writes down their news and ends."""
 
-    def __init__(self, begun: UnderWay, dispatch: Dispatch, store: str) -> None:
-        self._begun = begun
-        self._journal = begun.journal
+    def __init__(self, active: ActiveSweep, dispatch: Dispatch, store: str) -> None:
+        self._active = active
+        self._journal = active.journal
         self._dispatch = dispatch
         self._store = store
 
-    def run(self) -> Outcome:
-        """Return what became of the sweep once no order is under way."""
+    def run(self) -> SweepOutcome:
+        """Return the result of the sweep once no order is under way."""
         try:
-            for cell in self._begun.cells_to_do():
+            for cell in self._active.cells_to_do():
                 self._submit(cell)
-            for came in self._dispatch.news():
-                self._hear(came) if isinstance(came, News) else self._ended(came)
+            for event in self._dispatch.news():
+                self._note_news(event) if isinstance(event, News) else self._ended(event)
         except KeyboardInterrupt:
             self._dispatch.end()
             self._write_down_ends()
-            raise self._begun.interruption() from None
+            raise self._active.interruption() from None
         except ClusterError as error:
-            raise ClusterError(f"{error}; {self._begun.way_on}") from None
-        return self._begun.outcome()
+            raise ClusterError(f"{error}; {self._active.way_on}") from None
+        return self._active.outcome()
 
     def _submit(self, cell: Cell) -> None:
         state = self._journal.cell(cell.id)
         last = state.attempts[-1] if state.attempts else None
         host = last.begun.host if last else ""
-        # The half run of a host that is lost is kept there; what is measured now is measured anew.
-        goes_on = state.run_id if self._dispatch.knows(host) else ""
+        # The unfinished run of a lost host stays there, so the cell is measured anew.
+        resumes = state.run_id if self._dispatch.knows(host) else ""
         if last and last.ended and last.ended.kind in (LOST, *NOT_TO_BE_RESUMED):
-            goes_on = ""
-        order = Order(
-            sweep=self._begun.folder.name,
+            resumes = ""
+        order = CellOrder(
+            sweep=self._active.folder.name,
             cell=cell,
             attempt=len(state.attempts) + 1,
-            goes_on=goes_on,
+            resumes=resumes,
             store=self._store,
-            wait_s=self._begun.how.patience_s,
+            wait_s=self._active.how.cell_wait_s,
             topic=self._dispatch.topic,
         )
-        self._dispatch.submit(order, host if goes_on else "")
+        self._dispatch.submit(order, host if resumes else "")
 
-    def _hear(self, news: News) -> None:
+    def _note_news(self, news: News) -> None:
         if news.what == BEGUN:
-            told = {"cell": news.cell, "attempt": news.attempt, "host": news.host}
-            self._journal.add(AttemptBegun(**told, goes_on_with=news.text))
-            label = next(each.label for each in self._begun.sweep.cells if each.id == news.cell)
-            self._begun.show(Note(text=f"{news.host}: cell {label}"))
+            attempt = {"cell": news.cell, "attempt": news.attempt, "host": news.host}
+            self._journal.add(AttemptBegun(**attempt, goes_on_with=news.text))
+            label = next(cell.label for cell in self._active.sweep.cells if cell.id == news.cell)
+            self._active.show(Note(text=f"{news.host}: cell {label}"))
         elif news.what == RUN:
             self._journal.add(RunMade(cell=news.cell, run_id=news.text))
         else:
-            self._begun.show(Note(text=f"{news.host}: {news.text.strip()}"))
+            self._active.show(Note(text=f"{news.host}: {news.text.strip()}"))
 
-    def _ended(self, came: Came) -> None:
-        cell, attempt = came.order.cell, came.order.attempt
+    def _ended(self, end: OrderEnd) -> None:
+        cell, attempt = end.order.cell, end.order.attempt
         is_begun = len(self._journal.cell(cell.id).attempts) == attempt
-        if came.lost and not is_begun:
-            # Dask gives a worker orders ahead, which wait there for their turn.
-            self._begun.show(Note(text=f"{came.lost}: lost before it began {cell.label}"))
+        if end.lost and not is_begun:
+            # Dask gives a worker orders in advance, which wait there.
+            self._active.show(Note(text=f"{end.lost}: lost before it began {cell.label}"))
             self._submit(cell)
             return
-        ended = AttemptEnded.model_validate_json(came.line) if came.line else self._lost(came)
+        ended = AttemptEnded.model_validate_json(end.line) if end.line else self._lost(end)
         if not is_begun:
-            # News are told beside results: those of its beginning did not come.
-            self._hear(News(BEGUN, came.order.goes_on, cell.id, attempt, ended.host))
-        is_again = self._begun.ended(ended)
-        self._begun.show(Note(text=f"{ended.host}: {ended.in_short}: {cell.label}"))
+            # News and results come by different ways, and the news of the beginning did not come.
+            self._note_news(News(BEGUN, end.order.resumes, cell.id, attempt, ended.host))
+        tries_again = self._active.ended(ended)
+        self._active.show(Note(text=f"{ended.host}: {ended.in_short}: {cell.label}"))
         if ended.kind == INTERRUPTED:
-            # The sweep goes on: whoever ended this cell was its worker, which leaves.
-            self._dispatch.leaves(ended.host)
-        if is_again or ended.kind == INTERRUPTED:
+            # Only the worker ended, and it leaves; the sweep goes on.
+            self._dispatch.remove_host(ended.host)
+        if tries_again or ended.kind == INTERRUPTED:
             self._submit(cell)
 
-    def _lost(self, came: Came) -> AttemptEnded:
-        error = f"the worker of {came.lost} was lost; what its run had measured is kept there"
-        told = {"done": False, "kind": LOST, "error": error, "infrastructure": True}
-        return self._end_of(came.order, host=came.lost, **told)
+    def _lost(self, end: OrderEnd) -> AttemptEnded:
+        error = f"the worker of {end.lost} was lost; what its run had measured is kept there"
+        result = {"done": False, "kind": LOST, "error": error, "infrastructure": True}
+        return self._end_of(end.order, host=end.lost, **result)
 
-    def _end_of(self, order: Order, **told: Any) -> AttemptEnded:
-        """Return the end of an attempt of which its worker tells nothing."""
+    def _end_of(self, order: CellOrder, **result: Any) -> AttemptEnded:
+        """Return the end of an attempt whose worker reports none."""
         run_id = self._journal.cell(order.cell.id).run_id
         return AttemptEnded(
-            cell=order.cell.id, attempt=order.attempt, run_id=run_id, seconds=0.0, **told
+            cell=order.cell.id, attempt=order.attempt, run_id=run_id, seconds=0.0, **result
         )
 
     def _write_down_ends(self) -> None:
-        """Write down that the cells under way were ended."""
+        """Write down that the running cells were interrupted."""
         for order in self._dispatch.under_way:
             attempts = self._journal.cell(order.cell.id).attempts
             if len(attempts) == order.attempt:
-                told = interruption(order.cell, self._begun.asked.by)
+                result = interruption(order.cell, self._active.asked.by)
                 host = attempts[-1].begun.host
-                self._begun.ended(self._end_of(order, host=host, **told))
+                self._active.ended(self._end_of(order, host=host, **result))

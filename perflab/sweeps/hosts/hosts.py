@@ -1,4 +1,4 @@
-"""What must be equal on all hosts before a sweep starts, and where hosts differ in it."""
+"""Checks before a sweep that all hosts are alike in what must be equal."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ BENCH = "bench"
 NAME = "PERFLAB_HOST"
 GIB = 1 << 30
 SHOWN = 6
-# Must be as it is where the sweep was asked for; and the same on all hosts.
-ASKED, ALIKE = ("code", "notebooks", "parameters"), ("python", "packages", "machine")
+# Facts that must be as on the host of the sweep, and those that must be equal on all workers.
+AS_HERE, ALIKE = ("code", "notebooks", "parameters"), ("python", "packages", "machine")
 
 
 def check_installed() -> None:
@@ -38,15 +38,15 @@ def check_installed() -> None:
 
 
 def host_name() -> str:
-    """Return what this host is called in records of sweeps (``PERFLAB_HOST`` overrides it)."""
+    """Return the name of this host in records of sweeps (``PERFLAB_HOST`` overrides it)."""
     return os.environ.get(NAME) or socket.gethostname()
 
 
 def host_facts(cells: Sequence[Cell]) -> dict[str, Any]:
-    """Return what of this host decides whether its measurements compare with those of others.
+    """Return the facts that decide whether measurements of this host compare with those of others.
 
-    ``code`` has a digest for each place of the sources and each lock file, ``parameters`` one of
-    what every cell's parameters become here.
+    ``code`` has a digest for each place of the sources and each lock file. ``parameters`` has a
+    digest of the complete parameters of all cells, as this host checks them.
     """
     machine = facts.machine()
     return {
@@ -57,26 +57,26 @@ def host_facts(cells: Sequence[Cell]) -> dict[str, Any]:
         "parameters": {"digest": _parameters(cells)},
         "python": sys.version.split()[0],
         "packages": facts.installed(),
-        # Firmware takes a little of the memory, on each machine another share.
+        # Firmware takes a little of the memory, and not the same on each machine.
         "machine": {**machine, "memory_bytes": round(machine["memory_bytes"] / GIB) * GIB},
     }
 
 
 def _parameters(cells: Sequence[Cell]) -> str:
     try:
-        asked = [
+        checked = [
             experiment(cell.notebook).check(dict(cell.parameters)).model_dump(mode="json")
             for cell in cells
         ]
     except PerflabError as error:
         return str(error)
-    return hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()
+    return hashlib.sha256(json.dumps(checked, sort_keys=True).encode()).hexdigest()
 
 
 def worker_facts(cells: Sequence[Cell], store: str, dask_worker: Any) -> dict[str, Any]:
-    """Return the facts of a worker's host, how it was started, and why it cannot use a store.
+    """Return the facts of a worker's host, its start options, and why it cannot use the store.
 
-    Runs on the worker: keys and mounts are those of each host.
+    This runs on the worker, because keys and mounts are those of each host.
     """
     import dask
 
@@ -102,39 +102,39 @@ def _fault_of(store: str) -> str:
 def unfit(here: Mapping[str, Any], workers: Sequence[Mapping[str, Any]]) -> list[str]:
     """Return in sentences why these hosts cannot carry out the sweep together.
 
-    ``here`` is of :func:`host_facts` where the sweep was asked for, whose machine does not matter;
+    ``here`` is of :func:`host_facts` on the host of the sweep, whose machine does not matter.
     ``workers`` are of :func:`worker_facts`.
     """
     faults = [f"{worker['host']}: {worker['store']}" for worker in workers if worker["store"]]
     return [*_started_wrongly(workers), *_same_twice(workers), *_differing(here, workers), *faults]
 
 
-def _started_wrongly(found: Iterable[Mapping[str, Any]]) -> Iterator[str]:
-    for each in found:
-        if each["worker"] != {"threads": 1, BENCH: 1, "profiler": False}:
-            started = ", ".join(f"{name} {value}" for name, value in each["worker"].items())
+def _started_wrongly(workers: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+    for worker in workers:
+        if worker["worker"] != {"threads": 1, BENCH: 1, "profiler": False}:
+            options = ", ".join(f"{name} {value}" for name, value in worker["worker"].items())
             yield (
-                f"{each['host']}: its worker has {started}; it needs one thread, one {BENCH} and "
+                f"{worker['host']}: its worker has {options}; it needs one thread, one {BENCH} and "
                 "no profiler: start it with 'perflab worker'"
             )
 
 
-def _same_twice(found: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+def _same_twice(workers: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     for name, words in (("host", "the name"), ("place", "the machine and lock")):
-        seen: dict[str, str] = {}
-        for each in found:
-            key = str(each[name])
-            if key in seen:
-                yield f"{each['host']}: has {words} of {seen[key]}; a host has one worker"
-            seen.setdefault(key, each["host"])
+        hosts: dict[str, str] = {}
+        for worker in workers:
+            key = str(worker[name])
+            if key in hosts:
+                yield f"{worker['host']}: has {words} of {hosts[key]}; a host has one worker"
+            hosts.setdefault(key, worker["host"])
 
 
-def _differing(here: Mapping[str, Any], found: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    for each in found:
-        pairs = [(name, here, "here") for name in ASKED]
-        pairs += [(name, found[0], found[0]["host"]) for name in ALIKE]
+def _differing(here: Mapping[str, Any], workers: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    for worker in workers:
+        pairs = [(name, here, "here") for name in AS_HERE]
+        pairs += [(name, workers[0], workers[0]["host"]) for name in ALIKE]
         for name, other, whose in pairs:
-            listed = [str(it) for it in differences(other[name], each[name], name)]
+            listed = [str(item) for item in differences(other[name], worker[name], name)]
             if listed:
                 more = f" and {len(listed) - SHOWN} more" if len(listed) > SHOWN else ""
-                yield f"{each['host']}: {'; '.join(listed[:SHOWN])}{more} ({whose} -> there)"
+                yield f"{worker['host']}: {'; '.join(listed[:SHOWN])}{more} ({whose} -> there)"

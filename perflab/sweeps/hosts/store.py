@@ -1,8 +1,8 @@
-"""Runs, and what else cells leave, copied whole to a folder or an fsspec address, and back.
+"""Copies runs and other output of cells to a folder or an fsspec address, and back.
 
 Each copy has a list of its files with their SHA-256. In a folder a copy gets its name by a rename
-once all of it is on the disk. Elsewhere, where folders have no rename, its list is written last.
-What has no list was broken off, and is not read. What was copied is not overwritten.
+once all of it is on the disk. Elsewhere, where folders cannot be renamed, its list is written last.
+A copy without a list is unfinished and is not read. A copy is never overwritten.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ from perflab.errors import PerflabError, StoreError
 from perflab.host.files import whole_folder, write_file
 
 LIST = "copy.json"
-# Where in a store runs are.
+# The folder of runs in a store.
 RUNS = "runs"
 SECRET = re.compile(r"@|\?")
 
 
 class Store:
-    """A folder, or whatever else fsspec opens by its address, such as ``s3://bucket/place``.
+    """A folder, or another place that fsspec opens by its address, such as ``s3://bucket/place``.
 
-    An address has no keys: those come from where the package that opens it looks for them. One
-    with a key in it is a StoreError that does not repeat it.
+    An address must not hold keys: the package that opens it finds them elsewhere. An address with a
+    key raises a StoreError, which does not repeat the key.
     """
 
     def __init__(self, address: str) -> None:
@@ -53,12 +53,12 @@ class Store:
 
     @contextmanager
     def _explained(self) -> Iterator[None]:
-        """Turn what a file system raises into an error that says what to do."""
+        """Turn every error of a file system into a StoreError that says what to do."""
         try:
             yield
         except PerflabError:
             raise
-        # fsspec hands on what each client raises: botocore's errors are no OSError.
+        # fsspec passes on the errors of each client; those of botocore are no OSError.
         except Exception as error:
             why = " ".join(str(error).split()) or type(error).__name__
             raise StoreError(
@@ -71,7 +71,7 @@ class Store:
         return "file" in self._files.protocol
 
     def check_writable(self) -> None:
-        """Write a file and take it away again; StoreError where that is not possible."""
+        """Write a file and remove it; StoreError where that is not possible."""
         probe = f"{self._root}/.tmp-{secrets.token_hex(4)}"
         with self._explained():
             if self._is_folder:
@@ -80,18 +80,18 @@ class Store:
             self._files.rm_file(probe)
 
     def put(self, folder: Path, place: str) -> str:
-        """Copy a folder to a place, unless the same is there, and return its address.
+        """Copy a folder to a place, unless the same copy is there, and return its address.
 
-        StoreError where it cannot be written, or something else was copied there.
+        StoreError where it cannot be written, or another copy is there.
         """
         files = _files_of(folder)
         digests = {name: _sha256(path) for name, path in files.items()}
         with self._explained():
-            there = self._listed(place)
-            if there is None:
+            stored = self._listed(place)
+            if stored is None:
                 copy = self._put_folder if self._is_folder else self._put_files
                 copy(files, json.dumps(digests, indent=1).encode(), place)
-            elif there != digests:
+            elif stored != digests:
                 raise StoreError(f"{self.address}: has something else as {place} already")
         return f"{self.address.rstrip('/')}/{place}"
 
@@ -114,20 +114,20 @@ class Store:
     def names(self, of: str) -> list[str]:
         """Return the names of all whole copies below a place, in order."""
         with self._explained():
-            # What others have copied meanwhile is in no list that was kept.
+            # A cached listing lacks what others have copied meanwhile.
             self._files.invalidate_cache()
             try:
-                found = self._files.ls(f"{self._root}/{of}", detail=False)
+                paths = self._files.ls(f"{self._root}/{of}", detail=False)
             except FileNotFoundError:
                 return []
-            names = sorted(PurePosixPath(path).name for path in found)
-            whole = (each for each in names if not each.startswith("."))
-            return [each for each in whole if self._listed(f"{of}/{each}") is not None]
+            names = sorted(PurePosixPath(path).name for path in paths)
+            visible = (name for name in names if not name.startswith("."))
+            return [name for name in visible if self._listed(f"{of}/{name}") is not None]
 
     def get(self, place: str, folder: Path) -> None:
-        """Copy what lies at a place into a new folder: all of it as it was, or nothing.
+        """Copy a place into a new folder, whole and unchanged, or not at all.
 
-        StoreError where nothing whole is there, or a file is not what was copied.
+        StoreError where no whole copy is there, or a file was changed.
         """
         with self._explained():
             digests = self._listed(place)
@@ -145,7 +145,7 @@ class Store:
                         )
 
     def _listed(self, place: str) -> dict[str, str] | None:
-        """Return the SHA-256 of each file of a copy; None where none is whole."""
+        """Return the SHA-256 of each file of a copy; None where there is no whole copy."""
         try:
             listed: Any = json.loads(self._files.cat_file(f"{self._root}/{place}/{LIST}"))
         except FileNotFoundError:
@@ -154,7 +154,7 @@ class Store:
 
 
 def _files_of(folder: Path) -> dict[str, Path]:
-    """Return the files of a folder by their names in it; no links, nothing unfinished, no list."""
+    """Return the files of a folder by name, without links, unfinished files and the list."""
     return {
         str(path.relative_to(folder)): path
         for path in sorted(folder.rglob("*"))
@@ -171,7 +171,7 @@ def _sha256(path: Path) -> str:
 
 
 def _inside(folder: Path, name: str) -> Path:
-    """Return the path of a listed file; whoever writes to a store can write a list."""
+    """Return the path of a listed file; refuse one outside the folder, as lists may be forged."""
     parts = PurePosixPath(name).parts
     if not parts or parts[0] == "/" or ".." in parts:
         raise StoreError(f"'{name}' is listed in a {LIST} and lies outside of its folder")

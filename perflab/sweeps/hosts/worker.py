@@ -1,4 +1,4 @@
-"""A host's worker: one thread, one measurement at a time, and an orderly end."""
+"""The worker of a host: one thread, one measurement at a time, and an orderly end."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from perflab.sweeps.hosts.hosts import BENCH, check_installed, host_name
 from perflab.sweeps.hosts.order import AGAIN_S
 from perflab.trials.client import ORDERLY_END_S
 
-# No profiler: it stops the worker's thread every 10 ms, also while it measures. No limits of
-# memory: a nanny or a pause would end or hold up a measurement; a worker that dies is lost, and the
-# sweep takes its cell up elsewhere.
+# No profiler: it stops the worker's thread every 10 ms, also during a measurement. No limits of
+# memory: they would pause or end a measurement. If a worker dies, the sweep repeats its cell
+# elsewhere.
 SETTINGS = {
     "distributed.worker.profile.enabled": False,
     "distributed.worker.memory.target": False,
@@ -29,9 +29,9 @@ TAKEN_S = 10.0
 
 
 def serve(scheduler: str, listen: str = "127.0.0.1") -> None:
-    """Be this host's worker until the scheduler ends, or a signal asks to.
+    """Work for a scheduler until it ends, or a signal asks this process to end.
 
-    Scheduler and other workers reach it at the address ``listen`` of this host.
+    The scheduler and other workers reach it at the address ``listen`` of this host.
     """
     check_installed()
     import dask
@@ -61,22 +61,22 @@ async def _serve(scheduler: str, listen: str, folder: str) -> None:
             "and --listen"
         ) from error
     print(f"worker {worker.name} at {worker.address}, for {scheduler}", flush=True)
-    asked = asyncio.Event()
+    end_requested = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in ASK_TO_END:
         if signal.getsignal(number) is not signal.SIG_IGN:
-            loop.add_signal_handler(number, asked.set)
+            loop.add_signal_handler(number, end_requested.set)
     ended = asyncio.ensure_future(worker.finished())
-    told = asyncio.ensure_future(asked.wait())
-    await asyncio.wait((ended, told), return_when=asyncio.FIRST_COMPLETED)
+    request = asyncio.ensure_future(end_requested.wait())
+    await asyncio.wait((ended, request), return_when=asyncio.FIRST_COMPLETED)
     await _end_cell(worker)
     await _hand_over(worker)
     await worker.close()
-    told.cancel()
+    request.cancel()
 
 
 async def _end_cell(worker: Any) -> None:
-    """End the cell under way in order, and begin no other that was handed over."""
+    """End the running cell in order, and begin no other."""
     from distributed.core import Status
 
     if worker.status is Status.running:
@@ -85,14 +85,14 @@ async def _end_cell(worker: Any) -> None:
     deadline, again = loop.time() + ORDERLY_END_S, loop.time()
     while worker.state.executing and loop.time() < deadline:
         if loop.time() >= again:
-            # A kernel that was starting, or between two cells, did not notice the last time.
+            # A kernel that was starting or between two cells did not notice the last interrupt.
             interrupt_kernels()
             again = loop.time() + AGAIN_S
         await asyncio.sleep(LOOK_S)
 
 
 async def _hand_over(worker: Any) -> None:
-    """Wait until the results were taken: Dask has what is gone with a worker executed again."""
+    """Wait until the results were fetched; Dask would execute the cells of lost results again."""
     from distributed.core import Status
 
     deadline = asyncio.get_running_loop().time() + TAKEN_S

@@ -1,4 +1,4 @@
-"""The steps of the ladder: what each change is claimed to do to latency."""
+"""The steps of the ladder, and the claimed effect of each change on latency."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ Direction = Literal["greater", "smaller"]
 
 @dataclass(frozen=True)
 class Change:
-    """One step: the rung after it, the rung before it, and what the study claims of latency.
+    """One step: the rung after it, the rung before it, and the study's claim about latency.
 
-    Without a ``claim`` the step lies beyond the study. ``binds``: it needs cores of its own.
+    A step without a ``claim`` goes beyond the study. ``binds``: the step needs a core of its own.
     """
 
     after: str
@@ -69,25 +69,25 @@ CHANGES = (
 )  # fmt: skip
 
 
-# The only rows whose trials hold enough pings for a p99: their own steps, from the first of them.
+# Only these rows have trials with enough pings for a p99; each is compared with the first of them.
 AMONG_MANY = tuple(
     _raises(f"no_deflate_{users}", "no_deflate_300", f"{users} users instead of 300")
     for users in LADDER_USERS[1:]
 )
-# Why a percentile of pings cannot be told from the trials of two rungs; empty where it can.
+# Returns why trials of two rungs have too few pings for a percentile, or an empty string.
 TooFew = Callable[[Collection[Rung], int], str]
 
 
-def contrasts(have: Mapping[str, Rung], refusals: Mapping[str, str]) -> Iterator[Contrast]:
-    """Yield a contrast of every percentile for each step whose rungs are there.
+def contrasts(rungs: Mapping[str, Rung], refusals: Mapping[str, str]) -> Iterator[Contrast]:
+    """Yield a contrast of every percentile for each step whose rungs the run has.
 
-    A refused step needs only the rung before it. A rung of no step is compared with the first that
-    has as many users. No published size stands beside them: those are of a monitor's pings, these
-    of deliveries, and a number is compared with the same estimand only (:func:`ping_contrasts`).
+    A refused step needs only the rung before it. A rung of no step is compared with the first rung
+    that has as many users. The contrasts have no published size, because published percentiles are
+    of a monitor's pings and these of deliveries: another estimand (see :func:`ping_contrasts`).
 
     Parameters
     ----------
-    have : mapping
+    rungs : mapping
         The rungs of the run, by name.
     refusals : mapping
         Why a step cannot be tested on this machine, by its later rung.
@@ -95,19 +95,19 @@ def contrasts(have: Mapping[str, Rung], refusals: Mapping[str, str]) -> Iterator
     steps = [
         change
         for change in CHANGES
-        if change.before in have and (change.after in have or change.after in refusals)
+        if change.before in rungs and (change.after in rungs or change.after in refusals)
     ]
-    for change in [*steps, *_further(have, steps)]:
+    for change in [*steps, *_further(rungs, steps)]:
         for share in PERCENTILES:
             yield _contrast(change, share, refusals.get(change.after, ""))
 
 
-def _further(have: Mapping[str, Rung], steps: Collection[Change]) -> Iterator[Change]:
-    in_a_step = {name for step in steps for name in (step.after, step.before)}
+def _further(rungs: Mapping[str, Rung], steps: Collection[Change]) -> Iterator[Change]:
+    stepped = {name for step in steps for name in (step.after, step.before)}
     first_of: dict[int, str] = {}
-    for name, rung in have.items():
+    for name, rung in rungs.items():
         first = first_of.setdefault(rung.users, name)
-        if name not in in_a_step and name != first:
+        if name not in stepped and name != first:
             yield Change(name, first)
 
 
@@ -130,42 +130,44 @@ def _contrast(change: Change, share: int, refusal: str) -> Contrast:
 
 
 def ping_contrasts(
-    have: Mapping[str, Rung],
+    rungs: Mapping[str, Rung],
     as_published: Collection[str],
     unstated: Collection[str],
     refusals: Mapping[str, str],
     too_few: TooFew,
 ) -> Iterator[Contrast]:
-    """Yield a contrast of pings for each pair of published rows that a step joins: with its size.
+    """Yield a contrast of pings, with its published size, for each step between published rows.
 
-    The direction is that of the published numbers themselves, whatever the study's words say: those
-    are tested on deliveries (:func:`contrasts`, whose parameters these are). Only ratios are
-    compared: both rows have the distance between the study's two machines in them, which is not
-    known and pulls them to 1. ``as_published`` names the rungs at the published load, which alone
-    are compared; ``unstated`` those whose first delay the study does not state.
+    The direction comes from the published numbers, not from the study's words: :func:`contrasts`
+    (which has the same parameters) tests those on deliveries. Only ratios are compared; the unknown
+    distance between the study's two machines is part of both rows and pulls ratios to 1.
+    ``as_published`` names the rungs at the published load, and only they are compared; ``unstated``
+    names those whose first delay the study does not state.
     """
-    known = {*as_published, *refusals}
+    tested = {*as_published, *refusals}
     for change in (*CHANGES, *AMONG_MANY):
-        if change.before not in as_published or change.after not in known:
+        if change.before not in as_published or change.after not in tested:
             continue
         for share in (99,) if change in AMONG_MANY else PERCENTILES:
             ratio = published_ratio(change, share)
             if ratio is not None:
-                rungs = [have[name] for name in (change.after, change.before) if name in have]
-                why = refusals.get(change.after, "") or too_few(rungs, share)
-                yield _of_pings(change, share, ratio, why, unstated)
+                compared = [rungs[name] for name in (change.after, change.before) if name in rungs]
+                refusal = refusals.get(change.after, "") or too_few(compared, share)
+                yield _of_pings(change, share, ratio, refusal, unstated)
 
 
 def _of_pings(
     change: Change, share: int, ratio: float, refusal: str, unstated: Collection[str]
 ) -> Contrast:
     after, before = (published_ms(name)[share] for name in (change.after, change.before))
-    guessed = [name for name in (change.after, change.before) if name in unstated]
-    more = f"; the study does not say how logins are kept out of {' and '.join(guessed)}"
+    with_unstated_delay = [name for name in (change.after, change.before) if name in unstated]
+    remark = (
+        f"; the study does not say how logins are kept out of {' and '.join(with_unstated_delay)}"
+    )
     return Contrast(
         name=f"{change.after} against {change.before}, p{share} of pings",
         claim=f"{change.after} has {ratio:.3g} times the p{share} of {change.before}: "
-        f"{after:g} against {before:g} ms of pings{more if guessed else ''}",
+        f"{after:g} against {before:g} ms of pings{remark if with_unstated_delay else ''}",
         response=f"all_ping_p{share}_ms",
         numerator={"rung": change.after},
         denominator={"rung": change.before},
@@ -177,11 +179,11 @@ def _of_pings(
 
 
 def published_ratio(change: Change, share: int) -> float | None:
-    """Return the ratio of two published percentiles; None where the study has not both."""
+    """Return the ratio of two published percentiles, or None if one of them was not published."""
     after, before = published_ms(change.after), published_ms(change.before)
     return after[share] / before[share] if change.claim and after and before else None
 
 
 def direction(ratio: float) -> Direction:
-    """Return to which side of 1 a ratio lies."""
+    """Return on which side of 1 a ratio lies."""
     return "greater" if ratio > 1 else "smaller"

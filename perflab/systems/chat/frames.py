@@ -1,7 +1,8 @@
-"""The chat service's frames as a client makes and reads them: the few that a user needs.
+"""The chat service's frames, as far as a user makes and reads them.
 
-Written from the service's README and ``chat.proto`` alone, so that the two sides check each other.
-Messages from others are never decoded: see :mod:`perflab.systems.chat.users`.
+This module was written from the service's README and ``chat.proto`` alone, so that the two sides
+check each other. Messages from other users are never decoded: see
+:mod:`perflab.systems.chat.users`.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ VARINT, LENGTH = 0, 2
 
 @dataclass(frozen=True)
 class Codec:
-    """How a client speaks one codec; ``text`` says that its frames are text frames."""
+    """How a client speaks one codec; ``text``: its frames are WebSocket text frames."""
 
     encode: Callable[[Fields], bytes]
     decode: Callable[[bytes], Fields]
@@ -73,20 +74,20 @@ def protobuf_fields(frame: bytes) -> Fields:
     kind = KINDS[number - 1]
     names = FIELDS[kind]
     fields: Fields = {"kind": kind, **{name: "" if name in TEXTS else 0 for name in names}}
-    for place, value in _parts(body):
-        if 1 <= place <= len(names):
-            fields[names[place - 1]] = value.decode() if isinstance(value, bytes) else value
+    for field, value in _parts(body):
+        if 1 <= field <= len(names):
+            fields[names[field - 1]] = value.decode() if isinstance(value, bytes) else value
     return fields
 
 
 def _varint(value: int) -> bytes:
     value &= 0xFFFF_FFFF_FFFF_FFFF
-    made = bytearray()
+    encoded = bytearray()
     while value > 0x7F:
-        made.append(value & 0x7F | 0x80)
+        encoded.append(value & 0x7F | 0x80)
         value >>= 7
-    made.append(value)
-    return bytes(made)
+    encoded.append(value)
+    return bytes(encoded)
 
 
 def _read_varint(data: bytes, place: int) -> tuple[int, int]:

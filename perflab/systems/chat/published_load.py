@@ -1,4 +1,4 @@
-"""The published load of the chat service, and what differs from it."""
+"""The published load of the chat service, and the differences of a run from it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ RESULTS = "published results"
 
 
 def load_warnings(parameters: ChatParameters, rungs: Mapping[str, Rung]) -> list[Remark]:
-    """Say where the load of rungs is not that of the rows which they stand for."""
+    """Say where the load of rungs differs from that of the published rows that they repeat."""
     texts = {}
     different = dict.fromkeys(
         words
@@ -44,11 +44,12 @@ def load_warnings(parameters: ChatParameters, rungs: Mapping[str, Rung]) -> list
 
 
 def differences(parameters: ChatParameters, rung: Rung, name: str) -> list[str]:
-    """Return in what the load of a rung differs from that of the row ``name``, in words.
+    """Return in words how the load of a rung differs from that of the published row ``name``.
 
     From the first row without deflate on, first delays are users times the delay between joins.
-    What kept logins out of the earlier rows is not stated; that delay is taken for them, too. The
-    cost of logins is held to the default: else one could try costs until a size fits.
+    The study does not state what kept logins out of the earlier rows; this function takes the same
+    delay for them. The cost of logins must be the default, because one could else try costs until
+    a size fits.
     """
     scenario = SCENARIOS[name]
     joins = (RESULTS, BOUND) if scenario == BOUND else BASE_CASE[1:]
@@ -61,43 +62,43 @@ def differences(parameters: ChatParameters, rung: Rung, name: str) -> list[str]:
         (rung.users, _published_users(scenario), "there are {:g} users"),
         (parameters.bcrypt_rounds, default, "bcrypt_rounds is {:g}"),
     ]  # fmt: skip
-    found = volume_differences(parameters) + [
-        f"{words.format(own)} (published: {wanted:g})"
-        for own, wanted, words in compared
-        if not math.isclose(own, wanted)
+    texts = volume_differences(parameters) + [
+        f"{words.format(value)} (published: {stated:g})"
+        for value, stated, words in compared
+        if not math.isclose(value, stated)
     ]
     if rung.ramp_s is not None and rung.first_delay in TOGETHER:
-        found.append(f"users join within {rung.ramp_s:g} s")
+        texts.append(f"users join within {rung.ramp_s:g} s")
     first_delay = "action" if RUNGS[name].first_delay == "action" else "scaled"
     if rung.first_delay != first_delay:
-        found.append(f"the first delay is '{rung.first_delay}' (that row's: '{first_delay}')")
+        texts.append(f"the first delay is '{rung.first_delay}' (that row's: '{first_delay}')")
     if parameters.preset != "published":
-        found.append("pings do not wait for the answer of the one before (published: they do)")
-    return found
+        texts.append("pings do not wait for the answer of the one before (published: they do)")
+    return texts
 
 
 def volume_differences(parameters: ChatParameters) -> list[str]:
-    """Return in what differs from the study what sets the volume of messages, in words."""
-    wanted_s = published_value(*BASE_CASE, "action_delay")
+    """Return in words how the settings of the message volume differ from the study's."""
+    published_s = published_value(*BASE_CASE, "action_delay")
     share = published_value(STUDY, "system", "all", "receivers_per_message_per_user")
-    found = []
-    if parameters.action_s != wanted_s:
-        found.append(f"users act every {parameters.action_s:g} s (published: {wanted_s:g} s)")
+    texts = []
+    if parameters.action_s != published_s:
+        texts.append(f"users act every {parameters.action_s:g} s (published: {published_s:g} s)")
     if parameters.subscriber_share != share:
-        found.append(
+        texts.append(
             f"a message reaches {parameters.subscriber_share:.0%} of them (published: {share:.0%})"
         )
-    return found
+    return texts
 
 
 def has_unknown_delay(name: str) -> bool:
-    """Say whether a row is one of those whose first delay the study does not state."""
+    """Return whether the study leaves the first delay of a row unstated."""
     rung = RUNGS[name]
     return rung.deflate == "on" and rung.first_delay != "action"
 
 
 def too_few_pings(parameters: ChatParameters, rungs: Collection[Rung], share: int) -> str:
-    """Return why no percentile of pings can be told from a trial; empty where one can."""
+    """Return why a trial has too few pings for a percentile, or an empty string."""
     fewest = min(expected_pings(parameters, rung) for rung in rungs)
     needed = needed_n(share)
     if fewest >= needed:
@@ -111,6 +112,6 @@ def too_few_pings(parameters: ChatParameters, rungs: Collection[Rung], share: in
 @cache
 def _published_users(scenario: str) -> int:
     table = published(STUDY)
-    own = table[(table["place"] == RESULTS) & (table["measure"] == "users")]
-    stated = dict(zip(own["scenario"], own["value"], strict=True))
+    rows = table[(table["place"] == RESULTS) & (table["measure"] == "users")]
+    stated = dict(zip(rows["scenario"], rows["value"], strict=True))
     return int(stated.get(scenario) or published_value(*BASE_CASE, "users"))

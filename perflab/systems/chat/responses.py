@@ -1,7 +1,6 @@
-"""The numbers of chat's trials that can be compared.
+"""The responses of the chat service.
 
-Deliveries of messages stand for it: requests are logins there, unless it is codecs that are
-measured.
+Deliveries of messages are its measure; its requests are logins, except in the codec microbenchmark.
 """
 
 from __future__ import annotations
@@ -10,7 +9,7 @@ from perflab.recordings import Response, Steady
 from perflab.recordings.responses import CPU, MEMORY, PHASES, PROFILE, REQUESTS
 from perflab.statistics.percentiles import OF_TRIALS
 
-# All users act on the plateau, and it is deliveries that shall be level there.
+# All users act on the plateau, so deliveries must be steady there.
 STEADY = Steady(kind="delivery", begin_column="plateau_begin_ns", end_column="plateau_end_ns")
 _TYPICAL_PINGS = (50, 90)
 
@@ -54,7 +53,7 @@ RESPONSES = (
         name="wire_mbit_per_s", title="what a link had to carry while all users act",
         unit="Mbit/s", heading="wire Mbit/s", noun="bytes on the wire", typical=True,
     ),
-    # Trials begin with minutes of joining: the share that counts is the plateau's.
+    # Trials begin with minutes of joining, so the plateau's share is the one that counts.
     Response(
         name="plateau_cpu_share_*", title="CPU cores that * uses while all users act",
         unit="cores", heading="CPU *", noun="CPU of *", typical=True,
@@ -68,7 +67,7 @@ RESPONSES = (
         title="CPU cores that threads of * other than the event loop use", unit="cores",
         noun="CPU beside the loop of *",
     ),
-    # The service reports the time of a thousand operations in ms, which is that of one in us.
+    # The service reports the time of 1000 operations in ms: that number is the us of one.
     Response(
         name="phase_op_p50_ms", title="median time of op", unit="us", noun="time per operation",
         better="less",

@@ -18,12 +18,12 @@ COSTLY, FREE = "costly_logins", "free_logins"
 LADDER_USERS = (300, 325, 350, 375, 400, 425)
 NO_DEFLATE = "+ uvloop, no permessage-deflate"
 BOUND = f"{NO_DEFLATE}, 425 users, main process bound to one core, 0.35 s between joins"
-# What the study's last step joined by, against the steps before it.
+# The join delay of the study's last step over that of the steps before it.
 SLOW_JOINS = published_value(STUDY, "published results", BOUND, "join_delay") / published_value(
     STUDY, "workload", "base case", "join_delay"
 )
 
-# The study's server serialized a message anew for every receiver: its profile found that.
+# The study's profile found that its server serialized a message anew for every receiver.
 _BASE = Rung(serialize="per_send")
 _PROTOBUF = Rung(serialize="per_send", codec="protobuf")
 _UVLOOP = Rung(serialize="per_send", codec="protobuf", loop="uvloop")
@@ -56,13 +56,13 @@ RUNGS: Mapping[str, Rung] = {
     "protobuf_300": _but(_PROTOBUF, users=300),
     "uvloop": _UVLOOP,
     "uvloop_login": _with_logins(_UVLOOP),
-    # Published under cProfile, the second of them apparently.
+    # Published under cProfile, the second rung probably.
     "uvloop_200": _but(_UVLOOP, users=200, cprofile="on"),
     "uvloop_300": _but(_UVLOOP, users=300, cprofile="on"),
     "no_deflate": _PLAIN,
     **{f"no_deflate_{users}": _but(_PLAIN, users=users) for users in LADDER_USERS},
     "bound_425": _but(_PLAIN, users=425, bind="on", join_factor=SLOW_JOINS),
-    # Beyond the study: one change at a time, and the delays that it changed along with others.
+    # Beyond the study: single changes, and delays that the study changed along with others.
     "once": _but(_BASE, serialize="per_message"),
     "json_spread": _but(_BASE, first_delay="spread"),
     "no_deflate_425_spread": _but(_PLAIN, users=425, first_delay="spread"),
@@ -89,7 +89,7 @@ SCENARIOS: Mapping[str, str] = {
     "bound_425": BOUND,
 }
 NUMBER = re.compile(r"[1-9][0-9]{0,4}")
-# The service takes 100,000 accounts, and one of them is the monitor's.
+# The service takes 100,000 accounts; one is the monitor's.
 MOST_USERS = 99_999
 
 
@@ -99,36 +99,36 @@ def rung_named(name: str) -> Rung:
     Raises
     ------
     ParameterError
-        The name is unknown; the nearest known one is told.
+        The name is unknown; the message proposes the nearest known name.
     """
     if name in RUNGS:
         return RUNGS[name]
     kind, _, users = name.rpartition("_")
     if kind in RUNGS and NUMBER.fullmatch(users) and int(users) <= MOST_USERS:
         return _but(RUNGS[kind], users=int(users))
-    known = (
+    choices = (
         f"there are: {', '.join(RUNGS)}; and each with a number of users behind it (json_300), at "
         f"most {MOST_USERS}"
     )
-    raise ParameterError("rungs", [f"no rung '{name}'{did_you_mean(name, RUNGS)}; {known}"])
+    raise ParameterError("rungs", [f"no rung '{name}'{did_you_mean(name, RUNGS)}; {choices}"])
 
 
 @cache
 def published_ms(name: str) -> dict[int, float]:
-    """Return the published percentiles of a rung in ms; empty where the study has none."""
+    """Return the published percentiles of a rung in ms; empty if the study has none."""
     if name not in SCENARIOS:
         return {}
     table = published(STUDY)
-    own = table[(table["place"] == "published results") & (table["scenario"] == SCENARIOS[name])]
-    values = dict(zip(own["measure"], own["value"], strict=True))
+    rows = table[(table["place"] == "published results") & (table["scenario"] == SCENARIOS[name])]
+    values = dict(zip(rows["measure"], rows["value"], strict=True))
     return {share: float(values[f"p{share}_latency"]) for share in PERCENTILES}
 
 
 @dataclass(frozen=True)
 class PublishedRow:
-    """What was published of a treatment: percentiles of pings in ms by name (``p90``).
+    """The published row of a treatment: percentiles of pings in ms by name (``p90``).
 
-    ``same_load``: the treatment has that row's load; only then may a size be compared.
+    ``same_load``: the treatment has the row's load; only then may a size be compared.
     """
 
     ms: Mapping[str, float]
@@ -136,9 +136,9 @@ class PublishedRow:
 
 
 def published_of(levels: Mapping[str, str]) -> PublishedRow:
-    """Return what was published of a treatment with these levels; nothing of most."""
+    """Return the published row of a treatment with these levels; most have none."""
     names = {scenario: name for name, scenario in SCENARIOS.items()}
-    stated = levels.get("scenario", "")
-    rung = names.get(stated) or levels.get("rung", "")
+    same_load_scenario = levels.get("scenario", "")
+    rung = names.get(same_load_scenario) or levels.get("rung", "")
     values = {f"p{share}": value for share, value in published_ms(rung).items()}
-    return PublishedRow(values, bool(stated))
+    return PublishedRow(values, bool(same_load_scenario))

@@ -1,4 +1,4 @@
-"""The chat service as a treatment: its settings, the published load, and the two delays."""
+"""Treatments of the chat service: settings, published load and delays."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from perflab.trials.plan import Treatment
 STUDY = "chat"
 BASE_CASE = (STUDY, "workload", "base case")
 USERS = "perflab.systems.chat.users"
-# The first users' logins must not make a trial fail that ends in time otherwise.
+# Slow first logins must not make a trial fail that would end in time.
 SLACK_S = 20.0
 # Between the last join and the first action, and between the last action and the first to leave.
 PAUSE_S = 1.0
 
-# Requests are logins here: they shall not pass for what is measured.
+# Requests are logins here and must not pass for the measured deliveries.
 INSTRUMENTS = (
     Requests(prefix="request_", steady=False),
     CpuSpeed(),
@@ -34,7 +34,7 @@ INSTRUMENTS = (
 )
 NOTHING: Mapping[str, str] = {}
 TOGETHER = ("together", "spread")
-# To which users listen; the study does not say how many there were.
+# The study does not state its number of channels.
 CHANNELS = 10
 FirstDelay = Literal["action", "scheduled", "scaled", "together", "spread"]
 Codec = Literal["json", "orjson", "msgspec", "protobuf", "msgpack"]
@@ -43,9 +43,10 @@ Codec = Literal["json", "orjson", "msgspec", "protobuf", "msgpack"]
 class ChatParameters(PresetParameters):
     """Parameters of every experiment on the chat service.
 
-    Intervals are as published. What may be cut is the number of ``actions``. With ``preset``
-    ``published`` that is as published too, and a ping waits for its answer; else one a second is
-    sent when it is due (see :class:`~perflab.systems.chat.users.Monitor`).
+    Intervals are as published; the number of ``actions`` may be lower. With ``preset``
+    ``published`` that number is as published too, and a ping waits for the answer to the one
+    before; else one ping a second is sent when it is due (see
+    :class:`~perflab.systems.chat.users.Monitor`).
     """
 
     preset: Preset = Field(
@@ -85,7 +86,7 @@ class ChatParameters(PresetParameters):
 
     @classmethod
     def published_values(cls) -> dict[str, Any]:
-        """Return what the preset sets."""
+        """Return the values of the preset."""
         return {
             "actions": int(published_value(*BASE_CASE, "actions")),
             "join_s": published_value(*BASE_CASE, "join_delay"),
@@ -114,20 +115,20 @@ class Rung(Parameters):
         One ``action_s`` after the login, so that messages and logins overlap. The time that a
         login takes moves a user off the beat of the others, and bursts become wider.
     ``scheduled``
-        The same, counted from when the login was due: the beat stays whatever logins take.
+        One ``action_s`` after the login was due: the time that logins take does not move the beat.
     ``scaled``
         Users times ``join_s``, as in the study's later runs; logins are over, but users begin as
         slowly as they joined.
     ``together``
-        Logins are over and all begin within one ``action_s``, each as far behind the first as it
-        joined, so that few actions make a plateau. All stay until the last has acted: a message to
-        somebody who leaves in the burst of a beat is dropped, and nobody knows how late it was.
+        Logins are over and all users begin within one ``action_s``, in the offsets of their joins,
+        so that few actions make a plateau. All stay until the last user has acted, because the
+        service drops a message to a user who leaves within a burst, and its latency is lost.
     ``spread``
-        As ``together``, but evenly over that time: as published, 0.25 s between joins and 6 s
-        between actions make users act in bursts, 24 in every 6 s.
+        As ``together``, but the beginnings are spread evenly: with the published 0.25 s between
+        joins and 6 s between actions, users act in 24 bursts every 6 s.
 
-    ``ramp_s`` lets all users join within so many seconds, where logins are over before messages
-    start. What follows stays as it is: first actions lie as far apart as ``join_s`` says.
+    With ``ramp_s`` all users join within so many seconds if logins are over before messages start.
+    First actions still lie as far apart as ``join_s`` says.
     """
 
     codec: Codec = "json"
@@ -152,7 +153,7 @@ SETTINGS = (
 
 
 def beat_s(parameters: ChatParameters, rung: Rung) -> float:
-    """Return how far apart first actions lie, and joins unless they are hurried."""
+    """Return the seconds between users' first actions, and between joins without ``ramp_s``."""
     return parameters.join_s * rung.join_factor
 
 
@@ -166,8 +167,8 @@ def join_s(parameters: ChatParameters, rung: Rung) -> float:
 def actions(parameters: ChatParameters, rung: Rung) -> int:
     """Return how many actions every user takes.
 
-    All users act between the last one's first action and the first one's last; the first begins
-    as much earlier as the rung's delays say.
+    All users act from the last user's first action to the first user's last action. The rung's
+    delays set how much earlier the first user begins.
     """
     if parameters.actions is not None:
         return parameters.actions
@@ -178,16 +179,16 @@ def actions(parameters: ChatParameters, rung: Rung) -> int:
 
 
 def load_s(parameters: ChatParameters, rung: Rung) -> float:
-    """Return how long a trial of a rung takes where nothing is late."""
+    """Return the seconds that a trial of a rung takes if nothing is late."""
     ramp_s = rung.users * join_s(parameters, rung)
     first_s = ramp_s if rung.first_delay == "scaled" else parameters.action_s
     return ramp_s + first_s + actions(parameters, rung) * parameters.action_s
 
 
 def expected_pings(parameters: ChatParameters, rung: Rung) -> int:
-    """Return how many pings a trial of a rung has at most, one a second on average.
+    """Return the most pings that a trial of a rung can have, one a second on average.
 
-    They begin with the load and end when the last user has acted for the last time.
+    Pings begin with the load and end with the last action of the last user.
     """
     silent_s = join_s(parameters, rung) + parameters.action_s
     return math.floor(load_s(parameters, rung) - silent_s)
@@ -196,7 +197,7 @@ def expected_pings(parameters: ChatParameters, rung: Rung) -> int:
 def workload(parameters: ChatParameters, rung: Rung) -> Workload:
     """Return the published load of a rung."""
     ramp_s = rung.users * join_s(parameters, rung)
-    words: dict[str, Any] = {
+    script_parameters: dict[str, Any] = {
         "codec": rung.codec,
         "deflate": rung.deflate == "on",
         "channels": CHANNELS,
@@ -205,16 +206,18 @@ def workload(parameters: ChatParameters, rung: Rung) -> Workload:
     }
     if rung.first_delay in TOGETHER:
         begin_s = ramp_s + PAUSE_S
-        words |= {
+        script_parameters |= {
             "begin_s": begin_s,
             "leave_s": begin_s + actions(parameters, rung) * parameters.action_s + PAUSE_S,
             "beat_s": beat_s(parameters, rung),
             "spread": rung.first_delay == "spread",
         }
     else:
-        words["first_s"] = ramp_s if rung.first_delay == "scaled" else parameters.action_s
+        script_parameters["first_s"] = (
+            ramp_s if rung.first_delay == "scaled" else parameters.action_s
+        )
         if rung.first_delay == "scheduled":
-            words["beat_s"] = beat_s(parameters, rung)
+            script_parameters["beat_s"] = beat_s(parameters, rung)
     return Workload(
         request=Request(node="chat"),
         arrivals=Scripted(
@@ -224,7 +227,7 @@ def workload(parameters: ChatParameters, rung: Rung) -> Workload:
             duration_s=load_s(parameters, rung) + SLACK_S,
             actions=actions(parameters, rung),
             join_s=join_s(parameters, rung),
-            parameters=words,
+            parameters=script_parameters,
         ),
         timeout_s=60.0,
     )
@@ -248,9 +251,9 @@ def stack(parameters: ChatParameters, rung: Rung, accounts: int) -> StackPlan:
 def treatments(
     parameters: ChatParameters, rungs: Mapping[str, Rung], scenarios: Mapping[str, str] = NOTHING
 ) -> list[Treatment]:
-    """Return a treatment for every rung, named as the mapping names it.
+    """Return a treatment for every rung.
 
-    ``scenarios`` names the rows of the published table that rungs are.
+    ``scenarios`` has the published row of each rung that repeats one.
     """
     accounts = max(rung.users for rung in rungs.values()) + 1
     return [
@@ -270,14 +273,14 @@ def levels(
     parameters: ChatParameters, name: str, rung: Rung, scenarios: Mapping[str, str] = NOTHING
 ) -> dict[str, str]:
     """Return a rung's levels, its own name first."""
-    known = {"scenario": scenarios.get(name, "")} if scenarios else {}
+    scenario = {"scenario": scenarios.get(name, "")} if scenarios else {}
     return {
         "rung": name,
         **{factor: str(getattr(rung, factor)) for factor in (*SETTINGS, "first_delay")},
         "users": str(rung.users),
         "join_s": f"{join_s(parameters, rung):.4g}",
         "beat_s": f"{beat_s(parameters, rung):.4g}",
-        **known,
+        **scenario,
     }
 
 

@@ -6,7 +6,7 @@ from perflab.systems.chat.service import ChatParameters, Rung, stack
 from perflab.systems.chat.users import PASSWORD
 from perflab.trials.experiment import ReadyStack
 
-# As many as the published study's users, and one to watch them.
+# The users of the published study and the monitor.
 ACCOUNTS = 251
 
 STACKS = (

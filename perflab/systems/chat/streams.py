@@ -1,4 +1,4 @@
-"""What a trial's streams show: deliveries, pings, phases, and messages that were lost."""
+"""The responses of a trial's streams: deliveries, pings, phases, and lost messages."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ STORED_WITHIN_S = 1.0
 
 @dataclass(frozen=True)
 class Phases:
-    """When a crowd was what: instants in ns, 0 where there was none.
+    """The phases of a crowd: instants in ns, 0 if there was none.
 
     Users join from ``begin_ns`` to ``joined_ns``; all of them act from ``plateau_begin_ns`` (the
-    last one's first action) to ``plateau_end_ns`` (the first one's last action).
+    last user's first action) to ``plateau_end_ns`` (the first user's last action).
     """
 
     begin_ns: int
@@ -45,12 +45,12 @@ class Phases:
     def on_plateau(self, instants_ns: pd.Series[int]) -> np.ndarray:
         """Return which instants lie on the plateau; none do where there is none."""
         inside = instants_ns.between(self.plateau_begin_ns, self.plateau_end_ns)
-        found: np.ndarray = (inside & (self.plateau_s > 0)).to_numpy(bool)
-        return found
+        is_on_plateau: np.ndarray = (inside & (self.plateau_s > 0)).to_numpy(bool)
+        return is_on_plateau
 
 
 class Streams(Instrument):
-    """Sums up a crowd's streams into columns, and judges what was lost."""
+    """Sums up a crowd's streams in columns, and judges lost messages."""
 
     def look(self, scene: Scene) -> Look:
         """Return the look at one trial."""
@@ -67,15 +67,15 @@ class _Streams(Look):
         self._before = self._scene.residents.counts(self._scene.treatment)
 
     def observe(self, load: Load) -> Observation:
-        """Return columns, reasons and warnings; nothing where no user noted anything."""
+        """Return columns, reasons and warnings; nothing if no user recorded anything."""
         counts = self._counts()
         result = load.result
-        found = observed(result.messages, load.samples, load.services, counts, result.looks)
-        beside = beside_loop_shares(self._before, counts) if found.columns else {}
-        return replace(found, columns={**found.columns, **beside})
+        observation = observed(result.messages, load.samples, load.services, counts, result.looks)
+        loop_columns = beside_loop_shares(self._before, counts) if observation.columns else {}
+        return replace(observation, columns={**observation.columns, **loop_columns})
 
     def _counts(self) -> dict[str, dict[str, Any]]:
-        """Return what the services counted, after a while for what waits to be stored."""
+        """Return the services' counts, once all messages are stored or the wait is over."""
         deadline = time.monotonic() + STORED_WITHIN_S
         while True:
             counts = self._scene.residents.counts(self._scene.treatment)
@@ -87,19 +87,19 @@ class _Streams(Look):
 def beside_loop_shares(
     before: Mapping[str, Mapping[str, Any]], after: Mapping[str, Mapping[str, Any]]
 ) -> dict[str, float]:
-    """Return what threads other than the event loop's used of a core, by service.
+    """Return the CPU share of threads other than the event loop's, by service.
 
-    From what a service counts of itself (``cpu_s``, ``loop_cpu_s``), over the whole trial. A second
-    core can run no more of it than that, wherever the trial ran.
+    The shares come from a service's own counts (``cpu_s``, ``loop_cpu_s``) over the whole trial. A
+    second core cannot run more of the service than that, on any machine.
     """
-    found = {}
-    for name, now in after.items():
-        then = before.get(name, {})
-        if {"cpu_s", "loop_cpu_s", "monotonic_ns"} <= set(then) & set(now):
-            process_s, loop_s = (float(now[key] - then[key]) for key in ("cpu_s", "loop_cpu_s"))
-            length_s = (now["monotonic_ns"] - then["monotonic_ns"]) / 1e9
-            found[f"beside_loop_cpu_share_{name}"] = (process_s - loop_s) / length_s
-    return found
+    share_of = {}
+    for name, end in after.items():
+        start = before.get(name, {})
+        if {"cpu_s", "loop_cpu_s", "monotonic_ns"} <= set(start) & set(end):
+            process_s, loop_s = (float(end[key] - start[key]) for key in ("cpu_s", "loop_cpu_s"))
+            length_s = (end["monotonic_ns"] - start["monotonic_ns"]) / 1e9
+            share_of[f"beside_loop_cpu_share_{name}"] = (process_s - loop_s) / length_s
+    return share_of
 
 
 def observed(
@@ -114,24 +114,24 @@ def observed(
     Parameters
     ----------
     counts
-        The servers' own, by node.
+        The servers' own counts, by node.
     looks
-        At each worker's event loop: what of a latency may be the client's own.
+        The looks at each worker's event loop; they show the client's part of a latency.
     """
     if messages.empty:
         return Observation()
     table = message_table(messages)
     numbers = latencies(table, looks)
     columns = {**stream_columns(table, samples, services), **_latency_columns(numbers)}
-    found = judged(table, counts, columns.get("plateau_cpu_share_client", math.nan))
+    judgement = judged(table, counts, columns.get("plateau_cpu_share_client", math.nan))
     if not columns["plateau_s"]:
-        found.warn("no_plateau", "there was no plateau: users left before all of them acted")
-    warnings = (*found.warnings, *of_client_time(numbers))
-    return Observation({**columns, **found.row}, {}, tuple(found.reasons), warnings)
+        judgement.warn("no_plateau", "there was no plateau: users left before all of them acted")
+    warnings = (*judgement.warnings, *of_client_time(numbers))
+    return Observation({**columns, **judgement.row}, {}, tuple(judgement.reasons), warnings)
 
 
 def phases(table: pd.DataFrame) -> Phases:
-    """Return the phases of a crowd, from what its users did."""
+    """Return the phases of a crowd, from its users' actions."""
     begin_ns = int(table["at_ns"].min())
     acted = table[table["kind"].isin(ACTIONS)].groupby("user")["at_ns"]
     crowd = set(acted.groups)
@@ -146,84 +146,84 @@ def phases(table: pd.DataFrame) -> Phases:
 def stream_columns(
     table: pd.DataFrame, samples: pd.DataFrame, services: Sequence[str]
 ) -> dict[str, Any]:
-    """Return a trial's columns about its streams, but for latencies.
+    """Return a trial's columns about its streams, without latencies.
 
-    The time in which all users act is the plateau: ``messages_per_s`` counts what came in it. CPU
-    shares: 1.0 is one core.
+    ``messages_per_s`` counts deliveries on the plateau, in which all users act. CPU shares: 1.0 is
+    one core.
     """
-    when = phases(table)
+    crowd = phases(table)
     delivered = table[table["kind"] == "delivery"]
-    came = when.on_plateau(delivered["at_ns"])
+    on_plateau = crowd.on_plateau(delivered["at_ns"])
     row: dict[str, Any] = {
-        "joined_ns": when.joined_ns,
-        "plateau_begin_ns": when.plateau_begin_ns,
-        "plateau_end_ns": when.plateau_end_ns,
-        "plateau_s": when.plateau_s,
+        "joined_ns": crowd.joined_ns,
+        "plateau_begin_ns": crowd.plateau_begin_ns,
+        "plateau_end_ns": crowd.plateau_end_ns,
+        "plateau_s": crowd.plateau_s,
         "messages_sent": int((table["kind"] == "send").sum()),
         "messages_delivered": len(delivered),
-        "messages_per_s": came.sum() / when.plateau_s if when.plateau_s else math.nan,
+        "messages_per_s": on_plateau.sum() / crowd.plateau_s if crowd.plateau_s else math.nan,
     }
     for name in services:
-        own = samples[samples["service"] == name]
+        of_service = samples[samples["service"] == name]
         row[f"plateau_cpu_share_{name}"] = cpu_share(
-            own, when.plateau_begin_ns, when.plateau_end_ns
+            of_service, crowd.plateau_begin_ns, crowd.plateau_end_ns
         )
-        row[f"join_cpu_share_{name}"] = cpu_share(own, when.begin_ns, when.joined_ns)
+        row[f"join_cpu_share_{name}"] = cpu_share(of_service, crowd.begin_ns, crowd.joined_ns)
     return row | _costs(row) | wire_columns(table, row["messages_per_s"])
 
 
 def wire_columns(table: pd.DataFrame, messages_per_s: float) -> dict[str, float]:
-    """Return what messages were as bytes on the wire, over the users who left in order.
+    """Return the bytes of messages on the wire, from the users who left in order.
 
-    ``wire_bytes_per_message`` counts frames with their heads, as they came, over the messages in
-    them; ``wire_share`` is that over the bytes of the same messages when unpacked;
-    ``wire_mbit_per_s`` what a link had to carry on the plateau, without the heads of TCP and IP
-    (40 bytes or more for every packet). NaN where nobody told.
+    ``wire_bytes_per_message`` is the bytes of received frames with their heads over the number of
+    messages in them; ``wire_share`` is those bytes over the bytes of the unpacked messages;
+    ``wire_mbit_per_s`` is the load of a link on the plateau, without the heads of TCP and IP
+    (40 bytes or more for every packet). All are NaN if no user left in order.
     """
-    told = table[table["kind"] == WIRE]
-    heard = (table["direction"] == "received") & (table["bytes"] > 0) & (table["kind"] != WIRE)
-    messages = table[heard & table["user"].isin(told["user"])]["bytes"]
+    totals = table[table["kind"] == WIRE]
+    received = (table["direction"] == "received") & (table["bytes"] > 0) & (table["kind"] != WIRE)
+    messages = table[received & table["user"].isin(totals["user"])]["bytes"]
     if not len(messages):
         return dict.fromkeys(("wire_bytes_per_message", "wire_share", "wire_mbit_per_s"), math.nan)
-    each = float(told["bytes"].sum()) / len(messages)
+    bytes_per_message = float(totals["bytes"].sum()) / len(messages)
     return {
-        "wire_bytes_per_message": each,
-        "wire_share": float(told["bytes"].sum()) / float(messages.sum()),
-        "wire_mbit_per_s": each * messages_per_s * 8 / 1e6,
+        "wire_bytes_per_message": bytes_per_message,
+        "wire_share": float(totals["bytes"].sum()) / float(messages.sum()),
+        "wire_mbit_per_s": bytes_per_message * messages_per_s * 8 / 1e6,
     }
 
 
 def latencies(table: pd.DataFrame, looks: Sequence[Looks]) -> dict[str, Number]:
     """Return the percentiles of every latency (``delivery p50``...) and the mean of deliveries.
 
-    From the planned instant of the sending to the receiver's read. ``plateau`` is of deliveries
-    planned while all users act, whenever they came (behind a growing queue the slowest come late);
-    ``join`` of those planned while users still joined (none where they had joined before the first
-    message); ``delivery`` of all.
+    A latency lasts from the planned instant of sending to the receiver's read. ``plateau`` is of
+    deliveries planned while all users act, whenever they came (behind a growing queue the slowest
+    come late); ``join`` of those planned while users still joined (none if all joined before the
+    first message); ``delivery`` of all.
     """
-    when, sending = phases(table), Sending.of(table, looks)
+    crowd, sending = phases(table), Sending.of(table, looks)
     delivered = table[table["kind"] == "delivery"]
-    chosen = {
+    rows_of = {
         "delivery": delivered,
-        "plateau": delivered[when.on_plateau(delivered["planned_ns"])],
-        "join": delivered[delivered["planned_ns"] <= when.joined_ns],
+        "plateau": delivered[crowd.on_plateau(delivered["planned_ns"])],
+        "join": delivered[delivered["planned_ns"] <= crowd.joined_ns],
         "all_ping": table[table["kind"] == "pong"],
     }
-    found = {name: sending.times(rows).numbers(OF_TRIALS) for name, rows in chosen.items()}
+    numbers_of = {name: sending.times(rows).numbers(OF_TRIALS) for name, rows in rows_of.items()}
     percentiles = {
         f"{name} p{share}": numbers[f"p{share}"]
-        for name, numbers in found.items()
+        for name, numbers in numbers_of.items()
         for share in OF_TRIALS
     }
-    return {"delivery mean": found["delivery"]["mean"], **percentiles}
+    return {"delivery mean": numbers_of["delivery"]["mean"], **percentiles}
 
 
 def _latency_columns(numbers: Mapping[str, Number]) -> dict[str, float]:
-    """Return each latency where it can be compared, and what of it may be the client's own."""
+    """Return each comparable latency, and how much of it may be the client's own."""
     names = {name: name.replace(" ", "_") for name in numbers}
     return {
-        **{f"{names[each]}_ms": number.comparable for each, number in numbers.items()},
-        **{f"{names[each]}_client_ms": number.client_ms for each, number in numbers.items()},
+        **{f"{names[name]}_ms": number.comparable for name, number in numbers.items()},
+        **{f"{names[name]}_client_ms": number.client_ms for name, number in numbers.items()},
     }
 
 

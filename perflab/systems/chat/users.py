@@ -1,8 +1,8 @@
 """The published virtual users of the chat service, and the monitor beside them.
 
-Every text carries the instant at which its sending was planned, in digits of fixed width behind a
-mark. A receiver finds it with ``bytes.find`` in the raw frame of any codec, so the latency of every
-delivery is recorded for about a microsecond, and nothing is decoded.
+Every text carries the planned instant of its sending, in digits of fixed width behind a mark. A
+receiver finds the mark with ``bytes.find`` in the raw frame of any codec, so recording the latency
+of a delivery costs about a microsecond, and no frame is decoded.
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ WORDS = (
     "timber", "umbra", "velvet", "willow", "yarrow",
 )  # fmt: skip
 WORDS_PER_TEXT = (4, 14)
-# Together with the end of a WebSocket below the patience that a driver has with a script's end.
+# The sum, with the close of a WebSocket, must stay below a driver's timeout for a script's end.
 ANSWER_TIMEOUT_S, QUIET_TIMEOUT_S = 2.5, 0.4
-# Between two pings, and how long a closed one is waited for: longer than any that can be used.
+# The wait between two pings, and the timeout of a closed ping: longer than any useful latency.
 EVERY_S = (0.5, 1.5)
 PONG_TIMEOUT_S = 30.0
 # Longer than the gaps between the messages of one burst.
 QUIET_S = 0.02
-# Its multiples spread any number of first users evenly (Kronecker's sequence).
+# Its multiples spread any number of users evenly (Kronecker's sequence).
 GOLDEN = (5**0.5 - 1) / 2
 
 
@@ -72,15 +72,15 @@ class Connected(User):
 
     async def on_start(self) -> None:
         """Log in and connect."""
-        words = {"user": f"user{self.number}", "password": PASSWORD}
-        answer = await self.post("/login", words, name="login")
+        credentials = {"user": f"user{self.number}", "password": PASSWORD}
+        answer = await self.post("/login", credentials, name="login")
         if not answer.ok:
             text = f"login: {answer.error} {answer.status} {answer.body[:200]!r}"
             raise NotServed(answer.error, text)
-        shown = answer.json()
-        self.mine = set(shown["channels"])
+        session = answer.json()
+        self.mine = set(session["channels"])
         self.socket = await self.websocket(
-            f"/ws?token={quote(shown['token'])}",
+            f"/ws?token={quote(session['token'])}",
             self.hear,
             deflate=bool(self.parameters["deflate"]),
             on_closed=self.closed,
@@ -88,10 +88,10 @@ class Connected(User):
         self.note(SENT, 0, self.now_ns(), kind=CONNECTED)
 
     def hear(self, frame: bytes, at_ns: int) -> None:
-        """Record what arrives; this runs for every delivery and must stay cheap."""
-        place = frame.find(MARK)
-        if place >= 0:
-            planned_ns = int(frame[place + FIRST : place + LAST])
+        """Record a frame; this runs for every delivery and must stay cheap."""
+        mark_at = frame.find(MARK)
+        if mark_at >= 0:
+            planned_ns = int(frame[mark_at + FIRST : mark_at + LAST])
             self.note(RECEIVED, len(frame), at_ns, planned_ns, DELIVERY)
             self.heard_ns = at_ns
         else:
@@ -103,14 +103,14 @@ class Connected(User):
                 self.answered.set()
 
     def closed(self, _kind: str, _code: int) -> None:
-        """Record an end that this user did not want; nothing will be answered any more."""
+        """Record an end that this user did not want; no further answer will come."""
         self.answered.set()
         if not self.leaving:
             self.note(RECEIVED, 0, self.now_ns(), kind=CUT)
 
     def say(self, kind: str, fields: Fields) -> None:
         """Send a frame, planned for the instant the action was due."""
-        # Taken up now: encoding and compressing are part of what a delivery costs, and no lateness.
+        # Read the clock first: encoding and compressing are a cost of the delivery, not lateness.
         at_ns = self.now_ns()
         self.awaited.add(self.due_ns)
         self.answered.clear()
@@ -119,18 +119,18 @@ class Connected(User):
         self.note(SENT, len(frame), at_ns, self.due_ns, kind)
 
     async def on_stop(self) -> None:
-        """Disconnect in order, once all that was said is answered and no burst is under way.
+        """Disconnect in order, once all frames are answered and no burst is under way.
 
-        Who closes at once may find that the last frame was thrown away unread: with Uvicorn's
-        sans-I/O WebSockets a quarter of the users who did so lost theirs. And whoever leaves in the
-        burst of a beat never gets the rest of it, which the server then counts as dropped.
+        The server may throw away the last frame of a user who closes at once: with Uvicorn's
+        sans-I/O WebSockets a quarter of such users lost theirs. A user who leaves within a burst
+        misses the rest of it, which the server then counts as dropped.
         """
         if self.awaited:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(ANSWER_TIMEOUT_S):
                     await self.answered.wait()
-        patience_ns = self.now_ns() + round(QUIET_TIMEOUT_S * 1e9)
-        while (now_ns := self.now_ns()) < min(patience_ns, self.heard_ns + round(QUIET_S * 1e9)):
+        deadline_ns = self.now_ns() + round(QUIET_TIMEOUT_S * 1e9)
+        while (now_ns := self.now_ns()) < min(deadline_ns, self.heard_ns + round(QUIET_S * 1e9)):
             await asyncio.sleep((self.heard_ns - now_ns) / 1e9 + QUIET_S)
         self.leaving = True
         self.note(RECEIVED, self.socket.wire_bytes, self.now_ns(), kind=WIRE)
@@ -142,13 +142,14 @@ class ChatUser(Connected):
     """Sends (94%), joins (3%) or leaves (3%) at a constant pace.
 
     Parameters of the script besides those of :class:`Connected`: ``action_s``, the pace;
-    ``first_s``, from being connected to the first action, or where ``beat_s`` is given from the
-    instant the user was to join; or ``begin_s``, at which time of the load the first users act.
-    Then each is ``beat_s`` behind the one before it, within one ``action_s``, or with ``spread``
-    evenly spread over it. ``leave_s``: nobody leaves before that time of the load.
+    ``first_s``, the time to the first action from the connection or, with ``beat_s``, from the
+    instant at which the user was to join; or ``begin_s``, the time of the load at which the first
+    user acts. With ``begin_s`` each user is ``beat_s`` behind the one before it, within one
+    ``action_s``, or with ``spread`` evenly spread over it. ``leave_s``: no user leaves before that
+    time of the load.
 
-    Users who join every 0.25 s and act every 6 s have 24 instants between them and act in bursts,
-    as the published ones did; 0.35 s between joins has no such beat.
+    Users who join every 0.25 s and act every 6 s share 24 instants and act in bursts, as the
+    published ones did; with 0.35 s between joins there is no such beat.
     """
 
     def __init__(self, number: int, seed: int, parameters: Mapping[str, Any]) -> None:
@@ -157,7 +158,7 @@ class ChatUser(Connected):
         self.channels = [f"channel{place}" for place in range(int(parameters["channels"]))]
 
     async def on_start(self) -> None:
-        """Log in and connect, before the instant by which that is to be over."""
+        """Log in and connect; fail the load if that is over too late."""
         await super().on_start()
         latest_ns = self._latest_login_ns()
         if latest_ns is not None and self.now_ns() > latest_ns:
@@ -174,18 +175,18 @@ class ChatUser(Connected):
 
     def first_due_ns(self) -> int:
         """Return when the first action is due."""
-        words = self.parameters
-        if "beat_s" not in words:
-            return self.now_ns() + round(float(words["first_s"]) * 1e9)
-        behind_s = self.number * float(words["beat_s"])
-        if "begin_s" not in words:
-            return self._at(float(words["first_s"]) + behind_s)
-        if words["spread"]:
+        parameters = self.parameters
+        if "beat_s" not in parameters:
+            return self.now_ns() + round(float(parameters["first_s"]) * 1e9)
+        behind_s = self.number * float(parameters["beat_s"])
+        if "begin_s" not in parameters:
+            return self._at(float(parameters["first_s"]) + behind_s)
+        if parameters["spread"]:
             behind_s = self.number * GOLDEN * self.pacing_s
-        return self._at(float(words["begin_s"]) + behind_s % self.pacing_s)
+        return self._at(float(parameters["begin_s"]) + behind_s % self.pacing_s)
 
     def leaves_ns(self) -> int:
-        """Return until when the user listens to the others."""
+        """Return the instant until which the user listens to the others."""
         leave_s = self.parameters.get("leave_s")
         return 0 if leave_s is None else self._at(float(leave_s))
 
@@ -198,7 +199,7 @@ class ChatUser(Connected):
         if not self.mine:
             self.join_one()
             return
-        # A set's order differs from process to process; the seed is to decide alone.
+        # Sorted, because a set's order differs between processes and the seed alone must decide.
         channel = self.random.choice(sorted(self.mine))
         words = self.random.choices(WORDS, k=self.random.randint(*WORDS_PER_TEXT))
         text = marked(self.due_ns, " ".join(words))
@@ -230,23 +231,23 @@ class ChatUser(Connected):
 
 
 class Monitor(Connected):
-    """Pings once a second on the path that messages take, and hears what any user hears.
+    """Pings once a second on the path that messages take, and receives messages like any user.
 
-    Once a second on average: pings at whole seconds would always meet the same moment of a crowd
-    that acts to a beat (see :class:`ChatUser`), and could miss all of its bursts.
+    The interval is random with a mean of one second: pings at whole seconds would always meet the
+    same moment of a crowd that acts to a beat (see :class:`ChatUser`), and could miss its bursts.
 
-    Parameter of the script besides those of :class:`Connected`: ``pings``. ``planned`` ones are
-    sent when they are due, whatever became of those before. A ``closed`` one that is still
-    unanswered holds the next one back, as the published monitor did; what the next one would have
-    waited until then is in no record (coordinated omission). They differ in nothing else.
+    Parameter of the script besides those of :class:`Connected`: ``pings``. ``planned`` pings are
+    sent when they are due, whether or not earlier ones were answered. An unanswered ``closed`` ping
+    holds the next one back, as in the published monitor; the wait of the next one is then in no
+    record (coordinated omission).
     """
 
     wait_s = EVERY_S
 
     @action
     async def ping(self) -> None:
-        """Ask for a pong; it waits behind the messages that came before it."""
-        # Counted from the instant for which this one was planned, and not from its answer.
+        """Ask for a pong, which waits behind the messages that came before it."""
+        # The pacing counts from the planned instant of this ping, not from its answer.
         self.pacing_s = self.random.uniform(*EVERY_S)
         self.say("ping", {"kind": "ping"})
         if self.parameters["pings"] == "closed":

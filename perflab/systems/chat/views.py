@@ -1,4 +1,4 @@
-"""What is drawn of the runs of the chat service: of crowds, of codecs, of profiles."""
+"""The views of the chat service's runs: crowds, codecs and profiles."""
 
 from __future__ import annotations
 

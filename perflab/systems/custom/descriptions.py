@@ -1,4 +1,4 @@
-"""From a variant to a service as the stacks know it: a folder with its description, by content."""
+"""Writes the description of a variant's service into a folder that is named by its content."""
 
 from __future__ import annotations
 
@@ -18,9 +18,8 @@ from perflab.stacks.spec import VARIANT
 from perflab.systems.custom.revisions import extract
 from perflab.systems.custom.variants import Variant, words_of
 
-# A process begins in a folder and becomes the command, so that signals reach it.
+# The shell becomes the command, so that signals reach it.
 BEGIN_IN = ("sh", "-c", 'cd -- "$0" && exec "$@"')
-# The command's words stand in the description; the preparation's do not: it is a shell's own.
 PREPARE = """set -eu
 git -C {repository} archive --format=tar --output="$1/.archive.tar" {commit}
 tar -xf "$1/.archive.tar" -C "$1"
@@ -33,27 +32,27 @@ SCRIPT = "prepare.sh"
 
 @dataclass(frozen=True)
 class Start:
-    """How variants are started, and when one is ready; the same for all of them.
+    """How all variants are started, and when they are ready.
 
-    ``folder`` is where a command variant begins; ``asked`` is the path of the workload, whose any
-    answer will do where no ``health`` path is named.
+    ``folder`` is where a command variant begins; ``workload_path`` shows with any answer that a
+    variant is ready if no ``health`` path is named.
     """
 
     folder: Path
     command: str
     prepare: str
     health: str
-    asked: str
+    workload_path: str
     timeout_s: float
 
 
 def described(variant: Variant, start: Start) -> str:
-    """Write the description of a variant's service, once; return the service's name."""
-    words, script = _words(variant, start)
-    digest = hashlib.sha256(json.dumps([words, script, variant.text]).encode()).hexdigest()
-    # An engine's names have small letters alone.
-    spoken = re.sub("[^a-z0-9]+", "-", variant.name.lower()).strip("-")
-    name = f"{VARIANT}{spoken}-{digest[:12]}"
+    """Return the name of a variant's service; write its description unless it is there."""
+    description, script = _description(variant, start)
+    digest = hashlib.sha256(json.dumps([description, script, variant.text]).encode()).hexdigest()
+    # Container engines allow only small letters in names.
+    stem = re.sub("[^a-z0-9]+", "-", variant.name.lower()).strip("-")
+    name = f"{VARIANT}{stem}-{digest[:12]}"
 
     def make(folder: Path) -> None:
         if script:
@@ -62,9 +61,9 @@ def described(variant: Variant, start: Start) -> str:
             tree = folder / "tree"
             tree.mkdir()
             extract(Path(variant.place), variant.commit, tree)
-            # The folder is renamed when it is whole.
-            words["folder"] = str(root / name / "tree")
-        (folder / "service.toml").write_text(_toml({"name": name, **words}))
+            # ``folder`` is temporary; it gets this name when it is complete.
+            description["folder"] = str(root / name / "tree")
+        (folder / "service.toml").write_text(_toml({"name": name, **description}))
 
     own_folder(state_dir())
     root = own_folder(variants_dir())
@@ -73,42 +72,42 @@ def described(variant: Variant, start: Start) -> str:
     return name
 
 
-def _words(variant: Variant, start: Start) -> tuple[dict[str, Any], str]:
-    """Return the description as plain words, and the script that prepares a process."""
-    words: dict[str, Any] = {
+def _description(variant: Variant, start: Start) -> tuple[dict[str, Any], str]:
+    """Return the entries of the description, and the script that prepares a process."""
+    description: dict[str, Any] = {
         "summary": variant.text,
         "command": [],
         "of_user": True,
         "environment": {"PORT": "{port}", "HOST": "{host}"},
         "health": {
-            "http": start.health or start.asked,
+            "http": start.health or start.workload_path,
             "any_status": not start.health,
             "timeout_s": start.timeout_s,
         },
     }
     match variant.kind:
         case "command":
-            words["command"] = [*BEGIN_IN, str(start.folder), *words_of(variant.place)]
+            description["command"] = [*BEGIN_IN, str(start.folder), *words_of(variant.place)]
         case "git" if start.command:
-            words["command"] = [*BEGIN_IN, "{artifacts}", *words_of(start.command)]
-            words["process"] = {"prepare": ["sh", "{source}/" + SCRIPT, "{artifacts}"]}
+            description["command"] = [*BEGIN_IN, "{artifacts}", *words_of(start.command)]
+            description["process"] = {"prepare": ["sh", "{source}/" + SCRIPT, "{artifacts}"]}
             place = shlex.quote(variant.place)
             script = PREPARE.format(repository=place, commit=variant.commit, prepare=start.prepare)
-            return words, script
+            return description, script
         case "dockerfile":
-            words["folder"] = variant.place
+            description["folder"] = variant.place
         case "image":
-            words["docker"] = {"image": variant.place}
-    return words, ""
+            description["docker"] = {"image": variant.place}
+    return description, ""
 
 
-def _toml(words: Mapping[str, Any]) -> str:
-    """Return words as TOML; its strings, lists and numbers are those of JSON."""
-    plain = [f"{name} = {_value(value)}" for name, value in words.items()]
-    return "\n".join(plain) + "\n"
+def _toml(description: Mapping[str, Any]) -> str:
+    """Return entries as TOML, whose strings, lists and numbers are written as in JSON."""
+    lines = [f"{name} = {_value(value)}" for name, value in description.items()]
+    return "\n".join(lines) + "\n"
 
 
 def _value(value: Any) -> str:
     if isinstance(value, Mapping):
-        return "{" + ", ".join(f"{name} = {_value(each)}" for name, each in value.items()) + "}"
+        return "{" + ", ".join(f"{name} = {_value(item)}" for name, item in value.items()) + "}"
     return json.dumps(value).replace("\x7f", "\\u007f")

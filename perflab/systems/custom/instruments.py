@@ -1,4 +1,4 @@
-"""What a request costs the service, whatever the service is called, and how many failed."""
+"""Instruments of variants: a check of the answer, and the service's cost of a request."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ SHOWN = 200
 
 
 class RightAnswer(Instrument):
-    """Sends the workload's request once, and ends the run where the answer is not as expected.
+    """Sends the workload's request once, and ends the run if the answer is not the expected one.
 
-    No answer at all fails the trial alone: whoever died may live when it is started afresh.
-    ``target`` is where the variant runs; empty for one that the lab started.
+    A missing answer fails only the trial, because a variant that died may run after a new start.
+    ``target`` is the address of the variant, or empty if the lab started it.
     """
 
     shares_time: ClassVar = True
@@ -36,47 +36,50 @@ class RightAnswer(Instrument):
 
 
 class _RightAnswer(Look):
-    def __init__(self, asked: RightAnswer, scene: Scene) -> None:
-        self._asked = asked
+    def __init__(self, instrument: RightAnswer, scene: Scene) -> None:
+        self._instrument = instrument
         self._scene = scene
 
     def before(self) -> None:
-        """Ask once."""
-        address = self._asked.target or self._own()
-        refuse_foreign(address, self._asked.allowed)
-        wanted = self._scene.workload.request
-        body = str(wanted.body).encode() if wanted.body else None
+        """Send the request once."""
+        address = self._instrument.target or self._local_address()
+        refuse_foreign(address, self._instrument.allowed)
+        template = self._scene.workload.request
+        body = str(template.body).encode() if template.body else None
         request = urllib.request.Request(
-            address + wanted.path, body, dict(wanted.headers), method=wanted.method
+            address + template.path,
+            body,
+            dict(template.headers),
+            method=template.method,
         )
-        what = f"{wanted.method} {wanted.path}"
+        what = f"{template.method} {template.path}"
         try:
             status, text = _answer(request, self._scene.workload.timeout_s)
         except (OSError, http.client.HTTPException) as error:
-            raise self._silent(f"{what} has no answer: {error}") from None
-        if status != wanted.expect_status:
-            wrong = f"{what} is answered with {status}, and {wanted.expect_status} was expected"
-            raise self._wrong(wrong, text)
-        if wanted.expect_body not in text:
-            raise self._wrong(f"the answer to {what} holds no '{wanted.expect_body}'", text)
+            raise self._no_answer(f"{what} has no answer: {error}") from None
+        if status != template.expect_status:
+            problem = f"{what} is answered with {status}, and {template.expect_status} was expected"
+            raise self._wrong(problem, text)
+        if template.expect_body not in text:
+            raise self._wrong(f"the answer to {what} holds no '{template.expect_body}'", text)
 
-    def _own(self) -> str:
-        running = self._scene.residents.instance(self._scene.treatment, self._asked.variant)
+    def _local_address(self) -> str:
+        running = self._scene.residents.instance(self._scene.treatment, self._instrument.variant)
         return f"http://{HOST}:{running.launch.port}"
 
     def _wrong(self, why: str, text: str) -> WrongAnswer:
-        shown = " ".join(text.split())[:SHOWN]
+        excerpt = " ".join(text.split())[:SHOWN]
         return WrongAnswer(
-            f"variant '{self._asked.variant}' is compared with nothing: {why}"
-            + (f" ('{shown}')" if shown else " (its body is empty)")
+            f"variant '{self._instrument.variant}' is compared with nothing: {why}"
+            + (f" ('{excerpt}')" if excerpt else " (its body is empty)")
             + "; mend it, or say what is right (expect_status, expect_body)"
         )
 
-    def _silent(self, why: str) -> LoadError | ServiceFailed:
-        if self._asked.target:
-            return LoadError(f"variant '{self._asked.variant}': {why}")
-        running = self._scene.residents.instance(self._scene.treatment, self._asked.variant)
-        return ServiceFailed(self._asked.variant, why, running.log())
+    def _no_answer(self, why: str) -> LoadError | ServiceFailed:
+        if self._instrument.target:
+            return LoadError(f"variant '{self._instrument.variant}': {why}")
+        running = self._scene.residents.instance(self._scene.treatment, self._instrument.variant)
+        return ServiceFailed(self._instrument.variant, why, running.log())
 
     def observe(self, load: Load) -> Observation:  # noqa: ARG002
         """Return nothing: the load checks every answer itself."""
@@ -93,10 +96,10 @@ def _answer(request: urllib.request.Request, timeout_s: float) -> tuple[int, str
 
 
 class ServiceCost(Instrument):
-    """CPU time per measured request and largest memory; nothing where the lab started no service.
+    """CPU time per measured request and largest memory of a service that the lab started.
 
-    ``service_cpu_us_per_request`` counts all CPU of the service over the measured stage, and the
-    requests that succeeded in it; ``failure_share`` is of measured requests.
+    ``service_cpu_us_per_request`` is all CPU of the service in the measured stage over the requests
+    that succeeded in it; ``failure_share`` is of measured requests.
     """
 
     shares_time: ClassVar = True
@@ -111,14 +114,14 @@ class _ServiceCost(Look):
         self._names = list(scene.residents.active(scene.treatment))
 
     def observe(self, load: Load) -> Observation:
-        """Return the columns that there are."""
+        """Return the columns; those of CPU and memory only if the lab started the service."""
         result = load.result
         measured = result.requests[result.requests["stage"] == "measure"]
         failed = int((measured["error"] != "").sum())
         columns = {"failure_share": failed / max(1, len(measured))}
-        when = OnTime.of(result)
+        span = OnTime.of(result)
         for name in self._names:
-            own = load.samples[load.samples["service"] == name]
-            columns["service_cpu_us_per_request"] = cpu_us_per_success(own, result)
-            columns["service_memory_bytes"] = largest_memory(own, when.begin_ns, when.end_ns)
+            samples = load.samples[load.samples["service"] == name]
+            columns["service_cpu_us_per_request"] = cpu_us_per_success(samples, result)
+            columns["service_memory_bytes"] = largest_memory(samples, span.begin_ns, span.end_ns)
         return Observation(columns)

@@ -1,4 +1,4 @@
-"""What a duel is asked for: variants, how they are started, and the one load that all get."""
+"""Parameters of a duel: variants, how they are started, and the load that all of them get."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ SERVER = "command:python3 server.py --port {port}"
 
 
 def begins_in(folder: str) -> Path:
-    """Return where relative places and commands begin: a folder, or the lab's own example."""
+    """Return the folder where relative places and commands begin, else the lab's own example."""
     return Path(folder) if folder else services_dir() / "duel_example"
 
 
 class OwnServiceParameters(LoadParameters, DesignParameters):
-    """Parameters of a comparison of one's own variants; the first is what others are held against.
+    """Parameters of a comparison of a user's variants with the first of them.
 
-    Revisions are recorded by their commits and places as absolute, so that a run can be finished
-    whatever a branch has come to be called since.
+    Revisions are recorded as commits and places as absolute paths, so that a run can be finished
+    after a branch has moved.
     """
 
     folder: str = Field(
@@ -87,46 +87,46 @@ class OwnServiceParameters(LoadParameters, DesignParameters):
     @field_validator("variants")
     @classmethod
     def _are_there(cls, variants: tuple[str, ...], info: ValidationInfo) -> tuple[str, ...]:
-        # The folder comes before: where it is wrong, that is what is told.
-        place = begins_in(str(info.data.get("folder", "")))
-        return tuple(each.text for each in all_variants(variants, place))
+        # Pydantic has checked the folder before and reports its problem first.
+        folder = begins_in(str(info.data.get("folder", "")))
+        return tuple(variant.text for variant in all_variants(variants, folder))
 
     @model_validator(mode="after")
     def _can_be_carried_out(self) -> OwnServiceParameters:
-        found = self.found
-        problems = [*self._of_starts(found), *self._of_load()]
-        backend, wrong = self._backend(found)
-        if problems or wrong:
-            raise ValueError("; ".join([*problems, *wrong]))
+        variants = self.parsed_variants
+        problems = [*self._of_starts(variants), *self._of_load()]
+        backend, backend_problems = self._backend(variants)
+        if problems or backend_problems:
+            raise ValueError("; ".join([*problems, *backend_problems]))
         return self.model_copy(update={"backend": backend})
 
     @property
     def begins_in(self) -> Path:
-        """Return the folder of relative places, and of commands."""
+        """Return the folder where relative places and commands begin."""
         return begins_in(self.folder)
 
     @property
-    def found(self) -> tuple[Variant, ...]:
-        """Return the variants."""
+    def parsed_variants(self) -> tuple[Variant, ...]:
+        """Return the variants, read and checked."""
         return all_variants(self.variants, self.begins_in)
 
-    def _of_starts(self, found: tuple[Variant, ...]) -> list[str]:
-        git = [each for each in found if each.kind == "git"]
+    def _of_starts(self, variants: tuple[Variant, ...]) -> list[str]:
+        git_variants = [variant for variant in variants if variant.kind == "git"]
         problems = []
         if self.command:
             try:
                 words_of(self.command)
             except ValueError as error:
                 problems.append(f"command: {error}")
-            if not git:
+            if not git_variants:
                 problems.append("command starts git variants, and there is none")
         elif self.prepare:
             problems.append("prepare goes with command: an image is prepared by its Dockerfile")
-        for each in git if not self.command else []:
-            if not holds(Path(each.place), each.commit, "Dockerfile"):
+        for variant in git_variants if not self.command else []:
+            if not holds(Path(variant.place), variant.commit, "Dockerfile"):
                 problems.append(
-                    f"{each.name}: {each.commit[:9]} has no Dockerfile; give the command that "
-                    "starts it (--command 'python app.py --port {port}')"
+                    f"{variant.name}: {variant.commit[:9]} has no Dockerfile; give the command "
+                    "that starts it (--command 'python app.py --port {port}')"
                 )
         if self.health and not self.health.startswith("/"):
             problems.append(f"health = '{self.health}' is no path; write it like /health")
@@ -142,20 +142,25 @@ class OwnServiceParameters(LoadParameters, DesignParameters):
             try:
                 self.workload("")
             except ValidationError as error:
-                problems += [f"{each['loc'][-1]}: {each['msg']}" for each in error.errors()]
+                problems += [
+                    f"{problem['loc'][-1]}: {problem['msg']}" for problem in error.errors()
+                ]
         return problems
 
-    def _backend(self, found: tuple[Variant, ...]) -> tuple[str, list[str]]:
-        """Return the one backend on which these can run, and what is wrong with the choice."""
-        needs: dict[str, list[str]] = {}
-        for each in found:
-            if each.kind != "url":
-                is_process = each.kind == "command" or (each.kind == "git" and self.command)
-                needs.setdefault(BACKENDS[2] if is_process else BACKENDS[1], []).append(each.name)
-        if len(needs) > 1:
-            words = "; ".join(f"{name}: {', '.join(each)}" for name, each in needs.items())
+    def _backend(self, variants: tuple[Variant, ...]) -> tuple[str, list[str]]:
+        """Return the one backend that all variants can run on, and the problems of the choice."""
+        names_by_backend: dict[str, list[str]] = {}
+        for variant in variants:
+            if variant.kind != "url":
+                is_process = variant.kind == "command" or (variant.kind == "git" and self.command)
+                backend = BACKENDS[2] if is_process else BACKENDS[1]
+                names_by_backend.setdefault(backend, []).append(variant.name)
+        if len(names_by_backend) > 1:
+            words = "; ".join(
+                f"{name}: {', '.join(names)}" for name, names in names_by_backend.items()
+            )
             return self.backend, [f"variants of one duel run all alike, not on two sides ({words})"]
-        needed = next(iter(needs), BACKENDS[2])
+        needed = next(iter(names_by_backend), BACKENDS[2])
         if self.backend not in (BACKENDS[0], needed):
             return self.backend, [
                 f"backend = '{self.backend}', and these variants need '{needed}'; leave it out"

@@ -1,4 +1,4 @@
-"""The numbers of its trials that can be compared; CPU and memory whatever a variant is called."""
+"""The responses of variants; the names of CPU and memory do not depend on a variant's name."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ RESPONSES = (
         name="failure_share", title="share of requests that failed", heading="failure share",
         noun="failures", better="less", typical=True,
     ),
-    *(each.model_copy(update={"typical": False}) for each in CPU),
+    *(response.model_copy(update={"typical": False}) for response in CPU),
     *MEMORY,
     *CLIENT,
 )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Revisions of a git repository: found by name, read by commit; the work tree is left alone."""
+"""Finds revisions of a git repository by name and reads them by commit, without its work tree."""
 
 from __future__ import annotations
 
@@ -14,10 +14,9 @@ def commit_of(repository: Path, revision: str) -> str:
     Raises
     ------
     ValueError
-        There is no such repository or revision, in git's own words.
+        There is no such repository or revision; the message is git's.
     """
-    wanted = f"{revision}^{{commit}}"
-    return _git(repository, "rev-parse", "--verify", "--end-of-options", wanted)
+    return _git(repository, "rev-parse", "--verify", "--end-of-options", f"{revision}^{{commit}}")
 
 
 def holds(repository: Path, commit: str, file: str) -> bool:
@@ -39,7 +38,7 @@ def is_dirty(repository: Path) -> bool:
 
 
 def extract(repository: Path, commit: str, folder: Path) -> None:
-    """Write the files of a commit into a folder; raises ValueError in git's own words."""
+    """Write the files of a commit into a folder; raises ValueError with git's message."""
     archive = folder.with_name(f"{folder.name}.tar")
     try:
         _git(repository, "archive", "--format=tar", f"--output={archive}", commit)
@@ -49,10 +48,10 @@ def extract(repository: Path, commit: str, folder: Path) -> None:
 
 
 def _git(repository: Path, *words: str) -> str:
-    # Looking must not write: a status would refresh the index of the user's repository.
+    # Without this option a status would refresh the index of the user's repository.
     command = ["git", "--no-optional-locks", "-C", str(repository), *words]
     try:
-        done = subprocess.run(
+        process = subprocess.run(
             command,
             capture_output=True,
             text=True,
@@ -64,7 +63,7 @@ def _git(repository: Path, *words: str) -> str:
         raise ValueError("git is not installed") from None
     except subprocess.TimeoutExpired:
         raise ValueError(f"git {words[0]} took longer than {TIMEOUT_S:g} s") from None
-    if done.returncode:
-        said = (done.stderr.strip() or "no such thing").splitlines()[-1]
-        raise ValueError(f"{repository}: {said}")
-    return done.stdout.strip()
+    if process.returncode:
+        message = (process.stderr.strip() or "no such thing").splitlines()[-1]
+        raise ValueError(f"{repository}: {message}")
+    return process.stdout.strip()

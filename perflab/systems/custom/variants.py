@@ -1,4 +1,4 @@
-"""Variants as they are written: ``NAME=KIND:WHAT``, each read, checked and made absolute."""
+"""Reads and checks variants, which are written ``NAME=KIND:WHAT``, and makes paths absolute."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ KINDS = {
     "dockerfile": "FOLDER",
 }
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,30}")
-# What the CPU of the load's own processes is recorded as.
+# The CPU of the load's own processes is recorded under these names.
 TAKEN = ("client", "lab")
 PLACEHOLDER = re.compile(r"\{([a-z_]+(?:\.[a-z_]+)?)\}")
 KNOWN = ("port", "host")
@@ -38,12 +38,12 @@ class Variant:
 
     @property
     def text(self) -> str:
-        """Return it as it is written, with nothing left that could mean another thing tomorrow."""
+        """Return the variant as it is written, with an absolute path and a commit."""
         return f"{self.name}={self.kind}:{self.place}" + (f"@{self.commit}" if self.commit else "")
 
     @property
     def label(self) -> str:
-        """Return what a figure calls it."""
+        """Return the variant's name in figures."""
         return f"{self.name} ({self.commit[:9]})" if self.commit else self.name
 
 
@@ -53,7 +53,7 @@ def variant_of(text: str, folder: Path) -> Variant:
     Raises
     ------
     ValueError
-        What is wrong with it, and how it is written.
+        The variant is wrong; the message says why and how it is written.
     """
     name, equals, rest = text.partition("=")
     kind, colon, place = rest.partition(":")
@@ -65,7 +65,7 @@ def variant_of(text: str, folder: Path) -> Variant:
             f"not {' or '.join(TAKEN)}"
         )
     if kind not in KINDS:
-        kinds = ", ".join(f"{each}:{what}" for each, what in KINDS.items())
+        kinds = ", ".join(f"{known}:{form}" for known, form in KINDS.items())
         raise ValueError(f"{name}: no kind '{kind}'{did_you_mean(kind, KINDS)}; kinds: {kinds}")
     try:
         return _checked(Variant(name, kind, place.strip()), folder)
@@ -95,8 +95,8 @@ def _checked(variant: Variant, folder: Path) -> Variant:
 
 
 def _revision(variant: Variant, folder: Path) -> Variant:
-    place, at, revision = variant.place.rpartition("@")
-    if not (at and place and revision):
+    place, at_sign, revision = variant.place.rpartition("@")
+    if not (at_sign and place and revision):
         raise ValueError(f"'{variant.place}' is not REPOSITORY@REVISION, like .@v1.2")
     repository = (folder / Path(place).expanduser()).resolve()
     commit = commit_of(repository, revision)
@@ -104,7 +104,7 @@ def _revision(variant: Variant, folder: Path) -> Variant:
 
 
 def words_of(command: str) -> list[str]:
-    """Return the words of a command as a shell would split them; it gets no shell.
+    """Return the words of a command, split as by a shell; the command runs without one.
 
     Raises
     ------
@@ -129,18 +129,18 @@ def all_variants(texts: Iterable[str], folder: Path) -> tuple[Variant, ...]:
     Raises
     ------
     ValueError
-        Every problem of every variant.
+        A variant is wrong; the message has every problem of every variant.
     """
-    found, problems = [], []
+    variants, problems = [], []
     for text in texts:
         try:
-            found.append(variant_of(text, folder))
+            variants.append(variant_of(text, folder))
         except ValueError as error:
             problems.append(str(error))
-    names = [each.name for each in found]
+    names = [variant.name for variant in variants]
     twice = [name for name in dict.fromkeys(names) if names.count(name) > 1]
     if twice:
         problems.append(f"{', '.join(twice)} names two variants; give each a name of its own")
     if problems:
         raise ValueError("; ".join(problems))
-    return tuple(found)
+    return tuple(variants)

@@ -1,4 +1,4 @@
-"""What one prediction costs in CPU, by the service's own code on the services' cores."""
+"""The CPU cost of one prediction, by the service's own code on the services' cores."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PROBE = "predict"
 class PredictionCost(Instrument):
     """Runs the probe of an inference node before each load: ``prediction_cpu_us``.
 
-    Of a compiled runtime also ``compile_s``, the time that its making took, and ``compiler``.
+    A compiled runtime adds ``compile_s``, the time to compile it, and ``compiler``.
     """
 
     node: str
@@ -35,20 +35,20 @@ class _PredictionCost(Look):
     def __init__(self, node: str, scene: Scene) -> None:
         self._node = node
         self._scene = scene
-        self._told: dict[str, Any] = {}
+        self._result: dict[str, Any] = {}
 
     def before(self) -> None:
-        """Probe."""
+        """Run the probe."""
         instance = self._scene.instance(self._node)
-        self._told = json.loads(instance.run(instance.launch.spec.probes[PROBE]))
+        self._result = json.loads(instance.run(instance.launch.spec.probes[PROBE]))
 
     def observe(self, load: Load) -> Observation:  # noqa: ARG002
         """Return the columns."""
-        told = self._told
+        result = self._result
         return Observation(
             {
-                "prediction_cpu_us": float(told["prediction_cpu_us"]),
-                "compile_s": float(told.get("compile_s", math.nan)),
-                "compiler": " ".join(filter(None, [told.get("compiler"), told.get("flags")])),
+                "prediction_cpu_us": float(result["prediction_cpu_us"]),
+                "compile_s": float(result.get("compile_s", math.nan)),
+                "compiler": " ".join(filter(None, [result.get("compiler"), result.get("flags")])),
             }
         )

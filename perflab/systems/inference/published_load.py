@@ -1,4 +1,4 @@
-"""The published load and set-up of the inference service, and what differs from them."""
+"""The published load and set-up of the inference service, and a run's differences from them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from perflab.recordings.display import plain
 from perflab.trials.experiment import RunParameters
 
 STUDY = "inference"
-# Where the published load and set-up stand, by parameter; other settings the study does not state.
+# The published row of each parameter that the study states.
 PUBLISHED = {
     "requests": ("workload", "all", "requests"),
     "concurrency": ("workload", "all", "concurrency"),
@@ -22,20 +22,20 @@ PUBLISHED = {
     "round_trip_ms": ("system", "all", "added_round_trip"),
 }
 PER_CONNECTION = ("workload", "all", "requests_per_connection")
-# What says how often and where something is measured, and not what.
+# Parameters that say how often and where something is measured, and not what.
 NO_SETTINGS = frozenset({*RunParameters.model_fields, "preset", "warmup_requests"})
 
 
 def as_published(parameters: RunParameters, **levels: Any) -> bool:
-    """Say whether a published size may be compared; see :func:`differences`."""
+    """Return whether published sizes may be compared; see :func:`differences`."""
     return not differences(parameters, **levels)
 
 
 def differences(parameters: RunParameters, **levels: Any) -> list[str]:
-    """Return in what a run differs from the study, as sentences.
+    """Return the differences of a run from the study, as sentences.
 
-    What the study states must be as stated. What it does not state (such as the pool's minimum)
-    must be as it is by default: else one could try settings until the size fits.
+    A parameter that the study states must have the stated value. Any other (such as the pool's
+    minimum) must have its default, because one could else try settings until the size fits.
 
     Parameters
     ----------
@@ -43,22 +43,22 @@ def differences(parameters: RunParameters, **levels: Any) -> list[str]:
         The level of each parameter that is a factor.
     """
     stated = published_settings()
-    found = []
+    texts = []
     for name, field in type(parameters).model_fields.items():
         if name in NO_SETTINGS:
             continue
         default = field.get_default()
         if name in levels and isinstance(default, tuple):
             default = default[0]
-        value, wanted = levels.get(name, getattr(parameters, name)), stated.get(name, default)
-        if str(value) != str(wanted):
+        value, expected = levels.get(name, getattr(parameters, name)), stated.get(name, default)
+        if str(value) != str(expected):
             whose = "published" if name in stated else "not published, by default"
-            found.append(f"{name} is {plain(value)} ({whose}: {plain(wanted)})")
-    return found
+            texts.append(f"{name} is {plain(value)} ({whose}: {plain(expected)})")
+    return texts
 
 
 def published_settings() -> dict[str, Any]:
-    """Return the parameters of the published load and set-up, from its rows."""
+    """Return the parameters of the published load and set-up."""
     numbers: dict[str, Any] = {
         name: published_value(STUDY, *place) for name, place in PUBLISHED.items()
     }
@@ -73,7 +73,7 @@ def published_rps(scenario: str) -> float:
     return published_value(STUDY, "results table", scenario, "throughput")
 
 
-STUDY_STUDY, TABLE = "inference", "results table"
+TABLE = "results table"
 MEASURES = {"throughput_rps": "throughput", "mean_ms": "mean_latency"}
 COMMITS = {
     "on": "ONNX + DB, synchronous_commit=on",
@@ -89,32 +89,35 @@ LOAD = ("concurrency", "requests", "connection")
 
 
 def published_absolutes(run: Run, response: str) -> pd.DataFrame:
-    """Return what was published of a response (throughput_rps or mean_ms), by treatment.
+    """Return the published values of a response (throughput_rps or mean_ms), by treatment.
 
     Columns: treatment, value, load (whether the run's load and pool are the published ones). The
     published mean latency is ab's, concurrency / throughput: the mean response time of a closed
-    loop without think time. Treatments of which nothing was published have no row.
+    loop without think time. Treatments without a published value have no row.
     """
-    table = published(STUDY_STUDY)
-    known = table[(table["place"] == TABLE) & (table["measure"] == MEASURES.get(response, ""))]
-    values = dict(zip(known["scenario"], known["value"].astype(float), strict=True))
+    table = published(STUDY)
+    rows_of_measure = table[
+        (table["place"] == TABLE) & (table["measure"] == MEASURES.get(response, ""))
+    ]
+    values = dict(
+        zip(rows_of_measure["scenario"], rows_of_measure["value"].astype(float), strict=True)
+    )
     rows = []
-    for item in run.record.treatments:
-        row = scenario(run.record.experiment, item.levels, run.record.parameters)
+    for treatment in run.record.treatments:
+        row = scenario(run.record.experiment, treatment.levels, run.record.parameters)
         if row is not None and row in values:
             load = SAME_LOAD if _is_published_load(run, row) else OTHER_LOAD
-            rows.append({"treatment": item.name, "value": values[row], "load": load})
+            rows.append({"treatment": treatment.name, "value": values[row], "load": load})
     return pd.DataFrame(rows, columns=["treatment", "value", "load"])
 
 
 def scenario(
     experiment: str, levels: Mapping[str, str], parameters: Mapping[str, object]
 ) -> str | None:
-    """Return the row of the published results that a treatment repeats; None where there is none.
+    """Return the row of the published results that a treatment repeats, or None.
 
-    The durability study does not state its workers and pool, so none are asked for there. The
-    driver study was at a database next door with 4 workers; its pool's minimum and meaning are not
-    stated.
+    The durability study does not state its workers and pool, so any match it. The driver study had
+    a database next door and 4 workers; its pool's minimum and meaning are not stated.
     """
     if experiment == "sync_vs_async":
         is_near = levels.get("round_trip_ms") == "0" and levels.get("workers", "4") == "4"

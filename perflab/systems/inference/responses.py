@@ -1,4 +1,4 @@
-"""The numbers of the inference service's trials that can be compared."""
+"""The responses of the inference service."""
 
 from __future__ import annotations
 

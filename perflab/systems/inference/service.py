@@ -1,4 +1,4 @@
-"""What the experiments on the ML inference service share: its stack, load and parameters."""
+"""The stack, load and parameters that experiments on the inference service share."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from perflab.trials.experiment import Preset, PresetParameters
 from perflab.trials.plan import Treatment
 
 DATABASE = "postgres"
-# One row of scikit-learn's breast cancer data set (its first), as any client would send it.
+# The first row of scikit-learn's breast cancer data set.
 FEATURES = (
     17.99, 10.38, 122.8, 1001.0, 0.1184, 0.2776, 0.3001, 0.1471, 0.2419, 0.07871,
     1.095, 0.9053, 8.589, 153.4, 0.006399, 0.04904, 0.05373, 0.01587, 0.03003, 0.006193,
@@ -31,7 +31,7 @@ Workers = Annotated[int, Field(ge=1, le=64)]
 
 
 def as_levels(value: Any) -> Any:
-    """Return one level as a list of levels, so that ``workers=4`` may be written for it."""
+    """Return one level as a tuple of levels, so that ``workers=4`` is allowed."""
     return (value,) if isinstance(value, int | float | str) else value
 
 
@@ -42,12 +42,12 @@ INSTRUMENTS = (
     ServerCount(),
     DatabaseWaits(node=DATABASE),
 )
-# Each driver has a pool of its own; the lab, too, is connected.
+# Each of the two drivers has a pool; the lab has connections, too.
 POOLS, OTHER_CONNECTIONS = 2, 20
 
 
 class LoadParameters(PresetParameters):
-    """What every experiment on the inference service has: its load and its pool."""
+    """Load and pool, the parameters of every experiment on the inference service."""
 
     preset: Preset = Field(
         default="quick",
@@ -78,7 +78,7 @@ class LoadParameters(PresetParameters):
 
     @classmethod
     def published_values(cls) -> dict[str, Any]:
-        """Return what the preset sets, of the parameters that there are."""
+        """Return the values of the preset for the parameters that the experiment has."""
         stated = published_settings()
         return {name: value for name, value in stated.items() if name in cls.model_fields}
 
@@ -106,7 +106,7 @@ class InferenceParameters(LoadParameters):
 
 
 def check_pool(pool_size: int, workers: int) -> None:
-    """Raise ValueError where a worker would be without a connection."""
+    """Raise ValueError if a worker would have no connection."""
     if pool_size < workers:
         raise ValueError(
             f"pool_size = {pool_size} is less than workers = {workers}: every worker "
@@ -128,8 +128,8 @@ def stack(
 ) -> StackPlan:
     """Return PostgreSQL, the link, and the inference service wired together.
 
-    ``pool_size`` counts all workers together; without it, that of the parameters is taken. The rows
-    are counted where the load ``writes`` any.
+    ``pool_size`` counts all workers together; its default is that of the parameters. The rows are
+    counted if the load ``writes`` any.
     """
     connections = pool_size or parameters.pool_size
     return StackPlan(
@@ -141,7 +141,7 @@ def stack(
                 settings={
                     "synchronous_commit": synchronous_commit,
                     "commit_delay_us": commit_delay_us,
-                    # The delay is for every commit, not only for those that have company.
+                    # With 0 siblings the delay is for every commit, not only for concurrent ones.
                     "commit_siblings": 0 if commit_delay_us else 5,
                 },
             ),
@@ -167,17 +167,17 @@ def stack(
 def with_room(treatments: Sequence[Treatment]) -> list[Treatment]:
     """Return treatments whose database has room for the pools of all services side by side.
 
-    Treatments that differ in what a service is started with have one each, and all of them are
-    connected at once, also while they are paused.
+    Treatments with different settings have a service each, and all services keep their connections
+    while they are paused.
     """
-    services = [each.stack.node("inference").settings for each in treatments]
-    pools = {tuple(sorted(each.items())): int(each["pool_size"]) for each in services}
+    services = [treatment.stack.node("inference").settings for treatment in treatments]
+    pools = {tuple(sorted(settings.items())): int(settings["pool_size"]) for settings in services}
     setting = load_service(DATABASE).settings["max_connections"]
     needed = POOLS * sum(pools.values()) + OTHER_CONNECTIONS
     room = min(max(int(setting.default), needed), int(setting.maximum or needed))
     return [
-        each.model_copy(update={"stack": _with_connections(each.stack, room)})
-        for each in treatments
+        treatment.model_copy(update={"stack": _with_connections(treatment.stack, room)})
+        for treatment in treatments
     ]
 
 
@@ -196,9 +196,9 @@ def endpoint(driver: Driver, database_write: bool = True) -> str:
 
 
 def workload(parameters: LoadParameters, path: str) -> Workload:
-    """Return the published closed loop towards an endpoint; it is kept up until its last answer.
+    """Return the published closed loop on an endpoint, kept up until its last counted answer.
 
-    The study does not say what its tool did; if that let the load run out, the last 50 of 1,000
+    The study does not say what its tool did; if the tool let the load run out, the last 50 of 1,000
     requests lowered its mean response time by 2 to 3%.
     """
     return Workload(
@@ -221,7 +221,7 @@ def workload(parameters: LoadParameters, path: str) -> Workload:
 
 
 def treatment(levels: Mapping[str, str], label: str, plan: StackPlan, load: Workload) -> Treatment:
-    """Return a treatment named after its levels; the database is looked at, too."""
+    """Return a treatment that is named after its levels."""
     return Treatment(
         name=",".join(f"{factor}={level}" for factor, level in levels.items()),
         label=label,
@@ -233,24 +233,24 @@ def treatment(levels: Mapping[str, str], label: str, plan: StackPlan, load: Work
 
 
 def uneven_pools(pool_size: int, workers: Sequence[int]) -> list[Remark]:
-    """Say what a pool really is over each number of workers that cannot split it evenly."""
-    found = []
+    """Warn of each number of workers that cannot split the pool evenly."""
+    remarks = []
     for count in workers:
-        each = pool_size // count
-        if each * count != pool_size:
+        per_worker = pool_size // count
+        if per_worker * count != pool_size:
             text = (
-                f"pool_size {pool_size} over {count} workers gives {each} each, "
-                f"{each * count} in total"
+                f"pool_size {pool_size} over {count} workers gives {per_worker} each, "
+                f"{per_worker * count} in total"
             )
-            found.append(Remark(code="inference.pool_size", text=text))
-    return found
+            remarks.append(Remark(code="inference.pool_size", text=text))
+    return remarks
 
 
 def load_warnings(parameters: LoadParameters, **levels: Any) -> list[Remark]:
-    """Say where the load or the set-up is not as published."""
-    found = differences(parameters, **levels)
-    text = f"published sizes are not compared: {'; '.join(found)}"
-    return [Remark(code="inference.load", text=text)] if found else []
+    """Warn if the load or the set-up is not as published."""
+    texts = differences(parameters, **levels)
+    text = f"published sizes are not compared: {'; '.join(texts)}"
+    return [Remark(code="inference.load", text=text)] if texts else []
 
 
 def fixed_warnings(parameters: InferenceParameters) -> list[Remark]:

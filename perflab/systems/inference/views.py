@@ -1,4 +1,4 @@
-"""What is drawn of the runs of the inference service."""
+"""The views of the inference service's runs."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""The lab itself: what it can resolve, and what its own clients cost."""
+"""The lab itself: its resolution, and the cost of its clients."""

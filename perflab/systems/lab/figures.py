@@ -1,4 +1,4 @@
-"""What the lab found beside what was planted: estimates, intervals and truths."""
+"""Costs of clients over load, and estimates of planted effects beside their true values."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ PANELS = {
     "client_cpu_us_per_request": "client CPU per request, us (log)",
 }
 TRIAL = "trial"
-# An interval may reach so many times beyond the trials.
+# An interval may reach this many times beyond the trials.
 BEYOND = 3.0
 CLIENT_COLUMNS = ["response", "what", "client", "rate", "state", "value", "low", "high"]
 
@@ -43,11 +43,11 @@ CLIENT_COLUMNS = ["response", "what", "client", "rate", "state", "value", "low",
 def client_cost_table(run: Run) -> pd.DataFrame:
     """Return what each client reports and costs at each rate, for every trial that did not fail.
 
-    ``what`` is a trial (with its state), or which statistic a typical value of several valid trials
-    is, with its 95% interval.
+    ``what`` is a trial (with its state), or the statistic of a typical value of several valid
+    trials, with its 95% interval.
     """
     trials = trials_shown(run)
-    levels = {item.name: item.levels for item in run.record.treatments}
+    levels = {treatment.name: treatment.levels for treatment in run.record.treatments}
     trials = trials.assign(
         what=TRIAL,
         client=[levels[name]["client"] for name in trials["treatment"]],
@@ -55,21 +55,21 @@ def client_cost_table(run: Run) -> pd.DataFrame:
     )
     place = trials["client"].map(run.record.factors["client"].index)
     trials = trials.assign(place=place).sort_values(["place", "rate", "block"])
-    parts = [part for response in PANELS for part in _of(response, trials)]
+    parts = [part for response in PANELS for part in _of_response(response, trials)]
     return pd.concat(parts, ignore_index=True).reindex(columns=CLIENT_COLUMNS)
 
 
-def _of(response: str, trials: pd.DataFrame) -> list[pd.DataFrame]:
-    own = trials.assign(response=response, value=trials[response].astype(float)).dropna(
+def _of_response(response: str, trials: pd.DataFrame) -> list[pd.DataFrame]:
+    points = trials.assign(response=response, value=trials[response].astype(float)).dropna(
         subset=["value"]
     )
-    valid = own[own["state"] == "valid"]
+    valid = points[points["state"] == "valid"]
     typical = [
-        {"client": client, "rate": rate, **estimate_row(across_trials(each["value"].to_numpy()))}
-        for (client, rate), each in valid.groupby(["client", "rate"], sort=False)
-        if len(each) > 1
+        {"client": client, "rate": rate, **estimate_row(across_trials(group["value"].to_numpy()))}
+        for (client, rate), group in valid.groupby(["client", "rate"], sort=False)
+        if len(group) > 1
     ]
-    return [own, pd.DataFrame(typical).assign(response=response)]
+    return [points, pd.DataFrame(typical).assign(response=response)]
 
 
 def varies_clients(run: Run) -> bool:
@@ -81,7 +81,7 @@ def draw_client_cost(table: pd.DataFrame, page: Page) -> LabFigure:
     """Draw every trial's p95 and CPU cost against the offered rate."""
     clients = enumerate(table["client"].unique())
     looks = {name: Look(*appearance(place), name) for place, name in clients}
-    how: dict[str, Any] = {"by": "client", "looks": looks}
+    style: dict[str, Any] = {"by": "client", "looks": looks}
     chart = Planes(
         CLIENT_TITLE,
         "Every point is one trial against the same server; hollow: the generator's self-check"
@@ -89,10 +89,10 @@ def draw_client_cost(table: pd.DataFrame, page: Page) -> LabFigure:
         " intervals (median; below 6 trials: geometric mean; an arrow: it goes on), where there are"
         " several.",
         layers=(
-            Lines(TYPICAL, keyed=False, **how),
+            Lines(TYPICAL, keyed=False, **style),
             Intervals(TYPICAL, along="y", beyond=BEYOND, among=(TRIAL,), lw=1.1,
-                      size=0, keyed=False, **how),
-            Points((TRIAL,), how={"linewidth": 0.0}, **how),
+                      size=0, keyed=False, **style),
+            Points((TRIAL,), how={"linewidth": 0.0}, **style),
         ),
         planes=_planes,
         panel="response",
@@ -100,7 +100,7 @@ def draw_client_cost(table: pd.DataFrame, page: Page) -> LabFigure:
         height_in=3.1,
         further_in=3.1,
     )  # fmt: skip
-    # Side by side: trials of different clients at one rate would hide each other.
+    # Clients are shifted sideways, because their trials at one rate would hide each other.
     shifts = {name: 1.05 ** (place - (len(looks) - 1) / 2) for place, name in enumerate(looks)}
     return chart.draw(table.assign(at=table["rate"] * table["client"].map(shifts)), page)
 
@@ -118,7 +118,7 @@ CLIENT_COST = View(
 
 MEASURED, TRUTH, SAME = "measured", "truth", "same"
 LOOKS = {MEASURED: Look(PALETTE[0], "o", MEASURED)}
-# Copies that are all alike show at least this much on both sides of 1.
+# The axis reaches at least this far on both sides of 1, even if all copies are alike.
 LEAST = 0.02
 EXPERIMENT = "lab_check"
 EFFECT_TITLE = "what was planted, and what the lab found"
@@ -126,7 +126,7 @@ EFFECT_COLUMNS = ["service", "expected", "estimate", "low", "high"]
 
 
 def known_effects_table(run: Run) -> pd.DataFrame:
-    """Return each service's response against the first copy's, with what was expected of it."""
+    """Return the estimated and the expected response of each service over the first copy's."""
     try:
         return known_effects(run)[EFFECT_COLUMNS]
     except AnalysisError:
@@ -134,12 +134,12 @@ def known_effects_table(run: Run) -> pd.DataFrame:
 
 
 def has_planted(run: Run) -> bool:
-    """Return whether the lab checked itself in a run."""
+    """Return whether a run is one of the lab's test of itself."""
     return run.record.experiment == EXPERIMENT and FACTOR in run.record.factors
 
 
 def draw_known_effects(table: pd.DataFrame, page: Page) -> LabFigure:
-    """Draw each service's response against the first copy's, with its truth."""
+    """Draw each service's response over the first copy's, with its true value."""
     within = _shown(table)
     chart = RowChart(
         EFFECT_TITLE,

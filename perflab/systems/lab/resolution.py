@@ -1,6 +1,6 @@
-"""What the lab can resolve: false alarms, planted effects, and how often a difference shows.
+"""The lab's resolution: false alarms, planted effects, and how often a difference is found.
 
-For runs of the ``lab_check`` experiment, whose truth is known.
+For runs of the ``lab_check`` experiment, whose true effects are known.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from perflab.statistics.comparison import effect_of
 from perflab.statistics.two_samples import Rate
 from perflab.trials.experiment import RunParameters
 
-# What a run has that nobody gave a number of blocks.
+# The blocks of a run by default.
 USUAL_BLOCKS = int(RunParameters.model_fields["blocks"].default)
 FACTOR = "service"
 COPY = "A"
@@ -31,12 +31,12 @@ KNOWN_COLUMNS = [
 
 
 def false_alarms(run: Run, response: str = "mean_ms", blocks: int = USUAL_BLOCKS) -> Rate:
-    """Return how often two copies of one service were called different.
+    """Return how often two copies of the same service were called different.
 
     Copies are paired off and blocks are cut into groups of ``blocks``, so that no trial serves
-    two comparisons and the interval of the rate is an honest one.
+    two comparisons and the interval of the rate holds.
     """
-    wide = _logs(run, response)
+    wide = _log_responses(run, response)
     names = [name for name in wide.columns if name.startswith(COPY)]
     hits = n = 0
     for first, second in zip(names[::2], names[1::2], strict=False):
@@ -49,15 +49,15 @@ def false_alarms(run: Run, response: str = "mean_ms", blocks: int = USUAL_BLOCKS
 
 
 def known_effects(run: Run, response: str = "mean_ms", blocks: int = USUAL_BLOCKS) -> pd.DataFrame:
-    """Return estimate against truth for every service but the first copy, against that one.
+    """Return estimated and expected effect of every other service over the first copy.
 
-    Columns: service, planted (factor on its work, 1 for a copy), expected (what that makes of the
-    response, given the work's share of it), estimate, low, high, n (blocks), holds (the interval
-    holds what was expected), called_different (text of the :class:`Rate` of groups of ``blocks``
-    whose interval excludes 1: false alarms for copies, detections for the others).
+    Columns: service, planted (factor on its work, 1 for a copy), expected (the effect of that
+    factor on the response, given the work's share of it), estimate, low, high, n (blocks), holds
+    (the interval holds the expected effect), called_different (text of the :class:`Rate` of groups
+    of ``blocks`` whose interval excludes 1: false alarms for copies, detections for the others).
     """
-    wide = _logs(run, response)
-    first, *others = sorted((name for name in wide.columns if not is_fault(name)), key=_place)
+    wide = _log_responses(run, response)
+    first, *others = sorted((name for name in wide.columns if not is_fault(name)), key=_order)
     share = work_share(run)
     rows = []
     for name in others:
@@ -67,7 +67,7 @@ def known_effects(run: Run, response: str = "mean_ms", blocks: int = USUAL_BLOCK
         effect = effect_of(differences)
         expected = 1 + (_planted(name) - 1) * share
         groups = [effect_of(group) for group in _groups(differences, blocks)]
-        different = Rate(sum(e.low > 1 or e.high < 1 for e in groups), len(groups))
+        different = Rate(sum(part.low > 1 or part.high < 1 for part in groups), len(groups))
         rows.append(
             {
                 "service": name,
@@ -88,33 +88,33 @@ def _planted(level: str) -> float:
     return 1 + float(level[1:-1]) / 100 if level.startswith(SLOWER) else 1.0
 
 
-def _place(level: str) -> tuple[float, str]:
+def _order(level: str) -> tuple[float, str]:
     return _planted(level), level
 
 
 def work_share(run: Run) -> float:
-    """Return the share of the response time that is the service's own work (copies only)."""
+    """Return the share of the copies' response time that is the service's own work."""
     trials = run.valid_trials()
-    own = [
+    of_copies = [
         str(trial)
         for trial, name in zip(trials["trial_id"], trials["treatment"], strict=True)
         if _level(run, name).startswith(COPY)
     ]
-    requests = run.requests(trial_ids=own)
-    good = requests[requests["error"] == ""]
-    if "phase_app_ms" not in good or good.empty:
+    requests = run.requests(trial_ids=of_copies)
+    successes = requests[requests["error"] == ""]
+    if "phase_app_ms" not in successes or successes.empty:
         raise AnalysisError("the copies have no successful request that tells its work")
-    response_ms = (good["done_ns"] - good["planned_ns"]) / 1e6
-    return float(good["phase_app_ms"].sum() / response_ms.sum())
+    response_ms = (successes["done_ns"] - successes["planned_ns"]) / 1e6
+    return float(successes["phase_app_ms"].sum() / response_ms.sum())
 
 
 def is_fault(level: str) -> bool:
-    """Say whether trials of a level have a client that must be refused."""
+    """Return whether trials of a level have a client that must be refused."""
     return level == OVERLOAD or level.startswith(STALLED)
 
 
 def refused(run: Run) -> pd.DataFrame:
-    """Return how often clients were refused, by what was planted; healthy ones come last.
+    """Return how often clients were refused, by planted fault; healthy clients come last.
 
     Columns: client, refused (text of a :class:`Rate` with its 95% interval).
     """
@@ -122,11 +122,11 @@ def refused(run: Run) -> pd.DataFrame:
     trials = trials[~trials["superseded"].astype(bool)]
     levels = [_level(run, name) for name in trials["treatment"]]
     kinds = np.array([level if is_fault(level) else HEALTHY for level in levels], dtype=object)
-    planted = dict.fromkeys(item.levels.get(FACTOR, "") for item in run.record.treatments)
-    bad = (trials["state"] != "valid").to_numpy()
+    planted = dict.fromkeys(treatment.levels.get(FACTOR, "") for treatment in run.record.treatments)
+    is_refused = (trials["state"] != "valid").to_numpy()
     rows = []
     for kind in (*filter(is_fault, planted), HEALTHY):
-        rate = Rate(int(bad[kinds == kind].sum()), int((kinds == kind).sum()))
+        rate = Rate(int(is_refused[kinds == kind].sum()), int((kinds == kind).sum()))
         rows.append({"client": kind, "refused": rate.text()})
     return pd.DataFrame(rows)
 
@@ -135,7 +135,7 @@ def power_here(run: Run, response: str = "mean_ms", sets: int = 200) -> pd.DataF
     """Return how often true differences are found at the noise of this run's copies.
 
     See :func:`perflab.analysis.decision.power_table`; every share has its interval.
-    Empty where there are too few valid trials to tell the noise.
+    The table is empty if there are too few valid trials to know the noise.
     """
     try:
         noise = [copies_noise(run, response)]
@@ -147,14 +147,14 @@ def power_here(run: Run, response: str = "mean_ms", sets: int = 200) -> pd.DataF
 def copies_noise(run: Run, response: str = "mean_ms") -> float:
     """Return the standard deviation of a trial's log response among copies of one block.
 
-    What processes of one program differ by for as long as they live is in it.
+    It includes the lasting differences between processes of one program.
 
     Raises
     ------
     AnalysisError
         There are too few valid trials of copies.
     """
-    wide = _logs(run, response)
+    wide = _log_responses(run, response)
     copies = wide[[name for name in wide.columns if name.startswith(COPY)]]
     freedom = (copies.count(axis=1) - 1).clip(lower=0)
     if (freedom > 0).sum() < 2:
@@ -168,16 +168,16 @@ def _groups(differences: pd.Series[Any], blocks: int) -> list[pd.Series[Any]]:
 
 
 def _level(run: Run, treatment: str) -> str:
-    levels = {item.name: item.levels for item in run.record.treatments}
+    levels = {treatment.name: treatment.levels for treatment in run.record.treatments}
     return levels.get(treatment, {}).get(FACTOR, "")
 
 
-def _logs(run: Run, response: str) -> pd.DataFrame:
+def _log_responses(run: Run, response: str) -> pd.DataFrame:
     """Return log responses of valid trials: a row per block, a column per level."""
     trials = run.valid_trials()
     if response not in trials:
         raise AnalysisError(f"the trials have no column '{response}'")
-    known = trials[trials[response] > 0]
-    levels = [_level(run, str(name)) for name in known["treatment"]]
-    known = known.assign(level=levels, log=np.log(known[response].astype(float)))
-    return known.pivot(index="block", columns="level", values="log")
+    positive = trials[trials[response] > 0]
+    levels = [_level(run, str(name)) for name in positive["treatment"]]
+    positive = positive.assign(level=levels, log=np.log(positive[response].astype(float)))
+    return positive.pivot(index="block", columns="level", values="log")

@@ -1,4 +1,4 @@
-"""The numbers by which the lab looks at itself."""
+"""The responses of the lab's tests of itself."""
 
 from __future__ import annotations
 

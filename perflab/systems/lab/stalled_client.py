@@ -1,4 +1,4 @@
-"""A fault to plant: the load's workers are stopped during a trial, as a hypervisor would do it."""
+"""A planted fault: the load's workers are stopped during a trial, as a hypervisor does it."""
 
 from __future__ import annotations
 
@@ -16,30 +16,30 @@ JOIN_S = 5.0
 
 
 class StalledClient(Instrument):
-    """Stops the workers for ``stall_ms``, lets them go on for ``pause_ms``, and so on."""
+    """Stops the workers for ``stall_ms``, lets them run for ``pause_ms``, and repeats that."""
 
     stall_ms: float = Field(gt=0, le=1000)
     pause_ms: float = Field(gt=0, le=60_000)
 
     def look(self, scene: Scene) -> Look:
-        """Return what does it in one trial."""
+        """Return the look at one trial."""
         return _Stalling(self, scene.client_pids)
 
 
 class _Stalling(Look):
-    def __init__(self, asked: StalledClient, pids: Sequence[int]) -> None:
-        self._asked = asked
+    def __init__(self, instrument: StalledClient, pids: Sequence[int]) -> None:
+        self._instrument = instrument
         self._pids = pids
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._act, daemon=True)
         self._count = 0
 
     def begin(self) -> None:
-        """Begin with a pause."""
+        """Start with a pause."""
         self._thread.start()
 
     def end(self) -> None:
-        """Leave the workers going."""
+        """Stop, and leave the workers running."""
         self._over.set()
         self._thread.join(JOIN_S)
 
@@ -48,10 +48,10 @@ class _Stalling(Look):
         return Observation({"planted_stalls": self._count})
 
     def _act(self) -> None:
-        while not self._over.wait(self._asked.pause_ms / 1e3):
+        while not self._over.wait(self._instrument.pause_ms / 1e3):
             self._signal(signal.SIGSTOP)
             try:
-                self._over.wait(self._asked.stall_ms / 1e3)
+                self._over.wait(self._instrument.stall_ms / 1e3)
             finally:
                 self._signal(signal.SIGCONT)
             self._count += 1

@@ -1,4 +1,4 @@
-"""What is drawn of the runs in which the lab checks itself and its clients."""
+"""The views of runs in which the lab checks itself and its clients."""
 
 from __future__ import annotations
 

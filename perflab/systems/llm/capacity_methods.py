@@ -1,16 +1,16 @@
-"""Capacity by search beside capacity by crash: what each method says, and of whom.
+"""Capacity by search beside capacity by failures: which version each method calls better.
 
-By search it is the most users that hold the objectives; by the published method the users at which
-a number of failures ended a ramp. They are two estimands, and no number of one is held against a
-number of the other: what can be compared is whom each calls the better version.
+Capacity by search is the most users that hold the objectives; by the published method it is the
+users at which a number of failures ended a ramp. They are two estimands, so their numbers are not
+compared, only the versions that they call better.
 
 Claim 3 by a rule: does a threshold of failures make single runs comparable?
 
-The study compares one run of each version, and takes a difference of 13% for one of the versions.
-Runs of one and the same proxy are then comparable where they seldom differ by as much: the claim
-holds where at most 5% of pairs of single runs lie beyond the published ratio (305 users over 270).
-It is not reproduced where the whole 95% interval of that share lies above 5%, reproduced where it
-lies below, and undecided else. Fixed before anything was measured.
+The study compares one run of each version, and takes a difference of 13% for a difference of the
+versions. Single runs of the same proxy are then comparable if they seldom differ by as much: the
+claim holds if at most 5% of pairs of single runs lie beyond the published ratio (305 users over
+270). It is not reproduced if the whole 95% interval of that share lies above 5%, reproduced if it
+lies below, and undecided otherwise. The rule was fixed before the first measurement.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ NOBODY, UNKNOWN = "not shown", "not known"
 
 @dataclass(frozen=True)
 class Method:
-    """A way to a capacity: its words, the stem of its rungs' names, and its response.
+    """A method of capacity: its words, the stem of its rungs' names, and its response.
 
-    ``effect`` is the ratio of new over old by this method; None where no block has both versions.
+    ``effect`` is the ratio of new over old by this method; None if no block has both versions.
     """
 
     words: str
@@ -48,7 +48,7 @@ class Method:
 
     @property
     def winner(self) -> str:
-        """Return ``new``, ``old``, not shown (the interval includes 1), or that it is not known."""
+        """Return ``new``, ``old``, "not shown" (the interval includes 1), or "not known"."""
         if self.effect is None or self.effect.n < SMALLEST_N:
             return UNKNOWN
         if math.isnan(self.effect.low) and math.isnan(self.effect.high):
@@ -58,7 +58,7 @@ class Method:
         return "old" if self.effect.high < 1 else NOBODY
 
     @property
-    def said(self) -> str:
+    def sentence(self) -> str:
         """Return the ratio with its interval and the winner."""
         if self.effect is None:
             return f"{self.words}: no block has both versions"
@@ -66,56 +66,56 @@ class Method:
         if math.isnan(self.effect.estimate):
             ratio = f"new over old {self.effect.bound} {number(self.effect.limit)}"
         between = f"[{number(self.effect.low)}, {number(self.effect.high)}]"
-        told = "no interval" if math.isnan(self.effect.low) else between
-        return f"{self.words}: {ratio} {told}, n = {self.effect.n}, winner {self.winner}"
+        interval = "no interval" if math.isnan(self.effect.low) else between
+        return f"{self.words}: {ratio} {interval}, n = {self.effect.n}, winner {self.winner}"
 
 
 def methods(run: Run) -> list[Method]:
     """Return the methods that a run has, search first, then stops by number of descriptors."""
-    rungs = [item.levels["rung"] for item in run.record.treatments]
+    rungs = [treatment.levels["rung"] for treatment in run.record.treatments]
     limits = {int(rung.split("_")[1]) for rung in rungs if rung.startswith(f"{FEW_FILES}_")}
-    ways = {
+    words_and_response = {
         f"{FEW_FILES}_{limit}": (f"by failures, {limit} descriptors", USERS)
         for limit in sorted(limits)
     }
     if any(rung.startswith(f"{CAPACITY}_") for rung in rungs):
-        ways = {CAPACITY: ("by search", HELD), **ways}
+        words_and_response = {CAPACITY: ("by search", HELD), **words_and_response}
     effects = {
-        (each.contrast.numerator.get("rung"), each.contrast.response): each.effect
-        for each in evaluate(run)
-        if each.contrast.denominator.get("rung", "").endswith("_old")
+        (finding.contrast.numerator.get("rung"), finding.contrast.response): finding.effect
+        for finding in evaluate(run)
+        if finding.contrast.denominator.get("rung", "").endswith("_old")
     }
     return [
         Method(words, stem, response, effects.get((f"{stem}_new", response)))
-        for stem, (words, response) in ways.items()
+        for stem, (words, response) in words_and_response.items()
     ]
 
 
-def agreement(found: list[Method]) -> str:
+def agreement(compared: list[Method]) -> str:
     """Say whether search and every stop by failures name the same winner.
 
-    Methods that show no winner do not agree on anything: a difference may be too small for them.
+    Methods that show no winner do not agree: the difference may be too small for them.
     """
-    if len({each.stem == CAPACITY for each in found}) < 2:
+    if len({method.stem == CAPACITY for method in compared}) < 2:
         return "only one method was measured (sets=capacity,limits has both)"
-    winners = {each.winner for each in found}
+    winners = {method.winner for method in compared}
     if UNKNOWN in winners:
         return "whether they name the same winner is not known"
-    named = winners - {NOBODY}
-    if not named:
+    shown = winners - {NOBODY}
+    if not shown:
         return "no method shows a winner"
-    if len(named) > 1:
+    if len(shown) > 1:
         return "the methods name different winners"
     if NOBODY not in winners:
-        return f"both methods name the same winner: {found[0].winner}"
-    by = " and ".join(each.words for each in found if each.winner != NOBODY)
-    not_by = " or ".join(each.words for each in found if each.winner == NOBODY)
-    return f"{named.pop()} is the winner {by}; no winner is shown {not_by}"
+        return f"both methods name the same winner: {compared[0].winner}"
+    showing = " and ".join(method.words for method in compared if method.winner != NOBODY)
+    not_showing = " or ".join(method.words for method in compared if method.winner == NOBODY)
+    return f"{shown.pop()} is the winner {showing}; no winner is shown {not_showing}"
 
 
 CLAIM = "claim 3"
 MOST_BEYOND = 0.05
-# Who has enough descriptors never meets the threshold.
+# A proxy with enough descriptors never meets the threshold.
 FILES, ENOUGH = "max_files", "enough"
 SHARE = Response(
     name="pairs_beyond_share", title="share of pairs of single runs beyond the published ratio",
@@ -134,19 +134,25 @@ def runs_apart(run: Run) -> Apart:
     trials = run.valid_trials()
     if USERS not in trials:
         return apart([], published_ratio())
-    own = trials[trials[f"factor_{FILES}"] != ENOUGH].merge(rungs_of(run), on="treatment")
-    groups = [each[USERS].astype(float).tolist() for _, each in own.groupby("treatment")]
+    limited = trials[trials[f"factor_{FILES}"] != ENOUGH].merge(rungs_of(run), on="treatment")
+    groups = [group[USERS].astype(float).tolist() for _, group in limited.groupby("treatment")]
     return apart(groups, published_ratio())
 
 
 def judged_claims(run: Run) -> Mapping[str, JointClaim]:
     """Return the verdict on claim 3 by the rule of this module."""
-    found = runs_apart(run)
-    verdict = verdict_on(found)
+    distances = runs_apart(run)
+    verdict = verdict_on(distances)
     effect = None
-    if math.isfinite(found.share):
+    if math.isfinite(distances.share):
         effect = Effect(
-            found.share, found.low, found.high, 0.95, found.n, math.nan, "normal logs, chi-squared"
+            distances.share,
+            distances.low,
+            distances.high,
+            0.95,
+            distances.n,
+            math.nan,
+            "normal logs, chi-squared",
         )
     contrast = Contrast(
         name=CLAIM, claim="a threshold of failures makes runs comparable", response=SHARE.name,
@@ -155,36 +161,38 @@ def judged_claims(run: Run) -> Mapping[str, JointClaim]:
     finding = Finding(
         contrast, SHARE, effect, verdict, noise=noise_flags(run), limit=f"at most {MOST_BEYOND:g}"
     )
-    levels = {item.name: item.levels.get(FILES, ENOUGH) for item in run.record.treatments}
+    levels = {
+        treatment.name: treatment.levels.get(FILES, ENOUGH) for treatment in run.record.treatments
+    }
     names = [name for name, files in levels.items() if files != ENOUGH]
     return {CLAIM: JointClaim((with_trials(finding, run, names),), verdict)}
 
 
-def verdict_on(found: Apart) -> Verdict:
-    """Apply the rule."""
-    if not math.isfinite(found.share):
-        return Verdict(Outcome.UNDECIDED, in_words(found))
-    if found.low > MOST_BEYOND:
-        return Verdict(Outcome.NOT_REPRODUCED, in_words(found), Way.OPPOSITE)
-    if found.high <= MOST_BEYOND:
-        return Verdict(Outcome.REPRODUCED, in_words(found), Way.SHOWN)
-    return Verdict(Outcome.UNDECIDED, in_words(found), Way.NOT_SHOWN)
+def verdict_on(distances: Apart) -> Verdict:
+    """Return the verdict of the rule on the distances of single runs."""
+    if not math.isfinite(distances.share):
+        return Verdict(Outcome.UNDECIDED, in_words(distances))
+    if distances.low > MOST_BEYOND:
+        return Verdict(Outcome.NOT_REPRODUCED, in_words(distances), Way.OPPOSITE)
+    if distances.high <= MOST_BEYOND:
+        return Verdict(Outcome.REPRODUCED, in_words(distances), Way.SHOWN)
+    return Verdict(Outcome.UNDECIDED, in_words(distances), Way.NOT_SHOWN)
 
 
-def in_words(found: Apart) -> str:
-    """Return what was found, or why there is no share."""
-    if found.unreached:
+def in_words(compared: Apart) -> str:
+    """Return the share of pairs in words, or why there is none."""
+    if compared.unreached:
         return (
-            f"{found.unreached} of {counted(found.n + found.unreached, 'run')} held all users"
-            " until the ramp's end: how far runs lie apart is not known; let more users join"
+            f"{compared.unreached} of {counted(compared.n + compared.unreached, 'run')} held all"
+            " users until the ramp's end: how far runs lie apart is not known; let more users join"
             " (stress_users)"
         )
-    runs = f"{counted(found.n, 'run')} of {counted(found.kinds, 'kind')}"
-    if not math.isfinite(found.share):
+    runs = f"{counted(compared.n, 'run')} of {counted(compared.kinds, 'kind')}"
+    if not math.isfinite(compared.share):
         return f"{runs}: too few to know how far they lie apart"
     return (
-        f"two single runs of one proxy differ by more than {found.ratio - 1:.0%} in"
-        f" {found.share:.1%} [{found.low:.1%}, {found.high:.1%}] of pairs (the rule:"
-        f" {MOST_BEYOND:.0%} at most; {runs}, {found.beyond} of"
-        f" {counted(found.pairs, 'pair')} seen)"
+        f"two single runs of one proxy differ by more than {compared.ratio - 1:.0%} in"
+        f" {compared.share:.1%} [{compared.low:.1%}, {compared.high:.1%}] of pairs (the rule:"
+        f" {MOST_BEYOND:.0%} at most; {runs}, {compared.beyond} of"
+        f" {counted(compared.pairs, 'pair')} seen)"
     )

@@ -1,7 +1,7 @@
-"""What was published of the two versions, as contrasts between rungs.
+"""The published claims about the two versions, as contrasts between rungs.
 
-The model's speed, the length of answers and how fast users joined are not published: sizes are
-compared only of ratios between the versions, under the published stress test.
+The study does not publish the model's speed, the length of answers and how fast users joined, so
+only ratios between the versions are compared, under the published stress test.
 """
 
 from __future__ import annotations
@@ -40,16 +40,16 @@ MISLED = {
 _between = partial(between, words=WORDS)
 
 
-def contrasts(have: Collection[str], limits: Iterable[int], as_published: bool) -> list[Contrast]:
-    """Return every contrast of which the run has the rungs.
+def contrasts(rungs: Collection[str], limits: Iterable[int], as_published: bool) -> list[Contrast]:
+    """Return every contrast whose rungs the run has.
 
     ``limits`` are the descriptors of the set ``limits``; ``as_published`` says whether the stress
-    test is the published one, as far as that is stated.
+    test is the published one, as far as the study states it.
     """
     levels = sorted(set(limits))
-    by_limit = [each for limit in levels for each in _limit(limit, as_published)]
-    wanted = [*_kinds(), *_pacing(), *_capacity(), *by_limit, *_more_files(levels)]
-    return having(wanted, have)
+    by_limit = [contrast for limit in levels for contrast in _limit(limit, as_published)]
+    all_contrasts = [*_kinds(), *_pacing(), *_capacity(), *by_limit, *_more_files(levels)]
+    return having(all_contrasts, rungs)
 
 
 def _kinds() -> Iterator[Contrast]:
@@ -74,22 +74,22 @@ def _kinds() -> Iterator[Contrast]:
 
 
 def _pacing() -> Iterator[Contrast]:
-    """Yield both comparisons, and by what factor the one without pacing misleads."""
+    """Yield both comparisons, and the factor by which the one without pacing misleads."""
     paced, unpaced = (("paced_new", "paced_old"), ("unpaced_new", "unpaced_old"))
-    second = "llm_proxy study, claim 2"
+    claim_2 = "llm_proxy study, claim 2"
     yield _between(
-        paced, RATE, "none", "with a constant cycle both versions get the same requests", second,
+        paced, RATE, "none", "with a constant cycle both versions get the same requests", claim_2,
         set_by_load=CYCLE,
     )  # fmt: skip
     yield _between(
-        unpaced, RATE, "greater", "without pacing the faster version gets more requests", second
+        unpaced, RATE, "greater", "without pacing the faster version gets more requests", claim_2
     )
     directions: dict[str, Direction | None] = {CORES: "greater", MEAN: None}
     for response, direction in directions.items():
         for pair, words in ((paced, "with"), (unpaced, "without")):
             claim = f"beyond the study: {WORDS[response]} {words} a constant cycle"
             yield _between(pair, response, None, claim)
-        without = _between(unpaced, response, direction, MISLED[response], second)
+        without = _between(unpaced, response, direction, MISLED[response], claim_2)
         with_cycle = ContrastPair(numerator={"rung": paced[0]}, denominator={"rung": paced[1]})
         name = f"pacing x version, {WORDS[response]}"
         yield without.model_copy(update={"name": name, "interaction": with_cycle})
@@ -112,7 +112,7 @@ def _limit(limit: int, as_published: bool) -> Iterator[Contrast]:
     rungs = (few_files("new", limit), few_files("old", limit))
     published = {USERS: "users_at_failure", REQUESTS: "requests"}
     for response, measure in published.items():
-        new, old = (published_value(STUDY, RESULTS, each, measure) for each in ("new", "old"))
+        new, old = (published_value(STUDY, RESULTS, version, measure) for version in ("new", "old"))
         yield _between(
             rungs, response, "greater",
             f"the new version has more {WORDS[response]} ({limit} descriptors)",
@@ -125,7 +125,7 @@ def _limit(limit: int, as_published: bool) -> Iterator[Contrast]:
 
 
 def _more_files(levels: list[int]) -> Iterator[Contrast]:
-    """Yield whether capacity follows the limit: by version, the most descriptors over the least."""
+    """Yield, by version, users with the most descriptors over users with the fewest."""
     if len(levels) < 2:
         return
     for version in ("old", "new"):

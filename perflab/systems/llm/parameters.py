@@ -92,7 +92,7 @@ class StreamingParameters(LadderParameters):
 
     @classmethod
     def published_values(cls) -> dict[str, Any]:
-        """Return what the preset sets."""
+        """Return the values of the preset."""
         return published_settings()
 
     def offered(self) -> Mapping[str, Rung]:

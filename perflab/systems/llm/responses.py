@@ -1,4 +1,4 @@
-"""The numbers of the LLM proxy's trials that can be compared."""
+"""The responses of the LLM proxy."""
 
 from __future__ import annotations
 

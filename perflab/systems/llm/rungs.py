@@ -11,10 +11,10 @@ from perflab.recordings import published_value
 Version = Literal["old", "new", "raw"]
 Kind = Literal["stream", "batch", "tools"]
 Set = Literal["kinds", "unpaced", "limits", "capacity"]
-# What the study calls old and new, as the proxy's setting; raw is beyond it.
+# The proxy's setting of each version; the study has old and new, raw is beyond it.
 MODES: dict[str, str] = {"old": "rebuild", "new": "pass", "raw": "raw"}
 VERSIONS: tuple[Version, ...] = ("old", "new", "raw")
-# The two that were published.
+# The published versions.
 BOTH: tuple[Version, ...] = ("old", "new")
 KINDS: tuple[Kind, ...] = ("stream", "batch", "tools")
 FEW_FILES = "files"
@@ -24,9 +24,9 @@ class Rung(Parameters):
     """A version of the proxy, and its load.
 
     ``is_paced`` keeps every user to a constant cycle; ``is_fast`` lets the model answer so fast
-    that the proxy sets the pace. With ``max_files`` users ramp up to the stress test's number while
-    the proxy has so many descriptors (0: enough for all). With ``is_search`` the most users that
-    hold the objectives are searched first.
+    that the proxy sets the pace. With ``max_files`` the proxy has so many descriptors (0: enough
+    for all) while users ramp up to the stress test's number. With ``is_search`` a search for the
+    most users that hold the objectives comes first.
     """
 
     label: str
@@ -43,15 +43,15 @@ class Rung(Parameters):
         return self.max_files > 0
 
 
-def _rungs(name: str, label: str, versions: Iterable[Version], **own: Any) -> dict[str, Rung]:
+def _rungs(name: str, label: str, versions: Iterable[Version], **settings: Any) -> dict[str, Rung]:
     return {
-        f"{name}_{version}": Rung(label=f"{label}, {version}", version=version, **own)
+        f"{name}_{version}": Rung(label=f"{label}, {version}", version=version, **settings)
         for version in versions
     }
 
 
 CAPACITY = "capacity"
-# Those of the set ``limits`` depend on a parameter.
+# The rungs of the set ``limits`` depend on a parameter.
 SETS: dict[str, dict[str, Rung]] = {
     "kinds": {
         **_rungs("stream", "stream", VERSIONS),
@@ -67,31 +67,31 @@ SETS: dict[str, dict[str, Rung]] = {
 
 
 def few_files(version: str, limit: int) -> str:
-    """Return the name of the rung with so many descriptors."""
+    """Return the name of the rung with ``limit`` descriptors."""
     return f"{FEW_FILES}_{limit}_{version}"
 
 
 def chosen(sets: Iterable[str], limits: Iterable[int]) -> dict[str, Rung]:
-    """Return the rungs of all sets, each once, in the order in which they stand above.
+    """Return the rungs of all sets, each once, in the order of this module.
 
     Parameters
     ----------
     limits : iterable of int
         Descriptors of the set ``limits``.
     """
-    wanted = set(sets)
+    names = set(sets)
     rungs: dict[str, Rung] = {}
     for name, of_set in SETS.items():
-        rungs |= of_set if name in wanted else {}
-    for limit in sorted(set(limits)) if "limits" in wanted else ():
+        rungs |= of_set if name in names else {}
+    for limit in sorted(set(limits)) if "limits" in names else ():
         label = f"users ramp up, {limit} descriptors"
         rungs |= _rungs(f"{FEW_FILES}_{limit}", label, BOTH, max_files=limit)
     return rungs
 
 
 STUDY = "llm_proxy"
-METHOD, RESULTS, EFFECTS = "method", "results table", "published effects"
-# Where each parameter stands. Of the model's speed and the answers' length nothing is published.
+METHOD, RESULTS = "method", "results table"
+# The published row of each parameter; the model's speed and the answers' length have none.
 PUBLISHED = {
     "users": (METHOD, "stream", "users"),
     "interval_s": (METHOD, "stream", "interval"),
@@ -102,27 +102,27 @@ PUBLISHED = {
 }
 WHOLE = ("users", "chunks_for_success", "tool_calls", "stress_users", "failures")
 MINUTE_S = 60.0
-# An answer of about 10 s, so that a 20 s cycle has streams under way half of its time.
+# An answer takes about 10 s, so that streams are under way half of a 20 s cycle.
 ANSWER = {"tokens": 200, "token_rate": 20.0, "first_token_ms": 300.0}
 
 
 def published_settings() -> dict[str, Any]:
     """Return the parameters that the preset sets."""
-    found: dict[str, Any] = {
+    settings: dict[str, Any] = {
         name: published_value(STUDY, *place) for name, place in PUBLISHED.items()
     }
-    found |= {name: int(found[name]) for name in WHOLE}
+    settings |= {name: int(settings[name]) for name in WHOLE}
     length_s = MINUTE_S * published_value(STUDY, METHOD, "all", "run_duration")
-    # One cycle of every user goes ahead, which is when they join.
+    # The warm-up is one cycle, in which the users join.
     return {
-        **found,
+        **settings,
         **ANSWER,
-        "warmup_s": found["interval_s"],
-        "duration_s": length_s - found["interval_s"],
+        "warmup_s": settings["interval_s"],
+        "duration_s": length_s - settings["interval_s"],
         "ramp_s": length_s,
         "limits": (512,),
         "timeout_s": 60.0,
         # Three cycles of every user; the first token is due after 300 ms.
-        "probe_s": 3 * found["interval_s"],
+        "probe_s": 3 * settings["interval_s"],
         "objectives": ("ttft_p95<600ms", "gap_p99<200ms"),
     }

@@ -1,4 +1,4 @@
-"""The proxy as a treatment: the services of its stack, and what users ask of it."""
+"""The proxy's stack, and the requests of its users."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from perflab.stacks.plan import Node, StackPlan
 from perflab.stacks.spec import Value
 from perflab.systems.llm.rungs import Kind
 
-# The stand-in's own name for itself; requests must ask for it.
+# The model name of the stand-in; requests must name it.
 MODEL = "stand-in"
 NOTHING: Mapping[str, Value] = {}
 QUESTION = {"role": "user", "content": "How is the weather where the river meets the sea?"}
@@ -38,10 +38,10 @@ def stack(
     Parameters
     ----------
     settings : mapping
-        Those of the proxy (``services/llm_proxy/service.toml``). With ``upstream_url`` it asks that
-        server, and the stand-in idles.
+        Settings of the proxy (``services/llm_proxy/service.toml``). With ``upstream_url`` the proxy
+        uses that server, and the stand-in idles.
     upstream : mapping
-        Those of the stand-in (``services/llm_upstream/service.toml``).
+        Settings of the stand-in (``services/llm_upstream/service.toml``).
     """
     return StackPlan(
         nodes=(
@@ -52,13 +52,13 @@ def stack(
 
 
 def request(kind: Kind, node: str, least_chunks: int, tool_calls: int) -> Request:
-    """Return what users send.
+    """Return the request of users.
 
     Streams must have ``least_chunks`` and their last event; a batch must be an answer with a text.
-    The steps of one conversation with tools are sent in turn: the question, then the same with one
-    result after the other. Of every ``tool_calls + 1`` requests the last gets the answer.
+    With tools the steps of one conversation are sent in turn: the question, then the question with
+    one more result each time. The last of ``tool_calls + 1`` requests gets the answer.
     """
-    asked: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "node": node,
         "method": "POST",
         "path": "/v1/chat/completions",
@@ -66,22 +66,22 @@ def request(kind: Kind, node: str, least_chunks: int, tool_calls: int) -> Reques
     }
     if kind == "batch":
         body = _body([QUESTION], stream=False)
-        return Request(**asked, body=body, expect_body='"content"')
+        return Request(**fields, body=body, expect_body='"content"')
     if kind == "tools":
         steps = range(tool_calls + 1)
-        asked["body"] = tuple(_body(_messages(done), tools=[TOOL]) for done in steps)
+        fields["body"] = tuple(_body(_messages(done), tools=[TOOL]) for done in steps)
     else:
-        asked["body"] = _body([QUESTION])
-    return Request(**asked, stream="sse", min_chunks=least_chunks, end_marker="[DONE]")
+        fields["body"] = _body([QUESTION])
+    return Request(**fields, stream="sse", min_chunks=least_chunks, end_marker="[DONE]")
 
 
 def _body(messages: list[dict[str, Any]], stream: bool = True, **more: Any) -> str:
-    words = {"model": MODEL, "temperature": 0, "stream": stream, "messages": messages, **more}
-    return json.dumps(words)
+    payload = {"model": MODEL, "temperature": 0, "stream": stream, "messages": messages, **more}
+    return json.dumps(payload)
 
 
 def _messages(done: int) -> list[dict[str, Any]]:
-    """Return a conversation in which so many calls of the tool have their result."""
+    """Return a conversation in which ``done`` calls of the tool have their result."""
     messages: list[dict[str, Any]] = [{**QUESTION}]
     for number in range(done):
         call = {

@@ -1,9 +1,8 @@
-"""What streams cost: who succeeded, and the proxy's CPU for an answer and for a chunk.
+"""The cost of streams: successes, the proxy's CPU for an answer and for a chunk.
 
-What a stop at a number of failures breaks off, and what it does to a failure rate.
-
-Whether a load tool counts as failed what its stop breaks off decides what its failure rate says:
-while users still join, and answers are long, many of all requests are under way.
+The module also counts the requests that a stop at a number of failures breaks off. A load tool's
+failure rate depends on whether it counts them as failed: while users still join, and answers are
+long, many of all requests are under way.
 """
 
 from __future__ import annotations
@@ -26,14 +25,14 @@ from perflab.trials.summary import cpu_share, cpu_us_per_success
 
 
 class StreamCost(Instrument):
-    """Sums up a load of answers, and holds it to the service's own count.
+    """Sums up a load of answers, and compares it with the service's own count.
 
     ``success_share``: successes over all measured requests that were planned and that the load's
     end did not cut off. ``server_cpu_us_per_answer`` and ``server_cpu_us_per_chunk``: CPU time of
     the node in the measured stage over its successes, and over their chunks that came in it.
 
-    The service must have completed every success, and no more than was sent: of one that timed out
-    it may have.
+    The service must have completed every success, and no more requests than were sent; it may have
+    completed one that timed out.
     """
 
     node: str
@@ -48,20 +47,20 @@ class StreamCost(Instrument):
 
 
 class _StreamCost(Look):
-    def __init__(self, asked: StreamCost, scene: Scene) -> None:
-        self._asked = asked
+    def __init__(self, instrument: StreamCost, scene: Scene) -> None:
+        self._instrument = instrument
         self._scene = scene
         self._completed: int | None = None
 
     def after(self) -> None:
-        """Ask the service what it completed."""
+        """Read the service's count of completed requests."""
         counts = self._scene.residents.counts(self._scene.treatment)
-        self._completed = int(counts[self._asked.node]["completed"])
+        self._completed = int(counts[self._instrument.node]["completed"])
 
     def observe(self, load: Load) -> Observation:
         """Return columns, and whether the service's count contradicts the client's."""
         result, samples = load.result, load.samples
-        of_proxy = samples[samples["service"] == self._asked.node]
+        of_proxy = samples[samples["service"] == self._instrument.node]
         chunks = times_of_chunks(result)
         chunks_per_s = chunks.per_s if chunks else 0.0
         cpu_us_per_s = 1e6 * cpu_share(of_proxy, *result.window)
@@ -72,14 +71,15 @@ class _StreamCost(Look):
             "server_cpu_us_per_chunk": cpu_us_per_s / chunks_per_s if chunks_per_s else math.nan,
             "server_count": self._completed,
         }
-        wrong = miscounted(result.requests, self._completed)
+        contradiction = miscounted(result.requests, self._completed)
         return Observation(
-            columns, reasons=[Reason(code="server.count", text=wrong)] if wrong else []
+            columns,
+            reasons=[Reason(code="server.count", text=contradiction)] if contradiction else [],
         )
 
 
 def success_share(requests: pd.DataFrame, unsent: int) -> float:
-    """Return the successes of the measured stage over what was planned; NaN of nothing."""
+    """Return successes over planned requests of the measured stage; NaN if none was planned."""
     errors = requests.loc[requests["stage"] == "measure", "error"]
     errors = errors[~errors.isin(CUT_OFF)]
     planned = len(errors) + unsent
@@ -87,13 +87,13 @@ def success_share(requests: pd.DataFrame, unsent: int) -> float:
 
 
 def miscounted(requests: pd.DataFrame, completed: int) -> str:
-    """Return how the service's count contradicts the requests; empty where it does not."""
-    told = int((requests["error"] == "").sum())
+    """Return how the service's count contradicts the requests, or an empty string."""
+    answered = int((requests["error"] == "").sum())
     sent = int((requests["sent_ns"] > 0).sum())
-    if told <= completed <= sent:
+    if answered <= completed <= sent:
         return ""
     return (
-        f"the proxy completed {completed} requests; the client was answered {told} in full, and"
+        f"the proxy completed {completed} requests; the client was answered {answered} in full, and"
         f" sent {sent}"
     )
 
@@ -101,10 +101,10 @@ def miscounted(requests: pd.DataFrame, completed: int) -> str:
 class BrokenOff(Instrument):
     """Sums up the requests that had begun when failures ended a load.
 
-    ``requests_begun`` are those that had ended by then and those under way.
-    ``failure_share_broken_off`` counts what was under way as failed, over all that had begun:
-    what a tool prints that breaks it off. Both are NaN where the load held all of its users, and
-    ``users_at_stop_at_least`` is then how many that were.
+    ``requests_begun`` are the requests that had ended by then and those under way.
+    ``failure_share_broken_off`` is the failed requests and those under way over ``requests_begun``:
+    the failure rate of a tool that breaks requests off. Both are NaN if the load held all of its
+    users; ``users_at_stop_at_least`` is then their number.
     """
 
     def look(self, scene: Scene) -> Look:  # noqa: ARG002
@@ -112,19 +112,19 @@ class BrokenOff(Instrument):
         return _BrokenOff()
 
     def obstacles(self, stack: StackPlan, workload: Workload) -> Iterable[str]:  # noqa: ARG002
-        """Return that no number of failures ends the load."""
+        """Return a problem if no number of failures ends the load."""
         if not workload.stop.failures:
             yield "broken off: no number of failures ends it; say StopRules(failures=5)"
 
 
 class _BrokenOff(Look):
     def observe(self, load: Load) -> Observation:
-        """Return columns alone."""
+        """Return columns only."""
         return Observation(begun_columns(around_stop(load.result), load.result.requests))
 
 
 def begun_columns(stop: AroundStop | None, requests: pd.DataFrame) -> dict[str, float]:
-    """Return the columns of :class:`BrokenOff`; ``stop`` is None where no failures ended it."""
+    """Return the columns of :class:`BrokenOff`; ``stop`` is None if no failures ended the load."""
     if stop is None:
         unknown = {"requests_begun": math.nan, "failure_share_broken_off": math.nan}
         return {**unknown, at_least_column("users_at_stop"): float(requests["user"].nunique())}

@@ -22,11 +22,11 @@ from perflab.systems.llm.stream_cost import BrokenOff, StreamCost
 from perflab.trials.ladders import Ladder
 
 PROXY = "proxy"
-# Two descriptors for a stream, and as many again for what is idle or about to close.
+# Two descriptors for a stream, and two for connections that are idle or about to close.
 FILES_OF_A_USER, SPARE_FILES = 4, 256
-# So fast that the proxy is what takes time.
+# So fast that the proxy takes most of the time.
 FAST_TOKEN_RATE = 2000.0
-# Users with which a search begins, and how close, as a share, its answer is found.
+# A search begins with this many users, and finds its answer to within this share.
 SEARCH_START, SEARCH_TOLERANCE = 40, 0.05
 
 
@@ -52,7 +52,7 @@ def _token_rate(parameters: StreamingParameters, rung: Rung) -> float:
 
 
 def _stack(parameters: StreamingParameters, rung: Rung) -> StackPlan:
-    """Return the proxy before a model that has room for all users, also those of a search."""
+    """Return the proxy and a model that has room for all users, also those of a search."""
     searched = parameters.search_most if rung.is_search else 0
     enough = SPARE_FILES + FILES_OF_A_USER * max(users(parameters, rung), searched)
     return stack(
@@ -68,10 +68,10 @@ def _stack(parameters: StreamingParameters, rung: Rung) -> StackPlan:
 
 
 def instruments(parameters: StreamingParameters, rung: Rung) -> tuple[Instrument, ...]:
-    """Return what looks at a rung: a ramp is not steady, and a batch has no chunks."""
-    looks: list[Instrument] = [StreamCost(node=PROXY)]
+    """Return the instruments of a rung: a ramp is not steady, and a batch has no chunks."""
+    own: list[Instrument] = [StreamCost(node=PROXY)]
     if rung.kind != "batch":
-        looks.append(Chunks())
+        own.append(Chunks())
     if rung.is_search:
         search = UsersHeld(
             objectives=tuple(map(Objective.of_text, parameters.objectives)),
@@ -81,16 +81,16 @@ def instruments(parameters: StreamingParameters, rung: Rung) -> tuple[Instrument
             probe_s=parameters.probe_s,
             warmup_s=parameters.interval_s,
         )
-        # First of all, so that the probe of the CPU's speed comes right before the load.
-        return (search, *STANDARD, *looks)
+        # The search comes first, so that the probe of the CPU's speed is right before the load.
+        return (search, *STANDARD, *own)
     if not rung.is_ramp:
-        return (*STANDARD, *looks)
-    others = [each for each in STANDARD if not isinstance(each, Requests)]
-    return (Requests(steady=False), *others, *looks, FailureThreshold(), BrokenOff())
+        return (*STANDARD, *own)
+    others = [instrument for instrument in STANDARD if not isinstance(instrument, Requests)]
+    return (Requests(steady=False), *others, *own, FailureThreshold(), BrokenOff())
 
 
 def workload(parameters: StreamingParameters, rung: Rung) -> Workload:
-    """Return a rung's load: users of a constant cycle, without pacing, or ever more of them."""
+    """Return a rung's load: paced users, users without pacing, or a ramp of users."""
     return Workload(
         request=request(rung.kind, PROXY, parameters.chunks_for_success + 1, parameters.tool_calls),
         arrivals=_ramp(parameters) if rung.is_ramp else _fixed(parameters, rung),
@@ -104,7 +104,7 @@ def _fixed(parameters: StreamingParameters, rung: Rung) -> ClosedLoop:
         users=parameters.users,
         duration_s=parameters.duration_s,
         warmup_s=parameters.warmup_s,
-        # Users who join together would ask together in every cycle.
+        # Users who join together would send together in every cycle.
         ramp_s=min(parameters.warmup_s, parameters.interval_s),
         pacing_s=parameters.interval_s if rung.is_paced else 0.0,
         max_duration_s=parameters.warmup_s + parameters.duration_s + parameters.timeout_s,
@@ -112,7 +112,7 @@ def _fixed(parameters: StreamingParameters, rung: Rung) -> ClosedLoop:
 
 
 def _ramp(parameters: StreamingParameters) -> ClosedLoop:
-    """Return ever more users, who join evenly one after the other."""
+    """Return a ramp of users, who join evenly one after the other."""
     stage = UserStage(users=0, to_users=parameters.stress_users, duration_s=parameters.ramp_s)
     return ClosedLoop(
         users=parameters.stress_users,
@@ -127,7 +127,7 @@ LADDER = Ladder(levels, _stack, workload, instruments)
 
 
 def remarks_on(parameters: StreamingParameters) -> Sequence[Remark]:
-    """Return what a reader of the plan must know: what success is, and what has no length."""
+    """Return remarks for readers of the plan on success, the failure threshold and capacity."""
     least = parameters.chunks_for_success
     text = (
         f"a stream succeeds with its last event and more than {least} chunks, which are counted and"
@@ -135,14 +135,14 @@ def remarks_on(parameters: StreamingParameters) -> Sequence[Remark]:
         " answer lasts is mostly set by that"
     )
     remarks = [Remark(code="llm.success", text=text)]
-    measured = rungs(parameters).values()
-    if any(rung.is_ramp for rung in measured):
+    of_run = rungs(parameters).values()
+    if any(rung.is_ramp for rung in of_run):
         text = (
             f"users join until {parameters.failures} requests have failed; what is under way then"
             " goes on to its end and is in no time and no throughput"
         )
         remarks.append(Remark(code="llm.threshold", text=text))
-    if any(rung.is_search for rung in measured):
+    if any(rung.is_search for rung in of_run):
         text = (
             f"capacity is the most users that hold {' and '.join(parameters.objectives)}; versions"
             f" that are less than {SEARCH_TOLERANCE:.3g} apart may get the same number"

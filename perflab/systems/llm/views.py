@@ -1,4 +1,4 @@
-"""What is drawn of the runs of the LLM proxy."""
+"""The views of the LLM proxy's runs."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""What was published of connections and phases, as contrasts between rungs: directions alone.
+"""The published claims about connections and phases, as contrasts between rungs.
 
-The study defines neither its success nor the load of each phase, and what it expects of keep-alive
-it never measured: no size is compared.
+Only directions are compared, no sizes: the study defines neither its success nor the load of each
+phase, and it never measured the effect of keep-alive that it expects.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ WORDS = {
     CORES: "server's cores",
     TOLD_SUCCESS: "success as told",
 }
-# What a request costs is asked of both: each claim about it says of which.
+# A claim about the cost of a request is tested on both and says which.
 SEEN_IN = {CPU: "the server's CPU", MEAN: "the mean latency"}
 TABLE = "metricstream study, phases table"
 EXPECTED = "metricstream study, phase 7 (expected there, never measured)"
-# The direction of success in each phase: of 4 and 5 no figure is published.
+# The direction of success in each phase; phases 4 and 5 have no published figure.
 SUCCEEDED: dict[str, tuple[Direction | None, str]] = {
     "phase_1": ("greater", "a thread per request raises success (81% to 88%)"),
     "phase_2": ("greater", "producer and consumers raise success (59% to 66%)"),
@@ -44,16 +44,10 @@ SUCCEEDED: dict[str, tuple[Direction | None, str]] = {
 _between = partial(between, words=WORDS)
 
 
-def contrasts(have: Collection[str]) -> list[Contrast]:
-    """Return every contrast whose rungs are there.
-
-    Parameters
-    ----------
-    have : collection of str
-        Rungs of the run.
-    """
-    wanted = [*_phases(), *_costs(), *_interactions(), *_saturated(), *_naive()]
-    return having(wanted, have)
+def contrasts(rungs: Collection[str]) -> list[Contrast]:
+    """Return every contrast whose rungs the run has."""
+    all_contrasts = [*_phases(), *_costs(), *_interactions(), *_saturated(), *_naive()]
+    return having(all_contrasts, rungs)
 
 
 def _phases() -> Iterator[Contrast]:
@@ -63,7 +57,7 @@ def _phases() -> Iterator[Contrast]:
 
 
 def _costs() -> Iterator[Contrast]:
-    """Yield what phases should change if not success: their own time, and the server's CPU."""
+    """Yield contrasts of the other effects of phases: the time of their part, and CPU."""
     beyond = "beyond the study: CPU of the server for a request"
     yield _between(
         ("long_linear", "long_quadratic"), PARSE, "smaller",
@@ -88,25 +82,28 @@ def _costs() -> Iterator[Contrast]:
 
 
 def _interactions() -> Iterator[Contrast]:
-    """Yield the second and third claim at the target rate, where the server's CPU tells."""
-    new, kept = (
+    """Yield claims 1 and 2 at the target rate, seen in the server's CPU and the mean latency."""
+    new, reused = (
         ("pool_closes_new", "thread_closes_new"),
         ("pool_keeps_reused", "thread_keeps_reused"),
     )
-    for response, to in SEEN_IN.items():
+    for response, measure in SEEN_IN.items():
         yield _between(
             new, response, "none",
-            f"while every request connects, a thread pool makes no difference to {to}",
+            f"while every request connects, a thread pool makes no difference to {measure}",
             "metricstream study, claim 2",
         )  # fmt: skip
         yield _between(
-            kept, response, None, f"beyond the study: {to} with a pool where connections are kept"
+            reused,
+            response,
+            None,
+            f"beyond the study: {measure} with a pool where connections are kept",
         )
-        yield _interaction(response, new, kept)
-        for how in THREADINGS:
+        yield _interaction(response, new, reused)
+        for threading in THREADINGS:
             yield _between(
-                (f"{how}_closes_new", f"{how}_keeps_reused"), response, "greater",
-                f"setting connections up is what a request costs, seen in {to} ({how})",
+                (f"{threading}_closes_new", f"{threading}_keeps_reused"), response, "greater",
+                f"setting connections up is what a request costs, seen in {measure} ({threading})",
                 "metricstream study, claim 1",
             )  # fmt: skip
     yield _between(
@@ -120,28 +117,29 @@ def _interactions() -> Iterator[Contrast]:
     )  # fmt: skip
 
 
-def _interaction(response: str, new: tuple[str, str], kept: tuple[str, str]) -> Contrast:
-    first, second = (
+def _interaction(response: str, new: tuple[str, str], reused: tuple[str, str]) -> Contrast:
+    with_reuse, without_reuse = (
         ContrastPair(numerator={"rung": pool}, denominator={"rung": thread})
-        for pool, thread in (kept, new)
+        for pool, thread in (reused, new)
     )
     return Contrast(
         name=f"pool x keep-alive, {WORDS[response]}",
         claim=f"beyond the study: what a pool changes in {SEEN_IN[response]} is another with "
         "keep-alive than without",
         response=response,
-        numerator=first.numerator,
-        denominator=first.denominator,
-        interaction=second,
+        numerator=with_reuse.numerator,
+        denominator=with_reuse.denominator,
+        interaction=without_reuse,
     )
 
 
 def _saturated() -> Iterator[Contrast]:
-    """Yield the same claims as throughput of closed loops, which the client may limit."""
-    for how in THREADINGS:
+    """Yield claims 2 and 3 as throughput of closed loops, which the client may limit."""
+    for threading in THREADINGS:
         yield _between(
-            (f"full_{how}_keeps_reused", f"full_{how}_closes_new"), THROUGHPUT, "greater",
-            f"keeping connections alive multiplies throughput by 3 to 5 ({how})",
+            (f"full_{threading}_keeps_reused", f"full_{threading}_closes_new"),
+            THROUGHPUT, "greater",
+            f"keeping connections alive multiplies throughput by 3 to 5 ({threading})",
             "metricstream study, claim 3 (expected there, never measured)",
         )  # fmt: skip
     yield _between(
@@ -152,18 +150,19 @@ def _saturated() -> Iterator[Contrast]:
 
 
 def _naive() -> Iterator[Contrast]:
-    """Yield what both generators can be held to: the second load test, and the server's CPU.
+    """Yield contrasts of the naive load: the second load test, and the server's CPU.
 
-    Who was the limit is judged by a rule of its own (``limited_by``): their rates are two counts.
+    The module ``limited_by`` judges by its own rule which side was the limit, because the rates of
+    the two generators are different counts.
     """
     yield _between(
         ("naive_closes_reused", "naive_keeps_reused"), TOLD_SUCCESS, "smaller",
         "a client that keeps its connection hangs where the server closes it",
         "metricstream study, second load test",
     )  # fmt: skip
-    for naive, own in OF_THE_LAB.items():
+    for naive, of_lab in OF_THE_LAB.items():
         yield _between(
-            (naive, own), CORES, None,
+            (naive, of_lab), CORES, None,
             "beyond the study: the server's CPU with the naive client's load and with the lab's "
             f"({LOAD_TESTS[naive]})",
         )  # fmt: skip

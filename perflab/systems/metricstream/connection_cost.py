@@ -1,12 +1,11 @@
-"""What connections cost: who succeeded, the parts of a request, and the server's CPU for one.
+"""The cost of connections: successes, the parts of a request, and the server's CPU for one.
 
-What one request consists of on the client's clock: connect, send, wait, receive, close.
-
-Instants are those of the ``requests`` table. *Connect* is from the socket's making until it is
-connected; *send* what else passes from the take-up until the request's bytes are the kernel's (a
-wait for a free connection included); *wait* until the answer's first bytes are read; *receive*
-until the last are; *close* the client's closing of its socket. Where the server closes first, that
-is all of the teardown that a client ever waits for.
+The parts of a request on the client's clock come from the instants of the ``requests`` table.
+*Connect* is the time from creating the socket until it is connected; *send* the rest of the time
+from the start until the kernel has the request's bytes (a wait for a free connection included);
+*wait* the time until the answer's first bytes are read; *receive* until the last are read; *close*
+the client's closing of its socket. If the server closes first, the client waits for no more of the
+teardown.
 """
 
 from __future__ import annotations
@@ -34,14 +33,13 @@ def parts_of(requests: pd.DataFrame) -> pd.DataFrame:
     Parameters
     ----------
     requests : DataFrame
-        Successful requests, as recorded. ``close_ns`` may be missing (older recordings): then
-        close is NaN.
+        Successful requests, as recorded. Without ``close_ns`` (older recordings) close is NaN.
     """
     close_ns = requests.get("close_ns", pd.Series(math.nan, index=requests.index))
-    taken_ns = requests["sent_ns"] - requests["started_ns"]
+    before_sent_ns = requests["sent_ns"] - requests["started_ns"]
     parts_ns = {
         "connect": requests["connect_ns"],
-        "send": taken_ns - requests["connect_ns"],
+        "send": before_sent_ns - requests["connect_ns"],
         "wait": requests["first_byte_ns"] - requests["sent_ns"],
         "receive": requests["done_ns"] - requests["first_byte_ns"],
         "close": close_ns,
@@ -52,28 +50,27 @@ def parts_of(requests: pd.DataFrame) -> pd.DataFrame:
 def part_columns(requests: pd.DataFrame) -> dict[str, float]:
     """Return the mean of every part (``part_*_ms``) and its share (``part_*_share``) of a trial.
 
-    Over the measured successes; NaN where there is none. Shares are of the parts' sum.
+    Means are over measured successes, NaN if there are none. Shares are of the parts' sum.
     """
-    good = requests[(requests["stage"] == "measure") & (requests["error"] == "")]
-    means = parts_of(good).mean()
-    whole = float(means.sum(skipna=False))
+    successes = requests[(requests["stage"] == "measure") & (requests["error"] == "")]
+    means = parts_of(successes).mean()
+    sum_ms = float(means.sum(skipna=False))
     return {
         **{f"part_{name}_ms": float(means[name]) for name in PARTS},
-        **{f"part_{name}_share": float(means[name]) / whole if whole else math.nan
+        **{f"part_{name}_share": float(means[name]) / sum_ms if sum_ms else math.nan
            for name in PARTS},
     }  # fmt: skip
 
 
 class ConnectionCost(Instrument):
-    """Sums up a load of posts, and holds it to the server's own count.
+    """Sums up a load of posts, and compares it with the server's own count.
 
-    ``success_share``: answers as expected within the time-out, of all measured requests that were
-    planned, those included that were never sent. ``server_cpu_us_per_request``: CPU time of the
-    node over its successes in the measured stage. The means of the parts of a request and their
-    shares are those of :mod:`perflab.systems.metricstream.connection_cost`.
+    ``success_share``: expected answers within the time-out over all measured requests that were
+    planned, also those never sent. ``server_cpu_us_per_request``: CPU time of the node over its
+    successes in the measured stage. :func:`part_columns` adds the parts of a request.
 
     The server must have taken ``metrics`` samples for every success, and no more than for every
-    request that was sent: one that timed out may have been taken, too.
+    request that was sent; it may have taken those of a request that timed out.
     """
 
     node: str
@@ -89,65 +86,68 @@ class ConnectionCost(Instrument):
 
 
 class _ConnectionCost(Look):
-    def __init__(self, asked: ConnectionCost, scene: Scene) -> None:
-        self._asked = asked
+    def __init__(self, instrument: ConnectionCost, scene: Scene) -> None:
+        self._instrument = instrument
         self._scene = scene
         self._taken: int | None = None
 
     def after(self) -> None:
-        """Ask the server what it took."""
+        """Read the server's count of taken samples."""
         counts = self._scene.residents.counts(self._scene.treatment)
-        self._taken = int(counts[self._asked.node]["samples_taken"])
+        self._taken = int(counts[self._instrument.node]["samples_taken"])
 
     def observe(self, load: Load) -> Observation:
         """Return columns, and whether the server's count contradicts the client's."""
         requests = load.result.requests
         columns = {
             "success_share": success_share(load.result),
-            "server_cpu_us_per_request": cpu_us_per_request(load, self._asked.node),
+            "server_cpu_us_per_request": cpu_us_per_request(load, self._instrument.node),
             **part_columns(requests),
         }
         assert self._taken is not None
-        wrong = miscounted(requests, self._taken, self._asked.metrics)
-        reasons = [Reason(code="server.count", text=wrong)] if wrong else []
+        contradiction = miscounted(requests, self._taken, self._instrument.metrics)
+        reasons = [Reason(code="server.count", text=contradiction)] if contradiction else []
         return Observation({**columns, "server_count": self._taken}, reasons=reasons)
 
 
 def success_share(result: LoadResult) -> float:
-    """Return the successes of the measured stage over what was planned; NaN of nothing."""
+    """Return successes over planned requests of the measured stage; NaN if none was planned."""
     errors = result.measured(lambda rows: rows["error"])
     planned = len(errors) + result.unsent
     return float((errors == 0).sum()) / planned if planned else math.nan
 
 
 def cpu_us_per_request(load: Load, service: str) -> float:
-    """Return the CPU time that a service took for a success, in us; NaN where it is not known."""
-    own = load.samples[load.samples["service"] == service]
-    good = load.result.requests
+    """Return the CPU time of a service per success, in us; NaN if it is not known."""
+    samples = load.samples[load.samples["service"] == service]
+    requests = load.result.requests
     begin_ns, end_ns = load.result.window
-    done = int(((good["error"] == "") & good["done_ns"].between(begin_ns + 1, end_ns)).sum())
-    if len(own) < 2 or not done:
+    successes = int(
+        ((requests["error"] == "") & requests["done_ns"].between(begin_ns + 1, end_ns)).sum()
+    )
+    if len(samples) < 2 or not successes:
         return math.nan
-    used = np.interp([begin_ns, end_ns], own["t_ns"].to_numpy(), own["cpu_ns"].to_numpy())
-    return float(used[1] - used[0]) / 1e3 / done
+    used = np.interp([begin_ns, end_ns], samples["t_ns"].to_numpy(), samples["cpu_ns"].to_numpy())
+    return float(used[1] - used[0]) / 1e3 / successes
 
 
 def miscounted(requests: pd.DataFrame, taken: int, metrics: int) -> str:
-    """Return how the server's count of samples contradicts the requests; empty where it does not.
+    """Return how the server's count of samples contradicts the requests, or an empty string.
 
     Parameters
     ----------
     requests : DataFrame
-        All of the load, its warm-up included.
+        All requests of the load, its warm-up included.
     taken : int
         Samples that the server says it took.
     metrics : int
         Samples in a request.
     """
-    told = metrics * int((requests["error"] == "").sum())
+    answered = metrics * int((requests["error"] == "").sum())
     sent = metrics * int((requests["sent_ns"] > 0).sum())
-    if told <= taken <= sent:
+    if answered <= taken <= sent:
         return ""
     return (
-        f"the server took {taken} samples; the client was told of {told}, and sent {sent} at most"
+        f"the server took {taken} samples; the client was told of {answered}, and sent {sent} at "
+        "most"
     )

@@ -27,9 +27,9 @@ from perflab.trials.experiment import Preset
 from perflab.trials.ladders import Ladder, LadderParameters, among
 
 NODE = "metricstream"
-# Beyond these the server would turn connections away by its own limit.
+# The server refuses connections beyond its own limit, which is at least this.
 LEAST_CONNECTIONS = 1024
-# Each load and its end, without the load's own length.
+# The longest time of a closed loop.
 SLOWEST_S = 120.0
 
 
@@ -84,7 +84,7 @@ class LifeCycleParameters(LadderParameters):
 
     @classmethod
     def published_values(cls) -> dict[str, Any]:
-        """Return what the preset sets."""
+        """Return the values of the preset."""
         return published_settings()
 
     def offered(self) -> Mapping[str, Rung]:
@@ -114,24 +114,24 @@ def _users(parameters: LifeCycleParameters, rung: Rung) -> int:
 
 
 def stack(parameters: LifeCycleParameters, rung: Rung) -> StackPlan:
-    """Return the server with the settings of a rung, and what loads it beside the lab."""
+    """Return the server with the settings of a rung, and the naive client if it posts."""
     room = max(LEAST_CONNECTIONS, 2 * _users(parameters, rung))
     settings = {**rung.settings, "max_connections": room}
     server = Node(name=NODE, service="metricstream", settings=settings, cpus=parameters.server_cpus)
-    other = () if rung.load_from == "lab" else (naive_load.node(_asked(parameters, rung)),)
+    other = () if rung.load_from == "lab" else (naive_load.node(_naive_load(parameters, rung)),)
     return StackPlan(nodes=(server, *other))
 
 
 def instruments(parameters: LifeCycleParameters, rung: Rung) -> tuple[Instrument, ...]:
-    """Return what looks at a rung's trials."""
+    """Return the instruments of a rung."""
     if rung.load_from == "lab":
         return (*STANDARD, ConnectionCost(node=NODE, metrics=rung.metrics))
-    return naive_load.instruments(_asked(parameters, rung))
+    return naive_load.instruments(_naive_load(parameters, rung))
 
 
-def _asked(parameters: LifeCycleParameters, rung: Rung) -> naive_load.Asked:
-    """Return what the naive client is asked for: the load that the lab would send."""
-    return naive_load.Asked(
+def _naive_load(parameters: LifeCycleParameters, rung: Rung) -> naive_load.NaiveLoad:
+    """Return the load of the naive client, which is the one that the lab would send."""
+    return naive_load.NaiveLoad(
         server=NODE,
         clients=parameters.clients,
         rate=parameters.target_rate,
@@ -142,13 +142,13 @@ def _asked(parameters: LifeCycleParameters, rung: Rung) -> naive_load.Asked:
 
 
 def workload(parameters: LifeCycleParameters, rung: Rung) -> Workload:
-    """Return a rung's load: posts of a valid body, answered within the time-out or not.
+    """Return a rung's load: posts of a valid body, which may time out.
 
-    Where the naive client posts, the lab's own load only probes the server.
+    If the naive client posts, the lab's own load only probes the server.
     """
     if rung.load_from != "lab":
-        return naive_load.probes(_asked(parameters, rung), parameters.warmup_s)
-    closed = rung.load == "closed"
+        return naive_load.probes(_naive_load(parameters, rung), parameters.warmup_s)
+    is_closed = rung.load == "closed"
     return Workload(
         request=Request(
             node=NODE,
@@ -159,14 +159,14 @@ def workload(parameters: LifeCycleParameters, rung: Rung) -> Workload:
             expect_status=202,
         ),
         arrivals=_arrivals(parameters, rung),
-        connections=Connections(reuse=rung.connection, most=0 if closed else parameters.clients),
+        connections=Connections(reuse=rung.connection, most=0 if is_closed else parameters.clients),
         timeout_s=parameters.timeout_s,
         may_time_out=True,
     )
 
 
 def body(number: int) -> str:
-    """Return a body of so many metrics of one client."""
+    """Return a body with ``number`` metrics of one client."""
     samples = [{"name": f"cpu.{place}", "value": 0.5} for place in range(number)]
     return json.dumps({"client": "a", "metrics": samples})
 
@@ -193,25 +193,25 @@ LADDER = Ladder(levels, stack, workload, instruments)
 
 
 def remarks(parameters: LifeCycleParameters) -> Sequence[Remark]:
-    """Return what a reader of the plan must know: what success is, and who may be the limit."""
+    """Return remarks for readers of the plan on success and on the limit of a load."""
     success = (
         f"success is an answer of 202 within {parameters.timeout_s:g} s, of all requests planned; "
         "the study does not define its own, so its percentages lie beside and are not compared"
     )
-    found = [Remark(code="metricstream.success", text=success)]
+    on_plan = [Remark(code="metricstream.success", text=success)]
     of_run = rungs(parameters).values()
     if parameters.server_cpus is not None:
-        found.append(_cpu_limit(parameters.server_cpus))
+        on_plan.append(_cpu_limit(parameters.server_cpus))
     if any(rung.load == "closed" for rung in of_run):
         text = (
             "closed loops without think time: with a whole core this server answers faster than "
             "one core of a client can ask; where the client is the limit, the trial is refused, "
             "and that is the answer"
         )
-        found.append(Remark(code="metricstream.closed_loop", text=text))
+        on_plan.append(Remark(code="metricstream.closed_loop", text=text))
     if any(rung.load_from != "lab" for rung in of_run):
-        found.append(Remark(code="metricstream.naive_client", text=naive_load.REMARK))
-    return found
+        on_plan.append(Remark(code="metricstream.naive_client", text=naive_load.REMARK))
+    return on_plan
 
 
 def _cpu_limit(cpus: float) -> Remark:

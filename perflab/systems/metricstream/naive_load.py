@@ -1,8 +1,8 @@
-"""The study's own load tests, built anew, on the server; meanwhile the lab probes it.
+"""The study's own load tests, built anew; meanwhile the lab probes the server.
 
-What becomes of their requests is told by the service ``naive_client`` alone, a bad load generator
-on purpose (services/naive_client/README.md says in what). The lab's own load are few looks at
-``/health``, so that a trial holds requests of the lab's own, and the server's CPU while it lasts.
+Only the service ``naive_client`` counts their requests. It is a bad load generator on purpose
+(services/naive_client/README.md says how). The lab sends a few probes of ``/health``, so that a
+trial has requests of the lab's own, and the server's CPU in the meantime.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ NODE = "naive_client"
 START = "/load"
 PROBED = "/health"
 PROBES_PER_S, FEWEST_PROBES = 20.0, 12
-# What the service takes at least, by its own settings.
+# The least that the service's settings allow.
 SHORTEST_TIMEOUT_MS = 10
 # Threads, connections and the answer with the results need a moment beside the load.
 SPARE_S = 60.0
@@ -30,7 +30,7 @@ TOLD = {
     "told_mean_ms": "mean_ms",
     "told_connect_ms": "connect_ms",
 }
-# Of answered requests alone: those that hung are left out of it.
+# The mean leaves out requests that hung, so it is a lower bound if any did.
 CUT_OFF = {"told_mean_ms": ("hung",)}
 REMARK = (
     "with the load from the naive client its own numbers are told (told_*): it counts its warm-up, "
@@ -40,10 +40,11 @@ REMARK = (
 
 
 @dataclass(frozen=True)
-class Asked:
-    """A load that the naive client is asked for: posts of one metric to the node ``server``.
+class NaiveLoad:
+    """A load of the naive client: posts of one metric to the node ``server``.
 
-    ``rate`` is of all ``clients`` together, a second; with ``reuses`` each keeps one connection.
+    ``rate`` is requests a second of all ``clients`` together; with ``reuses`` each client keeps one
+    connection.
     """
 
     server: str
@@ -54,51 +55,48 @@ class Asked:
     timeout_s: float
 
 
-def node(asked: Asked) -> Node:
-    """Return the naive client, wired to the server, with the load that it sends when it is told.
+def node(load: NaiveLoad) -> Node:
+    """Return the naive client with its load, wired to the server.
 
-    On four cores and more the role of a link keeps the two apart.
+    On four cores and more the placement of a link keeps client and server on different cores.
     """
     settings: dict[str, Value] = {
-        "clients": asked.clients,
-        "rate": asked.rate,
-        "duration_s": asked.length_s,
-        "connection": "persistent" if asked.reuses else "per_request",
-        "timeout_ms": max(SHORTEST_TIMEOUT_MS, round(1000 * asked.timeout_s)),
+        "clients": load.clients,
+        "rate": load.rate,
+        "duration_s": load.length_s,
+        "connection": "persistent" if load.reuses else "per_request",
+        "timeout_ms": max(SHORTEST_TIMEOUT_MS, round(1000 * load.timeout_s)),
     }
-    needs = {"target": asked.server}
+    needs = {"target": load.server}
     return Node(name=NODE, service=NODE, settings=settings, needs=needs, placement="link")
 
 
-def probes(asked: Asked, warmup_s: float) -> Workload:
-    """Return looks at the server's health for as long as the naive client begins requests.
+def probes(load: NaiveLoad, warmup_s: float) -> Workload:
+    """Return probes of the server's health for as long as the naive client begins requests.
 
-    Parameters
-    ----------
-    warmup_s : float
-        Recorded apart: of what comes after it, the server's CPU is told.
+    The server's CPU is measured after the first ``warmup_s`` seconds.
     """
-    rate = max(PROBES_PER_S, FEWEST_PROBES / (asked.length_s - warmup_s))
-    stage = Stage(rate=rate, duration_s=asked.length_s)
+    rate = max(PROBES_PER_S, FEWEST_PROBES / (load.length_s - warmup_s))
+    stage = Stage(rate=rate, duration_s=load.length_s)
     return Workload(
-        request=Request(node=asked.server, path=PROBED),
+        request=Request(node=load.server, path=PROBED),
         arrivals=OpenLoop(stages=(stage,), warmup_s=warmup_s),
-        timeout_s=asked.timeout_s,
+        timeout_s=load.timeout_s,
         may_time_out=True,
     )
 
 
-def instruments(asked: Asked) -> tuple[Instrument, ...]:
-    """Return what looks at a trial of the naive client's load; none counts what the server took."""
+def instruments(load: NaiveLoad) -> tuple[Instrument, ...]:
+    """Return the instruments of a trial with the naive client's load."""
     return (
         Requests(prefix="probe_", steady=False, phases=False),
-        *(each for each in STANDARD if not isinstance(each, Requests)),
+        *(instrument for instrument in STANDARD if not isinstance(instrument, Requests)),
         OtherLoad(
             node=NODE,
             path=START,
             columns=TOLD,
             at_least_if=CUT_OFF,
             poll_s=0.25,
-            longest_s=asked.length_s + asked.timeout_s + SPARE_S,
+            longest_s=load.length_s + load.timeout_s + SPARE_S,
         ),
     )

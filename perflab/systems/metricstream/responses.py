@@ -1,4 +1,4 @@
-"""The numbers of MetricStream's trials that can be compared."""
+"""The responses of MetricStream."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ KERNEL = (
         noun="dropped at *", better="less",
     ),
 )  # fmt: skip
-# What the naive client counts of its own load; the lab vouches for none of it.
+# The naive client's own counts; the lab vouches for none of them.
 TOLD = (
     Response(
         name="told_success_rate",
@@ -62,10 +62,17 @@ TOLD = (
         noun="connecting as told", better="less",
     ),
 )  # fmt: skip
-# Of the lab's few looks at /health while another generator loads.
+# The lab's probes of /health while another generator loads the server.
 PROBES = tuple(
-    each.model_copy(update={"name": f"probe_{each.name}", "title": f"{each.title} of /health",
-                            "noun": f"{each.noun} of /health", "typical": False})
-    for each in REQUESTS if each.name in ("mean_ms", "p50_ms", "max_ms")
-)  # fmt: skip
+    response.model_copy(
+        update={
+            "name": f"probe_{response.name}",
+            "title": f"{response.title} of /health",
+            "noun": f"{response.noun} of /health",
+            "typical": False,
+        }
+    )
+    for response in REQUESTS
+    if response.name in ("mean_ms", "p50_ms", "max_ms")
+)
 RESPONSES = (*COST, *TOLD, *PROBES, *REQUESTS, *PHASES, *CPU, *KERNEL, *CLIENT, *MEMORY, *PROFILE)

@@ -1,4 +1,4 @@
-"""The rungs: the published phases one by one, and what lies beside and beyond them."""
+"""The rungs: the published phases one by one, and further rungs that the study does not have."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from perflab.recordings import published_value
 Threading = Literal["thread", "producer_consumer", "pool", "epoll"]
 Set = Literal["phases", "interaction", "saturation", "clients", "naive"]
 LoadFrom = Literal["lab", "naive_client"]
-# One request at a time: one worker, as before the first phase.
+# Before the first phase one worker answered one request at a time.
 SEQUENTIAL = {"threading": "pool", "threads": 1}
 
 
 class Rung(Parameters):
     """A server and the load it gets.
 
-    ``load`` is ``target`` (the target rate) or ``closed``: so many ``users`` without
-    think time (0: as many as the run has clients). A request holds ``metrics``. ``load_from`` says
-    who posts: the lab's clients, or the load tests of the study, built anew.
+    ``load`` is ``target`` (the target rate) or ``closed``: ``users`` without think time (0: as many
+    as the run has clients). A request holds ``metrics``. ``load_from``: the lab's clients post, or
+    the load tests of the study, built anew.
     """
 
     label: str
@@ -46,15 +46,15 @@ class Rung(Parameters):
 
 def _rung(label: str, *changes: Mapping[str, Any]) -> Rung:
     merged: dict[str, Any] = {"label": label}
-    for each in changes:
-        merged |= each
+    for change in changes:
+        merged |= change
     return Rung.model_validate(merged)
 
 
 OLD: Mapping[str, Any] = {"parser": "quadratic", "store": "double_mutex"}
 QUEUED: Mapping[str, Any] = {"threading": "producer_consumer", "store": "double_mutex"}
 POOL: Mapping[str, Any] = {"threading": "pool"}
-# So many metrics in a request that the parser matters.
+# With this many metrics in a request the parser matters.
 LONG: Mapping[str, Any] = {"metrics": 60}
 REUSED: Mapping[str, Any] = {"keep_alive": "on", "connection": "keep_alive"}
 PHASES: dict[str, Rung] = {
@@ -69,7 +69,7 @@ PHASES: dict[str, Rung] = {
     "long_quadratic": _rung("long body, quadratic parser", QUEUED, OLD, LONG),
     "long_linear": _rung("long body, linear parser", QUEUED, LONG),
 }
-# What each phase is set against: the study's steps, but for phases 4 and 5, two other stores.
+# The rung that each phase is compared with; phases 4 and 5 are two other stores for phase 3.
 BEFORE = {
     "phase_1": "sequential",
     "phase_2": "phase_1",
@@ -81,28 +81,34 @@ BEFORE = {
     "long_linear": "long_quadratic",
 }
 THREADINGS: tuple[Threading, ...] = ("thread", "pool", "epoll")
-# Epoll loops beyond the cores would only take them from each other.
+# More epoll loops than cores would compete for them.
 THREADS = {"thread": 16, "pool": 16, "epoll": 2}
 SERVERS = {"closes": "off", "keeps": "on"}
 CLIENTS: dict[str, Reuse] = {"new": "per_request", "reused": "keep_alive"}
 FULL = {"load": "closed"}
 
 
-def _crossed(threading: Threading, server: str, client: str, **more: Any) -> Rung:
+def _crossed(threading: Threading, server: str, client: str, **load: Any) -> Rung:
     words = f"{threading}, server {server}, {client} connections"
-    how = {"keep_alive": SERVERS[server], "connection": CLIENTS[client]}
-    own = {"threading": threading, "threads": THREADS[threading]}
-    return _rung(words + (", closed loop" if more else ""), own, how, more)
+    connections = {"keep_alive": SERVERS[server], "connection": CLIENTS[client]}
+    threads = {"threading": threading, "threads": THREADS[threading]}
+    return _rung(words + (", closed loop" if load else ""), threads, connections, load)
 
 
-# Of twelve combinations those that can differ: whoever closes, the connection is new.
+# The combinations that can differ: whichever side closes, the next connection is new.
 FRACTION = (
     *product(THREADINGS, (("closes", "new"), ("keeps", "reused"))),
     ("thread", ("keeps", "new")),
     ("thread", ("closes", "reused")),
 )
-CROSSED = {f"{how}_{s}_{c}": _crossed(how, s, c) for how, (s, c) in FRACTION}
-FULL_LOAD = {f"full_{how}_{s}_{c}": _crossed(how, s, c, **FULL) for how, (s, c) in FRACTION[:6]}
+CROSSED = {
+    f"{threading}_{server}_{client}": _crossed(threading, server, client)
+    for threading, (server, client) in FRACTION
+}
+FULL_LOAD = {
+    f"full_{threading}_{server}_{client}": _crossed(threading, server, client, **FULL)
+    for threading, (server, client) in FRACTION[:6]
+}
 USERS = (1, 2, 4, 10, 25, 50, 100, 200)
 OVER_CLIENTS = {
     f"users_{users}": _rung(
@@ -110,23 +116,23 @@ OVER_CLIENTS = {
     )
     for users in USERS
 }
-# Both load tests of the study, and the second one on a server that suits it. Each has its match
-# among those above: the same server and the same connections, with the load from the lab.
+# Both load tests of the study, and the second one on a server that keeps connections. Each has its
+# match above: the same server and the same connections, with the load from the lab.
 OF_THE_LAB = {
     f"naive_{server}_{client}": f"thread_{server}_{client}"
     for server, client in (("closes", "new"), ("closes", "reused"), ("keeps", "reused"))
 }
-# What each does with connections.
+# How each load test uses connections.
 LOAD_TESTS = {
     "naive_closes_new": "a connection per request",
     "naive_closes_reused": "a connection kept, which the server closes",
     "naive_keeps_reused": "a connection kept by both",
 }
 NAIVE = {
-    name: CROSSED[own].model_copy(
-        update={"label": f"{CROSSED[own].label}, naive client", "load_from": "naive_client"}
+    name: CROSSED[match].model_copy(
+        update={"label": f"{CROSSED[match].label}, naive client", "load_from": "naive_client"}
     )
-    for name, own in OF_THE_LAB.items()
+    for name, match in OF_THE_LAB.items()
 }
 RUNGS = {**PHASES, **CROSSED, **NAIVE, **FULL_LOAD, **OVER_CLIENTS}
 SETS: dict[str, tuple[str, ...]] = {
@@ -139,14 +145,14 @@ SETS: dict[str, tuple[str, ...]] = {
 
 
 def chosen(sets: Iterable[str]) -> dict[str, Rung]:
-    """Return the rungs of all sets, each once, in the order in which they stand above."""
-    wanted = {name for each in sets for name in SETS[each]}
-    return {name: rung for name, rung in RUNGS.items() if name in wanted}
+    """Return the rungs of all sets, each once, in the order of ``RUNGS``."""
+    names = {name for chosen_set in sets for name in SETS[chosen_set]}
+    return {name: rung for name, rung in RUNGS.items() if name in names}
 
 
 STUDY = "metricstream"
 OTHERS, PHASES_TABLE = "other published figures", "phases table"
-# Where the load stands, by parameter; neither its length nor its time-out is stated.
+# The published row of each parameter; the study states neither length nor time-out of its load.
 PUBLISHED = {
     "clients": (OTHERS, "load test", "clients"),
     "target_rate": (OTHERS, "load test", "target_rate"),

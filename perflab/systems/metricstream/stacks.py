@@ -6,8 +6,8 @@ from perflab.stacks.plan import Node, StackPlan
 from perflab.trials.experiment import ReadyStack
 
 NODE = Node(name="metricstream", service="metricstream", settings={"keep_alive": "on"})
-# The study's server, which closes after every answer, and load as the study's own tests sent it. On
-# four cores and more the role of a link keeps the two apart.
+# The study's server, which closes after every answer, and the load of the study's own tests. On
+# four cores and more the placement of a link keeps the two on different cores.
 CLOSING = Node(name="metricstream", service="metricstream")
 NAIVE = Node(
     name="naive_client",

@@ -1,4 +1,4 @@
-"""What is drawn of the runs of MetricStream."""
+"""The views of MetricStream's runs."""
 
 from __future__ import annotations
 

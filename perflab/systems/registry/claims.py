@@ -1,7 +1,7 @@
-"""What was published of the ladder, as contrasts between rungs.
+"""The published claims about the ladder, as contrasts between rungs.
 
-A baseline in which every request timed out bounds what a step gained: published sizes are bounds,
-and so is what is measured against such a baseline.
+Every request of the published baseline timed out, so its times are lower bounds: published sizes
+are bounds, and so are measured ones over such a baseline.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ TIMES = {
     "fastest": ("fastest_ms", "min_latency"),
     "slowest": ("max_ms", "max_latency"),
 }
-# Of these the study says by how much they fell.
+# The study says by how much these fell.
 REDUCED = ("total duration", "mean")
 WORDS = {
     "total_duration_s": "total duration",
@@ -36,12 +36,12 @@ WORDS = {
 _between = partial(between, words=WORDS)
 
 
-def contrasts(have: Collection[str], as_published: bool) -> list[Contrast]:
-    """Return every contrast of which the run has the rungs.
+def contrasts(rungs: Collection[str], as_published: bool) -> list[Contrast]:
+    """Return every contrast whose rungs the run has.
 
-    ``as_published`` says whether load and link are such that published sizes may be compared.
+    ``as_published`` says whether published sizes may be compared, given load and link.
     """
-    wanted = [
+    all_contrasts = [
         *(_time(words, as_published) for words in TIMES),
         _successes(
             (LAST, BASE), "successful", "succeeded",
@@ -51,15 +51,15 @@ def contrasts(have: Collection[str], as_published: bool) -> list[Contrast]:
         *_beyond(),
         *_load_from(as_published),
     ]  # fmt: skip
-    return having(wanted, have)
+    return having(all_contrasts, rungs)
 
 
 def _difference(rungs: tuple[str, str], words: str, response: str, claim: str) -> Contrast:
-    """Return a contrast of numbers that may be 0: their difference, and no ratio."""
-    above, below = rungs
+    """Return a contrast of numbers that may be 0, as a difference instead of a ratio."""
+    after, before = rungs
     return Contrast(
-        name=f"{above} against {below}, {words}", claim=claim, response=response,
-        scale="difference", numerator={"rung": above}, denominator={"rung": below},
+        name=f"{after} against {before}, {words}", claim=claim, response=response,
+        scale="difference", numerator={"rung": after}, denominator={"rung": before},
     )  # fmt: skip
 
 
@@ -97,7 +97,7 @@ def _published(scenario: str, measure: str) -> float:
 
 
 def _claims() -> list[Contrast]:
-    """Return the claims in words, each with what would have to be seen if it held."""
+    """Return the claims in words, each with the effect that it implies."""
     return [
         *_def_and_loop(),
         _between(
@@ -157,9 +157,9 @@ def _def_and_loop() -> list[Contrast]:
 def _beyond() -> list[Contrast]:
     words = {"memory_registry_bytes": "memory", "total_duration_s": "total duration"}
     return [
-        _between((name, LAST), response, None, f"beyond the study: {said}, {name} against step 3")
+        _between((name, LAST), response, None, f"beyond the study: {what}, {name} against step 3")
         for name in ("streamed", "async", "redirect", "ranged")
-        for response, said in words.items()
+        for response, what in words.items()
     ]
 
 

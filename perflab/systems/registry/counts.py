@@ -1,4 +1,4 @@
-"""What a registry counts of itself while it is under load, asked again and again."""
+"""A registry's own counts, read repeatedly while it is under load."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from perflab.load.workload import Workload
 from perflab.stacks.launching import exchange
 from perflab.stacks.plan import StackPlan
 
-# A column of the table, and where its number stands in the service's answer.
+# A column of the table, and the key of its number in the service's answer.
 COUNTED: Mapping[str, str] = {
     "waiting_for_thread": "waiting_for_thread",
     "working_threads": "working_threads",
@@ -34,40 +34,40 @@ MB = 1e6
 
 
 def download_columns(requests: pd.DataFrame) -> dict[str, float]:
-    """Return what all downloads of a trial came to.
+    """Return the columns of all downloads of a trial.
 
-    ``total_duration_s`` is from the common start to the last byte of the last download. Where one
-    timed out that is not known: then ``total_duration_s_at_least`` is when the last client gave up.
-    So with ``fastest_ms``: where none came whole. ``megabytes_per_s`` (10^6 bytes, of downloads
-    that came whole) is over that time, and so at most that of all. ``told_*`` is the same once
-    more, as whoever makes the load counts it: here the lab itself, else the service's own
-    generator (:mod:`perflab.systems.registry.inside`).
+    ``total_duration_s`` is from the common start to the last byte of the last download. If a
+    download timed out, it is not known, and ``total_duration_s_at_least`` is when the last client
+    gave up. ``fastest_ms`` is likewise not known if no download was complete. ``megabytes_per_s``
+    is 10^6 bytes of complete downloads over the total duration. ``told_*`` repeats columns as the
+    load's maker counts them: here the lab, else the service's own generator
+    (:mod:`perflab.systems.registry.inside`).
     """
-    whole = requests["error"] == ""
+    is_whole = requests["error"] == ""
     begin_ns = int(requests["planned_ns"].min())
     took_s = (int(requests["done_ns"].max()) - begin_ns) / 1e9
     response_ms = (requests["done_ns"] - requests["planned_ns"]) / 1e6
-    complete = bool(whole.all())
+    all_whole = bool(is_whole.all())
     columns = {
-        "succeeded": float(whole.sum()),
-        "total_duration_s": took_s if complete else math.nan,
-        "fastest_ms": float(response_ms[whole].min()) if whole.any() else math.nan,
-        "megabytes_per_s": float(requests["bytes"][whole].sum()) / MB / took_s,
+        "succeeded": float(is_whole.sum()),
+        "total_duration_s": took_s if all_whole else math.nan,
+        "fastest_ms": float(response_ms[is_whole].min()) if is_whole.any() else math.nan,
+        "megabytes_per_s": float(requests["bytes"][is_whole].sum()) / MB / took_s,
     }
-    if not complete:
+    if not all_whole:
         columns["total_duration_s_at_least"] = took_s
-    if not whole.any():
+    if not is_whole.any():
         columns["fastest_at_least_ms"] = float(response_ms.min())
-    told = ("succeeded", "total_duration_s", "total_duration_s_at_least")
-    return columns | {f"told_{name}": columns[name] for name in told if name in columns}
+    repeated = ("succeeded", "total_duration_s", "total_duration_s_at_least")
+    return columns | {f"told_{name}": columns[name] for name in repeated if name in columns}
 
 
 def counted_columns(table: pd.DataFrame, begin_ns: int, end_ns: int) -> dict[str, float]:
-    """Return what the counts between begin and end of a load come to; NaN of what is not known.
+    """Return the columns of the counts between begin and end of a load; NaN if not known.
 
-    The table has t_ns, answered_ns (0: it did not) and the columns of ``COUNTED``; its last row was
-    asked after the load. What the service counts up to its highest is taken from that answer: one
-    from before a silence says nothing of the silence.
+    The table has t_ns, answered_ns (0: no answer) and the columns of ``COUNTED``; its last row was
+    read after the load. Maxima come from that last answer, because an answer from before a silence
+    says nothing about the silence.
     """
     under_load = table[table["t_ns"].between(begin_ns, end_ns)]
     answered = under_load[under_load["answered_ns"] > 0]
@@ -88,11 +88,10 @@ def counted_columns(table: pd.DataFrame, begin_ns: int, end_ns: int) -> dict[str
 
 
 def silence_columns(table: pd.DataFrame, end_ns: int) -> dict[str, float]:
-    """Return ``longest_silence_ms``, the longest that the service let anyone wait for its counts.
+    """Return ``longest_silence_ms``, the longest wait for the service's counts.
 
-    From the first question that had to wait to the next answer; a question that was given up and
-    asked anew is one with the next. With a silence that outlasted the load only what it is at least
-    is known.
+    A silence lasts from the first unanswered question to the next answer, also over questions that
+    were given up and asked anew. Of a silence that outlasted the load only a lower bound is known.
     """
     longest_ms, since_ns = 0.0, 0
     for t_ns, answered_ns in zip(table["t_ns"], table["answered_ns"], strict=True):
@@ -107,18 +106,18 @@ def silence_columns(table: pd.DataFrame, end_ns: int) -> dict[str, float]:
 
 
 INTERVAL_S = 0.2
-# Long enough for a busy service; what is silent for longer is asked anew, so that a look can end.
+# Long enough for a busy service. After this time the lab asks anew, so that a look can end.
 PATIENCE_S = 3.0
 TABLE = "registry_counts"
 PATH = "/counts"
 
 
 class RegistryCounts(Instrument):
-    """Asks a registry for its counts five times a second, into the table ``registry_counts``.
+    """Reads a registry's counts five times a second into the table ``registry_counts``.
 
-    Instants are CLOCK_MONOTONIC: ``t_ns`` when it was asked, ``answered_ns`` when it answered. A
-    service whose event loop is held up does not answer: ``answered_ns`` is then 0, and its numbers
-    are NaN. With ``downloads`` the lab's own load is one of downloads, and is summed up as such.
+    Instants are CLOCK_MONOTONIC: ``t_ns`` of the question, ``answered_ns`` of the answer. A service
+    whose event loop is held up does not answer: ``answered_ns`` is then 0, and its numbers are NaN.
+    With ``downloads`` the lab's own load consists of downloads, which are summed up.
     """
 
     tables: ClassVar = {
@@ -145,23 +144,23 @@ class _RegistryCounts(Look):
         self._repeated = Repeated(self._ask, INTERVAL_S)
 
     def begin(self) -> None:
-        """Begin to ask."""
+        """Start to read the counts."""
         self._repeated.start()
 
     def end(self) -> None:
-        """Ask no more."""
+        """Stop reading the counts."""
         self._repeated.stop()
 
     def after(self) -> None:
-        """Ask once more: what was counted until the end."""
+        """Read the counts once more, up to the end."""
         self._ask()
 
     def left(self) -> Mapping[str, pd.DataFrame]:
-        """Return what was answered."""
+        """Return the table of counts."""
         return {TABLE: self._table()} if self._rows else {}
 
     def observe(self, load: Load) -> Observation:
-        """Return the table, and what it comes to."""
+        """Return the table and its columns."""
         table = self._table()
         columns = {
             **(download_columns(load.result.requests) if self._downloads else {}),
@@ -171,9 +170,9 @@ class _RegistryCounts(Look):
 
     def _ask(self) -> None:
         asked_ns = time.monotonic_ns()
-        found = self._answer()
-        answered_ns = time.monotonic_ns() if found else 0
-        numbers = {name: float(found.get(place, math.nan)) for name, place in COUNTED.items()}
+        answer = self._answer()
+        answered_ns = time.monotonic_ns() if answer else 0
+        numbers = {name: float(answer.get(key, math.nan)) for name, key in COUNTED.items()}
         self._rows.append({"t_ns": asked_ns, "answered_ns": answered_ns, **numbers})
 
     def _answer(self) -> dict[str, Any]:
@@ -181,7 +180,7 @@ class _RegistryCounts(Look):
             status, text = exchange(self._port, "GET", PATH, None, PATIENCE_S)
             return dict(json.loads(text)) if status == 200 else {}
         except (StackError, ValueError, TypeError):
-            # The trial's own check tells of a dead service; one that is held up is silent.
+            # Another check finds a dead service; a service that is held up only stays silent.
             return {}
 
     def _table(self) -> pd.DataFrame:

@@ -30,16 +30,16 @@ from perflab.trials.experiment import Preset
 from perflab.trials.ladders import Ladder, LadderParameters, among
 
 NODE = "registry"
-# Between two points of a waterfall lies at most so small a part of a body.
+# A body is recorded at this many points for the waterfall.
 POINTS = 24
-# Starting, filling and stopping all services of a block, and what is around each trial.
+# The time to start, fill and stop all services of a block, and the time around each trial.
 AROUND_BLOCK_S, AROUND_TRIAL_S = 20.0, 3.0
-# Of what the link alone would cost: probes go on for longer, and a trial fails much later.
+# Shares of the time over the link alone: how long probes go on, and when a trial fails.
 PROBED_SHARE, FAILED_SHARE, SPARE_S = 1.5, 2.0, 60.0
-# All start at one instant: there is no course of the load that could drift.
+# All downloads start at one instant, so the load has no steady state.
 INSTRUMENTS = (
     Requests(steady=False),
-    *(each for each in STANDARD if not isinstance(each, Requests)),
+    *(instrument for instrument in STANDARD if not isinstance(instrument, Requests)),
     RegistryCounts(node=NODE),
 )
 
@@ -47,8 +47,8 @@ INSTRUMENTS = (
 class DownloadParameters(LadderParameters):
     """Parameters of the experiments on downloads.
 
-    A tenth of the published size and time-out at the published bytes per second of a connection:
-    downloads keep their place in the ladder, and take a tenth of the time.
+    The defaults are a tenth of the published size and time-out at the published bytes per second of
+    a connection: downloads keep their order in the ladder and take a tenth of the time.
     """
 
     preset: Preset = Field(
@@ -85,7 +85,7 @@ class DownloadParameters(LadderParameters):
 
     @classmethod
     def published_values(cls) -> dict[str, Any]:
-        """Return what the preset sets."""
+        """Return the values of the preset."""
         return published_settings()
 
     def offered(self) -> Mapping[str, Rung]:
@@ -142,13 +142,13 @@ def stack_of(parameters: DownloadParameters, rung: Rung) -> StackPlan:
         model_bytes=parameters.model_bytes,
         models=parameters.models,
         link=Link(round_trip_ms=parameters.round_trip_ms, bytes_per_s=parameters.bytes_per_s),
-        # With the load from inside a rung would else meet the queue of the same one from outside.
+        # A rung with the load from inside would else meet the queue of the same rung from outside.
         apart="" if rung.load_from == "outside" else rung.load_from,
     )
 
 
 def instruments(parameters: DownloadParameters, rung: Rung) -> tuple[Instrument, ...]:
-    """Return what looks at a rung's trials."""
+    """Return the instruments of a rung."""
     if rung.load_from == "outside":
         return INSTRUMENTS
     return inside.instruments(
@@ -160,7 +160,7 @@ def instruments(parameters: DownloadParameters, rung: Rung) -> tuple[Instrument,
 
 
 def workload(parameters: DownloadParameters, rung: Rung) -> Workload:
-    """Return everyone's download at one instant; of a load from inside, the lab's probes of it."""
+    """Return downloads of all clients at one instant, or the lab's probes of a load from inside."""
     if rung.load_from == "inside":
         within_s = min(parameters.timeout_s, link_s(parameters, rung))
         return inside.probes(NODE, PROBED_SHARE * within_s + 2.0, longest_s(parameters, rung))
@@ -180,46 +180,44 @@ def workload(parameters: DownloadParameters, rung: Rung) -> Workload:
 
 
 def link_s(parameters: DownloadParameters, rung: Rung) -> float:
-    """Return how long all downloads of a rung take over the link alone, if nobody gave up."""
+    """Return how long all downloads of a rung take over the link alone, if no client gives up."""
     if parameters.bytes_per_s == "unlimited":
         return 0.0
-    asked = clients(parameters, rung)
+    downloads = clients(parameters, rung)
     # Python counts the cores of the machine, not those that a process may use.
-    side_by_side = lanes(rung, os.cpu_count() or 1) or asked
-    return math.ceil(asked / side_by_side) * parameters.model_bytes / parameters.bytes_per_s
+    at_a_time = lanes(rung, os.cpu_count() or 1) or downloads
+    return math.ceil(downloads / at_a_time) * parameters.model_bytes / parameters.bytes_per_s
 
 
 def longest_s(parameters: DownloadParameters, rung: Rung) -> float:
-    """Return when a load from inside has failed, after its start."""
+    """Return the seconds after which a load from inside has failed."""
     return parameters.timeout_s + FAILED_SHARE * link_s(parameters, rung) + SPARE_S
 
 
 def expected_s(parameters: DownloadParameters, rung: Rung) -> float:
-    """Return how long the load of a rung takes where the link alone costs time."""
-    whole_s = link_s(parameters, rung)
+    """Return how long the load of a rung takes if only the link costs time."""
+    all_s = link_s(parameters, rung)
     if rung.load_from == "inside" and rung.handler == "blocking":
-        # Nobody gives up before the loop that is held up comes round to it.
-        return max(whole_s, parameters.timeout_s)
-    return min(parameters.timeout_s, whole_s)
+        # A client gives up only when the blocked event loop runs it again.
+        return max(all_s, parameters.timeout_s)
+    return min(parameters.timeout_s, all_s)
 
 
 LADDER = Ladder(levels, stack_of, workload, instruments)
 
 
 def remarks_on(parameters: DownloadParameters) -> list[Remark]:
-    """Say how long a run takes, and where its load is not the published one."""
-    measured = rungs(parameters).values()
-    block_s = AROUND_BLOCK_S + sum(
-        AROUND_TRIAL_S + expected_s(parameters, rung) for rung in measured
-    )
+    """Return remarks on the length of a run and on differences of its load from the published."""
+    of_run = rungs(parameters).values()
+    block_s = AROUND_BLOCK_S + sum(AROUND_TRIAL_S + expected_s(parameters, rung) for rung in of_run)
     text = (
-        f"a block of {counted(len(measured), 'rung')} takes about {_in_words(block_s)}, the "
+        f"a block of {counted(len(of_run), 'rung')} takes about {_in_words(block_s)}, the "
         f"run of {counted(parameters.planned_blocks, 'block')} about "
         f"{_in_words(block_s * parameters.planned_blocks)}"
     )
     remarks = [Remark(code="registry.length", text=text)]
-    if unlike := differences(parameters):
-        text = f"published sizes are not compared: {'; '.join(unlike)}"
+    if texts := differences(parameters):
+        text = f"published sizes are not compared: {'; '.join(texts)}"
         remarks.append(Remark(code="registry.load", text=text))
     return remarks
 

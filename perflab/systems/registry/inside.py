@@ -1,8 +1,8 @@
 """The published load from inside: the service downloads from itself, and the lab probes it.
 
 The clients are coroutines of the event loop that serves them (``POST /health/performance/workload``
-of the service). What becomes of them is told by that generator alone; the lab's own load are few
-looks at ``/health`` from outside, whose response times show how long the loop was held up.
+of the service). Only that generator counts them. The lab sends a few probes of ``/health`` from
+outside; their response times show how long the loop was held up.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from perflab.load.workload import OpenLoop, Request, Stage, Workload
 from perflab.systems.registry.counts import RegistryCounts
 
 START = "/health/performance/workload"
-# As published; in paths its slash is an underscore.
+# The published model; in paths its slash is an underscore.
 MODEL = "arnir0/Tiny-LLM"
 PROBED = "/health"
 PROBES_PER_S = 5.0
-# What the service's own generator tells of its downloads; see services/registry/README.md.
+# The counts of the service's own generator; see services/registry/README.md.
 TOLD = {
     "told_succeeded": "successful",
     "told_total_duration_s": "total_duration_s",
@@ -28,12 +28,12 @@ CUT_OFF = {
 }
 
 
-def probes(node: str, length_s: float, patience_s: float) -> Workload:
-    """Return looks at the service's health over ``length_s``, each with so much patience."""
+def probes(node: str, length_s: float, timeout_s: float) -> Workload:
+    """Return probes of the service's health over ``length_s``, with a time-out of each."""
     return Workload(
         request=Request(node=node, path=PROBED),
         arrivals=OpenLoop(stages=(Stage(rate=PROBES_PER_S, duration_s=length_s),)),
-        timeout_s=min(patience_s, 3_600.0),
+        timeout_s=min(timeout_s, 3_600.0),
         may_time_out=True,
     )
 
@@ -41,7 +41,7 @@ def probes(node: str, length_s: float, patience_s: float) -> Workload:
 def instruments(
     node: str, *, clients: int, timeout_s: int, longest_s: float
 ) -> tuple[Instrument, ...]:
-    """Return what looks at a trial whose load comes from inside.
+    """Return the instruments of a trial with the load from inside.
 
     ``clients`` download at one instant, and give up after ``timeout_s``; the trial fails after
     ``longest_s``.
@@ -49,7 +49,7 @@ def instruments(
     body = {"num_clients": clients, "model_id": MODEL, "duration_seconds": timeout_s}
     return (
         Requests(prefix="probe_", steady=False, phases=False),
-        *(each for each in STANDARD if not isinstance(each, Requests)),
+        *(instrument for instrument in STANDARD if not isinstance(instrument, Requests)),
         RegistryCounts(node=node, downloads=False),
         OtherLoad(
             node=node,

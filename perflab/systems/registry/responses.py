@@ -1,4 +1,4 @@
-"""The numbers of the registry's trials that can be compared."""
+"""The responses of the registry."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ DOWNLOADS = (
         heading="MB/s", noun="bytes per second", better="more", typical=True,
     ),
 )  # fmt: skip
-# The lab's own count where its clients download; with the load from inside, the service's.
+# The lab's own counts if its clients download; with the load from inside, the service's.
 TOLD = (
     Response(
         name="told_succeeded", title="downloads that came whole, as their own generator counts",
@@ -40,12 +40,19 @@ TOLD = (
         unit="ms", heading="mean ms, as told", noun="mean as told", better="less",
     ),
 )  # fmt: skip
-# Of the lab's few looks at /health while another generator loads.
+# The lab's probes of /health while another generator loads the service.
 PROBES = tuple(
-    each.model_copy(update={"name": f"probe_{each.name}", "title": f"{each.title} of /health",
-                            "noun": f"{each.noun} of /health", "typical": False})
-    for each in REQUESTS if each.name in ("mean_ms", "p50_ms", "max_ms")
-)  # fmt: skip
+    response.model_copy(
+        update={
+            "name": f"probe_{response.name}",
+            "title": f"{response.title} of /health",
+            "noun": f"{response.noun} of /health",
+            "typical": False,
+        }
+    )
+    for response in REQUESTS
+    if response.name in ("mean_ms", "p50_ms", "max_ms")
+)
 COUNTS = (
     Response(
         name="longest_silence_ms", title="longest wait for an answer of the event loop",
@@ -79,18 +86,18 @@ COUNTS = (
     ),
 )  # fmt: skip
 TYPICAL_MEMORY = tuple(
-    each.model_copy(update={"name": "memory_registry_bytes", "title": "memory of registry",
+    response.model_copy(update={"name": "memory_registry_bytes", "title": "memory of registry",
                             "heading": "memory registry", "noun": "memory of registry",
                             "typical": True})
-    for each in MEMORY
+    for response in MEMORY
 )  # fmt: skip
-# Of a hundred downloads no p95 or p99 can be told.
+# A hundred downloads are too few for a p95 or p99.
 RESPONSES = (
     *DOWNLOADS,
     *TOLD,
     *PROBES,
-    *(each.model_copy(update={"typical": each.name in ("mean_ms", "p50_ms", "max_ms")})
-      for each in REQUESTS),
+    *(response.model_copy(update={"typical": response.name in ("mean_ms", "p50_ms", "max_ms")})
+      for response in REQUESTS),
     *PHASES,
     *COUNTS,
     *CPU,

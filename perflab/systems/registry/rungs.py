@@ -1,4 +1,4 @@
-"""The rungs: the published ladder of bottlenecks step by step, and what lies beside and beyond."""
+"""The rungs: the published ladder of bottlenecks, and rungs that the study does not have."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from perflab.trials.experiment import RunParameters
 Handler = Literal["blocking", "threads", "to_thread", "executor", "async", "redirect", "ranged"]
 Set = Literal["ladder", "beyond", "threads", "pools", "clients", "inside"]
 LoadFrom = Literal["outside", "inside"]
-# FastAPI runs a plain def in so many threads (anyio's default limiter).
+# FastAPI runs plain defs in this many threads (anyio's default limiter).
 FRAMEWORK_THREADS = 40
 
 
 class Rung(Parameters):
-    """One way to serve downloads; the settings of the service but for the share of clients.
+    """One way to serve downloads: the settings of the service, and its load.
 
-    ``executor_threads`` 0 is Python's own number. ``one_client`` leaves all clients but one out.
-    ``load_from`` says whether the lab's clients download, or those of the service's own health
-    side, on the event loop that serves them.
+    ``executor_threads`` 0 is Python's own number. ``one_client`` leaves one client only.
+    ``load_from``: the lab's clients download, or those of the service's own health page, on the
+    event loop that serves them.
     """
 
     label: str
@@ -43,7 +43,7 @@ class Rung(Parameters):
 
 
 def _step_3(label: str, handler: Handler = "executor", **changes: int | str | bool) -> Rung:
-    """Return a rung with the settings of the last published step, but for what is changed."""
+    """Return a rung with the settings of the last published step and some changes."""
     settings = {
         "executor_threads": 100, "pool_connections": 150, "retry_attempts": 3,
         "retry_mode": "standard", **changes,
@@ -63,14 +63,14 @@ def inside(name: str) -> str:
 
 
 def _with_inside(rungs: Mapping[str, Rung]) -> dict[str, Rung]:
-    """Return rungs, and those of them that have one with the load from inside right before it."""
-    ladder = {}
+    """Return rungs, and after each rung in ``INSIDE`` the same one with the load from inside."""
+    both = {}
     for name, rung in rungs.items():
-        ladder[name] = rung
+        both[name] = rung
         if name in INSIDE:
             label = f"{rung.label}, load from inside"
-            ladder[inside(name)] = rung.model_copy(update={"label": label, "load_from": "inside"})
-    return ladder
+            both[inside(name)] = rung.model_copy(update={"label": label, "load_from": "inside"})
+    return both
 
 
 _OUTSIDE: dict[str, Rung] = {
@@ -109,15 +109,15 @@ SETS: dict[str, tuple[str, ...]] = {
 
 
 def chosen(sets: Iterable[str]) -> dict[str, Rung]:
-    """Return the rungs of all sets, each once, in the order in which they stand above."""
-    wanted = {name for each in sets for name in SETS[each]}
-    return {name: rung for name, rung in RUNGS.items() if name in wanted}
+    """Return the rungs of all sets, each once, in the order of ``RUNGS``."""
+    names = {name for chosen_set in sets for name in SETS[chosen_set]}
+    return {name: rung for name, rung in RUNGS.items() if name in names}
 
 
 def lanes(rung: Rung, cores: int) -> int | None:
-    """Return how many downloads a rung lets run side by side; None: as many as there are.
+    """Return how many downloads a rung lets run at a time, or None if it has no limit.
 
-    Python's own executor has min(32, cores + 4) threads, of the cores that Python counts.
+    Python's own executor has min(32, cores + 4) threads, by the cores that Python counts.
     """
     if rung.handler == "blocking":
         return 1
@@ -125,42 +125,42 @@ def lanes(rung: Rung, cores: int) -> int | None:
         return FRAMEWORK_THREADS
     if rung.handler in ("async", "redirect"):
         return None
-    own = rung.executor_threads or min(32, cores + 4)
-    return max(1, own // rung.range_parts) if rung.handler == "ranged" else own
+    threads = rung.executor_threads or min(32, cores + 4)
+    return max(1, threads // rung.range_parts) if rung.handler == "ranged" else threads
 
 
 STUDY = "registry"
-# Where the load and the system stand, by parameter.
+# The published row of each parameter of load and system.
 PUBLISHED = {
     "models": ("system", "registry", "models"),
     "model_bytes": ("system", "Tiny-LLM", "size"),
     "clients": ("workload", "all", "clients"),
     "timeout_s": ("workload", "all", "timeout"),
 }
-# One download by itself takes 31 s over it: the study says 30 to 40.
+# One download by itself takes 31 s at this rate; the study says 30 to 40.
 BYTES_PER_S = 800_000.0
-# What says how often, where and of which rungs something is measured, and not what.
+# Parameters that say how often, where and on which rungs something is measured, and not what.
 NO_SETTINGS = frozenset({*RunParameters.model_fields, "preset", "sets", "rungs"})
 
 
 def published_settings() -> dict[str, Any]:
     """Return the parameters that the preset sets."""
     numbers = {name: published_value(STUDY, *place) for name, place in PUBLISHED.items()}
-    whole = ("models", "model_bytes", "clients")
-    return {name: int(each) if name in whole else each for name, each in numbers.items()}
+    counts = ("models", "model_bytes", "clients")
+    return {name: int(value) if name in counts else value for name, value in numbers.items()}
 
 
 def differences(parameters: RunParameters) -> list[str]:
-    """Return in what a run differs from the study, as sentences.
+    """Return the differences of a run from the study, as sentences.
 
-    What the study states must be as stated, the link as it is by default: else one could try
-    settings until a size fits.
+    A parameter that the study states must have the stated value, and the link its default, because
+    one could else try settings until a size fits.
     """
     stated = published_settings()
-    found = []
+    texts = []
     for name, field in type(parameters).model_fields.items():
-        value, wanted = getattr(parameters, name), stated.get(name, field.get_default())
-        if name not in NO_SETTINGS and str(value) != str(wanted):
+        value, expected = getattr(parameters, name), stated.get(name, field.get_default())
+        if name not in NO_SETTINGS and str(value) != str(expected):
             whose = "published" if name in stated else "not published, by default"
-            found.append(f"{name} is {plain(value)} ({whose}: {plain(wanted)})")
-    return found
+            texts.append(f"{name} is {plain(value)} ({whose}: {plain(expected)})")
+    return texts

@@ -1,4 +1,4 @@
-"""The registry as a treatment: its store, its database, the link between, and its population."""
+"""The registry's stack: store, metadata, link and service, and how it is filled."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from perflab.paths import services_dir
 from perflab.stacks.plan import Link, Node, Seed, StackPlan
 from perflab.stacks.spec import Value
 
-# The published registry: one model of full size, the others with small files only.
+# The published registry has one model of full size; the others have small files only.
 MODEL_ID, VERSION = "arnir0_Tiny-LLM", "main"
 MODEL_BYTES = 24_834_009
 MODELS = 500
@@ -32,10 +32,10 @@ def stack(
     """Return the object store, the link, the metadata and the service, and how it is filled.
 
     ``settings`` are those of the service (``services/registry/service.toml``). The link lies
-    between service and store; the metadata does not pass through it, so that downloads do not hold
-    it up. Treatments in which ``apart`` differs have a service each, also with the same settings.
+    between service and store; metadata does not pass through it, so that downloads do not delay it.
+    Treatments that differ in ``apart`` have a service each, even with the same settings.
     """
-    wanted = ("--models", str(models), "--size", str(model_bytes))
+    options = ("--models", str(models), "--size", str(model_bytes))
     return StackPlan(
         nodes=(
             Node(name="store", service="objectstore", placement="database"),
@@ -52,7 +52,7 @@ def stack(
         seed=(
             Seed(
                 node="registry",
-                command=("{python}", "-m", "registry.populate", *wanted),
+                command=("{python}", "-m", "registry.populate", *options),
                 timeout_s=POPULATED_WITHIN_S,
             ),
         ),
@@ -61,14 +61,14 @@ def stack(
 
 @cache
 def model_crc32(model_bytes: int) -> int:
-    """Return the CRC-32 of the large model's file of a length.
+    """Return the CRC-32 of the large model's file, which has ``model_bytes``.
 
-    The file is made up but always the same; the service's own module makes it.
+    The content is invented but always the same; the service's own module makes it.
 
     Raises
     ------
     ValueError
-        It is too short for the files that every model has.
+        The length is too short for the files that every model has.
     """
-    made = runpy.run_path(str(services_dir() / "registry/registry/zips.py"))
-    return zlib.crc32(made["of_size"](MODEL_ID, model_bytes))
+    zips = runpy.run_path(str(services_dir() / "registry/registry/zips.py"))
+    return zlib.crc32(zips["of_size"](MODEL_ID, model_bytes))

@@ -1,4 +1,4 @@
-"""What is drawn of the runs of the registry."""
+"""The views of the registry's runs."""
 
 from __future__ import annotations
 

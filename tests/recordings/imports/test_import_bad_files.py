@@ -1,4 +1,4 @@
-"""Files that cannot be taken over are refused with file, line and way out; nothing is written."""
+"""Files that cannot be imported are refused with file, line and way out; nothing is written."""
 
 from __future__ import annotations
 
@@ -24,27 +24,27 @@ def written(folder: Path, name: str, content: bytes | str) -> Path:
 
 
 def refusal(path: Path) -> str:
-    """Return why a file is not imported; nothing is written."""
+    """Return the text of a refused import, after a check that nothing was written."""
     runs = path.parent / "runs"
     runs.mkdir()
-    with pytest.raises(ImportRefused) as told:
+    with pytest.raises(ImportRefused) as refused:
         import_files({"a": [path]}, runs)
-    assert str(path) in str(told.value)
+    assert str(path) in str(refused.value)
     assert list(runs.iterdir()) == []
     runs.rmdir()
-    return str(told.value)
+    return str(refused.value)
 
 
 @pytest.mark.parametrize("name", ONE_OF_EACH)
 def test_a_file_that_is_cut_off_is_refused(name: str, tmp_path: Path) -> None:
     whole = (DATA / name).read_bytes()
-    # In the middle of a line, well before the end.
+    # The cut is in the middle of a line, well before the end.
     place = whole.index(b"\n", len(whole) * 2 // 3) - 3 if whole.count(b"\n") > 1 else 200
     refusal(written(tmp_path, name, whole[:place]))
 
 
 @pytest.mark.parametrize(
-    ("content", "said"),
+    ("content", "message"),
     [
         (b"", "it is empty"),
         (b" \n\n", "it is empty"),
@@ -57,28 +57,28 @@ def test_a_file_that_is_cut_off_is_refused(name: str, tmp_path: Path) -> None:
     ],
 )
 def test_what_no_tool_wrote_or_holds_too_little_names_the_way_out(
-    content: bytes, said: str, tmp_path: Path
+    content: bytes, message: str, tmp_path: Path
 ) -> None:
-    assert said in refusal(written(tmp_path, "file", content))
+    assert message in refusal(written(tmp_path, "file", content))
 
 
 def test_a_number_with_a_decimal_comma_names_line_and_locale(tmp_path: Path) -> None:
     text = (DATA / "wrk-1.txt").read_text()
-    said = refusal(written(tmp_path, "wrk.txt", text.replace("913.12", "9,13")))
-    assert "line 13" in said
-    assert "LC_ALL=C" in said
+    message = refusal(written(tmp_path, "wrk.txt", text.replace("913.12", "9,13")))
+    assert "line 13" in message
+    assert "LC_ALL=C" in message
 
 
 def test_a_file_that_is_larger_than_any_report_is_not_read(tmp_path: Path) -> None:
     path = written(tmp_path, "wrk.txt", (DATA / "wrk-1.txt").read_bytes())
     with path.open("ab") as file:
-        # A hole in the file: gigabytes that take no room.
+        # A sparse file of gigabytes takes no room.
         file.truncate(3 * 2**30)
     assert "at most 16,777,216 are allowed" in refusal(path)
 
 
 @pytest.mark.parametrize(
-    ("name", "change", "said"),
+    ("name", "change", "message"),
     [
         ("wrk-1.txt", lambda text: text.replace("ms ", "xs ", 1), "line 4"),
         ("wrk-1.txt", lambda text: text + text, "a second report begins here"),
@@ -89,12 +89,12 @@ def test_a_file_that_is_larger_than_any_report_is_not_read(tmp_path: Path) -> No
     ],
 )  # fmt: skip
 def test_a_value_that_cannot_be_is_refused_where_it_stands(
-    name: str, change: Callable[[str], str], said: str, tmp_path: Path
+    name: str, change: Callable[[str], str], message: str, tmp_path: Path
 ) -> None:
     text = (DATA / name).read_text()
     changed = change(text)
     assert changed != text
-    assert said in refusal(written(tmp_path, name, changed))
+    assert message in refusal(written(tmp_path, name, changed))
 
 
 def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
@@ -120,7 +120,7 @@ def test_a_bad_file_after_good_ones_leaves_nothing_behind(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize(
-    ("groups", "said"),
+    ("groups", "message"),
     [
         ({"a": []}, "has no file"),
         ({}, "no file was named"),
@@ -130,8 +130,8 @@ def test_a_bad_file_after_good_ones_leaves_nothing_behind(tmp_path: Path) -> Non
     ],
 )
 def test_what_cannot_be_asked_for_is_refused_before_anything_is_written(
-    groups: dict[str, list[Path]], said: str, tmp_path: Path
+    groups: dict[str, list[Path]], message: str, tmp_path: Path
 ) -> None:
-    with pytest.raises((ParameterError, ImportRefused), match=said):
+    with pytest.raises((ParameterError, ImportRefused), match=message):
         import_files(groups, tmp_path)
     assert list(tmp_path.iterdir()) == []

@@ -1,4 +1,4 @@
-"""What real outputs of other tools tell, read from files that the tools wrote, or changed since."""
+"""Outputs of other tools are read as the tools wrote them, or with changes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from perflab.errors import ImportRefused
 from perflab.recordings.imports.reading import (
-    Told,
+    ToolResult,
     bytes_of,
     number,
     text_of,
@@ -23,7 +23,7 @@ from perflab.recordings.imports.recording import FORMATS, format_of
 from tests.support.examples import examples
 
 DATA = Path(__file__).parent / "data"
-# Which tool each file is of.
+# The tool of each file.
 SAMPLES = {
     "k6-summary-1.json": "k6",
     "k6-handle-summary.json": "k6",
@@ -34,11 +34,11 @@ SAMPLES = {
     "ab-1.txt": "ab",
 }
 MS = {"us": 1e-3, "ms": 1.0, "s": 1e3, "m": 60e3, "h": 3.6e6}
-# Folders that a test is given do not change between examples.
+# A test's temporary folder does not change between examples.
 ONCE = [HealthCheck.function_scoped_fixture]
 
 
-def told(path: str | Path) -> Told:
+def read_file(path: str | Path) -> ToolResult:
     path = DATA / path
     text = text_of(path, bytes_of(path))
     return format_of(path, text).read(path, text)
@@ -47,13 +47,13 @@ def told(path: str | Path) -> Told:
 @pytest.mark.parametrize(("name", "tool"), SAMPLES.items(), ids=SAMPLES)
 def test_a_file_is_recognised_by_its_beginning_as_one_tools_alone(name: str, tool: str) -> None:
     head = (DATA / name).read_text()
-    assert [each.tool for each in FORMATS if each.fits(head)] == [tool]
+    assert [form.tool for form in FORMATS if form.fits(head)] == [tool]
 
 
 @pytest.mark.parametrize("name", SAMPLES)
 def test_times_are_in_order_and_failures_no_more_than_requests(name: str) -> None:
-    found = told(name)
-    known = {key: value for key, value in found.times_ms.items() if not math.isnan(value)}
+    result = read_file(name)
+    known = {key: value for key, value in result.times_ms.items() if not math.isnan(value)}
     order = sorted(
         (float(key[1:].replace("_", ".")), value) for key, value in known.items() if key[0] == "p"
     )
@@ -62,16 +62,16 @@ def test_times_are_in_order_and_failures_no_more_than_requests(name: str) -> Non
     if values:
         # Tools round their statistics in different ways.
         assert values[-1] <= known["max"] * 1.01
-    assert 0 <= found.failures <= found.requests
+    assert 0 <= result.failures <= result.requests
 
 
 def test_k6_passes_of_http_req_failed_are_failures() -> None:
     metrics = json.loads((DATA / "k6-handle-summary.json").read_text())["metrics"]
-    found = told("k6-handle-summary.json")
-    assert found.failures == metrics["http_req_failed"]["values"]["passes"]
-    assert found.times_ms["p99"] == metrics["http_req_duration"]["values"]["p(99)"]
+    result = read_file("k6-handle-summary.json")
+    assert result.failures == metrics["http_req_failed"]["values"]["passes"]
+    assert result.times_ms["p99"] == metrics["http_req_duration"]["values"]["p(99)"]
     flat = json.loads((DATA / "k6-summary-1.json").read_text())["metrics"]
-    assert told("k6-summary-1.json").throughput_rps == flat["http_reqs"]["rate"]
+    assert read_file("k6-summary-1.json").throughput_rps == flat["http_reqs"]["rate"]
 
 
 def test_k6_iterations_that_it_left_out_are_told(tmp_path: Path) -> None:
@@ -79,28 +79,28 @@ def test_k6_iterations_that_it_left_out_are_told(tmp_path: Path) -> None:
     summary["metrics"]["dropped_iterations"] = {"count": 12, "rate": 3.0}
     path = tmp_path / "dropped.json"
     path.write_text(json.dumps(summary))
-    (remark,) = told(path).remarks
+    (remark,) = read_file(path).remarks
     assert "12 iterations that were planned" in remark.text
 
 
 def test_locust_is_read_from_the_row_of_all_requests() -> None:
-    found = told("locust-1_stats.csv")
+    result = read_file("locust-1_stats.csv")
     with (DATA / "locust-1_stats.csv").open() as file:
         *_, row = csv.DictReader(file)
-    assert found.requests == int(row["Request Count"])
-    assert found.failures == int(row["Failure Count"]) > 0
-    assert found.times_ms["p99_9"] == float(row["99.9%"])
+    assert result.requests == int(row["Request Count"])
+    assert result.failures == int(row["Failure Count"]) > 0
+    assert result.times_ms["p99_9"] == float(row["99.9%"])
 
 
 def test_oha_seconds_become_ms_and_a_bad_status_counts_as_failure() -> None:
     words = json.loads((DATA / "oha-1.json").read_text())
-    found = told("oha-1.json")
-    assert found.times_ms["p95"] == pytest.approx(words["latencyPercentiles"]["p95"] * 1e3)
+    result = read_file("oha-1.json")
+    assert result.times_ms["p95"] == pytest.approx(words["latencyPercentiles"]["p95"] * 1e3)
     statuses = words["statusCodeDistribution"]
     # oha itself calls every answer a success.
     assert words["summary"]["successRate"] == 1.0
-    assert found.failures == statuses.get("503", 0)
-    assert found.requests == sum(statuses.values())
+    assert result.failures == statuses.get("503", 0)
+    assert result.requests == sum(statuses.values())
 
 
 def test_oha_counts_what_was_under_way_at_the_end_neither_as_request_nor_as_failure(
@@ -110,23 +110,23 @@ def test_oha_counts_what_was_under_way_at_the_end_neither_as_request_nor_as_fail
     words["errorDistribution"] = {"aborted due to deadline": 4, "connection closed": 1}
     path = tmp_path / "oha.json"
     path.write_text(json.dumps(words))
-    found, before = told(path), told("oha-1.json")
-    assert (found.requests, found.failures) == (before.requests + 1, before.failures + 1)
+    result, before = read_file(path), read_file("oha-1.json")
+    assert (result.requests, result.failures) == (before.requests + 1, before.failures + 1)
 
 
 def test_nothing_answered_has_no_times() -> None:
-    found = told("oha-nothing-answered.json")
-    assert found.failures == found.requests == 3
-    assert all(map(math.isnan, found.times_ms.values()))
+    result = read_file("oha-nothing-answered.json")
+    assert result.failures == result.requests == 3
+    assert all(map(math.isnan, result.times_ms.values()))
 
 
 def test_wrk_times_of_every_unit_become_ms(tmp_path: Path) -> None:
     text = (DATA / "wrk-1.txt").read_text().splitlines()
     (at,) = [place for place, line in enumerate(text) if line.strip().startswith("99%")]
     path = tmp_path / "wrk.txt"
-    for shown, wanted in (("950.00us", 0.95), ("1.50s", 1500.0), ("1.00m", 60_000.0)):
+    for shown, expected_ms in (("950.00us", 0.95), ("1.50s", 1500.0), ("1.00m", 60_000.0)):
         path.write_text("\n".join([*text[:at], f"     99%  {shown}", *text[at + 1 :]]))
-        assert told(path).times_ms["p99"] == pytest.approx(wanted)
+        assert read_file(path).times_ms["p99"] == pytest.approx(expected_ms)
 
 
 @settings(max_examples=examples(200), deadline=None)
@@ -141,10 +141,10 @@ def test_a_time_with_its_unit_is_read_back(value: float, unit: str, digits: int)
 def test_any_text_is_a_finite_number_or_refused(text: str) -> None:
     for parse in (number, time_ms):
         try:
-            found = parse(text)
+            value = parse(text)
         except ValueError:
             continue
-        assert math.isfinite(found) or "nan" in text.lower()
+        assert math.isfinite(value) or "nan" in text.lower()
 
 
 @settings(max_examples=examples(60), deadline=None, suppress_health_check=ONCE)
@@ -159,11 +159,11 @@ def test_a_file_with_any_bytes_changed_is_read_or_refused(
     path = tmp_path / name
     path.write_bytes(bytes(whole))
     try:
-        found = told(path)
+        result = read_file(path)
     except ImportRefused:
         return
-    assert all(value >= 0 or math.isnan(value) for value in found.times_ms.values())
-    assert found.requests >= 0
+    assert all(value >= 0 or math.isnan(value) for value in result.times_ms.values())
+    assert result.requests >= 0
 
 
 @settings(max_examples=examples(60), deadline=None)

@@ -1,4 +1,4 @@
-"""Imported loads as a run: what is missing is missing, nothing is valid, comparisons say n."""
+"""An imported run marks missing values, has no valid trials, and is compared with its n."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ DATA = Path(__file__).parent / "data"
 
 
 def imported(root: Path, **groups: str) -> Run:
-    """Import files, given as words by treatment."""
-    files = {name: [DATA / each for each in own.split()] for name, own in groups.items()}
+    """Import files, whose names stand in one text per treatment."""
+    files = {name: [DATA / file for file in texts.split()] for name, texts in groups.items()}
     return import_files(files, root)
 
 
 def wrk(folder: Path, name: str, mean_ms: float) -> Path:
-    """Write a report of wrk's whose average is planted."""
+    """Write a report of wrk with a planted average."""
     text = (DATA / "wrk-1.txt").read_text()
-    (line,) = [each for each in text.splitlines() if each.startswith("    Latency  ")]
+    (line,) = [row for row in text.splitlines() if row.startswith("    Latency  ")]
     path = folder / f"{name}.txt"
     _, mean, *_ = line.split()
     path.write_text(text.replace(line, line.replace(mean, f"{mean_ms:.4f}ms")))
@@ -41,7 +41,7 @@ def test_a_trial_is_not_judged_and_never_valid(tmp_path: Path) -> None:
     assert len(run.compared_trials()) == 2
     assert run.problems == []
     for reasons in run.trials()["reasons"]:
-        assert [each.code for each in reasons] == ["import.not_judged"]
+        assert [reason.code for reason in reasons] == ["import.not_judged"]
     assert "2, not judged" in repr(run)
 
 
@@ -60,7 +60,7 @@ def test_what_the_tool_does_not_tell_is_missing_and_no_zero(tmp_path: Path) -> N
             assert row[name] == -1, name
         assert math.isnan(row["told_service_p99_9_ms"])
         assert row["told_service_p95_ms"] > 0
-        assert any("response time is not computed" in each.text for each in row["warnings"])
+        assert any("response time is not computed" in remark.text for remark in row["warnings"])
     assert run.requests(None, list(run.trials()["trial_id"])).empty
     assert "planned instants" in run.record.notes["import"]["missing"]
 
@@ -69,34 +69,34 @@ def test_a_percentile_of_too_few_requests_is_kept_and_said(tmp_path: Path) -> No
     run = imported(tmp_path, a="ab-1.txt")
     (row,) = run.trials().to_dict("records")
     assert row["told_service_p99_ms"] > 0
-    assert any("80 requests are too few for" in str(each) for each in row["warnings"])
+    assert any("80 requests are too few for" in str(remark) for remark in row["warnings"])
 
 
 def test_treatments_are_compared_unpaired_with_n_loads_a_side(tmp_path: Path) -> None:
     a = [wrk(tmp_path, f"a{n}", 10 + n / 10) for n in range(5)]
     b = [wrk(tmp_path, f"b{n}", 20 + n / 5) for n in range(6)]
     run = import_files({"a": a, "b": b}, tmp_path / "runs")
-    found = against_first(run).set_index("response")
-    row = found.loc["told_service_mean_ms"]
+    comparison = against_first(run).set_index("response")
+    row = comparison.loc["told_service_mean_ms"]
     assert (row["trials_a"], row["trials_b"]) == (5, 6)
     sides = [[s + n / d for n in range(k)] for s, d, k in ((20, 5, 6), (10, 10, 5))]
     assert [row["ratio"], row["low"], row["high"]] == pytest.approx(unpaired(*sides)[:3])
-    # Better and worse are never said of them.
+    # Imported loads are never called better or worse.
     assert row["verdict"] == "differs, 5 against 6 loads"
-    assert set(found["verdict"]) <= {"differs, 5 against 6 loads", "unclear"}
-    assert found["treatment"].eq("b / a").all()
+    assert set(comparison["verdict"]) <= {"differs, 5 against 6 loads", "unclear"}
+    assert comparison["treatment"].eq("b / a").all()
 
 
 def test_runs_of_imports_are_compared_with_each_other_and_not_with_the_labs(tmp_path: Path) -> None:
     before, after = (imported(tmp_path, a=f"wrk-{n}.txt wrk-{n + 1}.txt") for n in (1, 3))
-    found = compare_runs([before], [after])
-    assert found.obstacles == ()
-    assert set(found.table["trials_a"]) == set(found.table["trials_b"]) == {2}
+    comparison = compare_runs([before], [after])
+    assert comparison.obstacles == ()
+    assert set(comparison.table["trials_a"]) == set(comparison.table["trials_b"]) == {2}
     other = imported(tmp_path, a="ab-1.txt")
-    assert any("parameter tool" in each for each in compare_runs([before], [other]).obstacles)
-    own = write_run(tmp_path, blocks=2, requests=60, experiment="imported")
-    said = compare_runs([own], [before]).obstacles
-    assert any("B on imported" in each or "on imported" in each for each in said)
+    assert any("parameter tool" in text for text in compare_runs([before], [other]).obstacles)
+    lab_run = write_run(tmp_path, blocks=2, requests=60, experiment="imported")
+    obstacles = compare_runs([lab_run], [before]).obstacles
+    assert any("on imported" in text for text in obstacles)
 
 
 def test_verdicts_are_taken_from_no_imported_run(
@@ -104,5 +104,5 @@ def test_verdicts_are_taken_from_no_imported_run(
 ) -> None:
     monkeypatch.setenv("PERFLAB_RUNS", str(tmp_path))
     imported(tmp_path, a="wrk-1.txt")
-    own = write_run(tmp_path, blocks=2, requests=60)
-    assert [each.run.run_id for each in judged_runs()] == [own.run_id]
+    lab_run = write_run(tmp_path, blocks=2, requests=60)
+    assert [judged.run.run_id for judged in judged_runs()] == [lab_run.run_id]

@@ -16,12 +16,12 @@ Write = Callable[..., Run]
 
 @pytest.fixture
 def write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Write:
-    """Write a run with the contrasts that the experiment would have today."""
+    """Return a function that writes a run with the experiment's contrasts of today."""
     monkeypatch.setenv("PERFLAB_RUNS", str(tmp_path))
 
     def written(run_id: str, changes: dict[str, object] | None = None, **planted: object) -> Run:
-        own = experiment("synchronous_commit")
-        plan = own.plan(own.check({"seed": 1, **(changes or {})}))
+        chosen = experiment("synchronous_commit")
+        plan = chosen.plan(chosen.check({"seed": 1, **(changes or {})}))
         words: dict[str, object] = {
             "contrasts": plan.contrasts, "parameters": plan.parameters, "noise": 0.01,
         }  # fmt: skip

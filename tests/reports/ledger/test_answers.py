@@ -1,4 +1,4 @@
-"""Answers are words of a few forms; whatever else stands there is refused."""
+"""Answers have one of a few forms; other words are refused."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from perflab.reports.ledger.rows import Answered, parse
 
 
 def test_a_contrast_is_taken_apart_into_experiment_parameters_and_name() -> None:
-    found = parse("contrast ladder rungs=a,b share=0.5: b against a, p*")
-    assert (found.kind, found.experiment, found.name) == (
+    answer = parse("contrast ladder rungs=a,b share=0.5: b against a, p*")
+    assert (answer.kind, answer.experiment, answer.name) == (
         Answered.CONTRAST, "ladder", "b against a, p*",
     )  # fmt: skip
-    assert found.command == "perflab run ladder -p rungs=a,b -p share=0.5"
+    assert answer.command == "perflab run ladder -p rungs=a,b -p share=0.5"
 
 
 def test_a_star_covers_contrasts_and_nothing_else_does() -> None:
-    found = parse("contrast ladder: b (x) against a, p*")
-    assert found.covers("b (x) against a, p90")
-    assert not found.covers("b (x) against a, CPU")
-    assert not found.covers("b x against a, p90")
+    answer = parse("contrast ladder: b (x) against a, p*")
+    assert answer.covers("b (x) against a, p90")
+    assert not answer.covers("b (x) against a, CPU")
+    assert not answer.covers("b x against a, p90")
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""The ledger: every row has an answer, verdicts are looked up, and of another estimand is none."""
+"""The ledger: every row has an answer, and a verdict only on the same estimand."""
 
 from __future__ import annotations
 
@@ -28,33 +28,33 @@ NO_WRITE = Planted({"database_write": "no", "synchronous_commit": "none"}, 3.0, 
 
 
 def entry(key: str = EFFECT, study: str = "inference", backend: str = "") -> Entry:
-    (found,) = [each for each in ledger(study, backend) if each.row.key == key]
-    return found
+    (match,) = [item for item in ledger(study, backend) if item.row.key == key]
+    return match
 
 
 def faults(study: str = "") -> list[str]:
-    found = [each for each in ledger(study) if each.outcome == "no answer"]
-    return [f"{each.row.key}: {each.why}" for each in found]
+    unanswered = [item for item in ledger(study) if item.outcome == "no answer"]
+    return [f"{item.row.key}: {item.why}" for item in unanswered]
 
 
 def test_every_answer_names_what_exists_and_no_row_lacks_one() -> None:
     assert faults() == []
 
 
-# Beyond the studies, though their claim is tested there too: farther from the database, with a
-# pool that keeps one connection, and with the values of a message made or read.
+# Contrasts beyond the studies: farther from the database, with a pool that keeps one connection,
+# and with the values of a message made or read.
 BEYOND = (", 5 ms,", ", minconn 1", "_values")
 
 
 def test_every_contrast_that_rests_on_a_study_answers_one_of_its_rows() -> None:
     answers = [row.answer for row in rows() if row.answer.kind == Answered.CONTRAST]
-    for own in (each for each in systems.experiments() if each.system in studies()):
-        for contrast in own.plan(own.check({})).contrasts:
+    for chosen in (item for item in systems.experiments() if item.system in studies()):
+        for contrast in chosen.plan(chosen.check({})).contrasts:
             from_study = " study" in contrast.source and contrast.published_direction
             if from_study and not any(words in contrast.name for words in BEYOND):
-                assert any(a.experiment == own.name and a.covers(contrast.name) for a in answers), (
-                    contrast.name
-                )
+                assert any(
+                    a.experiment == chosen.name and a.covers(contrast.name) for a in answers
+                ), contrast.name
 
 
 # ---- what a run says ----------------------------------------------------------------------------
@@ -70,12 +70,12 @@ def test_without_a_run_a_row_says_what_to_type() -> None:
 
 def test_a_row_has_the_verdict_the_number_its_n_and_its_run(write: Write) -> None:
     write("measured")
-    found = entry()
-    assert (found.outcome, found.run_id, found.n, found.judged) == (
+    result = entry()
+    assert (result.outcome, result.run_id, result.n, result.judged) == (
         "reproduced", "measured", ("6",), True,
     )  # fmt: skip
-    assert found.measured[0].startswith("1.6")
-    assert found.measured[0].endswith("]")
+    assert result.measured[0].startswith("1.6")
+    assert result.measured[0].endswith("]")
 
 
 def test_what_says_the_same_is_not_counted_as_another_verdict(write: Write) -> None:
@@ -96,8 +96,8 @@ def test_a_run_at_another_load_gives_a_size_no_verdict(write: Write) -> None:
 
 
 def test_a_run_whose_contrast_is_asked_otherwise_today_is_no_evidence(write: Write) -> None:
-    own = systems.experiment("synchronous_commit")
-    contrast = own.plan(own.check({})).contrasts[0]
+    chosen = systems.experiment("synchronous_commit")
+    contrast = chosen.plan(chosen.check({})).contrasts[0]
     write("before", contrasts=[contrast.model_copy(update={"published_ratio": 1.1})])
     assert entry().outcome == "not measured yet"
 
@@ -105,9 +105,9 @@ def test_a_run_whose_contrast_is_asked_otherwise_today_is_no_evidence(write: Wri
 def test_the_run_with_most_blocks_speaks_and_others_are_counted(write: Write) -> None:
     write("longer", {"backend": "docker"}, blocks=8)
     write("shorter", {"fresh_blocks": 2}, blocks=4, seed=5)
-    found = entry()
-    assert found.run_id == "longer"
-    assert found.others == "other runs: 1 as well"
+    result = entry()
+    assert result.run_id == "longer"
+    assert result.others == "other runs: 1 as well"
 
 
 def test_an_unfinished_run_is_no_evidence(write: Write) -> None:
@@ -121,21 +121,24 @@ def test_a_view_is_shown_and_not_judged(
     write("measured", treatments=[*ON_AND_OFF, NO_WRITE])
     monkeypatch.setenv("PERFLAB_SYSTEMS", str(tmp_path / "elsewhere"))
     bring(tmp_path / "elsewhere", ",kind,answer", ",result,view synchronous_commit: throughput")
-    (found,) = ledger("own")
-    assert (found.outcome, found.run_id, found.judged) == ("shown, not judged", "measured", False)
+    (result,) = ledger("own")
+    assert (result.outcome, result.run_id, result.judged) == (
+        "shown, not judged",
+        "measured",
+        False,
+    )
 
 
 def test_a_claim_that_a_view_judges_has_a_verdict_like_any_other(write: Write) -> None:
     assert entry("claims / claim 1").outcome == "not measured yet"
     write("measured", treatments=[*ON_AND_OFF, NO_WRITE])
-    found = entry("claims / claim 1")
-    assert (found.outcome, found.n, found.run_id, found.judged) == (
+    result = entry("claims / claim 1")
+    assert (result.outcome, result.n, result.run_id, result.judged) == (
         "reproduced", ("6",), "measured", True,
     )  # fmt: skip
-    assert "it holds in 6 of 6 blocks" in found.why
-    assert found.measured[0].startswith("0.6")
-    assert found.measured[0].endswith("]")
-    # Without another account of the cores than that they were busy, nobody knows by whom.
+    assert "it holds in 6 of 6 blocks" in result.why
+    assert result.measured[0].startswith("0.6")
+    assert result.measured[0].endswith("]")
     assert entry("claims / claim 4").n == ("6", "6")
 
 
@@ -181,15 +184,15 @@ def test_a_claim_in_words_is_judged_by_its_direction() -> None:
 
 @pytest.mark.usefixtures("write")
 def test_percentiles_of_pings_are_answered_by_the_published_preset() -> None:
-    found = [each for each in ledger("chat") if each.row.measure.startswith("p9")]
-    pings = [each for each in found if each.row.place == "published results"]
+    percentiles = [item for item in ledger("chat") if item.row.measure.startswith("p9")]
+    pings = [item for item in percentiles if item.row.place == "published results"]
     assert len(pings) == 57
-    assert {each.row.answer.kind for each in pings} == {Answered.CONTRAST}
-    typed = {each.why for each in pings if each.outcome == "not measured yet"}
+    assert {ping.row.answer.kind for ping in pings} == {Answered.CONTRAST}
+    typed = {ping.why for ping in pings if ping.outcome == "not measured yet"}
     assert typed == {"perflab run chat_ladder -p preset=published"}
     # The others have too few pings for a p99 (of 13 rows), or no second core.
-    others = [each.row for each in pings if each.outcome == "not testable here"]
-    assert {each.measure for each in others if "bound" not in each.scenario} == {"p99_latency"}
+    others = [ping.row for ping in pings if ping.outcome == "not testable here"]
+    assert {other.measure for other in others if "bound" not in other.scenario} == {"p99_latency"}
     assert len(others) == 13 + 2
 
 
@@ -211,13 +214,13 @@ def test_rows_are_narrowed_by_answer_or_outcome(write: Write) -> None:
     write("measured")
     entries = ledger("inference")
     assert {e.row.answer.kind for e in narrowed(entries, "setting")} == {Answered.SETTING}
-    assert EFFECT in [each.row.key for each in narrowed(entries, "judged")]
-    assert [each.row.key for each in narrowed(entries, "reproduced")] == [EFFECT]
+    assert EFFECT in [item.row.key for item in narrowed(entries, "judged")]
+    assert [item.row.key for item in narrowed(entries, "reproduced")] == [EFFECT]
     with pytest.raises(ParameterError, match="did you mean 'not comparable'"):
         narrowed(entries, "not comparabel")
 
 
-# ---- a system from elsewhere --------------------------------------------------------------------
+# ---- a system from outside the lab --------------------------------------------------------------
 
 OWN = "study,place,scenario,measure,unit,value,qualifier,note{more}\n" \
       "own,table,a,rate,requests/s,5,,{row}\n"  # fmt: skip
@@ -234,14 +237,14 @@ def test_a_foreign_study_brings_rows_and_answers_of_its_own(
 ) -> None:
     monkeypatch.setenv("PERFLAB_SYSTEMS", str(tmp_path))
     bring(tmp_path, ",kind,answer", ",setting,setting synchronous_commit: concurrency")
-    assert [each.outcome for each in ledger("own")] == ["no answer"]
+    assert [item.outcome for item in ledger("own")] == ["no answer"]
     assert faults("own") == [
         "table / a / rate: synchronous_commit: concurrency is 50, published is 5 requests/s"
     ]
 
 
 @pytest.mark.parametrize(
-    ("answer", "said"),
+    ("answer", "fault_text"),
     [
         ("", "it has no answer"),
         ("contrast synchronous_comit: off against on", "did you mean 'synchronous_commit'"),
@@ -255,12 +258,12 @@ def test_a_foreign_study_brings_rows_and_answers_of_its_own(
     ],
 )
 def test_an_answer_that_names_nothing_is_a_fault_and_no_verdict(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, write: Write, answer: str, said: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, write: Write, answer: str, fault_text: str
 ) -> None:
     write("measured")
     monkeypatch.setenv("PERFLAB_SYSTEMS", str(tmp_path / "elsewhere"))
     bring(tmp_path / "elsewhere", ",kind,answer", f",result,{answer}")
     (fault,) = faults("own")
-    assert said in fault
-    (found,) = ledger("own")
-    assert not found.judged
+    assert fault_text in fault
+    (result,) = ledger("own")
+    assert not result.judged

@@ -27,9 +27,9 @@ def test_what_is_computed_of_intervals_holds_what_is_computed_of_values(a, b, at
 @given(st.integers(1, 10**6), st.integers(0, 3))
 def test_a_value_lies_among_those_that_are_printed_like_it(number: int, decimals: int) -> None:
     value = number / 10**decimals
-    found = printed(value, "ms")
-    assert found.low <= value * 1e-3 <= found.high
-    assert not found.meets(exactly((value + 1.01) * 1e-3))
+    interval = printed(value, "ms")
+    assert interval.low <= value * 1e-3 <= interval.high
+    assert not interval.meets(exactly((value + 1.01) * 1e-3))
 
 
 @pytest.mark.parametrize(
@@ -49,13 +49,13 @@ def test_a_value_lies_among_those_that_are_printed_like_it(number: int, decimals
 def test_digits_qualifiers_and_units_decide_how_wide(
     value, unit, qualifier, measure, low, high
 ) -> None:
-    found = printed(value, unit, qualifier, measure)
-    assert found.low == pytest.approx(low)
-    assert found.high == pytest.approx(high)
+    interval = printed(value, unit, qualifier, measure)
+    assert interval.low == pytest.approx(low)
+    assert interval.high == pytest.approx(high)
 
 
 def test_numbers_are_shown_without_exponents() -> None:
-    assert [digits(each) for each in (1000.0, 39296264.0, 0.0005)] == [
+    assert [digits(value) for value in (1000.0, 39296264.0, 0.0005)] == [
         "1,000",
         "39,296,264",
         "0.0005",

@@ -1,4 +1,4 @@
-"""Each rule on numbers whose answer is known, to both sides of where it turns."""
+"""Each rule on numbers with a known answer, on both sides of its limit."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from perflab.reports.ledger.rules import RULES
 BAD, OPEN, GOOD = Word.INCONSISTENT, Word.CANNOT_TELL, Word.CONSISTENT
 
 
-def said(rule: str, *parts: tuple[str, object]) -> Word:
-    """Return what a rule says of numbers, intervals and words, given by name."""
+def word_of(rule: str, *parts: tuple[str, object]) -> Word:
+    """Return the word of a rule on named numbers, intervals and words."""
     return RULES[rule](Parts([part(name, value) for name, value in parts])).word
 
 
@@ -92,7 +92,7 @@ CASES = [
 
 @pytest.mark.parametrize(("rule", "parts", "word"), CASES)
 def test_a_rule_says_what_follows(rule: str, parts: list[tuple[str, object]], word: Word) -> None:
-    assert said(rule, *parts) == word
+    assert word_of(rule, *parts) == word
 
 
 def test_every_rule_is_tried_and_has_its_reason_in_words() -> None:
@@ -102,14 +102,14 @@ def test_every_rule_is_tried_and_has_its_reason_in_words() -> None:
 
 def test_a_part_that_lacks_is_named() -> None:
     with pytest.raises(RecordingError, match="wants one part 'users', not 0"):
-        said("in_flight", ("rate", 1), ("time", 1))
+        word_of("in_flight", ("rate", 1), ("time", 1))
     with pytest.raises(RecordingError, match="part 'rate' has no number"):
-        said("in_flight", ("rate", "many"), ("time", 1), ("users", 1))
+        word_of("in_flight", ("rate", "many"), ("time", 1), ("users", 1))
 
 
 def test_instants_are_those_at_which_users_really_act() -> None:
-    # Independent of the rule: place 1,000 users on the clock and count.
+    # This counts independently of the rule: 1,000 users on the clock.
     for join_ms in (250, 350, 100, 7000):
         places = {user * join_ms % 6000 for user in range(1000)}
         stated = [("join", join_ms / 1000), ("interval", 6), ("stated", len(places))]
-        assert said("instants", *stated) == GOOD
+        assert word_of("instants", *stated) == GOOD

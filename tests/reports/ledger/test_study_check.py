@@ -1,4 +1,4 @@
-"""The study check finds the traps that the studies hold, and follows the rows, not the code."""
+"""The study check finds the known traps of the studies, and depends on the rows alone."""
 
 from __future__ import annotations
 
@@ -55,10 +55,10 @@ def test_a_known_trap_is_found(found: dict[tuple[str, str], Word], study, name, 
 
 
 def test_every_study_and_every_rule_is_used_and_names_are_unique() -> None:
-    every = checks()
-    assert {check.study for check in every} == set(studies())
-    assert {check.rule for check in every} == set(RULES)
-    assert len({(check.study, check.name) for check in every}) == len(every)
+    all_checks = checks()
+    assert {check.study for check in all_checks} == set(studies())
+    assert {check.rule for check in all_checks} == set(RULES)
+    assert len({(check.study, check.name) for check in all_checks}) == len(all_checks)
 
 
 def test_what_does_not_fit_stands_first_and_can_be_asked_for_alone() -> None:
@@ -70,7 +70,7 @@ def test_what_does_not_fit_stands_first_and_can_be_asked_for_alone() -> None:
         check_table(finding="inconsistant")
 
 
-# ---- a study from elsewhere ---------------------------------------------------------------------
+# ---- a study from outside the lab ---------------------------------------------------------------
 
 ROWS = """study,place,scenario,measure,unit,value,qualifier,kind,answer,note
 own,table,a,rate,requests/s,{rate},,result,built in: it,
@@ -87,7 +87,7 @@ own,in flight,{rule},users,table,all,users,,,
 
 @pytest.fixture
 def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    """Write a system that brings a study and its checks along."""
+    """Return a function that writes a system with a study and its checks."""
 
     def write(rate: int = 2000, rule: str = "in_flight", scenario: str = "a") -> None:
         folder = tmp_path / "foreign" / "published"

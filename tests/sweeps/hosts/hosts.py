@@ -1,4 +1,4 @@
-"""Processes that pose as hosts: a scheduler of Dask, and workers with places of their own."""
+"""Processes that stand for hosts: a Dask scheduler, and workers with folders of their own."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ DASK = str(Path(sys.executable).with_name("dask"))
 
 
 class Host:
-    """A worker with runs, state and host lock of its own."""
+    """A worker with its own runs, state and host lock."""
 
     def __init__(self, cluster: Cluster, name: str, **environment: str) -> None:
         self.folder = cluster.folder / name
@@ -39,7 +39,7 @@ class Host:
 
 
 class Cluster:
-    """A scheduler that a test ends, with all that it started beside it."""
+    """A scheduler and its workers, which a test starts and ends."""
 
     def __init__(self, folder: Path, lengths: list[int], allowed_failures: int = 0) -> None:
         self.folder = folder
@@ -99,8 +99,8 @@ class Cluster:
 
 @contextmanager
 def cluster(folder: Path, lengths: list[int], allowed_failures: int = 0) -> Iterator[Cluster]:
-    made = Cluster(folder, lengths, allowed_failures)
+    started = Cluster(folder, lengths, allowed_failures)
     try:
-        yield made
+        yield started
     finally:
-        made.end()
+        started.end()

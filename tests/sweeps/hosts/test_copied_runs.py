@@ -1,4 +1,4 @@
-"""A store holds a copy whole, or does not hold it."""
+"""A store holds whole copies only."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from tests.support.synthetic import write_run
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    made = tmp_path / "run"
-    (made / "trials").mkdir(parents=True)
-    (made / "run.json").write_text("{}")
-    (made / "trials" / "one.parquet").write_bytes(b"1" * 100_000)
-    return made
+    run = tmp_path / "run"
+    (run / "trials").mkdir(parents=True)
+    (run / "run.json").write_text("{}")
+    (run / "trials" / "one.parquet").write_bytes(b"1" * 100_000)
+    return run
 
 
 @pytest.fixture
 def memory() -> Store:
-    """A store without renames, as object stores are."""
+    """A store without renames, like an object store."""
     fsspec.filesystem("memory").store.clear()
     return Store("memory://bucket")
 
@@ -33,8 +33,8 @@ def memory() -> Store:
 @pytest.fixture(params=["folder", "memory"])
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> Store:
     if request.param == "memory":
-        made: Store = request.getfixturevalue("memory")
-        return made
+        in_memory: Store = request.getfixturevalue("memory")
+        return in_memory
     return Store(str(tmp_path / "store"))
 
 
@@ -46,7 +46,7 @@ def test_what_comes_back_is_what_was_copied(store: Store, folder: Path, tmp_path
     store.get("runs/some", here)
     assert (here / "trials" / "one.parquet").read_bytes() == b"1" * 100_000
     assert {path.name for path in here.iterdir()} == {"run.json", "trials"}
-    # The same may be copied again, and nothing else to its place.
+    # The same folder may be copied again, but no other to its place.
     store.put(here, "runs/some")
     (here / "run.json").write_text("other")
     with pytest.raises(StoreError, match="has something else as runs/some"):
@@ -114,8 +114,8 @@ def test_the_runs_of_a_store_are_brought_and_listed(perflab: Tell, tmp_path: Pat
     write_run(tmp_path / "store" / "runs", blocks=1, requests=40, run_id="20260103-broken")
     here = tmp_path / "here"
     write_run(here, blocks=1, requests=40, run_id="20260104-own")
-    told, errors = perflab(here, "runs", "--from", place, "--json")
-    assert [run["run"] for run in json.loads(told)] == ["20260101-first", "20260102-other"]
+    output, errors = perflab(here, "runs", "--from", place, "--json")
+    assert [run["run"] for run in json.loads(output)] == ["20260101-first", "20260102-other"]
     assert "brought 20260102-other" in errors
     assert "brought" not in perflab(here, "runs", "--from", place)[1]
     assert len(json.loads(perflab(here, "runs", "--json")[0])) == 3

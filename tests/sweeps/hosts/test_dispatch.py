@@ -1,4 +1,4 @@
-"""What is believed of Dask, and what not: ends that are told, and workers that do not come back."""
+"""A dispatch trusts the reported ends of cells, and does not wait for lost workers."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from perflab.errors import ClusterError
 from perflab.sweeps.cells import Cell, open_sweep
 from perflab.sweeps.hosts.dispatch import (
     NONE_LEFT,
-    Came,
     Dispatch,
     News,
+    OrderEnd,
 )
-from perflab.sweeps.hosts.order import BEGUN, ENDED, Order
+from perflab.sweeps.hosts.order import BEGUN, ENDED, CellOrder
 
 ONE, TWO = "tcp://one:1", "tcp://two:1"
 HOSTS = {ONE: "one", TWO: "two"}
 
 
 class Future:
-    """An order as Dask knows it."""
+    """Dask's future of an order."""
 
     def __init__(self, workers: list[str]) -> None:
         self.workers = workers
@@ -42,7 +42,7 @@ class Future:
 
 
 class Client:
-    """A client of a scheduler that has these workers."""
+    """A client of a scheduler with the workers ``there``."""
 
     def __init__(self) -> None:
         self.there = [ONE, TWO]
@@ -72,8 +72,8 @@ def cell(tmp_path: Path) -> Cell:
     return open_sweep(file).cells[0]
 
 
-def order(cell: Cell, attempt: int = 1) -> Order:
-    return Order("sweep", cell, attempt, goes_on="", store="", wait_s=0, topic="topic")
+def order(cell: Cell, attempt: int = 1) -> CellOrder:
+    return CellOrder("sweep", cell, attempt, resumes="", store="", wait_s=0, topic="topic")
 
 
 def test_an_end_that_is_told_is_believed_and_dask_forgets_the_order(cell: Cell) -> None:
@@ -82,14 +82,14 @@ def test_an_end_that_is_told_is_believed_and_dask_forgets_the_order(cell: Cell) 
     dispatch.submit(order(cell))
     client.tells(BEGUN, "", cell)
     client.tells(ENDED, "its line", cell)
-    # The worker is lost now: what Dask begins again elsewhere is of no order any more.
+    # The worker is lost now, and a cell that Dask begins again elsewhere belongs to no order.
     client.tells(BEGUN, "", cell)
     (future,) = client.futures
     future.status = "finished"
     future.done(future)
     began, ended = dispatch.news()
     assert isinstance(began, News)
-    assert ended == Came(order(cell), line="its line")
+    assert ended == OrderEnd(order(cell), line="its line")
     assert future.is_released
     assert dispatch.under_way == []
 
@@ -100,7 +100,7 @@ def test_an_order_comes_back_when_the_only_host_that_may_carry_it_out_is_gone(ce
     dispatch.submit(order(cell), host="two")
     assert client.futures[0].workers == [TWO]
     client.there = [ONE]
-    assert list(dispatch.news()) == [Came(order(cell), lost="two")]
+    assert list(dispatch.news()) == [OrderEnd(order(cell), lost="two")]
     assert not dispatch.knows("two")
     dispatch.submit(order(cell))
     assert client.futures[1].workers == [ONE]

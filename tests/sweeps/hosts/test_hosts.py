@@ -28,13 +28,13 @@ def host(name: str, **other: Any) -> dict[str, Any]:
 
 
 def test_every_difference_is_told_with_its_host() -> None:
-    found = [
+    workers = [
         host("one"),
         host("two", code={"perflab": "a", "requirements.lock": "other"}),
         host("three", packages={"numpy": "2.2"}, parameters={"digest": "other"}),
         host("four", machine={"cpu": "some", "cores": 8}),
     ]
-    assert unfit(HERE, found) == [
+    assert unfit(HERE, workers) == [
         "two: code.requirements.lock (b -> other) (here -> there)",
         "three: parameters.digest (d -> other) (here -> there)",
         "three: packages.numpy (2.1 -> 2.2) (one -> there)",
@@ -51,8 +51,8 @@ def test_two_workers_of_one_host_are_refused() -> None:
 
 
 def test_a_worker_that_disturbs_measurements_is_refused() -> None:
-    (told,) = unfit(HERE, [host("one", worker={"threads": 1, "bench": 1, "profiler": True})])
-    assert "profiler True" in told
-    assert "start it with 'perflab worker'" in told
+    (problem,) = unfit(HERE, [host("one", worker={"threads": 1, "bench": 1, "profiler": True})])
+    assert "profiler True" in problem
+    assert "start it with 'perflab worker'" in problem
     assert unfit(HERE, [host("one", worker={"threads": 2, "bench": 1, "profiler": False})])
     assert unfit(HERE, [host("one", worker={"threads": 1, "bench": 0, "profiler": False})])

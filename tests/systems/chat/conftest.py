@@ -17,7 +17,7 @@ LOGINS = Contrast(
 
 @pytest.fixture(scope="session")
 def streams(tmp_path_factory: pytest.TempPathFactory) -> Run:
-    """Two treatments, two blocks; the deliveries of one become slower."""
+    """A run of two treatments and two blocks; the deliveries of one become slower."""
     return write_stream_run(tmp_path_factory.mktemp("streams"), contrasts=[LOGINS], growth=0.002)
 
 
@@ -31,14 +31,14 @@ def refused(tmp_path_factory: pytest.TempPathFactory) -> Run:
 
 @pytest.fixture(scope="session")
 def rungs(tmp_path_factory: pytest.TempPathFactory) -> Run:
-    """Two configurations with two numbers of users, one refused, and a single trial."""
+    """A run of two configurations with two numbers of users; json_50 is refused."""
     rows = [{}, {"delivery_p90_ms": 70.0}, {"delivery_p99_ms": 400.0}, {"delivery_p95_ms": 90.0}]
-    unfit = {"state": "invalid", "reasons": [BUSY]}
+    refused_trial = {"state": "invalid", "reasons": [BUSY]}
     return write_ladder(
         tmp_path_factory.mktemp("rungs"),
         {
             ("json", 25): rows,
-            ("json", 50): [{**row, **unfit} for row in rows],
+            ("json", 50): [{**row, **refused_trial} for row in rows],
             ("best", 50): rows,
             ("best", 80): rows[1:],
         },

@@ -19,7 +19,7 @@ from perflab.trials.summary import message_table
 from tests.support.synthetic import HOUR_NS, write_run
 
 S = 1_000_000_000
-HEARERS = 4
+RECEIVERS = 4
 LOGINS_COST = {"costly_logins": 0.6, "free_logins": 0.0}
 # A row of a trial, and its tables.
 Planted = tuple[Mapping[str, Any], Mapping[str, Any]]
@@ -27,17 +27,17 @@ NO_TABLES = {"samples": None}
 DECLARED = {"system": "chat", "responses": list(RESPONSES), "steady": STEADY}
 
 
-def noted(*rows: tuple[float, int, int, str, float]) -> pd.DataFrame:
-    """Return rows as workers note them: at (s), user, direction, kind, planned (s)."""
+def messages_table(*rows: tuple[float, int, int, str, float]) -> pd.DataFrame:
+    """Return a table as workers record it, from at (s), user, direction, kind, planned (s)."""
     return pd.DataFrame(
         {
             "worker": np.zeros(len(rows), dtype=np.int16),
-            "direction": ["sent" if each[2] == SENT else "received" for each in rows],
-            "at_ns": [HOUR_NS + round(each[0] * S) for each in rows],
-            "user": [each[1] for each in rows],
+            "direction": ["sent" if row[2] == SENT else "received" for row in rows],
+            "at_ns": [HOUR_NS + round(row[0] * S) for row in rows],
+            "user": [row[1] for row in rows],
             "bytes": 100,
-            "key": [HOUR_NS + round(each[4] * S) if each[4] >= 0 else 0 for each in rows],
-            "kind": [each[3] for each in rows],
+            "key": [HOUR_NS + round(row[4] * S) if row[4] >= 0 else 0 for row in rows],
+            "kind": [row[3] for row in rows],
         }
     )
 
@@ -46,53 +46,53 @@ def crowd(
     users: int = 20, join_s: float = 0.5, acting_s: float = 30.0, every_s: float = 1.0,
     delay_s: float = 0.004, growth: float = 0.0,
 ) -> pd.DataFrame:  # fmt: skip
-    """Return a load: each user joins, sends every second to ``HEARERS`` of those there, leaves.
+    """Return the messages of users who join, send every second to ``RECEIVERS`` users, and leave.
 
     From the last join on, deliveries take ``growth`` seconds longer with every second.
     """
     rows: list[tuple[float, int, int, str, float]] = []
     for user in range(users):
-        joins = user * join_s
-        rows.append((joins, user, SENT, "connected", -1))
+        joined_s = user * join_s
+        rows.append((joined_s, user, SENT, "connected", -1))
         for step in range(int(acting_s / every_s)):
-            planned = joins + every_s * (step + 1) + 0.013 * user
-            late_s = delay_s + growth * max(0.0, planned - join_s * users)
-            rows.append((planned + 0.0001, user, SENT, "send", planned))
-            rows.append((planned + delay_s, user, RECEIVED, "ack", planned))
+            planned_s = joined_s + every_s * (step + 1) + 0.013 * user
+            latency_s = delay_s + growth * max(0.0, planned_s - join_s * users)
+            rows.append((planned_s + 0.0001, user, SENT, "send", planned_s))
+            rows.append((planned_s + delay_s, user, RECEIVED, "ack", planned_s))
             rows += [
-                (planned + late_s * (1 + hearer), hearer, RECEIVED, "delivery", planned)
-                for hearer in range(HEARERS)
+                (planned_s + latency_s * (1 + receiver), receiver, RECEIVED, "delivery", planned_s)
+                for receiver in range(RECEIVERS)
             ]
-        rows.append((joins + acting_s + every_s + 1, user, SENT, "left", -1))
+        rows.append((joined_s + acting_s + every_s + 1, user, SENT, "left", -1))
     for second in range(int(acting_s)):
         rows.append((second + 0.5, users, SENT, "ping", second + 0.5))
         rows.append((second + 0.502, users, RECEIVED, "pong", second + 0.5))
-    return noted(*rows)
+    return messages_table(*rows)
 
 
 def counts_of(messages: pd.DataFrame, **changes: Any) -> dict[str, dict[str, Any]]:
-    """Return what a server that lost nothing would have counted."""
+    """Return the counts of a server that lost nothing."""
     kinds = messages["kind"]
-    own = {
+    counts = {
         "received": int((kinds == "send").sum()),
         "delivered": int((kinds == "delivery").sum()),
         "dropped": 0,
         "refused": {},
     }
-    return {"chat": {**own, **changes}}
+    return {"chat": {**counts, **changes}}
 
 
 def cpu(messages: pd.DataFrame, joined_extra: float = 0.0, joining_s: float = 10.0) -> pd.DataFrame:
     """Return samples of a service at 20% of a core, and more while users join."""
     t_s = np.arange(-1.0, (messages["at_ns"].max() - HOUR_NS) / S + 1.0, 0.05)
     share = 0.2 + joined_extra * ((t_s >= 0) & (t_s < joining_s))
-    used = np.cumsum(share * 0.05 * S)
+    used_ns = np.cumsum(share * 0.05 * S)
     frames = [
         pd.DataFrame(
             {
                 "t_ns": HOUR_NS + (t_s * S).astype("int64"),
                 "service": name,
-                "cpu_ns": (used * part).astype("int64"),
+                "cpu_ns": (used_ns * part).astype("int64"),
                 "memory_bytes": 1,
             }
         )
@@ -105,29 +105,29 @@ def cpu(messages: pd.DataFrame, joined_extra: float = 0.0, joining_s: float = 10
 def write_trials(
     root: Path, planted: Sequence[tuple[TreatmentRecord, list[Planted]]], **changes: Any
 ) -> Run:
-    """Write a run of treatments with one trial for each planted row, and what it recorded.
+    """Write a run of treatments with one trial for each planted row and its tables.
 
-    ``changes`` are those to the record; factors are all levels of the treatments.
+    ``changes`` are of the record; factors are all levels of the treatments.
     """
     record = write_run(root / "model", blocks=1, requests=10).record
     treatments = [treatment for treatment, _ in planted]
     blocks = max(len(trials) for _, trials in planted)
     factors = {
-        name: list(dict.fromkeys(each.levels[name] for each in treatments))
+        name: list(dict.fromkeys(treatment.levels[name] for treatment in treatments))
         for name in treatments[0].levels
     }
     parameters = {**record.parameters, **changes.pop("parameters", {})}
     update = {
         "treatments": treatments, "blocks": blocks, "contrasts": [], "factors": factors,
-        "order": [[each.name for each in treatments]] * blocks, "parameters": parameters,
+        "order": [[treatment.name for treatment in treatments]] * blocks, "parameters": parameters,
         **DECLARED, **changes,
     }  # fmt: skip
     writer = RunWriter.create(root, record.model_copy(update=update))
     for position, (treatment, trials) in enumerate(planted):
-        for block, (own, tables) in enumerate(trials):
+        for block, (columns, tables) in enumerate(trials):
             row = {
                 "trial_id": trial_id(block, position, 0), "block": block, "attempt": 0,
-                "position": position, "treatment": treatment.name, "state": "valid", **own,
+                "position": position, "treatment": treatment.name, "state": "valid", **columns,
             }  # fmt: skip
             writer.commit_trial(row, None, **tables)
     writer.update(state="finished")
@@ -140,8 +140,8 @@ def write_stream_run(
 ) -> Run:  # fmt: skip
     """Write a run of two treatments: logins that cost 60 points of CPU, and free ones.
 
-    With ``growth``, deliveries of the first take so many seconds longer with every second;
-    ``delay_s`` is what the first hearer waits at the begin.
+    Deliveries of the first take ``growth`` seconds longer with every second; ``delay_s`` is the
+    first receiver's latency at the begin.
     """
     planted = []
     for users, (name, extra) in zip(("20", "21"), LOGINS_COST.items(), strict=True):
@@ -151,9 +151,9 @@ def write_stream_run(
         )
         messages = crowd(delay_s=delay_s, growth=growth if extra else 0.0)
         samples = cpu(messages, extra)
-        seen = streams.observed(messages, samples, ["chat", "client"], counts_of(messages))
+        observation = streams.observed(messages, samples, ["chat", "client"], counts_of(messages))
         tables = {"samples": samples, "messages": message_table(messages)}
-        planted.append((rung, [(seen.columns, tables)] * blocks))
+        planted.append((rung, [(observation.columns, tables)] * blocks))
     return write_trials(root, planted, contrasts=list(contrasts), experiment="latency_cpu")
 
 
@@ -166,20 +166,20 @@ def write_ladder(
     """Write a run of rungs (configuration, users) with one trial for each planted row.
 
     A row may name ``state`` and any column; percentiles that it does not name are far below every
-    target. ``levels`` are further ones of a rung; all rungs must then have the same.
+    target. ``levels`` are further levels of a rung, the same factors for all rungs.
     """
     rungs = []
     for (kind, users), rows in planted.items():
         name = f"{kind}_{users}"
-        known = {"rung": name, "codec": kind, "users": str(users)}
+        rung_levels = {"rung": name, "codec": kind, "users": str(users)}
         rung = TreatmentRecord(
             name=f"rung={name}",
-            levels=known | dict(levels.get((kind, users), {})),
+            levels=rung_levels | dict(levels.get((kind, users), {})),
             label=f"{kind}, {users} users",
         )
-        usual = {
+        defaults = {
             "delivery_p90_ms": 50.0, "delivery_p95_ms": 60.0, "delivery_p99_ms": 90.0,
             "messages_per_s": 0.1 * users**2, "plateau_cpu_share_chat": 0.4,
         }  # fmt: skip
-        rungs.append((rung, [({**usual, **row}, NO_TABLES) for row in rows]))
+        rungs.append((rung, [({**defaults, **row}, NO_TABLES) for row in rows]))
     return write_trials(root, rungs, experiment="chat_ladder", parameters=parameters)

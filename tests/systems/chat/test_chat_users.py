@@ -1,4 +1,4 @@
-"""What one user of the chat notes, and when it leaves."""
+"""The records of one chat user, and when it leaves."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ DELIVERED = json.dumps({"kind": "message", "text": marked(1, "basil")}).encode()
 
 
 class Socket:
-    """Takes what is sent, slowly, and can be closed."""
+    """A socket that accepts frames slowly and can be closed."""
 
     def __init__(self) -> None:
         self.sent: list[dict[str, Any]] = []
@@ -31,8 +31,8 @@ class Socket:
         self.closed_ns = time.monotonic_ns()
 
 
-class Noting(ChatUser):
-    """Keeps its notes."""
+class NotingUser(ChatUser):
+    """A user who keeps its notes."""
 
     def __init__(self) -> None:
         super().__init__(0, 1, {"codec": "json", "deflate": False, "channels": 1, "action_s": 1})
@@ -51,8 +51,8 @@ class Noting(ChatUser):
         self.hear(json.dumps(frame).encode(), self.now_ns())
 
 
-def test_a_sending_is_noted_with_the_instant_at_which_it_was_taken_up() -> None:
-    user, before_ns = Noting(), time.monotonic_ns()
+def test_a_sending_is_recorded_with_the_instant_before_encoding() -> None:
+    user, before_ns = NotingUser(), time.monotonic_ns()
     user.says(before_ns)
     ((at_ns, key),) = user.notes
     assert key == before_ns
@@ -60,9 +60,9 @@ def test_a_sending_is_noted_with_the_instant_at_which_it_was_taken_up() -> None:
 
 
 @pytest.mark.parametrize("order", [(7, 8), (8, 7)])
-def test_a_user_leaves_when_all_that_it_said_is_answered(order: tuple[int, int]) -> None:
+def test_a_user_leaves_when_all_its_frames_are_answered(order: tuple[int, int]) -> None:
     async def work() -> None:
-        user = Noting()
+        user = NotingUser()
         user.says(7)
         user.says(8)
         leaving = asyncio.create_task(user.on_stop())
@@ -75,9 +75,9 @@ def test_a_user_leaves_when_all_that_it_said_is_answered(order: tuple[int, int])
     asyncio.run(work())
 
 
-def test_a_user_leaves_behind_a_burst_and_not_in_it() -> None:
+def test_a_user_leaves_after_a_burst_and_not_within_it() -> None:
     async def work() -> None:
-        user = Noting()
+        user = NotingUser()
         leaving = asyncio.create_task(user.on_stop())
         for _ in range(8):
             user.hear(DELIVERED, last_ns := user.now_ns())
@@ -88,15 +88,15 @@ def test_a_user_leaves_behind_a_burst_and_not_in_it() -> None:
     asyncio.run(work())
 
 
-class Asking(Monitor):
-    """Counts what it asks."""
+class PingingMonitor(Monitor):
+    """A monitor that records nothing."""
 
     def __init__(self, pings: str) -> None:
         super().__init__(0, 1, {"codec": "json", "deflate": False, "pings": pings})
         self.socket = self.line = Socket()  # type: ignore[assignment]
 
     def note(self, *_: Any, **__: Any) -> None:
-        """Keep nothing."""
+        """Record nothing."""
 
 
 @pytest.mark.parametrize(("pings", "holds"), [("closed", True), ("planned", False)])
@@ -104,25 +104,25 @@ def test_a_closed_ping_holds_the_next_one_back_until_it_is_answered(
     pings: str, holds: bool
 ) -> None:
     async def work() -> None:
-        monitor = Asking(pings)
+        monitor = PingingMonitor(pings)
         monitor.course.due_ns = 7
-        asking = asyncio.create_task(monitor.ping())
+        pinging = asyncio.create_task(monitor.ping())
         await asyncio.sleep(0.03)
-        assert asking.done() != holds
+        assert pinging.done() != holds
         # The next one is due a second after this one was, however long the answer takes.
         assert EVERY_S[0] <= monitor.pacing_s <= EVERY_S[1]
         monitor.hear(json.dumps({"kind": "pong", "stamp": 7}).encode(), 9)
-        await asyncio.wait_for(asking, 1)
+        await asyncio.wait_for(pinging, 1)
 
     asyncio.run(work())
 
 
-def test_a_connection_that_ends_lets_a_closed_ping_go() -> None:
+def test_a_connection_that_ends_releases_a_closed_ping() -> None:
     async def work() -> None:
-        monitor = Asking("closed")
-        asking = asyncio.create_task(monitor.ping())
+        monitor = PingingMonitor("closed")
+        pinging = asyncio.create_task(monitor.ping())
         await asyncio.sleep(0.01)
         monitor.closed("reset", 1006)
-        await asyncio.wait_for(asking, 1)
+        await asyncio.wait_for(pinging, 1)
 
     asyncio.run(work())

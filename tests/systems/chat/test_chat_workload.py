@@ -1,4 +1,4 @@
-"""The chat workload against the real service: what users do, and what is recorded of it."""
+"""The chat workload against the real service: the users' actions and their recording."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def envelopes(draw: st.DrawFn) -> dict[str, object]:
 def in_service_words(fields: dict[str, object]) -> object:
     from chat.envelopes import KINDS, tag_of
 
-    kind = next(each for each in KINDS if tag_of(each) == fields["kind"])
+    kind = next(kind for kind in KINDS if tag_of(kind) == fields["kind"])
     return kind(**{name: value for name, value in fields.items() if name != "kind"})
 
 
@@ -63,10 +63,10 @@ def in_service_words(fields: dict[str, object]) -> object:
 def test_client_and_service_read_each_others_frames(codec: str, fields: dict[str, object]) -> None:
     service = compiled_codecs().CODERS[codec]["envelope"]
     envelope = in_service_words(fields)
-    own = CODECS[codec].encode(fields)
-    assert service.decode(own.decode() if CODECS[codec].text else own) == envelope
-    theirs = service.encode(envelope)
-    read = CODECS[codec].decode(theirs.encode() if isinstance(theirs, str) else theirs)
+    by_client = CODECS[codec].encode(fields)
+    assert service.decode(by_client.decode() if CODECS[codec].text else by_client) == envelope
+    by_service = service.encode(envelope)
+    read = CODECS[codec].decode(by_service.encode() if isinstance(by_service, str) else by_service)
     assert read == fields
 
 
@@ -78,7 +78,7 @@ def test_a_damaged_protobuf_frame_is_refused(frame: bytes) -> None:
 
 def test_actions_are_chosen_as_published() -> None:
     chosen, weights = actions_of(ChatUser)
-    # Load workers read no tables: the numbers stand in the script.
+    # Load workers read no tables, so the script repeats the numbers.
     assert dict(zip(chosen, weights, strict=True)) == {
         name: published_value("chat", "workload", "all", f"{name}_share")
         for name in ("send", "join", "leave")
@@ -88,15 +88,15 @@ def test_actions_are_chosen_as_published() -> None:
 def test_every_published_row_is_a_rung_with_its_users_and_percentiles() -> None:
     table = published("chat")
     users = table[(table["place"] == "published results") & (table["measure"] == "users")]
-    known = dict(zip(users["scenario"], users["value"].astype(int), strict=True))
+    users_of = dict(zip(users["scenario"], users["value"].astype(int), strict=True))
     assert len(SCENARIOS) == 19
     for name, scenario in SCENARIOS.items():
-        assert RUNGS[name].users == known.get(scenario, 250)
+        assert RUNGS[name].users == users_of.get(scenario, 250)
         assert len(published_ms(name)) == 3
     assert published_ms("json") == {90: 203, 95: 246, 99: 311}
 
 
-def test_published_intervals_hold_unless_asked_otherwise() -> None:
+def test_published_intervals_are_the_defaults() -> None:
     plain, rung = ChatParameters(), Rung()
     arrivals = workload(plain, rung).arrivals
     assert (arrivals.join_s, arrivals.users, arrivals.parameters["action_s"]) == (0.25, 250, 6.0)
@@ -108,7 +108,7 @@ def test_published_intervals_hold_unless_asked_otherwise() -> None:
 
 
 @pytest.mark.parametrize("delay", ["action", "scheduled", "scaled", "together", "spread"])
-def test_as_many_actions_are_taken_as_give_the_plateau(delay: str) -> None:
+def test_the_number_of_actions_gives_the_plateau(delay: str) -> None:
     rung = Rung(first_delay=delay, users=100)
     plain = ChatParameters(plateau_s=20)
     apart_s = 6.0 if delay in ("together", "spread") else 99 * 0.25
@@ -134,19 +134,19 @@ def test_every_delivery_is_recorded_and_none_is_lost(run: Run) -> None:
         table = run.messages([row.trial_id])
         assert table["user"].nunique() == 21
         assert (table["kind"] == "delivery").sum() == row.messages_delivered
-        heard = table[table["kind"] == "delivery"]
-        assert (heard["at_ns"] > heard["planned_ns"]).all()
-        # Sent messages and delivered ones carry the same instants.
+        deliveries = table[table["kind"] == "delivery"]
+        assert (deliveries["at_ns"] > deliveries["planned_ns"]).all()
+        # Sent and delivered messages carry the same instants.
         sent = set(table.loc[table["kind"] == "send", "planned_ns"])
-        assert set(heard["planned_ns"]) <= sent
+        assert set(deliveries["planned_ns"]) <= sent
 
 
 @pytest.mark.alone
 @pytest.mark.slow
-def test_what_messages_are_on_the_wire_shows_compression(run: Run) -> None:
+def test_the_bytes_on_the_wire_show_compression(run: Run) -> None:
     share = run.trials().set_index("factor_deflate")["wire_share"]
     assert (share["on"] < 0.95).all(), "even short texts have something to save"
-    # Not compressed: the messages, and the two or four bytes before each.
+    # Without compression each message has two or four bytes before it.
     assert (share[["off"]] - 1).between(0.001, 0.05).all()
 
 
@@ -154,7 +154,7 @@ def test_what_messages_are_on_the_wire_shows_compression(run: Run) -> None:
 @pytest.mark.slow
 def test_volume_and_phases_are_those_of_the_workload(run: Run) -> None:
     trials = run.trials()
-    # 20 users, 94% of actions every 0.5 s, 0.64 of 21 connections hear each.
+    # 20 users send in 94% of their actions, every 0.5 s, to 0.64 of 21 connections.
     assert trials["messages_per_s"].between(170, 1500).all()
     assert (trials["plateau_s"] > 1.5).all()
     assert (trials["joined_ns"] < trials["plateau_end_ns"]).all()
@@ -166,37 +166,41 @@ def test_volume_and_phases_are_those_of_the_workload(run: Run) -> None:
 @pytest.mark.alone
 @pytest.mark.slow
 @pytest.mark.parametrize("share", [50, 90])
-def test_a_latency_is_that_of_its_messages_or_marked_for_a_tenth_of_it(
+def test_a_latency_is_that_of_its_messages_unless_a_tenth_may_be_the_clients(
     run: Run, share: int
 ) -> None:
-    """A busy machine marks some as the client's own: each mark must follow from the record."""
+    """On a busy machine some may be the client's own; the recording must justify each mark."""
     for row in run.trials().to_dict("records"):
         table = run.messages([row["trial_id"]])
-        heard = table[table["kind"] == "delivery"]
-        seen_ms = float(np.percentile(heard["at_ns"] - heard["planned_ns"], share)) / 1e6
-        given_ms, client_ms = row[f"delivery_p{share}_ms"], row[f"delivery_p{share}_client_ms"]
+        deliveries = table[table["kind"] == "delivery"]
+        recorded_ms = (
+            float(np.percentile(deliveries["at_ns"] - deliveries["planned_ns"], share)) / 1e6
+        )
+        column_ms, client_ms = row[f"delivery_p{share}_ms"], row[f"delivery_p{share}_client_ms"]
         assert client_ms >= 0
-        if client_ms > 0.1 * seen_ms:
-            assert math.isnan(given_ms)
+        if client_ms > 0.1 * recorded_ms:
+            assert math.isnan(column_ms)
         else:
-            assert given_ms == pytest.approx(seen_ms)
+            assert column_ms == pytest.approx(recorded_ms)
 
 
 @pytest.mark.parametrize("changes", [{}, {"actions": 40}, {"first_delay": "scheduled"}])
-def test_what_logins_do_to_deliveries_is_compared_in_direction_only(
+def test_the_effect_of_logins_on_deliveries_is_compared_in_direction_only(
     changes: dict[str, object],
 ) -> None:
-    # Published are pings, and a login whose hash is not named.
+    # The study published pings, and did not name the hash of its logins.
     chosen = experiment("latency_cpu")
     contrasts = chosen.plan(chosen.check(changes)).contrasts
-    assert all(each.published_ratio is each.published_difference is None for each in contrasts)
-    assert {each.published_direction for each in contrasts} == {"greater"}
-    assert "join_p99_ms" in {each.response for each in contrasts}
-    assert not any(each.not_testable for each in contrasts)
+    assert all(
+        contrast.published_ratio is contrast.published_difference is None for contrast in contrasts
+    )
+    assert {contrast.published_direction for contrast in contrasts} == {"greater"}
+    assert "join_p99_ms" in {contrast.response for contrast in contrasts}
+    assert not any(contrast.not_testable for contrast in contrasts)
 
 
 @pytest.mark.parametrize(
-    ("name", "parameters", "changes", "said"),
+    ("name", "parameters", "changes", "words"),
     [
         ("json_login", {"actions": 41}, {}, "users take 41 actions (published: 40)"),
         ("json_login", {"action_s": 3.0}, {}, "users act every 3 s (published: 6 s)"),
@@ -211,41 +215,41 @@ def test_what_logins_do_to_deliveries_is_compared_in_direction_only(
         ("json", {}, {"first_delay": "spread"}, "the first delay is 'spread'"),
     ],
 )
-def test_a_rung_that_stands_for_a_row_has_that_rows_load(
-    name: str, parameters: dict[str, object], changes: dict[str, object], said: str
+def test_a_rung_that_repeats_a_row_has_the_load_of_the_row(
+    name: str, parameters: dict[str, object], changes: dict[str, object], words: str
 ) -> None:
     first_delay = "action" if name.endswith("login") else "scaled"
     rung = RUNGS[name].model_copy(update={"first_delay": first_delay})
     preset = ChatParameters.model_validate({"preset": "published"})
     assert differences(preset, rung, name) == []
-    asked = ChatParameters.model_validate({"preset": "published", **parameters})
+    changed_parameters = ChatParameters.model_validate({"preset": "published", **parameters})
     other = rung.model_copy(update=changes)
-    (found,) = differences(asked, other, name)
-    assert said in found
-    assert any(said in each for each in load_warnings(asked, {name: other}))
+    (difference,) = differences(changed_parameters, other, name)
+    assert words in difference
+    assert any(words in warning for warning in load_warnings(changed_parameters, {name: other}))
 
 
-def test_users_who_join_faster_than_those_of_the_row_are_told() -> None:
+def test_users_who_join_faster_than_those_of_the_row_are_a_difference() -> None:
     hurried = RUNGS["json"].model_copy(update={"ramp_s": 20.0})
-    found = differences(ChatParameters(preset="published"), hurried, "json")
-    assert "users join within 20 s" in found
+    texts = differences(ChatParameters(preset="published"), hurried, "json")
+    assert "users join within 20 s" in texts
 
 
-def test_all_pings_of_a_trial_are_as_many_as_the_study_had() -> None:
+def test_a_trial_has_as_many_pings_as_the_study() -> None:
     preset = ChatParameters(preset="published")
-    found = [
+    pings = [
         expected_pings(preset, RUNGS[name].model_copy(update={"first_delay": delay}))
         for name, delay in (("json_login", "action"), ("no_deflate_425", "scaled"))
     ]
     published_pings = [
         published_value("chat", "workload", "monitor", f"pings_{end}") for end in ("low", "high")
     ]
-    assert found == pytest.approx(published_pings, rel=0.02)
+    assert pings == pytest.approx(published_pings, rel=0.02)
 
 
 @pytest.mark.alone
 @pytest.mark.slow
-def test_nobody_leaves_before_the_last_has_acted_where_all_act_together(run: Run) -> None:
+def test_no_user_leaves_before_the_last_one_has_acted_if_all_act_together(run: Run) -> None:
     trials = run.trials().set_index("treatment")
     messages = run.messages([trials.at["rung=json_20", "trial_id"]])
     left = messages.query("kind == 'left' and user < 20")["at_ns"]
@@ -255,7 +259,7 @@ def test_nobody_leaves_before_the_last_has_acted_where_all_act_together(run: Run
 
 
 @pytest.mark.parametrize("delay", ["action", "scheduled"])
-def test_a_login_that_takes_long_moves_the_beat_unless_that_is_scheduled(
+def test_a_slow_login_moves_the_beat_unless_it_is_scheduled(
     delay: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     arrivals = workload(ChatParameters(), Rung(first_delay=delay)).arrivals

@@ -22,13 +22,13 @@ PUBLISHED_MS = {
 
 
 def run_with_times(root: Path, loops: float, blocks: int = 6, noise: float = 0.05) -> Run:
-    """A run in which the published totals are of ``loops`` operations, give or take noise."""
+    """Write a run in which the published totals stand for about ``loops`` operations."""
     rng, planted = np.random.default_rng(4), []
     for (codec, step), total_ms in PUBLISHED_MS.items():
         levels = {"codec": codec, "operation": step, "message": "published", "bytes": "100"}
         treatment = TreatmentRecord(name=f"{codec} {step}", levels=levels)
         times_us = total_ms * 1e3 / loops * np.exp(rng.normal(0, noise, blocks))
-        planted.append((treatment, [({RESPONSE: each}, NO_TABLES) for each in times_us]))
+        planted.append((treatment, [({RESPONSE: us}, NO_TABLES) for us in times_us]))
     return write_trials(root, planted)
 
 
@@ -40,14 +40,14 @@ def test_the_implied_loop_count_is_found_with_an_interval_that_holds_it(tmp_path
     assert table["loops"].to_numpy() == pytest.approx(2e6, rel=0.1)
     together = loops_together(run)
     assert together.low <= together.value <= together.high
-    # Six times as many numbers go in, so it is known better than from one codec alone.
+    # The common count has six times as many values, so its interval is narrower.
     assert together.high / together.low < (table["high"] / table["low"]).median()
     first = table.iloc[0]
     assert first["us"] == pytest.approx(3588e3 / 2e6, rel=0.1)
     assert len(cost_table(run)) == 6
 
 
-def test_the_sentence_holds_the_count_against_the_stated_one(tmp_path: Path) -> None:
+def test_the_sentence_compares_the_count_with_the_stated_one(tmp_path: Path) -> None:
     words = loops_sentence(run_with_times(tmp_path, 2e6, noise=0.001))
     assert "(95% interval, 6 blocks; single codecs and steps from" in words
     assert words.endswith(
@@ -57,7 +57,7 @@ def test_the_sentence_holds_the_count_against_the_stated_one(tmp_path: Path) -> 
     assert "(no interval)" in loops_sentence(run_with_times(tmp_path / "one", 2e6, blocks=1))
 
 
-def test_a_run_of_something_else_implies_no_loop_count(tmp_path: Path) -> None:
+def test_a_run_without_codecs_implies_no_loop_count(tmp_path: Path) -> None:
     other = write_run(tmp_path, blocks=2, requests=10)
     assert implied_loops(other).empty
     assert cost_table(other).empty

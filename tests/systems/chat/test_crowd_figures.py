@@ -1,4 +1,4 @@
-"""Figures of crowds draw what there is, keep their words inside, and are left out elsewhere."""
+"""Figures of crowds show their data without cut text, and other runs do not have them."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ NAMES = [
 
 
 def with_more(run: Run, count: int) -> Run:
-    """Return the run as if it had further treatments, of which no trial is valid."""
-    more = [
+    """Return the run with ``count`` further treatments, which have no valid trial."""
+    further = [
         TreatmentRecord(name=f"rung=more{number}", levels={"users": "20"}, label=f"more {number}")
         for number in range(count)
     ]
     other = Run(run.path)
-    treatments = [*run.record.treatments, *more]
+    treatments = [*run.record.treatments, *further]
     other.record = run.record.model_copy(update={"treatments": treatments})
     return other
 
@@ -97,6 +97,6 @@ def test_a_stream_run_without_a_valid_trial_says_so(refused: Run) -> None:
     ],
 )
 def test_treatments_that_are_not_shown_are_counted(streams, view, more: int, words: str) -> None:
-    shown = one_line(picture(view, with_more(streams, more)))
-    assert words in shown
-    assert ("Shown: the first" in shown) == bool(words)
+    text = one_line(picture(view, with_more(streams, more)))
+    assert words in text
+    assert ("Shown: the first" in text) == bool(words)

@@ -1,4 +1,4 @@
-"""The experiment ``profile``: what it watches, and when it tests what compression costs."""
+"""The experiment ``profile``: the watched functions, and the contrasts of sending and loops."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ def sending(plan: RunPlan) -> list[tuple[dict[str, str], dict[str, str], float |
     ]
 
 
-def test_sending_without_compression_is_held_against_sending_with_it() -> None:
-    (found,) = sending(plan_of(deflate=["on", "off"], profiler=["on"]))
-    assert found == (
+def test_sending_without_compression_is_compared_with_sending_with_it() -> None:
+    (claim,) = sending(plan_of(deflate=["on", "off"], profiler=["on"]))
+    assert claim == (
         {"rung": "json_profiled"},
         {"rung": "json_deflate_profiled"},
-        # Their seconds are of another profiler, codec and load.
+        # The published seconds are of another profiler, codec and load.
         None,
     )
 
@@ -39,19 +39,19 @@ def test_sending_without_compression_is_held_against_sending_with_it() -> None:
     "levels",
     [{"deflate": ["on"]}, {"deflate": ["off"]}, {"deflate": ["on", "off"], "profiler": ["off"]}],
 )
-def test_without_both_levels_under_the_profiler_nothing_is_said_of_sending(
+def test_without_both_levels_under_the_profiler_sending_is_not_compared(
     levels: dict[str, list[str]],
 ) -> None:
     assert sending(plan_of(**levels)) == []
 
 
-def test_compression_is_watched_only_where_there_is_some() -> None:
+def test_compression_is_watched_only_if_it_is_on() -> None:
     plan = plan_of(deflate=["on", "off"])
     watched = {
-        treatment.levels["rung"]: set(each.watch)
+        treatment.levels["rung"]: set(instrument.watch)
         for treatment in plan.treatments
-        for each in treatment.instruments
-        if isinstance(each, Profiler)
+        for instrument in treatment.instruments
+        if isinstance(instrument, Profiler)
     }
     assert watched == {
         "json_profiled": {"send", "serialize"},
@@ -72,16 +72,20 @@ def test_compression_is_watched_only_where_there_is_some() -> None:
         (SERIALIZE, "Coder.decode (chat/codecs.py)", False),
     ],
 )
-def test_frames_are_told_apart(pattern: str, frame: str, matches: bool) -> None:
+def test_patterns_match_the_watched_frames_only(pattern: str, frame: str, matches: bool) -> None:
     assert bool(re.search(pattern, frame)) is matches
 
 
-def test_both_event_loops_are_compared_where_nobody_looks() -> None:
+def test_both_event_loops_are_compared_without_the_profiler() -> None:
     plan = plan_of(loop=["asyncio", "uvloop"])
-    assert {each.levels["rung"]: each.levels["loop"] for each in plan.treatments} == {
+    assert {item.levels["rung"]: item.levels["loop"] for item in plan.treatments} == {
         "json": "asyncio", "json_profiled": "asyncio",
         "json_uvloop": "uvloop", "json_uvloop_profiled": "uvloop",
     }  # fmt: skip
-    (found,) = (each for each in plan.contrasts if each.response == "cpu_us_per_message")
-    assert (found.numerator, found.denominator) == ({"rung": "json_uvloop"}, {"rung": "json"})
-    assert not [each for each in plan_of().contrasts if each.response == "cpu_us_per_message"]
+    (loops,) = (
+        contrast for contrast in plan.contrasts if contrast.response == "cpu_us_per_message"
+    )
+    assert (loops.numerator, loops.denominator) == ({"rung": "json_uvloop"}, {"rung": "json"})
+    assert not [
+        contrast for contrast in plan_of().contrasts if contrast.response == "cpu_us_per_message"
+    ]

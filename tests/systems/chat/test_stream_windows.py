@@ -1,4 +1,4 @@
-"""Windows of streams know phase, users, CPU and latency; what goes with what is found again."""
+"""Windows of streams have the planted phase, users, CPU and latency."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from perflab.analysis.validity import message_windows, validity_table
 from perflab.recordings import Run
 from perflab.systems.chat.analysis.bursts import bands, stream_windows
 from perflab.systems.chat.responses import STEADY
-from tests.systems.chat.synthetic_streams import HEARERS, write_stream_run
+from tests.systems.chat.synthetic_streams import RECEIVERS, write_stream_run
 
 
 @pytest.fixture(scope="module")
@@ -25,24 +25,24 @@ def windows(run: Run) -> pd.DataFrame:
 
 
 def test_windows_follow_a_crowd_through_its_phases(windows: pd.DataFrame) -> None:
-    own = windows[windows["trial_id"] == "b000-p00-a0"].set_index("t_s")
-    assert list(own["phase"].unique()) == ["ramp", "plateau", "tail"]
+    of_trial = windows[windows["trial_id"] == "b000-p00-a0"].set_index("t_s")
+    assert list(of_trial["phase"].unique()) == ["ramp", "plateau", "tail"]
     # At the middle of the fifth second the tenth user joins.
-    assert own.loc[4, "users"] == 10
-    assert own.loc[4, "joining"]
-    assert not own.loc[12, "joining"]
-    level = own[own["phase"] == "plateau"]
-    assert (level["users"] == 20).all()
-    assert level["messages_per_s"].mean() == pytest.approx(20 * HEARERS, rel=0.03)
-    assert level["p90_ms"].between(12, 16.1).all()
-    assert level["cpu"].iloc[2:].mean() == pytest.approx(0.2, abs=0.01)
-    # The first second has no delivery, and none is made up.
-    assert own["p90_ms"].isna().iloc[0]
+    assert of_trial.loc[4, "users"] == 10
+    assert of_trial.loc[4, "joining"]
+    assert not of_trial.loc[12, "joining"]
+    plateau = of_trial[of_trial["phase"] == "plateau"]
+    assert (plateau["users"] == 20).all()
+    assert plateau["messages_per_s"].mean() == pytest.approx(20 * RECEIVERS, rel=0.03)
+    assert plateau["p90_ms"].between(12, 16.1).all()
+    assert plateau["cpu"].iloc[2:].mean() == pytest.approx(0.2, abs=0.01)
+    # The first second has no delivery, so it has no p90.
+    assert of_trial["p90_ms"].isna().iloc[0]
 
 
 def test_the_bands_are_as_far_apart_as_planted(windows: pd.DataFrame) -> None:
-    found = bands(windows, "rung=costly_logins", "rung=free_logins")
-    assert int(found.partition(" ")[0]) == pytest.approx(60, abs=3)
+    sentence = bands(windows, "rung=costly_logins", "rung=free_logins")
+    assert int(sentence.partition(" ")[0]) == pytest.approx(60, abs=3)
     assert bands(windows.iloc[:0], "a", "b").startswith("no block holds both")
 
 
@@ -57,10 +57,10 @@ def test_the_interval_of_bands_is_students_over_blocks() -> None:
         }
     )
     # Differences of 40, 50 and 60 points; t(97.5%, 2) = 4.3027 times 10 over the root of 3.
-    said = "points of CPU more while users join"
-    assert bands(planted, "a", "b") == f"50 [25, 75] {said} (n = 3 blocks)"
-    alone = planted[planted["block"] == 0]
-    assert bands(alone, "a", "b") == f"40 (no interval) {said} (n = 1 block)"
+    words = "points of CPU more while users join"
+    assert bands(planted, "a", "b") == f"50 [25, 75] {words} (n = 3 blocks)"
+    one_block = planted[planted["block"] == 0]
+    assert bands(one_block, "a", "b") == f"40 (no interval) {words} (n = 1 block)"
 
 
 def unsettled(root: Path, growth: float) -> list[int]:
@@ -73,14 +73,14 @@ def test_a_queue_that_grows_on_the_plateau_is_unsettled(tmp_path: Path) -> None:
     assert unsettled(tmp_path / "growing", 0.05) == [2, 0]
 
 
-def test_windows_are_of_the_plateau_alone(tmp_path: Path) -> None:
+def test_message_windows_lie_on_the_plateau_only(tmp_path: Path) -> None:
     run = write_stream_run(tmp_path, blocks=1)
     trials = run.trials().set_index("trial_id")
-    found = message_windows(run, STEADY, 10)
-    assert (found.groupby("trial_id").size() == 10).all()
-    begins = found.groupby("trial_id")["start_ns"].min()
+    plateau_windows = message_windows(run, STEADY, 10)
+    assert (plateau_windows.groupby("trial_id").size() == 10).all()
+    begins = plateau_windows.groupby("trial_id")["start_ns"].min()
     pd.testing.assert_series_equal(
         begins, trials["plateau_begin_ns"].astype("int64"), check_names=False
     )
-    # Twenty users send once a second to four hearers.
-    assert found["throughput_rps"].between(15 * HEARERS, 25 * HEARERS).all()
+    # Twenty users send once a second to four receivers.
+    assert plateau_windows["throughput_rps"].between(15 * RECEIVERS, 25 * RECEIVERS).all()

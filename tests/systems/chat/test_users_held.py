@@ -1,4 +1,4 @@
-"""Users held: no number is called held when one of its trials, or of a smaller number, missed."""
+"""Users held: a number is not held if one of its trials, or of a smaller number, missed."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ WORKER: dict[str, object] = {"state": "failed", "reasons": [CLIENTS]}
 FEW: dict[str, object] = {"delivery_p99_ms": float("nan")}
 
 
-def said(run: Run) -> dict[str, str]:
-    return dict(each.split(": ", 1) for each in held_sentences(users_held(run)))
+def sentences(run: Run) -> dict[str, str]:
+    return dict(sentence.split(": ", 1) for sentence in held_sentences(users_held(run)))
 
 
-def test_what_is_held_and_what_is_not_is_told_by_configuration(tmp_path: Path) -> None:
+def test_each_configuration_says_what_it_held_and_missed(tmp_path: Path) -> None:
     run = write_ladder(
         tmp_path,
         {
@@ -41,7 +41,7 @@ def test_what_is_held_and_what_is_not_is_told_by_configuration(tmp_path: Path) -
     assert list(table["held"]) == [2, 2, 1, 2, 0]
     assert list(table["missed"]) == [0, 0, 1, 0, 2]
     assert list(table["first_missed"]) == ["", "", "delivery_p90_ms", "", "delivery_p90_ms"]
-    words = said(run)
+    words = sentences(run)
     assert words["best"] == (
         "600 users and 36,000 [36,000, 36,000] messages/s held in 2 of 2 trials [16%, 100%]; with "
         "700 users, 1 of 2 trials [1%, 99%] missed a target (p90)"
@@ -55,38 +55,38 @@ def test_typical_values_stand_with_interval_and_n(tmp_path: Path) -> None:
     assert row["delivery_p90_ms_n"] == 4
     assert row["delivery_p99_ms_n"] == 3
     assert row["delivery_p90_ms_low"] < row["delivery_p90_ms"] < row["delivery_p90_ms_high"]
-    one = users_held(write_ladder(tmp_path / "one", {("best", 500): [GOOD]})).iloc[0]
-    assert one[["delivery_p90_ms_low", "delivery_p90_ms_high"]].isna().all()
+    single = users_held(write_ladder(tmp_path / "one", {("best", 500): [GOOD]})).iloc[0]
+    assert single[["delivery_p90_ms_low", "delivery_p90_ms_high"]].isna().all()
 
 
-def test_more_users_are_not_held_where_fewer_were_not(tmp_path: Path) -> None:
+def test_more_users_are_not_held_if_fewer_were_not(tmp_path: Path) -> None:
     planted = {("best", 500): [GOOD], ("best", 600): [LATE], ("best", 700): [GOOD]}
-    assert said(write_ladder(tmp_path, planted))["best"].startswith(
+    assert sentences(write_ladder(tmp_path, planted))["best"].startswith(
         "500 users and 25,000 messages/s (no interval) held in 1 of 1 trial [3%, 100%]; with 600 "
     )
 
 
-def test_a_refused_trial_stands_below_the_line(tmp_path: Path) -> None:
+def test_a_refused_trial_is_in_the_denominator(tmp_path: Path) -> None:
     planted = {("best", 500): [GOOD] * 4, ("best", 600): [GOOD, GOOD, GOOD, REFUSED]}
-    words = said(write_ladder(tmp_path, planted))["best"]
+    words = sentences(write_ladder(tmp_path, planted))["best"]
     assert words.startswith("500 users and 25,000 [25,000, 25,000] messages/s held in 4 of 4")
     assert "4 of 4 trials [40%, 100%]" in words
     assert "with 600 users nothing is shown, 3 of 4 trials [19%, 99%] held" in words
     planted = {("best", 600): [GOOD, LATE, REFUSED, REFUSED]}
-    words = said(write_ladder(tmp_path / "late", planted))["best"]
+    words = sentences(write_ladder(tmp_path / "late", planted))["best"]
     assert words == "with 600 users, 1 of 4 trials [1%, 81%] missed a target (p90), 2 were refused"
 
 
-def test_what_only_the_service_did_is_a_miss_and_no_refusal(tmp_path: Path) -> None:
+def test_a_fault_of_the_service_alone_is_a_miss_and_no_refusal(tmp_path: Path) -> None:
     planted = {("best", 500): [GOOD, GOOD], ("best", 900): [CUT, GOOD]}
     run = write_ladder(tmp_path, planted)
     assert users_held(run)[["held", "missed", "refused"]].values.tolist() == [[2, 0, 0], [1, 1, 0]]
-    assert said(run)["best"].endswith(
+    assert sentences(run)["best"].endswith(
         "with 900 users, 1 of 2 trials [1%, 99%] failed through the service's own fault"
     )
 
 
-def test_what_the_client_did_or_too_few_deliveries_is_no_miss(tmp_path: Path) -> None:
+def test_a_fault_of_the_client_or_too_few_deliveries_is_no_miss(tmp_path: Path) -> None:
     planted = {("best", 500): [GOOD, WORKER], ("best", 900): [REFUSED, FEW]}
     run = write_ladder(tmp_path, planted)
     assert users_held(run)[["held", "missed", "refused"]].values.tolist() == [[1, 0, 1], [0, 0, 2]]

@@ -1,4 +1,4 @@
-"""Duels of real services: measured by the conductor, gone without a trace, ended in order."""
+"""Duels of real services are measured by the conductor and leave nothing behind."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ EXAMPLE = services_dir() / "duel_example" / "server.py"
 
 @pytest.fixture
 def repository(tmp_path: Path) -> Path:
-    """Two revisions of the example, and a change that is in none."""
+    """A repository with two revisions of the example, and an uncommitted change."""
     folder = tmp_path / "repository"
     folder.mkdir()
     git(folder, "init", "--quiet")
@@ -45,12 +45,12 @@ def repository(tmp_path: Path) -> Path:
     return folder
 
 
-def ours() -> list[str]:
-    return [item.service for item in cleanup.everything() if item.kind == "run"]
+def our_stacks() -> list[str]:
+    return [stack.service for stack in cleanup.everything() if stack.kind == "run"]
 
 
 @pytest.mark.slow
-def test_two_revisions_are_measured_and_the_work_tree_is_left_alone(repository: Path) -> None:
+def test_two_revisions_are_measured_without_the_work_tree(repository: Path) -> None:
     before, sources = git(repository, "status", "--porcelain"), facts.sources()
     run = api.run(
         "custom_service",
@@ -62,7 +62,7 @@ def test_two_revisions_are_measured_and_the_work_tree_is_left_alone(repository: 
     assert run.record.state == "finished"
     trials = run.trials().set_index("treatment")
     costs = trials.groupby(level=0)["service_cpu_us_per_request"].min()
-    # Four times as much work: whatever else the machine does, that is more CPU.
+    # Four times as much work takes more CPU even on a busy machine.
     assert costs["variant=new"] > costs["variant=old"]
     assert (trials["service_memory_bytes"] > 1e6).all()
     assert (trials["failure_share"] == 0).all()
@@ -70,14 +70,14 @@ def test_two_revisions_are_measured_and_the_work_tree_is_left_alone(repository: 
     assert "prepared" not in os.listdir(repository)
     assert git(repository, "worktree", "list").count("\n") == 0
     assert facts.sources() == sources
-    assert ours() == []
+    assert our_stacks() == []
     assert any("not committed" in warning.text for warning in run.record.warnings)
     resumed = api.run("custom_service", {"resume": run.run_id})
     assert resumed.record.sessions[1:]
 
 
 @pytest.mark.slow
-def test_what_runs_already_is_loaded_and_not_ended() -> None:
+def test_a_service_that_runs_already_is_measured_and_not_ended() -> None:
     served = subprocess.Popen([sys.executable, EXAMPLE, "--port", "18473"])
     try:
         time.sleep(1.0)
@@ -87,7 +87,9 @@ def test_what_runs_already_is_loaded_and_not_ended() -> None:
         trials = run.trials()
         assert (trials["requests"] > 0).all()
         assert "service_cpu_us_per_request" not in trials
-        assert any("CPU and memory are not known" in each.text for each in run.record.warnings)
+        assert any(
+            "CPU and memory are not known" in warning.text for warning in run.record.warnings
+        )
         assert served.poll() is None
     finally:
         served.kill()
@@ -95,66 +97,70 @@ def test_what_runs_already_is_loaded_and_not_ended() -> None:
 
 
 @pytest.mark.slow
-def test_a_variant_that_answers_something_else_ends_the_run_at_once() -> None:
-    with pytest.raises(WrongAnswer, match=r"variant '(old|new)' is compared with nothing") as told:
+def test_a_variant_with_another_answer_ends_the_run_at_once() -> None:
+    with pytest.raises(
+        WrongAnswer, match=r"variant '(old|new)' is compared with nothing"
+    ) as caught:
         api.run("custom_service", {**SMALL, "expect_body": "goodbye"})
-    assert "the answer to GET / holds no 'goodbye' ('" in str(told.value)
-    assert "\n" not in str(told.value)
+    assert "the answer to GET / holds no 'goodbye' ('" in str(caught.value)
+    assert "\n" not in str(caught.value)
     run = api.runs()[-1]
-    assert (run.record.state, run.record.reason) == ("failed", str(told.value))
+    assert (run.record.state, run.record.reason) == ("failed", str(caught.value))
     assert len(run.trials()) == 0, "no trial, and so no start afresh after it"
-    assert ours() == []
+    assert our_stacks() == []
 
 
 @pytest.mark.slow
-def test_a_variant_that_dies_is_named_with_its_last_words() -> None:
+def test_a_variant_that_dies_is_named_with_its_output() -> None:
     dies = """command:python3 -c 'print("no such table"); raise SystemExit(3)'"""
     with pytest.raises(StackError, match=r"(?s)'b': died while starting.*no such table"):
         api.run("custom_service", {**SMALL, "variants": [f"a=command:{COMMAND}", f"b={dies}"]})
-    assert ours() == []
+    assert our_stacks() == []
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
-def test_whoever_ends_a_duel_leaves_nothing_of_it(number: signal.Signals, tmp_path: Path) -> None:
+def test_a_duel_that_is_ended_by_a_signal_leaves_nothing_behind(
+    number: signal.Signals, tmp_path: Path
+) -> None:
     marker = tmp_path / "listens"
-    words = [
+    variants = [
         f"{name}=command:sh -c 'touch {marker}; exec {COMMAND}'".replace("{port}", "$PORT")
         for name in ("a", "b")
     ]
     script = "from perflab.cli import main; main()"
-    options = [option for each in words for option in ("--variant", each)]
-    # Whoever started the tests in the background had them ignore what a user's terminal sends.
-    heard = ["env", "--default-signal=INT"]
+    options = [option for variant in variants for option in ("--variant", variant)]
+    # Tests that run in the background ignore SIGINT, which a user's terminal sends.
+    with_sigint = ["env", "--default-signal=INT"]
     child = subprocess.Popen(
-        [*heard, sys.executable, "-c", script, "duel", *options, "--duration", "30"],
+        [*with_sigint, sys.executable, "-c", script, "duel", *options, "--duration", "30"],
         cwd=EXAMPLE.parent, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
         env={**os.environ, "PYTHONPATH": str(project_root())},
     )  # fmt: skip
     try:
-        until = time.monotonic() + 60
-        while not marker.exists() and time.monotonic() < until:
+        deadline = time.monotonic() + 60
+        while not marker.exists() and time.monotonic() < deadline:
             time.sleep(0.1)
-        assert {"a", "b"} & set(ours())
+        assert {"a", "b"} & set(our_stacks())
         child.send_signal(number)
         child.wait(60)
     finally:
         child.kill()
         child.wait()
-    until = time.monotonic() + 60
-    while ours() and time.monotonic() < until:
+    deadline = time.monotonic() + 60
+    while our_stacks() and time.monotonic() < deadline:
         time.sleep(0.2)
-    assert ours() == []
+    assert our_stacks() == []
 
 
 @pytest.mark.slow
-def test_a_file_says_what_options_say_and_the_gate_ends_with_its_status(
+def test_a_file_replaces_options_and_the_gate_ends_with_its_status(
     tmp_path: Path,
 ) -> None:
     lines = ['fail_on = ["cpu>1.5"]', "blocks = 3", "[variants]"]
-    place = json.dumps(shlex.quote(str(EXAMPLE)))[1:-1]
+    server = json.dumps(shlex.quote(str(EXAMPLE)))[1:-1]
     lines += [
-        f'{name} = "command:python3 {place} --port {{port}} --rounds {rounds}"'
+        f'{name} = "command:python3 {server} --port {{port}} --rounds {rounds}"'
         for name, rounds in (("old", 500), ("new", 20_000))
     ]
     lines += ["[load]", "users = 1", "duration_s = 1.0", "warmup_s = 0.2"]
@@ -166,7 +172,7 @@ def test_a_file_says_what_options_say_and_the_gate_ends_with_its_status(
         cwd=tmp_path, capture_output=True, text=True, check=False,
         env={**os.environ, "PYTHONPATH": str(project_root())},
     )  # fmt: skip
-    # Forty times the work: crossed, unless the busy machine spoilt every block.
+    # Forty times the work exceeds the limit, unless the busy machine spoilt every block.
     assert done.returncode in (3, 4), done.stdout + done.stderr
     if done.returncode == 3:
         assert "cpu>1.5 (new against old): FAILED" in done.stdout
@@ -196,11 +202,11 @@ def test_folders_with_dockerfiles_are_built_and_measured(tmp_path: Path) -> None
     assert "failed" not in set(run.trials()["state"])
     assert (run.trials()["requests"] > 0).all()
     assert (run.trials()["service_cpu_us_per_request"] > 0).all()
-    assert ours() == []
+    assert our_stacks() == []
 
 
 @pytest.mark.slow
-def test_variants_that_share_their_time_are_measured_in_windows_and_leave_nothing(
+def test_variants_in_slices_are_measured_in_windows_and_leave_nothing_behind(
     repository: Path,
 ) -> None:
     run = api.run(
@@ -217,15 +223,15 @@ def test_variants_that_share_their_time_are_measured_in_windows_and_leave_nothin
     assert costs["variant=new"] > 1.5 * costs["variant=old"]
     for block in (0, 1):
         turns = run.table("turns", trials[trials["block"] == block]["trial_id"].tolist())
-        # A second of 240 ms windows, for each.
+        # Each variant has a second of 240 ms windows.
         assert turns.groupby("trial_id").size().tolist() == [5, 5]
         spans = turns.sort_values("begin_ns")[["begin_ns", "end_ns"]].to_numpy()
         assert (spans[1:, 0] >= spans[:-1, 1]).all()
-    # A service is under load for a part of the time, and what it used belongs to that part.
+    # A service is under load for a part of the time, so its CPU share is of that part.
     assert trials["cpu_share_new"].max() <= 1.1
     assert "take turns" in method(run)
     assert run.problems == []
-    assert ours() == []
+    assert our_stacks() == []
     assert api.run("custom_service", {"resume": run.run_id}).run_id == run.run_id
 
 
@@ -234,7 +240,7 @@ def test_a_service_that_answers_too_slowly_for_its_slices_is_refused_and_not_slo
     tmp_path: Path,
 ) -> None:
     program = tmp_path / "slow.py"
-    # The third of a slice is under way for a third of it when the slice ends: longer than the gap.
+    # When a slice ends, its third request has been under way for longer than the gap.
     program.write_text(EXAMPLE.read_text().replace(ANSWERS, SLOWLY))
     variants = [f"{name}=command:python3 {program} --port {{port}}" for name in ("a", "b")]
     run = api.run(
@@ -247,8 +253,8 @@ def test_a_service_that_answers_too_slowly_for_its_slices_is_refused_and_not_slo
     trials = run.trials()
     assert set(trials["state"]) == {"invalid"}
     assert all("paused" in str(reasons) for reasons in trials["reasons"])
-    # Pauses of 360 ms and more are in no bound. (Its sleep goes on while it is paused: the third
-    # request in each slice is answered at once when it wakes.)
+    # Pauses of 360 ms and more are in no bound. (The server's sleep goes on while it is paused, so
+    # it answers the third request of each slice at once when it wakes.)
     assert trials["mean_at_least_ms"].between(100, 135).all()
     stages = run.requests(stage=None, trial_ids=trials["trial_id"].tolist())["stage"]
     assert "paused" in set(stages)
@@ -265,8 +271,8 @@ def test_a_service_that_dies_in_its_slice_fails_the_block_and_the_run_goes_on(
 ) -> None:
     program = tmp_path / "dies_once.py"
     program.write_text(DIES_ONCE)
-    words = [sys.executable, str(program), "{port}", str(EXAMPLE), str(tmp_path / "was there")]
-    variants = [f"old=command:{COMMAND}", f"new=command:{shlex.join(words)}"]
+    command = [sys.executable, str(program), "{port}", str(EXAMPLE), str(tmp_path / "was there")]
+    variants = [f"old=command:{COMMAND}", f"new=command:{shlex.join(command)}"]
     run = api.run(
         "custom_service", {**SMALL, "variants": variants, "design": "slices", "fresh_blocks": 0}
     )
@@ -275,8 +281,8 @@ def test_a_service_that_dies_in_its_slice_fails_the_block_and_the_run_goes_on(
     assert states[0] == {"failed"}
     assert "failed" not in states[1]
     reasons = trials[trials["state"] == "failed"]["reasons"]
-    assert all("'new'" in each[0].text for each in reasons)
-    assert ours() == []
+    assert all("'new'" in reason[0].text for reason in reasons)
+    assert our_stacks() == []
 
 
 DIES_ONCE = """

@@ -1,4 +1,4 @@
-"""Variants as they are written: found or refused, all problems at once, before anything starts."""
+"""Variants are read, or refused with all problems at once, before anything starts."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ COMMAND = "python3 server.py --port {port}"
 
 def git(folder: Path, *words: str) -> str:
     author = ["-c", "user.name=somebody", "-c", "user.email=somebody@example.com"]
-    done = subprocess.run(
+    process = subprocess.run(
         ["git", "-C", folder, *author, *words], capture_output=True, text=True, check=True
     )
-    return done.stdout.strip()
+    return process.stdout.strip()
 
 
 @pytest.fixture
 def repository(tmp_path: Path) -> Path:
-    """Two revisions of a service, of which the second has a Dockerfile."""
+    """A repository with two revisions of a service; the second has a Dockerfile."""
     folder = tmp_path / "repository"
     folder.mkdir()
     git(folder, "init", "--quiet")
@@ -45,9 +45,9 @@ def _state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def checked(**values: object) -> OwnServiceParameters:
-    found = systems.experiment("custom_service").check(values)
-    assert isinstance(found, OwnServiceParameters)
-    return found
+    parameters = systems.experiment("custom_service").check(values)
+    assert isinstance(parameters, OwnServiceParameters)
+    return parameters
 
 
 def problems(**values: object) -> str:
@@ -57,32 +57,32 @@ def problems(**values: object) -> str:
 
 
 def test_a_revision_is_recorded_by_its_commit_and_its_place(repository: Path) -> None:
-    found = checked(
+    parameters = checked(
         variants=["old=git:.@v1", "new=git:.@HEAD"], folder=str(repository), command=COMMAND
     )
-    commits = [git(repository, "rev-parse", each) for each in ("v1", "HEAD")]
-    assert found.variants == (
+    commits = [git(repository, "rev-parse", revision) for revision in ("v1", "HEAD")]
+    assert parameters.variants == (
         f"old=git:{repository}@{commits[0]}",
         f"new=git:{repository}@{commits[1]}",
     )
-    assert checked(**found.model_dump()).variants == found.variants
+    assert checked(**parameters.model_dump()).variants == parameters.variants
 
 
-def test_what_is_wrong_with_several_variants_is_told_at_once(repository: Path) -> None:
-    told = problems(
+def test_all_problems_of_all_variants_are_reported_at_once(repository: Path) -> None:
+    message = problems(
         variants=["a=git:.@nowhere", "b=kommand:x", "client=command:x", "c=dockerfile:.", "d"],
         folder=str(repository.parent),
         expect_status=7,
     )
     for words in ("a: ", "did you mean 'command'?", "'client' cannot name", "no Dockerfile"):
-        assert words in told
-    assert "'d' is not NAME=KIND:WHAT" in told
-    assert "expect_status" in told
+        assert words in message
+    assert "'d' is not NAME=KIND:WHAT" in message
+    assert "expect_status" in message
 
 
 def test_a_revision_without_a_way_to_start_it_is_refused(repository: Path) -> None:
-    told = problems(variants=["a=git:.@v1", "b=git:.@HEAD"], folder=str(repository))
-    assert "has no Dockerfile; give the command" in told
+    message = problems(variants=["a=git:.@v1", "b=git:.@HEAD"], folder=str(repository))
+    assert "has no Dockerfile; give the command" in message
 
 
 def test_a_host_that_nobody_allowed_is_refused_before_anything_starts() -> None:
@@ -92,20 +92,20 @@ def test_a_host_that_nobody_allowed_is_refused_before_anything_starts() -> None:
 
 
 def test_processes_and_containers_are_not_compared() -> None:
-    told = problems(variants=[f"a=command:{COMMAND}", "b=image:some:tag"])
-    assert "run all alike" in told
+    message = problems(variants=[f"a=command:{COMMAND}", "b=image:some:tag"])
+    assert "run all alike" in message
 
 
-def test_variants_decide_on_which_backend_they_run() -> None:
+def test_variants_decide_their_backend() -> None:
     assert checked(variants=["a=image:some:1", "b=image:some:2"]).backend == "docker"
     assert checked().backend == "process"
     assert "need 'process'" in problems(backend="docker")
 
 
 def test_a_command_with_an_unknown_placeholder_is_refused() -> None:
-    told = problems(variants=["a=command:serve {prot}", "b=command:serve {port}"])
-    assert "'{prot}'" in told
-    assert "{port}" in told
+    message = problems(variants=["a=command:serve {prot}", "b=command:serve {port}"])
+    assert "'{prot}'" in message
+    assert "{port}" in message
 
 
 def test_two_loads_at_once_are_refused() -> None:
@@ -114,15 +114,18 @@ def test_two_loads_at_once_are_refused() -> None:
 
 def test_a_variant_is_described_once_and_found_by_its_name(repository: Path) -> None:
     values = {"variants": ["o=git:.@v1", "N=git:.@HEAD"], "folder": str(repository)}
-    own = systems.experiment("custom_service")
+    custom_service = systems.experiment("custom_service")
     parameters = checked(**values, command=COMMAND, health="/ready")
-    (first, second), again = own.treatments(parameters), own.treatments(parameters)
+    (first, second), again = (
+        custom_service.treatments(parameters),
+        custom_service.treatments(parameters),
+    )
     assert [first, second] == list(again)
     (node,) = second.stack.nodes
-    described = load_service(node.service)
-    assert described.health.http == "/ready"
-    assert not described.health.any_status
-    assert described.command[-4:] == ("python3", "server.py", "--port", "{port}")
+    description = load_service(node.service)
+    assert description.health.http == "/ready"
+    assert not description.health.any_status
+    assert description.command[-4:] == ("python3", "server.py", "--port", "{port}")
     assert first.stack.nodes[0].service != node.service
 
 
@@ -138,7 +141,7 @@ def test_a_revision_that_brings_a_dockerfile_is_built_from_its_own_files(reposit
     assert "not committed" in warning.text
 
 
-def test_what_shares_a_folder_with_others_is_not_believed(repository: Path, tmp_path: Path) -> None:
+def test_a_folder_of_variants_that_is_a_link_is_refused(repository: Path, tmp_path: Path) -> None:
     parameters = checked(
         variants=["a=git:.@v1", "b=git:.@HEAD"], folder=str(repository), command=COMMAND
     )

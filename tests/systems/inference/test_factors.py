@@ -1,4 +1,4 @@
-"""What the experiments on the inference service vary, and what they are compared with."""
+"""The factors of the experiments on the inference service, and their published results."""
 
 from __future__ import annotations
 
@@ -14,42 +14,44 @@ from perflab.trials.plan import RunPlan
 from tests.support.synthetic import Planted, write_run
 
 
-def plan(name: str, **given: object) -> RunPlan:
+def plan(name: str, **parameters: object) -> RunPlan:
     chosen = experiment(name)
-    return chosen.plan(chosen.check(given))
+    return chosen.plan(chosen.check(parameters))
 
 
 def settings_of(plan: RunPlan, node: str) -> list[dict[str, object]]:
-    return [dict(each.stack.node(node).settings) for each in plan.treatments]
+    return [dict(treatment.stack.node(node).settings) for treatment in plan.treatments]
 
 
 def test_on_off_and_no_write_are_in_the_same_blocks() -> None:
-    found = plan("synchronous_commit")
-    assert [each.levels for each in found.treatments] == [
+    run_plan = plan("synchronous_commit")
+    assert [treatment.levels for treatment in run_plan.treatments] == [
         {"database_write": "yes", "synchronous_commit": "on"},
         {"database_write": "yes", "synchronous_commit": "off"},
         {"database_write": "no", "synchronous_commit": "none"},
     ]
-    paths = [each.workload.request.path for each in found.treatments]
+    paths = [treatment.workload.request.path for treatment in run_plan.treatments]
     assert paths == ["/inferences", "/inferences", "/inferences_no_db"]
-    assert [bool(each.stack.count) for each in found.treatments] == [True, True, False]
+    assert [bool(treatment.stack.count) for treatment in run_plan.treatments] == [True, True, False]
 
 
 def test_drivers_are_compared_by_default_where_the_published_ratio_can_be_an_artefact() -> None:
-    found = plan("sync_vs_async")
-    assert [each.name for each in found.contrasts] == [
+    run_plan = plan("sync_vs_async")
+    assert [contrast.name for contrast in run_plan.contrasts] == [
         "async against sync, 0 ms, minconn max",
         "async against sync, 0 ms, minconn 1",
         "async against sync, 5 ms, minconn max",
     ]
-    assert len(found.treatments) == 6
+    assert len(run_plan.treatments) == 6
 
 
-def test_what_is_varied_reaches_the_services() -> None:
-    found = plan("sync_vs_async", workers=[4, 1], pool_meaning=["total", "per_worker"])
+def test_the_levels_of_factors_reach_the_services() -> None:
+    run_plan = plan("sync_vs_async", workers=[4, 1], pool_meaning=["total", "per_worker"])
     pools = {
-        each.name: (node["workers"], node["pool_size"], node["pool_minconn"])
-        for each, node in zip(found.contrasts, settings_of(found, "inference")[::2], strict=True)
+        contrast.name: (node["workers"], node["pool_size"], node["pool_minconn"])
+        for contrast, node in zip(
+            run_plan.contrasts, settings_of(run_plan, "inference")[::2], strict=True
+        )
     }
     assert pools == {
         "async against sync, 0 ms, minconn max": (4, 50, "max"),
@@ -60,16 +62,16 @@ def test_what_is_varied_reaches_the_services() -> None:
     }
 
 
-def test_what_a_pool_of_one_worker_means_is_not_measured_twice() -> None:
-    found = plan("sync_vs_async", workers=1, pool_meaning=["total", "per_worker"])
-    assert len(found.treatments) == len(plan("sync_vs_async", workers=1).treatments)
+def test_the_pool_meaning_of_one_worker_is_not_measured_twice() -> None:
+    run_plan = plan("sync_vs_async", workers=1, pool_meaning=["total", "per_worker"])
+    assert len(run_plan.treatments) == len(plan("sync_vs_async", workers=1).treatments)
 
 
-def test_the_name_of_a_contrast_does_not_hang_on_what_else_is_compared() -> None:
+def test_the_name_of_a_contrast_does_not_depend_on_other_contrasts() -> None:
     alone = plan("sync_vs_async", workers=1, pool_minconn="1", round_trip_ms=5)
-    every = plan("sync_vs_async", workers=[1, 4], pool_minconn="1,max", round_trip_ms="5,0")
+    among_others = plan("sync_vs_async", workers=[1, 4], pool_minconn="1,max", round_trip_ms="5,0")
     assert alone.contrasts[0].name == "async against sync, 5 ms, minconn 1, 1 worker"
-    assert alone.contrasts[0].name in {each.name for each in every.contrasts}
+    assert alone.contrasts[0].name in {contrast.name for contrast in among_others.contrasts}
 
 
 def test_a_pool_smaller_than_the_workers_is_refused_where_it_is_shared() -> None:
@@ -79,10 +81,10 @@ def test_a_pool_smaller_than_the_workers_is_refused_where_it_is_shared() -> None
 
 
 def test_the_map_plants_its_delay_before_every_commit() -> None:
-    found = plan("flush_map", workers=4, round_trip_ms=0, commit_delay_us=[0, 3000])
+    run_plan = plan("flush_map", workers=4, round_trip_ms=0, commit_delay_us=[0, 3000])
     delays = [
         (node["synchronous_commit"], node["commit_delay_us"], node["commit_siblings"])
-        for node in settings_of(found, "postgres")
+        for node in settings_of(run_plan, "postgres")
     ]
     on = ("on", 0, 5)
     assert delays == [("off", 0, 5), on, on, ("on", 3000, 0), ("on", 3000, 0)]
@@ -95,51 +97,53 @@ def durability(folder: Path, **parameters: object):
         Planted({"database_write": "no", "synchronous_commit": "none"}),
     ]
     run = write_run(folder, treatments=treatments, blocks=1, requests=30, contrasts=[])
-    known = {"requests": 1000, "concurrency": 50, "connection": "per_request"}
-    changed = {"parameters": {**known, **parameters}}
-    run.record = run.record.model_copy(update=changed)
+    load = {"requests": 1000, "concurrency": 50, "connection": "per_request"}
+    changes = {"parameters": {**load, **parameters}}
+    run.record = run.record.model_copy(update=changes)
     return run
 
 
-def test_published_absolutes_stand_beside_the_treatments_they_are_of(tmp_path: Path) -> None:
-    found = published_absolutes(durability(tmp_path), "throughput_rps")
-    assert list(found["value"]) == [320, 511, 1087]
-    assert set(found["load"]) == {SAME_LOAD}
+def test_published_absolutes_belong_to_the_treatments_that_repeat_them(tmp_path: Path) -> None:
+    table = published_absolutes(durability(tmp_path), "throughput_rps")
+    assert list(table["value"]) == [320, 511, 1087]
+    assert set(table["load"]) == {SAME_LOAD}
     # No latency was published for off.
     assert list(published_absolutes(durability(tmp_path / "ms"), "mean_ms")["value"]) == [156, 46]
 
 
 @pytest.mark.parametrize("changed", [{"requests": 400}, {"connection": "keep_alive"}])
-def test_another_load_is_said(tmp_path: Path, changed: dict[str, object]) -> None:
-    found = published_absolutes(durability(tmp_path, **changed), "throughput_rps")
-    assert set(found["load"]) == {OTHER_LOAD}
+def test_another_load_is_stated(tmp_path: Path, changed: dict[str, object]) -> None:
+    table = published_absolutes(durability(tmp_path, **changed), "throughput_rps")
+    assert set(table["load"]) == {OTHER_LOAD}
 
 
 @pytest.mark.parametrize("changed", [{"driver": "asyncpg"}, {"round_trip_ms": 5.0}])
-def test_what_was_not_published_has_no_mark(tmp_path: Path, changed: dict[str, object]) -> None:
+def test_a_treatment_without_a_published_row_has_no_published_value(
+    tmp_path: Path, changed: dict[str, object]
+) -> None:
     assert published_absolutes(durability(tmp_path, **changed), "throughput_rps").empty
 
 
-def test_the_compiled_runtime_is_compared_with_both_others_where_it_is_asked_for() -> None:
-    usual, asked = (
+def test_the_compiled_runtime_is_compared_with_both_others_on_request() -> None:
+    default, with_compiled = (
         plan("inference_runtime"),
         plan("inference_runtime", runtime="sklearn,onnx,compiled"),
     )
-    names = [each.name for each in asked.contrasts if "compiled" in each.name]
+    names = [contrast.name for contrast in with_compiled.contrasts if "compiled" in contrast.name]
     assert names == [
         "compiled against sklearn with write",
         "compiled against onnx with write",
         "compiled against onnx, CPU of a prediction",
     ]
-    # A plain process needs a compiler for it: nobody gets it without asking.
-    assert usual.factors["runtime"] == ("sklearn", "onnx")
-    assert not [each.name for each in usual.contrasts if "compiled" in each.name]
-    runtimes = {node["runtime"] for node in settings_of(asked, "inference")}
+    # A plain process needs a compiler for this runtime, so it is not a default.
+    assert default.factors["runtime"] == ("sklearn", "onnx")
+    assert not [contrast.name for contrast in default.contrasts if "compiled" in contrast.name]
+    runtimes = {node["runtime"] for node in settings_of(with_compiled, "inference")}
     assert runtimes == {"sklearn", "onnx", "compiled"}
 
 
 def test_without_a_runtime_there_is_no_contrast_on_it() -> None:
-    found = plan("inference_runtime", runtime=["onnx"])
-    assert [each.name for each in found.contrasts] == ["no write against write (onnx)"]
+    run_plan = plan("inference_runtime", runtime=["onnx"])
+    assert [contrast.name for contrast in run_plan.contrasts] == ["no write against write (onnx)"]
     with pytest.raises(ParameterError, match="named twice"):
         plan("inference_runtime", runtime=["onnx", "onnx"])

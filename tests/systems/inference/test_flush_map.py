@@ -17,17 +17,17 @@ from perflab.systems.inference.analysis.ratio_map import (
 )
 from tests.support.synthetic import Planted, write_run
 
-GIVEN = {"workers": [4], "round_trip_ms": [0], "commit_delay_us": [0, 5000]}
+PARAMETERS = {"workers": [4], "round_trip_ms": [0], "commit_delay_us": [0, 5000]}
 
 
 def write_map(folder: Path) -> Run:
-    """Write a map with planted truth: off is 1.1 and 1.6 times as fast as on, async never."""
+    """Write a map in which off is 1.1 and 1.6 times as fast as on, and drivers are equal."""
     chosen = experiment("flush_map")
-    plan = chosen.plan(chosen.check(GIVEN))
+    plan = chosen.plan(chosen.check(PARAMETERS))
     ratios = {("off", "0"): 1.6, ("on", "0"): 1.6 / 1.1, ("on", "5000"): 1.0}
     treatments = [
-        Planted(dict(each.levels), ratios[_key(each.levels)], each.label)
-        for each in plan.treatments
+        Planted(dict(treatment.levels), ratios[_key(treatment.levels)], treatment.label)
+        for treatment in plan.treatments
     ]
     run = write_run(
         folder, treatments=treatments, contrasts=plan.contrasts, experiment="flush_map",
@@ -52,7 +52,7 @@ def _key(levels) -> tuple[str, str]:
     return levels["synchronous_commit"], levels["commit_delay_us"]
 
 
-def test_a_cell_goes_by_what_commits_felt_and_not_by_what_was_set(table) -> None:
+def test_a_cell_has_the_felt_flush_cost_and_not_the_planted_pause(table) -> None:
     felt = table.drop_duplicates("set_ms").set_index("set_ms")["felt_ms"].to_dict()
     assert felt == {0.0: pytest.approx(1.0), 5.0: pytest.approx(8.0)}
 
@@ -69,7 +69,7 @@ def test_the_published_ratio_is_marked_where_the_interval_holds_it(table) -> Non
     assert (drivers["n"] == 6).all()
 
 
-def test_a_wide_interval_that_also_holds_no_effect_is_no_mark() -> None:
+def test_an_interval_that_also_holds_no_effect_is_not_marked() -> None:
     assert _where(1.6, 1.2, 1.9) == INSIDE
     assert _where(1.6, 0.6, 4.0) == WITH_NO_EFFECT
     assert _where(1.6, 0.6, 1.5) == OUTSIDE

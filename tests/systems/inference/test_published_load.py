@@ -1,4 +1,4 @@
-"""A published size is compared at the published load and set-up only: every setting counts."""
+"""A published size is compared only at the published load and set-up."""
 
 from __future__ import annotations
 
@@ -11,17 +11,20 @@ from perflab.trials.experiment import Experiment
 
 
 def sizes(name: str, **changes: object) -> dict[str, float | None]:
-    own: Experiment = experiment(name)
-    return {each.name: each.published_ratio for each in own.plan(own.check(changes)).contrasts}
+    chosen: Experiment = experiment(name)
+    return {
+        contrast.name: contrast.published_ratio
+        for contrast in chosen.plan(chosen.check(changes)).contrasts
+    }
 
 
 def warnings(name: str, **changes: object) -> str:
-    own = experiment(name)
-    return " ".join(map(str, own.plan(own.check(changes)).warnings))
+    chosen = experiment(name)
+    return " ".join(map(str, chosen.plan(chosen.check(changes)).warnings))
 
 
 @pytest.mark.parametrize(
-    ("changes", "said"),
+    ("changes", "words"),
     [
         ({"workers": 1}, "workers is 1 (published: 4)"),
         ({"pool_size": 20}, "pool_size is 20 (published: 50)"),
@@ -32,21 +35,21 @@ def warnings(name: str, **changes: object) -> str:
         ({"driver": "asyncpg"}, "driver is asyncpg (not published, by default: psycopg2)"),
     ],
 )
-def test_each_setting_that_enters_takes_the_size_away(changes: dict, said: str) -> None:
+def test_no_size_is_compared_if_a_setting_differs(changes: dict, words: str) -> None:
     assert sizes("synchronous_commit")["off against on"] is not None
     assert sizes("synchronous_commit", **changes)["off against on"] is None
-    assert said in warnings("synchronous_commit", **changes)
+    assert words in warnings("synchronous_commit", **changes)
 
 
-def test_how_often_and_where_is_measured_takes_nothing_away() -> None:
+def test_sizes_are_compared_whatever_the_blocks_backend_and_seed() -> None:
     changes = {"blocks": 3, "backend": "process", "seed": 1, "warmup_requests": 0}
     assert sizes("synchronous_commit", **changes)["off against on"] is not None
     assert "published sizes" not in warnings("synchronous_commit", **changes)
 
 
-def test_of_a_factor_only_the_published_or_default_level_has_a_size() -> None:
-    found = sizes("sync_vs_async", preset="published")
-    assert [name for name, size in found.items() if size] == [
+def test_only_the_published_or_default_level_of_a_factor_has_a_size() -> None:
+    size_of = sizes("sync_vs_async", preset="published")
+    assert [name for name, size in size_of.items() if size] == [
         "async against sync, 0 ms, minconn max"
     ]
 
@@ -57,11 +60,13 @@ def test_a_smaller_default_load_is_not_the_published_one() -> None:
     assert sizes("inference_runtime", preset="published")[name] == pytest.approx(1087 / 320)
 
 
-def test_settings_are_those_of_the_rows(monkeypatch: pytest.MonkeyPatch) -> None:
-    def otherwise(*row: str) -> float:
+def test_the_published_settings_come_from_the_published_rows(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def doubled_workers(*row: str) -> float:
         return published_value(*row) * (2 if row[-1] == "workers" else 1)
 
-    monkeypatch.setattr(published_load, "published_value", otherwise)
-    own = experiment("synchronous_commit")
-    assert not published_load.as_published(own.check({}))
-    assert published_load.as_published(own.check({"workers": 8}))
+    monkeypatch.setattr(published_load, "published_value", doubled_workers)
+    chosen = experiment("synchronous_commit")
+    assert not published_load.as_published(chosen.check({}))
+    assert published_load.as_published(chosen.check({"workers": 8}))

@@ -30,7 +30,7 @@ EXPERIMENT = systems.experiment("synchronous_commit")
 
 
 def commits(off: float = 1.6, none: float = 3.4) -> tuple[Planted, ...]:
-    """Return on, off and no write, with their throughput as multiples of the first."""
+    """Return on, off and no write, with throughputs as multiples of that of on."""
     return (
         Planted({"database_write": "yes", "synchronous_commit": "on"}, 1.0),
         Planted({"database_write": "yes", "synchronous_commit": "off"}, off),
@@ -58,7 +58,7 @@ def around(middle: float, half_width: float, n: int = 8) -> pd.Series:
 
 
 def test_the_published_shares_follow_from_the_published_table() -> None:
-    published = {each.name: each.published for each in shares()}
+    published = {share.name: share.published for share in shares()}
     assert published["claim 3"] == pytest.approx(0.529, abs=0.002)
     assert published["claim 1"] == pytest.approx(0.705, abs=0.001)
     assert published["claim 4, CPU"] is None
@@ -67,43 +67,43 @@ def test_the_published_shares_follow_from_the_published_table() -> None:
 def test_planted_shares_are_found(tmp_path: Path) -> None:
     run = write(tmp_path, off=2.4, none=3.4)
     assert has_all_commits(run)
-    found = judged_shares(run)
-    flush = found["claim 3"].effect
-    write_share = found["claim 1"].effect
+    findings = judged_shares(run)
+    flush = findings["claim 3"].effect
+    write_share = findings["claim 1"].effect
     assert flush is not None
     assert write_share is not None
     assert flush.estimate == pytest.approx((1 - 1 / 2.4) / (1 - 1 / 3.4), abs=0.03)
     assert write_share.estimate == pytest.approx(1 - 1 / 3.4, abs=0.05)
-    assert found["claim 3"].verdict.direction is Way.SHOWN
-    assert found["claim 1"].verdict.outcome is Outcome.REPRODUCED
-    assert "it holds in 8 of 8 blocks" in found["claim 1"].verdict.reason
-    # The planted core is busy for 80% of the time, give or take: that decides nothing.
-    cores = found["claim 4, CPU"].effect
+    assert findings["claim 3"].verdict.direction is Way.SHOWN
+    assert findings["claim 1"].verdict.outcome is Outcome.REPRODUCED
+    assert "it holds in 8 of 8 blocks" in findings["claim 1"].verdict.reason
+    # The planted core is busy for about 80% of the time, which is the limit.
+    cores = findings["claim 4, CPU"].effect
     assert cores is not None
     assert cores.estimate == pytest.approx(0.8, abs=0.02)
 
 
 def test_a_small_share_is_the_opposite_of_a_claimed_majority(tmp_path: Path) -> None:
-    found = judged_shares(write(tmp_path, off=1.1, none=3.4))["claim 3"].verdict
-    assert (found.direction, found.size) == (Way.OPPOSITE, Size.CONTRADICTED)
-    assert found.outcome is Outcome.NOT_REPRODUCED
+    verdict = judged_shares(write(tmp_path, off=1.1, none=3.4))["claim 3"].verdict
+    assert (verdict.direction, verdict.size) == (Way.OPPOSITE, Size.CONTRADICTED)
+    assert verdict.outcome is Outcome.NOT_REPRODUCED
 
 
 def test_a_published_size_is_compared_at_the_published_load_only(tmp_path: Path) -> None:
-    found = judged_shares(write(tmp_path, users=20))["claim 1"].verdict
-    assert (found.outcome, found.size) == (Outcome.DIRECTION_SHOWN, None)
+    verdict = judged_shares(write(tmp_path, users=20))["claim 1"].verdict
+    assert (verdict.outcome, verdict.size) == (Outcome.DIRECTION_SHOWN, None)
 
 
 def test_a_block_where_the_write_costs_nothing_is_left_out(recorded: Path) -> None:
     run = Run(recorded)
     trials = run.valid_trials()
-    hit = (trials["block"] == 0) & trials["treatment"].str.contains("none")
-    trials.loc[hit, "throughput_rps"] = 1.0
+    without_cost = (trials["block"] == 0) & trials["treatment"].str.contains("none")
+    trials.loc[without_cost, "throughput_rps"] = 1.0
     run.valid_trials = lambda: trials  # type: ignore[method-assign]
-    found = judged_shares(run)["claim 3"]
-    assert found.left_out == 1
-    assert found.effect is not None
-    assert found.effect.n == 7
+    finding = judged_shares(run)["claim 3"]
+    assert finding.left_out == 1
+    assert finding.effect is not None
+    assert finding.effect.n == 7
 
 
 @pytest.mark.parametrize(
@@ -123,12 +123,12 @@ def test_the_rule(by_block: pd.Series, outcome: Outcome) -> None:
     assert HALF.finding(by_block, same_load=True).verdict.outcome is outcome
 
 
-def test_a_share_is_held_against_its_limit_and_not_against_nothing() -> None:
-    (shown, not_shown) = (HALF.finding(around(middle, 0.02)).verdict for middle in (0.6, 0.5))
-    assert (shown.outcome, shown.reason) == (
+def test_a_share_is_compared_with_its_limit_and_not_with_zero() -> None:
+    (above, around_limit) = (HALF.finding(around(middle, 0.02)).verdict for middle in (0.6, 0.5))
+    assert (above.outcome, above.reason) == (
         Outcome.DIRECTION_SHOWN, "the interval excludes 50%; it holds in 8 of 8 blocks",
     )  # fmt: skip
-    assert (not_shown.outcome, not_shown.reason) == (
+    assert (around_limit.outcome, around_limit.reason) == (
         Outcome.DIRECTION_NOT_SHOWN, "the interval includes 50%; it holds in 4 of 8 blocks",
     )  # fmt: skip
 
@@ -142,28 +142,29 @@ def test_a_claim_of_less_holds_below_its_limit() -> None:
 # ---- claim 4: bound by I/O, and not by CPU -----------------------------------------------------
 
 
-def with_cores(run: Run, busy: float, own: float, waiting: float, flushing: int) -> Run:
-    """Plant with commit on: how busy the cores were, what services used of them, and waits."""
+def with_cores(run: Run, busy: float, used_share: float, waiting: float, flushing: int) -> Run:
+    """Plant, with commit on, the busy share of the cores, the services' share, and waits."""
     valid = run.valid_trials().assign(
-        cpu_share_inference=own * 0.7, cpu_share_postgres=own * 0.25, cpu_share_link=own * 0.05,
+        cpu_share_inference=used_share * 0.7, cpu_share_postgres=used_share * 0.25,
+        cpu_share_link=used_share * 0.05,
         core_wait_share_inference=waiting, core_wait_share_postgres=0.0, core_wait_share_link=0.0,
     )  # fmt: skip
     trials = valid.to_dict("records")
     waits = pd.DataFrame(
         [
             {
-                "t_ns": (each["begin_ns"] + each["end_ns"]) // 2, "state": "active",
+                "t_ns": (row["begin_ns"] + row["end_ns"]) // 2, "state": "active",
                 "wait_event_type": kind, "wait_event": event, "count": count,
-                "trial_id": each["trial_id"], "treatment": each["treatment"],
-                "block": each["block"],
+                "trial_id": row["trial_id"], "treatment": row["treatment"],
+                "block": row["block"],
             }
-            for each in trials
+            for row in trials
             for kind, event, count in (
                 ("IO", "WalSync", flushing - 1), ("LWLock", "WALWrite", 1), ("", "", 7)
             )
         ]
     )  # fmt: skip
-    spans = ((each["begin_ns"], each["end_ns"], each["trial_id"]) for each in trials)
+    spans = ((row["begin_ns"], row["end_ns"], row["trial_id"]) for row in trials)
     samples = pd.DataFrame(
         [
             {"t_ns": at, "service": "core 0", "cpu_ns": int(used), "trial_id": trial_id}
@@ -182,50 +183,51 @@ def claim_4(run: Run) -> tuple[str, dict[str, Finding]]:
 
 
 def test_waiting_for_the_flush_is_weighed_against_waiting_for_a_core(recorded: Path) -> None:
-    said, found = claim_4(with_cores(Run(recorded), 0.5, 0.4, waiting=3.0, flushing=9))
-    effect = found["claim 4, I/O"].effect
+    verdict, findings = claim_4(with_cores(Run(recorded), 0.5, 0.4, waiting=3.0, flushing=9))
+    effect = findings["claim 4, I/O"].effect
     assert effect is not None
     assert effect.estimate == pytest.approx(9 / (9 + 3))
-    assert {each.verdict.direction for name, each in found.items() if "4" in name} == {Way.SHOWN}
-    assert said == "direction shown"
+    directions = {item.verdict.direction for name, item in findings.items() if "4" in name}
+    assert directions == {Way.SHOWN}
+    assert verdict == "direction shown"
 
 
 @pytest.mark.parametrize(
-    ("busy", "own", "waiting", "said"),
+    ("busy", "used_share", "waiting", "verdict"),
     [
         (0.97, 0.93, 1.0, "opposite direction"),  # full of the services themselves
         (0.97, 0.40, 1.0, "not testable here"),  # full of others
-        (0.97, 0.40, 30.0, "not testable here"),  # waits for a core are then for others, too
-        (0.50, 0.40, 30.0, "opposite direction"),  # cores were to be had, and were waited for
-        (0.97, 0.80, 1.0, "opposite direction"),  # nobody can say that services would not fill it
+        (0.97, 0.40, 30.0, "not testable here"),  # others cause waits for a core, too
+        (0.50, 0.40, 30.0, "opposite direction"),  # threads waited for cores that were free
+        (0.97, 0.80, 1.0, "opposite direction"),  # services alone may have filled them
         (0.50, 0.40, 1.0, "direction shown"),
     ],
 )
 def test_full_cores_speak_against_the_claim_where_services_fill_them(
-    recorded: Path, busy: float, own: float, waiting: float, said: str
+    recorded: Path, busy: float, used_share: float, waiting: float, verdict: str
 ) -> None:
-    assert claim_4(with_cores(Run(recorded), busy, own, waiting, flushing=9))[0] == said
+    assert claim_4(with_cores(Run(recorded), busy, used_share, waiting, flushing=9))[0] == verdict
 
 
-def test_cores_that_others_filled_are_told(recorded: Path) -> None:
+def test_the_reason_says_that_others_filled_the_cores(recorded: Path) -> None:
     run = with_cores(Run(recorded), 0.97, 0.40, waiting=2.5, flushing=9)
-    found = judged_claims(run)["claim 4"]
-    why = found.findings[0].verdict.reason
-    assert why == (
+    claim = judged_claims(run)["claim 4"]
+    reason = claim.findings[0].verdict.reason
+    assert reason == (
         "other processes filled the services' cores: these were busy 97% of the time, with the "
         "services alone 40%"
     )
-    assert why in found.verdict.reason
+    assert reason in claim.verdict.reason
     table = shares_table(run).set_index("name")
-    assert table.loc["claim 4, CPU", "why"] == why
+    assert table.loc["claim 4, CPU", "why"] == reason
     assert table.loc["claim 4, I/O", "why"] == ""
 
 
 def test_verdict_and_reason_are_in_the_picture(recorded: Path) -> None:
     run = with_cores(Run(recorded), 0.97, 0.40, waiting=2.5, flushing=9)
     figure = draw_view(CLAIMED_SHARES, run)
-    texts = [each.get_text() for each in figure.findobj(Text)]  # type: ignore[union-attr]
-    said = " ".join(" ".join(texts).split())
-    assert "not testable here" in said
-    assert "other processes filled the services' cores" in said
-    assert "reproduced" in said
+    texts = [text.get_text() for text in figure.findobj(Text)]  # type: ignore[union-attr]
+    words = " ".join(" ".join(texts).split())
+    assert "not testable here" in words
+    assert "other processes filled the services' cores" in words
+    assert "reproduced" in words

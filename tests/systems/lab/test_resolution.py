@@ -1,4 +1,4 @@
-"""What a run of known truth says of the lab."""
+"""The lab's resolution in runs with planted effects."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from perflab.systems.lab.resolution import (
 from tests.support.synthetic import APP_SHARE, Planted, write_run
 
 APP = {"app": 0.8}
-# What is planted of the time at the service, times the mean of its spread; of the response 0.2%
-# are outside of the service.
+# The planted share of work in the time at the service, times the mean of its spread; 0.2% of the
+# response time are outside of the service.
 WORK = APP_SHARE * 0.8 * (0.9 + 1.05) / 2
 
 
@@ -42,13 +42,13 @@ def test_copies_are_compared_without_using_a_trial_twice(tmp_path) -> None:
     assert rate.hits <= 1
 
 
-def test_a_copy_that_is_not_one_is_called_different(tmp_path) -> None:
+def test_a_slower_copy_is_called_different(tmp_path) -> None:
     treatments = (Planted({"service": "A1"}, 1.0), Planted({"service": "A2"}, 1.3))
     run = write_run(tmp_path, treatments=treatments, blocks=12, noise=0.02, contrasts=[])
     assert false_alarms(run, blocks=6).hits == 2
 
 
-def test_planted_effects_are_held_against_what_they_make_of_the_response(tmp_path) -> None:
+def test_planted_effects_are_compared_with_their_effect_on_the_response(tmp_path) -> None:
     run = lab_check(tmp_path)
     table = known_effects(run, blocks=6).set_index("service")
     row = table.loc["+20%"]
@@ -74,35 +74,37 @@ def test_refusals_are_counted_apart_for_the_overloaded_and_the_healthy(tmp_path)
         tmp_path, treatments=treatments, blocks=4, contrasts=[],
         invalid=[*((block, 1) for block in range(3)), *((block, 2) for block in range(4))],
     )  # fmt: skip
-    told = {
+    rates = {
         row["client"]: row["refused"].partition(":")[0] for row in refused(run).to_dict("records")
     }
-    assert told == {
+    assert rates == {
         "overload": "3 of 4", "stalled: open loop, 20 ms": "4 of 4", "healthy": "0 of 4",
     }  # fmt: skip
 
 
-@pytest.mark.parametrize("own", [0.0, 0.1])
-def test_the_noise_of_copies_is_what_was_planted_with_that_of_their_processes(
-    copies: Run, own: float
+@pytest.mark.parametrize("process_spread", [0.0, 0.1])
+def test_the_noise_of_copies_includes_that_of_their_processes(
+    copies: Run, process_spread: float
 ) -> None:
     trials = copies.trials()
     random = np.random.default_rng(3)
     names = trials["treatment"].unique()
-    speeds = dict(zip(names, np.exp(own * random.normal(size=len(names))), strict=True))
+    speeds = dict(zip(names, np.exp(process_spread * random.normal(size=len(names))), strict=True))
     run = Run(copies.path)
     rates = trials["throughput_rps"] * trials["treatment"].map(speeds)
     run._trials = trials.assign(throughput_rps=rates)
-    assert copies_noise(run, "throughput_rps") == pytest.approx(math.hypot(0.02, own), rel=0.4)
+    assert copies_noise(run, "throughput_rps") == pytest.approx(
+        math.hypot(0.02, process_spread), rel=0.4
+    )
 
 
-def test_without_enough_trials_nothing_is_promised(tmp_path) -> None:
+def test_too_few_trials_give_no_power_and_no_false_alarms(tmp_path) -> None:
     run = lab_check(tmp_path, blocks=1)
     assert power_here(run).empty
     assert false_alarms(run).text() == "no case"
 
 
-def test_a_run_without_answers_is_refused_in_words(tmp_path) -> None:
+def test_a_run_without_answers_is_an_error(tmp_path) -> None:
     run = lab_check(tmp_path, blocks=1, failed=[(0, index) for index in range(5)])
     with pytest.raises(AnalysisError, match="no successful request"):
         work_share(run)
@@ -117,7 +119,7 @@ def copies(tmp_path_factory: pytest.TempPathFactory) -> Run:
     )  # fmt: skip
 
 
-def test_power_is_told_at_the_noise_of_the_run(copies: Run) -> None:
+def test_power_is_computed_at_the_noise_of_the_run(copies: Run) -> None:
     table = power_here(copies, sets=20)
     assert list(table["true difference"]) == ["2%", "5%", "10%", "25%"]
     assert float(table["8 blocks"].iloc[-1].partition("%")[0]) >= 80

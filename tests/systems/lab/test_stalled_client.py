@@ -1,4 +1,4 @@
-"""The fault that lab_check plants: a client that is stopped, and always goes on again."""
+"""The fault that lab_check plants: a client that is stopped and always runs again."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ def state(pid: int) -> str:
     return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
 
 
-def test_it_is_stopped_again_and_again_and_left_going() -> None:
+def test_the_client_is_stopped_repeatedly_and_left_running() -> None:
     child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
     try:
         scene: Any = SimpleNamespace(client_pids=(child.pid,))
         look = StalledClient(stall_ms=20, pause_ms=20).look(scene)
         load: Any = None
         look.begin()
-        seen = []
+        states = []
         deadline = time.monotonic() + 5
         while time.monotonic() < deadline:
-            seen.append(state(child.pid))
+            states.append(state(child.pid))
             if look.observe(load).columns["planted_stalls"] >= 3:
                 break
             time.sleep(0.002)
         look.end()
-        assert "T" in seen
-        assert set(seen) - {"T"}
+        assert "T" in states
+        assert set(states) - {"T"}
         assert state(child.pid) != "T"
     finally:
         child.kill()
@@ -58,6 +58,6 @@ def test_every_length_is_planted_in_a_closed_and_in_an_open_loop() -> None:
     assert shares == pytest.approx([0.2] * 4)
 
 
-def test_stalls_that_no_trial_has_time_for_are_an_error() -> None:
+def test_stalls_that_are_too_long_for_a_trial_are_an_error() -> None:
     with pytest.raises(ValueError, match="200 ms is not one of 10 to 160 ms"):
         EXPERIMENT.parameters.model_validate({"stalls_ms": [200]})

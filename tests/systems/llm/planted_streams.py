@@ -18,7 +18,7 @@ from tests.support.synthetic import HOUR_NS
 
 MS = 1_000_000
 NUMBER, CHUNKS = 40, 5
-# When the first chunk comes after the planned instant, and the gaps after it, by version.
+# The first chunk's time after the planned instant, and the gaps between chunks, by version.
 FIRST_MS = {"old": 60.0, "new": 50.0, "raw": 45.0}
 GAP_MS = {"old": 12.0, "new": 10.0, "raw": 9.0}
 USERS_HELD = {"old": 100, "new": 140, "raw": 150}
@@ -28,10 +28,10 @@ CPU_US = {"old": 4000.0, "new": 3000.0, "raw": 2500.0}
 def answers(version: str = "old", failed: int = 0) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Return requests, one every 10 ms by a user of its own, and their chunks.
 
-    The last ``failed`` of them end with status 503 as soon as they are sent.
+    The last ``failed`` requests end with status 503 as soon as they are sent.
     """
     planned = HOUR_NS + np.arange(NUMBER, dtype=np.int64) * 10 * MS
-    first, gap = (round(each[version] * MS) for each in (FIRST_MS, GAP_MS))
+    first, gap = round(FIRST_MS[version] * MS), round(GAP_MS[version] * MS)
     is_bad = np.arange(NUMBER) >= NUMBER - failed
     lasts = np.where(is_bad, 3 * MS, first + (CHUNKS - 1) * gap)
     requests = pd.DataFrame(
@@ -50,9 +50,9 @@ def answers(version: str = "old", failed: int = 0) -> tuple[pd.DataFrame, pd.Dat
             "error": np.where(is_bad, "status", ""),
         }
     )
-    good = np.flatnonzero(~is_bad)
-    number = np.tile(np.arange(CHUNKS + 1, dtype=np.int32), len(good))
-    request = np.repeat(good, CHUNKS + 1)
+    successes = np.flatnonzero(~is_bad)
+    number = np.tile(np.arange(CHUNKS + 1, dtype=np.int32), len(successes))
+    request = np.repeat(successes, CHUNKS + 1)
     chunks = pd.DataFrame(
         {
             "worker": np.zeros(len(number), np.int16),
@@ -73,19 +73,20 @@ def answers(version: str = "old", failed: int = 0) -> tuple[pd.DataFrame, pd.Dat
 def write_streams(
     root: Path, sets: tuple[str, ...], blocks: int = 3, scatter: float = 1.0, **parameters: Any
 ) -> Run:
-    """Write a run; users at the stop follow the descriptors, and no version.
+    """Write a run in which users at the stop depend on descriptors, users held on the version.
 
-    Each block has ``scatter`` users more at the stop than the one before. The users of a search
-    follow the version.
+    Each block has ``scatter`` more users at the stop than the one before.
     """
-    own = experiment("llm_streaming")
-    plan = own.plan(own.check({"sets": sets, "blocks": blocks, "seed": 1, **parameters}))
+    streaming = experiment("llm_streaming")
+    plan = streaming.plan(
+        streaming.check({"sets": sets, "blocks": blocks, "seed": 1, **parameters})
+    )
     writer = RunWriter.create(root, new_record(plan, choose("process"), placement()))
     for block in range(blocks):
         for position, treatment in enumerate(plan.treatments):
             version, files = treatment.levels["version"], treatment.levels["max_files"]
             requests, chunks = answers(version, failed=0 if files == "enough" else 5)
-            is_free = treatment.levels["pacing"] == "none"
+            unpaced = treatment.levels["pacing"] == "none"
             row = {
                 "trial_id": trial_id(block, position, 0), "block": block, "position": position,
                 "attempt": 0, "treatment": treatment.name, "state": "valid", "reasons": [],
@@ -93,9 +94,9 @@ def write_streams(
                 "server_cpu_us_per_answer": CPU_US[version] * (1 + 0.01 * block),
                 "server_cpu_us_per_chunk": CPU_US[version] / CHUNKS,
                 "mean_ms": 100.0 + 0.1 * block,
-                "throughput_rps": 60.0 if not is_free else 1e6 / CPU_US[version],
-                # Without pacing both take all of their core.
-                "cpu_share_proxy": 1.0 if is_free else CPU_US[version] / 1e4 * (1 + 0.01 * block),
+                "throughput_rps": 60.0 if not unpaced else 1e6 / CPU_US[version],
+                # Without pacing both versions use all of their core.
+                "cpu_share_proxy": 1.0 if unpaced else CPU_US[version] / 1e4 * (1 + 0.01 * block),
             }  # fmt: skip
             if files != "enough":
                 row |= {

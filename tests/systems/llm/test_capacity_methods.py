@@ -1,4 +1,4 @@
-"""Capacity by search and by failures: who wins, and what a single run is worth."""
+"""Capacity by search and by failures: the winner of each, and the scatter of single runs."""
 
 from __future__ import annotations
 
@@ -32,39 +32,41 @@ def test_a_trial_has_the_most_users_that_held_and_every_step() -> None:
         steps.append(Probe(level, ("ttft_p95",) if level > 333 else ()))
         return steps[-1]
 
-    found = held_columns(search(probe, 40, 1000, repeats=1, whole=True))
-    assert 333 / 1.06 < found["users_held"] <= 333 < found["users_missed"]
+    columns = held_columns(search(probe, 40, 1000, repeats=1, whole=True))
+    assert 333 / 1.06 < columns["users_held"] <= 333 < columns["users_missed"]
     table = steps_table(steps)
-    assert len(table) == found["capacity_steps"]
+    assert len(table) == columns["capacity_steps"]
     assert set(table["outcome"]) == {"held", "missed"}
 
 
 def test_where_the_client_is_the_limit_users_held_are_a_bound() -> None:
-    made: list[Probe] = []
+    steps: list[Probe] = []
 
     def probe(level: float) -> Probe:
-        made.append(Probe(level, faults=(LATE,) if level > 100 else ()))
-        return made[-1]
+        steps.append(Probe(level, faults=(LATE,) if level > 100 else ()))
+        return steps[-1]
 
-    found = held_columns(search(probe, 40, 1000, repeats=1, whole=True))
-    assert found["users_held_at_least"] == 80
-    assert found["users_held"] != found["users_held"]
-    assert found["capacity_steps_refused"] == 3
-    assert list(steps_table(made)["outcome"])[-1] == "refused"
+    columns = held_columns(search(probe, 40, 1000, repeats=1, whole=True))
+    assert columns["users_held_at_least"] == 80
+    assert columns["users_held"] != columns["users_held"]
+    assert columns["capacity_steps_refused"] == 3
+    assert list(steps_table(steps)["outcome"])[-1] == "refused"
 
 
 def test_versions_are_searched_with_the_same_load_and_room_for_all_users() -> None:
-    own = experiment("llm_streaming")
-    plan = own.plan(own.check({"sets": ["capacity"], "search_most": 900}))
-    assert [each.levels["rung"] for each in plan.treatments] == [
+    streaming = experiment("llm_streaming")
+    plan = streaming.plan(streaming.check({"sets": ["capacity"], "search_most": 900}))
+    assert [treatment.levels["rung"] for treatment in plan.treatments] == [
         "capacity_old", "capacity_new", "capacity_raw",
     ]  # fmt: skip
-    assert len({each.workload.model_dump_json() for each in plan.treatments}) == 1
-    for each in plan.treatments:
-        # First of all: what is probed right before the load comes after it.
-        assert isinstance(each.instruments[0], UsersHeld)
-        assert int(each.stack.nodes[1].settings["max_files"]) > 2 * 900
-    contrast = next(each for each in plan.contrasts if each.name.startswith("capacity_new"))
+    assert len({treatment.workload.model_dump_json() for treatment in plan.treatments}) == 1
+    for treatment in plan.treatments:
+        # The search comes first, because other instruments probe right before the load.
+        assert isinstance(treatment.instruments[0], UsersHeld)
+        assert int(treatment.stack.nodes[1].settings["max_files"]) > 2 * 900
+    contrast = next(
+        contrast for contrast in plan.contrasts if contrast.name.startswith("capacity_new")
+    )
     assert (contrast.response, contrast.published_direction) == ("users_held", "greater")
     assert contrast.published_ratio is None
 
@@ -81,10 +83,10 @@ def test_a_search_that_can_find_nothing_is_refused(wrong: dict[str, object], wor
         experiment("llm_streaming").check({"sets": ["capacity"], **wrong})
 
 
-def test_each_method_has_its_winner_and_they_are_held_against_each_other(planted: Run) -> None:
-    found = methods(planted)
-    assert [each.winner for each in found] == ["new", "not shown", "not shown"]
-    assert agreement(found).startswith(
+def test_each_method_has_its_winner_and_the_winners_are_compared(planted: Run) -> None:
+    compared = methods(planted)
+    assert [method.winner for method in compared] == ["new", "not shown", "not shown"]
+    assert agreement(compared).startswith(
         "new is the winner by search; no winner is shown by failures, 128"
     )
     table = capacity_table(planted)
@@ -96,17 +98,17 @@ def test_each_method_has_its_winner_and_they_are_held_against_each_other(planted
 
 def test_methods_agree_only_where_both_show_a_winner(planted: Run) -> None:
     search, stop, _ = methods(planted)
-    nothing = replace(search, effect=stop.effect)
-    assert agreement([nothing, stop]) == "no method shows a winner"
+    undecided = replace(search, effect=stop.effect)
+    assert agreement([undecided, stop]) == "no method shows a winner"
     assert agreement([search, replace(stop, effect=search.effect)]).endswith("same winner: new")
     assert search.effect is not None
-    other = replace(search.effect, low=0.5, high=0.9)
-    assert "different" in agreement([search, replace(stop, effect=other)])
+    contrary = replace(search.effect, low=0.5, high=0.9)
+    assert "different" in agreement([search, replace(stop, effect=contrary)])
 
 
 def test_too_few_blocks_name_no_winner(tmp_path: Path) -> None:
-    found = methods(write_streams(tmp_path, ("capacity", "limits"), blocks=2))
-    assert {each.winner for each in found} == {"not known"}
+    compared = methods(write_streams(tmp_path, ("capacity", "limits"), blocks=2))
+    assert {method.winner for method in compared} == {"not known"}
 
 
 @pytest.mark.parametrize(
@@ -116,6 +118,6 @@ def test_a_threshold_makes_runs_comparable_where_single_runs_seldom_lie_apart(
     scatter: float, verdict: str, tmp_path: Path
 ) -> None:
     run = write_streams(tmp_path, ("limits",), blocks=6, scatter=scatter)
-    found = judged_claims(run)["claim 3"]
-    assert str(found.verdict) == verdict
-    assert "of pairs (the rule: 5% at most; 24 runs of 4 kinds" in found.verdict.reason
+    claim = judged_claims(run)["claim 3"]
+    assert str(claim.verdict) == verdict
+    assert "of pairs (the rule: 5% at most; 24 runs of 4 kinds" in claim.verdict.reason

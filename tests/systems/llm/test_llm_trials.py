@@ -32,13 +32,13 @@ def test_every_token_of_every_stream_is_a_chunk_of_the_recording(run: Run) -> No
         assert (paced[column] > 0).all(), column
     ids = paced["trial_id"].tolist()
     requests, chunks = run.requests(None, ids), run.chunks(ids)
-    good = requests[requests["error"] == ""]
+    successes = requests[requests["error"] == ""]
     key = ["trial_id", "worker", "user", "planned_ns"]
-    of_good = chunks.merge(good[key], on=key)
-    # The last chunk says why the answer ends; the end marker is none.
-    assert (of_good[~of_good["is_end"]].groupby(key).size() == TOKENS + 1).all()
-    assert (of_good[of_good["is_end"]].groupby(key).size() == 1).all()
-    assert len(good) == of_good[key].drop_duplicates().shape[0]
+    of_successes = chunks.merge(successes[key], on=key)
+    # The last chunk says why the answer ends; the end marker is no chunk.
+    assert (of_successes[~of_successes["is_end"]].groupby(key).size() == TOKENS + 1).all()
+    assert (of_successes[of_successes["is_end"]].groupby(key).size() == 1).all()
+    assert len(successes) == of_successes[key].drop_duplicates().shape[0]
 
 
 def test_a_proxy_with_few_descriptors_fails_and_ends_the_load(run: Run) -> None:
@@ -48,18 +48,18 @@ def test_a_proxy_with_few_descriptors_fails_and_ends_the_load(run: Run) -> None:
     assert (few["users_at_stop"] < 120).all()
     assert (few["failures_until_stop"] >= 5).all()
     failed = run.requests(None, few["trial_id"].tolist()).query("error != ''")
-    # The proxy says itself what it lacks, or cannot even take the connection.
+    # The proxy answers with an error, or cannot even accept the connection.
     assert set(failed["error"]) <= {"status", "timeout", "unsent", "reset", "closed"}
     assert (failed.query("error == 'status'")["status"] == 503).all()
 
 
-def test_a_trial_searches_the_users_that_hold_and_its_own_load_is_counted_apart(run: Run) -> None:
+def test_the_search_of_a_trial_is_counted_apart_from_its_own_load(run: Run) -> None:
     trial = run.trials().set_index("factor_rung").loc["capacity_new"]
     steps = run.table("capacity_steps", [trial["trial_id"]])
     assert set(steps["outcome"]) <= {"held", "refused", "missed"}
     assert set(steps["users"]) <= set(range(1, 46))
-    # An objective that nothing misses: what was held is a bound, by the range or by the client.
+    # No trial misses this objective, so users held is a bound, by the range or by the client.
     if trial["users_held_at_least"] == trial["users_held_at_least"]:
         assert trial["users_held_at_least"] == steps.query("outcome == 'held'")["users"].max()
-    # The proxy's count is that of the trial's own load: it forgot the steps.
+    # The proxy's count was reset after the search, so it is of the trial's own load.
     assert trial["server_count"] <= len(run.requests(None, [trial["trial_id"]]))

@@ -1,4 +1,4 @@
-"""Figures of streams: what is planted is what they show, and each is drawn from its file."""
+"""Figures of streams show the planted values, and each is drawn from its file."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.figures.saved import check_columns_are_seen, check_drawn_from_files
 from tests.figures.shown import all_words, cut_off, overlapping, pictures
 from tests.systems.llm.planted_streams import CPU_US, FIRST_MS, GAP_MS, write_streams
 
-OWN = {
+FIGURES = {
     "kinds": ["stream_times", "stream_costs"],
     "unpaced": ["stream_times", "stream_costs", "pacing_ratios"],
     "limits": ["stream_times", "stream_costs", "users_by_limit"],
@@ -24,24 +24,24 @@ OWN = {
 
 @pytest.fixture(scope="module")
 def planted(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Run]:
-    return {name: write_streams(tmp_path_factory.mktemp(name), (name,)) for name in OWN}
+    return {name: write_streams(tmp_path_factory.mktemp(name), (name,)) for name in FIGURES}
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", OWN)
+@pytest.mark.parametrize("name", FIGURES)
 def test_a_run_of_streams_has_its_figures_and_no_text_is_cut(
     name: str, planted: dict[str, Run], tmp_path: Path
 ) -> None:
     run = planted[name]
     drawn = pictures(run)
-    every = {each for names in OWN.values() for each in names}
-    assert [each for each in drawn if each in every] == OWN[name]
-    for each in OWN[name]:
-        assert cut_off(drawn[each]) == [], each
-        assert overlapping(drawn[each]) == [], each
-        assert run.run_id in all_words(drawn[each])
-    check_drawn_from_files(run, OWN[name], tmp_path)
-    check_columns_are_seen(run, OWN[name][2:])
+    known = {figure for figures in FIGURES.values() for figure in figures}
+    assert [figure for figure in drawn if figure in known] == FIGURES[name]
+    for figure in FIGURES[name]:
+        assert cut_off(drawn[figure]) == [], figure
+        assert overlapping(drawn[figure]) == [], figure
+        assert run.run_id in all_words(drawn[figure])
+    check_drawn_from_files(run, FIGURES[name], tmp_path)
+    check_columns_are_seen(run, FIGURES[name][2:])
 
 
 def test_first_chunks_count_from_the_planned_instant_and_gaps_from_chunk_to_chunk(
@@ -49,10 +49,10 @@ def test_first_chunks_count_from_the_planned_instant_and_gaps_from_chunk_to_chun
 ) -> None:
     table = stream_times_table(planted["kinds"])
     middle = table[(table["curve"] == "all trials") & (table["share"] == 0.5)]
-    found = middle.set_index(["family", "version", "what"])["ms"]
+    median_ms = middle.set_index(["family", "version", "what"])["ms"]
     for version in FIRST_MS:
-        assert found["stream", version, "first chunk"] == pytest.approx(FIRST_MS[version])
-        assert found["stream", version, "gap"] == pytest.approx(GAP_MS[version])
+        assert median_ms["stream", version, "first chunk"] == pytest.approx(FIRST_MS[version])
+        assert median_ms["stream", version, "gap"] == pytest.approx(GAP_MS[version])
     # A batch has no chunks; kinds stand in the order of the record.
     assert list(table["family"].unique()) == ["stream", "tools"]
     # The end marker is no chunk, and ends no gap.
@@ -62,23 +62,23 @@ def test_first_chunks_count_from_the_planned_instant_and_gaps_from_chunk_to_chun
 
 def test_costs_stand_in_ms_for_an_answer_and_us_for_a_chunk(planted: dict[str, Run]) -> None:
     table = cost_table(planted["kinds"]).query("what == 'trial'")
-    of = table[table["treatment"] == "rung=stream_new"].groupby("panel")["value"].min()
-    assert of["ms of CPU per answer"] == pytest.approx(CPU_US["new"] / 1e3)
-    assert of["us of CPU per chunk"] == pytest.approx(CPU_US["new"] / 5)
+    cost = table[table["treatment"] == "rung=stream_new"].groupby("panel")["value"].min()
+    assert cost["ms of CPU per answer"] == pytest.approx(CPU_US["new"] / 1e3)
+    assert cost["us of CPU per chunk"] == pytest.approx(CPU_US["new"] / 5)
 
 
 def test_the_factor_by_which_the_unpaced_comparison_misleads_is_that_of_both_ratios(
     planted: dict[str, Run],
 ) -> None:
     table = pacing_table(planted["unpaced"]).set_index(["response", "what"])["ratio"]
-    true = CPU_US["new"] / CPU_US["old"]
-    assert table["proxy CPU", "constant cycle"] == pytest.approx(true)
+    true_ratio = CPU_US["new"] / CPU_US["old"]
+    assert table["proxy CPU", "constant cycle"] == pytest.approx(true_ratio)
     assert table["proxy CPU", "no pacing"] == pytest.approx(1)
-    assert table["proxy CPU", "factor between them"] == pytest.approx(1 / true)
-    assert table["answers per second", "no pacing"] == pytest.approx(1 / true)
+    assert table["proxy CPU", "factor between them"] == pytest.approx(1 / true_ratio)
+    assert table["answers per second", "no pacing"] == pytest.approx(1 / true_ratio)
 
 
-def test_users_at_the_stop_lie_beside_what_was_published_and_the_scatter_of_single_runs(
+def test_users_at_the_stop_stand_beside_the_published_ones_and_the_scatter_of_single_runs(
     planted: dict[str, Run],
 ) -> None:
     table = limits_table(planted["limits"])
@@ -86,6 +86,6 @@ def test_users_at_the_stop_lie_beside_what_was_published_and_the_scatter_of_sing
     assert published.loc["old", "users"] == 270
     assert published.loc["new", "share"] == 55.5
     assert set(published["limit"]) == {512}
-    said = table.loc[table["what"] == "said", "words"]
+    sentences = table.loc[table["what"] == "said", "words"]
     # Planted: 0.75 of the descriptors, and one user more with every block.
-    assert said.str.contains("mean 97.0, n = 3").any()
+    assert sentences.str.contains("mean 97.0, n = 3").any()

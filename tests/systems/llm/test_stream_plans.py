@@ -1,4 +1,4 @@
-"""Streams as a plan, what is counted of a load, and what a stop breaks off."""
+"""Plans of streams, the counts of a load, and the requests that a stop breaks off."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ EVERY_SET = ["kinds", "unpaced", "limits", "capacity"]
 
 
 def plan(**parameters: object) -> RunPlan:
-    own = experiment("llm_streaming")
-    return own.plan(own.check(parameters))
+    streaming = experiment("llm_streaming")
+    return streaming.plan(streaming.check(parameters))
 
 
 def loop(treatment: Treatment) -> ClosedLoop:
@@ -32,24 +32,28 @@ def loop(treatment: Treatment) -> ClosedLoop:
     return treatment.workload.arrivals
 
 
-def test_all_versions_get_the_same_load_and_differ_in_the_mode_alone() -> None:
+def test_all_versions_get_the_same_load_and_differ_only_in_the_mode() -> None:
     for kind in ("stream", "batch", "tools"):
-        own = [each for each in plan().treatments if each.levels["kind"] == kind]
-        assert len(own) == 3
-        assert len({each.workload.model_dump_json() for each in own}) == 1
-        servers = [dict(each.stack.nodes[1].settings) for each in own]
+        treatments = [
+            treatment for treatment in plan().treatments if treatment.levels["kind"] == kind
+        ]
+        assert len(treatments) == 3
+        assert len({item.workload.model_dump_json() for item in treatments}) == 1
+        servers = [dict(item.stack.nodes[1].settings) for item in treatments]
         assert [server.pop("mode") for server in servers] == ["rebuild", "pass", "raw"]
         assert servers[0] == servers[1] == servers[2]
 
 
 def test_with_and_without_pacing_nothing_else_differs() -> None:
-    found = {each.levels["rung"]: each for each in plan(sets=["unpaced"]).treatments}
+    by_rung = {
+        treatment.levels["rung"]: treatment for treatment in plan(sets=["unpaced"]).treatments
+    }
     for version in ("old", "new"):
-        paced, free = found[f"paced_{version}"], found[f"unpaced_{version}"]
+        paced, unpaced = by_rung[f"paced_{version}"], by_rung[f"unpaced_{version}"]
         assert loop(paced).pacing_s == 1.0
-        assert loop(free) == loop(paced).model_copy(update={"pacing_s": 0.0})
-        assert paced.workload.request == free.workload.request
-        assert paced.stack == free.stack
+        assert loop(unpaced) == loop(paced).model_copy(update={"pacing_s": 0.0})
+        assert paced.workload.request == unpaced.workload.request
+        assert paced.stack == unpaced.stack
 
 
 def test_the_published_preset_is_the_study_s_load_of_8_minutes() -> None:
@@ -64,28 +68,32 @@ def test_the_published_preset_is_the_study_s_load_of_8_minutes() -> None:
 
 def test_a_stream_succeeds_with_more_than_2_chunks_and_its_end() -> None:
     for treatment in plan(sets=EVERY_SET).treatments:
-        asked = treatment.workload.request
+        sent = treatment.workload.request
         if treatment.levels["kind"] == "batch":
-            assert asked.stream is None
+            assert sent.stream is None
         else:
-            assert asked.min_chunks == 3
-            assert asked.end_marker
+            assert sent.min_chunks == 3
+            assert sent.end_marker
 
 
 def test_tools_are_the_steps_of_one_conversation_with_one_result_more_in_each() -> None:
     steps = [json.loads(body) for body in request("tools", "proxy", 3, 2).bodies]
-    results = [[one["role"] for one in step["messages"]].count("tool") for step in steps]
+    results = [[message["role"] for message in step["messages"]].count("tool") for step in steps]
     assert results == [0, 1, 2]
     assert all(step["temperature"] == 0 for step in steps)
 
 
-def test_sizes_are_compared_in_the_published_stress_test_alone() -> None:
+def test_sizes_are_compared_only_in_the_published_stress_test() -> None:
     def sizes(**parameters: object) -> dict[str, float | None]:
-        return {each.name: each.published_ratio for each in plan(**parameters).contrasts}
+        return {
+            contrast.name: contrast.published_ratio for contrast in plan(**parameters).contrasts
+        }
 
-    own = sizes(preset="published", sets=["limits"])
-    assert own["files_512_new against files_512_old, users at failure"] == pytest.approx(305 / 270)
-    assert own["files_512_new against files_512_old, requests at failure"] == pytest.approx(
+    published = sizes(preset="published", sets=["limits"])
+    assert published["files_512_new against files_512_old, users at failure"] == pytest.approx(
+        305 / 270
+    )
+    assert published["files_512_new against files_512_old, requests at failure"] == pytest.approx(
         499 / 412
     )
     assert set(sizes(sets=EVERY_SET).values()) == {None}
@@ -93,12 +101,12 @@ def test_sizes_are_compared_in_the_published_stress_test_alone() -> None:
     assert set(changed.values()) == {None}
 
 
-def test_requests_with_a_constant_cycle_are_set_by_the_load_and_judged_by_nothing() -> None:
-    (own,) = [
-        each for each in plan(sets=["unpaced"]).contrasts
-        if each.name == "paced_new against paced_old, answers per second"
+def test_with_a_constant_cycle_the_load_sets_the_rate_and_it_is_not_judged() -> None:
+    (answers_per_s,) = [
+        contrast for contrast in plan(sets=["unpaced"]).contrasts
+        if contrast.name == "paced_new against paced_old, answers per second"
     ]  # fmt: skip
-    assert own.set_by_load
+    assert answers_per_s.set_by_load
 
 
 def test_an_answer_that_is_longer_than_the_cycle_is_refused() -> None:
@@ -106,7 +114,7 @@ def test_an_answer_that_is_longer_than_the_cycle_is_refused() -> None:
         plan(tokens=200)
 
 
-def test_what_failed_is_no_success_and_what_the_load_s_end_cut_off_is_neither() -> None:
+def test_failures_are_no_successes_and_requests_cut_off_by_the_end_do_not_count() -> None:
     requests, _ = answers(failed=10)
     assert success_share(requests, unsent=0) == pytest.approx(0.75)
     assert success_share(requests, unsent=10) == pytest.approx(0.6)
@@ -114,11 +122,11 @@ def test_what_failed_is_no_success_and_what_the_load_s_end_cut_off_is_neither() 
     assert success_share(requests, unsent=0) == pytest.approx(20 / 30)
 
 
-def test_a_proxy_that_completed_fewer_than_were_answered_is_found_out() -> None:
+def test_a_proxy_that_completed_fewer_requests_than_were_answered_is_detected() -> None:
     requests, _ = answers(failed=5)
     assert miscounted(requests, NUMBER - 5) == ""
     assert "completed 34 requests" in miscounted(requests, NUMBER - 6)
-    # Of what failed it may have completed some, and no more.
+    # The proxy may have completed some failed requests, and no more.
     assert miscounted(requests, NUMBER) == ""
     assert miscounted(requests, NUMBER + 1)
 
@@ -127,16 +135,16 @@ def part(requests: int, failures: int) -> Part:
     return Part(requests, requests - failures, failures, 0, ())
 
 
-def test_a_failure_rate_that_counts_what_a_stop_breaks_off_is_no_5_of_all() -> None:
+def test_requests_that_a_stop_breaks_off_count_as_failures() -> None:
     stop = FailureStop(at_ns=HOUR_NS, after_s=9.0, failures=5, users=270)
-    found = begun_columns(AroundStop(stop, part(247, 5), part(165, 0), 165), pd.DataFrame())
+    columns = begun_columns(AroundStop(stop, part(247, 5), part(165, 0), 165), pd.DataFrame())
     # The published table of the old version: 412 requests, 41.3%.
-    assert found["requests_begun"] == 412
-    assert found["failure_share_broken_off"] == pytest.approx(0.413, abs=5e-4)
+    assert columns["requests_begun"] == 412
+    assert columns["failure_share_broken_off"] == pytest.approx(0.413, abs=5e-4)
 
 
 def test_a_load_that_held_all_users_has_a_bound_and_no_number() -> None:
     requests, _ = answers()
-    found = begun_columns(None, requests)
-    assert found["users_at_stop_at_least"] == NUMBER
-    assert math.isnan(found["requests_begun"])
+    columns = begun_columns(None, requests)
+    assert columns["users_at_stop_at_least"] == NUMBER
+    assert math.isnan(columns["requests_begun"])

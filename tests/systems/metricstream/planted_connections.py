@@ -30,7 +30,7 @@ def nothing_planted(rung: str, block: int) -> Mapping[str, object]:  # noqa: ARG
 
 def posts(connected: bool = True) -> pd.DataFrame:
     """Return the requests of a trial; on reused connections nothing is connected or closed."""
-    connect, send, wait, receive, close = (each * US for each in PLANTED_US)
+    connect, send, wait, receive, close = (part_us * US for part_us in PLANTED_US)
     connect, close = (connect, close) if connected else (0, 0)
     started = HOUR_NS + np.arange(NUMBER, dtype=np.int64) * 1_000_000
     sent = started + connect + send
@@ -65,11 +65,13 @@ def write_posts(
 ) -> Run:
     """Write a run.
 
-    ``planted`` gives columns of a trial, by its rung and block, over those that are written;
-    ``parameters`` are further ones of the experiment.
+    ``planted`` returns further columns of a trial, by its rung and block; ``parameters`` are
+    further ones of the experiment.
     """
-    own = experiment("connection_lifecycle")
-    plan = own.plan(own.check({"sets": sets, "blocks": blocks, "seed": 1, **parameters}))
+    lifecycle = experiment("connection_lifecycle")
+    plan = lifecycle.plan(
+        lifecycle.check({"sets": sets, "blocks": blocks, "seed": 1, **parameters})
+    )
     placed = placement(range(cores))
     writer = RunWriter.create(root, new_record(plan, choose("process"), placed))
     for block in range(blocks):

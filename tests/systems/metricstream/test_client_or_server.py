@@ -1,4 +1,4 @@
-"""Client-limited or server-limited: planted rates and evidence, and what the rule says of them."""
+"""Client-limited or server-limited: the rule on planted rates and evidence."""
 
 from __future__ import annotations
 
@@ -51,28 +51,30 @@ NOTHING = dict.fromkeys(
 )  # fmt: skip
 
 
-def planted(naive: float, own: float, of_own: Mapping[str, float] = ROOM, **more: float) -> Planted:
-    """Give shares of the target to both generators; ``more`` is of the naive client's trials."""
+def planted(
+    naive: float, lab: float, lab_columns: Mapping[str, float] = ROOM, **naive_columns: float
+) -> Planted:
+    """Plant shares of the target; ``naive_columns`` are of the naive client's trials only."""
 
-    def of(rung: str, block: int) -> Mapping[str, Any]:
+    def columns_of(rung: str, block: int) -> Mapping[str, Any]:
         if rung in OF_THE_LAB:
             share = naive * (1 + 0.002 * block)
-            told = {"told_success_rate": share, "told_achieved_rps": share * TARGET}
-            return {**NOTHING, **ROOM, **told, **more}
-        return {**of_own, "success_share": own, "throughput_rps": own * TARGET}
+            counted = {"told_success_rate": share, "told_achieved_rps": share * TARGET}
+            return {**NOTHING, **ROOM, **counted, **naive_columns}
+        return {**lab_columns, "success_share": lab, "throughput_rps": lab * TARGET}
 
-    return of
+    return columns_of
 
 
 def run_of(
-    folder: Path, what: Planted, blocks: int = 6, cores: int = 8, **parameters: object
+    folder: Path, columns: Planted, blocks: int = 6, cores: int = 8, **parameters: object
 ) -> Run:
-    return write_posts(folder, ("naive",), blocks, what, cores, **parameters)
+    return write_posts(folder, ("naive",), blocks, columns, cores, **parameters)
 
 
 FULL = {**ROOM, "cpu_share_metricstream": 0.97}
 BELOW = "direction shown"
-# What is planted; what the pairs are called; what that says of claim 4.
+# The planted columns, the word of the pairs, and the verdict on claim 4.
 CASES = {
     "the naive client falls short, the lab's does not": (planted(0.5, 1.0), CLIENT, BELOW),
     "both reach the target": (planted(0.99, 1.0), NOBODY, "opposite direction"),
@@ -95,11 +97,11 @@ CASES = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(("what", "word", "verdict"), CASES.values(), ids=CASES)
-def test_a_pair_is_called_by_its_evidence_and_claim_4_judged_by_it(
-    what: Planted, word: str, verdict: str, tmp_path: Path
+@pytest.mark.parametrize(("columns", "word", "verdict"), CASES.values(), ids=CASES)
+def test_evidence_decides_the_word_of_a_pair_and_the_verdict_on_claim_4(
+    columns: Planted, word: str, verdict: str, tmp_path: Path
 ) -> None:
-    run = run_of(tmp_path, what)
+    run = run_of(tmp_path, columns)
     assert has_pairs(run)
     assert [word_of(blocks_of(run, pair)) for pair in PAIRS] == [word] * len(PAIRS)
     claim = judged_claims(run)["claim 4"]
@@ -107,55 +109,57 @@ def test_a_pair_is_called_by_its_evidence_and_claim_4_judged_by_it(
 
 
 def test_a_naive_client_on_the_cores_of_the_server_must_leave_room_too(tmp_path: Path) -> None:
-    what = planted(0.5, 1.0, cpu_share_metricstream=0.5, cpu_share_naive_client=0.45)
+    columns = planted(0.5, 1.0, cpu_share_metricstream=0.5, cpu_share_naive_client=0.45)
     words = {
-        cores: word_of(blocks_of(run_of(tmp_path / str(cores), what, cores=cores), PAIRS[0]))
+        cores: word_of(blocks_of(run_of(tmp_path / str(cores), columns, cores=cores), PAIRS[0]))
         for cores in (2, 8)
     }
     assert words == {2: UNDECIDED, 8: CLIENT}
 
 
 def test_a_server_that_uses_all_of_its_share_of_a_core_has_no_room(tmp_path: Path) -> None:
-    what = planted(0.5, 1.0, cpu_share_metricstream=0.24)
+    columns = planted(0.5, 1.0, cpu_share_metricstream=0.24)
     words = {
-        cpus: word_of(blocks_of(run_of(tmp_path / str(cpus), what, server_cpus=cpus), PAIRS[0]))
+        cpus: word_of(blocks_of(run_of(tmp_path / str(cpus), columns, server_cpus=cpus), PAIRS[0]))
         for cpus in (None, 2, 0.5, 0.25)
     }
     assert words == {None: CLIENT, 2: CLIENT, 0.5: CLIENT, 0.25: UNDECIDED}
 
 
-def test_two_blocks_tell_nothing(tmp_path: Path) -> None:
+def test_two_blocks_are_too_few_for_a_word(tmp_path: Path) -> None:
     run = run_of(tmp_path, planted(0.5, 1.0), blocks=2)
     assert list(blocks_of(run, PAIRS[0])["word"]) == [CLIENT] * 2
     assert word_of(blocks_of(run, PAIRS[0])) == UNDECIDED
     assert str(judged_claims(run)["claim 4"].verdict) == "undecided"
 
 
-def test_a_block_of_another_word_in_four_is_borne_and_two_in_five_are_not(tmp_path: Path) -> None:
+def test_one_other_block_of_four_does_not_change_the_word_and_two_of_five_do(
+    tmp_path: Path,
+) -> None:
     for odd, blocks, word in ((1, 4, CLIENT), (2, 5, UNDECIDED)):
 
-        def what(rung: str, block: int, odd: int = odd) -> Mapping[str, Any]:
+        def columns(rung: str, block: int, odd: int = odd) -> Mapping[str, Any]:
             return planted(0.99 if block < odd else 0.5, 1.0)(rung, block)
 
-        run = run_of(tmp_path / str(odd), what, blocks)
+        run = run_of(tmp_path / str(odd), columns, blocks)
         assert word_of(blocks_of(run, PAIRS[0])) == word
 
 
 def test_both_generators_get_the_same_server_and_load_in_every_block() -> None:
-    found = {each.levels["rung"]: each for each in plan(sets=["naive"]).treatments}
-    for naive, own in OF_THE_LAB.items():
-        server, client = found[naive].stack.nodes
-        assert (server,) == found[own].stack.nodes, "one server serves both"
+    by_rung = {treatment.levels["rung"]: treatment for treatment in plan(sets=["naive"]).treatments}
+    for naive, match in OF_THE_LAB.items():
+        server, client = by_rung[naive].stack.nodes
+        assert (server,) == by_rung[match].stack.nodes, "one server serves both"
         assert isinstance(client, Node)
         assert client.needs == {"target": server.name}
-        last = found[naive].instruments[-1]
+        last = by_rung[naive].instruments[-1]
         assert isinstance(last, OtherLoad), "it must be the first to end"
-        reuses = found[own].levels["connection"] == "keep_alive"
+        reuses = by_rung[match].levels["connection"] == "keep_alive"
         assert client.settings == {
             "clients": 100, "rate": 2000.0, "timeout_ms": 1000, "duration_s": pytest.approx(0.8),
             "connection": "persistent" if reuses else "per_request",
         }  # fmt: skip
-        assert found[own].workload.request.body == sent_by_the_naive_client()
+        assert by_rung[match].workload.request.body == sent_by_the_naive_client()
 
 
 def sent_by_the_naive_client() -> str:
@@ -163,38 +167,44 @@ def sent_by_the_naive_client() -> str:
     return source.partition('R"(')[2].partition(')"')[0]
 
 
-def test_the_labs_looks_pass_for_no_posts_and_the_servers_count_is_held_to_none_of_them() -> None:
-    for each in plan(sets=["naive"]).treatments:
-        posts = each.levels["load_from"] == "lab"
-        assert posts == any(isinstance(own, ConnectionCost) for own in each.instruments)
-        (requests,) = [own for own in each.instruments if isinstance(own, Requests)]
+def test_the_labs_probes_are_kept_apart_from_posts_and_the_servers_count() -> None:
+    for treatment in plan(sets=["naive"]).treatments:
+        posts = treatment.levels["load_from"] == "lab"
+        assert posts == any(
+            isinstance(instrument, ConnectionCost) for instrument in treatment.instruments
+        )
+        (requests,) = [
+            instrument for instrument in treatment.instruments if isinstance(instrument, Requests)
+        ]
         assert requests.prefix == ("" if posts else "probe_")
-        assert each.workload.request.path == ("/metrics" if posts else "/health")
+        assert treatment.workload.request.path == ("/metrics" if posts else "/health")
 
 
-def test_the_table_holds_every_trial_of_both_and_what_is_said(tmp_path: Path) -> None:
+def test_the_table_holds_every_trial_of_both_clients_and_the_sentences(tmp_path: Path) -> None:
     table = limits_table(run_of(tmp_path, planted(0.5, 1.0)))
     rates = table[table["panel"] == "rate"].groupby("what")["value"]
     assert dict(rates.size()) == {NAIVE: 18, OWN: 18, "mark": 1}
     assert rates.median()[OWN] == TARGET
     assert rates.median()[NAIVE] == pytest.approx(0.5 * TARGET, rel=0.02)
-    said = list(table.loc[table["what"] == SAID, "words"])
-    assert said[0].startswith("a connection per request: client-limited (6 blocks: 6 client-lim")
-    assert said[0].endswith("claim 4: direction shown")
+    sentences = list(table.loc[table["what"] == SAID, "words"])
+    assert sentences[0].startswith(
+        "a connection per request: client-limited (6 blocks: 6 client-lim"
+    )
+    assert sentences[0].endswith("claim 4: direction shown")
 
 
-def test_where_another_generator_loads_no_request_is_taken_apart(tmp_path: Path) -> None:
-    shown = set(parts_table(run_of(tmp_path, planted(0.5, 1.0)))["treatment"])
-    assert {f"rung={own}" for own in OF_THE_LAB.values()} <= shown
-    assert not {f"rung={naive}" for naive in OF_THE_LAB} & shown
+def test_trials_of_the_naive_client_have_no_parts_of_a_request(tmp_path: Path) -> None:
+    treatments = set(parts_table(run_of(tmp_path, planted(0.5, 1.0)))["treatment"])
+    assert {f"rung={match}" for match in OF_THE_LAB.values()} <= treatments
+    assert not {f"rung={naive}" for naive in OF_THE_LAB} & treatments
 
 
 @pytest.mark.slow
 def test_the_figure_is_drawn_from_its_file_and_no_text_is_cut(tmp_path: Path) -> None:
     run = run_of(tmp_path, planted(0.5, 1.0))
-    drawn = pictures(run)["client_or_server"]
-    assert cut_off(drawn) == []
-    assert overlapping(drawn) == []
-    assert run.run_id in all_words(drawn)
+    figure = pictures(run)["client_or_server"]
+    assert cut_off(figure) == []
+    assert overlapping(figure) == []
+    assert run.run_id in all_words(figure)
     check_drawn_from_files(run, ["client_or_server"], tmp_path)
     check_columns_are_seen(run, ["client_or_server"])

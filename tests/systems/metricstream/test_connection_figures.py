@@ -1,4 +1,4 @@
-"""Figures of connections: published beside measured, and every figure is drawn from its file."""
+"""Figures of connections show published beside measured, and are drawn from their files."""
 
 from __future__ import annotations
 
@@ -59,18 +59,20 @@ def test_a_treatment_without_a_valid_trial_says_so_in_its_place(tmp_path: Path) 
     assert "no valid trial" in all_words(picture(LIFE_CYCLE_PARTS, run))
 
 
-def test_success_lies_beside_what_was_published_before_and_after_the_phase(phases: Run) -> None:
+def test_success_stands_beside_the_published_success_before_and_after_the_phase(
+    phases: Run,
+) -> None:
     table = success_table(phases)
     of_phase = table[table["treatment"] == NEW].set_index("what")["value"]
     assert (of_phase["published before"], of_phase["published after"]) == (50.69, 51.34)
     assert set(table[table["treatment"] == REUSED]["what"]) == {"trial", "typical"}
 
 
-def test_the_published_limit_is_told_in_cores_of_the_measured_server(tmp_path: Path) -> None:
+def test_the_published_limit_is_stated_in_cores_of_the_measured_server(tmp_path: Path) -> None:
     run = write_posts(tmp_path, ("clients",), 2, server_cpus=0.2)
     table = clients_table(run).set_index("what")["words"]
     # 374,600 requests of 50 us each.
     assert "18.7 cores" in table["needed"]
     assert table["limited"].startswith("the server could use 0.2 CPUs")
-    drawn = pictures(run)["throughput_over_clients"]
-    assert cut_off(drawn) == []
+    figure = pictures(run)["throughput_over_clients"]
+    assert cut_off(figure) == []

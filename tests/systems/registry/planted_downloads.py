@@ -28,10 +28,10 @@ LOOK_S = 0.5
 def write_downloads(
     root: Path, sets: tuple[str, ...] = ("ladder",), blocks: int = 1, rungs: tuple[str, ...] = ()
 ) -> Run:
-    """Write a run in which downloads come in batches of as many as a rung lets run at a time."""
-    own = experiment("registry_downloads")
-    asked = {"sets": sets, "clients": CLIENTS, "blocks": blocks, "seed": 1, "rungs": rungs}
-    plan = own.plan(own.check(asked))
+    """Write a run whose downloads end in batches of as many as the rung lets run at a time."""
+    downloads = experiment("registry_downloads")
+    parameters = {"sets": sets, "clients": CLIENTS, "blocks": blocks, "seed": 1, "rungs": rungs}
+    plan = downloads.plan(downloads.check(parameters))
     writer = RunWriter.create(root, new_record(plan, choose("process"), placement()))
     for block in range(blocks):
         for position, treatment in enumerate(plan.treatments):
@@ -48,7 +48,7 @@ def write_downloads(
             if RUNGS[rung].load_from == "inside":
                 others = {"other_load": told_of(requests)}
                 row |= told_columns(download_columns(requests))
-                requests = requests.head(3)  # the lab's own looks
+                requests = requests.head(3)  # the lab's own probes
             else:
                 others = {"progress": progress}
                 row |= download_columns(requests)
@@ -61,8 +61,8 @@ def write_downloads(
 def batches(rung: str) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Return the requests of a trial and their progress."""
     number = 1 if RUNGS[rung].one_client else CLIENTS
-    side_by_side = lanes(RUNGS[rung], cores=2) or number
-    end_s = [EACH_S * (1 + place // side_by_side) + 0.01 * place for place in range(number)]
+    at_a_time = lanes(RUNGS[rung], cores=2) or number
+    end_s = [EACH_S * (1 + place // at_a_time) + 0.01 * place for place in range(number)]
     gave_up = np.array(end_s) > TIMEOUT_S
     done = HOUR_NS + (np.minimum(end_s, TIMEOUT_S) * S).astype(np.int64)
     requests = pd.DataFrame(
@@ -82,45 +82,47 @@ def batches(rung: str) -> tuple[pd.DataFrame, pd.DataFrame]:
             "phase_get_ms": np.where(gave_up, math.nan, 1e3 * EACH_S - 250).astype(np.float32),
         }
     )
-    whole = requests[~gave_up]
+    complete = requests[~gave_up]
     points = [
-        whole.assign(request=whole["user"].astype(np.int64), at_ns=whole["done_ns"] - before)
+        complete.assign(
+            request=complete["user"].astype(np.int64), at_ns=complete["done_ns"] - before
+        )
         for before in (S // 5, 0)
     ]
     progress = pd.concat(points)[["worker", "user", "request", "planned_ns", "at_ns", "bytes"]]
     return requests, progress.reset_index(drop=True)
 
 
-def told_columns(found: dict[str, float]) -> dict[str, float]:
-    """Return what the service's own generator would tell of such downloads."""
-    return {name: value for name, value in found.items() if name.startswith("told_")}
+def told_columns(columns: dict[str, float]) -> dict[str, float]:
+    """Return the columns as the service's own generator counts them."""
+    return {name: value for name, value in columns.items() if name.startswith("told_")}
 
 
 def told_of(requests: pd.DataFrame) -> pd.DataFrame:
-    """Return downloads as the service's own generator tells of them."""
+    """Return downloads as the service's own generator records them."""
     done_ms = (requests["done_ns"] - HOUR_NS) / 1e6
-    whole = requests["error"] == ""
+    is_whole = requests["error"] == ""
     return pd.DataFrame(
         {
             "place": np.arange(len(requests)),
             "start_ms": 0.5,
-            "first_byte_ms": (done_ms - 200).where(whole),
+            "first_byte_ms": (done_ms - 200).where(is_whole),
             "end_ms": done_ms,
             "bytes": requests["bytes"].astype(float),
-            "outcome": np.where(whole, "done", "timed_out"),
+            "outcome": np.where(is_whole, "done", "timed_out"),
         }
     )
 
 
 def looks(rung: str, length_s: float) -> pd.DataFrame:
-    """Return looks at the counts; a blocked event loop answers none."""
+    """Return looks at the counts, without answers if the event loop is blocked."""
     t_ns = HOUR_NS + (np.arange(0.1, length_s + LOOK_S, LOOK_S) * S).astype(np.int64)
-    silent = RUNGS[rung].handler == "blocking"
+    is_silent = RUNGS[rung].handler == "blocking"
     rising = np.arange(len(t_ns), dtype=float)
     numbers = {name: (1 + place) * rising for place, name in enumerate(COUNTED)}
-    found = pd.DataFrame({"t_ns": t_ns, "answered_ns": t_ns + 5_000_000, **numbers})
-    found["rss_bytes"] = 90e6 + 10e6 * rising
-    if silent:
-        found.loc[1:, "answered_ns"] = 0
-        found.loc[1:, [*COUNTED]] = math.nan
-    return found
+    table = pd.DataFrame({"t_ns": t_ns, "answered_ns": t_ns + 5_000_000, **numbers})
+    table["rss_bytes"] = 90e6 + 10e6 * rising
+    if is_silent:
+        table.loc[1:, "answered_ns"] = 0
+        table.loc[1:, [*COUNTED]] = math.nan
+    return table

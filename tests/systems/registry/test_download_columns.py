@@ -1,4 +1,4 @@
-"""Columns of a trial of downloads: what timed out is a bound, what was not answered is missing."""
+"""Columns of a trial of downloads: time-outs give bounds, and missing answers give NaN."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SECOND = 1_000_000_000
 
 
 def downloads(*ended: tuple[float, str]) -> pd.DataFrame:
-    """Return downloads that all started at 100 s and ended so many seconds later, with an error."""
+    """Return downloads that start at 100 s; ``ended`` has their seconds and errors."""
     return pd.DataFrame(
         {
             "planned_ns": [100 * SECOND] * len(ended),
@@ -25,15 +25,15 @@ def downloads(*ended: tuple[float, str]) -> pd.DataFrame:
     )
 
 
-def test_downloads_that_all_came_have_a_total_duration_and_a_fastest() -> None:
-    found = download_columns(downloads((1.0, ""), (4.0, "")))
-    assert found == {
+def test_complete_downloads_have_a_total_duration_and_a_fastest() -> None:
+    columns = download_columns(downloads((1.0, ""), (4.0, "")))
+    assert columns == {
         "succeeded": 2.0, "total_duration_s": 4.0, "fastest_ms": 1000.0, "megabytes_per_s": 1.0,
         "told_succeeded": 2.0, "told_total_duration_s": 4.0,
     }  # fmt: skip
 
 
-def test_of_downloads_that_timed_out_only_what_they_take_at_least_is_known() -> None:
+def test_downloads_that_timed_out_give_lower_bounds_only() -> None:
     some = download_columns(downloads((1.0, ""), (30.0, "timeout")))
     assert math.isnan(some["total_duration_s"])
     assert some["total_duration_s_at_least"] == some["told_total_duration_s_at_least"] == 30.0
@@ -45,13 +45,13 @@ def test_of_downloads_that_timed_out_only_what_they_take_at_least_is_known() -> 
 
 
 def looks(*rows: tuple[float, float, dict[str, float]]) -> pd.DataFrame:
-    """Return looks at the counts: when asked, when answered (0: not), and numbers."""
-    found: list[dict[str, Any]] = []
-    for asked, answered, numbers in rows:
-        told = dict.fromkeys(COUNTED, 0.0 if answered else math.nan) | numbers
-        instants = {"t_ns": round(asked * SECOND), "answered_ns": round(answered * SECOND)}
-        found.append({**instants, **told})
-    return pd.DataFrame(found)
+    """Return looks at the counts, from question (s), answer (s; 0: none) and numbers."""
+    records: list[dict[str, Any]] = []
+    for question_s, answer_s, numbers in rows:
+        counts = dict.fromkeys(COUNTED, 0.0 if answer_s else math.nan) | numbers
+        instants = {"t_ns": round(question_s * SECOND), "answered_ns": round(answer_s * SECOND)}
+        records.append({**instants, **counts})
+    return pd.DataFrame(records)
 
 
 def test_counts_are_those_of_the_last_answer() -> None:
@@ -60,25 +60,25 @@ def test_counts_are_those_of_the_last_answer() -> None:
         (10.1, 10.2, {"most_waiting_for_thread": 68.0, "working_threads": 32.0}),
         (13.5, 13.6, {"most_waiting_for_thread": 68.0, "store_discarded": 22.0}),
     )
-    found = counted_columns(table, 10 * SECOND, 13 * SECOND)
-    assert (found["most_waiting"], found["most_working"]) == (68.0, 32.0)
-    assert found["store_connections_discarded"] == 22.0
-    assert found["answered_share"] == 1.0
-    assert found["longest_silence_ms"] == pytest.approx(100.0)
+    columns = counted_columns(table, 10 * SECOND, 13 * SECOND)
+    assert (columns["most_waiting"], columns["most_working"]) == (68.0, 32.0)
+    assert columns["store_connections_discarded"] == 22.0
+    assert columns["answered_share"] == 1.0
+    assert columns["longest_silence_ms"] == pytest.approx(100.0)
 
 
-def test_an_answer_from_before_a_silence_says_nothing_of_it() -> None:
+def test_an_answer_from_before_a_silence_is_not_used_for_it() -> None:
     table = looks((9.9, 9.91, {}), (10.1, 0, {}), (13.1, 0, {}), (16.1, 0, {}), (20.5, 0, {}))
-    found = counted_columns(table, 10 * SECOND, 20 * SECOND)
+    columns = counted_columns(table, 10 * SECOND, 20 * SECOND)
     for name in ("most_waiting", "most_working", "most_in_flight", "store_connections_discarded"):
-        assert math.isnan(found[name]), name
-    assert found["answered_share"] == 0.0
-    assert math.isnan(found["longest_silence_ms"])
-    assert found["longest_silence_at_least_ms"] == pytest.approx(9_900.0)
+        assert math.isnan(columns[name]), name
+    assert columns["answered_share"] == 0.0
+    assert math.isnan(columns["longest_silence_ms"])
+    assert columns["longest_silence_at_least_ms"] == pytest.approx(9_900.0)
 
 
-def test_a_silence_that_ended_is_as_long_as_it_was() -> None:
+def test_a_silence_that_ended_has_a_length_and_no_bound() -> None:
     table = looks((10.1, 0, {}), (13.1, 14.1, {}), (14.2, 14.21, {}), (15.5, 15.6, {}))
-    found = counted_columns(table, 10 * SECOND, 15 * SECOND)
-    assert found["longest_silence_ms"] == pytest.approx(4_000.0)
-    assert "longest_silence_at_least_ms" not in found
+    columns = counted_columns(table, 10 * SECOND, 15 * SECOND)
+    assert columns["longest_silence_ms"] == pytest.approx(4_000.0)
+    assert "longest_silence_at_least_ms" not in columns

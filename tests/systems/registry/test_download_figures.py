@@ -1,4 +1,4 @@
-"""Figures of downloads: batches and bounds are seen, and every figure is drawn from its file."""
+"""Figures of downloads show batches and bounds, and every figure is drawn from its file."""
 
 from __future__ import annotations
 
@@ -55,11 +55,11 @@ def test_figures_of_downloads_are_drawn_from_their_files_and_show_every_column(
 def test_a_waterfall_has_every_download_and_says_which_gave_up(ladder: Run) -> None:
     table = waterfall_table(ladder)
     assert (table.groupby("treatment").size() == 20).all()
-    own = table[table["treatment"] == "rung=step_0"]
-    assert (own["outcome"] == "whole").sum() == 9
-    assert own[own["outcome"] == "timeout"]["first_s"].isna().all()
-    six = table[table["treatment"] == "rung=step_1"]["end_s"].round().value_counts()
-    assert six.max() == 6
+    of_rung = table[table["treatment"] == "rung=step_0"]
+    assert (of_rung["outcome"] == "whole").sum() == 9
+    assert of_rung[of_rung["outcome"] == "timeout"]["first_s"].isna().all()
+    ends_s = table[table["treatment"] == "rung=step_1"]["end_s"].round().value_counts()
+    assert ends_s.max() == 6
 
 
 def test_times_of_a_trial_with_time_outs_are_shown_as_bounds(ladder: Run) -> None:
@@ -70,20 +70,20 @@ def test_times_of_a_trial_with_time_outs_are_shown_as_bounds(ladder: Run) -> Non
     assert set(table[table["what"] == "published"]["state"]) == {"other load"}
 
 
-def test_means_are_in_the_seconds_that_their_panel_is_called_after(ladder: Run) -> None:
+def test_means_are_in_the_unit_of_their_panel(ladder: Run) -> None:
     table = ladder_table(ladder)
-    own = table[(table["panel"] == "mean_s") & (table["what"] == "trial")]
+    points = table[(table["panel"] == "mean_s") & (table["what"] == "trial")]
     means = ladder.valid_trials().set_index("treatment")["mean_ms"].dropna()
-    assert len(own)
-    assert sorted(own["value"]) == pytest.approx(sorted(means[own["treatment"]] / 1e3))
+    assert len(points)
+    assert sorted(points["value"]) == pytest.approx(sorted(means[points["treatment"]] / 1e3))
 
 
 def test_a_load_from_inside_stands_beside_the_labs_own_and_is_called_as_told(inside: Run) -> None:
     table = ladder_table(inside)
-    own = table[(table["panel"] == "succeeded") & (table["what"] != "published")]
-    whats = own.set_index("treatment")["what"]
+    succeeded = table[(table["panel"] == "succeeded") & (table["what"] != "published")]
+    what_of = succeeded.set_index("treatment")["what"]
     for rung in ("step_0", "plain_def", "step_1", "step_3"):
-        assert (whats[f"rung={rung}"], whats[f"rung={rung}_inside"]) == ("trial", "as told")
+        assert (what_of[f"rung={rung}"], what_of[f"rung={rung}_inside"]) == ("trial", "as told")
     total = table[table["panel"] == "total_duration_s"].set_index("treatment")["what"]
     assert "as told, at least" in set(total["rung=step_0_inside"])
     drawn = pictures(inside)
@@ -94,20 +94,20 @@ def test_a_load_from_inside_stands_beside_the_labs_own_and_is_called_as_told(ins
         assert "the service's own generator" in " ".join(all_words(drawn[name]).split())
 
 
-def test_rungs_with_the_load_from_inside_are_drawn_by_themselves_too(tmp_path: Path) -> None:
+def test_rungs_with_the_load_from_inside_can_be_drawn_alone(tmp_path: Path) -> None:
     names = ("step_0_inside", "step_3_inside")
     table = ladder_table(write_downloads(tmp_path, ("inside",), rungs=names))
-    told = table[(table["panel"] == "succeeded") & (table["what"] == "as told")]
-    assert sorted(told["treatment"]) == [f"rung={name}" for name in names]
+    as_told = table[(table["panel"] == "succeeded") & (table["what"] == "as told")]
+    assert sorted(as_told["treatment"]) == [f"rung={name}" for name in names]
 
 
-def test_a_waterfall_of_a_load_from_inside_has_no_look_of_the_lab(inside: Run) -> None:
+def test_a_waterfall_of_a_load_from_inside_has_no_probes_of_the_lab(inside: Run) -> None:
     table = waterfall_table(inside)
     assert (table.groupby("treatment").size() == 20).all()
-    own = table[table["treatment"] == "rung=step_0_inside"]
-    assert (own["outcome"] == "whole").sum() == 9
-    assert set(own["outcome"]) == {"whole", "timeout"}
-    assert own["work_s"].isna().all()
+    of_rung = table[table["treatment"] == "rung=step_0_inside"]
+    assert (of_rung["outcome"] == "whole").sum() == 9
+    assert set(of_rung["outcome"]) == {"whole", "timeout"}
+    assert of_rung["work_s"].isna().all()
 
 
 def test_a_service_that_did_not_answer_has_no_numbers_in_the_counts(ladder: Run) -> None:
@@ -117,7 +117,7 @@ def test_a_service_that_did_not_answer_has_no_numbers_in_the_counts(ladder: Run)
     assert silent[["in_flight", "waiting_for_thread", "memory_mb"]].isna().all(axis=None)
 
 
-def test_the_thread_curve_has_the_last_step_from_outside_alone_and_draws_batches(
+def test_the_thread_curve_has_only_the_last_step_from_outside_and_draws_batches(
     tmp_path: Path,
 ) -> None:
     rungs = ("threads_6", "threads_20", "step_3", "step_3_inside", "step_0")

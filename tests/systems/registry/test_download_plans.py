@@ -1,4 +1,4 @@
-"""The ladder as a plan: the published load, what is compared at it, and what is checked."""
+"""Plans of the ladder: the published load, its contrasts, and checks of parameters."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ FIXES = "the fixes, total duration"
 
 
 def plan(**parameters: object) -> RunPlan:
-    own = experiment(CHOSEN)
-    return own.plan(own.check(parameters))
+    downloads = experiment(CHOSEN)
+    return downloads.plan(downloads.check(parameters))
 
 
 def test_the_published_load_is_a_burst_of_100_in_which_every_byte_is_checked() -> None:
@@ -40,19 +40,23 @@ def test_one_published_download_takes_31_seconds_over_the_link_and_quick_a_tenth
 
 
 def test_sizes_are_compared_at_the_published_load_only_and_as_bounds() -> None:
-    (size,) = [each for each in plan(preset="published").contrasts if each.name == FIXES]
+    (size,) = [
+        contrast for contrast in plan(preset="published").contrasts if contrast.name == FIXES
+    ]
     assert size.published_ratio == pytest.approx(63.2 / 301.16)
     assert size.published_bound == "at most"
     assert size in plan(preset="published", rungs="step_0,step_3").contrasts
     for other in ({}, {"preset": "published", "clients": 50},
                   {"preset": "published", "bytes_per_s": 500_000}):  # fmt: skip
-        (none,) = [each for each in plan(**other).contrasts if each.name == FIXES]
-        assert none.published_ratio is None
-        assert not none.published_bound
-        assert none.published_direction == "smaller"
+        (contrast_without_size,) = [
+            contrast for contrast in plan(**other).contrasts if contrast.name == FIXES
+        ]
+        assert contrast_without_size.published_ratio is None
+        assert not contrast_without_size.published_bound
+        assert contrast_without_size.published_direction == "smaller"
 
 
-def test_every_set_has_the_last_step_to_be_compared_with() -> None:
+def test_every_set_has_the_last_step_for_comparison() -> None:
     assert all("step_3" in names for names in SETS.values())
     for name in SETS:
         assert plan(sets=[name]).treatments
@@ -60,47 +64,48 @@ def test_every_set_has_the_last_step_to_be_compared_with() -> None:
             assert plan(sets=[name]).contrasts
 
 
-def test_downloads_run_side_by_side_as_threads_allow() -> None:
+def test_threads_limit_how_many_downloads_run_at_a_time() -> None:
     # Python's own executor has min(32, cores + 4) threads.
     rungs = ("step_0", "plain_def", "step_1", "step_1_32", "step_2", "async", "ranged")
-    side_by_side = [lanes(RUNGS[name], cores=2) for name in rungs]
-    assert side_by_side == [1, 40, 6, 32, 100, None, 100]
+    at_a_time = [lanes(RUNGS[name], cores=2) for name in rungs]
+    assert at_a_time == [1, 40, 6, 32, 100, None, 100]
     assert lanes(RUNGS["step_1"], cores=64) == 32
 
 
 def test_a_load_from_inside_is_compared_with_the_same_rung_from_outside_in_the_same_block() -> None:
-    own = plan(sets=["inside"], preset="published")
-    named = {each.name: each for each in own.contrasts}
+    run_plan = plan(sets=["inside"], preset="published")
+    by_name = {item.name: item for item in run_plan.contrasts}
     for rung in ("step_0", "plain_def", "step_1", "step_3"):
         for words in ("successful as told", "total duration as told"):
-            found = named[f"{rung}_inside against {rung}, {words}"]
-            assert found.published_direction is None
-            assert found.response.startswith("told_")
-    published = named["step_3_inside against step_0_inside, successful as told"]
+            contrast = by_name[f"{rung}_inside against {rung}, {words}"]
+            assert contrast.published_direction is None
+            assert contrast.response.startswith("told_")
+    published = by_name["step_3_inside against step_0_inside, successful as told"]
     assert published.published_difference == 100
-    assert own.factors["load_from"] == ("outside", "inside")
+    assert run_plan.factors["load_from"] == ("outside", "inside")
 
 
 def test_with_the_load_from_inside_the_lab_only_probes_and_no_service_is_shared() -> None:
-    own = plan(sets=["inside"], clients=7, timeout_s=9)
-    for treatment in own.treatments:
+    run_plan = plan(sets=["inside"], clients=7, timeout_s=9)
+    for treatment in run_plan.treatments:
         from_inside = treatment.levels["load_from"] == "inside"
         assert from_inside == isinstance(treatment.workload.arrivals, OpenLoop)
         last = treatment.instruments[-1]
         assert from_inside == isinstance(last, OtherLoad), "it must be the first to end"
         if isinstance(last, OtherLoad):
-            asked = {"num_clients": 7, "model_id": "arnir0/Tiny-LLM", "duration_seconds": 9}
-            assert last.body == asked
-    serving = settle({each.name: each.stack for each in own.treatments}).serving
-    assert len({nodes["registry"] for nodes in serving.values()}) == len(own.treatments)
+            body = {"num_clients": 7, "model_id": "arnir0/Tiny-LLM", "duration_seconds": 9}
+            assert last.body == body
+    serving = settle({treatment.name: treatment.stack for treatment in run_plan.treatments}).serving
+    assert len({nodes["registry"] for nodes in serving.values()}) == len(run_plan.treatments)
     assert len({nodes["store"] for nodes in serving.values()}) == 1
 
 
-def test_a_loop_that_is_held_up_is_waited_for_until_all_downloads_are_through() -> None:
-    asked = DownloadParameters(sets=("inside",))
-    # One after the other, 100 downloads of 3.1 s: ten times the time-out that nobody can notice.
-    assert longest_s(asked, RUNGS["step_0_inside"]) > asked.timeout_s + 100 * 3.1
-    assert longest_s(asked, RUNGS["step_3_inside"]) < 100
+def test_a_trial_waits_for_a_blocked_loop_until_all_downloads_are_through() -> None:
+    parameters = DownloadParameters(sets=("inside",))
+    # 100 downloads of 3.1 s, one after the other, take ten times the time-out, which no client of
+    # the blocked loop notices.
+    assert longest_s(parameters, RUNGS["step_0_inside"]) > parameters.timeout_s + 100 * 3.1
+    assert longest_s(parameters, RUNGS["step_3_inside"]) < 100
 
 
 def test_the_services_own_generator_takes_whole_seconds() -> None:
@@ -109,6 +114,6 @@ def test_the_services_own_generator_takes_whole_seconds() -> None:
         plan(sets=["inside"], timeout_s=2.5)
 
 
-def test_a_service_that_still_works_off_a_queue_is_met_by_no_other_trial() -> None:
+def test_every_block_must_have_fresh_services() -> None:
     with pytest.raises(ParameterError, match="the queue of another"):
         plan(fresh_blocks=2)

@@ -1,4 +1,4 @@
-"""The instrument that asks a registry for its counts: silence is a row without numbers, not 0."""
+"""The instrument that reads a registry's counts: silence is a row without numbers."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ import pytest
 from perflab.systems.registry import counts
 from perflab.systems.registry.counts import TABLE, _RegistryCounts
 
-TOLD = {"open": 3, "waiting_for_thread": 2, "store_discarded": 5}
+ANSWER = {"open": 3, "waiting_for_thread": 2, "store_discarded": 5}
 
 
-def test_what_is_answered_is_kept_with_its_place_and_its_instants(
+def test_an_answer_becomes_a_row_with_its_instants(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(counts, "exchange", lambda *_: (200, json.dumps(TOLD)))
+    monkeypatch.setattr(counts, "exchange", lambda *_: (200, json.dumps(ANSWER)))
     look = _RegistryCounts(port=0)
     look.after()
     (row,) = look.left()[TABLE].to_dict("records")
@@ -26,9 +26,9 @@ def test_what_is_answered_is_kept_with_its_place_and_its_instants(
     assert 0 < row["t_ns"] <= row["answered_ns"]
 
 
-def test_who_does_not_answer_leaves_a_row_without_numbers() -> None:
+def test_a_missing_answer_leaves_a_row_without_numbers() -> None:
     with socket.socket() as deaf:
-        # Bound, so that nobody else gets the port, and nobody listens.
+        # The port is bound and nobody listens on it.
         deaf.bind(("127.0.0.1", 0))
         look = _RegistryCounts(deaf.getsockname()[1])
         look.after()

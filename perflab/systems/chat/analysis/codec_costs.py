@@ -1,4 +1,4 @@
-"""Codecs: time and bytes per message, and how many operations the published totals stand for."""
+"""The cost of codecs, and the number of operations that the published totals stand for."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from perflab.statistics.in_words import counted
 from perflab.statistics.quantiles import Estimate, across_trials
 
 FACTORS = ("codec", "operation", "message")
-# The service reports the time of a thousand operations in ms, which is that of one in us.
+# The service reports the time of 1000 operations in ms: that number is the us of one.
 RESPONSE = "phase_op_p50_ms"
 COST = [*FACTORS, "bytes", "us", "low", "high", "n"]
 LOOPS = ["codec", "step", "published_ms", "us", "us_low", "us_high", "loops", "low", "high", "n"]
@@ -27,8 +27,9 @@ def is_of_codecs(run: Run) -> bool:
 def cost_table(run: Run) -> pd.DataFrame:
     """Return one row per treatment: codec, operation, message, bytes, us per operation.
 
-    ``us`` is the typical value over the valid trials (each trial's is the median of its requests)
-    with its 95% interval ``low`` to ``high`` (NaN where n is too small); empty for other runs.
+    ``us`` is the typical value over the valid trials (the value of a trial is the median of its
+    requests) with its 95% interval ``low`` to ``high`` (NaN where n is too small). The table of a
+    run that does not vary codecs is empty.
     """
     if not is_of_codecs(run):
         return pd.DataFrame(columns=COST)
@@ -44,9 +45,9 @@ def cost_table(run: Run) -> pd.DataFrame:
 def implied_loops(run: Run) -> pd.DataFrame:
     """Return how many operations each published total stands for at the speed of this machine.
 
-    One row per codec and step that were published and measured: published_ms, us per operation
-    here and ``loops``, the typical ratio of the two over the trials, each with its 95% interval;
-    n counts trials.
+    One row per codec and step that were published and measured: published_ms; us, the time of an
+    operation on this machine; and ``loops``, the typical ratio of the two over n trials. The last
+    two have 95% intervals.
     """
     rows = []
     for codec, step, total_ms, trials_us in _published_and_measured(run):
@@ -59,38 +60,38 @@ def implied_loops(run: Run) -> pd.DataFrame:
 def loops_together(run: Run) -> Estimate:
     """Return the loop count that all published totals imply together, with its 95% interval.
 
-    In every block the geometric mean over codecs and steps; then over the blocks.
+    The value of a block is the geometric mean over codecs and steps.
 
     Raises
     ------
     AnalysisError
-        No block has a valid trial of each.
+        No block has a valid trial of every codec and step.
     """
     logs = [
         np.log(total_ms * 1e3 / trials_us)
         for _, _, total_ms, trials_us in _published_and_measured(run)
     ]
-    together = pd.concat(logs, axis=1).dropna() if logs else pd.DataFrame()
-    if together.empty:
+    by_block = pd.concat(logs, axis=1).dropna() if logs else pd.DataFrame()
+    if by_block.empty:
         raise AnalysisError("no block has a valid trial of every published codec and step")
-    return across_trials(np.exp(together.mean(axis=1)))
+    return across_trials(np.exp(by_block.mean(axis=1)))
 
 
 def loops_sentence(run: Run) -> str:
-    """Return in words what loop count the published totals imply, written from the data."""
+    """Return a sentence on the loop count that the published totals imply."""
     try:
-        found = loops_together(run)
+        loops = loops_together(run)
     except AnalysisError as error:
         return f"How many operations the published totals stand for cannot be said: {error}."
     stated = published_value("chat", "microbenchmark", "all", "loops")
-    single = implied_loops(run)["loops"]
-    interval = f" [{found.low:,.0f}, {found.high:,.0f}]" if found.supported else " (no interval)"
-    # The quotient says how much faster than this machine theirs would have to be.
+    single_loops = implied_loops(run)["loops"]
+    interval = f" [{loops.low:,.0f}, {loops.high:,.0f}]" if loops.supported else " (no interval)"
     return (
-        f"At the speed of this machine the published totals stand for {found.value:,.0f}{interval} "
-        f"operations (95% interval, {counted(found.n, 'block')}; single codecs and steps from "
-        f"{single.min():,.0f} to {single.max():,.0f}). The study states {stated:,.0f}: for those, "
-        f"its machine would have to be {stated / found.value:.2g} times as fast as this one."
+        f"At the speed of this machine the published totals stand for {loops.value:,.0f}{interval} "
+        f"operations (95% interval, {counted(loops.n, 'block')}; single codecs and steps from "
+        f"{single_loops.min():,.0f} to {single_loops.max():,.0f}). The study states {stated:,.0f}: "
+        f"for those, its machine would have to be {stated / loops.value:.2g} times as fast as this "
+        "one."
     )
 
 
@@ -116,5 +117,5 @@ def _published_and_measured(run: Run) -> list[tuple[str, str, float, pd.Series[A
 
 
 def _times_us(trials: pd.DataFrame, treatment: str) -> pd.Series[Any]:
-    own = trials[trials["treatment"] == treatment].set_index("block")
-    return own.reindex(columns=[RESPONSE])[RESPONSE].dropna().astype(float)
+    rows = trials[trials["treatment"] == treatment].set_index("block")
+    return rows.reindex(columns=[RESPONSE])[RESPONSE].dropna().astype(float)

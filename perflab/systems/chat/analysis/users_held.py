@@ -1,4 +1,4 @@
-"""In how many trials of each configuration the study's three targets were met, each by itself."""
+"""How many trials of each configuration met the study's three targets."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from perflab.statistics.in_words import counted
 from perflab.statistics.two_samples import Rate
 from perflab.systems.chat.rungs import published_of
 
-# What names a rung or follows from its users; all other levels make its configuration.
+# Levels that name a rung or follow from its users; all other levels make its configuration.
 _OF_A_RUNG = ("rung", "users", "join_s", "scenario")
 _NUMBERS = ["messages_per_s", "plateau_cpu_share_chat"]
 
@@ -28,32 +28,33 @@ def targets_ms() -> dict[str, float]:
 
 
 def users_held(run: Run) -> pd.DataFrame:
-    """Return one row per rung: do its trials meet all targets?
+    """Return one row per rung: how many of its trials meet all targets.
 
     Columns: configuration (the name of its first rung, without a number of users), users, treatment
     (its label); held, missed, refused (trials); first_missed (the target missed most often, empty
-    where none was); and the typical value over valid trials of messages_per_s,
+    if none was missed); and the typical value over valid trials of messages_per_s,
     plateau_cpu_share_chat (1.0 = one core) and every response that has a target, each with
     ``_low``, ``_high`` (95%, NaN where n is too small) and ``_n`` (trials that have it).
 
-    A trial that failed or is invalid counts as missed where the service alone is at fault (see
-    :func:`perflab.recordings.fault`), else as refused; so does one with too few deliveries for a
-    percentile that has a target. Rows go by configuration as recorded, then by users.
+    A trial that failed or is invalid counts as missed if the service alone is at fault (see
+    :func:`perflab.recordings.fault`), else as refused. A trial with too few deliveries for a
+    percentile that has a target counts as refused, too. Rows are sorted by configuration, in the
+    recorded order, then by users.
     """
     trials = run.trials()
     trials = trials[~trials["superseded"].astype(bool)]
     configurations: dict[tuple[str, ...], str] = {}
     rows = []
-    for item in run.record.treatments:
-        key = tuple(item.levels[name] for name in item.levels if name not in _OF_A_RUNG)
-        name = configurations.setdefault(key, _without_users(item.levels["rung"]))
-        own = trials[trials["treatment"] == item.name]
+    for treatment in run.record.treatments:
+        key = tuple(treatment.levels[name] for name in treatment.levels if name not in _OF_A_RUNG)
+        name = configurations.setdefault(key, _without_users(treatment.levels["rung"]))
+        rung_trials = trials[trials["treatment"] == treatment.name]
         rows.append(
             {
                 "configuration": name,
-                "users": int(item.levels["users"]),
-                "treatment": item.label or item.name,
-                **_judged(own),
+                "users": int(treatment.levels["users"]),
+                "treatment": treatment.label or treatment.name,
+                **_counts(rung_trials),
             }
         )
     order = {name: place for place, name in enumerate(configurations.values())}
@@ -66,20 +67,20 @@ def users_held(run: Run) -> pd.DataFrame:
     )
 
 
-def _judged(trials: pd.DataFrame) -> dict[str, object]:
+def _counts(trials: pd.DataFrame) -> dict[str, object]:
     limits = targets_ms()
     valid = trials[trials["state"] == "valid"]
     misses = pd.DataFrame({name: valid[name] > most for name, most in limits.items()})
     missed = misses.any(axis=1)
     unknown = valid[list(limits)].isna().any(axis=1) & ~missed
-    other = trials[trials["state"] != "valid"]
-    by_service = sum(fault(reasons) == "server" for reasons in other["reasons"])
-    often = misses.sum()
+    not_valid = trials[trials["state"] != "valid"]
+    by_service = sum(fault(reasons) == "server" for reasons in not_valid["reasons"])
+    misses_of = misses.sum()
     return {
         "held": int((~missed & ~unknown).sum()),
         "missed": int(missed.sum()) + by_service,
-        "refused": int(unknown.sum()) + len(other) - by_service,
-        "first_missed": str(often.idxmax()) if often.any() else "",
+        "refused": int(unknown.sum()) + len(not_valid) - by_service,
+        "first_missed": str(misses_of.idxmax()) if misses_of.any() else "",
         **typical_values(valid, [*_NUMBERS, *limits]),
     }
 
@@ -90,53 +91,56 @@ def _without_users(rung: str) -> str:
 
 
 def held_sentences(table: pd.DataFrame) -> list[str]:
-    """Say for each configuration of :func:`users_held` what it held, and what it did not.
+    """Say for each configuration of :func:`users_held` how many users it held.
 
-    A number of users is held when every trial of it held, those that were refused counting as not
-    held, and no trial of any smaller number missed a target. Every share has all trials below the
-    line, and its exact 95% interval.
+    A number of users is held if all its trials held (a refused trial did not) and no trial with
+    fewer users missed a target. The denominator of every share is all trials; its interval is the
+    exact 95% one.
     """
-    return [_said(str(name), group) for name, group in table.groupby("configuration", sort=False)]
+    return [
+        _held_sentence(str(name), rungs)
+        for name, rungs in table.groupby("configuration", sort=False)
+    ]
 
 
-def _said(name: str, group: pd.DataFrame) -> str:
-    trials = group["held"] + group["missed"] + group["refused"]
-    broken = group[group["missed"] > 0]
-    below = group[group["users"] < broken["users"].min()] if len(broken) else group
-    good = below[(below["held"] == trials[below.index]) & (trials[below.index] > 0)]
+def _held_sentence(name: str, rungs: pd.DataFrame) -> str:
+    trials = rungs["held"] + rungs["missed"] + rungs["refused"]
+    missing = rungs[rungs["missed"] > 0]
+    below = rungs[rungs["users"] < missing["users"].min()] if len(missing) else rungs
+    held = below[(below["held"] == trials[below.index]) & (trials[below.index] > 0)]
     parts = []
-    if len(good):
-        best = good.iloc[-1]
+    if len(held):
+        best = held.iloc[-1]
         users = counted(int(best["users"]), "user")
         parts.append(f"{users} and {_volume(best)} held in {_share(best, 'held')}")
-    unclear = below[below["refused"] > 0]
-    if len(good):
-        unclear = unclear[unclear["users"] > good["users"].max()]
-    parts += [_unclear(row) for row in unclear.to_dict("records")]
-    if len(broken):
-        worst = broken.iloc[0]
-        missed = f"{_share(worst, 'missed')} {_why(str(worst['first_missed']))}"
+    undecided = below[below["refused"] > 0]
+    if len(held):
+        undecided = undecided[undecided["users"] > held["users"].max()]
+    parts += [_undecided_words(row) for row in undecided.to_dict("records")]
+    if len(missing):
+        worst = missing.iloc[0]
+        missed = f"{_share(worst, 'missed')} {_miss_words(str(worst['first_missed']))}"
         refused = f", {int(worst['refused'])} were refused" if worst["refused"] else ""
         parts.append(f"with {counted(int(worst['users']), 'user')}, {missed}{refused}")
     else:
-        parts.append("no limit was found" if len(unclear) else "more were not tried")
+        parts.append("no limit was found" if len(undecided) else "more were not tried")
     return f"{name.replace('_', ' ')}: {'; '.join(parts)}"
 
 
-def _unclear(row: Mapping[Any, Any]) -> str:
-    """Say of a number of users that refused trials keep from being held."""
+def _undecided_words(row: Mapping[Any, Any]) -> str:
+    """Say that refused trials leave a number of users undecided."""
     users = counted(int(row["users"]), "user")
     return f"with {users} nothing is shown, {_share(row, 'held')} held, the others were refused"
 
 
 def _share(row: Mapping[Any, Any] | pd.Series[Any], what: str) -> str:
-    """Return ``3 of 4 trials [19%, 99%]``: the refused ones are among them."""
+    """Return ``3 of 4 trials [19%, 99%]``, refused trials included."""
     rate = Rate(int(row[what]), int(row["held"] + row["missed"] + row["refused"]))
     return f"{rate.hits} of {counted(rate.n, 'trial')} {rate.bounds()}"
 
 
-def _why(first_missed: str) -> str:
-    """Say what a trial did that was not held; nothing missed: the service failed it otherwise."""
+def _miss_words(first_missed: str) -> str:
+    """Say why trials were not held; without a missed target the service failed otherwise."""
     if not first_missed:
         return "failed through the service's own fault"
     return f"missed a target ({first_missed.removeprefix('delivery_').removesuffix('_ms')})"
@@ -160,40 +164,40 @@ SAME, OTHER = "as published", "another one"
 def targets_met(run: Run) -> pd.DataFrame:
     """Return one row per treatment and target.
 
-    Columns: treatment (its name), percentile (``p90``), ``of`` (what it is of: pings where the
-    treatment has a published row's load, for the study judged pings; else deliveries), target_ms;
+    Columns: treatment (its name), percentile (``p90``), ``of`` (pings if the treatment has a
+    published row's load, because the study judged pings; else deliveries), target_ms;
     met (trials), unknown (valid trials whose sample is too small for the percentile), trials (all
     that are not superseded), low and high (exact 95% interval of met / trials); published_ms (of
-    pings, NaN without) and load (``as published`` or ``another one``; empty without).
+    pings, or NaN) and load (``as published``, ``another one``, or empty without published_ms).
 
-    A trial that failed, was refused or cannot tell is among the trials and not met, as a number of
-    users is held only where every trial of it held.
+    A trial that failed, was refused or is unknown counts as not met, because a number of users is
+    held only if all its trials held.
     """
     trials = run.trials()
     trials = trials[~trials["superseded"].astype(bool)]
     rows = [
-        _of_target(item, trials[trials["treatment"] == item.name], response, limit_ms)
-        for item in run.record.treatments
+        _of_target(treatment, trials[trials["treatment"] == treatment.name], response, limit_ms)
+        for treatment in run.record.treatments
         for response, limit_ms in targets_ms().items()
     ]
     return pd.DataFrame(rows, columns=COLUMNS)
 
 
 def _of_target(
-    item: TreatmentRecord, own: pd.DataFrame, response: str, limit_ms: float
+    treatment: TreatmentRecord, trials: pd.DataFrame, response: str, limit_ms: float
 ) -> dict[str, Any]:
     percentile = response.removeprefix("delivery_").removesuffix("_ms")
-    known = published_of(item.levels)
-    column = f"all_ping_{percentile}_ms" if known.same_load else response
-    valid = own[own["state"] == "valid"]
+    published = published_of(treatment.levels)
+    column = f"all_ping_{percentile}_ms" if published.same_load else response
+    valid = trials[trials["state"] == "valid"]
     values = valid.reindex(columns=[column]).iloc[:, 0].astype(float)
-    rate = Rate(int((values <= limit_ms).sum()), len(own))
+    rate = Rate(int((values <= limit_ms).sum()), len(trials))
     low, high = rate.interval
-    load = (SAME if known.same_load else OTHER) if known.ms else ""
+    load = (SAME if published.same_load else OTHER) if published.ms else ""
     return {
-        "treatment": item.name, "percentile": percentile,
-        "of": PINGS if known.same_load else DELIVERIES, "target_ms": limit_ms,
+        "treatment": treatment.name, "percentile": percentile,
+        "of": PINGS if published.same_load else DELIVERIES, "target_ms": limit_ms,
         "met": rate.hits, "unknown": int(values.isna().sum()), "trials": rate.n,
         "low": low, "high": high,
-        "published_ms": known.ms.get(percentile, math.nan), "load": load,
+        "published_ms": published.ms.get(percentile, math.nan), "load": load,
     }  # fmt: skip

@@ -36,21 +36,21 @@ SUBSET = (
     "no_deflate_425_spread", "best_425",
 )  # fmt: skip
 ONE_CORE = "this machine gives the services one core: a process on it cannot migrate"
-# With fewer no single one of the claims that 19 rungs make at once could be shown.
+# With fewer blocks none of the claims that 19 rungs make at once could be shown.
 PUBLISHED_BLOCKS = 10
-# What a trial takes besides its load: its reset, probes and writing.
+# The time that a trial takes besides its load: reset, probes and writing.
 BETWEEN_TRIALS_S = 10.0
 
 
 class ChatLadderParameters(ChatParameters):
     """Parameters of the ladder.
 
-    With ``preset`` ``published`` its rungs are the 19 published rows at the published load, their
-    pings are compared with the published sizes, and a run takes most of a day. Rungs without login
-    load then keep logins out by first delays of users times ``join_s``, as in the study's later
-    rows (its earlier ones do not say); else all act together once logins are over. ``ramp_s`` goes
-    with cheap logins (``bcrypt_rounds``): a search for the most users spends its time on the
-    plateau.
+    With ``preset`` ``published`` the rungs are the 19 published rows at the published load, their
+    pings are compared with the published sizes, and a run takes most of a day. In rungs without
+    login load, the first delay then is users times ``join_s``, as in the study's later rows (the
+    study does not state that of its earlier rows); with the other preset all users act together
+    once logins are over. ``ramp_s`` goes with cheap logins (``bcrypt_rounds``): then a search for
+    the most users spends its time on the plateau.
     """
 
     rungs: tuple[str, ...] = Field(
@@ -69,7 +69,7 @@ class ChatLadderParameters(ChatParameters):
 
     @classmethod
     def published_values(cls) -> dict[str, Any]:
-        """Return what the preset sets."""
+        """Return the values of the preset."""
         return {
             **super().published_values(),
             "rungs": tuple(SCENARIOS),
@@ -88,10 +88,12 @@ class ChatLadderParameters(ChatParameters):
 
 
 def _rungs(parameters: ChatLadderParameters) -> dict[str, Rung]:
-    return {name: _begun(parameters, rung_named(name)) for name in dict.fromkeys(parameters.rungs)}
+    return {
+        name: _with_delays(parameters, rung_named(name)) for name in dict.fromkeys(parameters.rungs)
+    }
 
 
-def _begun(parameters: ChatLadderParameters, rung: Rung) -> Rung:
+def _with_delays(parameters: ChatLadderParameters, rung: Rung) -> Rung:
     """Return a rung with the delays that the parameters give it."""
     changes: dict[str, Any] = {"ramp_s": parameters.ramp_s}
     if rung.first_delay == "together" and parameters.preset == "published":
@@ -104,7 +106,7 @@ def _treatments(parameters: ChatLadderParameters) -> list[Treatment]:
 
 
 def _scenarios(parameters: ChatLadderParameters) -> Mapping[str, str]:
-    """Return which rungs are rows of the study: those at its load, with as many users."""
+    """Return the published row of each rung that has its load and number of users."""
     return {
         name: SCENARIOS[name]
         for name, rung in _rungs(parameters).items()
@@ -113,24 +115,24 @@ def _scenarios(parameters: ChatLadderParameters) -> Mapping[str, str]:
 
 
 def _contrasts(parameters: ChatLadderParameters) -> list[Contrast]:
-    have = _rungs(parameters)
+    rungs = _rungs(parameters)
     bound = len(placement().services) == 1
     refusals = {change.after: ONE_CORE for change in CHANGES if change.binds and bound}
     rows = _scenarios(parameters)
     unstated = [name for name in rows if has_unknown_delay(name)]
 
-    def too_few(rungs: Collection[Rung], share: int) -> str:
-        return too_few_pings(parameters, rungs, share)
+    def too_few(compared: Collection[Rung], share: int) -> str:
+        return too_few_pings(parameters, compared, share)
 
     return [
-        *contrasts(have, refusals),
-        *ping_contrasts(have, rows, unstated, refusals, too_few),
-        *_beside_latency(parameters, set(have)),
+        *contrasts(rungs, refusals),
+        *ping_contrasts(rungs, rows, unstated, refusals, too_few),
+        *_beside_latency(parameters, set(rungs)),
     ]
 
 
-def _beside_latency(parameters: ChatLadderParameters, have: set[str]) -> list[Contrast]:
-    """Return the claims about CPU, bytes and volume whose rungs are both there."""
+def _beside_latency(parameters: ChatLadderParameters, names: set[str]) -> list[Contrast]:
+    """Return the claims about CPU, bytes and volume whose two rungs the run has."""
     claims = [
         _saves_cpu("no_deflate", "uvloop", "claim 3", "turning permessage-deflate off saves CPU "
                    "per message (experiment 'profile' looks at sending alone)"),
@@ -149,13 +151,13 @@ def _beside_latency(parameters: ChatLadderParameters, have: set[str]) -> list[Co
         _second_core(),
     ]  # fmt: skip
     return [
-        claim for claim in claims if {claim.numerator["rung"], claim.denominator["rung"]} <= have
+        claim for claim in claims if {claim.numerator["rung"], claim.denominator["rung"]} <= names
     ]
 
 
 def _volume(compared: bool) -> Contrast:
-    more = RUNGS["no_deflate_425"].users / RUNGS["no_deflate"].users
-    ratio = more ** published_value(service.STUDY, "system", "all", "volume_users_exponent")
+    users_ratio = RUNGS["no_deflate_425"].users / RUNGS["no_deflate"].users
+    ratio = users_ratio ** published_value(service.STUDY, "system", "all", "volume_users_exponent")
     return _contrast(
         "volume at 425 users against 250",
         "no_deflate_425",
@@ -218,7 +220,7 @@ def _warnings(parameters: ChatLadderParameters) -> list[Remark]:
 
 
 def _length(parameters: ChatLadderParameters, rungs: Mapping[str, Rung]) -> list[Remark]:
-    """Say how long a run takes that has the published load."""
+    """Say how long a run with the published load takes."""
     if parameters.preset != "published":
         return []
     block_s = sum(load_s(parameters, rung) + BETWEEN_TRIALS_S for rung in rungs.values())

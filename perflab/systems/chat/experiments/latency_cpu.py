@@ -20,9 +20,9 @@ SOURCE = "chat study, published results (JSON, with login against no login load)
 class LatencyCpuParameters(ChatParameters):
     """Parameters of the study of latency and CPU.
 
-    The two treatments differ only in what a login costs: hashing passwords, or comparing them as
-    they are. Users log in while others already send. Only with ``first_delay`` ``scheduled`` do
-    costly logins leave the instants of messages as they are: see
+    The two treatments differ only in the cost of a login: the service hashes passwords, or compares
+    them as they are. Users log in while others already send. Costly logins shift the instants of
+    messages unless ``first_delay`` is ``scheduled``: see
     :class:`~perflab.systems.chat.service.Rung`.
     """
 
@@ -48,8 +48,8 @@ def _treatments(parameters: LatencyCpuParameters) -> list[Treatment]:
 
 
 def _contrasts(_: LatencyCpuParameters) -> list[Contrast]:
-    # No published sizes: the study's percentiles are of pings, and what a login costs is a function
-    # of the password hash, which it does not name.
+    # There are no published sizes: the study's percentiles are of pings, and the cost of a login
+    # depends on the password hash, which the study does not name.
     sides = {"numerator": {"rung": COSTLY}, "denominator": {"rung": FREE}}
     latency = [
         Contrast(
@@ -85,7 +85,7 @@ def _contrasts(_: LatencyCpuParameters) -> list[Contrast]:
     return [cpu, *joining, *latency]
 
 
-# A crowd that grows within seconds to what a core can just serve: far from the published load.
+# Within seconds this crowd grows to what one core can just serve; the published load is far less.
 SHORT = {
     "blocks": 2, "users": 80, "join_s": 0.05, "action_s": 1.0, "plateau_s": 3.0,
     "bcrypt_rounds": 8,

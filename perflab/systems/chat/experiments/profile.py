@@ -27,14 +27,14 @@ RESPONSES = {
 Switch = Literal["on", "off"]
 Loop = Literal["asyncio", "uvloop"]
 
-# What a profile watches, as patterns of py-spy's frames. C functions have no frames: their time is
+# The watched functions, as patterns of py-spy's frames. C functions have no frames: their time is
 # in the Python function that called them, zlib's in the compressing step and a socket's in the
-# write. A serializer that is C altogether (orjson, msgspec, msgpack) is in its caller, so that what
-# is watched for every codec is that caller.
+# write. A serializer that is all C (orjson, msgspec, msgpack) counts to its caller, so the caller
+# is watched for every codec.
 
-# The task that empties a connection's queue holds everything down to the socket, with each of
-# Uvicorn's two implementations. What a full socket left over is written by the event loop.
-# (uvloop writes in C at the end of its turn: that part would not be seen here.)
+# The task that empties a connection's queue includes everything down to the socket, with each of
+# Uvicorn's two implementations. The event loop writes the rest that a full socket did not take.
+# (uvloop writes in C at the end of its turn; no pattern can match that part.)
 _WRITING = r"^Connection\.write \((?:.*/)?hub\.py\)$"
 _LEFT_OVER = r"^_SelectorSocketTransport\._write_\w+ \((?:.*/)?selector_events\.py\)$"
 _DELIVERING = r"^Hub\._deliver \((?:.*/)?hub\.py\)$"
@@ -50,7 +50,7 @@ class ProfileParameters(ChatParameters):
     """Parameters of the profiles of the chat server.
 
     ``codec``, ``loop``, ``deflate`` and ``profiler`` are factors. Users act far more often than the
-    published ones, so that a few dozen make a load that is worth a profile within seconds; logins
+    published ones, so that a few dozen users make enough load for a profile within seconds; logins
     cost nothing.
     """
 
@@ -107,14 +107,14 @@ def _servers(parameters: ProfileParameters) -> list[tuple[Codec, Loop, Switch]]:
 
 
 def _rungs(parameters: ProfileParameters) -> dict[str, Rung]:
-    """Return the rungs of the chat service by name; a profiled one differs in its name alone."""
+    """Return the rungs of the chat service by name; a profiled rung differs only in its name."""
     return {
         _name(codec, loop, deflate, profiler): Rung(
             codec=codec,
             loop=loop,
             deflate=deflate,
             serialize="per_send",
-            # Logins are another study; here they would only be noise at the start.
+            # Logins would only be noise at the start; another experiment studies them.
             login_hash="none",
             first_delay="spread",
             users=parameters.users,
@@ -127,26 +127,26 @@ def _rungs(parameters: ProfileParameters) -> dict[str, Rung]:
 def _treatments(parameters: ProfileParameters) -> list[Treatment]:
     treatments = []
     for treatment in service.treatments(parameters, _rungs(parameters)):
-        is_seen = treatment.levels["rung"].endswith("_profiled")
+        is_profiled = treatment.levels["rung"].endswith("_profiled")
         watch = watch_of(treatment.levels["deflate"])
-        look = Profiler(node=NODE, rate_hz=parameters.rate_hz, watch=watch, per="delivery")
+        profiler = Profiler(node=NODE, rate_hz=parameters.rate_hz, watch=watch, per="delivery")
         changes = {
-            "levels": {**treatment.levels, FACTOR: "on" if is_seen else "off"},
-            "instruments": (*treatment.instruments, *([look] if is_seen else [])),
+            "levels": {**treatment.levels, FACTOR: "on" if is_profiled else "off"},
+            "instruments": (*treatment.instruments, *([profiler] if is_profiled else [])),
         }
         treatments.append(treatment.model_copy(update=changes))
     return treatments
 
 
 def watch_of(deflate: str) -> Mapping[str, str]:
-    """Return what to watch where ``deflate`` is on or off, by short name.
+    """Return the patterns of the watched functions by short name; ``deflate`` is on or off.
 
-    ``send``: writing messages to WebSockets, down to the sockets. ``deflate``, where it is on: the
-    compressing within that. ``serialize``: making frames, and putting them into the receivers'
+    ``send``: writing messages to WebSockets, down to the sockets. ``deflate``, if it is on: the
+    compression within ``send``. ``serialize``: making frames and putting them into the receivers'
     queues.
     """
-    always = {"send": SEND, "serialize": SERIALIZE}
-    return {**always, "deflate": DEFLATE} if deflate == "on" else always
+    patterns = {"send": SEND, "serialize": SERIALIZE}
+    return {**patterns, "deflate": DEFLATE} if deflate == "on" else patterns
 
 
 def _factors(parameters: ProfileParameters) -> dict[str, tuple[str, ...]]:
@@ -184,7 +184,7 @@ def _in_words(*server: str) -> str:
 def _sending(parameters: ProfileParameters) -> list[Contrast]:
     if "on" not in parameters.profiler or set(parameters.deflate) != {"on", "off"}:
         return []
-    # Their seconds are cProfile's, its own cost for every call in them: no size to compare with.
+    # The published seconds include cProfile's own cost of every call, so they give no size.
     without_s, with_s = (
         published_value(service.STUDY, "CPU", f"sending, {how} deflate", "sending_time")
         for how in ("without", "with")
@@ -205,7 +205,7 @@ def _sending(parameters: ProfileParameters) -> list[Contrast]:
 
 
 def _loops(parameters: ProfileParameters) -> list[Contrast]:
-    """Return what uvloop saves, told without a profiler where there are trials without one."""
+    """Return the contrasts of uvloop, from trials without a profiler if the run has them."""
     if set(parameters.loop) != {"asyncio", "uvloop"}:
         return []
     profiler = "off" if "off" in parameters.profiler else "on"

@@ -20,12 +20,12 @@ MessageName = Literal["published", "chat"]
 Levels = dict[str, tuple[str, ...]]
 
 CODECS: tuple[Codec, ...] = ("json", "orjson", "msgspec", "protobuf", "msgpack")
-# A request asks for this many operations, so that it takes milliseconds also for the fastest codec:
-# a load of shorter ones would be as slow as its client. Its phase ``op`` is the time of a thousand.
+# Operations of one request: enough that it takes milliseconds even with the fastest codec, because
+# shorter requests would measure the client. The phase ``op`` is the time of 1000 operations.
 LOOPS = 10_000
 RESPONSE = "phase_op_p50_ms"
 SCENARIOS = {"json": "json", "orjson": "orjson", "protobuf": "protobuf (upb)"}
-# Bytes of one message; every answer must state them, so a codec that writes something else fails.
+# Bytes of one message. Every answer must state them, so a codec that writes something else fails.
 SIZES = {
     "published": {
         **{
@@ -83,7 +83,7 @@ def _levels(parameters: SerializationParameters) -> Levels:
 
 
 def _treatments(parameters: SerializationParameters) -> list[Treatment]:
-    # One process serves all: the codec under test is named in the path, no start can favour one.
+    # One process serves all treatments, so that no codec is favoured by how a process started.
     plan = StackPlan(nodes=(Node(name="chat", service="chat"),))
     arrivals = ClosedLoop(
         users=1, requests=parameters.requests, warmup_requests=parameters.warmup_requests
@@ -125,17 +125,17 @@ def _contrast(slow: str, fast: str, operation: str) -> Contrast:
     step, _, with_values = operation.partition("_")
     times_ms = [_published_ms(codec, step) for codec in (slow, fast)]
     ratio = times_ms[0] / times_ms[1]
-    same = no_difference(ratio)
+    is_equal = no_difference(ratio)
     figures = f"{times_ms[0]:,.0f} against {times_ms[1]:,.0f} ms"
     what = f"{step} with the values made or read" if with_values else step
     return Contrast(
         name=f"{slow} against {fast}, {operation}",
-        claim=f"{what}: {slow} takes {'as long as' if same else f'{ratio:.3g} times'} {fast}",
+        claim=f"{what}: {slow} takes {'as long as' if is_equal else f'{ratio:.3g} times'} {fast}",
         response=RESPONSE,
         numerator={"codec": slow, "operation": operation, "message": "published"},
         denominator={"codec": fast, "operation": operation, "message": "published"},
         published_ratio=ratio,
-        published_direction="none" if same else "greater",
+        published_direction="none" if is_equal else "greater",
         source=f"{STUDY} ({figures})",
     )
 
@@ -144,7 +144,7 @@ def _published_ms(codec: str, step: str) -> float:
     return published_value("chat", "microbenchmark", SCENARIOS[codec], f"{step}_time")
 
 
-# The study's own message, written and read by the codecs it compared.
+# The study's own message and codecs.
 SHORT = {
     "codec": list(SCENARIOS), "operation": ["serialize", "deserialize"], "message": ["published"],
 }  # fmt: skip

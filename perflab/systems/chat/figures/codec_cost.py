@@ -31,8 +31,8 @@ def codec_cost_table(run: Run) -> pd.DataFrame:
 
 def draw_codec_cost(table: pd.DataFrame, page: Page) -> LabFigure:
     """Draw each codec's time per operation and its bytes, a row per message and codec."""
-    how: dict[str, Any] = {"size": 0, "lw": 2.2, "beyond": 4.0}
-    drawn = _as_drawn(table)
+    style: dict[str, Any] = {"size": 0, "lw": 2.2, "beyond": 4.0}
+    rows = _as_drawn(table)
     chart = RowChart(
         TITLE,
         "Median over trials (below 6: geometric mean), each the median of its repetitions; bars are"
@@ -40,8 +40,8 @@ def draw_codec_cost(table: pd.DataFrame, page: Page) -> LabFigure:
         " plain values (protobuf's own deserialize leaves reading the fields for later).",
         layers=(
             Stack({BYTES: PALETTE[2]}, by="what", words="{:,.0f}".format, keyed=False),
-            Intervals((PLAIN,), among=(PLAIN, WITH_VALUES), at=-0.17, **how),
-            Intervals((WITH_VALUES,), among=(PLAIN, WITH_VALUES), at=0.17, **how),
+            Intervals((PLAIN,), among=(PLAIN, WITH_VALUES), at=-0.17, **style),
+            Intervals((WITH_VALUES,), among=(PLAIN, WITH_VALUES), at=0.17, **style),
             Marks((PLAIN,), "o", "the library's own step", color=PALETTE[0], at=-0.17),
             Marks((WITH_VALUES,), "o", "from or to plain values", PALETTE[0], True, at=0.17),
         ),
@@ -49,18 +49,18 @@ def draw_codec_cost(table: pd.DataFrame, page: Page) -> LabFigure:
             **{
                 step: Axis(f"{step}, us (log)", log=True, sparse=True)
                 for step in STEPS
-                if step in set(drawn["panel"])
+                if step in set(rows["panel"])
             },
             BYTES: Axis("bytes", below=0.0, whole=True, few=3),
         },
         row="row",
         labels=_labels,
     )
-    return chart.draw(drawn, page)
+    return chart.draw(rows, page)
 
 
 def _as_drawn(table: pd.DataFrame) -> pd.DataFrame:
-    """Return a row for each time and, once for each codec and message, for its bytes."""
+    """Return a row for each time, and a row for the bytes of each codec and message."""
     times = table.assign(
         row=table["message"] + ": " + table["codec"],
         panel=table["operation"].str.removesuffix(VALUES),
@@ -74,7 +74,7 @@ def _as_drawn(table: pd.DataFrame) -> pd.DataFrame:
 def _labels(drawn: pd.DataFrame, _: Page) -> dict[Hashable, str]:
     """Return the rows, message by message."""
     by_message = drawn.drop_duplicates("row").groupby("message", sort=False)
-    rows = pd.concat([own["row"] for _, own in by_message])
+    rows = pd.concat([group["row"] for _, group in by_message])
     return dict(zip(rows, rows, strict=True))
 
 

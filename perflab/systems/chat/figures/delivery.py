@@ -1,4 +1,4 @@
-"""The burst model beside what was measured: is latency what a burst's deliveries cost, in line?"""
+"""Latency of deliveries over CPU and over volume, and beside the burst model."""
 
 from __future__ import annotations
 
@@ -43,27 +43,27 @@ LARGEST_POINT = 60.0
 
 
 def delivery_cpu_table(run: Run) -> pd.DataFrame:
-    """Return the windows that hold a p90 and a CPU share, and what is said of them.
+    """Return the windows that hold a p90 and a CPU share, fitted knees, and published shares.
 
-    ``what`` is a window; the fitted knee of a treatment, with its 95% interval where the data
-    support one and always in ``words``; or where the study saw latency "rise" and "spike".
+    ``what`` is a window, the fitted knee of a treatment (in ``words``, and with its 95% interval if
+    the data support one), or the share at which the study saw latency "rise" or "spike".
     """
-    every = ladder.windows(run)[["treatment", "trial_id", "cpu", "p90_ms"]].dropna()
+    windows = ladder.windows(run)[["treatment", "trial_id", "cpu", "p90_ms"]].dropna()
     shown = ladder.shown_windows(run, ["cpu", "messages_per_s", "p90_ms"])
     if shown.empty:
         return pd.DataFrame(columns=CPU_COLUMNS)
     points = shown.assign(what=ladder.WINDOW, cpu_percent=100 * shown["cpu"])
     names = list(dict.fromkeys(shown["treatment"]))
-    knees = [_knee(name, every[every["treatment"] == name]) for name in names]
+    knees = [_knee(name, windows[windows["treatment"] == name]) for name in names]
     parts = [points, pd.DataFrame(knees), _published()]
     return pd.concat(parts, ignore_index=True).reindex(columns=CPU_COLUMNS)
 
 
-def _knee(treatment: str, own: pd.DataFrame) -> dict[str, object]:
-    found = knee(own, "cpu", "p90_ms")
-    words = f"{found.words()} (n = {found.unit})" if found.unit else found.words()
-    places = (found.cpu, found.low, found.high) if found.supported else (math.nan,) * 3
-    middle, low, high = (100 * place for place in places)
+def _knee(treatment: str, windows: pd.DataFrame) -> dict[str, object]:
+    fit = knee(windows, "cpu", "p90_ms")
+    words = f"{fit.words()} (n = {fit.unit})" if fit.unit else fit.words()
+    shares = (fit.cpu, fit.low, fit.high) if fit.supported else (math.nan,) * 3
+    middle, low, high = (100 * share for share in shares)
     return {
         "what": KNEE, "treatment": treatment, "cpu_percent": middle, "low": low, "high": high,
         "words": words,
@@ -71,42 +71,42 @@ def _knee(treatment: str, own: pd.DataFrame) -> dict[str, object]:
 
 
 def _published() -> pd.DataFrame:
-    known = published("chat")
-    known = known[known["measure"].isin(PUBLISHED)]
+    table = published("chat")
+    table = table[table["measure"].isin(PUBLISHED)]
     return pd.DataFrame(
-        {"what": known["measure"].map(PUBLISHED), "cpu_percent": known["value"].astype(float)}
+        {"what": table["measure"].map(PUBLISHED), "cpu_percent": table["value"].astype(float)}
     )
 
 
 @dataclass(frozen=True)
 class Knee:
-    """The fitted bend in its interval, as a layer."""
+    """A layer that draws the fitted bend and its interval."""
 
-    def draw(self, axes: Axes, own: pd.DataFrame, page: Page) -> None:  # noqa: ARG002
-        """Draw the bend of one panel, where it has one."""
-        for each in own[own["what"] == KNEE].dropna(subset=["cpu_percent"]).to_dict("records"):
-            axes.axvspan(each["low"], each["high"], color=FAINT, lw=0, zorder=0)
-            axes.axvline(each["cpu_percent"], color=INK, lw=1.1, ls=(0, (4, 2)), zorder=1)
+    def draw(self, axes: Axes, rows: pd.DataFrame, page: Page) -> None:  # noqa: ARG002
+        """Draw the bend of one panel, if it has one."""
+        for bend in rows[rows["what"] == KNEE].dropna(subset=["cpu_percent"]).to_dict("records"):
+            axes.axvspan(bend["low"], bend["high"], color=FAINT, lw=0, zorder=0)
+            axes.axvline(bend["cpu_percent"], color=INK, lw=1.1, ls=(0, (4, 2)), zorder=1)
 
     def key(self, table: pd.DataFrame, page: Page) -> list[Line2D]:  # noqa: ARG002
-        """Return what the area of a point stands for; the bend is explained in words."""
+        """Return the key of the points' area; the caption explains the bend."""
         most, size = float(table["messages_per_s"].max()), float(np.sqrt(3.0 + LARGEST_POINT))
         return [marker("o", MUTED, True, size, label=f"{most:,.0f} messages/s")]
 
 
 def draw_delivery_cpu(table: pd.DataFrame, page: Page) -> LabFigure:
     """Draw latency against CPU, one panel per treatment, with the fitted knee if there is one."""
-    seen = table[table["what"].isin(PUBLISHED.values())]
-    most = float(table["messages_per_s"].max())
+    rows = table[table["what"].isin(PUBLISHED.values())]
+    most_per_s = float(table["messages_per_s"].max())
     chart = Planes(
         CPU_TITLE,
         "Every point is a second of a valid trial; its area is the messages delivered in it."
-        f" Dotted: where the study saw latency {_seen(seen)}. Dashed, in a band: the bend of the"
-        " nearest broken line with its 95% interval, if there is one; from blocks of windows it is"
-        f" for these trials only.{ladder.left_out(page)}",
+        f" Dotted: where the study saw latency {_published_words(rows)}. Dashed, in a band: the"
+        " bend of the nearest broken line with its 95% interval, if there is one; from blocks of"
+        f" windows it is for these trials only.{ladder.left_out(page)}",
         layers=(
             ladder.points(s=None, alpha=0.65, zorder=2,
-                          size="messages_per_s", size_norm=(0, max(most, 1.0)),
+                          size="messages_per_s", size_norm=(0, max(most_per_s, 1.0)),
                           sizes=(3.0, 3.0 + LARGEST_POINT)),
             Rules((*PUBLISHED.values(),), ls=":"),
             Knee(),
@@ -134,9 +134,9 @@ def _planes(table: pd.DataFrame, page: Page) -> dict[str, Plane]:
     }
 
 
-def _seen(seen: pd.DataFrame) -> str:
-    places = zip(seen["what"], seen["cpu_percent"], strict=True)
-    return " and ".join(f"{what} ({percent:g}%)" for what, percent in places)
+def _published_words(rows: pd.DataFrame) -> str:
+    pairs = zip(rows["what"], rows["cpu_percent"], strict=True)
+    return " and ".join(f"{what} ({percent:g}%)" for what, percent in pairs)
 
 
 DELIVERY_CPU = View(
@@ -194,7 +194,7 @@ BURST_TITLE = "p90 of deliveries from CPU and bursts"
 MEASURED, COMPUTED = "measured", "computed, nothing fitted"
 ALONE = "0.9 B c, as if bursts never met"
 P90, ERROR, MIDDLE = "p90", "error", "middle"
-# An interval may reach so many times beyond the values.
+# An interval may reach this many times beyond the values.
 BEYOND = 3.0
 SHOWN = [
     "treatment", "no_overlap_ms", "model_ms", "measured_ms", "low", "high", "error_percent",
@@ -203,7 +203,7 @@ SHOWN = [
 
 
 def bursts_table(run: Run) -> pd.DataFrame:
-    """Return of :func:`burst_model` what is drawn."""
+    """Return the drawn columns of :func:`burst_model`."""
     return burst_model(run)[SHOWN]
 
 
@@ -218,9 +218,9 @@ def draw_bursts(table: pd.DataFrame, page: Page) -> LabFigure:
     widest = max(10.0, 1.15 * float(errors.fillna(0.0).max()))
     chart = RowChart(
         BURST_TITLE,
-        f"The k-th delivery of a burst waits k times the CPU of one; {_said(errors.dropna())}"
-        " Measured: while all users act, typical value over valid trials with its 95% interval (an"
-        " arrow: it goes on).",
+        "The k-th delivery of a burst waits k times the CPU of one;"
+        f" {_error_words(errors.dropna())} Measured: while all users act, typical value over valid"
+        " trials with its 95% interval (an arrow: it goes on).",
         layers=(
             Intervals((MEASURED,), at=0.15, beyond=BEYOND, among=(MEASURED,), size=9, lw=1.1,
                       label=MEASURED),
@@ -242,20 +242,26 @@ def draw_bursts(table: pd.DataFrame, page: Page) -> LabFigure:
 
 def _as_drawn(table: pd.DataFrame) -> pd.DataFrame:
     """Return a row for each number of a treatment, with its panel."""
-    own, nothing = table[["treatment"]], {"low": np.nan, "high": np.nan}
-    known = np.isfinite(table["measured_ms"].astype(float))
+    treatments = table[["treatment"]]
+    is_measured = np.isfinite(table["measured_ms"].astype(float))
     parts = [
-        table[known].assign(panel=P90, what=MEASURED, value=table["measured_ms"]),
-        own.assign(panel=P90, what=COMPUTED, value=table["model_ms"]).where(known).dropna(),
-        own.assign(panel=P90, what=ALONE, value=table["no_overlap_ms"]).where(known).dropna(),
-        own.assign(panel=ERROR, what=ERROR, value=table["error_percent"], words=table["left_out"]),
+        table[is_measured].assign(panel=P90, what=MEASURED, value=table["measured_ms"]),
+        treatments.assign(panel=P90, what=COMPUTED, value=table["model_ms"])
+        .where(is_measured)
+        .dropna(),
+        treatments.assign(panel=P90, what=ALONE, value=table["no_overlap_ms"])
+        .where(is_measured)
+        .dropna(),
+        treatments.assign(
+            panel=ERROR, what=ERROR, value=table["error_percent"], words=table["left_out"]
+        ),
         pd.DataFrame([{"panel": ERROR, "what": MIDDLE, "value": 0.0, "treatment": ""}]),
     ]
-    columns = ["panel", "what", "treatment", "value", *nothing, "words"]
+    columns = ["panel", "what", "treatment", "value", "low", "high", "words"]
     return pd.concat(parts, ignore_index=True).reindex(columns=columns).fillna({"words": ""})
 
 
-def _said(errors: pd.Series[float]) -> str:
+def _error_words(errors: pd.Series[float]) -> str:
     if errors.empty:
         return "nothing can be computed of these rungs."
     return (

@@ -44,8 +44,8 @@ LOOKS = {TRIAL: Look(PALETTE[0], "o", TRIAL)}
 def ladder_table(run: Run, kind: str = DELIVERIES) -> pd.DataFrame:
     """Return three percentiles of the deliveries (or pings) of each rung, and the study's targets.
 
-    ``what`` is a trial that did not fail (with its state), the typical value over valid trials
-    (which statistic; with its 95% interval), what was published of pings (``state``: whether the
+    ``what`` is a trial that did not fail (with its state), the statistic of a typical value over
+    valid trials (with its 95% interval), a published percentile of pings (``state``: whether the
     rung has the published load), or the target.
     """
     trials = trials_shown(run)
@@ -65,33 +65,33 @@ def _of_share(run: Run, trials: pd.DataFrame, kind: str, share: str) -> list[pd.
     column = f"{kind}_{share}_ms"
     typical = typical_rows(run, column).rename(columns={"value": "ms"})
     limit_ms = targets_ms()[f"{DELIVERIES}_{share}_ms"]
-    found = [
+    parts = [
         trials.assign(what=TRIAL, ms=trials[column].astype(float)),
         typical[typical["n"] > 1],
         _published(run, share) if kind == PINGS else pd.DataFrame(),
         pd.DataFrame([{"what": TARGET, "ms": limit_ms}]),
     ]
-    return [part.assign(percentile=share).reindex(columns=COLUMNS) for part in found if len(part)]
+    return [part.assign(percentile=share).reindex(columns=COLUMNS) for part in parts if len(part)]
 
 
 def _published(run: Run, share: str) -> pd.DataFrame:
-    """Return the published percentile of the rungs that stand for a row of the study's table."""
+    """Return the published percentile of each rung that repeats a row of the study's table."""
     rows = []
-    for item in run.record.treatments:
-        known = published_of(item.levels)
-        if share in known.ms:
-            state = SAME_LOAD if known.same_load else OTHER_LOAD
-            rows.append((PUBLISHED, item.name, state, known.ms[share]))
+    for treatment in run.record.treatments:
+        row = published_of(treatment.levels)
+        if share in row.ms:
+            state = SAME_LOAD if row.same_load else OTHER_LOAD
+            rows.append((PUBLISHED, treatment.name, state, row.ms[share]))
     return pd.DataFrame(rows, columns=["what", "treatment", "state", "ms"])
 
 
 def has_rungs(run: Run) -> bool:
-    """Return whether a run is of a ladder."""
+    """Return whether a run compares rungs of the ladder."""
     return "rung" in run.record.factors
 
 
 def has_pings(run: Run) -> bool:
-    """Return whether a run of a ladder has trials with enough pings for a p90."""
+    """Return whether a run compares rungs, in trials with enough pings for a p90."""
     column = f"{PINGS}_p90_ms"
     return has_rungs(run) and bool(run.trials().reindex(columns=[column])[column].notna().any())
 
@@ -119,7 +119,7 @@ PINGED = View("pings", TITLES[PINGS], pings_table, _chart(PINGS).draw, suits=has
 
 
 SERVICE = "chat"
-# How dark a stretch of time is shaded: colours that light are alike in greyscale.
+# Phases differ in opacity, too: colours this light look alike in greyscale.
 SHADES = {"ramp": 0.22, "plateau": 0.05, "tail": 0.14}
 PHASE_LOOKS = {
     "ramp": Look("#D55E00", "^", "ramp: users join and begin"),
@@ -128,37 +128,37 @@ PHASE_LOOKS = {
 }
 MOST_PANELS = 4
 WINDOW = "window"
-# What a panel says whose treatment has no window.
+# The text in the panel of a treatment without a window.
 EMPTY = "no window of a valid trial"
-_known: WeakKeyDictionary[Run, pd.DataFrame] = WeakKeyDictionary()
+_windows_of: WeakKeyDictionary[Run, pd.DataFrame] = WeakKeyDictionary()
 
 
 def of_crowds(run: Run) -> bool:
-    """Return whether crowds of users were what a run is of: all runs but those of codecs alone."""
+    """Return whether a run has crowds of users; only the codec microbenchmark has none."""
     return not is_of_codecs(run)
 
 
 def windows(run: Run) -> pd.DataFrame:
-    """Return the run's windows of a second; cut once, however many figures show them."""
-    if run not in _known:
-        _known[run] = stream_windows(run, SERVICE)
-    return _known[run]
+    """Return the run's windows of one second; several figures share one computation."""
+    if run not in _windows_of:
+        _windows_of[run] = stream_windows(run, SERVICE)
+    return _windows_of[run]
 
 
 def shown_windows(run: Run, columns: list[str]) -> pd.DataFrame:
-    """Return treatment, phase and ``columns`` of the windows of the treatments with a panel."""
-    found = windows(run)[["treatment", "phase", *columns]].dropna()
-    return found[found["treatment"].isin([*looks_of(run.record)][:MOST_PANELS])]
+    """Return treatment, phase and ``columns`` of the windows whose treatment has a panel."""
+    whole_windows = windows(run)[["treatment", "phase", *columns]].dropna()
+    return whole_windows[whole_windows["treatment"].isin([*looks_of(run.record)][:MOST_PANELS])]
 
 
 def left_out(page: Page, most: int = MOST_PANELS) -> str:
     """Say how many treatments are not shown; empty where all are."""
-    every = len(page.looks)
-    return f" Shown: the first {most} of {every} treatments." if most < every else ""
+    count = len(page.looks)
+    return f" Shown: the first {most} of {count} treatments." if most < count else ""
 
 
 def points(**how: Any) -> Points:
-    """Return the layer of windows, in the looks of their phases."""
+    """Return the layer that draws windows in the looks of their phases."""
     return Points((WINDOW,), by="phase", looks=PHASE_LOOKS, how=how)
 
 
@@ -179,18 +179,18 @@ LOGIN_LOOKS = {
 
 
 def login_bands_table(run: Run) -> pd.DataFrame:
-    """Return the windows with a CPU share by band; first a row that says how far apart they are."""
-    every = windows(run)
-    shown = every[["treatment", "joining", *PANELS, "cpu"]].dropna()
+    """Return the windows with a CPU share by band, after a row that states the bands' distance."""
+    cut = windows(run)
+    shown = cut[["treatment", "joining", *PANELS, "cpu"]].dropna()
     if shown.empty:
         return pd.DataFrame(columns=LOGIN_COLUMNS)
-    names = [item.name for item in run.record.treatments][: len(RUNGS)]
+    names = [treatment.name for treatment in run.record.treatments][: len(RUNGS)]
     shown = shown[shown["treatment"].isin(names)]
     logins = shown["treatment"].map(dict(zip(names, LOGINS, strict=True)))
     joining = shown["joining"].map({True: "joining, ", False: "all joined, "})
     points = shown.assign(band=joining + logins, cpu_percent=100 * shown["cpu"])
-    said = pd.DataFrame([{"words": bands(every, names[0], names[1])}])
-    return pd.concat([said, points], ignore_index=True)[LOGIN_COLUMNS]
+    sentence = pd.DataFrame([{"words": bands(cut, names[0], names[1])}])
+    return pd.concat([sentence, points], ignore_index=True)[LOGIN_COLUMNS]
 
 
 def _login_published() -> float:
@@ -198,8 +198,10 @@ def _login_published() -> float:
 
 
 def compares_logins(run: Run) -> bool:
-    """Return whether a run begins with two treatments, costly logins and free ones."""
-    return [item.levels.get("rung") for item in run.record.treatments][: len(RUNGS)] == RUNGS
+    """Return whether the first two treatments of a run are costly and free logins."""
+    return [treatment.levels.get("rung") for treatment in run.record.treatments][
+        : len(RUNGS)
+    ] == RUNGS
 
 
 def draw_login_bands(table: pd.DataFrame, page: Page) -> LabFigure:

@@ -28,22 +28,22 @@ MOST_COLUMNS = 2
 
 
 def stream_timeline_table(run: Run) -> pd.DataFrame:
-    """Return the windows of the first valid trial of the treatments that are shown."""
-    every = ladder.windows(run)
-    every = every[every["treatment"].isin([*looks_of(run.record)][:MOST_COLUMNS])]
-    firsts = every.groupby("treatment", sort=False)["trial_id"].first()
-    own = every[every["trial_id"].isin(set(firsts))]
-    own = own.assign(cpu_percent=100 * own["cpu"].astype(float))
-    return own[["treatment", "t_s", "phase", *PANELS]]
+    """Return the windows of the first valid trial of each shown treatment."""
+    windows = ladder.windows(run)
+    windows = windows[windows["treatment"].isin([*looks_of(run.record)][:MOST_COLUMNS])]
+    firsts = windows.groupby("treatment", sort=False)["trial_id"].first()
+    shown = windows[windows["trial_id"].isin(set(firsts))]
+    shown = shown.assign(cpu_percent=100 * shown["cpu"].astype(float))
+    return shown[["treatment", "t_s", "phase", *PANELS]]
 
 
 @dataclass(frozen=True)
 class Shades:
-    """A shade behind the seconds of each phase, as a layer."""
+    """A layer that shades the seconds of each phase."""
 
-    def draw(self, axes: Axes, own: pd.DataFrame, page: Page) -> None:  # noqa: ARG002
+    def draw(self, axes: Axes, rows: pd.DataFrame, page: Page) -> None:  # noqa: ARG002
         """Shade the phases of one panel."""
-        for phase, seconds in own.groupby("phase", sort=False)["t_s"]:
+        for phase, seconds in rows.groupby("phase", sort=False)["t_s"]:
             color, alpha = ladder.PHASE_LOOKS[str(phase)].color, ladder.SHADES[str(phase)]
             axes.axvspan(seconds.min(), seconds.max() + 1, color=color, alpha=alpha, lw=0, zorder=0)
 

@@ -32,7 +32,7 @@ from perflab.systems.chat.analysis.users_held import users_held as held_rungs
 from perflab.systems.chat.figures.ladder import has_rungs
 
 TITLE = "users held within the targets"
-# An interval may reach so many times beyond the trials.
+# An interval may reach this many times beyond the trials.
 BEYOND = 3.0
 SAID, TRIAL, TYPICAL, TARGET = "said", "trial", "typical value", "target"
 COLUMNS = ["what", "configuration", "users", "percentile", "state", "ms", "low", "high", "words"]
@@ -42,71 +42,72 @@ RUNGS = ["configuration", "users", "treatment"]
 def users_held_table(run: Run) -> pd.DataFrame:
     """Return percentiles of deliveries by configuration and users, and the study's targets.
 
-    ``what`` is a trial that did not fail (with its state), a typical value of several (with its
-    95% interval), a target, or what is ``said`` of a configuration in ``words``.
+    ``what`` is a trial that did not fail (with its state), a typical value of several trials (with
+    its 95% interval), a target, or ``said``: a sentence on a configuration, in ``words``.
     """
-    found = _of_several(held_rungs(run))
-    if found.empty:
+    rungs = _of_several(held_rungs(run))
+    if rungs.empty:
         return pd.DataFrame(columns=COLUMNS)
-    names = found["configuration"].drop_duplicates()
-    said = pd.DataFrame({"what": SAID, "configuration": names, "words": held_sentences(found)})
-    trials = _trials(run, found)
+    names = rungs["configuration"].drop_duplicates()
+    sentences = pd.DataFrame({"what": SAID, "configuration": names, "words": held_sentences(rungs)})
+    trials = _trials(run, rungs)
     parts = [
         part.assign(percentile=response.removeprefix("delivery_").removesuffix("_ms"))
         for response, most_ms in targets_ms().items()
         for part in (
             trials.assign(what=TRIAL, ms=trials[response].astype(float)),
-            _typical(found, response),
+            _typical(rungs, response),
             pd.DataFrame([{"what": TARGET, "ms": most_ms}]),
         )
     ]
-    return pd.concat([said, *parts], ignore_index=True).reindex(columns=COLUMNS)
+    return pd.concat([sentences, *parts], ignore_index=True).reindex(columns=COLUMNS)
 
 
-def _of_several(found: pd.DataFrame) -> pd.DataFrame:
-    """Return the configurations that were tried with several numbers of users."""
-    return found[found.groupby("configuration")["users"].transform("nunique") > 1]
+def _of_several(rungs: pd.DataFrame) -> pd.DataFrame:
+    """Return the rungs of configurations that have several numbers of users."""
+    return rungs[rungs.groupby("configuration")["users"].transform("nunique") > 1]
 
 
-def _trials(run: Run, found: pd.DataFrame) -> pd.DataFrame:
-    labels = {item.name: item.label or item.name for item in run.record.treatments}
+def _trials(run: Run, rungs: pd.DataFrame) -> pd.DataFrame:
+    labels = {
+        treatment.name: treatment.label or treatment.name for treatment in run.record.treatments
+    }
     trials = trials_shown(run)
     shown = trials.assign(treatment=trials["treatment"].map(labels)).reindex(
         columns=["treatment", "state", *targets_ms()]
     )
-    return shown.merge(found[RUNGS], on="treatment")
+    return shown.merge(rungs[RUNGS], on="treatment")
 
 
-def _typical(found: pd.DataFrame, response: str) -> pd.DataFrame:
-    several = found[found[f"{response}_n"] > 1]
+def _typical(rungs: pd.DataFrame, response: str) -> pd.DataFrame:
+    several = rungs[rungs[f"{response}_n"] > 1]
     numbers = {"ms": response, "low": f"{response}_low", "high": f"{response}_high"}
     values = {name: several[column].astype(float) for name, column in numbers.items()}
     return several[["configuration", "users"]].assign(what=TYPICAL, **values)
 
 
 def varies_users(run: Run) -> bool:
-    """Return whether a configuration of the run was tried with several numbers of users."""
+    """Return whether a configuration of the run has several numbers of users."""
     return {"rung", "users"} <= set(run.record.factors) and len(_of_several(held_rungs(run))) > 0
 
 
 def draw_users_held(table: pd.DataFrame, page: Page) -> LabFigure:
     """Draw three percentiles against users."""
-    told = [f"{words[:1].upper()}{words[1:]}." for words in table["words"] if words]
-    said = " ".join(told)
+    sentences = " ".join(f"{words[:1].upper()}{words[1:]}." for words in table["words"] if words)
     if not table.loc[table["what"] == TRIAL, "ms"].notna().any():
-        return empty_figure(page, TITLE, f"{said} {page.nothing}")
+        return empty_figure(page, TITLE, f"{sentences} {page.nothing}")
     looks = dict(_looks(table))
-    how: dict[str, Any] = {"by": "configuration", "looks": looks}
+    style: dict[str, Any] = {"by": "configuration", "looks": looks}
     chart = Planes(
         TITLE,
-        f"{said} Small points: trials (hollow: refused); lines: typical values, where there are"
-        " several, with 95% intervals where n allows them (an arrow: it goes on).",
+        f"{sentences} Small points: trials (hollow: refused); lines: typical values, where there"
+        " are several, with 95% intervals where n allows them (an arrow: it goes on).",
         layers=(
             Points((TRIAL,), how={"s": 9, "alpha": 0.8, "zorder": 2}, keyed=False,
-                   **how),
-            Lines((TYPICAL,), marked=True, **how),
+                   **style),
+            Lines((TYPICAL,), marked=True, **style),
             Intervals((TYPICAL,), along="y", beyond=BEYOND, among=(TRIAL,),
-                      lw=1.1, size=0, keyed=False, **how),
+                      lw=1.1, size=0, keyed=False, **style),
             Rules((TARGET,), TARGET, along="y"),
         ),
         planes=_planes,
@@ -171,7 +172,7 @@ def draw_targets(table: pd.DataFrame, page: Page) -> LabFigure:
 
 
 def _as_drawn(table: pd.DataFrame) -> pd.DataFrame:
-    """Return a row for what was measured, and one for what was published, of each target."""
+    """Return a row for the measured share of each target, and one for the published value."""
     measured = table.assign(what=MEASURED, state="", value=table["met"] / table["trials"])
     measured["words"] = measured["met"].map("{:g} of ".format) + measured["trials"].map(
         "{:g}".format
@@ -179,11 +180,11 @@ def _as_drawn(table: pd.DataFrame) -> pd.DataFrame:
     too_few = table["unknown"] == table["trials"]
     measured.loc[too_few, ["value", "low", "high"]] = np.nan
     measured.loc[too_few, "words"] = "n too small"
-    known = table[table["published_ms"].notna()]
-    published = known.assign(
+    with_published = table[table["published_ms"].notna()]
+    published = with_published.assign(
         what=PUBLISHED,
-        state=np.where(known["load"] == SAME, SAME_LOAD, OTHER_LOAD),
-        value=(known["published_ms"] <= known["target_ms"]).astype(float),
+        state=np.where(with_published["load"] == SAME, SAME_LOAD, OTHER_LOAD),
+        value=(with_published["published_ms"] <= with_published["target_ms"]).astype(float),
     )
     return pd.concat([measured, published], ignore_index=True)
 

@@ -19,7 +19,7 @@ from perflab.trials.experiment import Experiment
 from perflab.trials.plan import Target, Treatment
 
 FACTOR = "variant"
-# In the order of the verdict's sentences.
+# The verdict has its sentences in this order.
 COMPARED = (
     "throughput_rps", "mean_ms", "p50_ms", "p99_ms", "service_cpu_us_per_request",
     "service_memory_bytes", "failure_share",
@@ -30,7 +30,7 @@ SET_BY_LOAD = "an open loop sends at the rate that was asked for, whatever the s
 
 
 def _treatments(parameters: OwnServiceParameters) -> list[Treatment]:
-    return [_treatment(variant, parameters) for variant in parameters.found]
+    return [_treatment(variant, parameters) for variant in parameters.parsed_variants]
 
 
 def _treatment(variant: Variant, parameters: OwnServiceParameters) -> Treatment:
@@ -40,7 +40,7 @@ def _treatment(variant: Variant, parameters: OwnServiceParameters) -> Treatment:
         target = Target(url=variant.place, allowed=parameters.allow_targets)
     else:
         nodes = (Node(name=variant.name, service=described(variant, _start(parameters))),)
-    asking = RightAnswer(
+    check = RightAnswer(
         variant=variant.name,
         target=target.url if target else "",
         allowed=parameters.allow_targets,
@@ -51,7 +51,7 @@ def _treatment(variant: Variant, parameters: OwnServiceParameters) -> Treatment:
         levels={FACTOR: variant.name},
         stack=StackPlan(nodes=nodes),
         workload=parameters.workload(variant.name if nodes else ""),
-        instruments=(asking, *STANDARD, ServiceCost()),
+        instruments=(check, *STANDARD, ServiceCost()),
         target=target,
     )
 
@@ -62,13 +62,13 @@ def _start(parameters: OwnServiceParameters) -> Start:
         command=parameters.command,
         prepare=parameters.prepare,
         health=parameters.health,
-        asked=parameters.path,
+        workload_path=parameters.path,
         timeout_s=parameters.start_timeout_s,
     )
 
 
 def _contrasts(parameters: OwnServiceParameters) -> list[Contrast]:
-    first, *others = parameters.found
+    first, *others = parameters.parsed_variants
     return [
         _contrast(other, first, response, parameters)
         for other in others
@@ -94,19 +94,19 @@ def _contrast(
 
 
 def _warnings(parameters: OwnServiceParameters) -> Sequence[Remark]:
-    found = parameters.found
+    variants = parameters.parsed_variants
     texts = [
         f"{place} has changes that are not committed: they are in no revision that was measured"
-        for place in dict.fromkeys(each.place for each in found if each.kind == "git")
+        for place in dict.fromkeys(variant.place for variant in variants if variant.kind == "git")
         if is_dirty(Path(place))
     ]
-    commands = [each.name for each in found if each.kind == "command"]
+    commands = [variant.name for variant in variants if variant.kind == "command"]
     if commands and parameters.folder:
         texts.append(
             f"what {', '.join(commands)} is made of is not recorded: commit it and name a revision "
             "(git:REPOSITORY@REVISION)"
         )
-    urls = [each.name for each in found if each.kind == "url"]
+    urls = [variant.name for variant in variants if variant.kind == "url"]
     if urls:
         texts.append(
             f"{', '.join(urls)} runs already: it is not started afresh for every block, so that a "
@@ -123,7 +123,9 @@ EXPERIMENT = Experiment(
     "and how sure is that?",
     parameters=OwnServiceParameters,
     treatments=_treatments,
-    factors=lambda parameters: {FACTOR: tuple(each.name for each in parameters.found)},
+    factors=lambda parameters: {
+        FACTOR: tuple(variant.name for variant in parameters.parsed_variants)
+    },
     contrasts=_contrasts,
     warnings=_warnings,
 )

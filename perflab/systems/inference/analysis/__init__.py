@@ -1,1 +1,1 @@
-"""What the inference study claims, asked of runs."""
+"""Analyses of runs against the claims of the inference study."""

@@ -1,9 +1,9 @@
 """Where published ratios would appear: measured ratios over the flush cost that commits felt.
 
-A pause before each flush can be planted (``commit_delay``), yet what a commit feels of it is not
-the pause: one pause serves all commits that arrive in it, and who comes while others flush waits
-for their flush and then for its own. So the map goes by what was felt: the median commit phase with
-commit on, less that with commit off in the same block, at the same workers and distance.
+The lab can plant a pause before each flush (``commit_delay``), but a commit does not feel exactly
+that pause: one pause serves all commits that arrive in it, and a commit that arrives during a flush
+waits for that flush and then for its own. So the map uses the felt cost: the median commit phase
+with commit on, less that with commit off in the same block, at the same workers and distance.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ ROWS = {
     ),
 }
 INSIDE, OUTSIDE, NO_INTERVAL = "in the interval", "outside", "no interval"
-# A wide interval holds everything: it shows nothing.
+# An interval that also holds "no effect" shows nothing.
 WITH_NO_EFFECT = "in the interval, and so is no effect"
 COLUMNS = [
     "ratio_of", "workers", "round_trip_ms", "set_ms", "felt_ms", "felt_low", "felt_high", "ratio",
@@ -45,10 +45,10 @@ def is_flush_map(run: Run) -> bool:
 def flush_map(run: Run) -> pd.DataFrame:
     """Return every cell of the map, for both ratios.
 
-    Columns: ratio_of ("off against on" or "async against sync", throughput), workers,
-    round_trip_ms, set_ms (the pause planted before a flush), felt_ms with its 95% interval (what a
-    commit felt of flush and pause), ratio with its 95% interval, n (blocks), published, and whether
-    that lies in the interval.
+    Columns: ratio_of ("off against on" or "async against sync", of throughput), workers,
+    round_trip_ms, set_ms (the pause planted before a flush), felt_ms with its 95% interval (the
+    time that a commit felt of flush and pause), ratio with its 95% interval, n (blocks), published,
+    and published_is (whether the published ratio lies in the interval).
     """
     felt: dict[tuple[str, ...], dict[str, float]] = {}
     rows = []
@@ -81,12 +81,12 @@ def flush_map(run: Run) -> pd.DataFrame:
 
 
 def _cell(contrast: Contrast) -> dict[str, str]:
-    """Return the cell of a contrast: its side with commit on and psycopg2 is in it."""
+    """Return the cell of a contrast, which its denominator (commit on, psycopg2) defines."""
     return {name: contrast.denominator[name] for name in FACTORS}
 
 
 def _published(ratio_of: str) -> float:
-    """Return the ratio that is looked for; a place on the map has no size of its own."""
+    """Return the published ratio, which is the same for every cell."""
     above, below = ROWS[ratio_of]
     return published_rps(above) / published_rps(below)
 
@@ -100,7 +100,7 @@ def _where(published: float, low: float, high: float) -> str:
 
 
 def felt_flush(run: Run, cell: Mapping[str, str]) -> dict[str, float]:
-    """Return what a commit of psycopg2 felt of flush and pause, in ms, over blocks."""
+    """Return the time that a commit of psycopg2 felt of flush and pause, in ms, over blocks."""
     place = {name: cell[name] for name in FACTORS if name != "commit_delay_us"}
     delay = {"commit_delay_us": cell["commit_delay_us"]}
     driver = {"driver": "psycopg2"}
@@ -115,8 +115,8 @@ def felt_flush(run: Run, cell: Mapping[str, str]) -> dict[str, float]:
 
 def _by_block(run: Run, levels: Mapping[str, str]) -> pd.Series[float]:
     trials = run.valid_trials()
-    own = trials[trials["treatment"].isin(run.record.selected(dict(levels)))]
+    rows = trials[trials["treatment"].isin(run.record.selected(dict(levels)))]
     blocks = pd.RangeIndex(run.judged_blocks)
-    if PHASE not in own:
+    if PHASE not in rows:
         return pd.Series(math.nan, index=blocks)
-    return own.set_index("block")[PHASE].astype(float).reindex(blocks)
+    return rows.set_index("block")[PHASE].astype(float).reindex(blocks)

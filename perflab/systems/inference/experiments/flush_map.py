@@ -84,15 +84,15 @@ def _off(place: Mapping[str, str]) -> dict[str, str]:
 
 
 def _treatments(parameters: FlushMapParameters) -> list[Treatment]:
-    found = []
+    treatments = []
     for place in _places(parameters):
-        found.append(_treatment(parameters, _off(place)))
+        treatments.append(_treatment(parameters, _off(place)))
         for delay in _delays(parameters):
-            found += [
+            treatments += [
                 _treatment(parameters, _on(driver, delay, place))
                 for driver in ("psycopg2", "asyncpg")
             ]
-    return found
+    return treatments
 
 
 def _treatment(parameters: FlushMapParameters, levels: Mapping[str, str]) -> Treatment:

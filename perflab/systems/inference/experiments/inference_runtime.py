@@ -49,22 +49,22 @@ def _treatments(parameters: InferenceRuntimeParameters) -> list[Treatment]:
         path = service.endpoint("psycopg2", database_write=writes)
         plan = service.stack(parameters, workers=parameters.workers, runtime=runtime, writes=writes)
         label = f"{runtime}, {'with' if writes else 'no'} database write"
-        found = service.treatment(levels, label, plan, service.workload(parameters, path))
-        instruments = (*found.instruments, PredictionCost(node="inference"))
-        treatments.append(found.model_copy(update={"instruments": instruments}))
+        treatment = service.treatment(levels, label, plan, service.workload(parameters, path))
+        instruments = (*treatment.instruments, PredictionCost(node="inference"))
+        treatments.append(treatment.model_copy(update={"instruments": instruments}))
     return treatments
 
 
-def _pair(runtime_of: str, over: str, write: str) -> dict[str, dict[str, str]]:
+def _pair(runtime: str, baseline: str, write: str) -> dict[str, dict[str, str]]:
     return {
-        "numerator": {"runtime": runtime_of, "database_write": write},
-        "denominator": {"runtime": over, "database_write": write},
+        "numerator": {"runtime": runtime, "database_write": write},
+        "denominator": {"runtime": baseline, "database_write": write},
     }
 
 
 def _contrasts(parameters: InferenceRuntimeParameters) -> list[Contrast]:
-    more = published_rps("ONNX, no DB")
-    less = published_rps("ONNX + DB, synchronous_commit=on")
+    without_write = published_rps("ONNX, no DB")
+    with_write = published_rps("ONNX + DB, synchronous_commit=on")
     contrasts = [
         Contrast(
             name="no write against write (onnx)",
@@ -72,9 +72,10 @@ def _contrasts(parameters: InferenceRuntimeParameters) -> list[Contrast]:
             response="throughput_rps",
             numerator={"runtime": "onnx", "database_write": "no"},
             denominator={"runtime": "onnx", "database_write": "yes"},
-            published_ratio=more / less if as_published(parameters) else None,
+            published_ratio=without_write / with_write if as_published(parameters) else None,
             published_direction="greater",
-            source=f"inference study, results table ({more:g} against {less:g} requests/s)",
+            source=f"inference study, results table ({without_write:g} against {with_write:g} "
+            "requests/s)",
         ),
         Contrast(
             name="onnx against sklearn with write",
@@ -116,10 +117,11 @@ def _contrasts(parameters: InferenceRuntimeParameters) -> list[Contrast]:
             **_pair("compiled", "onnx", "no"),
         ),
     ]
-    return [each for each in contrasts if _asked_of(each) <= set(parameters.runtime)]
+    runtimes = set(parameters.runtime)
+    return [contrast for contrast in contrasts if _runtimes_of(contrast) <= runtimes]
 
 
-def _asked_of(contrast: Contrast) -> set[str]:
+def _runtimes_of(contrast: Contrast) -> set[str]:
     """Return the runtimes that a contrast compares."""
     return {contrast.numerator["runtime"], contrast.denominator["runtime"]}
 

@@ -96,11 +96,11 @@ def _treatment(
     parameters: SyncVsAsyncParameters, driver: Driver, setting: Mapping[str, str]
 ) -> Treatment:
     workers = int(setting["workers"])
-    each = setting["pool_meaning"] == PER_WORKER
+    is_per_worker = setting["pool_meaning"] == PER_WORKER
     plan = service.stack(
         parameters,
         workers=workers,
-        pool_size=parameters.pool_size * (workers if each else 1),
+        pool_size=parameters.pool_size * (workers if is_per_worker else 1),
         minconn=setting["pool_minconn"],
         synchronous_commit=parameters.synchronous_commit,
         round_trip_ms=float(setting["round_trip_ms"]),
@@ -112,15 +112,15 @@ def _treatment(
 
 
 def _label(parameters: SyncVsAsyncParameters, driver: str, setting: Mapping[str, str]) -> str:
-    """Name what is varied in the run; the distance always."""
+    """Return the driver, the distance and every other factor that the run varies."""
     varied = {name for name, levels in _levels(parameters).items() if len(levels) > 1}
     words = {
         "pool_minconn": f"minconn {setting['pool_minconn']}",
         "workers": _workers(setting),
         "pool_meaning": _pool(setting),
     }
-    more = [text for name, text in words.items() if name in varied]
-    return ", ".join([driver, f"{setting['round_trip_ms']} ms to the database", *more])
+    varied_words = [text for name, text in words.items() if name in varied]
+    return ", ".join([driver, f"{setting['round_trip_ms']} ms to the database", *varied_words])
 
 
 def _workers(setting: Mapping[str, str]) -> str:
@@ -132,7 +132,7 @@ def _pool(setting: Mapping[str, str]) -> str:
 
 
 def _name(setting: Mapping[str, str]) -> str:
-    """Return a contrast's name, the same in every run: what is as published is not in it."""
+    """Return a contrast's name, the same in every run; published levels are left out."""
     parts = [f"{setting['round_trip_ms']} ms", f"minconn {setting['pool_minconn']}"]
     if setting["workers"] != PUBLISHED_WORKERS:
         parts.append(_workers(setting))
@@ -142,8 +142,8 @@ def _name(setting: Mapping[str, str]) -> str:
 
 
 def _contrasts(parameters: SyncVsAsyncParameters) -> list[Contrast]:
-    more = published_rps("async driver (asyncpg), 4 workers, pool 50")
-    less = published_rps("sync driver (psycopg2), 4 workers, pool 50")
+    asyncpg = published_rps("async driver (asyncpg), 4 workers, pool 50")
+    psycopg2 = published_rps("sync driver (psycopg2), 4 workers, pool 50")
     return [
         Contrast(
             name=_name(setting),
@@ -153,9 +153,9 @@ def _contrasts(parameters: SyncVsAsyncParameters) -> list[Contrast]:
             response="throughput_rps",
             numerator={"driver": "asyncpg", **setting},
             denominator={"driver": "psycopg2", **setting},
-            published_ratio=more / less if _is_published(parameters, setting) else None,
+            published_ratio=asyncpg / psycopg2 if _is_published(parameters, setting) else None,
             published_direction="greater",
-            source=f"inference study, results table ({more:g} against {less:g} requests/s)",
+            source=f"inference study, results table ({asyncpg:g} against {psycopg2:g} requests/s)",
         )
         for setting in _settings(parameters)
     ]
@@ -170,7 +170,7 @@ def _typed(setting: Mapping[str, str]) -> dict[str, object]:
 
 
 def _warnings(parameters: SyncVsAsyncParameters) -> list[Remark]:
-    """Say what keeps even the setting nearest to the study's from its sizes."""
+    """Say how even the setting nearest to the study's differs from it."""
     settings = [_typed(setting) for setting in _settings(parameters)]
     nearest = min(settings, key=lambda setting: len(differences(parameters, **setting)))
     in_total = IN_TOTAL in parameters.pool_meaning

@@ -20,7 +20,7 @@ from perflab.systems.inference.analysis.ratio_map import (
 )
 
 TITLE = "where the published ratios would appear"
-# What a commit feels may be nothing; a logarithm needs something.
+# A commit may feel nothing, which a logarithmic axis cannot show.
 LEAST_MS = 0.1
 FELT = ["felt_ms", "felt_low", "felt_high"]
 PANELS = {FLUSH: "commit off / on, throughput", DRIVER: "asyncpg / psycopg2, throughput"}
@@ -30,10 +30,10 @@ CELL, PUBLISHED, NO_EFFECT = "cell", "published", "no effect"
 def draw_flush_map(table: pd.DataFrame, page: Page) -> LabFigure:
     """Draw a panel per ratio: a line per workers and distance, and the published ratio."""
     places = zip(table["workers"], table["round_trip_ms"], strict=True)
-    table = table.assign(group=[_words(*place) for place in places])
+    table = table.assign(group=[_words(*index) for index in places])
     groups = enumerate(table["group"].unique())
-    looks = {name: Look(*appearance(place), name) for place, name in groups}
-    how: dict[str, Any] = {"by": "group", "looks": looks}
+    looks = {name: Look(*appearance(index), name) for index, name in groups}
+    style: dict[str, Any] = {"by": "group", "looks": looks}
     chart = Planes(
         TITLE,
         "Every point is one setting, with 95% intervals over blocks both ways. Across: what a"
@@ -43,10 +43,10 @@ def draw_flush_map(table: pd.DataFrame, page: Page) -> LabFigure:
         layers=(
             Rules((NO_EFFECT,), NO_EFFECT, along="y", ls="-"),
             Rules((PUBLISHED,), PUBLISHED, along="y", color=PALETTE[1]),
-            Lines((CELL,), keyed=False, how={"lw": 0.9, "alpha": 0.6}, **how),
+            Lines((CELL,), keyed=False, how={"lw": 0.9, "alpha": 0.6}, **style),
             Marks((INSIDE,), "o", "published in the interval", color=INK, hollow=True, size=10),
-            Intervals((CELL,), "felt_low", "felt_high", lw=0.7, size=0, keyed=False, **how),
-            Intervals((CELL,), along="y", lw=1.1, size=4.5, **how),
+            Intervals((CELL,), "felt_low", "felt_high", lw=0.7, size=0, keyed=False, **style),
+            Intervals((CELL,), along="y", lw=1.1, size=4.5, **style),
         ),
         planes=_planes,
         panel="ratio_of",

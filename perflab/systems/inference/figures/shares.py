@@ -1,4 +1,4 @@
-"""Claims about shares of time: every block, the estimate, the limit of the rule, the judgement."""
+"""Claims about shares of time: every block, the estimate, the limit and the verdict."""
 
 from __future__ import annotations
 
@@ -45,12 +45,12 @@ def shares_table(run: Run) -> pd.DataFrame:
     ``side`` says on which side of the limit the claim holds; ``of_blocks`` holds every block;
     ``published`` is NaN where the load is not the published one.
     """
-    found = judged_shares(run)
-    return pd.DataFrame([_told(each, found[each.name]) for each in shares()], columns=COLUMNS)
+    findings = judged_shares(run)
+    return pd.DataFrame([_row(share, findings[share.name]) for share in shares()], columns=COLUMNS)
 
 
-def _told(share: Share, found: Finding) -> dict[str, object]:
-    effect, published = found.effect, found.contrast.published_difference
+def _row(share: Share, finding: Finding) -> dict[str, object]:
+    effect, published = finding.effect, finding.contrast.published_difference
     return {
         "name": share.name,
         "claim": share.claim,
@@ -62,24 +62,24 @@ def _told(share: Share, found: Finding) -> dict[str, object]:
         "low": effect.low if effect else math.nan,
         "high": effect.high if effect else math.nan,
         "n": effect.n if effect else 0,
-        "left_out": found.left_out,
+        "left_out": finding.left_out,
         "of_blocks": " ".join(f"{value:.6g}" for value in effect.by_block) if effect else "",
-        "verdict": str(found.verdict),
-        # What an interval says is seen; why a claim cannot be judged is not.
-        "why": "" if found.verdict.direction else found.verdict.reason,
+        "verdict": str(finding.verdict),
+        # The figure shows an interval, but not why a claim cannot be judged.
+        "why": "" if finding.verdict.direction else finding.verdict.reason,
     }
 
 
 @dataclass(frozen=True)
 class Limits:
-    """The limit of each row's rule, and the side of it on which its claim holds, as a layer."""
+    """A layer that draws the limit of each row's rule, and the side on which its claim holds."""
 
     low: float
     high: float
 
-    def draw(self, axes: Axes, own: pd.DataFrame, page: Page) -> None:  # noqa: ARG002
+    def draw(self, axes: Axes, rows: pd.DataFrame, page: Page) -> None:  # noqa: ARG002
         """Draw the limit of each row."""
-        for row in own[own["of"] == SHARE].to_dict("records"):
+        for row in rows[rows["of"] == SHARE].to_dict("records"):
             limit, height = row["limit"], [row["y"] - 0.56, row["y"] + 0.28]
             ends = (limit, self.high) if row["side"] == "above" else (self.low, limit)
             axes.fill_betweenx(height, *ends, color="#EEF3EE", lw=0, zorder=0)
@@ -111,7 +111,7 @@ def draw_shares(table: pd.DataFrame, page: Page) -> LabFigure:
         row="name",
         labels=_labels,
         row_in=0.9,
-        said=_said,
+        said=_right_texts,
     )
     return chart.draw(_as_drawn(table), page)
 
@@ -144,12 +144,12 @@ def _labels(drawn: pd.DataFrame, _: Page) -> dict[Hashable, str]:
 
 
 def _limits(table: pd.DataFrame) -> tuple[float, float]:
-    """Return from 0 to 1, and what blocks lie beyond; intervals may leave the picture."""
-    blocks = [float(each) for row in table["of_blocks"] for each in str(row).split()]
+    """Return limits that include 0, 1 and all blocks; intervals may leave the picture."""
+    blocks = [float(value) for row in table["of_blocks"] for value in str(row).split()]
     return max(-1.0, min([0.0, *blocks])) - 0.03, min(2.0, max([1.0, *blocks])) + 0.03
 
 
-def _said(drawn: pd.DataFrame) -> dict[Hashable, str]:
+def _right_texts(drawn: pd.DataFrame) -> dict[Hashable, str]:
     claims = drawn[drawn["of"] == SHARE].to_dict("records")
     return {row["name"]: "\n".join([*wrap(row["verdict"], 7, SAID_IN), *_numbers(row)])
             for row in claims}  # fmt: skip

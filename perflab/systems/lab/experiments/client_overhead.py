@@ -97,11 +97,11 @@ def _treatments(parameters: ClientOverheadParameters) -> list[Treatment]:
 def _contrasts(parameters: ClientOverheadParameters) -> list[Contrast]:
     levels = _levels(parameters)
     lowest = levels["rate"][0]
-    found = [_of_http2(lowest)] if {"httpx", "http2"} <= set(levels["client"]) else []
+    http2 = [_of_http2(lowest)] if {"httpx", "http2"} <= set(levels["client"]) else []
     if "lean" not in levels["client"]:
-        return found
+        return http2
     return [
-        *found,
+        *http2,
         *(_against_lean(client, lowest) for client in levels["client"] if client != "lean"),
     ]
 

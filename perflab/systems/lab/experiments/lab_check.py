@@ -17,21 +17,21 @@ from perflab.trials.plan import Treatment
 SOURCE = "planted by this experiment"
 FACTOR = "service"
 OVERLOAD, STALLED = "overload", "stalled"
-# Of the time in which the client is stopped, and what it is to send beside that.
+# The share of time in which the client is stopped, and its load in the rest.
 STALLED_PART = 0.2
 STALLED_USERS, STALLED_RPS, STALLED_S = 2, 200.0, 0.8
 LONGEST_STALL_MS = 1e3 * STALLED_PART * STALLED_S
 OVERLOAD_S = 0.2
-# Of a planted effect: how much of it whole rounds of work may take away.
+# Rounding to whole rounds of work may change a planted effect by this share.
 ROUNDED_SHARE = 0.05
 
 
 class LabCheckParameters(RunParameters):
     """Parameters of the lab's test of itself.
 
-    In every block one trial of each copy of one and the same service, one of a service that works
-    longer by each factor of ``planted``, one whose load no client can send, and two (a closed and
-    an open loop) for each length of ``stalls_ms``, whose client is stopped a fifth of the time.
+    A block holds one trial of each copy of the same service, one of a service that works longer by
+    each factor of ``planted``, one with a load that no client can send, and two (a closed and an
+    open loop) for each length of ``stalls_ms``, whose client is stopped a fifth of the time.
     """
 
     blocks: int = Field(
@@ -103,11 +103,11 @@ class LabCheckParameters(RunParameters):
     @model_validator(mode="after")
     def _can_be_planted(self) -> LabCheckParameters:
         for factor in self.planted:
-            real = round(self.work * factor) / self.work
-            if abs(real - factor) > ROUNDED_SHARE * (factor - 1):
+            rounded = round(self.work * factor) / self.work
+            if abs(rounded - factor) > ROUNDED_SHARE * (factor - 1):
                 raise ValueError(
                     f"planted = {factor:g} cannot be planted in whole rounds: work = {self.work} "
-                    f"would give {real:g}; raise work"
+                    f"would give {rounded:g}; raise work"
                 )
         if len(set(map(slower, self.planted))) < len(self.planted):
             raise ValueError(f"planted = {self.planted}: two of them cannot be told apart")
@@ -115,7 +115,7 @@ class LabCheckParameters(RunParameters):
 
 
 def copies(parameters: LabCheckParameters) -> list[str]:
-    """Return the levels that are one and the same service."""
+    """Return the levels of the copies of the same service."""
     return [f"A{number + 1}" for number in range(parameters.copies)]
 
 
@@ -159,16 +159,16 @@ def _stalled(parameters: LabCheckParameters) -> Iterator[Treatment]:
         "open": OpenLoop(stages=(stage,)),
     }
     for stall_ms, loop in product(parameters.stalls_ms, loops):
-        # All of them ask one and the same process.
-        own = _treatment(STALLED, parameters.work, loops[loop], parameters)
+        # All of them load the same process.
+        treatment = _treatment(STALLED, parameters.work, loops[loop], parameters)
         level = stalled(loop, stall_ms)
         fault = StalledClient(stall_ms=stall_ms, pause_ms=stall_ms * (1 / STALLED_PART - 1))
-        yield own.model_copy(
+        yield treatment.model_copy(
             update={
                 "name": f"{FACTOR}={level}",
                 "label": level,
                 "levels": {FACTOR: level},
-                "instruments": (*own.instruments, fault),
+                "instruments": (*treatment.instruments, fault),
             }
         )
 
@@ -180,8 +180,8 @@ def _treatment(
         name=f"{FACTOR}={level}",
         label=level,
         levels={FACTOR: level},
-        # The name makes it a process of its own, as any treatment has: two processes of one
-        # program can differ in speed, and that must show here as it does elsewhere.
+        # The name gives each level a process of its own, as any treatment has. Two processes of one
+        # program can differ in speed, and that must show here as elsewhere.
         stack=StackPlan(
             nodes=(Node(name="echo", service="echo", settings={"work": rounds, "name": level}),)
         ),
@@ -195,7 +195,7 @@ def _treatment(
 
 def _contrasts(parameters: LabCheckParameters) -> list[Contrast]:
     first, *others = copies(parameters)
-    same = [
+    of_copies = [
         Contrast(
             name=f"{other} against {first}",
             claim=f"{other} and {first} are one and the same service",
@@ -207,7 +207,7 @@ def _contrasts(parameters: LabCheckParameters) -> list[Contrast]:
         )
         for other in others
     ]
-    planted = [
+    of_slower = [
         Contrast(
             name=f"{slower(factor)} against {first}",
             claim=f"a service that works {slower(factor)[1:]} longer is slower by that much",
@@ -219,7 +219,7 @@ def _contrasts(parameters: LabCheckParameters) -> list[Contrast]:
         )
         for factor in parameters.planted
     ]
-    return [*same, *planted]
+    return [*of_copies, *of_slower]
 
 
 EXPERIMENT = Experiment(

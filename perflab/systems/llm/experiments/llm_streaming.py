@@ -8,7 +8,7 @@ from perflab.systems.llm.parameters import StreamingParameters, rungs
 from perflab.systems.llm.rungs import published_settings
 from perflab.trials.experiment import Experiment
 
-# What of the published stress test is stated.
+# The parameters of the published stress test that the study states.
 OF_STRESS = ("stress_users", "interval_s", "failures", "ramp_s", "chunks_for_success")
 
 

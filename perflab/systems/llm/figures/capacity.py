@@ -1,4 +1,4 @@
-"""Users when failures ended the load, over descriptors, for both versions."""
+"""Capacity by search and by failures, and users at failure over descriptors."""
 
 from __future__ import annotations
 
@@ -36,62 +36,63 @@ METHOD_TITLE = "capacity by search and by failures"
 METHOD_TRIAL, METHOD_AT_LEAST, TYPICAL, METHOD_SAID = "trial", "at least", "typical value", "said"
 METHOD_COLUMNS = ["what", "method", "version", "state", "users", "low", "high", "n", "words"]
 ROW_IN = 0.42
-# An interval may reach so many times beyond the trials.
+# An interval may reach this many times beyond the trials.
 BEYOND = 1.5
 
 
 def capacity_table(run: Run) -> pd.DataFrame:
-    """Return capacities by method and version, trial by trial and as typical values.
+    """Return capacities by method and version, of each trial and as typical values.
 
     ``at least``: no number of users was too many, or the client was the limit. A typical value has
-    its 95% interval over blocks where n allows one. ``said`` has in words whom each method calls
-    the better version, and whether they agree.
+    its 95% interval over blocks if n allows one. ``said`` has, in ``words``, which version each
+    method calls better, and whether they agree.
     """
     trials = trials_shown(run)
     if trials.empty:
         return pd.DataFrame(columns=METHOD_COLUMNS)
-    own = trials.merge(rungs_of(run), on="treatment")
-    found = methods(run)
-    told = [row for method in found for row in _of_method(method, own)]
-    said = [*(each.said for each in found), agreement(found)]
-    told += [{"what": METHOD_SAID, "words": words} for words in said]
-    return pd.DataFrame(told, columns=METHOD_COLUMNS)
+    with_rungs = trials.merge(rungs_of(run), on="treatment")
+    of_run = methods(run)
+    rows = [row for method in of_run for row in _of_method(method, with_rungs)]
+    sentences = [*(method.sentence for method in of_run), agreement(of_run)]
+    rows += [{"what": METHOD_SAID, "words": words} for words in sentences]
+    return pd.DataFrame(rows, columns=METHOD_COLUMNS)
 
 
 def _of_method(method: Method, trials: pd.DataFrame) -> Iterator[dict[str, Any]]:
     column, bound = method.response, at_least_column(method.response)
-    own = trials[trials["family"] == method.stem].reindex(
+    of_method = trials[trials["family"] == method.stem].reindex(
         columns=["version", "state", column, bound]
     )
-    for row in own.to_dict("records"):
-        known = pd.notna(row[column])
-        users = row[column] if known else row[bound]
-        what = METHOD_TRIAL if known else METHOD_AT_LEAST
+    for row in of_method.to_dict("records"):
+        is_known = pd.notna(row[column])
+        users = row[column] if is_known else row[bound]
+        what = METHOD_TRIAL if is_known else METHOD_AT_LEAST
         yield {"what": what, "method": method.words, "version": row["version"],
                "state": row["state"], "users": float(users)}  # fmt: skip
-    for version, valid in own[own["state"] == "valid"].groupby("version"):
-        found = typical_values(valid.astype({column: float, bound: float}), [column])
-        yield {"what": TYPICAL, "method": method.words, "version": version, "users": found[column],
-               "low": found[f"{column}_low"], "high": found[f"{column}_high"],
-               "n": found[f"{column}_n"]}  # fmt: skip
+    for version, valid in of_method[of_method["state"] == "valid"].groupby("version"):
+        typical = typical_values(valid.astype({column: float, bound: float}), [column])
+        yield {"what": TYPICAL, "method": method.words, "version": version,
+               "users": typical[column], "low": typical[f"{column}_low"],
+               "high": typical[f"{column}_high"], "n": typical[f"{column}_n"]}  # fmt: skip
 
 
 def draw_capacity(table: pd.DataFrame, page: Page) -> LabFigure:
     """Draw a row per method and version, its number at the right."""
-    said = "".join(
-        f" {w[:1].upper()}{w[1:]}." for w in table.loc[table["what"] == METHOD_SAID, "words"]
+    sentences = "".join(
+        f" {text[:1].upper()}{text[1:]}."
+        for text in table.loc[table["what"] == METHOD_SAID, "words"]
     )
-    own = table[table["what"] != METHOD_SAID]
-    how: dict[str, Any] = {"by": "version", "looks": VERSION_LOOKS}
+    rows = table[table["what"] != METHOD_SAID]
+    style: dict[str, Any] = {"by": "version", "looks": VERSION_LOOKS}
     chart = RowChart(
         METHOD_TITLE,
         "By search: the most users that hold the objectives. By failures: the users at which"
         " failures ended a ramp. Small points: trials (hollow: refused; a triangle: at least so"
-        f" many); bars: typical values with 95% intervals over blocks. {ARROW}{said}",
+        f" many); bars: typical values with 95% intervals over blocks. {ARROW}{sentences}",
         layers=(
-            Points((METHOD_TRIAL,), at=0.2, how={"s": 10}, keyed=False, **how),
-            Marks((METHOD_AT_LEAST,), "^", METHOD_AT_LEAST, hollow=True, at=0.2, **how),
-            Intervals((TYPICAL,), at=-0.12, beyond=BEYOND, lw=2.2, size=5.5, **how),
+            Points((METHOD_TRIAL,), at=0.2, how={"s": 10}, keyed=False, **style),
+            Marks((METHOD_AT_LEAST,), "^", METHOD_AT_LEAST, hollow=True, at=0.2, **style),
+            Intervals((TYPICAL,), at=-0.12, beyond=BEYOND, lw=2.2, size=5.5, **style),
         ),
         panels={"": Axis("users", below=0.0)},
         row="row",
@@ -100,19 +101,19 @@ def draw_capacity(table: pd.DataFrame, page: Page) -> LabFigure:
         row_in=ROW_IN,
         said=_numbers,
     )
-    return chart.draw(own.assign(row=own["method"] + ",\n" + own["version"]), page)
+    return chart.draw(rows.assign(row=rows["method"] + ",\n" + rows["version"]), page)
 
 
-def _labels(own: pd.DataFrame, _: Page) -> dict[Hashable, str]:
+def _labels(rows: pd.DataFrame, _: Page) -> dict[Hashable, str]:
     """Return a label for method and version of each row, in their order."""
     names = [
-        f"{method},\n{version}" for method in own["method"].unique() for version in VERSION_LOOKS
+        f"{method},\n{version}" for method in rows["method"].unique() for version in VERSION_LOOKS
     ]
-    return {name: name.replace("\n", " ") for name in names if name in set(own["row"])}
+    return {name: name.replace("\n", " ") for name in names if name in set(rows["row"])}
 
 
-def _numbers(own: pd.DataFrame) -> dict[Hashable, str]:
-    typical = own[own["what"] == TYPICAL].to_dict("records")
+def _numbers(rows: pd.DataFrame) -> dict[Hashable, str]:
+    typical = rows[rows["what"] == TYPICAL].to_dict("records")
     return {row["row"]: _number(row) for row in typical}
 
 
@@ -120,13 +121,13 @@ def _number(row: Mapping[Hashable, Any]) -> str:
     n = f"n = {row['n']:.0f}"
     if np.isnan(row["users"]):
         return f"{METHOD_AT_LEAST} {row['low']:,.0f}\n{n}" if row["low"] > 0 else f"none known\n{n}"
-    between = "" if np.isnan(row["low"]) else f" [{row['low']:,.0f}, {row['high']:,.0f}]"
-    return f"{row['users']:,.0f}{between}\n{n}"
+    interval = "" if np.isnan(row["low"]) else f" [{row['low']:,.0f}, {row['high']:,.0f}]"
+    return f"{row['users']:,.0f}{interval}\n{n}"
 
 
 def has_search(run: Run) -> bool:
     """Return whether a run has capacity by search."""
-    rungs = [item.levels.get("rung", "") for item in run.record.treatments]
+    rungs = [treatment.levels.get("rung", "") for treatment in run.record.treatments]
     return any(rung.startswith("capacity_") for rung in rungs)
 
 
@@ -140,48 +141,49 @@ LIMIT_TRIAL, LIMIT_AT_LEAST, PUBLISHED, NEEDED = "trial", "at least", "published
 LIMIT_SAID = "said"
 PANELS = {"users": "users at failure", "share": "failure rate of a stop, %"}
 LIMIT_COLUMNS = ["what", "version", "limit", "state", "users", "share", "words"]
-# A proxied stream takes two: one from the client, one to the model.
-EACH = 2
+# A proxied stream takes two descriptors: one from the client, one to the model.
+FILES_PER_STREAM = 2
 ASIDE = {"old": -0.012, "new": 0.012, "raw": 0.0}
 
 
 def limits_table(run: Run) -> pd.DataFrame:
-    """Return users at failure of every trial by limit and version, and what was published.
+    """Return users at failure of every trial by limit and version, and the published ones.
 
-    ``at least``: fewer failed than the threshold. ``share`` is the failure rate that counts what
-    was under way as failed. ``needed``: users whose streams take all descriptors. ``said``: how
-    far two single runs of one and the same proxy lie apart (:mod:`~.methods.single_runs`).
+    ``at least``: fewer requests failed than the threshold. ``share`` is the failure rate that
+    counts requests under way as failed. ``needed``: users whose streams take all descriptors.
+    ``said``: how far two single runs of the same proxy lie apart
+    (:mod:`perflab.statistics.single_runs`).
     """
     trials = trials_shown(run)
     if trials.empty or "users_at_stop" not in trials:
         return pd.DataFrame(columns=LIMIT_COLUMNS)
-    own = trials[trials["factor_max_files"] != "enough"].merge(rungs_of(run), on="treatment")
-    bound = own.get(at_least_column("users_at_stop"), pd.Series(np.nan, index=own.index))
-    is_bound = own["users_at_stop"].isna() & bound.notna()
+    limited = trials[trials["factor_max_files"] != "enough"].merge(rungs_of(run), on="treatment")
+    bound = limited.get(at_least_column("users_at_stop"), pd.Series(np.nan, index=limited.index))
+    is_bound = limited["users_at_stop"].isna() & bound.notna()
     points = pd.DataFrame(
         {
             "what": np.where(is_bound, LIMIT_AT_LEAST, LIMIT_TRIAL),
-            "version": own["version"],
-            "limit": own["factor_max_files"].astype(float),
-            "state": own["state"],
-            "users": own["users_at_stop"].fillna(bound).astype(float),
-            "share": 100 * own["failure_share_broken_off"].astype(float),
+            "version": limited["version"],
+            "limit": limited["factor_max_files"].astype(float),
+            "state": limited["state"],
+            "users": limited["users_at_stop"].fillna(bound).astype(float),
+            "share": 100 * limited["failure_share_broken_off"].astype(float),
         }
     )
-    others = pd.DataFrame([*_others(points), *_scatters(points), _claim(run)])
-    return pd.concat([points, others], ignore_index=True).reindex(columns=LIMIT_COLUMNS)
+    beside = pd.DataFrame([*_others(points), *_scatters(points), _claim(run)])
+    return pd.concat([points, beside], ignore_index=True).reindex(columns=LIMIT_COLUMNS)
 
 
 def _scatters(points: pd.DataFrame) -> Iterator[dict[str, Any]]:
-    """Yield in words what one run more of each kind would say by itself."""
+    """Yield sentences on how far two single runs of the same kind lie apart."""
     valid = points[points["state"] == "valid"]
-    for (limit, version), own in valid.groupby(["limit", "version"]):
-        found = scatter(own["users"].where(own["what"] == LIMIT_TRIAL).tolist())
-        if math.isfinite(found.smallest_difference):
+    for (limit, version), of_kind in valid.groupby(["limit", "version"]):
+        spread = scatter(of_kind["users"].where(of_kind["what"] == LIMIT_TRIAL).tolist())
+        if math.isfinite(spread.smallest_difference):
             words = (
                 f"{limit:g} descriptors, {version}: two single runs lie up to"
-                f" {number(found.smallest_difference)} users apart (mean {number(found.mean)},"
-                f" n = {found.n})"
+                f" {number(spread.smallest_difference)} users apart (mean {number(spread.mean)},"
+                f" n = {spread.n})"
             )
             yield {"what": LIMIT_SAID, "version": version, "limit": limit, "words": words}
 
@@ -203,24 +205,27 @@ def _others(points: pd.DataFrame) -> list[dict[str, Any]]:
         for version in ("old", "new")
     ]  # fmt: skip
     ends = sorted({*points["limit"], limit})
-    return [*published, *({"what": NEEDED, "limit": end, "users": end / EACH} for end in ends)]
+    return [
+        *published,
+        *({"what": NEEDED, "limit": end, "users": end / FILES_PER_STREAM} for end in ends),
+    ]
 
 
 def draw_limits(table: pd.DataFrame, page: Page) -> LabFigure:
     """Draw users over descriptors at the left, and the failure rate of a stop at the right."""
-    said = "".join(f" {words}." for words in table.loc[table["what"] == LIMIT_SAID, "words"])
-    how: dict[str, Any] = {"by": "version", "looks": VERSION_LOOKS}
+    sentences = "".join(f" {words}." for words in table.loc[table["what"] == LIMIT_SAID, "words"])
+    style: dict[str, Any] = {"by": "version", "looks": VERSION_LOOKS}
     chart = Planes(
         LIMIT_TITLE,
         "Points: trials (hollow: refused; a triangle: fewer failed than the threshold, so at least"
         " so many users). Crosses: published, one run each, at the sockets that an event loop of"
         " Windows can hold. The failure rate is the one that a stop would print if it counted what"
         " it broke off as failed: a few failures of hundreds of requests are a few percent, not"
-        f" half.{said}",
+        f" half.{sentences}",
         layers=(
-            Points((LIMIT_TRIAL,), how={"s": 22}, **how),
-            Marks((LIMIT_AT_LEAST,), "^", hollow=True, **how),
-            Marks((PUBLISHED,), "x", PUBLISHED, size=6, **how),
+            Points((LIMIT_TRIAL,), how={"s": 22}, **style),
+            Marks((LIMIT_AT_LEAST,), "^", hollow=True, **style),
+            Marks((PUBLISHED,), "x", PUBLISHED, size=6, **style),
             Lines((NEEDED,), how={"lw": 1.0, "ls": (0, (4, 3))},
                   label="two descriptors for each user's stream"),
         ),
@@ -235,10 +240,10 @@ def draw_limits(table: pd.DataFrame, page: Page) -> LabFigure:
 
 def _as_drawn(table: pd.DataFrame) -> pd.DataFrame:
     """Return a row for each panel; versions at one limit stand beside each other."""
-    own = table[table["what"] != LIMIT_SAID]
-    aside = own["version"].map(ASIDE).astype(float).fillna(0.0) * float(table["limit"].max())
-    own = own.assign(beside=own["limit"] + aside.where(own["what"] != PUBLISHED, 0.0))
-    parts = [own.assign(panel=name, value=own[name].astype(float)) for name in PANELS]
+    rows = table[table["what"] != LIMIT_SAID]
+    aside = rows["version"].map(ASIDE).astype(float).fillna(0.0) * float(table["limit"].max())
+    rows = rows.assign(beside=rows["limit"] + aside.where(rows["what"] != PUBLISHED, 0.0))
+    parts = [rows.assign(panel=name, value=rows[name].astype(float)) for name in PANELS]
     return pd.concat(parts, ignore_index=True)
 
 
@@ -248,7 +253,7 @@ def _planes(_: pd.DataFrame, __: Page) -> dict[str, Plane]:
 
 
 def has_limits(run: Run) -> bool:
-    """Return whether users of a run ramp up against a limit of descriptors."""
+    """Return whether a run has users who ramp up against a limit of descriptors."""
     return set(run.record.factors.get("max_files", ())) - {"enough"} != set()
 
 

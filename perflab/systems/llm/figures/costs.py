@@ -1,4 +1,4 @@
-"""How versions of the proxy appear, and which rungs belong together."""
+"""The proxy's CPU costs, the looks of its versions, and the families of rungs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from perflab.recordings import Run
 from perflab.systems.llm.rungs import VERSIONS
 
 TITLE = "the proxy's CPU for an answer and for a chunk"
-# A response in us, what its panel shows and in which unit, and by what it is divided for that.
+# A response in us: the name of its panel, with the unit, and the divisor to that unit.
 PANELS = {
     "server_cpu_us_per_answer": ("ms of CPU per answer", 1e3),
     "server_cpu_us_per_chunk": ("us of CPU per chunk", 1.0),
@@ -25,10 +25,7 @@ BEYOND = 1.5
 
 
 def cost_table(run: Run) -> pd.DataFrame:
-    """Return both costs of every trial, and the typical ones with their 95% intervals.
-
-    A panel's name has its unit: ms for an answer, us for a chunk.
-    """
+    """Return both costs of every trial, and their typical values with 95% intervals."""
     trials = trials_shown(run)
     parts = []
     for response in (name for name in PANELS if name in trials):
@@ -39,11 +36,11 @@ def cost_table(run: Run) -> pd.DataFrame:
         numbers = ["value", "low", "high"]
         typical[numbers] = typical[numbers].astype(float) / divisor
         parts.append(typical.assign(panel=panel, what=TYPICAL))
-    known = [each.dropna(subset=["value"]) for each in parts]
-    known = [each for each in known if len(each)]
-    if not known:
+    measured = [part.dropna(subset=["value"]) for part in parts]
+    measured = [part for part in measured if len(part)]
+    if not measured:
         return pd.DataFrame(columns=COLUMNS)
-    return pd.concat(known, ignore_index=True).reindex(columns=COLUMNS)
+    return pd.concat(measured, ignore_index=True).reindex(columns=COLUMNS)
 
 
 CHART = RowChart(
@@ -71,10 +68,10 @@ def rungs_of(run: Run) -> pd.DataFrame:
     """Return treatment, its rung's ``family`` (the rung without its version), and ``version``."""
     rows = [
         {
-            "treatment": item.name,
-            "family": item.levels["rung"].rpartition("_")[0],
-            "version": item.levels["version"],
+            "treatment": treatment.name,
+            "family": treatment.levels["rung"].rpartition("_")[0],
+            "version": treatment.levels["version"],
         }
-        for item in run.record.treatments
+        for treatment in run.record.treatments
     ]
     return pd.DataFrame(rows, columns=["treatment", "family", "version"])

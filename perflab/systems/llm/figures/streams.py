@@ -1,4 +1,4 @@
-"""New over old with and without pacing, and by what factor the one without misleads."""
+"""Times of chunks, and new over old with and without pacing."""
 
 from __future__ import annotations
 
@@ -26,30 +26,32 @@ from perflab.systems.llm.figures.costs import VERSION_LOOKS, rungs_of
 TIME_TITLE = "time to the first chunk, and gaps between chunks"
 FIRST, GAP = "first chunk", "gap"
 LABELS = {FIRST: "time to the first chunk, ms (log)", GAP: "gap between chunks, ms (log)"}
-# Denser where the tails are.
+# The shares are denser in the tails.
 SHARES = np.r_[0.002, 0.01, np.linspace(0.025, 0.975, 39), 0.99, 0.995, 0.999, 1.0]
 POOLED = "all trials"
 THIN, THICK = "thin", "thick"
 TIME_COLUMNS = ["family", "version", "what", "curve", "share", "ms"]
 OF_REQUEST = ["trial_id", "worker", "user", "planned_ns"]
-# Chunks that one read completed: there is no such time on a logarithmic axis.
+# The drawn gap of chunks that came in one read; a logarithmic axis has no 0.
 LEAST_MS = 0.001
 DASHES: dict[str, Any] = {"old": "-", "new": (0, (4, 1.5)), "raw": (0, (1.5, 1))}
 
 
 def stream_times_table(run: Run) -> pd.DataFrame:
-    """Return within which time each share of first chunks and of gaps came, by version.
+    """Return the quantiles of the time to the first chunk and of gaps, by version.
 
-    Of measured successes in valid trials. ``curve`` is a trial, or all trials of a treatment.
-    Chunks that came in one read have a gap of 0, drawn at a microsecond.
+    They are of measured successes in valid trials. ``curve`` is a trial, or all trials of a
+    treatment. Chunks that came in one read have a gap of 0, drawn at a microsecond.
     """
     times, rungs = _times(run), rungs_of(run)
     order = {name: place for place, name in enumerate(rungs["treatment"])}
-    times = times.sort_values("treatment", key=lambda own: own.map(order), kind="stable")
+    times = times.sort_values("treatment", key=lambda group: group.map(order), kind="stable")
     parts = [
         _curve(times_of, family=family, version=version, what=what, curve=curve)
-        for (family, version, what), own in times.groupby(["family", "version", "what"], sort=False)
-        for curve, times_of in _curves(own)
+        for (family, version, what), group in times.groupby(
+            ["family", "version", "what"], sort=False
+        )
+        for curve, times_of in _curves(group)
     ]
     return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=TIME_COLUMNS)
 
@@ -59,35 +61,38 @@ def _times(run: Run) -> pd.DataFrame:
     nothing = pd.DataFrame(columns=["treatment", "family", "version", "what", "trial_id", "ms"])
     if chunks.empty:
         return nothing
-    good = requests[(requests["stage"] == "measure") & (requests["error"] == "")]
-    own = chunks[~chunks["is_end"]].merge(good[[*OF_REQUEST, "treatment"]], on=OF_REQUEST,
-                                          suffixes=("_chunk", ""))  # fmt: skip
-    own = own.sort_values([*OF_REQUEST, "number"], kind="stable")
-    is_first = own["number"] == 0
-    before = own["planned_ns"].where(is_first, own["at_ns"].shift())
-    timed = own.assign(ms=(own["at_ns"] - before) / 1e6, what=np.where(is_first, FIRST, GAP)).merge(
-        rungs_of(run), on="treatment"
+    successes = requests[(requests["stage"] == "measure") & (requests["error"] == "")]
+    arrivals = chunks[~chunks["is_end"]].merge(
+        successes[[*OF_REQUEST, "treatment"]], on=OF_REQUEST, suffixes=("_chunk", "")
     )
+    arrivals = arrivals.sort_values([*OF_REQUEST, "number"], kind="stable")
+    is_first = arrivals["number"] == 0
+    previous_ns = arrivals["planned_ns"].where(is_first, arrivals["at_ns"].shift())
+    timed = arrivals.assign(
+        ms=(arrivals["at_ns"] - previous_ns) / 1e6, what=np.where(is_first, FIRST, GAP)
+    ).merge(rungs_of(run), on="treatment")
     return timed[nothing.columns] if len(timed) else nothing
 
 
-def _curves(own: pd.DataFrame) -> Iterator[tuple[str, pd.Series[float]]]:
-    trials = own.groupby("trial_id", sort=False)["ms"]
+def _curves(times: pd.DataFrame) -> Iterator[tuple[str, pd.Series[float]]]:
+    trials = times.groupby("trial_id", sort=False)["ms"]
     yield from ((str(name), values) for name, values in trials)
     if trials.ngroups > 1:
-        yield POOLED, own["ms"]
+        yield POOLED, times["ms"]
 
 
-def _curve(values: pd.Series[float], **named: object) -> pd.DataFrame:
-    found = np.quantile(values.to_numpy(float), SHARES, method="inverted_cdf")
-    return pd.DataFrame({**named, "share": SHARES, "ms": np.maximum(found, LEAST_MS)})[TIME_COLUMNS]
+def _curve(values: pd.Series[float], **labels: object) -> pd.DataFrame:
+    quantiles = np.quantile(values.to_numpy(float), SHARES, method="inverted_cdf")
+    return pd.DataFrame({**labels, "share": SHARES, "ms": np.maximum(quantiles, LEAST_MS)})[
+        TIME_COLUMNS
+    ]
 
 
 def draw_stream_times(table: pd.DataFrame, page: Page) -> LabFigure:
     """Draw a row of two panels for each kind of load."""
     panel, weight = table["family"] + ": " + table["what"], _weight(table)
     table = table.assign(panel=panel, percent=100 * table["share"], what=weight)
-    how: dict[str, Any] = {"by": "version", "unit": "curve"}
+    style: dict[str, Any] = {"by": "version", "unit": "curve"}
     thin = {"lw": 0.5, "alpha": 0.45}
     chart = Planes(
         TIME_TITLE,
@@ -95,9 +100,9 @@ def draw_stream_times(table: pd.DataFrame, page: Page) -> LabFigure:
         " chunk counts from the planned instant. Thin: valid trials; thick: all of a version, where"
         f" there are several. Gaps of 0 (one read brought both chunks) stand at {LEAST_MS:g} ms.",
         layers=(
-            Lines((THIN,), looks=VERSION_LOOKS, how=thin, keyed=False, **how),
+            Lines((THIN,), looks=VERSION_LOOKS, how=thin, keyed=False, **style),
             *(
-                Lines((THICK,), looks={name: look}, how={"lw": 1.8, "ls": DASHES[name]}, **how)
+                Lines((THICK,), looks={name: look}, how={"lw": 1.8, "ls": DASHES[name]}, **style)
                 for name, look in VERSION_LOOKS.items()
             ),
         ),
@@ -114,7 +119,7 @@ def draw_stream_times(table: pd.DataFrame, page: Page) -> LabFigure:
 
 
 def _weight(table: pd.DataFrame) -> np.ndarray:
-    """Return which curves are thick: those of all trials, and of a version's only trial."""
+    """Return which curves are thick: those of all trials, and of the only trial of a version."""
     lines = table.groupby(["family", "version", "what"])["curve"]
     return np.where((table["curve"] == POOLED) | (lines.transform("nunique") == 1), THICK, THIN)
 
@@ -130,7 +135,9 @@ def _planes(table: pd.DataFrame, _: Page) -> dict[str, Plane]:
 
 def has_streams(run: Run) -> bool:
     """Return whether answers of a run were streamed."""
-    return any(item.levels.get("kind") in ("stream", "tools") for item in run.record.treatments)
+    return any(
+        treatment.levels.get("kind") in ("stream", "tools") for treatment in run.record.treatments
+    )
 
 
 STREAM_TIMES = View(
@@ -156,31 +163,31 @@ WIDTH_IN = 3.3
 def pacing_table(run: Run) -> pd.DataFrame:
     """Return the ratio new over old by response, in both loads, and the factor between them.
 
-    With 95% intervals, blocks and verdicts as everywhere (:mod:`perflab.analysis`). Requests per
-    second have no factor: with a constant cycle the load sets them.
+    Each has its 95% interval, blocks and verdict (:mod:`perflab.analysis`). Requests per second
+    have no factor, because the load sets them with a constant cycle.
     """
-    told = [
+    rows = [
         {
-            "response": WORDS[each.contrast.response],
+            "response": WORDS[finding.contrast.response],
             "what": what,
-            "ratio": each.effect.estimate,
-            "low": each.effect.low,
-            "high": each.effect.high,
-            "n": each.effect.n,
-            "verdict": str(each.verdict),
+            "ratio": finding.effect.estimate,
+            "low": finding.effect.low,
+            "high": finding.effect.high,
+            "n": finding.effect.n,
+            "verdict": str(finding.verdict),
         }
-        for each in evaluate(run)
-        if (what := _what(each)) and each.contrast.response in RESPONSES and each.effect
+        for finding in evaluate(run)
+        if (what := _what(finding)) and finding.contrast.response in RESPONSES and finding.effect
     ]
-    return pd.DataFrame(told, columns=PACING_COLUMNS)
+    return pd.DataFrame(rows, columns=PACING_COLUMNS)
 
 
 def _what(finding: Finding) -> str:
-    """Return which of the three a finding is; empty of any other."""
+    """Return which of the three ratios a finding is, or an empty string."""
     if finding.contrast.interaction is not None:
         return FACTOR if finding.contrast.name.startswith("pacing x") else ""
-    named = {"paced_new": PACED, "unpaced_new": UNPACED}
-    return named.get(finding.contrast.numerator.get("rung", ""), "")
+    loads = {"paced_new": PACED, "unpaced_new": UNPACED}
+    return loads.get(finding.contrast.numerator.get("rung", ""), "")
 
 
 def draw_pacing(table: pd.DataFrame, page: Page) -> LabFigure:
@@ -189,7 +196,7 @@ def draw_pacing(table: pd.DataFrame, page: Page) -> LabFigure:
     low, high = limits(np.log(table["ratio"]), np.log(ends[ends > 0]), LEAST)
     within = (math.exp(low), math.exp(high))
     places = marks(*within, WIDTH_IN)
-    ticks = {each: ratio_words(each) for each in places}
+    ticks = {place: ratio_words(place) for place in places}
     chart = RowChart(
         PACING_TITLE,
         "The same two versions and the same fast model, once with a constant cycle and once without"
@@ -204,7 +211,7 @@ def draw_pacing(table: pd.DataFrame, page: Page) -> LabFigure:
         value="ratio",
         labels=_labels,
         row_in=ROW_IN,
-        said=_said,
+        said=_right_texts,
     )
     same = pd.DataFrame([{"what": SAME, "ratio": 1.0}])
     rows = table.assign(row=table["response"] + ",\n" + table["what"])
@@ -218,21 +225,21 @@ def _labels(table: pd.DataFrame, _: Page) -> dict[Hashable, str]:
     return {name: name.replace("\n", " ") for name in names if name in set(table["row"])}
 
 
-def _said(table: pd.DataFrame) -> dict[Hashable, str]:
-    own = table[table["what"] != SAME].to_dict("records")
-    return {row["row"]: f"{_interval(row)}\n{row['verdict']}" for row in own}
+def _right_texts(table: pd.DataFrame) -> dict[Hashable, str]:
+    rows = table[table["what"] != SAME].to_dict("records")
+    return {row["row"]: f"{_interval(row)}\n{row['verdict']}" for row in rows}
 
 
 def _interval(row: Mapping[Hashable, Any]) -> str:
     if not math.isfinite(row["low"]):
         return f"{number(row['ratio'])}, n = {row['n']:.0f}"
-    between = f"[{number(row['low'])}, {number(row['high'])}]"
-    return f"{number(row['ratio'])} {between}, n = {row['n']:.0f}"
+    interval = f"[{number(row['low'])}, {number(row['high'])}]"
+    return f"{number(row['ratio'])} {interval}, n = {row['n']:.0f}"
 
 
 def has_both(run: Run) -> bool:
     """Return whether a run has versions with and without pacing."""
-    rungs = {item.levels.get("rung") for item in run.record.treatments}
+    rungs = {treatment.levels.get("rung") for treatment in run.record.treatments}
     return {"paced_new", "unpaced_new"} <= rungs
 
 

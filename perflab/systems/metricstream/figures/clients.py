@@ -1,4 +1,4 @@
-"""Throughput over the users of a closed loop, and what the published limit would need."""
+"""The naive client beside the lab's, and throughput over the users of a closed loop."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ LIMITER_LOOKS = {
     NAIVE: Look(PALETTE[1], "s", "naive client, as it counts itself"),
     OWN: Look(PALETTE[0], "o", "the lab's client"),
 }
-# Panel: its words, and the columns of the naive client's trials and of the lab's, in which unit.
+# Panel: its words, the columns of the naive client's and the lab's trials, the factor of its unit.
 PANELS: Mapping[str, tuple[str, str, str, float]] = {
     RATE: ("answers per second", "told_achieved_rps", "throughput_rps", 1.0),
     SUCCESS: ("success, %", "told_success_rate", "success_share", 100.0),
@@ -44,50 +44,50 @@ LIMITER_COLUMNS = ["panel", "what", "treatment", "state", "value", "words"]
 
 
 def limits_table(run: Run) -> pd.DataFrame:
-    """Return a row per panel and trial of each pair, marks, and what is said of each pair.
+    """Return a row per panel and trial of each pair, with marks and a sentence on each pair.
 
     ``mark`` is the target rate, 100% and one core; ``said`` has a pair's word, the ratio of its
-    rates with its 95% interval, and what that says of claim 4.
+    rates with its 95% interval, and the verdict on claim 4.
     """
     trials = trials_shown(run)
     pairs = pairs_of(run)
     if trials.empty or not pairs:
         return pd.DataFrame(columns=LIMITER_COLUMNS)
     points = [
-        _points(run, trials, rung, who, panel)
+        _points(run, trials, rung, client, panel)
         for pair in pairs
-        for rung, who in ((pair, NAIVE), (OF_THE_LAB[pair], OWN))
+        for rung, client in ((pair, NAIVE), (OF_THE_LAB[pair], OWN))
         for panel in PANELS
     ]
-    if not any(len(each) for each in points):
+    if not any(len(part) for part in points):
         return pd.DataFrame(columns=LIMITER_COLUMNS)
     target = float(run.record.parameters["target_rate"])
     marks = [
         {"panel": panel, "what": MARK, "value": value}
         for panel, value in ((RATE, target), (SUCCESS, 100.0), (CORES, 1.0))
     ]
-    said = [{"what": SAID, "words": _said(run, pair)} for pair in pairs]
-    parts = [*(each for each in points if len(each)), pd.DataFrame([*marks, *said])]
+    sentences = [{"what": SAID, "words": _pair_sentence(run, pair)} for pair in pairs]
+    parts = [*(part for part in points if len(part)), pd.DataFrame([*marks, *sentences])]
     return pd.concat(parts, ignore_index=True).reindex(columns=LIMITER_COLUMNS)
 
 
-def _points(run: Run, trials: pd.DataFrame, rung: str, who: str, panel: str) -> pd.DataFrame:
-    _, told, counted, factor = PANELS[panel]
-    own = trials[trials["treatment"].isin(run.record.selected({"rung": rung}))]
-    column = told if who == NAIVE else counted
-    values = own.get(column, pd.Series(math.nan, index=own.index)).astype(float)
-    return own[["treatment", "state"]].assign(panel=panel, what=who, value=factor * values)
+def _points(run: Run, trials: pd.DataFrame, rung: str, client: str, panel: str) -> pd.DataFrame:
+    _, naive_column, lab_column, factor = PANELS[panel]
+    rows = trials[trials["treatment"].isin(run.record.selected({"rung": rung}))]
+    column = naive_column if client == NAIVE else lab_column
+    values = rows.get(column, pd.Series(math.nan, index=rows.index)).astype(float)
+    return rows[["treatment", "state"]].assign(panel=panel, what=client, value=factor * values)
 
 
-def _said(run: Run, pair: str) -> str:
-    found = finding_of(run, pair)
-    ratio = _ratio(found)
-    judged = f"; {CLAIMS[pair]}: {found.verdict}" if pair in CLAIMS else ""
-    return f"{LOAD_TESTS[pair]}: {in_words(blocks_of(run, pair))}{ratio}{judged}"
+def _pair_sentence(run: Run, pair: str) -> str:
+    finding = finding_of(run, pair)
+    ratio = _ratio(finding)
+    verdict = f"; {CLAIMS[pair]}: {finding.verdict}" if pair in CLAIMS else ""
+    return f"{LOAD_TESTS[pair]}: {in_words(blocks_of(run, pair))}{ratio}{verdict}"
 
 
-def _ratio(found: Finding) -> str:
-    effect = found.effect
+def _ratio(finding: Finding) -> str:
+    effect = finding.effect
     if effect is None:
         return ""
     interval = f" [{effect.low:.2f}, {effect.high:.2f}]" if math.isfinite(effect.low) else ""
@@ -95,19 +95,19 @@ def _ratio(found: Finding) -> str:
 
 
 def _labels(table: pd.DataFrame, page: Page) -> dict[Hashable, str]:
-    """Return the treatments of the pairs, what is one pair side by side."""
+    """Return the treatments of the pairs, those of a pair side by side."""
     shown = table.loc[table["what"].isin(LIMITER_LOOKS), "treatment"].unique()
     return {name: page.looks[name].label for name in shown if name in page.looks}
 
 
 def _limiter_words(table: pd.DataFrame, _: Page) -> str:
-    told = table.loc[table["what"] == SAID, "words"].astype(str)
-    said = ". ".join(f"{each[:1].upper()}{each[1:]}" for each in told)
+    sentences = table.loc[table["what"] == SAID, "words"].astype(str)
+    text = ". ".join(f"{sentence[:1].upper()}{sentence[1:]}" for sentence in sentences)
     return (
         "Points: trials (hollow: refused). Dashed: the target rate, all of it, one core. A"
         f" generator that misses {REACHED:.0%} of its target on a server that has room, where the"
         " lab's client reaches it in the same block, is itself the limit. Success: of what was"
-        f" planned; as told, achieved over target rate. {said}."
+        f" planned; as told, achieved over target rate. {text}."
     )
 
 
@@ -133,35 +133,35 @@ THROUGHPUT_COLUMNS = ["what", "users", "state", "value", "words"]
 
 
 def clients_table(run: Run) -> pd.DataFrame:
-    """Return throughput by users of every trial, and in words what the published limit would take.
+    """Return throughput by users of every trial, and sentences on the published limit.
 
-    ``needed`` is how many cores the published 374,600/s would take at the server's own CPU time
-    for a request: the median over the valid trials. ``limited`` says what the server could use.
+    ``needed``: how many cores the published 374,600/s would take at the server's own CPU time for
+    a request (the median over valid trials). ``limited``: how many CPUs the server could use.
     """
     trials = trials_shown(run)
-    own = trials[trials.get("factor_rung", pd.Series(dtype=str)).str.startswith(PREFIX)]
-    if own.empty or "throughput_rps" not in own:
+    rows = trials[trials.get("factor_rung", pd.Series(dtype=str)).str.startswith(PREFIX)]
+    if rows.empty or "throughput_rps" not in rows:
         return pd.DataFrame(columns=THROUGHPUT_COLUMNS)
-    users = own["factor_rung"].str.removeprefix(PREFIX).astype(float)
+    users = rows["factor_rung"].str.removeprefix(PREFIX).astype(float)
     points = pd.DataFrame(
-        {"what": TRIAL, "users": users, "state": own["state"], "value": own["throughput_rps"]}
+        {"what": TRIAL, "users": users, "state": rows["state"], "value": rows["throughput_rps"]}
     )
-    valid = own[own["state"] == "valid"]
+    valid = rows[rows["state"] == "valid"]
     parts = [points, pd.DataFrame([*_needed(valid), *_limited(run)])]
-    return pd.concat([each for each in parts if len(each)], ignore_index=True).reindex(
+    return pd.concat([part for part in parts if len(part)], ignore_index=True).reindex(
         columns=THROUGHPUT_COLUMNS
     )
 
 
 def _needed(valid: pd.DataFrame) -> list[dict[str, Any]]:
-    each_us = float(valid["server_cpu_us_per_request"].median()) if len(valid) else math.nan
-    limit = published_value(STUDY, OTHERS, "theoretical limit", "throughput")
-    if not math.isfinite(each_us):
+    request_us = float(valid["server_cpu_us_per_request"].median()) if len(valid) else math.nan
+    limit_rps = published_value(STUDY, OTHERS, "theoretical limit", "throughput")
+    if not math.isfinite(request_us):
         return []
     words = (
-        f"the published limit of {limit:,.0f}/s would take {limit * each_us / 1e6:,.3g} cores of"
-        f" this server alone ({each_us:.3g} us of CPU for a request, median of n = {len(valid)}"
-        " trials)"
+        f"the published limit of {limit_rps:,.0f}/s would take"
+        f" {limit_rps * request_us / 1e6:,.3g} cores of this server alone ({request_us:.3g} us of"
+        f" CPU for a request, median of n = {len(valid)} trials)"
     )
     return [{"what": NEEDED, "words": words}]
 
@@ -175,11 +175,11 @@ def _limited(run: Run) -> list[dict[str, Any]]:
 
 
 def _throughput_words(table: pd.DataFrame, _: Page) -> str:
-    said = table.loc[table["what"].isin([NEEDED, LIMITED]), "words"].astype(str)
-    told = "".join(f" {each[:1].upper()}{each[1:]}." for each in said)
+    sentences = table.loc[table["what"].isin([NEEDED, LIMITED]), "words"].astype(str)
+    text = "".join(f" {sentence[:1].upper()}{sentence[1:]}." for sentence in sentences)
     return (
         "Every point is a trial (hollow: refused; where the client was the limit, it is not the"
-        f" server's throughput).{told}"
+        f" server's throughput).{text}"
     )
 
 
@@ -197,7 +197,7 @@ THROUGHPUT_CHART = Planes(
 
 def has_users(run: Run) -> bool:
     """Return whether a run varies the users of a closed loop."""
-    rungs = [item.levels.get("rung", "") for item in run.record.treatments]
+    rungs = [treatment.levels.get("rung", "") for treatment in run.record.treatments]
     return any(name.startswith(PREFIX) for name in rungs)
 
 

@@ -1,4 +1,4 @@
-"""Success of every phase: measured, and what was published of it before and after."""
+"""The parts of a request, and the success of every phase beside the published one."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from perflab.systems.metricstream.rungs import OTHERS, PHASES, PHASES_TABLE, STU
 PARTS_TITLE = "what a request consists of, on the client's clock"
 MEASURED, PUBLISHED, WHOLE = "measured", "published", "whole"
 CONNECTING = "connecting"
-# What stands in the place of a bar.
+# The texts in place of a missing bar.
 NO_TRIAL, NO_POST = "no valid trial", "no answered post of the lab's client"
 COLORS = {
     "connect": "#101840",
@@ -31,10 +31,10 @@ COLORS = {
     "receive": "#F0DD88",
     "close": "#DC668A",
 }
-# The part of the study that a part stands for, and what the study calls it.
+# The study's name of each part that it has, too.
 STATED = {"connect": "connection_setup", "wait": "processing", "close": "teardown"}
 SHARES = "shares of one request, as stated"
-# Which end of each published range a bar has: as little connecting as is stated, or as much.
+# The end of each published range in a bar: with the least connecting, or the most.
 ENDS = {
     "published: least connecting": {"connect": "low", "wait": "high", "close": "high"},
     "published: most connecting": {"connect": "high", "wait": "low", "close": "low"},
@@ -46,26 +46,30 @@ TICKS = {share / 5: f"{share / 5:.0%}" for share in range(6)}
 def parts_table(run: Run) -> pd.DataFrame:
     """Return the share of every part by treatment, then the published ones.
 
-    ``value`` is the mean over the valid trials; of ``connect`` with its 95% t interval over them
-    and their number; of ``whole`` it is the parts' sum in ms. A treatment without a valid trial has
-    one row, which says so in place of a part. No rows where no trial has parts.
+    ``value`` is the mean over the valid trials, for ``connect`` with its 95% t interval and the
+    number of trials; for ``whole`` it is the parts' sum in ms. A treatment without a valid trial
+    has one row that says so. There are no rows if no trial has parts.
     """
     valid = run.valid_trials()
     if valid.empty or "part_connect_share" not in valid:
         return pd.DataFrame(columns=PARTS_COLUMNS)
-    found: list[dict[str, Any]] = []
-    # Where another generator loads there are no posts of the lab's own to take apart.
-    for name, own in valid.dropna(subset="part_connect_ms").groupby("treatment", sort=False):
-        shares = [_share(str(name), part, own[f"part_{part}_share"]) for part in PARTS]
-        whole_ms = own[[f"part_{part}_ms" for part in PARTS]].sum(axis=1, skipna=False).mean()
+    rows: list[dict[str, Any]] = []
+    # Trials with another load generator have no posts of the lab's own.
+    for name, of_treatment in valid.dropna(subset="part_connect_ms").groupby(
+        "treatment", sort=False
+    ):
+        shares = [_share(str(name), part, of_treatment[f"part_{part}_share"]) for part in PARTS]
+        whole_ms = (
+            of_treatment[[f"part_{part}_ms" for part in PARTS]].sum(axis=1, skipna=False).mean()
+        )
         whole = {"what": MEASURED, "treatment": name, "part": WHOLE, "value": float(whole_ms)}
-        found += [*shares, whole]
+        rows += [*shares, whole]
     without = [
         {"what": NO_TRIAL, "treatment": name, "part": "", "n": 0}
         for name, trials in valid_counts(run).items()
         if not trials
     ]
-    return pd.DataFrame([*found, *without, *_parts_published()], columns=PARTS_COLUMNS)
+    return pd.DataFrame([*rows, *without, *_parts_published()], columns=PARTS_COLUMNS)
 
 
 def _share(name: str, part: str, of_trials: pd.Series[float]) -> dict[str, Any]:
@@ -73,7 +77,7 @@ def _share(name: str, part: str, of_trials: pd.Series[float]) -> dict[str, Any]:
     if part != "connect":
         return row
     low, high = t_interval(of_trials.to_numpy(float))
-    # Of few trials Student's interval may reach beyond what a share can be.
+    # Student's interval over few trials may reach beyond 0 or 1.
     return {**row, "low": max(low, 0.0), "high": min(high, 1.0), "n": len(of_trials)}
 
 
@@ -100,8 +104,10 @@ def draw_parts(table: pd.DataFrame, page: Page) -> LabFigure:
 
 
 def _labels(table: pd.DataFrame, page: Page) -> dict[Hashable, str]:
-    told: dict[Hashable, str] = {name: name for name in ENDS if name in set(table["treatment"])}
-    return {name: look.label for name, look in page.looks.items()} | told
+    published_bars: dict[Hashable, str] = {
+        name: name for name in ENDS if name in set(table["treatment"])
+    }
+    return {name: look.label for name, look in page.looks.items()} | published_bars
 
 
 def _part_words(part: str) -> str:
@@ -111,20 +117,20 @@ def _part_words(part: str) -> str:
 
 
 def _parts_said(table: pd.DataFrame) -> dict[Hashable, str]:
-    """Return the shares of connecting with their intervals, and what all parts take."""
+    """Return the shares of connecting with their intervals, and the sums of all parts."""
     wholes = table[table["part"] == WHOLE].set_index("treatment")["value"]
     connecting = table[table["what"] == CONNECTING].to_dict("records")
     return {row["treatment"]: _numbers(row, wholes[row["treatment"]]) for row in connecting}
 
 
 def _numbers(row: Mapping[Hashable, Any], whole_ms: float) -> str:
-    known = math.isfinite(row["low"])
-    ends = f" [{row['low']:.1%}, {row['high']:.1%}]" if known else ", no interval"
-    return f"connect {row['value']:.1%}{ends}\n{whole_ms:.3g} ms, n = {row['n']:.0f}"
+    has_interval = math.isfinite(row["low"])
+    interval = f" [{row['low']:.1%}, {row['high']:.1%}]" if has_interval else ", no interval"
+    return f"connect {row['value']:.1%}{interval}\n{whole_ms:.3g} ms, n = {row['n']:.0f}"
 
 
 def has_connections(run: Run) -> bool:
-    """Return whether a run is of connections of this system."""
+    """Return whether a run has the connections of this system as factors."""
     return {"rung", "connection", "keep_alive"} <= set(run.record.factors)
 
 
@@ -159,7 +165,7 @@ MARKS = {BEFORE: ("<", "published before the phase"), AFTER: ("D", "published af
 
 
 def success_table(run: Run) -> pd.DataFrame:
-    """Return the success of every trial in %, the typical value, and what was published.
+    """Return the success of every trial in %, the typical values, and the published ones.
 
     ``typical`` has its 95% interval over the valid trials, ``low`` to ``high``, and their number.
     """
@@ -169,20 +175,22 @@ def success_table(run: Run) -> pd.DataFrame:
     points = trials[["treatment", "state"]].assign(what=TRIAL, value=100 * trials[RESPONSE])
     typical = typical_rows(run, RESPONSE).assign(what=TYPICAL)
     typical[["value", "low", "high"]] = 100 * typical[["value", "low", "high"]].astype(float)
-    have = {item.levels["rung"]: item.name for item in run.record.treatments}
-    shown = [
-        each for each in (points, typical, pd.DataFrame(_success_published(have))) if len(each)
+    treatment_of = {treatment.levels["rung"]: treatment.name for treatment in run.record.treatments}
+    parts = [
+        part
+        for part in (points, typical, pd.DataFrame(_success_published(treatment_of)))
+        if len(part)
     ]
-    return pd.concat(shown, ignore_index=True).reindex(columns=SUCCESS_COLUMNS)
+    return pd.concat(parts, ignore_index=True).reindex(columns=SUCCESS_COLUMNS)
 
 
-def _success_published(have: dict[str, str]) -> list[dict[str, Any]]:
+def _success_published(treatment_of: dict[str, str]) -> list[dict[str, Any]]:
     table = published(STUDY)
-    own = table[(table["place"] == PHASES_TABLE) & table["measure"].isin(MEASURES)]
+    rows = table[(table["place"] == PHASES_TABLE) & table["measure"].isin(MEASURES)]
     return [
-        {"what": MEASURES[row["measure"]], "treatment": have[rung], "value": row["value"]}
-        for row in own.to_dict("records")
-        if (rung := row["scenario"].partition(":")[0].replace(" ", "_")) in have
+        {"what": MEASURES[row["measure"]], "treatment": treatment_of[rung], "value": row["value"]}
+        for row in rows.to_dict("records")
+        if (rung := row["scenario"].partition(":")[0].replace(" ", "_")) in treatment_of
     ]
 
 
@@ -197,7 +205,7 @@ def _words(row: Mapping[Hashable, Any]) -> str:
 
 def has_phases(run: Run) -> bool:
     """Return whether a run has the published phases."""
-    rungs = {item.levels.get("rung") for item in run.record.treatments}
+    rungs = {treatment.levels.get("rung") for treatment in run.record.treatments}
     return "connection" in run.record.factors and bool(rungs & set(PHASES))
 
 

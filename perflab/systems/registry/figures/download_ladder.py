@@ -1,4 +1,4 @@
-"""The ladder beside the published table: what succeeded, and how long it took, rung by rung."""
+"""The ladder beside the published table: successes and times of each rung."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from perflab.systems.registry.rungs import RUNGS, STUDY, inside, published_setti
 TITLE = "the ladder beside the published table"
 TRIAL, AT_LEAST = "trial", "at least"
 TOLD, TOLD_AT_LEAST = "as told", "as told, at least"
-# Response: its panel, words, its measure in the results table, what one of its units is here.
+# Response: its panel, words, measure in the results table, and the factor to the panel's unit.
 PANELS: Mapping[str, tuple[str, str, str, float]] = {
     "succeeded": ("succeeded", "succeeded", "successful", 1.0),
     "mean_ms": ("mean_s", "mean, s (log)", "mean_latency", 1e-3),
     "total_duration_s": ("total_duration_s", "total duration, s (log)", "total_duration", 1.0),
 }
 SCENARIOS = {"step_0": "baseline", "step_3": "optimised"}
-# Nobody knows where the published load came from: its numbers stand beside both.
+# The study does not say where its load came from, so its numbers stand beside both.
 SCENARIOS |= {inside(rung): scenario for rung, scenario in SCENARIOS.items()}
 LOOKS = {
     TRIAL: Look(PALETTE[0], "o", "trial"),
@@ -41,11 +41,11 @@ COLUMNS = ["panel", "what", "treatment", "state", "value"]
 
 
 def ladder_table(run: Run) -> pd.DataFrame:
-    """Return three responses of every trial by rung, and what was published of them.
+    """Return three responses of every trial by rung, and the published ones.
 
     ``what`` is ``trial``, ``at least`` (downloads timed out) or ``published``; with the load from
-    inside ``as told`` and ``as told, at least``: nobody but the service's own generator counted.
-    Its ``state`` is the trial's, or whether the run has the published load. Times are in seconds.
+    inside ``as told`` and ``as told, at least``, as only the service's own generator counted.
+    ``state`` is the trial's, or whether the run has the published load. Times are in seconds.
     """
     trials = trials_shown(run)
     if trials.empty or not {"succeeded", "told_succeeded"} & set(trials):
@@ -61,24 +61,24 @@ def _of_response(run: Run, trials: pd.DataFrame, response: str) -> pd.DataFrame:
         _counted(trials[from_inside], response, f"told_{response}", (TOLD, TOLD_AT_LEAST)),
         pd.DataFrame(_published(run, response)),
     ]
-    return pd.concat([each for each in parts if len(each)], ignore_index=True)
+    return pd.concat([part for part in parts if len(part)], ignore_index=True)
 
 
 def _counted(
     trials: pd.DataFrame, response: str, column: str, whats: tuple[str, str]
 ) -> pd.DataFrame:
-    """Return the rows of a panel from a column of trials, or from what it is at least."""
+    """Return the rows of a panel from a column of trials, or from its lower bound."""
     panel, _, _, factor = PANELS[response]
-    nothing = pd.Series(np.nan, index=trials.index)
-    known = trials.get(column, nothing).astype(float)
-    at_least = trials.get(at_least_column(column), nothing).astype(float)
+    missing = pd.Series(np.nan, index=trials.index)
+    values = trials.get(column, missing).astype(float)
+    at_least = trials.get(at_least_column(column), missing).astype(float)
     return pd.DataFrame(
         {
             "panel": panel,
-            "what": np.where(known.isna() & at_least.notna(), whats[1], whats[0]),
+            "what": np.where(values.isna() & at_least.notna(), whats[1], whats[0]),
             "treatment": trials["treatment"],
             "state": trials["state"],
-            "value": known.fillna(at_least) * factor,
+            "value": values.fillna(at_least) * factor,
         }
     )
 
@@ -86,17 +86,19 @@ def _counted(
 def _published(run: Run, response: str) -> list[dict[str, Any]]:
     panel, _, measure, factor = PANELS[response]
     stated = published_settings()
-    same = all(run.record.parameters.get(name) == value for name, value in stated.items())
+    has_published_load = all(
+        run.record.parameters.get(name) == value for name, value in stated.items()
+    )
     return [
         {
             "panel": panel,
             "what": PUBLISHED,
-            "treatment": item.name,
-            "state": SAME_LOAD if same else OTHER_LOAD,
+            "treatment": treatment.name,
+            "state": SAME_LOAD if has_published_load else OTHER_LOAD,
             "value": factor * published_value(STUDY, "results table", scenario, measure),
         }
-        for item in run.record.treatments
-        if (scenario := SCENARIOS.get(item.levels.get("rung", ""))) is not None
+        for treatment in run.record.treatments
+        if (scenario := SCENARIOS.get(treatment.levels.get("rung", ""))) is not None
     ]
 
 
@@ -108,12 +110,12 @@ def _labels(_: pd.DataFrame, page: Page) -> dict[Hashable, str]:
 
 
 def _words(table: pd.DataFrame, _: Page) -> str:
-    told = bool({TOLD, TOLD_AT_LEAST} & set(table["what"]))
+    has_told = bool({TOLD, TOLD_AT_LEAST} & set(table["what"]))
     vouching = " Load from inside: as the service's own generator counts, for which nobody vouches."
     return (
         "Points: trials (hollow: refused). An arrowhead is a trial in which downloads timed out:"
         " its time is at least that. Published: one run of each, of another machine; that of step 0"
-        f" is such a bound, too.{vouching * told}"
+        f" is such a bound, too.{vouching * has_told}"
     )
 
 

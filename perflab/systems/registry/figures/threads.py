@@ -1,4 +1,4 @@
-"""Total duration over the threads of the executor, with what batches over the link would take."""
+"""The registry's counts over a trial, and total duration over the threads of the executor."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ PANELS = {
 }
 COUNT_COLUMNS = ["treatment", "t_s", "answered", *PANELS]
 MB = 1e6
-# More lines than colours could not be told apart.
+# There are no more distinguishable colours.
 MOST = 8
 
 
 def counts_table(run: Run) -> pd.DataFrame:
     """Return the counts of each treatment's first valid trial, in seconds since its load began.
 
-    Where the service did not answer a question (``answered`` is ``no``) its numbers are NaN.
+    If the service did not answer (``answered`` is ``no``) its numbers are NaN.
     """
     trials = first_trials(run)["trial_id"].tolist()
     if not trials:
@@ -46,32 +46,32 @@ def counts_table(run: Run) -> pd.DataFrame:
     begins = run.requests(trial_ids=trials).groupby("trial_id")["planned_ns"].min()
     since_ns = counts["t_ns"] - counts["trial_id"].map(begins)
     took_ns = (counts["answered_ns"] - counts["t_ns"]).where(counts["answered_ns"] > 0)
-    found = counts.assign(
-        # What is told is that of the instant of the answer, not of the question.
+    with_times = counts.assign(
+        # The counts are those at the instant of the answer, not of the question.
         t_s=(since_ns + took_ns.fillna(0)) / 1e9,
         answered=np.where(took_ns.notna(), "yes", "no"),
         memory_mb=counts["rss_bytes"] / MB,
     )
-    return found[COUNT_COLUMNS].reset_index(drop=True)
+    return with_times[COUNT_COLUMNS].reset_index(drop=True)
 
 
 def draw_counts(table: pd.DataFrame, page: Page) -> LabFigure:
-    """Draw a panel per count, a line per treatment; a line has gaps where nobody answered."""
+    """Draw a panel per count, a line per treatment; a line has gaps without answers."""
     measured = {name: look for name, look in page.looks.items() if name in set(table["treatment"])}
     shown = dict([*measured.items()][:MOST])
-    own = table[table["treatment"].isin(shown)]
+    rows = table[table["treatment"].isin(shown)]
     silent = [
         look.label
         for name, look in shown.items()
-        if (own.loc[own["treatment"] == name, "answered"] != "yes").any()
+        if (rows.loc[rows["treatment"] == name, "answered"] != "yes").any()
     ]
-    said = f" Did not answer for a while: {'; '.join(silent)}." if silent else ""
+    sentences = f" Did not answer for a while: {'; '.join(silent)}." if silent else ""
     if left_out := len(measured) - len(shown):
-        said += f" Not drawn, but in the table: {counted(left_out, 'further treatment')}."
+        sentences += f" Not drawn, but in the table: {counted(left_out, 'further treatment')}."
     chart = Planes(
         COUNT_TITLE,
         "Each treatment's first valid trial, asked five times a second. A line is broken where the"
-        f" service did not answer.{said}",
+        f" service did not answer.{sentences}",
         layers=(Lines(by="treatment", looks=shown, marked=True, how={"ms": 2.2, "lw": 1.0}),),
         planes=_planes,
         panel="count",
@@ -80,7 +80,7 @@ def draw_counts(table: pd.DataFrame, page: Page) -> LabFigure:
         further_in=0.95,
         share_x=True,
     )
-    by_count = [own.sort_values("t_s").assign(count=name, value=own[name]) for name in PANELS]
+    by_count = [rows.sort_values("t_s").assign(count=name, value=rows[name]) for name in PANELS]
     return chart.draw(pd.concat(by_count, ignore_index=True), page)
 
 
@@ -104,34 +104,34 @@ LOOKS = {
     TRIAL: Look(PALETTE[0], "o", "trial: until the last download was there"),
     AT_LEAST: Look(PALETTE[1], "^", "trial with time-outs: at least that"),
 }
-# Rungs that differ from the last step in their threads alone.
+# Levels of the rungs that differ from the last step only in their threads.
 ALIKE = {name: str(RUNGS[LAST].settings[name]) for name in ("handler", "body", "pool_connections")}
 
 
 def thread_table(run: Run) -> pd.DataFrame:
     """Return the total duration of every trial of the last step, by the threads of its executor.
 
-    ``what`` is ``trial``, ``at least`` (downloads timed out) or ``batches``: the curve of downloads
-    / threads, rounded up, times what the model takes over one connection of the link.
+    ``what`` is ``trial``, ``at least`` (downloads timed out) or ``batches``: downloads / threads,
+    rounded up, times the seconds that the model takes over one connection of the link.
     """
     trials = trials_shown(run)
-    wanted = {**ALIKE, "clients": str(run.record.parameters["clients"])}
-    own = trials
-    for factor, level in wanted.items():
-        own = own[own[f"factor_{factor}"] == level]
-    # Runs from before there was a load from inside do not say where theirs came from.
-    if "factor_load_from" in own:
-        own = own[own["factor_load_from"] == "outside"]
-    if own.empty or own["factor_executor_threads"].nunique() < 2:
+    levels = {**ALIKE, "clients": str(run.record.parameters["clients"])}
+    rows = trials
+    for factor, level in levels.items():
+        rows = rows[rows[f"factor_{factor}"] == level]
+    # Older recordings, without loads from inside, lack this factor.
+    if "factor_load_from" in rows:
+        rows = rows[rows["factor_load_from"] == "outside"]
+    if rows.empty or rows["factor_executor_threads"].nunique() < 2:
         return pd.DataFrame(columns=CURVE_COLUMNS)
-    at_least = own.get("total_duration_s_at_least", pd.Series(np.nan, index=own.index))
-    known = own["total_duration_s"].astype(float)
+    at_least = rows.get("total_duration_s_at_least", pd.Series(np.nan, index=rows.index))
+    duration_s = rows["total_duration_s"].astype(float)
     points = pd.DataFrame(
         {
-            "what": np.where(known.notna() | at_least.isna(), TRIAL, AT_LEAST),
-            "threads": own["factor_executor_threads"].astype(float),
-            "state": own["state"],
-            "duration_s": known.fillna(at_least.astype(float)),
+            "what": np.where(duration_s.notna() | at_least.isna(), TRIAL, AT_LEAST),
+            "threads": rows["factor_executor_threads"].astype(float),
+            "state": rows["state"],
+            "duration_s": duration_s.fillna(at_least.astype(float)),
         }
     )
     return pd.concat([points, _batches(run, points["threads"])], ignore_index=True)[CURVE_COLUMNS]
@@ -142,11 +142,11 @@ def _batches(run: Run, threads: pd.Series[float]) -> pd.DataFrame:
     rate = parameters["bytes_per_s"]
     if rate == "unlimited":
         return pd.DataFrame(columns=CURVE_COLUMNS)
-    each_s = float(parameters["model_bytes"]) / float(rate)
-    places = np.arange(int(threads.min()), int(threads.max()) + 1)
-    batches = [math.ceil(int(parameters["clients"]) / int(place)) for place in places]
+    batch_s = float(parameters["model_bytes"]) / float(rate)
+    counts = np.arange(int(threads.min()), int(threads.max()) + 1)
+    batches = [math.ceil(int(parameters["clients"]) / int(count)) for count in counts]
     return pd.DataFrame(
-        {"what": BATCHES, "threads": places, "duration_s": np.array(batches) * each_s}
+        {"what": BATCHES, "threads": counts, "duration_s": np.array(batches) * batch_s}
     )
 
 
@@ -171,9 +171,9 @@ CHART = Planes(
 def has_threads(run: Run) -> bool:
     """Return whether a run compares sizes of the executor of the last step."""
     sizes = {
-        item.levels.get("executor_threads")
-        for item in run.record.treatments
-        if all(item.levels.get(name) == level for name, level in ALIKE.items())
+        treatment.levels.get("executor_threads")
+        for treatment in run.record.treatments
+        if all(treatment.levels.get(name) == level for name, level in ALIKE.items())
     }
     return "handler" in run.record.factors and len(sizes) > 1
 

@@ -1,4 +1,4 @@
-"""All downloads of a trial per rung, one line each: batches are steps that anyone can see."""
+"""All downloads of a trial per rung, one line each; batches show as steps."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ TITLE = "all downloads of a trial, one line each"
 WAITS, WORKED_ON, COMES = "waits", "the service reads it", "the body comes"
 GIVEN_UP = "waits, and times out"
 COLORS = {WAITS: "#CBD3D9", WORKED_ON: PALETTE[6], COMES: PALETTE[0], GIVEN_UP: "#E9A887"}
-# What the service says of the time in which it worked on a download.
+# The service's own phases of its work on a download.
 WORK = ("phase_metadata_ms", "phase_first_byte_ms", "phase_get_ms")
 KEY = ["worker", "user", "planned_ns"]
 COLUMNS = ["treatment", "place", "begin_s", "work_s", "first_s", "end_s", "outcome"]
@@ -36,17 +36,20 @@ WHOLE = "whole"
 def waterfall_table(run: Run) -> pd.DataFrame:
     """Return the downloads of each treatment's first valid trial, in the order in which they end.
 
-    Seconds are from the instant at which all were to start. ``first_s`` is when the first bytes of
-    the body were read (NaN: none were), ``work_s`` how long the service says that it worked on it
-    before (metadata and store; NaN: it said nothing), ``outcome`` is ``whole`` or the error. Where
-    the load came from inside, all of that is as the service's own generator tells.
+    Seconds count from the planned common start. ``first_s`` is when the first bytes of the body
+    were read (NaN: none were), ``work_s`` how long the service worked on the download before that,
+    by its own account (metadata and store; NaN: no account), ``outcome`` is ``whole`` or the error.
+    With the load from inside the service's own generator gives all of these.
     """
     firsts = first_trials(run)
-    of_inside = is_inside(firsts)
-    outside, inside_ones = firsts[~of_inside], firsts[of_inside]
-    parts = [_of_clients(run, [*outside["trial_id"]]), _as_told(run, [*inside_ones["trial_id"]])]
-    downloads = pd.concat([each for each in parts if len(each)] or [pd.DataFrame(columns=COLUMNS)])
-    treatments = pd.concat([outside, inside_ones]).set_index("trial_id")["treatment"]
+    from_inside = is_inside(firsts)
+    outside, within = firsts[~from_inside], firsts[from_inside]
+    parts = [
+        _of_clients(run, [*outside["trial_id"]]),
+        _of_own_generator(run, [*within["trial_id"]]),
+    ]
+    downloads = pd.concat([part for part in parts if len(part)] or [pd.DataFrame(columns=COLUMNS)])
+    treatments = pd.concat([outside, within]).set_index("trial_id")["treatment"]
     if len(downloads):
         order = downloads["trial_id"].map({trial: at for at, trial in enumerate(treatments.index)})
         downloads = downloads.assign(order=order).sort_values(["order", "end_s", "first_s"])
@@ -64,24 +67,24 @@ def first_trials(run: Run) -> pd.DataFrame:
 
 
 def is_inside(trials: pd.DataFrame) -> pd.Series[bool]:
-    """Return of which trials the load came from inside the service; once it never did."""
+    """Return which trials have their load from inside; older recordings have none."""
     outside = pd.Series("outside", index=trials.index)
     return trials.get("factor_load_from", outside) == "inside"
 
 
-def _as_told(run: Run, trials: list[str]) -> pd.DataFrame:
-    """Return the downloads that the service's own generator tells of."""
+def _of_own_generator(run: Run, trials: list[str]) -> pd.DataFrame:
+    """Return the downloads that the service's own generator recorded."""
     if not trials:
         return pd.DataFrame()
-    told = run.table(OTHER_LOAD, trials)
+    table = run.table(OTHER_LOAD, trials)
     return pd.DataFrame(
         {
-            "trial_id": told["trial_id"],
-            "begin_s": told["start_ms"] / 1e3,
+            "trial_id": table["trial_id"],
+            "begin_s": table["start_ms"] / 1e3,
             "work_s": math.nan,
-            "first_s": told["first_byte_ms"] / 1e3,
-            "end_s": told["end_ms"] / 1e3,
-            "outcome": told["outcome"].replace({"done": WHOLE, "timed_out": "timeout"}),
+            "first_s": table["first_byte_ms"] / 1e3,
+            "end_s": table["end_ms"] / 1e3,
+            "outcome": table["outcome"].replace({"done": WHOLE, "timed_out": "timeout"}),
         }
     )
 
@@ -108,21 +111,21 @@ def _of_clients(run: Run, trials: list[str]) -> pd.DataFrame:
 
 
 class Spans:
-    """The layer of what becomes of each download: a bar for each part of its time."""
+    """A layer that draws each download as a bar for each part of its time."""
 
-    def draw(self, axes: Axes, own: pd.DataFrame, page: Page) -> None:  # noqa: ARG002
+    def draw(self, axes: Axes, rows: pd.DataFrame, page: Page) -> None:  # noqa: ARG002
         """Draw the downloads of one panel."""
-        first_s = own["first_s"].fillna(own["end_s"])
-        begun_s = np.maximum(own["begin_s"], first_s - own["work_s"].astype(float).fillna(0.0))
-        waited = np.where(own["outcome"] == WHOLE, WAITS, GIVEN_UP)
+        first_s = rows["first_s"].fillna(rows["end_s"])
+        begun_s = np.maximum(rows["begin_s"], first_s - rows["work_s"].astype(float).fillna(0.0))
+        waited = np.where(rows["outcome"] == WHOLE, WAITS, GIVEN_UP)
         bars: dict[str, list[list[tuple[float, float]]]] = {words: [] for words in COLORS}
-        columns = (own["place"], own["begin_s"], begun_s, first_s, own["end_s"], waited)
+        columns = (rows["place"], rows["begin_s"], begun_s, first_s, rows["end_s"], waited)
         for place, begin, begun, first, end, wait in zip(*columns, strict=True):
-            bars[wait].append(_bar(place, begin, begun))
-            bars[WORKED_ON].append(_bar(place, begun, first))
-            bars[COMES].append(_bar(place, first, end))
+            bars[wait].append(_corners(place, begin, begun))
+            bars[WORKED_ON].append(_corners(place, begun, first))
+            bars[COMES].append(_corners(place, first, end))
         for words, parts in bars.items():
-            # Smoothed edges would show as lines between bars that touch.
+            # Antialiased edges would show as lines between bars that touch.
             axes.add_collection(
                 PolyCollection(parts, facecolors=COLORS[words], lw=0, antialiased=False, gid=words)
             )
@@ -132,8 +135,8 @@ class Spans:
         return [Line2D([], [], color=color, lw=3, label=words) for words, color in COLORS.items()]
 
 
-def _bar(y: float, begin: float, end: float) -> list[tuple[float, float]]:
-    """Return the corners of a bar that is as high as a place."""
+def _corners(y: float, begin: float, end: float) -> list[tuple[float, float]]:
+    """Return the corners of a bar of height 1 around ``y``."""
     return [(begin, y - 0.5), (end, y - 0.5), (end, y + 0.5), (begin, y + 0.5)]
 
 
@@ -160,7 +163,7 @@ def _planes(table: pd.DataFrame, page: Page) -> Mapping[str, Plane]:
 
 
 def has_downloads(run: Run) -> bool:
-    """Return whether a run is of downloads."""
+    """Return whether the load of a run is downloads."""
     return "handler" in run.record.factors
 
 

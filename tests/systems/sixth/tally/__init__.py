@@ -1,1 +1,1 @@
-"""A system of somebody else's: a service that takes in bodies of bytes and tells what it took."""
+"""A foreign system: a service that takes in bodies of bytes and counts them."""

@@ -1,4 +1,4 @@
-"""The numbers of its trials that can be compared."""
+"""The responses of tally."""
 
 from perflab.recordings import Response
 from perflab.recordings.responses import CPU, REQUESTS

@@ -1,4 +1,4 @@
-"""What ``perflab stack up`` starts of it."""
+"""What ``perflab stack up`` starts of tally."""
 
 from perflab.stacks.plan import Node, StackPlan
 from perflab.trials.experiment import ReadyStack

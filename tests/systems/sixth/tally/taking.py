@@ -1,4 +1,4 @@
-"""What the service took in: its own table, its own number, and when that cannot be used."""
+"""An instrument with its own table, response and reason: the bodies that the service took in."""
 
 from typing import ClassVar
 
@@ -9,7 +9,7 @@ from perflab.recordings import Reason
 
 
 class Taken(Instrument):
-    """Asks what was taken in, and refuses bodies above a size."""
+    """Reads the bodies that were taken in, and refuses bodies above a size."""
 
     tables: ClassVar = {"taken": {"at_ns": "int64", "bytes": "int64"}}
 
@@ -26,15 +26,15 @@ class _Taken(Look):
         self.settings, self.scene = settings, scene
 
     def after(self) -> None:
-        """Ask the service."""
+        """Read the service's counts."""
         counts = self.scene.residents.counts(self.scene.treatment)[self.settings.node]
         self.taken = pd.DataFrame(counts["taken"], columns=["at_ns", "bytes"])
 
     def observe(self, load: Load) -> Observation:
         """Return the rate over the measured stage."""
         begin, end = load.result.begin_ns, load.result.end_ns
-        own = self.taken[self.taken["at_ns"].between(begin, end)]
-        rate = float(own["bytes"].sum()) / (end - begin) * 1e9
+        measured = self.taken[self.taken["at_ns"].between(begin, end)]
+        rate = float(measured["bytes"].sum()) / (end - begin) * 1e9
         reasons = []
         if (largest := int(self.taken["bytes"].max())) > self.settings.most_bytes:
             text = f"a body of {largest} bytes is above {self.settings.most_bytes}"

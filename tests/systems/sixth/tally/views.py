@@ -1,4 +1,4 @@
-"""What is drawn of its runs: bytes taken in over a trial."""
+"""The views of tally: bytes taken in over a trial."""
 
 import pandas as pd
 
@@ -11,7 +11,7 @@ TITLE = "bytes taken in, over a trial"
 
 
 def taken_table(run: Run) -> pd.DataFrame:
-    """Return how much of each treatment's first trial was taken in until when."""
+    """Return the bytes taken in over time in each treatment's first trial."""
     taken = run.table("taken").sort_values(["treatment", "block", "at_ns"])
     first = taken[taken["block"] == taken.groupby("treatment")["block"].transform("min")]
     trials = first.groupby("treatment")
@@ -26,8 +26,13 @@ def draw_taken(table: pd.DataFrame, page: Page) -> LabFigure:
     """Draw a line for every treatment."""
     figure = page_canvas(page, TITLE, plot_height_in=2.5)
     axes = figure.subplots()
-    for name, own in table.groupby("treatment"):
-        axes.plot(own["t_s"], own["total"], color=page.looks[str(name)].color, label=name)
+    for name, of_treatment in table.groupby("treatment"):
+        axes.plot(
+            of_treatment["t_s"],
+            of_treatment["total"],
+            color=page.looks[str(name)].color,
+            label=name,
+        )
     axes.set_xlabel("time, s")
     axes.set_ylabel("taken in, bytes")
     return finish(figure)

@@ -10,7 +10,7 @@ from perflab.recordings import Contrast, published
 from perflab.trials.experiment import Experiment, RunParameters
 from perflab.trials.plan import Treatment
 
-# Every byte there is, so that no text could pass for it.
+# All byte values, so that no text could pass for it.
 BODY = bytes(range(256)) * 4
 MOST_BYTES = 4096
 DELAYS_MS = {"no": 0.0, "yes": 20.0, "too_large": 0.0}

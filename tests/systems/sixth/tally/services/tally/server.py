@@ -1,4 +1,4 @@
-"""An HTTP server of the standard library that takes in bodies and tells what it took."""
+"""An HTTP server of the standard library that takes in bodies and counts them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ LOCK = threading.Lock()
 
 
 class Handler(BaseHTTPRequestHandler):
-    """GET tells, POST takes; ``/reset`` forgets."""
+    """GET returns counts and settings, POST takes in a body; ``/reset`` forgets all bodies."""
 
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
@@ -23,13 +23,13 @@ class Handler(BaseHTTPRequestHandler):
     proof = ""
 
     def do_GET(self) -> None:
-        """Tell the settings, what was taken, or the digest of the secret."""
-        shown = {
+        """Answer with the settings, the bodies taken in, or the digest of the secret."""
+        answers = {
             "/settings": {"delay_ms": self.delay_s * 1e3},
             "/taken": {"taken": TAKEN},
             "/proof": {"sha256": self.proof},
         }
-        self.answer(shown.get(self.path, {}))
+        self.answer(answers.get(self.path, {}))
 
     def do_POST(self) -> None:
         """Take a body, or forget all of them."""
@@ -43,9 +43,9 @@ class Handler(BaseHTTPRequestHandler):
             TAKEN.append((time.monotonic_ns(), len(body)))
         self.answer({"bytes": len(body), "zeros": body.count(0)})
 
-    def answer(self, shown: object) -> None:
+    def answer(self, content: object) -> None:
         """Answer with JSON, in one write."""
-        body = json.dumps(shown).encode()
+        body = json.dumps(content).encode()
         head = f"HTTP/1.1 200 OK\r\nContent-Length: {len(body)}\r\n\r\n"
         self.wfile.write(head.encode() + body)
 
@@ -57,8 +57,8 @@ parser = argparse.ArgumentParser()
 parser.add_argument("--listen", required=True)
 parser.add_argument("--delay-ms", type=float, required=True)
 parser.add_argument("--secret-file", type=Path, required=True)
-given = parser.parse_args()
-Handler.delay_s = given.delay_ms / 1e3
-Handler.proof = hashlib.sha256(given.secret_file.read_bytes()).hexdigest()
-host, _, port = given.listen.rpartition(":")
+arguments = parser.parse_args()
+Handler.delay_s = arguments.delay_ms / 1e3
+Handler.proof = hashlib.sha256(arguments.secret_file.read_bytes()).hexdigest()
+host, _, port = arguments.listen.rpartition(":")
 ThreadingHTTPServer((host, int(port)), Handler).serve_forever()
