@@ -211,6 +211,7 @@ def _carry_out(values: dict[str, Any], bounds: list[str], strict: bool) -> None:
             console.print(str(path), markup=False, highlight=False, soft_wrap=True)
     console.print(run.run_id, markup=False, highlight=False)
     crossed = {bound.crossed for bound in gate}
+    # A threshold on a metric that the run does not have was held against nothing.
     unjudged = len(thresholds) > len({bound.threshold.text for bound in gate})
     sys.stdout.flush()
     if Crossed.YES in crossed:

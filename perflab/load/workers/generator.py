@@ -272,7 +272,12 @@ class Generator:
         allowed: Sequence[str],
         start_ns: int,
     ) -> None:
-        words = {
+        """Order every worker to send its part of a load to ``address`` from ``start_ns`` on.
+
+        Each writes its rows into a folder of its own below ``folder``. ``allowed`` are the hosts
+        beside loopback that the user named as targets.
+        """
+        order = {
             "workload": workload.model_dump(mode="json"),
             "url": address,
             "workers": len(self._workers),
@@ -283,7 +288,7 @@ class Generator:
         for number, worker in enumerate(self._workers):
             worker.progress = Progress()
             worker.follower = RowFollower(folder / str(number))
-            worker.order({**words, "worker": number, "folder": str(folder / str(number))})
+            worker.order({**order, "worker": number, "folder": str(folder / str(number))})
 
     def _stop(self, reason: str, within_s: float | None = None) -> None:
         for worker in self._workers:

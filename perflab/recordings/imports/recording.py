@@ -194,6 +194,11 @@ def _row(load: ImportedLoad, name: str, block: int, position: int) -> dict[str, 
 
 
 def _record(loads: Mapping[str, Sequence[ImportedLoad]]) -> RunRecord:
+    """Return the record of an imported run: a treatment for each name, a trial for each load.
+
+    All loads are of one tool and one format. The order of the blocks is that of the files: nobody
+    knows in which order the loads were made.
+    """
     now = time.strftime("%Y-%m-%dT%H:%M:%S+00:00", time.gmtime())
     blocks = max(map(len, loads.values()))
     form = next(load.form for group in loads.values() for load in group)

@@ -36,10 +36,12 @@ def _treatments(parameters: SynchronousCommitParameters) -> list[Treatment]:
 
 
 def _treatment(parameters: SynchronousCommitParameters, levels: dict[str, str]) -> Treatment:
+    """Return the service that commits as the levels say, or that does not write at all."""
     writes = levels[WRITE] == "yes"
-    plan = service.stack(
+    stack = service.stack(
         parameters,
         workers=parameters.workers,
+        # Without writes nothing is committed: the default does not matter.
         synchronous_commit=levels[FACTOR] if writes else "on",
         round_trip_ms=parameters.round_trip_ms,
         writes=writes,
@@ -48,7 +50,7 @@ def _treatment(parameters: SynchronousCommitParameters, levels: dict[str, str]) 
     return service.treatment(
         levels,
         LABELS[levels[FACTOR]],
-        plan,
+        stack,
         service.workload(parameters, path),
     )
 
