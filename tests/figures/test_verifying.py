@@ -78,7 +78,7 @@ def findings(folder: Path) -> dict[str, str]:
 
 
 def states(files: list[Verified]) -> set[tuple[str, str]]:
-    return {(file.state, file.told) for file in files}
+    return {(file.state, file.reason) for file in files}
 
 
 @pytest.mark.slow
@@ -181,6 +181,6 @@ def test_a_region_that_was_edited_by_hand_or_is_damaged_is_found(tmp_path: Path)
     document.write_text(document.read_text().replace("1.25", "1.52"))
     (region,) = verify([document])
     assert (region.state, region.path) == ("edited", document)
-    assert "'drivers'" in region.told
+    assert "'drivers'" in region.reason
     document.write_text(document.read_text().replace("<!-- perflab:end -->", ""))
     assert [file.state for file in verify([document])] == ["edited"]
