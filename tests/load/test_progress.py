@@ -111,17 +111,17 @@ def test_a_load_records_when_the_body_of_every_request_came(
     assert table.groupby("request").size().max() <= points
     named = table.merge(requests, on=["worker", "user", "planned_ns"], suffixes=("", "_whole"))
     assert len(named) == len(table)
-    for _, points in named.groupby("request"):
-        assert points["at_ns"].iloc[0] == points["first_byte_ns"].iloc[0]
-        assert (points["at_ns"].iloc[-1], points["bytes"].iloc[-1]) == (
-            points["done_ns"].iloc[0],
+    for _, rows in named.groupby("request"):
+        assert rows["at_ns"].iloc[0] == rows["first_byte_ns"].iloc[0]
+        assert (rows["at_ns"].iloc[-1], rows["bytes"].iloc[-1]) == (
+            rows["done_ns"].iloc[0],
             SIZE,
         )
-        assert points["at_ns"].is_monotonic_increasing
-        assert points["bytes"].is_monotonic_increasing
+        assert rows["at_ns"].is_monotonic_increasing
+        assert rows["bytes"].is_monotonic_increasing
         # The server took 10 ms for each of 20 pieces: half the body took half of these 200 ms.
-        half = points["at_ns"][points["bytes"] >= SIZE / 2].iloc[0] - points["at_ns"].iloc[0]
-        whole = points["at_ns"].iloc[-1] - points["at_ns"].iloc[0]
+        half = rows["at_ns"][rows["bytes"] >= SIZE / 2].iloc[0] - rows["at_ns"].iloc[0]
+        whole = rows["at_ns"].iloc[-1] - rows["at_ns"].iloc[0]
         assert min(half, whole - half) > 30e6
     assert table["request"].nunique() == 4
     assert streamed_tables(result)["progress"].columns.tolist() == PROGRESS.names

@@ -11,7 +11,6 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from statistics import median
 
 import pytest
 from running import Answer, Service, Start, call, wait_until
@@ -104,9 +103,10 @@ def test_a_server_keeps_connections_or_closes_them_as_it_was_asked(started: Star
 
 def parse_ms(service: Service, metrics: int) -> float:
     body = json.dumps({"client": "a", "metrics": [{"name": "cpu", "value": 0.5}] * metrics})
-    answers = [sent(service, body.encode()) for _ in range(5)]
+    answers = [sent(service, body.encode()) for _ in range(9)]
     assert {each.status for each in answers} == {202}
-    return median(each.phases["parse"] for each in answers)
+    # Other programs only make it longer.
+    return min(each.phases["parse"] for each in answers)
 
 
 def test_twice_the_text_costs_the_quadratic_parser_four_times_as_much(started: Start) -> None:

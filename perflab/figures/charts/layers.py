@@ -146,7 +146,7 @@ def Typical(**how: Any) -> Intervals:  # noqa: N802
 
 @dataclass(frozen=True)
 class Marks:
-    """A marker of one kind and colour per row, filled or hollow."""
+    """A marker of one kind per row, filled or hollow; all have one colour unless ``by`` has looks."""
 
     of: Sequence[str]
     marker: str
@@ -155,12 +155,16 @@ class Marks:
     hollow: bool = False
     size: float = 5.0
     at: float = 0.0
+    by: str = ""
+    looks: Looks | None = None
 
-    def draw(self, axes: Axes, rows: pd.DataFrame, page: Page) -> None:  # noqa: ARG002
+    def draw(self, axes: Axes, rows: pd.DataFrame, page: Page) -> None:
         """Draw the rows of one panel."""
+        looks = looks_in(self.looks, page)
         for row in rows_of(rows, self.of).to_dict("records"):
+            color = looks[str(row[self.by])].color if self.by else self.color
             xy = (row["x"], row["y"] + self.at)
-            axes.add_line(marker(self.marker, self.color, self.hollow, self.size, xy))
+            axes.add_line(marker(self.marker, color, self.hollow, self.size, xy))
 
     def key(self, table: pd.DataFrame, page: Page) -> list[Line2D]:  # noqa: ARG002
         """Return the marker, if it occurs and has a label."""

@@ -7,7 +7,7 @@ import queue
 import secrets
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 from perflab.errors import ClusterError, HostsDiffer
@@ -62,7 +62,8 @@ class Dispatch:
 
     def _take(self, event: tuple[float, Mapping[str, Any]]) -> None:
         _, news = event
-        self._events.put(News(**news))
+        # Dask adds fields of its own.
+        self._events.put(News(**{field.name: news[field.name] for field in fields(News)}))
 
     @property
     def under_way(self) -> list[CellOrder]:
