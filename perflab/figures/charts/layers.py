@@ -146,7 +146,7 @@ def Typical(**how: Any) -> Intervals:  # noqa: N802
 
 @dataclass(frozen=True)
 class Marks:
-    """A marker of one kind per row, filled or hollow; all have one colour unless ``by`` has looks."""
+    """A marker of one kind per row, filled or hollow; in one colour unless ``by`` names looks."""
 
     of: Sequence[str]
     marker: str
