@@ -16,6 +16,8 @@ DRAWS = {"matplotlib", "seaborn"}
         ("perflab.cli", {"numpy", "pandas", "perflab.api"} | DRAWS),
         ("perflab.load.workers.worker", {"pandas", "scipy"} | DRAWS),
         ("perflab.trials.conductor", {"scipy", "httpx"} | DRAWS),
+        # What the command `claims` reads its answers with.
+        ("perflab.reports.ledger", {"scipy", "seaborn", "httpx"}),
         ("perflab.api", {"scipy", "httpx", "psycopg2", "rich"} | DRAWS),
     ],
 )

@@ -16,10 +16,11 @@ from typing import Any
 
 import pytest
 
-from perflab.errors import LoadError
+from perflab.errors import LoadError, ParameterError
 from perflab.load import once
 from perflab.load.clients.httpx_client import ask_for_http2
 from perflab.load.clients.library_client import out_of_reach
+from perflab.load.options import LoadOptions
 from perflab.load.workload import ClosedLoop, Request, Scripted, Workload
 from perflab.paths import project_root
 from tests.load.processes import a_certificate
@@ -132,3 +133,9 @@ def test_features_of_the_lean_client_alone_are_refused_before_the_start(
     )
     (problem,) = out_of_reach(workload)
     assert told in problem
+
+
+def test_the_command_refuses_what_its_client_cannot_do() -> None:
+    words = {"url": "http://127.0.0.1:9/", "users": 1, "requests": 1, "http2": True}
+    with pytest.raises(ParameterError, match="records no chunks"):
+        LoadOptions.of({**words, "stream": "sse"}).workload()

@@ -113,6 +113,17 @@ def test_slices_of_nine_and_instruments_that_see_everybody_are_refused_before_th
     assert [item for item in obstacles(in_slices) if "design" in item] == []
 
 
+def test_a_load_that_its_client_cannot_send_is_refused_before_the_start() -> None:
+    sent = treated("a").workload.model_copy(
+        update={"client": "httpx", "request": Request(redirects=1)}
+    )
+    redirected = plan().model_copy(
+        update={"treatments": (treatment("b").model_copy(update={"workload": sent}),)}
+    )
+    (problem,) = (item for item in obstacles(redirected) if "client" in item)
+    assert "the httpx client follows no redirects" in problem
+
+
 def windows(**words: Any) -> pd.DataFrame:
     count = len(next(iter(words.values())))
     columns = {
