@@ -13,7 +13,7 @@ DRAWS = {"matplotlib", "seaborn"}
 @pytest.mark.parametrize(
     ("module", "unused"),
     [
-        ("perflab.cli", {"numpy", "pandas", "perflab.api"} | DRAWS),
+        ("perflab.cli", {"numpy", "pandas", "pydantic", "perflab.api"} | DRAWS),
         ("perflab.load.workers.worker", {"pandas", "scipy"} | DRAWS),
         ("perflab.trials.conductor", {"scipy", "httpx"} | DRAWS),
         # What the command `claims` reads its answers with.

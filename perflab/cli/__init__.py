@@ -60,7 +60,7 @@ def _before_any_command(
         typer.Option("--version", help="print the version", callback=_print_version, is_eager=True),
     ] = False,
 ) -> None:
-    """A performance laboratory: every number is shown to be true or refused."""
+    """A performance laboratory: doubtful measurements are marked, and never silently used."""
 
 
 def main() -> None:

@@ -1,4 +1,4 @@
-"""``perflab claims``: every published row, and what became of it."""
+"""``perflab claims``: every published row, with its result here."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ def command(
         bool,
         typer.Option(
             "--check",
-            help="by rules such as Little's law: which published numbers agree, without any run",
+            help="only check by rules such as Little's law which published numbers agree",
         ),
     ] = False,
     verdicts: Annotated[
         bool,
-        typer.Option("--verdicts", help="only verdicts, of one's own experiments too, by run"),
+        typer.Option("--verdicts", help="only verdicts by run, your own experiments included"),
     ] = False,
 ) -> None:
-    """Show every published number, claim, figure and target, with what became of it.
+    """Show every published number, claim, figure and target, with its result here.
 
-    Verdicts come from finished runs, one for each experiment and backend: of runs with the same
-    parameters the one with most complete blocks. A number of another estimand or load than what
-    was measured has no verdict.
+    Verdicts come from finished runs, one for each experiment and backend: among runs with the same
+    parameters, the one with most complete blocks. A published number has no verdict if its estimand
+    or load was not the measured one.
 
     Example: perflab claims --answer judged
 
@@ -76,7 +76,7 @@ def _verdicts(backend: str) -> None:
 
     chosen = judged_runs(backend)
     if not chosen:
-        print("no finished runs yet; 'make lab' makes some")
+        print("there are no finished runs yet; 'make lab' makes some")
         return
     table = verdicts_of(chosen)
     print_table(to_terminal(table))
@@ -87,7 +87,7 @@ def _verdicts(backend: str) -> None:
         blocks = f"{selected.complete_blocks} complete blocks"
         terminal.print(Text(f"  {selected.run.run_id}: {blocks}, {parameters}"))
         for reason in selected.reasons():
-            terminal.print(Text(f"    taken instead of {reason}"))
+            terminal.print(Text(f"    chosen instead of {reason}"))
 
 
 def _say(sentence: str) -> None:

@@ -34,20 +34,20 @@ def command(
     fail_on: Annotated[
         float,
         typer.Option(
-            help="exit status 3 when something is certainly worse by this factor, like 1.1; needs "
-            "three runs a side"
+            help="exit status 3 if a response is certainly worse by this factor, like 1.1; needs "
+            "three runs on each side"
         ),
     ] = 0.0,
 ) -> None:
     """Compare runs: ratio B / A per treatment and response, with 95% intervals.
 
-    Better and worse are said from three runs a side on (perflab compare A1,A2,A3 B1,B2,B3), where
-    the run is the unit. Two runs of the same code differ by more than the trials in them show, so
-    with fewer a response only differs.
+    Two runs of the same code differ by more than their trials show. So better and worse need three
+    runs on each side (perflab compare A1,A2,A3 B1,B2,B3), and the run is then the unit. With fewer
+    runs a response only differs.
 
-    Exit status 3 with --fail-on when a response is worse: its interval excludes 1 and its ratio
-    reaches the factor. Exit status 4 when the runs are not comparable (other parameters, machine
-    or backend). Exit status 5 with --fail-on and fewer than three runs a side.
+    Exit status with --fail-on: 3 if a response is worse (its interval excludes 1 and its ratio
+    reaches the factor), 5 with fewer than three runs on a side. Exit status 4 if the runs are not
+    comparable (other parameters, machine or backend).
 
     Example: perflab compare latest latest:synchronous_commit
     """
@@ -56,7 +56,7 @@ def command(
     from perflab.errors import ParameterError
 
     if fail_on and not fail_on >= 1:
-        raise ParameterError("--fail-on", [f"{fail_on:g} is below 1; 1.1 means 10% worse"])
+        raise ParameterError("--fail-on", [f"{fail_on:g} is below 1; for 10% worse give 1.1"])
     a, b = (
         [api.open_run(reference) for reference in _references(side)] for side in (runs_a, runs_b)
     )
@@ -79,7 +79,7 @@ def _references(side: str) -> list[str]:
 
     references = [reference.strip() for reference in side.split(",")]
     if not all(references):
-        problem = f"{side!r} names no run between two commas; write A1,A2,A3"
+        problem = f"{side!r} lacks a run between two commas; write A1,A2,A3"
         raise ParameterError("perflab compare", [problem])
     return references
 
@@ -88,17 +88,17 @@ def _way_out(a: list[Run], b: list[Run], fail_on: float) -> str:
     from perflab.analysis.between_runs import ENOUGH_RUNS
     from perflab.recordings.imported import is_imported
 
-    counts = f"here are {len(a)} and {len(b)}"
+    counts = f"there are {len(a)} and {len(b)}"
     if is_imported(a[0].record):
         return (
-            f"--fail-on {fail_on:g} judged nothing: these are imported results, of which nobody "
-            "knows what differs from one start of the services to the next."
+            f"--fail-on {fail_on:g} judged nothing: these are imported results, and nobody knows "
+            "whether services started afresh between the loads."
         )
     return (
-        f"--fail-on {fail_on:g} judged nothing: it needs {ENOUGH_RUNS} runs a side, {counts}. Two "
-        "runs of the same code differ by more than their trials show.\n"
-        f"Repeat `perflab run {a[0].record.experiment}` until each side has {ENOUGH_RUNS}, A and B "
-        f"in turn; then `perflab compare A1,A2,A3 B1,B2,B3 --fail-on {fail_on:g}`."
+        f"--fail-on {fail_on:g} judged nothing: it needs {ENOUGH_RUNS} runs on each side; {counts}."
+        " Two runs of the same code differ by more than their trials show.\n"
+        f"Repeat `perflab run {a[0].record.experiment}` for A and B in turn until each side has "
+        f"{ENOUGH_RUNS} runs; then `perflab compare A1,A2,A3 B1,B2,B3 --fail-on {fail_on:g}`."
     )
 
 

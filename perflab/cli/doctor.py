@@ -1,4 +1,4 @@
-"""``perflab doctor``: what of this machine bears on measurements, and what to do."""
+"""``perflab doctor``: checks whether this machine is fit to measure."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ STYLES = {"ok": "green", "beware": "yellow", "wrong": "bold red"}
 
 
 def command() -> None:
-    """Look at engine, disk, cores, neighbours and leftovers; change nothing.
+    """Check the engine, disk, cores, other load and leftovers of this machine; change nothing.
 
-    Exit status 1 when something is wrong: nothing could be measured, or nothing to be trusted.
+    Exit status 1 if something would prevent or spoil measurements.
 
     Example: perflab doctor
     """

@@ -1,4 +1,4 @@
-"""``perflab duel``: variants of one's own service under one load, and a verdict."""
+"""``perflab duel``: compares variants of one service under the same load."""
 
 from __future__ import annotations
 
@@ -28,20 +28,23 @@ def _option(help: str, panel: str, *names: str) -> Any:
 
 def command(
     file: Annotated[
-        str, typer.Argument(help="duel.toml; options go before it", metavar="[FILE]")
+        str, typer.Argument(help="duel.toml; options overrule it", metavar="[FILE]")
     ] = "",
     variant: Annotated[
         list[str] | None,
         _option("NAME=KIND:WHAT; repeatable, the first is the baseline", START),
     ] = None,
     start: Annotated[
-        str, _option("starts a git variant, with {port} (else: its Dockerfile)", START, "--command")
+        str,
+        _option(
+            "starts a git variant, with {port} (without it: its Dockerfile)", START, "--command"
+        ),
     ] = "",
-    prepare: Annotated[str, _option("shell words, run once per git variant", START)] = "",
+    prepare: Annotated[str, _option("shell command, run once per git variant", START)] = "",
     health: Annotated[str, _option("path that answers 200 when a variant is ready", START)] = "",
     start_timeout: Annotated[float | None, _option("seconds to become ready (60)", START)] = None,
     allow_target: Annotated[
-        list[str] | None, _option("a host other than loopback you may load; repeatable", START)
+        list[str] | None, _option("another host that may get load; repeatable", START)
     ] = None,
     users: Annotated[int | None, _option("closed loop of users (4)", LOAD)] = None,
     think_time: Annotated[float | None, _option("seconds a user waits", LOAD)] = None,
@@ -67,8 +70,8 @@ def command(
     design: Annotated[
         str,
         _option(
-            "how variants share a block's time: auto (slices where responses are short), trials "
-            "or slices",
+            "how variants share a block's time: auto (slices if responses are short), trials or "
+            "slices",
             VERDICT,
         ),
     ] = "",
@@ -79,22 +82,22 @@ def command(
     fail_on: Annotated[
         list[str] | None,
         _option(
-            "status 3 where certainly worse: 'p99>1.05'; throughput<, mean>, p50>, p99>, cpu>, "
+            "status 3 if certainly beyond: 'p99>1.05'; throughput<, mean>, p50>, p99>, cpu>, "
             "memory>, failures>; repeatable",
             VERDICT,
         ),
     ] = None,
     strict: Annotated[
-        bool, _option("status 5 where a bound is undecided", VERDICT, "--strict")
+        bool, _option("status 5 if a threshold is undecided", VERDICT, "--strict")
     ] = False,
     resume: Annotated[str, _option("finish this run", VERDICT)] = "",
     wait: Annotated[float, _option("seconds to wait for another measurement", VERDICT)] = 0.0,
 ) -> None:
-    """Compare variants of a service of your own; how much slower is which, and how sure is that?
+    """Compare variants of your own service: which is slower, by how much, and how sure is that?
 
     KIND:WHAT is git:REPOSITORY@REVISION, command:WORDS, url:http://HOST:PORT, image:NAME:TAG or
-    dockerfile:FOLDER. Variants are started afresh for every block of trials, in random order. They
-    listen on 127.0.0.1, at {port} of their command, which is also PORT in the environment.
+    dockerfile:FOLDER. Variants start afresh for every block, in random order. They listen on
+    127.0.0.1, on the port that is {port} in their command and PORT in their environment.
 
     Example: perflab duel --variant old=git:.@v1.2 --variant new=git:.@HEAD
     --command 'python app.py --port {port}' --path /items --users 8
@@ -106,10 +109,10 @@ def command(
     Example: perflab duel --variant a=url:http://127.0.0.1:8001
     --variant b=url:http://127.0.0.1:8002 --rate 200
 
-    Exit status: 0 no bound of --fail-on is certainly crossed; 1 an error, told on stderr; 2 words
-    that cannot be read; 3 a bound is crossed by the whole 95% interval; 4 a bound could not be
-    judged, or nothing was compared, for want of valid trials; 5 with --strict, a bound lies within
-    an interval; 130 interrupted. Of several the first of 3, 4, 5.
+    Exit status: 0 no effect is certainly beyond a threshold of --fail-on; 1 an error, see stderr;
+    2 an option cannot be read; 3 a whole 95% interval is beyond its threshold; 4 a threshold could
+    not be judged, or nothing was compared, because too few trials are valid; 5 with --strict, a
+    threshold lies within an interval; 130 interrupted. If several apply: the first of 3, 4, 5.
     """
     options: dict[str, Any] = {
         "command": start, "prepare": prepare, "health": health, "start_timeout_s": start_timeout,
@@ -128,7 +131,9 @@ def command(
         values.pop("folder", None)
         values["resume"] = resume
     elif VARIANTS not in values:
-        raise ParameterError("perflab duel", ["give two --variant NAME=KIND:WHAT, or a file"])
+        raise ParameterError(
+            "perflab duel", ["there are no variants: give two --variant NAME=KIND:WHAT, or a file"]
+        )
     else:
         values.setdefault("folder", str(Path.cwd()))
     _carry_out(values | ({"wait_s": wait} if wait else {}), bounds, strict)
@@ -151,10 +156,10 @@ def _read_duel(path: Path) -> dict[str, Any]:
         raise ParameterError("perflab duel", [f"{path}: {error}"]) from None
     variants, load = content.pop(VARIANTS, {}), content.pop(LOAD_TABLE, {})
     if not isinstance(variants, Mapping) or not isinstance(load, Mapping):
-        raise ParameterError("perflab duel", [f"{path}: [variants] and [load] are tables"])
+        raise ParameterError("perflab duel", [f"{path}: [variants] and [load] must be tables"])
     twice = sorted(set(load) & set(content))
     if twice:
-        problem = f"{path}: {', '.join(twice)} stands at the top and in [load]"
+        problem = f"{path}: {', '.join(twice)} stands both at the top and in [load]"
         raise ParameterError("perflab duel", [problem])
     values = {**content, **load}
     if variants:

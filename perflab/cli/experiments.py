@@ -1,4 +1,4 @@
-"""``perflab experiments``: what can be run, and with which parameters."""
+"""``perflab experiments``: lists experiments, or the parameters of one."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from perflab.trials.experiment import Experiment
 
 HOW = (
-    "Give them as 'perflab run {name} -p parameter=value', lists as -p parameter=a,b; or in the "
+    "Set them with 'perflab run {name} -p parameter=value' (a list as -p parameter=a,b), or in the "
     "first cell of notebooks/{name}.ipynb."
 )
 
@@ -25,7 +25,7 @@ def command(
     name: Annotated[
         str,
         typer.Argument(
-            help="only this one, with every parameter: type, default, choices and meaning",
+            help="show the parameters of this experiment: default, allowed values and meaning",
         ),
     ] = "",
 ) -> None:

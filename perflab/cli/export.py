@@ -13,7 +13,6 @@ from rich.text import Text
 
 from perflab.cli.outputs import print_table
 from perflab.errors import ParameterError
-from perflab.parameters import did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -60,24 +59,24 @@ def command(
         typer.Option("--brief", help="only question, published against measured, and figures"),
     ] = False,
     overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="also what was edited by hand between the marks")
+        bool, typer.Option("--overwrite", help="replace also text that was edited by hand")
     ] = False,
     figures: Annotated[
         bool,
         typer.Option(
-            "--figures", help="write no section, only figures and tables", rich_help_panel=FIGURES
+            "--figures", help="write figures and tables, and no section", rich_help_panel=FIGURES
         ),
     ] = False,
     verify: Annotated[
         bool,
         typer.Option(
             "--verify",
-            help="write nothing; RUN... are then folders or files (figures/ and docs/), whose "
-            f"figures and tables are checked; ends with {STALE} where one was edited or is stale",
+            help="only check figures and tables in the folders or files RUN... (figures/ and "
+            f"docs/); exit status {STALE} if one was edited or is stale",
         ),
     ] = False,
 ) -> None:
-    """Write runs as sections of a document; again: the marked regions anew, your text untouched.
+    """Write runs as sections of a document; your own text around the marks stays as it is.
 
     Example: perflab export latest:synchronous_commit --to design --format md,html
 
@@ -101,7 +100,7 @@ def command(
 
     if to is None and into is None:
         raise ParameterError(
-            "perflab export", ["say where to: --to DIR, or --into FILE.md (or --figures)"]
+            "perflab export", ["no place is given: add --to DIR, --into FILE.md or --figures"]
         )
     folder = to if to is not None else (into or Path()).resolve().parent
     content = Content(tuple(_listed(views)), brief)
@@ -142,6 +141,8 @@ def _export_figures(run: Run, names: list[str], folder: Path | None, formats: li
 
 
 def _check(kind: str, names: list[str], known: Iterable[str]) -> None:
+    from perflab.parameters import did_you_mean
+
     listed = list(known)
     problems = [
         f"no {kind} '{name}'{did_you_mean(name, listed)}; there are: {', '.join(listed)}"
@@ -170,7 +171,7 @@ def _verify(paths: list[Path]) -> bool:
         print_table(table)
     states = Counter(file.state for file in files)
     counts = ", ".join(f"{count} {state}" for state, count in states.items())
-    print(f"{len(files)} checked: {counts}" if files else "no figure of the lab is there")
+    print(f"{len(files)} checked: {counts}" if files else "there is no figure of the lab")
     return not any(file.finding for file in files)
 
 

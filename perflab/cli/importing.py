@@ -1,4 +1,4 @@
-"""``perflab import``: results of other load tools become a recording."""
+"""``perflab import``: makes a recording from results of other load tools."""
 
 from __future__ import annotations
 
@@ -18,13 +18,15 @@ if TYPE_CHECKING:
 def command(
     files: Annotated[
         list[str],
-        typer.Argument(metavar="[TREATMENT=]FILE...", help="what the tool wrote, a file per load"),
+        typer.Argument(
+            metavar="[TREATMENT=]FILE...", help="results of the tool, one file per load"
+        ),
     ],
 ) -> None:
-    """Take results of another load tool over as a recording: what it tells, as it tells it.
+    """Make a recording from the results of another load tool.
 
-    Every file is one load and becomes a trial that is "not judged": the tool tells neither planned
-    instants nor its own lag, stalls and CPU. docs/import.md says what each tool tells.
+    Each file is one load and becomes one trial. Trials are "not judged", because the files lack
+    planned instants and the tool's own lag, stalls and CPU. docs/import.md lists what is read.
 
     Example: perflab import k6.json
 
@@ -61,4 +63,4 @@ def _print(run: Run) -> None:
         table.add_row(Text(str(name)), str(len(trials)), f"{trials['requests'].sum():,}")
     console.print()
     print_table(table)
-    console.print(Text(f"\nperflab show {run.run_id} shows it"))
+    console.print(Text(f"\nTo see it: perflab show {run.run_id}"))

@@ -1,4 +1,4 @@
-"""``perflab lab``: the main job, the experiments that are part of it, through papermill."""
+"""``perflab lab``: runs the experiments of the main job as notebooks."""
 
 from __future__ import annotations
 
@@ -17,16 +17,17 @@ if TYPE_CHECKING:
 def command(
     parameter: Annotated[
         list[str] | None,
-        typer.Option("-p", "--parameter", help="key=value where a notebook has it; repeatable"),
+        typer.Option(
+            "-p", "--parameter", help="key=value, for the notebooks that have it; repeatable"
+        ),
     ] = None,
     backend: Annotated[
         str, typer.Option(help="auto (Docker where an engine answers), docker or process")
     ] = "auto",
 ) -> None:
-    """Run the core experiments as notebooks; ends with verdicts, notebooks and sections.
+    """Run the core experiments as notebooks, and print verdicts, notebooks and sections.
 
-    They run shorter than by themselves where that takes long: see which parameters in the
-    notebooks, and give longer ones with -p.
+    Long experiments run with shortened settings. The notebooks show them, and -p changes them.
 
     Example: perflab lab -p blocks=6 --backend process
     """

@@ -1,4 +1,4 @@
-"""``perflab load``: send load to an address and see what it takes."""
+"""``perflab load``: sends load to an address and reports the results."""
 
 from __future__ import annotations
 
@@ -52,22 +52,22 @@ class LoadCommand(TyperCommand):
 
 
 def command() -> None:
-    """Send load to an address; every number is shown to be valid, or marked as not.
+    """Send load to an address; doubtful numbers are marked.
 
-    Ctrl-C ends the load in order and shows what was measured. Times count from the instant a
-    request was planned for, so a wait for a frozen server is never left out.
+    Ctrl-C ends the load in order and shows the results so far. Times count from the planned instant
+    of a request, so they include the wait for a frozen server.
 
-    A streamed answer: perflab load --users 20 --stream sse --end-marker '[DONE]' URL shows the time
-    to the first chunk, the gaps between chunks and chunks per second.
+    Streams: perflab load --users 20 --stream sse --end-marker '[DONE]' URL shows the time to the
+    first chunk, the gaps between chunks and chunks per second.
 
-    A load until it fails: perflab load --users 500 --ramp 480 --pacing 20 --duration 480
-    --stop-after-failures 5 URL says after what time, with how many users, and what ended before
-    the fifth failure and after it. Times and throughput hold only what ended before.
+    Until it fails: perflab load --users 500 --ramp 480 --pacing 20 --duration 480
+    --stop-after-failures 5 URL shows when the fifth failure came, with how many users, and the
+    requests that ended before and after it. Times and throughput cover those before it.
 
-    Exit status: 0 the numbers are valid and every objective was held; 1 an error, told on stderr;
-    2 words that cannot be read; 3 INVALID numbers, or too few for an objective; 4 every request
-    failed; 99 an objective was missed or --stop-after-failures was reached; 130 interrupted. Of
-    several the first of 130, 4, 3, 99.
+    Exit status: 0 the numbers are valid and every objective was held; 1 an error, see stderr; 2 an
+    option cannot be read; 3 the numbers are INVALID, or too few for an objective; 4 every request
+    failed; 99 an objective was missed or --stop-after-failures was reached; 130 interrupted. If
+    several apply: the first of 130, 4, 3, 99.
 
     Example: perflab load http://127.0.0.1:8000/ --users 20 --duration 10
 

@@ -89,7 +89,7 @@ class Live:
         shown = f", p50 {middle:.2f} ms" if middle == middle else ""
         text = (
             f"{now - self._began:6.1f} s  {progress.finished} done, {rate:.0f}/s, "
-            f"{progress.failed} failed, {progress.in_flight} under way{shown}"
+            f"{progress.failed} failed, {progress.in_flight} in flight{shown}"
         )
         sys.stderr.write(f"\r\x1b[K{text}" if self._terminal else f"{text}\n")
         sys.stderr.flush()
@@ -118,10 +118,10 @@ def problems(options: LoadOptions, workload: Workload, outputs: Mapping[str, str
     if not options.objectives:
         texts.append("--find-capacity needs an --objective, like 'p99<100ms'")
     if not (options.users or options.rate):
-        texts.append("--find-capacity needs --users or --rate, where the search begins")
+        texts.append("--find-capacity needs --users or --rate to begin with")
     unused = {**outputs, "--script": options.script, "--requests": options.requests}
     return texts + [
-        f"{flag} does not go with --find-capacity, which makes many loads"
+        f"{flag} does not go with --find-capacity, which sends many loads"
         for flag, value in unused.items()
         if value
     ]

@@ -1,4 +1,4 @@
-"""``perflab new``: something of one's own, ready to run."""
+"""``perflab new``: a new experiment that is ready to run."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from typing import Annotated
 
 import typer
 
-app = typer.Typer(no_args_is_help=True, help="Lay out something of your own, ready to run.")
+app = typer.Typer(no_args_is_help=True, help="Create an experiment that is ready to run.")
 
 
 @app.callback()
 def group() -> None:
-    """Lay out something of your own, ready to run.
+    """Create an experiment that is ready to run.
 
     Example: perflab new experiment checkout_speed
     """
@@ -19,12 +19,12 @@ def group() -> None:
 
 @app.command("experiment")
 def experiment(
-    name: Annotated[str, typer.Argument(help="small letters, digits and _, a letter first")],
+    name: Annotated[str, typer.Argument(help="lower-case letters, digits and _; a letter first")],
 ) -> None:
-    """Lay out an experiment: its module, notebook, an example of a service, and a test.
+    """Create an experiment: its module, notebook, an example service, and a test.
 
-    It runs as it is; put your own service in the place of the example (docs/own-experiment.md).
-    Nothing is written where anything is wrong.
+    It runs as it is. Then replace the example by your own service (docs/own-experiment.md). If
+    anything is wrong, nothing is written.
 
     Example: perflab new experiment checkout_speed
     """

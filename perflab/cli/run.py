@@ -1,4 +1,4 @@
-"""``perflab run``: one experiment from the command line."""
+"""``perflab run``: runs one experiment."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ def command(
         ),
     ] = None,
     backend: Annotated[
-        str, typer.Option(help="auto (Docker where an engine answers), docker or process")
+        str, typer.Option(help="auto (Docker if an engine answers), docker or process")
     ] = "",
     resume: Annotated[
         str,
         typer.Option(
-            help="finish this run instead of a new one, with its own parameters",
+            help="finish this run, with its own parameters",
         ),
     ] = "",
     wait: Annotated[
-        float, typer.Option(help="seconds to wait for another measurement to end")
+        float, typer.Option(help="seconds to wait until another measurement ends")
     ] = 0.0,
 ) -> None:
-    """Run an experiment: verdicts, figures and a report section at the end.
+    """Run an experiment; print verdicts and save figures and a report section.
 
     Example: perflab run synchronous_commit -p blocks=6 -p workers=1,4
 
@@ -53,7 +53,9 @@ def command(
         values["resume"] = resume
         name = name or api.open_run(resume).record.experiment
     if not name:
-        raise ParameterError("perflab run", ["name an experiment, or --resume RUN"])
+        raise ParameterError(
+            "perflab run", ["no experiment is named: give its name, or --resume RUN"]
+        )
     run = api.run(name, values)
     console = make_console()
     print_table(to_terminal(verdict_table([run])))

@@ -1,4 +1,4 @@
-"""``perflab runs``: the recorded runs."""
+"""``perflab runs``: lists recorded runs."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ STATES = ("valid", "invalid", "failed")
 
 
 def command(
-    experiment: Annotated[str, typer.Option(help="only runs of this one")] = "",
+    experiment: Annotated[str, typer.Option(help="only runs of this experiment")] = "",
     source: Annotated[
         str,
         typer.Option(
             "--from",
             metavar="ADDRESS",
-            help="bring the runs there here first, and list only these: a folder or an fsspec "
-            "address that 'perflab sweep' had as --store",
+            help="copy the runs of this store here first, and list only these: the --store of a "
+            "'perflab sweep'",
         ),
     ] = "",
-    limit: Annotated[int, typer.Option(min=0, help="only so many, the newest; 0: all")] = 0,
+    limit: Annotated[int, typer.Option(min=0, help="only this many, the newest; 0: all")] = 0,
     as_json: Annotated[
         bool, typer.Option("--json", help="print JSON, with parameters and paths")
     ] = False,
@@ -53,9 +53,9 @@ def command(
     if as_json:
         print(json.dumps([_as_words(run) for run in runs], indent=1))
     elif not all_runs:
-        print("no runs yet; 'perflab run EXPERIMENT' or 'make lab' makes one")
+        print("there are no runs yet; 'perflab run EXPERIMENT' or 'make lab' makes one")
     elif not runs:
-        print(f"none of the {len(all_runs)} runs is of {experiment}")
+        print(f"none of the {len(all_runs)} runs is a run of {experiment}")
     else:
         print_table(_table(runs))
     for problem in problems:
@@ -75,13 +75,12 @@ def _copy_from(source: str) -> set[str]:
     names = store.names(RUNS)
     if not names:
         raise StoreError(
-            f"{source}: no run was copied there; give the address that 'perflab sweep' had as "
-            "--store"
+            f"{source} holds no runs; give the address that was the --store of a 'perflab sweep'"
         )
     for name in names:
         if not (runs_dir() / name).exists():
             store.get(f"{RUNS}/{name}", runs_dir() / name)
-            print(f"perflab: brought {name}", file=sys.stderr)
+            print(f"perflab: copied {name}", file=sys.stderr)
     return set(names)
 
 

@@ -51,7 +51,7 @@ def lay_out(name: str) -> NewExperiment:
     home = (folders[0] if folders else Path.cwd() / paths.DEFAULT) / name
     settings = None if folders else Path.cwd() / paths.NAME
     if not problems and os.path.lexists(home):
-        problems.append(f"{home} is there already; choose another name, or move it away")
+        problems.append(f"{home} exists; choose another name, or move it away")
     if problems:
         raise ParameterError("perflab new experiment", problems)
     files = dict(_files(resources.files(__package__) / "templates", PurePosixPath(), name))
@@ -68,8 +68,8 @@ def problems_with(name: str) -> list[str]:
     """Return in sentences why a new experiment cannot have this name."""
     if not ALLOWED.fullmatch(name) or keyword.iskeyword(name) or keyword.issoftkeyword(name):
         return [
-            f"'{name}' cannot be the name of a module: take up to 40 small letters, digits and _, "
-            "a letter first"
+            f"'{name}' cannot be the name of a module: use up to 40 lower-case letters, digits and "
+            "_, a letter first"
         ]
     taken = list(dict.fromkeys(_taken(name)))
     return [f"'{name}' is taken by {' and '.join(taken)}; choose another name"] if taken else []

@@ -1,4 +1,4 @@
-"""``perflab show``: one run's set-up, trials and verdicts, or the requests of one load."""
+"""``perflab show``: the set-up, trials and verdicts of a run, or the requests of a load."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def command(
 ) -> None:
     """Show one run: set-up, every trial, noise, verdicts.
 
-    Of a load's folder, or a requests.parquet: percentiles, and where the time went.
+    For the folder of a load, or a requests.parquet: percentiles, and where the time went.
 
     Example: perflab show latest:synchronous_commit
 

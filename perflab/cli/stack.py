@@ -1,4 +1,4 @@
-"""``perflab stack``: services that stay."""
+"""``perflab stack``: starts, lists, reads and removes services outside a run."""
 
 from __future__ import annotations
 
@@ -10,14 +10,12 @@ from rich.table import Table
 from perflab.cli.outputs import make_console, print_table
 from perflab.errors import ParameterError
 
-app = typer.Typer(no_args_is_help=True, help="Services that stay: start, list, read, remove.")
+app = typer.Typer(no_args_is_help=True, help="Start, list, read and remove services outside a run.")
 
 
 @app.command()
 def up(
-    stack: Annotated[
-        str, typer.Argument(help="stack to start; an unknown name is answered with all of them")
-    ],
+    stack: Annotated[str, typer.Argument(help="stack to start; an unknown name lists all stacks")],
     backend: Annotated[str, typer.Option(help="auto, docker or process")] = "auto",
 ) -> None:
     """Start a stack and leave it running; 'perflab stack down' ends it.
@@ -46,7 +44,7 @@ def up(
 
 @app.command()
 def ps() -> None:
-    """List services the lab has running, and who measures.
+    """List the lab's services that are up, and the current measurement.
 
     Example: perflab stack ps
     """
@@ -98,10 +96,10 @@ def logs(
 @app.command()
 def down(
     every: Annotated[
-        bool, typer.Option("--all", help="also the services of a measurement under way")
+        bool, typer.Option("--all", help="also the services of the current measurement")
     ] = False,
 ) -> None:
-    """Stop and remove services of the lab, whatever a crash left behind included.
+    """Stop and remove the lab's services, and those that a crash left behind.
 
     Example: perflab stack down --all
     """
@@ -119,7 +117,7 @@ def down(
     for folder in cleanup.orphaned_folders():
         remove_folders(folder.name)
     if not removed:
-        print("nothing was up")
+        print("no services were up")
     if measuring:
         print(f"left alone: the services of {measuring}, which is measuring (--all ends them too)")
     for item in (item for item in cleanup.survey() if not item.is_inside):

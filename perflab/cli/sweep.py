@@ -1,4 +1,4 @@
-"""``perflab sweep``: many runs from one file."""
+"""``perflab sweep``: executes many runs from one file."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ def command(
         bool, typer.Option("--dry-run", help="print the plan and measure nothing")
     ] = False,
     resume: Annotated[
-        bool, typer.Option("--resume", help="go on with the newest sweep of this file")
+        bool, typer.Option("--resume", help="continue the newest sweep of this file")
     ] = False,
     wait: Annotated[
-        float, typer.Option(min=0, help="seconds to wait for another measurement to end")
+        float, typer.Option(min=0, help="seconds to wait until another measurement ends")
     ] = 0.0,
     minutes: Annotated[
-        float | None, typer.Option(min=0.1, help="begin no cell after so many")
+        float | None, typer.Option(min=0.1, help="start no cell after this time")
     ] = None,
     scheduler: Annotated[
         str,
@@ -36,17 +36,18 @@ def command(
         str,
         typer.Option(
             metavar="ADDRESS",
-            help="with --scheduler: a folder that all hosts see, or an fsspec address, for what "
-            "their cells leave",
+            help="with --scheduler: a folder that all hosts see, or an fsspec address, for the "
+            "results of cells",
         ),
     ] = "",
 ) -> None:
     """Execute notebooks over grids, lists, ranges and samples of parameters.
 
-    Every cell is checked before anything starts. --resume finishes broken-off runs, executes what
-    has not begun, and what failed once more. Ends with exit status 0 when all cells are done, 3
-    when some failed, 4 when time was up before, 1 when nothing could be started, 130 when it was
-    interrupted.
+    Every cell is checked before anything starts. --resume finishes interrupted runs, executes the
+    cells that have not begun, and tries failed cells again.
+
+    Exit status: 0 all cells are done; 1 nothing could be started; 3 some cells failed; 4 the time
+    was up before; 130 interrupted.
 
     Example: perflab sweep notebooks/sweeps/quick.yaml --dry-run
     """
@@ -56,11 +57,11 @@ def command(
 
     if bool(scheduler) != bool(store):
         problem = (
-            "--scheduler and --store belong together: what cells leave on hosts is copied there"
+            "--scheduler and --store need each other: the results of cells are copied to the store"
         )
         raise ParameterError("perflab sweep", [problem])
     if minutes is not None and scheduler:
-        problem = "--minutes is for one host: --scheduler hands out all cells at once"
+        problem = "--minutes works on one host only: --scheduler hands out all cells at once"
         raise ParameterError("perflab sweep", [problem])
     sweep = open_sweep(file)
     cells = sweep.cells

@@ -1,4 +1,4 @@
-"""``perflab worker``: this host measures for sweeps of others."""
+"""``perflab worker``: this host measures cells of a sweep over several hosts."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ def command(
 ) -> None:
     """Be this host's worker for 'perflab sweep --scheduler': one measurement at a time.
 
-    Whoever reaches the scheduler can execute anything here: a network of your own, or TLS as Dask
-    has it. SIGTERM ends the cell under way in order.
+    Anybody who reaches the scheduler can execute anything here: use a private network or Dask's
+    TLS. SIGTERM ends the current cell in order.
 
     Example: perflab worker tcp://head:8786 --listen node1
     """

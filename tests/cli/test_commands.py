@@ -38,7 +38,7 @@ def test_errors_are_sentences_not_tracebacks(perflab: Tell, tmp_path: Path) -> N
     assert "Traceback" not in text
     for words, expected in (
         (["run", "synchronous_commit", "-p", "blokcs=2"], "did you mean 'blocks'"),
-        (["run"], "name an experiment"),
+        (["run"], "no experiment is named"),
         (["show", "nosuchrun"], "no run"),
         (["stack", "up", "inferense"], "did you mean 'inference'"),
         (["stack", "logs", "nothing"], "no service"),

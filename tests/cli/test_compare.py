@@ -61,7 +61,7 @@ def test_a_regression_over_three_runs_a_side_fails_a_pipeline_and_an_improvement
 def test_one_run_each_fails_no_pipeline(perflab: Type, data: Path) -> None:
     text = perflab(data, "compare", "first", "slower", "--fail-on", "1.1", code=5)
     assert "differs, one run each" in text
-    assert "it needs 3 runs a side, here are 1 and 1" in text
+    assert "it needs 3 runs on each side; there are 1 and 1" in text
     assert "perflab compare A1,A2,A3 B1,B2,B3 --fail-on 1.1" in text
     # A run cannot be compared with itself.
     perflab(data, "compare", "first", "first", "--fail-on", "1.1", code=4)
@@ -89,7 +89,7 @@ def test_verdicts_are_of_one_run_of_each_experiment_and_say_which_it_superseded(
     text = perflab(data, "claims", "--verdicts")
     assert "tiny" not in text.partition("nothing is pooled")[0]
     assert "slower: 6 complete blocks" in text
-    assert "taken instead of tiny, which has only 1 complete block" in text
+    assert "chosen instead of tiny, which has only 1 complete block" in text
     assert "first, which has 6 complete blocks as well, and is older" in text
     assert "sync_vs_async" in text
     assert "docker or process" in perflab(

@@ -71,7 +71,7 @@ def check_style(home: Path) -> None:
         ("chat", "taken by a system"),
         ("echo", "taken by a service"),
         ("responses", "perflab.systems itself"),
-        ("there", "is there already"),
+        ("there", "exists; choose another name"),
     ],
 )
 def test_what_is_wrong_is_said_and_nothing_is_written(name: str, expected: str, here: Path) -> None:

@@ -116,8 +116,8 @@ def test_the_runs_of_a_store_are_brought_and_listed(perflab: Tell, tmp_path: Pat
     write_run(here, blocks=1, requests=40, run_id="20260104-own")
     output, errors = perflab(here, "runs", "--from", place, "--json")
     assert [run["run"] for run in json.loads(output)] == ["20260101-first", "20260102-other"]
-    assert "brought 20260102-other" in errors
-    assert "brought" not in perflab(here, "runs", "--from", place)[1]
+    assert "copied 20260102-other" in errors
+    assert "copied" not in perflab(here, "runs", "--from", place)[1]
     assert len(json.loads(perflab(here, "runs", "--json")[0])) == 3
     _, errors = perflab(here, "runs", "--from", str(here), code=1)
-    assert "give the address that 'perflab sweep' had as --store" in errors
+    assert "that was the --store of a 'perflab sweep'" in errors
