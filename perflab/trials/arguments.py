@@ -21,8 +21,7 @@ OPEN: Mapping[str, Any] = {"backend": "auto", "seed": None}
 def asked_for(chosen: Experiment, given: Mapping[str, Any] | RunParameters) -> RunParameters:
     """Return the parameters of the run that the caller asks for.
 
-    ``given`` has no defaults, since they would pass for values of the user. Parameters that the
-    experiment has checked are returned unchanged.
+    ``given`` has no defaults, since they would pass for values of the user.
 
     With ``from_run`` or ``resume`` the result has the recorded run's own parameters, with its seed
     and backend; a parameter that an older run did not record is None. ``from_run`` and ``resume``
@@ -30,8 +29,6 @@ def asked_for(chosen: Experiment, given: Mapping[str, Any] | RunParameters) -> R
     problem, and every parameter in which the run differs from ``given``.
     """
     if isinstance(given, RunParameters):
-        if chosen.has_checked(given):
-            return given
         given = {name: getattr(given, name) for name in given.model_fields_set}
     references = [name for name in ("from_run", "resume") if given.get(name) not in (None, "")]
     if not references:

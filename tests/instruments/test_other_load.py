@@ -149,7 +149,7 @@ def test_an_interruption_does_not_wait_for_the_other_load(side: OtherSide) -> No
 @pytest.mark.parametrize(
     ("start", "problem"),
     [
-        ((409, {"error": "one is under way"}), "answered 409.*one is under way"),
+        ((409, {"error": "one is under way"}), "answer 409.*one is under way"),
         ((202, {"results": 7}), "no text 'results'"),
         ((202, {"results": "http://elsewhere/"}), "which is no path"),
     ],

@@ -65,7 +65,7 @@ def test_the_counted_time_of_a_cut_load_stays_as_long_within_one_slice(
     rounds = design.rounds(loads, seed=4, block=2)
     counted_s = []
     for name in loads:
-        arrivals = design.workload(name, rounds, loads).arrivals
+        arrivals = rounds.workload(name, loads[name]).arrivals
         assert isinstance(arrivals, ClosedLoop | OpenLoop)
         windows = instants_of(arrivals)
         lengths_s = (windows[:, END] - windows[:, COUNTED]) / 1e9
@@ -134,7 +134,7 @@ def windows(**words: Any) -> pd.DataFrame:
 
 
 def test_late_turns_refuse_a_trial_and_carried_over_requests_give_a_warning() -> None:
-    rounds = Rounds(("a", "b"), 50, settle_ms=60.0)
+    rounds = Rounds(("a", "b"), 50)
     taken = pd.DataFrame({"round": range(50), "late_ns": [0] * 50})
     punctual = turn_table(windows(carried_over=[0] * 50), taken)
     assert list(punctual) == list(TURN_COLUMNS)
@@ -150,7 +150,7 @@ def test_late_turns_refuse_a_trial_and_carried_over_requests_give_a_warning() ->
 
 
 def test_a_trial_whose_response_times_contain_pauses_is_refused() -> None:
-    rounds = Rounds(("a", "b"), 50, settle_ms=60.0)
+    rounds = Rounds(("a", "b"), 50)
     taken = pd.DataFrame({"round": range(50), "late_ns": [0] * 50})
     table = turn_table(windows(carried_over=[1] * 50), taken)
     assert judged_turns(table, rounds, paused_share=0.05)[0] == []
@@ -210,9 +210,7 @@ def test_late_turns_refuse_the_trials_and_leave_the_services_as_they_are(
         for place, name in enumerate("ab")
     }
     rounds = design.rounds({item.name: item.workload for item in treatments}, seed=1, block=0)
-    trials = dict(
-        zip("ab", measure_block(benches, treatments, design, rounds, identities), strict=True)
-    )
+    trials = dict(zip("ab", measure_block(benches, treatments, rounds, identities), strict=True))
     codes = {
         name: {reason.code for reason in trial.row["reasons"]} for name, trial in trials.items()
     }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import chain, pairwise
+from itertools import pairwise
 
 import pytest
 from hypothesis import given
@@ -21,14 +21,15 @@ def test_every_treatment_has_one_window_in_every_round_and_the_seed_decides_when
     seed: int, rounds: int
 ) -> None:
     design = Rounds(NAMES, rounds, seed=seed)
-    assert all(sorted(order) == list(NAMES) for order in design.order())
-    assert design.order() == Rounds(NAMES, rounds + 3, seed=seed).order()[:rounds]
-    assert [turn.treatment for turn in design.turns()] == [*chain(*design.order())]
+    names = [turn.treatment for turn in design.turns()]
+    for begin in range(0, len(names), 3):
+        assert sorted(names[begin : begin + 3]) == list(NAMES)
+    assert design.turns() == Rounds(NAMES, rounds + 3, seed=seed).turns()[: 3 * rounds]
     assert all(len(design.windows(name).spans) == rounds for name in NAMES)
 
 
 def test_slices_never_overlap_and_leave_a_gap_before_each() -> None:
-    turns = Rounds(NAMES, 5, slice_ms=300, gap_ms=40).turns()
+    turns = Rounds(NAMES, 5, slice_ms=200).turns()
     assert turns[0].start_s == pytest.approx(0.04)
     for before, after in pairwise(turns):
         assert after.start_s - before.end_s == pytest.approx(0.04)
