@@ -201,20 +201,13 @@ def told_columns(
 def told_requests(listed: Any) -> pd.DataFrame:
     """Return the other generator's requests as a table with the columns of ``REQUEST``.
 
-    Raises LookupError where they are no list, or a request lacks a key; the message says which.
+    Raises LookupError where they are no list, or lack a column; the message says which.
     """
     if not isinstance(listed, list):
         raise LookupError("its requests are no list")
-    rows = [{"place": place, **_request(request)} for place, request in enumerate(listed)]
-    return pd.DataFrame(rows, columns=[*REQUEST])
-
-
-def _request(request: Any) -> dict[str, Any]:
-    return {
-        key: str(_at(request, key)) if kind == "string" else _number(_at(request, key), key)
-        for key, kind in REQUEST.items()
-        if key != "place"
-    }
+    table = pd.DataFrame(listed, columns=None if listed else [*REQUEST])
+    kinds = {key: kind.replace("double", "float64") for key, kind in REQUEST.items()}
+    return table.assign(place=range(len(table)))[[*REQUEST]].astype(kinds)
 
 
 def _number(value: Any, key: str) -> float:

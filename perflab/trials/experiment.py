@@ -98,10 +98,10 @@ class RunParameters(Parameters):
 
     @model_validator(mode="after")
     def _bounds_of_what_is_decided(self) -> RunParameters:
-        bounds = {name: getattr(self, name) for name in ("least_blocks", "most_blocks")}
-        fields = RunParameters.model_fields
         if self.blocks != UNTIL_DECIDED:
-            changed = [name for name, value in bounds.items() if value != fields[name].default]
+            defaults = RunParameters.model_fields
+            bounds = ("least_blocks", "most_blocks")
+            changed = [name for name in bounds if getattr(self, name) != defaults[name].default]
             if changed:
                 raise ValueError(
                     f"{' and '.join(changed)}: only with blocks = {UNTIL_DECIDED}; blocks is "
