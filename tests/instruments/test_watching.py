@@ -44,9 +44,4 @@ def test_a_function_in_no_sample_is_zero_with_a_warning() -> None:
     (warning,) = unseen(counts, watch, 10)
     assert "'gone' is in none of 10 samples" in warning
     assert "no_such_function" in warning
-
-
-def test_without_samples_or_messages_there_is_no_number() -> None:
-    counts = watched_samples(chains_of({}), {"send": "write"})
-    row = watched_columns(counts, samples=0, rate_hz=100, messages=0)
-    assert all(map(math.isnan, row.values()))
+    assert all(map(math.isnan, watched_columns({"send": 0}, 0, 100, messages=0).values()))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -113,15 +114,26 @@ def test_slices_of_nine_and_instruments_that_see_everybody_are_refused_before_th
     assert [item for item in obstacles(in_slices) if "design" in item] == []
 
 
-def test_a_load_that_its_client_cannot_send_is_refused_before_the_start() -> None:
-    sent = treated("a").workload.model_copy(
-        update={"client": "httpx", "request": Request(redirects=1)}
+def test_slices_never_overlap_and_leave_a_gap_before_each() -> None:
+    turns = Rounds(("a", "b", "c"), 5, slice_ms=200).turns()
+    assert turns[0].start_s == pytest.approx(0.04)
+    for before, after in pairwise(turns):
+        assert after.start_s - before.end_s == pytest.approx(0.04)
+
+
+def test_a_run_whose_loads_have_windows_is_refused() -> None:
+    of_whole = plan()
+    before = obstacles(of_whole)
+    arrivals = ClosedLoop(users=1, duration_s=10, windows=Rounds(("a", "b"), 3).windows("a"))
+    treatments = tuple(
+        item.model_copy(
+            update={"workload": item.workload.model_copy(update={"arrivals": arrivals})}
+        )
+        for item in of_whole.treatments
     )
-    redirected = plan().model_copy(
-        update={"treatments": (treatment("b").model_copy(update={"workload": sent}),)}
-    )
-    (problem,) = (item for item in obstacles(redirected) if "client" in item)
-    assert "the httpx client follows no redirects" in problem
+    after = obstacles(of_whole.model_copy(update={"treatments": treatments}))
+    (problem,) = set(after) - set(before)
+    assert "leave windows out" in problem
 
 
 def windows(**words: Any) -> pd.DataFrame:

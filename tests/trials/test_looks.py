@@ -130,12 +130,9 @@ def test_every_look_takes_its_steps_around_the_load(tmp_path: Path) -> None:
     assert trial.others["noted"]["number"].tolist() == [2]
     texts = [item.text for item in trial.row["warnings"] if item.code == "noting.told"]
     assert texts == ["one was there", "two was there"]
-
-
-def test_a_reason_of_an_instrument_makes_the_trial_invalid(tmp_path: Path) -> None:
-    trial = looked(tmp_path, Noting(name="strict"))
-    assert trial.row["state"] == "invalid"
-    assert [reason.code for reason in trial.row["reasons"]] == ["noting.refused"]
+    refused = looked(tmp_path / "refused", Noting(name="strict"))
+    assert refused.row["state"] == "invalid"
+    assert [reason.code for reason in refused.row["reasons"]] == ["noting.refused"]
 
 
 def test_looks_that_began_end_when_the_load_fails_and_the_load_is_the_reason(
