@@ -166,14 +166,6 @@ def parts_of_systems(part: str) -> list[Path]:
     ]
 
 
-def system_folder(file: Path) -> Path:
-    """Return the folder of the system that a file belongs to, else the folder it lies in."""
-    for home in _homes():
-        if file.is_relative_to(home) and file.parent != home:
-            return home / file.relative_to(home).parts[0]
-    return file.parent
-
-
 def foreign_system(file: Path) -> str:
     """Return the system from outside the lab that a file belongs to; empty for the lab's own."""
     homes = (home for home in foreign_dirs() if file.is_relative_to(home) and file != home)

@@ -223,6 +223,7 @@ class Repeated:
         self._at_end = at_end
         self._interval_s = interval_s
         self._ended = threading.Event()
+        self._error: Exception | None = None
         self._thread = threading.Thread(target=self._repeat, daemon=True)
 
     def start(self) -> None:
@@ -230,16 +231,22 @@ class Repeated:
         self._thread.start()
 
     def stop(self) -> None:
-        """Stop after the job that is under way."""
+        """Stop after the job that is under way; raise the error of a job that failed."""
         self._ended.set()
         self._thread.join(timeout=10)
+        if self._error is not None:
+            raise self._error
         if self._at_end:
             self._job()
 
     def _repeat(self) -> None:
         due = time.monotonic()
         while not self._ended.is_set():
-            self._job()
+            try:
+                self._job()
+            except Exception as error:
+                self._error = error
+                return
             # Keep to the grid, and skip the instants that a slow job has missed.
             due = max(due + self._interval_s, time.monotonic())
             self._ended.wait(due - time.monotonic())

@@ -36,8 +36,7 @@ if TYPE_CHECKING:
     from perflab.stacks.residents import Residents
 
 KIND = "kind"
-# Only modules of perflab hold instruments: a plan is data, and data must not choose any code.
-BELOW = "perflab."
+BELOW = "perflab"
 
 
 def _cannot_send(workload: Workload) -> LoadResult:  # noqa: ARG001
@@ -177,7 +176,7 @@ class _AtRecord(Look):
 
 
 def kind_of(kind: type[Instrument]) -> str:
-    """Return the name by which :func:`kind_named` finds a class of instruments."""
+    """Return the name by which :func:`from_written` finds a class of instruments."""
     return f"{kind.__module__}:{kind.__qualname__}"
 
 
@@ -189,26 +188,21 @@ def from_written(written: Any) -> Any:
     """
     if not isinstance(written, Mapping):
         return written
-    settings = {name: value for name, value in written.items() if name != KIND}
-    return kind_named(str(written.get(KIND, ""))).model_validate(settings)
-
-
-def kind_named(name: str) -> type[Instrument]:
-    """Return a class of instruments by ``module:Class``; raises as :func:`from_written` does."""
+    settings = dict(written)
+    name = str(settings.pop(KIND, ""))
     module, _, class_name = name.partition(":")
-    if not module.startswith(BELOW) or not class_name.isidentifier():
-        raise ExperimentError(
-            f"instrument '{name}': give module:Class, and a module below '{BELOW[:-1]}'"
-        )
     try:
-        kind = getattr(importlib.import_module(module), class_name, None)
-    except ImportError as error:
+        kind = getattr(importlib.import_module(module), class_name) if _is_ours(module) else None
+    except (ImportError, AttributeError) as error:
         raise ExperimentError(f"instrument '{name}': {error}") from None
     if not (isinstance(kind, type) and issubclass(kind, Instrument)):
-        raise ExperimentError(
-            f"instrument '{name}': '{class_name}' is no class of instruments there"
-        )
-    return kind
+        raise ExperimentError(f"instrument '{name}' is no class of instruments below '{BELOW}'")
+    return kind.model_validate(settings)
+
+
+def _is_ours(module: str) -> bool:
+    """Return whether a plan may name a module; a plan is data and must not choose any code."""
+    return module.startswith(f"{BELOW}.")
 
 
 NamedInstrument = Annotated[SerializeAsAny[Instrument], BeforeValidator(from_written)]

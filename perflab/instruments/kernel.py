@@ -52,19 +52,23 @@ def schedule_columns(
 ) -> dict[str, Any]:
     """Return ``run_share_*`` and ``core_wait_share_*`` of services between two instants."""
     row: dict[str, Any] = {}
+    length_ns = max(1, end_ns - begin_ns)
     for name in services:
         account = accounts[accounts["service"] == name]
-        row[f"run_share_{name}"] = _share(account, "run_ns", begin_ns, end_ns)
-        row[f"core_wait_share_{name}"] = _share(account, "delay_ns", begin_ns, end_ns)
+        row[f"run_share_{name}"] = used_ns(account, "run_ns", begin_ns, end_ns) / length_ns
+        row[f"core_wait_share_{name}"] = used_ns(account, "delay_ns", begin_ns, end_ns) / length_ns
     return row
 
 
-def _share(account: pd.DataFrame, column: str, begin_ns: int, end_ns: int) -> float:
-    """Return time over wall time, by interpolating cumulative time."""
-    if len(account) < 2 or end_ns <= begin_ns:
+def used_ns(samples: pd.DataFrame, column: str, begin_ns: int, end_ns: int) -> float:
+    """Return the time (ns) used between two instants, by interpolating the cumulative time.
+
+    NaN without two samples.
+    """
+    if len(samples) < 2 or end_ns <= begin_ns:
         return NOTHING
-    used = np.interp([begin_ns, end_ns], account["t_ns"].to_numpy(), account[column].to_numpy())
-    return float((used[1] - used[0]) / (end_ns - begin_ns))
+    used = np.interp([begin_ns, end_ns], samples["t_ns"].to_numpy(), samples[column].to_numpy())
+    return float(used[1] - used[0])
 
 
 class AcceptQueues(Instrument):

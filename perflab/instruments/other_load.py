@@ -95,11 +95,10 @@ class _OtherLoad(Look):
         settings = self._settings
         self._deadline_s = time.monotonic() + settings.longest_s
         body = dict(settings.body)
-        status, text = exchange(self._port, "POST", settings.path, body, START_WITHIN_S)
-        place = self._text_at("results", self._read(status, text, "its start"))
-        if not place.startswith("/"):
-            raise self._failure(f"its start was answered with '{place}', which is no path")
-        self._place = place
+        answer = exchange(self._port, "POST", settings.path, body, START_WITHIN_S)
+        self._place = self._read(*answer, "results")
+        if not self._place.startswith("/"):
+            raise self._failure(f"its start was answered with '{self._place}', which is no path")
 
     def end(self) -> None:
         """Wait until the other load is over.
@@ -147,31 +146,26 @@ class _OtherLoad(Look):
             raise self._failure(f"not over within longest_s = {self._settings.longest_s:g}")
         patience_s = min(PATIENCE_S, max(LOOK_EVERY_S, left_s))
         try:
-            status, text = exchange(self._port, "GET", self._place, None, patience_s)
+            answer = exchange(self._port, "GET", self._place, None, patience_s)
         except StackError:
             # A service that is held up does not answer; its process shows whether it lives.
             self._scene.residents.check_alive(self._scene.treatment)
             return False
-        self._answer = self._read(status, text, "its results")
-        self._status = self._text_at("status", self._answer)
+        self._status = self._read(*answer, "status")
         return self._status != "running"
 
     def _go_on(self) -> None:
         go_on(self._scene.interrupted, f"while another load was under way ({self._name})")
 
-    def _read(self, status: int, text: str, what: str) -> Any:
+    def _read(self, status: int, text: str, key: str) -> str:
+        """Take an answer, and return the text that it has under a key."""
         try:
-            answer = json.loads(text)
-        except ValueError:
-            answer = None
-        if not 200 <= status < 300 or answer is None:
-            raise self._failure(f"{what} was answered {status}: {text}")
-        return answer
-
-    def _text_at(self, key: str, answer: Any) -> str:
-        value = answer.get(key) if isinstance(answer, Mapping) else None
-        if not isinstance(value, str):
-            raise self._failure(f"no text '{key}' in its answer: {json.dumps(answer)}")
+            self._answer = json.loads(text)
+            value = _at(self._answer, key)
+        except (ValueError, LookupError):
+            value = None
+        if not 200 <= status < 300 or not isinstance(value, str):
+            raise self._failure(f"no text '{key}' in its answer {status}: {text}")
         return value
 
     def _failure(self, what: str) -> StackError:
@@ -207,20 +201,13 @@ def told_columns(
 def told_requests(listed: Any) -> pd.DataFrame:
     """Return the other generator's requests as a table with the columns of ``REQUEST``.
 
-    Raises LookupError where they are no list, or a request lacks a key; the message says which.
+    Raises LookupError where they are no list, or lack a column; the message says which.
     """
     if not isinstance(listed, list):
         raise LookupError("its requests are no list")
-    rows = [{"place": place, **_request(request)} for place, request in enumerate(listed)]
-    return pd.DataFrame(rows, columns=[*REQUEST])
-
-
-def _request(request: Any) -> dict[str, Any]:
-    return {
-        key: str(_at(request, key)) if kind == "string" else _number(_at(request, key), key)
-        for key, kind in REQUEST.items()
-        if key != "place"
-    }
+    table = pd.DataFrame(listed, columns=None if listed else [*REQUEST])
+    kinds = {key: kind.replace("double", "float64") for key, kind in REQUEST.items()}
+    return table.assign(place=range(len(table)))[[*REQUEST]].astype(kinds)
 
 
 def _number(value: Any, key: str) -> float:

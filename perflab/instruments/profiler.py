@@ -8,9 +8,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar
 
 import pandas as pd
-from pydantic import Field, field_validator
+from pydantic import Field
 
-from perflab.errors import ParameterError
 from perflab.host.meters import Meter, ProcessTreeMeter
 from perflab.instruments.instrument import Instrument, Load, Look, Observation, Scene, no_node
 from perflab.instruments.py_spy import Profile, PySpy, check_usable
@@ -21,7 +20,6 @@ from perflab.stacks.plan import StackPlan
 
 PROFILER = "profiler"
 SPEEDSCOPE = "speedscope"
-WATCHED_NAME = re.compile(r"[a-z][a-z0-9_]*")
 SPARE_S = 60.0
 
 
@@ -33,11 +31,6 @@ class Profiler(Instrument):
     ``watch`` names functions whose share goes into the trial's row (:func:`watched_columns`): a
     short name, and a regular expression that is searched for in frames as the profiler writes them,
     ``Pool.take (service/pool.py)``. Their time is given per message of the kind ``per``.
-
-    Raises
-    ------
-    ParameterError
-        A name cannot be part of a column's name, or a pattern is no regular expression.
     """
 
     tables: ClassVar = {"calls": described_schema(CALLS), SPEEDSCOPE: {"content": "string"}}
@@ -46,16 +39,6 @@ class Profiler(Instrument):
     rate_hz: int = Field(ge=1, le=1000)
     watch: Mapping[str, str] = Field(default_factory=dict)
     per: str
-
-    @field_validator("watch")
-    @classmethod
-    def _can_be_watched(cls, watch: Mapping[str, str]) -> Mapping[str, str]:
-        problems = [
-            problem for name, pattern in watch.items() if (problem := _obstacle(name, pattern))
-        ]
-        if problems:
-            raise ParameterError("watched functions", problems)
-        return watch
 
     def look(self, scene: Scene) -> Look:
         """Return the look at one trial."""
@@ -68,19 +51,6 @@ class Profiler(Instrument):
     def check_usable(self, stack: StackPlan) -> None:  # noqa: ARG002
         """Raise ProfilerFailed where py-spy may not read processes here."""
         check_usable()
-
-
-def _obstacle(name: str, pattern: str) -> str:
-    """Return why a watched name or its pattern is wrong; empty where both are right."""
-    if not WATCHED_NAME.fullmatch(name):
-        return f"name '{name}': small letters, digits and _ are allowed, a letter first"
-    if not pattern:
-        return f"'{name}': its pattern is empty and would match every frame; name a function"
-    try:
-        re.compile(pattern)
-    except re.error as error:
-        return f"'{name}': the pattern '{pattern}' is no regular expression: {error}"
-    return ""
 
 
 class _Profile(Look):

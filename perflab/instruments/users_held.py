@@ -14,13 +14,11 @@ from perflab.load.capacity import (
     LONGEST_PROBE_S,
     Capacity,
     Probe,
-    needed_s,
     probed,
-    rate_of,
     search,
 )
 from perflab.load.workload import ClosedLoop, Objective, Workload
-from perflab.recordings import Reason, Remark
+from perflab.recordings import Remark
 from perflab.recordings.responses import at_least_column
 from perflab.stacks.plan import StackPlan
 from perflab.statistics.percentiles import needed_n
@@ -105,9 +103,7 @@ class _UsersHeld(Look):
         workload = self._scene.workload.model_copy(update={"objectives": settings.objectives})
 
         def probe(level: float) -> Probe:
-            step = self._too_small(workload, level) or probed(
-                self._scene.send, workload, level, settings.probe_s, settings.warmup_s
-            )
+            step = probed(self._scene.send, workload, level, settings.probe_s, settings.warmup_s)
             self._steps.append(step)
             return step
 
@@ -115,14 +111,6 @@ class _UsersHeld(Look):
             probe, settings.start, settings.most, settings.tolerance, repeats=1, whole=True
         )
         self._scene.residents.reset(self._scene.treatment)
-
-    def _too_small(self, workload: Workload, level: float) -> Probe | None:
-        """Return a refused step where this level gives too few answers; None if it gives enough."""
-        rate = rate_of(workload, level)
-        if not rate or needed_s(workload, rate) <= max(LONGEST_PROBE_S, self._settings.probe_s):
-            return None
-        text = f"{level:g} users are too few to judge the objectives; begin with more"
-        return Probe(level, unclear=(Reason(code="capacity.too_few", text=text),))
 
     def left(self) -> Mapping[str, pd.DataFrame]:
         """Return the steps so far."""

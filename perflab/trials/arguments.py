@@ -16,24 +16,21 @@ from perflab.trials.plan import Order
 PAPERMILL_MARK = "# Parameters"
 # These values leave the choice open, so they contradict no recorded value.
 OPEN: Mapping[str, Any] = {"backend": "auto", "seed": None}
+MISSING = object()
 
 
 def asked_for(chosen: Experiment, given: Mapping[str, Any] | RunParameters) -> RunParameters:
     """Return the parameters of the run that the caller asks for.
 
-    ``given`` has no defaults, since they would pass for values of the user. Parameters that the
-    experiment has checked are returned unchanged.
+    ``given`` has no defaults, since they would pass for values of the user.
 
-    With ``from_run`` or ``resume`` the result has the recorded run's own parameters, with its seed
-    and backend; a parameter that an older run did not record is None. ``from_run`` and ``resume``
-    then name that run itself: "latest" may mean another run later. ParameterError names every
-    problem, and every parameter in which the run differs from ``given``.
+    With ``from_run`` or ``resume`` the result has the recorded run's own parameters; one that it
+    did not record is None. ``from_run`` and ``resume`` then name that run itself: "latest" may mean
+    another run later. ParameterError names every parameter in which the run differs.
     """
     if isinstance(given, RunParameters):
-        if chosen.has_checked(given):
-            return given
         given = {name: getattr(given, name) for name in given.model_fields_set}
-    references = [name for name in ("from_run", "resume") if given.get(name) not in (None, "")]
+    references = [name for name in ("from_run", "resume") if given.get(name)]
     if not references:
         return chosen.check(given)
     if len(references) > 1:
@@ -80,15 +77,12 @@ def _refuse_contradictions(
     chosen: Experiment, run: Run, given: Mapping[str, Any], reference: str
 ) -> None:
     words, recorded = _parameters_of(chosen, run), _as_recorded(chosen, run)
-    chosen_values = {
-        name: value
-        for name, value in given.items()
-        if name not in OF_THE_CALL and not (name in OPEN and value == OPEN[name])
-    }
     differing = {
         name: value
-        for name, value in chosen_values.items()
-        if not hasattr(recorded, name) or value != getattr(recorded, name)
+        for name, value in given.items()
+        if name not in OF_THE_CALL
+        and not (name in OPEN and value == OPEN[name])
+        and value != getattr(recorded, name, MISSING)
     }
     if not differing:
         return

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 import select
-import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -75,7 +74,7 @@ class Conducted:
         try:
             return self._child.wait(timeout=ORDERLY_END_S)
         except subprocess.TimeoutExpired:
-            os.kill(self._child.pid, signal.SIGKILL)
+            self._child.kill()
             return self._child.wait()
 
 
@@ -105,17 +104,14 @@ def conduct(order: Order, show: Callable[[Event], None]) -> Path:
                     failure = event
                 show(event)
             break
-        except PerflabError:
-            conducted.leave()
-            raise
         except KeyboardInterrupt:
             if not interrupted:
                 conducted.ask_to_stop()
                 show(Note(text="interrupted: ending the trial in order"))
             interrupted = True
         except BaseException:
-            # ``show`` failed. The traceback may keep the pipes open for a long time.
-            conducted.ask_to_stop()
+            # An event is unknown, or ``show`` failed.
+            conducted.leave()
             raise
     code = conducted.wait()
     if interrupted:

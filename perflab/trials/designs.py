@@ -22,7 +22,6 @@ from typing import Any, Literal
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
-from perflab.errors import ExperimentError
 from perflab.load.workload import ClosedLoop, OpenLoop, Workload
 from perflab.load.workload.windows import Window, Windows
 from perflab.recordings.schema import DesignRecord
@@ -56,7 +55,7 @@ class Turn:
 
 @dataclass(frozen=True)
 class Rounds:
-    """Rounds in which every treatment has a window, one after the other.
+    """Rounds in which every treatment has a window, one after the other; ``warm`` are not counted.
 
     A window lasts ``slice_ms``; the first ``settle_ms`` are discarded. In the gap before each
     window, requests in flight end, one service is paused and the next resumed. The seed and the
@@ -67,19 +66,24 @@ class Rounds:
     treatments: tuple[str, ...]
     rounds: int
     slice_ms: float = 300.0
-    settle_ms: float = 60.0
-    gap_ms: float = 40.0
     seed: int = 0
+    warm: int = 0
 
-    def order(self) -> list[list[str]]:
-        """Return the treatments in random order, per round."""
-        return random_orders(self.treatments, self.seed, self.rounds)
+    @property
+    def settle_ms(self) -> float:
+        """Return the length of the part of each window that is not counted."""
+        return self.slice_ms * SETTLED_SHARE
+
+    @property
+    def gap_ms(self) -> float:
+        """Return the time between two windows, in which no load is sent."""
+        return max(LEAST_GAP_MS, self.slice_ms * GAP_SHARE)
 
     def turns(self) -> list[Turn]:
         """Return every window in the order of time; a gap comes before each window."""
         turns: list[Turn] = []
         step_s, gap_s = (self.slice_ms + self.gap_ms) / 1e3, self.gap_ms / 1e3
-        for number, order in enumerate(self.order()):
+        for number, order in enumerate(random_orders(self.treatments, self.seed, self.rounds)):
             for name in order:
                 start_s = len(turns) * step_s + gap_s
                 turns.append(Turn(number, name, start_s, start_s + self.slice_ms / 1e3))
@@ -94,10 +98,22 @@ class Rounds:
         )
         return Windows(spans=spans, settle_ms=self.settle_ms)
 
-    @property
-    def length_s(self) -> float:
-        """Return how long all rounds take, in seconds, with a gap at the end."""
-        return self.turns()[-1].end_s + self.gap_ms / 1e3
+    def workload(self, treatment: str, whole: Workload) -> Workload:
+        """Return a treatment's load cut into its windows; the counted time stays as long."""
+        arrivals, turns = whole.arrivals, self.turns()
+        length_s = turns[-1].end_s + self.gap_ms / 1e3
+        # The warm-up ends in the middle of the gap before the first round that counts.
+        begins_s = [turn.start_s for turn in turns if turn.round == self.warm]
+        warmup_s = max(0.0, min(begins_s) - self.gap_ms / 2e3) if self.warm else 0.0
+        words: dict[str, Any] = {"warmup_s": warmup_s, "windows": self.windows(treatment)}
+        if isinstance(arrivals, ClosedLoop):
+            words |= {"duration_s": length_s - warmup_s, "max_duration_s": length_s + 1.0}
+        else:
+            assert isinstance(arrivals, OpenLoop)
+            stage = arrivals.stages[0].model_copy(update={"duration_s": length_s})
+            words["stages"] = [stage.model_dump()]
+        cut = type(arrivals).model_validate({**arrivals.model_dump(), **words})
+        return Workload.model_validate({**whole.model_dump(), "arrivals": cut})
 
 
 class Design(BaseModel):
@@ -116,9 +132,14 @@ class Design(BaseModel):
     why: str = ""
 
     @property
+    def shares_time(self) -> bool:
+        """Whether the trials of a block run in the same stretch of time."""
+        return self.kind == "slices"
+
+    @property
     def is_settled(self) -> bool:
         """Whether nothing is left to choose."""
-        return self.kind == "trials" or (self.kind != "auto" and self.slice_ms is not None)
+        return self.kind == "trials" or (self.shares_time and self.slice_ms is not None)
 
     def recorded(self) -> DesignRecord | None:
         """Return the design for the record of a run; None while it is not settled."""
@@ -129,63 +150,18 @@ class Design(BaseModel):
         length = f" of {self.slice_ms:g} ms" if self.shares_time and self.slice_ms else ""
         return f"{self.kind}{length}" + (f" ({self.why})" if self.why else "")
 
-    @property
-    def length_ms(self) -> float:
-        """Return the length of a slice."""
-        if self.slice_ms is None:
-            raise ExperimentError(f"a design of {self.kind} has slices of no length yet")
-        return self.slice_ms
-
-    @property
-    def shares_time(self) -> bool:
-        """Whether the trials of a block run in the same stretch of time."""
-        return self.kind == "slices"
-
-    @property
-    def settle_ms(self) -> float:
-        """Return the length of the part of each window that is not counted."""
-        return self.length_ms * SETTLED_SHARE
-
-    @property
-    def gap_ms(self) -> float:
-        """Return the time between two windows, in which no load is sent."""
-        return max(LEAST_GAP_MS, self.length_ms * GAP_SHARE)
-
     def rounds(self, loads: Mapping[str, Workload], seed: int, block: int) -> Rounds:
         """Return the rounds of one block: those of the warm-up, then as many as the loads need.
 
-        ``loads`` are by treatment. Each block has its own random order.
+        ``loads`` are by treatment. Each block has its own random order. The design has a length.
         """
-        warm, counted = self._numbers(loads)
-        return Rounds(
-            tuple(loads), warm + counted, self.length_ms, self.settle_ms, self.gap_ms,
-            seed=(seed * 1_000_003 + block) % 2**63,
-        )  # fmt: skip
-
-    def workload(self, treatment: str, rounds: Rounds, loads: Mapping[str, Workload]) -> Workload:
-        """Return a treatment's load cut into its windows; the counted time stays as long."""
-        warm, _ = self._numbers(loads)
-        arrivals = loads[treatment].arrivals
-        windows, length_s = rounds.windows(treatment), rounds.length_s
-        begins_s = [turn.start_s for turn in rounds.turns() if turn.round == warm]
-        # The warm-up ends in the middle of the gap before the first round that counts.
-        warmup_s = max(0.0, min(begins_s) - self.gap_ms / 2e3) if warm else 0.0
-        words: dict[str, Any] = {"warmup_s": warmup_s}
-        if isinstance(arrivals, ClosedLoop):
-            words |= {"duration_s": length_s - warmup_s, "max_duration_s": length_s + 1.0}
-        else:
-            assert isinstance(arrivals, OpenLoop)
-            stage = arrivals.stages[0].model_copy(update={"duration_s": length_s})
-            words["stages"] = [stage.model_dump()]
-        cut = type(arrivals).model_validate({**arrivals.model_dump(), **words, "windows": windows})
-        return Workload.model_validate({**loads[treatment].model_dump(), "arrivals": cut})
-
-    def _numbers(self, loads: Mapping[str, Workload]) -> tuple[int, int]:
-        """Return how many rounds warm up, and how many count."""
-        lengths = [lengths_s(workload) for workload in loads.values()]
-        slice_s, counted_s = self.length_ms / 1e3, (self.length_ms - self.settle_ms) / 1e3
-        warm = math.ceil(max(warmup for warmup, _ in lengths) / slice_s - 1e-9)
-        return warm, max(1, math.ceil(max(length for _, length in lengths) / counted_s - 1e-9))
+        assert self.slice_ms is not None
+        warmups_s, counted_s = zip(*map(lengths_s, loads.values()), strict=True)
+        slice_s = self.slice_ms / 1e3
+        warm = math.ceil(max(warmups_s) / slice_s - 1e-9)
+        counted = math.ceil(max(counted_s) / (slice_s * (1 - SETTLED_SHARE)) - 1e-9)
+        seed_of_block = (seed * 1_000_003 + block) % 2**63
+        return Rounds(tuple(loads), warm + max(1, counted), self.slice_ms, seed_of_block, warm)
 
 
 def lengths_s(workload: Workload) -> tuple[float, float]:

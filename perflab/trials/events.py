@@ -91,13 +91,7 @@ _EVENT: TypeAdapter[Event] = TypeAdapter(Annotated[Event, Field(discriminator="e
 
 
 def parse(line: str | bytes) -> Event:
-    """Return the event of a line of JSON.
-
-    Raises
-    ------
-    UnknownEvent
-        The line is no event of this version of perflab.
-    """
+    """Return the event of a line of JSON; raise UnknownEvent for any other line."""
     try:
         return _EVENT.validate_json(line)
     except ValidationError as error:

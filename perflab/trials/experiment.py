@@ -6,9 +6,9 @@ import inspect
 import secrets
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal
 
-from pydantic import Field, PrivateAttr, ValidationError, field_validator, model_validator
+from pydantic import Field, ValidationError, field_validator, model_validator
 
 from perflab.analysis.findings import can_be_decided
 from perflab.errors import ExperimentError, ParameterError, PerflabError
@@ -35,9 +35,6 @@ class RunParameters(Parameters):
     afresh for every block (``fresh_blocks``) this difference is noise, and no effect of the
     treatment (``lab_check`` shows it; T. Kalibera, R. Jones, ISMM 2013).
     """
-
-    # The plan of their check, kept for the run: planning again could give another plan.
-    _planned: RunPlan | None = PrivateAttr(default=None)
 
     backend: Literal["auto", "docker", "process"] = Field(
         default="auto",
@@ -92,12 +89,6 @@ class RunParameters(Parameters):
         description="seconds to wait while another measurement holds this machine",
     )
 
-    def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
-        """Return a copy without the plan of the original."""
-        copied = super().model_copy(update=update, deep=deep)
-        copied._planned = None
-        return copied
-
     @field_validator("blocks", mode="before")
     @classmethod
     def _a_number_or_until_decided(cls, blocks: Any) -> Any:
@@ -107,10 +98,10 @@ class RunParameters(Parameters):
 
     @model_validator(mode="after")
     def _bounds_of_what_is_decided(self) -> RunParameters:
-        bounds = {name: getattr(self, name) for name in ("least_blocks", "most_blocks")}
-        fields = RunParameters.model_fields
         if self.blocks != UNTIL_DECIDED:
-            changed = [name for name, value in bounds.items() if value != fields[name].default]
+            defaults = RunParameters.model_fields
+            bounds = ("least_blocks", "most_blocks")
+            changed = [name for name in bounds if getattr(self, name) != defaults[name].default]
             if changed:
                 raise ValueError(
                     f"{' and '.join(changed)}: only with blocks = {UNTIL_DECIDED}; blocks is "
@@ -243,25 +234,15 @@ class Experiment:
             The experiment itself is wrong.
         """
         checked = check(self.parameters, values, self._subject)
-        checked._planned = self._plan(checked)
+        self.plan(checked)
         return checked
-
-    def has_checked(self, parameters: RunParameters) -> bool:
-        """Tell whether :meth:`check` returned these parameters."""
-        planned = parameters._planned
-        return planned is not None and planned.experiment == self.name
 
     def plan(self, parameters: RunParameters) -> RunPlan:
         """Return the plan of a run with these parameters; raises as :meth:`check` does.
 
-        Parameters that were checked keep the plan of their check. A seed that is left open is drawn
-        anew every time.
+        A seed that is left open is drawn anew every time.
         """
-        planned = parameters._planned if self.has_checked(parameters) else None
-        plan = planned or self._plan(parameters)
-        return plan.seeded(secrets.randbelow(2**31)) if parameters.seed is None else plan
-
-    def _plan(self, parameters: RunParameters) -> RunPlan:
+        seed = secrets.randbelow(2**31) if parameters.seed is None else parameters.seed
         recorded = parameters.model_dump(mode="json", exclude=set(OF_THE_CALL))
         blocks = parameters.planned_blocks
         try:
@@ -273,7 +254,7 @@ class Experiment:
                 steady=self.steady,
                 title=self.title,
                 question=self.question,
-                parameters=recorded,
+                parameters={**recorded, "seed": seed},
                 factors=self.factors(parameters),
                 treatments=tuple(self.treatments(parameters)),
                 contrasts=contrasts,
@@ -281,7 +262,7 @@ class Experiment:
                 until_decided=parameters.until_decided,
                 fresh_blocks=parameters.fresh_blocks,
                 design=parameters.block_design,
-                seed=parameters.seed or 0,
+                seed=seed,
                 warnings=(*self.warnings(parameters), *too_few_blocks(contrasts, blocks)),
             )
         except ValidationError as error:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -94,13 +94,10 @@ class RunPlan(BaseModel):
         Where treatments share their time, standard instruments that cannot tell the treatments
         apart are left out.
         """
-        treatments = tuple(self._treatments_of(design))
+        treatments = self.treatments
+        if design.shares_time:
+            treatments = tuple(map(_alone, treatments))
         return self.model_copy(update={"design": design, "treatments": treatments})
-
-    def seeded(self, seed: int) -> RunPlan:
-        """Return the plan with another seed, which is recorded among its parameters."""
-        update = {"seed": seed, "parameters": {**self.parameters, "seed": seed}}
-        return self.model_copy(update=update)
 
     def where_it_can(self) -> RunPlan:
         """Return the plan; in whole trials if its design is ``auto`` and slices are impossible."""
@@ -129,15 +126,6 @@ class RunPlan(BaseModel):
                 )
         return list(dict.fromkeys(causes))
 
-    def _treatments_of(self, design: Design) -> Iterator[Treatment]:
-        for treatment in self.treatments:
-            instruments = treatment.instruments
-            if design.shares_time:
-                instruments = tuple(
-                    item for item in instruments if item.shares_time or item not in STANDARD
-                )
-            yield treatment.model_copy(update={"instruments": instruments})
-
     def treatment(self, name: str) -> Treatment:
         """Return a treatment by name."""
         return next(item for item in self.treatments if item.name == name)
@@ -160,6 +148,12 @@ class RunPlan(BaseModel):
         the number of blocks.
         """
         return random_orders([item.name for item in self.treatments], self.seed, self.blocks)
+
+
+def _alone(treatment: Treatment) -> Treatment:
+    """Return the treatment without standard instruments that would see what all of them do."""
+    kept = [item for item in treatment.instruments if item.shares_time or item not in STANDARD]
+    return treatment.model_copy(update={"instruments": tuple(kept)})
 
 
 class Order(BaseModel):

@@ -74,8 +74,6 @@ class Narrator:
 
     def __init__(self) -> None:
         self._trial: TrialBegun | None = None
-        self._rate_rps = 0.0
-        self._last: tuple[float, int] | None = None
 
     def line(self, event: Event) -> tuple[str, bool]:
         """Return the text for an event (empty: nothing to show), and whether the line stays."""
@@ -85,10 +83,9 @@ class Narrator:
             case Note():
                 return f"  {event.text}", True
             case TrialBegun():
-                self._trial, self._rate_rps, self._last = event, 0.0, None
+                self._trial = event
                 return self._standing("", 0.0), False
             case LoadProgress():
-                self._count(event.finished)
                 return self._standing(f"live: {self._live(event)}", event.seconds), False
             case TrialDone():
                 return self._done(event), True
@@ -101,14 +98,6 @@ class Narrator:
         bound = "at most" if self._trial is not None and self._trial.at_most else "about"
         return f"{bound} {minutes(seconds)} left"
 
-    def _count(self, finished: int) -> None:
-        """Update the rate from the number of finished requests."""
-        now = time.monotonic()
-        if self._last is not None and finished > self._last[1]:
-            self._rate_rps = (finished - self._last[1]) / max(1e-3, now - self._last[0])
-        if self._last is None or finished != self._last[1]:
-            self._last = (now, finished)
-
     def _standing(self, load: str, seconds: float) -> str:
         trial = self._trial
         if trial is None:
@@ -120,7 +109,7 @@ class Narrator:
 
     def _live(self, load: LoadProgress) -> str:
         of = f"/{load.of}" if load.of >= 0 else ""
-        parts = [f"{load.finished}{of} at {self._rate_rps:.0f}/s"]
+        parts = [f"{load.finished}{of} at {load.finished / max(load.seconds, 1e-3):.0f}/s"]
         parts += ["warming up"] if load.warming_up else []
         parts += [f"{load.failed} failed"] if load.failed else []
         return ", ".join(parts)

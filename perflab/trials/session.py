@@ -30,10 +30,6 @@ Emit = Callable[[Event], None]
 Todo = tuple[int, int, str]
 
 
-def _show_nothing(so_far: Progress) -> None:
-    """Ignore the progress of a load."""
-
-
 @dataclass(frozen=True)
 class Remaining:
     """Blocks still to do, and the attempt number of the first of them."""
@@ -54,8 +50,7 @@ class Session:
         self._bench = bench
         self._emit = emit
         self._restarts = 0
-        self._began, self._measured_trials = time.monotonic(), 0
-        self._failed = 0
+        self._began_s, self._measured_trials = time.monotonic(), 0
 
     def run(self, remaining: Remaining) -> None:
         """Measure every trial of the remaining blocks.
@@ -77,7 +72,6 @@ class Session:
         ]
         if self._is_decided(todo):
             todo = []
-        self._began, self._measured_trials = time.monotonic(), 0
         done = 0
         for step in self._steps(todo):
             block, position, _ = step[0]
@@ -98,8 +92,8 @@ class Session:
                 done += 1
                 self._tell(tables.row, self._left_s(len(todo) - done))
             spoilt = [tables for tables in measured if not tables.services_whole]
-            if spoilt:
-                self._mend(spoilt[0], last=done == len(todo))
+            if spoilt and done < len(todo):
+                self._mend(spoilt[0])
             if step[-1][1] == len(order[block]) - 1 and self._is_decided(todo[done:]):
                 break
         self._note_unsteady()
@@ -130,7 +124,6 @@ class Session:
         return bool(every) and block % every == 0
 
     def _restart(self) -> None:
-        """Start the services afresh."""
         self._bench.residents.stop()
         self._bench.residents.start()
 
@@ -151,12 +144,11 @@ class Session:
         treatments = [self._plan.treatment(name) for _, _, name in step]
         first = treatments[0]
         self._bench.on_progress = self._progress(first.workload)
-        design = self._plan.design
-        if not design.shares_time:
+        if not self._plan.design.shares_time:
             return [measure(self._bench, first, identities[first.name])]
         loads = {item.name: item.workload for item in treatments}
-        rounds = design.rounds(loads, self._plan.seed, step[0][0])
-        return measure_block(self._benches(treatments), treatments, design, rounds, identities)
+        rounds = self._plan.design.rounds(loads, self._plan.seed, step[0][0])
+        return measure_block(self._benches(treatments), treatments, rounds, identities)
 
     def _benches(self, treatments: Sequence[Treatment]) -> dict[str, Bench]:
         """Return a bench with a generator per treatment; only the first shows live numbers."""
@@ -165,7 +157,7 @@ class Session:
             item.name: replace(
                 self._bench,
                 generator=self._bench.company[item.name],
-                on_progress=self._bench.on_progress if item.name == shown else _show_nothing,
+                on_progress=self._bench.on_progress if item.name == shown else lambda _: None,
             )
             for item in treatments
         }
@@ -215,7 +207,7 @@ class Session:
         """Return how long ``ahead`` trials will take by the average so far; None without any."""
         if not self._measured_trials:
             return None
-        return (time.monotonic() - self._began) / self._measured_trials * ahead
+        return (time.monotonic() - self._began_s) / self._measured_trials * ahead
 
     def _tell(self, row: Mapping[str, Any], left_s: float | None) -> None:
         self._emit(
@@ -229,16 +221,13 @@ class Session:
             )
         )
 
-    def _mend(self, tables: TrialTables, last: bool) -> None:
+    def _mend(self, tables: TrialTables) -> None:
         """Start the services afresh after they failed a trial, a bounded number of times."""
-        self._failed += 1
-        if last:
-            return
         self._restarts += 1
         reason = str(tables.row["reasons"][0])
         if self._restarts > MAX_RESTARTS:
             raise StackError(
-                f"{self._failed} trials failed, although the services were started afresh "
+                f"{self._restarts} trials failed, although the services were started afresh "
                 f"{MAX_RESTARTS} times; committed trials are kept. The last reason: {reason}"
             )
         lost = f"a trial was lost ({reason.splitlines()[0]})"

@@ -27,7 +27,7 @@ from perflab.recordings.columns import TURN_COLUMNS, TURNS
 from perflab.stacks.backend import Instance
 from perflab.stacks.residents import Residents
 from perflab.statistics.percentiles import MAX_MOVED_SHARE
-from perflab.trials.designs import Design, Rounds
+from perflab.trials.designs import Rounds
 from perflab.trials.plan import Treatment
 from perflab.trials.surroundings import steal_ns
 from perflab.trials.trial import (
@@ -65,7 +65,6 @@ class _Part:
 def measure_block(
     benches: Mapping[str, Bench],
     treatments: Sequence[Treatment],
-    design: Design,
     rounds: Rounds,
     identities: Mapping[str, dict[str, Any]],
 ) -> list[TrialTables]:
@@ -76,11 +75,10 @@ def measure_block(
     RunInterrupted and WrongAnswer end the run.
     """
     started_at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-    loads = {treatment.name: treatment.workload for treatment in treatments}
     parts = [
         _Part(
             benches[item.name],
-            item.model_copy(update={"workload": design.workload(item.name, rounds, loads)}),
+            item.model_copy(update={"workload": rounds.workload(item.name, item.workload)}),
             {**identities[item.name], "started_at": started_at},
         )
         for item in treatments
@@ -102,18 +100,25 @@ def _measured(parts: Sequence[_Part], rounds: Rounds, residents: Residents) -> l
         prepare(part.bench, part.treatment, part.so_far)
     residents.wake()
     began_ns, stolen_ns = time.monotonic_ns(), steal_ns()
-    taken = _sent(parts, rounds, services_of_each(residents, rounds.treatments))
+    services = services_of_each(residents, rounds.treatments)
+    taken = _sent(parts, rounds, services)
     steal_share = (steal_ns() - stolen_ns) / (time.monotonic_ns() - began_ns)
     for part in parts:
         residents.check_alive(part.treatment.name)
-    losses = {part.treatment.name: losses_of(residents, part.treatment.name) for part in parts}
+    losses = [losses_of(residents, part.treatment.name) for part in parts]
     time.sleep(max(part.bench.cooldown_s for part in parts))
     for part in parts:
         look_after(part.so_far)
-    return [
-        _tables(part, taken, rounds, losses[part.treatment.name], steal_share, residents)
-        for part in parts
-    ]
+    all_tables = []
+    for part, losses_of_part in zip(parts, losses, strict=True):
+        tables = _tables(part, taken, rounds, losses_of_part, steal_share)
+        name = part.treatment.name
+        for node, instance in residents.active(name).items():
+            if instance not in services[name]:
+                # The CPU of a shared service is nobody's.
+                tables.row[f"cpu_share_{node}"] = float("nan")
+        all_tables.append(tables)
+    return all_tables
 
 
 def services_of_each(residents: Residents, names: Sequence[str]) -> dict[str, list[Instance]]:
@@ -157,7 +162,6 @@ def _tables(
     rounds: Rounds,
     losses: Sequence[Reason],
     steal_share: float,
-    residents: Residents,
 ) -> TrialTables:
     """Return the tables of one trial."""
     assert part.sent is not None
@@ -172,10 +176,6 @@ def _tables(
     tables = judged(
         part.row, part.treatment, part.so_far, load, meters, shares, [*losses, *reasons]
     )
-    own_services = services_of_each(residents, rounds.treatments)[name]
-    for node, instance in residents.active(name).items():
-        if not any(instance is service for service in own_services):
-            tables.row[f"cpu_share_{node}"] = float("nan")
     tables.row["warnings"] = [*tables.row["warnings"], *warnings]
     tables.others[TURNS] = table
     if tables.requests is not None:

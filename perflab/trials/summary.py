@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
+from perflab.instruments.kernel import used_ns
 from perflab.load.checks.selfcheck import SelfCheck
 from perflab.load.records.result import LoadResult, completed
 from perflab.load.workload.windows import BEGIN, COUNTED, END
@@ -118,17 +119,12 @@ def largest_memory(samples: pd.DataFrame, begin_ns: int, end_ns: int) -> float:
 
 def cpu_share(samples: pd.DataFrame, begin_ns: int, end_ns: int) -> float:
     """Return CPU time over wall time between two instants, by interpolated cumulative time."""
-    if end_ns <= begin_ns:
-        return float("nan")
-    return cpu_used_ns(samples, begin_ns, end_ns) / (end_ns - begin_ns)
+    return cpu_used_ns(samples, begin_ns, end_ns) / max(1, end_ns - begin_ns)
 
 
 def cpu_used_ns(samples: pd.DataFrame, begin_ns: int, end_ns: int) -> float:
-    """Return the CPU time (ns) between two instants, interpolated; NaN without two samples."""
-    if len(samples) < 2 or end_ns <= begin_ns:
-        return float("nan")
-    used = np.interp([begin_ns, end_ns], samples["t_ns"].to_numpy(), samples["cpu_ns"].to_numpy())
-    return float(used[1] - used[0])
+    """Return the CPU time (ns) between two instants; see :func:`used_ns`."""
+    return used_ns(samples, "cpu_ns", begin_ns, end_ns)
 
 
 def identity_columns(

@@ -7,7 +7,6 @@ import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from types import TracebackType
 from typing import Any
 
 import pandas as pd
@@ -22,7 +21,7 @@ from perflab.errors import (
 )
 from perflab.host.meters import Meter, Sampler
 from perflab.host.placing import Placement
-from perflab.instruments import Load, Look, Observation, Scene
+from perflab.instruments import Load, Observation, Scene
 from perflab.load.checks.selfcheck import check
 from perflab.load.records.result import LoadResult
 from perflab.load.workers.generator import Generator, Progress, StopLoad
@@ -83,7 +82,7 @@ class TrialSoFar:
 
     result: LoadResult | None = None
     sampler: Sampler | None = None
-    looks: Sequence[Look] = ()
+    looks: Sequence[GuardedLook] = ()
 
     def failed(
         self, row: dict[str, Any], errors: Iterable[PerflabError], losses: Sequence[Reason]
@@ -92,9 +91,9 @@ class TrialSoFar:
         reasons = [*map(_failure, errors), *losses]
         row = {**row, "reasons": reasons, "state": "failed"}
         tables = TrialTables(row, services_whole=False)
-        for look in self.looks:
+        for guarded in self.looks:
             try:
-                tables.others |= look.left()
+                tables.others |= guarded.take(guarded.look.left)
             except InstrumentFailed as error:
                 reasons.append(_failure(error))
         if self.sampler is not None:
@@ -188,14 +187,14 @@ def prepare(bench: Bench, treatment: Treatment, so_far: TrialSoFar) -> None:
         bench.interrupted, send=lambda load: send_beside(bench, treatment, load),
     )  # fmt: skip
     so_far.looks = [GuardedLook(instrument, scene) for instrument in treatment.instruments]
-    for look in so_far.looks:
-        look.before()
+    for guarded in so_far.looks:
+        guarded.take(guarded.look.before)
 
 
 def look_after(so_far: TrialSoFar) -> None:
     """Let all looks measure after the load."""
-    for look in so_far.looks:
-        look.after()
+    for guarded in so_far.looks:
+        guarded.take(guarded.look.after)
 
 
 def judged(
@@ -221,8 +220,8 @@ def judged(
         **shares,
     }
     tables = dict(summary.streamed_tables(load.result))
-    for look in so_far.looks:
-        observation = look.observe(load)
+    for guarded in so_far.looks:
+        observation = guarded.take(guarded.look.observe, load)
         reasons += observation.reasons
         warnings += observation.warnings
         tables |= observation.tables
@@ -343,26 +342,22 @@ class _Watch:
 
 
 @contextlib.contextmanager
-def _begun(looks: Iterable[Look]) -> Iterator[dict[str, Meter]]:
+def _begun(looks: Iterable[GuardedLook]) -> Iterator[dict[str, Meter]]:
     """Begin all looks and yield their meters; end every look that was begun."""
     meters: dict[str, Meter] = {}
     with contextlib.ExitStack() as ending:
-        for look in looks:
-            look.begin()
-            ending.push(_ending(look))
-            meters |= look.meters()
+        for guarded in looks:
+            guarded.take(guarded.look.begin)
+            ending.push(_ending(guarded))
+            meters |= guarded.take(guarded.look.meters)
         yield meters
 
 
-def _ending(look: Look) -> Callable[..., None]:
+def _ending(guarded: GuardedLook) -> Callable[..., None]:
     """Return a function that ends a look; an error that came before is the one to raise."""
 
-    def end(
-        kind: type[BaseException] | None,  # noqa: ARG001
-        error: BaseException | None,
-        trace: TracebackType | None,  # noqa: ARG001
-    ) -> None:
+    def end(_kind: object, error: BaseException | None, _trace: object) -> None:
         with contextlib.suppress(*([PerflabError] if error is not None else [])):
-            look.end()
+            guarded.take(guarded.look.end)
 
     return end

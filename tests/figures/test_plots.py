@@ -17,7 +17,7 @@ from perflab.figures.points import OTHER_LOAD, SAME_LOAD
 from perflab.figures.theme import luminance
 from perflab.recordings import Run
 from perflab.reports.figures import views_of
-from perflab.systems.lab.figures import CLIENT_COST
+from perflab.systems.lab.views import CLIENT_COST
 from tests.figures.shown import (
     all_words,
     cut_off,

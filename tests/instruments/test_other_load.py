@@ -16,7 +16,6 @@ from perflab.errors import RunInterrupted, ServiceFailed, StackError
 from perflab.host.placing import placement
 from perflab.instruments import Observation, OtherLoad, Scene
 from perflab.load.workload import ClosedLoop, Request, Workload
-from perflab.stacks.plan import Node, StackPlan
 from tests.support.answering import answering
 
 RUNNING = (200, {"status": "running"})
@@ -149,7 +148,7 @@ def test_an_interruption_does_not_wait_for_the_other_load(side: OtherSide) -> No
 @pytest.mark.parametrize(
     ("start", "problem"),
     [
-        ((409, {"error": "one is under way"}), "answered 409.*one is under way"),
+        ((409, {"error": "one is under way"}), "answer 409.*one is under way"),
         ((202, {"results": 7}), "no text 'results'"),
         ((202, {"results": "http://elsewhere/"}), "which is no path"),
     ],
@@ -201,10 +200,3 @@ def test_the_other_generators_requests_become_a_table(side: OtherSide) -> None:
     assert [*table] == [*OtherLoad.tables["other_load"]]
     assert table["outcome"].tolist() == ["done", "hung"]
     assert table["end_ms"].isna().tolist() == [False, True]
-
-
-def test_a_missing_node_is_refused_before_anything_starts() -> None:
-    stack = StackPlan(nodes=(Node(name="it", service="echo"),))
-    assert not [*load().obstacles(stack, LOAD)]
-    (problem,) = load(node="that").obstacles(stack, LOAD)
-    assert "no node 'that'" in problem

@@ -20,16 +20,17 @@ from perflab.load.records.result import LoadResult
 from perflab.load.workers.generator import Progress, StopLoad
 from perflab.load.workload import ClosedLoop, Request, Workload
 from perflab.load.workload.schedule import instants_of
-from perflab.recordings import Run, RunRecord, RunWriter
+from perflab.recordings import Run, RunWriter
 from perflab.stacks.plan import Node, StackPlan
+from perflab.trials.conductor import new_record
 from perflab.trials.events import Event, Note, TrialBegun, TrialDone
 from perflab.trials.plan import RunPlan, Treatment
-from perflab.trials.recorded import treatment_records
 from perflab.trials.session import Remaining, Session
 from perflab.trials.trial import Bench
 from tests.load.planted import BEGIN_NS, S, load_result
 
 REQUESTS = 500
+BACKEND: Any = SimpleNamespace(name="process", network_path="loopback")
 AnyEvent = TypeVar("AnyEvent", Note, TrialBegun, TrialDone)
 
 
@@ -187,34 +188,6 @@ def plan(blocks: int = 2, **words: Any) -> RunPlan:
     )
 
 
-def record(of: RunPlan) -> RunRecord:
-    treatments, parts = treatment_records(of.treatments)
-    return RunRecord(
-        run_id="20260102T030405Z-test-000005",
-        experiment=of.experiment,
-        title=of.title,
-        question=of.question,
-        state="running",
-        created_at="2026-01-02T03:04:05Z",
-        parameters={},
-        factors={name: list(levels) for name, levels in of.factors.items()},
-        treatments=treatments,
-        parts=parts,
-        blocks=of.blocks,
-        until_decided=of.until_decided,
-        seed=of.seed,
-        order=of.order(),
-        backend="process",
-        network_path="loopback",
-        placement=placement().model_dump(),
-        contrasts=list(of.contrasts),
-        environment={},
-        code={},
-        sessions=[],
-        tables=of.tables,
-    )
-
-
 def bench(folder: Path, residents: Residents | None = None, **load: Any) -> Bench:
     """Return a bench for trials; ``load`` goes to the generator."""
     residents = residents or Residents()
@@ -241,7 +214,7 @@ class Told:
         self.residents = residents or Residents()
         self.bench = bench(root / "raw", self.residents, takes_s=0.0, **load)
         self.events: list[Event] = []
-        self.writer = RunWriter.create(root / "runs", record(self.plan))
+        self.writer = RunWriter.create(root / "runs", new_record(self.plan, BACKEND, placement()))
 
     def go(self, *blocks: int, attempt: int = 0) -> Run:
         session = Session(self.plan, self.writer, self.bench, self.events.append)

@@ -11,8 +11,8 @@ from perflab.statistics.interim_analysis import planned
 from perflab.trials.events import Note, TrialBegun
 from tests.trials.fakes import Told
 
-RULE = planned(8, 10)
-OTHER = planned(8, 10, apart=1)
+RULE = planned(6, 8)
+OTHER = planned(6, 8, apart=1)
 
 
 def claim(direction: Direction) -> Contrast:
@@ -48,12 +48,12 @@ class DecidingSession(Told):
 def test_a_run_ends_at_the_first_interim_analysis_that_decides_everything(tmp_path: Path) -> None:
     session = DecidingSession(tmp_path, "none")
     record = session.go().record
-    assert session.measured() == list(range(1, 9))
-    assert record.blocks == len(record.order) == 8
+    assert session.measured() == list(range(1, 7))
+    assert record.blocks == len(record.order) == 6
     assert record.until_decided is not None
     assert record.until_decided.ended == "decided"
-    assert [look.blocks for look in record.until_decided.looks] == [8]
-    assert session.notes() == ["block 8: every contrast is decided"]
+    assert [look.blocks for look in record.until_decided.looks] == [6]
+    assert session.notes() == ["block 6: every contrast is decided"]
 
 
 def test_one_undecided_contrast_keeps_the_run_going_to_its_most_blocks(
@@ -61,44 +61,35 @@ def test_one_undecided_contrast_keeps_the_run_going_to_its_most_blocks(
 ) -> None:
     session = DecidingSession(tmp_path, "none", "greater")
     record = session.go().record
-    assert session.measured() == list(range(1, 11))
-    assert record.blocks == 10
+    assert session.measured() == list(range(1, 9))
+    assert record.blocks == 8
     assert record.until_decided is not None
     assert record.until_decided.ended == "most blocks"
     looks = [(look.blocks, look.undecided) for look in record.until_decided.looks]
-    assert looks == [(blocks, ("a is greater",)) for blocks in (8, 10)]
+    assert looks == [(blocks, ("a is greater",)) for blocks in (6, 8)]
     assert session.notes() == [
-        "block 8, undecided: a is greater; next look after block 10",
-        "block 10, undecided: a is greater; it has the most blocks that it may have",
+        "block 6, undecided: a is greater; next look after block 8",
+        "block 8, undecided: a is greater; it has the most blocks that it may have",
     ]
-
-
-def test_an_interim_analysis_that_a_kill_prevented_is_made_after_the_resume(tmp_path: Path) -> None:
-    session = DecidingSession(tmp_path, "none", until_decided=None)
-    session.go(*range(8))
-    session.follow(RULE)
-    record = session.go(8, 9).record
-    assert session.measured() == []
-    assert (record.blocks, record.until_decided and record.until_decided.ended) == (8, "decided")
 
 
 def test_a_resumed_run_keeps_the_rule_of_its_record(tmp_path: Path) -> None:
     session = DecidingSession(tmp_path, "greater", until_decided=None)
-    session.go(*range(8))
+    session.go(*range(6))
     session.follow(RULE, recorded=OTHER)
-    rule = session.go(8, 9).record.until_decided
+    rule = session.go(6, 7).record.until_decided
     assert rule is not None
     assert rule.plan == OTHER.plan
-    assert [look.blocks for look in rule.looks] == [8, 9, 10]
+    assert [look.blocks for look in rule.looks] == [6, 7, 8]
 
 
 def test_an_incomplete_block_is_measured_before_the_next_interim_analysis(
     tmp_path: Path,
 ) -> None:
     session = DecidingSession(tmp_path, "none", until_decided=None)
-    session.go(*range(9))
+    session.go(*range(7))
     session.writer.supersede(["b002-p00-a0", "b002-p01-a0"])
     session.follow(RULE)
-    record = session.go(2, 9, attempt=1).record
-    assert session.measured() == [3, 10]
-    assert record.blocks == 10
+    record = session.go(2, 7, attempt=1).record
+    assert session.measured() == [3, 8]
+    assert record.blocks == 8

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -65,7 +66,7 @@ def test_the_counted_time_of_a_cut_load_stays_as_long_within_one_slice(
     rounds = design.rounds(loads, seed=4, block=2)
     counted_s = []
     for name in loads:
-        arrivals = design.workload(name, rounds, loads).arrivals
+        arrivals = rounds.workload(name, loads[name]).arrivals
         assert isinstance(arrivals, ClosedLoop | OpenLoop)
         windows = instants_of(arrivals)
         lengths_s = (windows[:, END] - windows[:, COUNTED]) / 1e9
@@ -113,15 +114,26 @@ def test_slices_of_nine_and_instruments_that_see_everybody_are_refused_before_th
     assert [item for item in obstacles(in_slices) if "design" in item] == []
 
 
-def test_a_load_that_its_client_cannot_send_is_refused_before_the_start() -> None:
-    sent = treated("a").workload.model_copy(
-        update={"client": "httpx", "request": Request(redirects=1)}
+def test_slices_never_overlap_and_leave_a_gap_before_each() -> None:
+    turns = Rounds(("a", "b", "c"), 5, slice_ms=200).turns()
+    assert turns[0].start_s == pytest.approx(0.04)
+    for before, after in pairwise(turns):
+        assert after.start_s - before.end_s == pytest.approx(0.04)
+
+
+def test_a_run_whose_loads_have_windows_is_refused() -> None:
+    of_whole = plan()
+    before = obstacles(of_whole)
+    arrivals = ClosedLoop(users=1, duration_s=10, windows=Rounds(("a", "b"), 3).windows("a"))
+    treatments = tuple(
+        item.model_copy(
+            update={"workload": item.workload.model_copy(update={"arrivals": arrivals})}
+        )
+        for item in of_whole.treatments
     )
-    redirected = plan().model_copy(
-        update={"treatments": (treatment("b").model_copy(update={"workload": sent}),)}
-    )
-    (problem,) = (item for item in obstacles(redirected) if "client" in item)
-    assert "the httpx client follows no redirects" in problem
+    after = obstacles(of_whole.model_copy(update={"treatments": treatments}))
+    (problem,) = set(after) - set(before)
+    assert "leave windows out" in problem
 
 
 def windows(**words: Any) -> pd.DataFrame:
@@ -134,7 +146,7 @@ def windows(**words: Any) -> pd.DataFrame:
 
 
 def test_late_turns_refuse_a_trial_and_carried_over_requests_give_a_warning() -> None:
-    rounds = Rounds(("a", "b"), 50, settle_ms=60.0)
+    rounds = Rounds(("a", "b"), 50)
     taken = pd.DataFrame({"round": range(50), "late_ns": [0] * 50})
     punctual = turn_table(windows(carried_over=[0] * 50), taken)
     assert list(punctual) == list(TURN_COLUMNS)
@@ -150,7 +162,7 @@ def test_late_turns_refuse_a_trial_and_carried_over_requests_give_a_warning() ->
 
 
 def test_a_trial_whose_response_times_contain_pauses_is_refused() -> None:
-    rounds = Rounds(("a", "b"), 50, settle_ms=60.0)
+    rounds = Rounds(("a", "b"), 50)
     taken = pd.DataFrame({"round": range(50), "late_ns": [0] * 50})
     table = turn_table(windows(carried_over=[1] * 50), taken)
     assert judged_turns(table, rounds, paused_share=0.05)[0] == []
@@ -210,9 +222,7 @@ def test_late_turns_refuse_the_trials_and_leave_the_services_as_they_are(
         for place, name in enumerate("ab")
     }
     rounds = design.rounds({item.name: item.workload for item in treatments}, seed=1, block=0)
-    trials = dict(
-        zip("ab", measure_block(benches, treatments, design, rounds, identities), strict=True)
-    )
+    trials = dict(zip("ab", measure_block(benches, treatments, rounds, identities), strict=True))
     codes = {
         name: {reason.code for reason in trial.row["reasons"]} for name, trial in trials.items()
     }

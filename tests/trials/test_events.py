@@ -10,38 +10,12 @@ from typing import Any
 import pytest
 
 from perflab.errors import RunInterrupted, UnknownEvent
-from perflab.recordings import Reason
 from perflab.systems import experiment
 from perflab.trials.client import conduct
-from perflab.trials.events import (
-    Event,
-    Failed,
-    LoadProgress,
-    Note,
-    RunBegun,
-    TrialBegun,
-    TrialDone,
-    parse,
-)
+from perflab.trials.events import Event, Failed, RunBegun, parse
 from perflab.trials.plan import Order
 
-LATE = Reason(code="generator.lag", side="client", text="generator lag p99 30 ms")
 BEGUN = RunBegun(run_id="20260102-a", path="runs/20260102-a", backend="process")
-TRIAL = TrialBegun(number=1, of=2, block=1, blocks=1, treatment="commit=on", label="on")
-DONE = TrialDone(trial_id="b000-p00-a0", state="invalid", reasons=(LATE,), throughput_rps=320.0)
-EVENTS: list[Event] = [
-    BEGUN,
-    Note(text="removed 2 services"),
-    TRIAL,
-    LoadProgress(finished=12, of=-1, seconds=1.5),
-    DONE,
-    Failed(kind="StackError", text="service 'postgres': died"),
-]
-
-
-@pytest.mark.parametrize("event", EVENTS, ids=lambda event: event.event)
-def test_an_event_is_read_as_it_was_sent(event: Event) -> None:
-    assert parse(event.model_dump_json()) == event
 
 
 @pytest.mark.parametrize(

@@ -11,11 +11,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from pydantic import ValidationError
 
 from perflab import systems
 from perflab.errors import ExperimentError
-from perflab.recordings import Contrast
 from perflab.systems import experiment
 
 COPY = "from perflab.systems.inference.experiments.synchronous_commit import EXPERIMENT\n"
@@ -97,14 +95,6 @@ def test_a_claim_without_a_source_is_refused_with_its_file(folder: Path) -> None
     (folder / "unsourced.py").write_text(WITHOUT_SOURCE)
     with pytest.raises(ExperimentError, match=r"unsourced\.py\): Contrast: .*needs a source"):
         experiment("unsourced").check({})
-
-
-def test_only_published_values_need_a_source() -> None:
-    words = {"name": "a", "claim": "b", "response": "c", "numerator": {}, "denominator": {}}
-    assert Contrast.model_validate(words).source == ""
-    for published in ({"published_ratio": 2}, {"published_direction": "none"}):
-        with pytest.raises(ValidationError, match="needs a source"):
-            Contrast.model_validate({**words, **published})
 
 
 def test_a_plan_says_how_many_blocks_its_claims_need() -> None:

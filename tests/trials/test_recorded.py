@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
 
 import pytest
 
@@ -16,7 +14,7 @@ from perflab.stacks.spec import load_service
 from perflab.systems import experiment, names
 from perflab.trials.conductor import new_record
 from perflab.trials.recorded import treatment_records
-from tests.trials.fakes import Residents, Told
+from tests.trials.fakes import BACKEND, Residents, Told
 
 
 @pytest.mark.parametrize("name", names())
@@ -37,8 +35,7 @@ def test_every_experiment_is_recorded_with_all_settings(name: str) -> None:
 @pytest.mark.parametrize("name", names())
 def test_a_record_is_the_same_after_it_was_written_and_read(name: str) -> None:
     plan_of_it = experiment(name).plan(experiment(name).check({"seed": 1}))
-    backend: Any = SimpleNamespace(name="process", network_path="loopback")
-    begun = new_record(plan_of_it, backend, placement())
+    begun = new_record(plan_of_it, BACKEND, placement())
     # Otherwise nobody could resume a run of it.
     check_same(RunRecord.model_validate_json(begun.model_dump_json()), begun)
 

@@ -10,8 +10,7 @@ from perflab.load.options import LoadParameters
 from perflab.load.workload import Workload
 from perflab.paths import services_dir
 from perflab.stacks.process_backend import BACKENDS
-from perflab.systems.custom.revisions import holds
-from perflab.systems.custom.variants import Variant, all_variants, words_of
+from perflab.systems.custom.variants import Variant, all_variants, holds, words_of
 from perflab.trials.experiment import DesignParameters
 
 USERS = 4

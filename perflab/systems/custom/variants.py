@@ -1,9 +1,13 @@
-"""Reads and checks variants, which are written ``NAME=KIND:WHAT``, and makes paths absolute."""
+"""Reads and checks variants, which are written ``NAME=KIND:WHAT``, and finds their revisions.
+
+Places become absolute paths and revisions commits. A repository is read without its work tree.
+"""
 
 from __future__ import annotations
 
 import re
 import shlex
+import subprocess
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +15,6 @@ from pathlib import Path
 from perflab.errors import TargetRefused
 from perflab.load.clients.targets import split
 from perflab.parameters import did_you_mean
-from perflab.systems.custom.revisions import commit_of
 
 KINDS = {
     "git": "REPOSITORY@REVISION",
@@ -25,6 +28,7 @@ NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,30}")
 TAKEN = ("client", "lab")
 PLACEHOLDER = re.compile(r"\{([a-z_]+(?:\.[a-z_]+)?)\}")
 KNOWN = ("port", "host")
+TIMEOUT_S = 30.0
 
 
 @dataclass(frozen=True)
@@ -47,14 +51,30 @@ class Variant:
         return f"{self.name} ({self.commit[:9]})" if self.commit else self.name
 
 
-def variant_of(text: str, folder: Path) -> Variant:
-    """Read one variant; relative places begin at ``folder``.
+def all_variants(texts: Iterable[str], folder: Path) -> tuple[Variant, ...]:
+    """Read all variants; relative places begin at ``folder``.
 
     Raises
     ------
     ValueError
-        The variant is wrong; the message says why and how it is written.
+        A variant is wrong; the message has every problem of every variant.
     """
+    variants, problems = [], []
+    for text in texts:
+        try:
+            variants.append(_variant_of(text, folder))
+        except ValueError as error:
+            problems.append(str(error))
+    names = [variant.name for variant in variants]
+    twice = [name for name in dict.fromkeys(names) if names.count(name) > 1]
+    if twice:
+        problems.append(f"{', '.join(twice)} names two variants; give each a name of its own")
+    if problems:
+        raise ValueError("; ".join(problems))
+    return tuple(variants)
+
+
+def _variant_of(text: str, folder: Path) -> Variant:
     name, equals, rest = text.partition("=")
     kind, colon, place = rest.partition(":")
     if not (equals and colon and place.strip()):
@@ -68,39 +88,40 @@ def variant_of(text: str, folder: Path) -> Variant:
         kinds = ", ".join(f"{known}:{form}" for known, form in KINDS.items())
         raise ValueError(f"{name}: no kind '{kind}'{did_you_mean(kind, KINDS)}; kinds: {kinds}")
     try:
-        return _checked(Variant(name, kind, place.strip()), folder)
+        return Variant(name, kind, *_checked(kind, place.strip(), folder))
     except (ValueError, TargetRefused) as error:
         raise ValueError(f"{name}: {error}") from None
 
 
-def _checked(variant: Variant, folder: Path) -> Variant:
-    match variant.kind:
+def _checked(kind: str, place: str, folder: Path) -> tuple[str, ...]:
+    """Return the place of a variant, and the commit of a revision."""
+    match kind:
         case "git":
-            return _revision(variant, folder)
+            return _revision(place, folder)
         case "dockerfile":
-            place = (folder / Path(variant.place).expanduser()).resolve()
-            if not (place / "Dockerfile").is_file():
-                raise ValueError(f"{place} has no Dockerfile")
-            return Variant(variant.name, variant.kind, str(place))
+            absolute = (folder / Path(place).expanduser()).resolve()
+            if not (absolute / "Dockerfile").is_file():
+                raise ValueError(f"{absolute} has no Dockerfile")
+            return (str(absolute),)
         case "url":
-            origin, target = split(variant.place)
+            origin, target = split(place)
             if origin.scheme not in ("http", "https"):
-                raise ValueError(f"'{variant.place}': load goes to http and https addresses")
+                raise ValueError(f"'{place}': load goes to http and https addresses")
             if target != "/":
-                raise ValueError(f"'{variant.place}' has a path; give it as --path, for all alike")
-            return Variant(variant.name, variant.kind, variant.place.rstrip("/"))
+                raise ValueError(f"'{place}' has a path; give it as --path, for all alike")
+            return (place.rstrip("/"),)
         case "command":
-            words_of(variant.place)
-    return variant
+            words_of(place)
+    return (place,)
 
 
-def _revision(variant: Variant, folder: Path) -> Variant:
-    place, at_sign, revision = variant.place.rpartition("@")
-    if not (at_sign and place and revision):
-        raise ValueError(f"'{variant.place}' is not REPOSITORY@REVISION, like .@v1.2")
-    repository = (folder / Path(place).expanduser()).resolve()
-    commit = commit_of(repository, revision)
-    return Variant(variant.name, variant.kind, str(repository), commit)
+def _revision(place: str, folder: Path) -> tuple[str, str]:
+    path, at_sign, revision = place.rpartition("@")
+    if not (at_sign and path and revision):
+        raise ValueError(f"'{place}' is not REPOSITORY@REVISION, like .@v1.2")
+    repository = (folder / Path(path).expanduser()).resolve()
+    words = ("rev-parse", "--verify", "--end-of-options", f"{revision}^{{commit}}")
+    return str(repository), _git(repository, *words)
 
 
 def words_of(command: str) -> list[str]:
@@ -123,24 +144,45 @@ def words_of(command: str) -> list[str]:
     return words
 
 
-def all_variants(texts: Iterable[str], folder: Path) -> tuple[Variant, ...]:
-    """Read all variants.
+def holds(repository: Path, commit: str, file: str) -> bool:
+    """Return whether a commit has a file."""
+    try:
+        _git(repository, "cat-file", "-e", f"{commit}:{file}")
+    except ValueError:
+        return False
+    return True
 
-    Raises
-    ------
-    ValueError
-        A variant is wrong; the message has every problem of every variant.
-    """
-    variants, problems = [], []
-    for text in texts:
-        try:
-            variants.append(variant_of(text, folder))
-        except ValueError as error:
-            problems.append(str(error))
-    names = [variant.name for variant in variants]
-    twice = [name for name in dict.fromkeys(names) if names.count(name) > 1]
-    if twice:
-        problems.append(f"{', '.join(twice)} names two variants; give each a name of its own")
-    if problems:
-        raise ValueError("; ".join(problems))
-    return tuple(variants)
+
+def is_dirty(repository: Path) -> bool:
+    """Return whether the work tree has changes that no revision holds."""
+    try:
+        return bool(_git(repository, "status", "--porcelain"))
+    except ValueError:
+        # A bare repository has no work tree.
+        return False
+
+
+def extract(repository: Path, commit: str, folder: Path) -> None:
+    """Write the files of a commit into a folder; raises ValueError with git's message."""
+    archive = folder.with_name(f"{folder.name}.tar")
+    _git(repository, "archive", "--format=tar", f"--output={archive}", commit)
+    subprocess.run(["tar", "-xf", archive, "-C", folder], check=True, capture_output=True)
+    archive.unlink()
+
+
+def _git(repository: Path, *words: str) -> str:
+    """Return what git prints; raises ValueError with its message."""
+    # Without this option a status would refresh the index of the user's repository.
+    command = ["git", "--no-optional-locks", "-C", str(repository), *words]
+    try:
+        process = subprocess.run(
+            command, capture_output=True, text=True, errors="replace", timeout=TIMEOUT_S
+        )
+    except FileNotFoundError:
+        raise ValueError("git is not installed") from None
+    except subprocess.TimeoutExpired:
+        raise ValueError(f"git {words[0]} took longer than {TIMEOUT_S:g} s") from None
+    if process.returncode:
+        message = (process.stderr.strip() or "no such thing").splitlines()[-1]
+        raise ValueError(f"{repository}: {message}")
+    return process.stdout.strip()

@@ -38,14 +38,19 @@ def false_alarms(run: Run, response: str = "mean_ms", blocks: int = USUAL_BLOCKS
     """
     wide = _log_responses(run, response)
     names = [name for name in wide.columns if name.startswith(COPY)]
-    hits = n = 0
-    for first, second in zip(names[::2], names[1::2], strict=False):
-        differences = (wide[second] - wide[first]).dropna()
-        for group in _groups(differences, blocks):
-            effect = effect_of(group)
-            n += 1
-            hits += effect.low > 1 or effect.high < 1
-    return Rate(hits, n)
+    rates = [
+        _called_different((wide[second] - wide[first]).dropna(), blocks)
+        for first, second in zip(names[::2], names[1::2], strict=False)
+    ]
+    return Rate(sum(rate.hits for rate in rates), sum(rate.n for rate in rates))
+
+
+def _called_different(differences: pd.Series[Any], blocks: int) -> Rate:
+    """Return how many groups of ``blocks`` have an interval that excludes no effect."""
+    whole = len(differences) // blocks * blocks
+    groups = (differences.iloc[at : at + blocks] for at in range(0, whole, blocks))
+    effects = [effect_of(group) for group in groups]
+    return Rate(sum(effect.low > 1 or effect.high < 1 for effect in effects), len(effects))
 
 
 def known_effects(run: Run, response: str = "mean_ms", blocks: int = USUAL_BLOCKS) -> pd.DataFrame:
@@ -57,7 +62,8 @@ def known_effects(run: Run, response: str = "mean_ms", blocks: int = USUAL_BLOCK
     of ``blocks`` whose interval excludes 1: false alarms for copies, detections for the others).
     """
     wide = _log_responses(run, response)
-    first, *others = sorted((name for name in wide.columns if not is_fault(name)), key=_order)
+    services = (name for name in wide.columns if not is_fault(name))
+    first, *others = sorted(services, key=lambda name: (_planted(name), name))
     share = work_share(run)
     rows = []
     for name in others:
@@ -66,8 +72,6 @@ def known_effects(run: Run, response: str = "mean_ms", blocks: int = USUAL_BLOCK
             continue
         effect = effect_of(differences)
         expected = 1 + (_planted(name) - 1) * share
-        groups = [effect_of(group) for group in _groups(differences, blocks)]
-        different = Rate(sum(part.low > 1 or part.high < 1 for part in groups), len(groups))
         rows.append(
             {
                 "service": name,
@@ -78,7 +82,7 @@ def known_effects(run: Run, response: str = "mean_ms", blocks: int = USUAL_BLOCK
                 "high": effect.high,
                 "n": effect.n,
                 "holds": bool(effect.low <= expected <= effect.high),
-                "called_different": different.text(),
+                "called_different": _called_different(differences, blocks).text(),
             }
         )
     return pd.DataFrame(rows, columns=KNOWN_COLUMNS)
@@ -88,19 +92,11 @@ def _planted(level: str) -> float:
     return 1 + float(level[1:-1]) / 100 if level.startswith(SLOWER) else 1.0
 
 
-def _order(level: str) -> tuple[float, str]:
-    return _planted(level), level
-
-
 def work_share(run: Run) -> float:
     """Return the share of the copies' response time that is the service's own work."""
     trials = run.valid_trials()
-    of_copies = [
-        str(trial)
-        for trial, name in zip(trials["trial_id"], trials["treatment"], strict=True)
-        if _level(run, name).startswith(COPY)
-    ]
-    requests = run.requests(trial_ids=of_copies)
+    copies = trials[_levels(run, trials).str.startswith(COPY)]
+    requests = run.requests(trial_ids=copies["trial_id"].tolist())
     successes = requests[requests["error"] == ""]
     if "phase_app_ms" not in successes or successes.empty:
         raise AnalysisError("the copies have no successful request that tells its work")
@@ -120,13 +116,13 @@ def refused(run: Run) -> pd.DataFrame:
     """
     trials = run.trials()
     trials = trials[~trials["superseded"].astype(bool)]
-    levels = [_level(run, name) for name in trials["treatment"]]
-    kinds = np.array([level if is_fault(level) else HEALTHY for level in levels], dtype=object)
-    planted = dict.fromkeys(treatment.levels.get(FACTOR, "") for treatment in run.record.treatments)
-    is_refused = (trials["state"] != "valid").to_numpy()
+    levels = _levels(run, trials)
+    kinds = levels.where(levels.map(is_fault), HEALTHY)
+    faults = [treatment.levels[FACTOR] for treatment in run.record.treatments]
     rows = []
-    for kind in (*filter(is_fault, planted), HEALTHY):
-        rate = Rate(int(is_refused[kinds == kind].sum()), int((kinds == kind).sum()))
+    for kind in (*filter(is_fault, faults), HEALTHY):
+        states = trials["state"][kinds == kind]
+        rate = Rate(int((states != "valid").sum()), len(states))
         rows.append({"client": kind, "refused": rate.text()})
     return pd.DataFrame(rows)
 
@@ -162,14 +158,10 @@ def copies_noise(run: Run, response: str = "mean_ms") -> float:
     return math.sqrt(float((copies.var(axis=1) * freedom).sum() / freedom.sum()))
 
 
-def _groups(differences: pd.Series[Any], blocks: int) -> list[pd.Series[Any]]:
-    whole = len(differences) // blocks * blocks
-    return [differences.iloc[at : at + blocks] for at in range(0, whole, blocks)]
-
-
-def _level(run: Run, treatment: str) -> str:
-    levels = {treatment.name: treatment.levels for treatment in run.record.treatments}
-    return levels.get(treatment, {}).get(FACTOR, "")
+def _levels(run: Run, trials: pd.DataFrame) -> pd.Series[Any]:
+    """Return the level of each trial."""
+    levels = {item.name: item.levels.get(FACTOR, "") for item in run.record.treatments}
+    return trials["treatment"].map(levels)
 
 
 def _log_responses(run: Run, response: str) -> pd.DataFrame:
@@ -178,6 +170,6 @@ def _log_responses(run: Run, response: str) -> pd.DataFrame:
     if response not in trials:
         raise AnalysisError(f"the trials have no column '{response}'")
     positive = trials[trials[response] > 0]
-    levels = [_level(run, str(name)) for name in positive["treatment"]]
-    positive = positive.assign(level=levels, log=np.log(positive[response].astype(float)))
-    return positive.pivot(index="block", columns="level", values="log")
+    log = np.log(positive[response].astype(float))
+    table = positive.assign(level=_levels(run, positive), log=log)
+    return table.pivot(index="block", columns="level", values="log")

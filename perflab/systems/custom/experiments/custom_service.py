@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import hashlib
+import json
+import re
+import shlex
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
+from perflab.host.files import own_folder
 from perflab.instruments import STANDARD
+from perflab.paths import state_dir, variants_dir
 from perflab.recordings import Contrast, Remark
 from perflab.recordings.responses import named
+from perflab.stacks.builds import drop_unused, made
 from perflab.stacks.plan import Node, StackPlan
-from perflab.systems.custom.descriptions import Start, described
+from perflab.stacks.spec import VARIANT
 from perflab.systems.custom.instruments import RightAnswer, ServiceCost
 from perflab.systems.custom.parameters import OwnServiceParameters
 from perflab.systems.custom.responses import RESPONSES
-from perflab.systems.custom.revisions import is_dirty
-from perflab.systems.custom.variants import Variant
+from perflab.systems.custom.variants import Variant, extract, is_dirty, words_of
 from perflab.trials.experiment import Experiment
 from perflab.trials.plan import Target, Treatment
 
@@ -27,6 +34,16 @@ COMPARED = (
 DIFFERENCES = ("failure_share",)
 OF_THE_SERVICE = ("service_cpu_us_per_request", "service_memory_bytes")
 SET_BY_LOAD = "an open loop sends at the rate that was asked for, whatever the service does"
+# The shell becomes the command, so that signals reach it.
+BEGIN_IN = ("sh", "-c", 'cd -- "$0" && exec "$@"')
+PREPARE = """set -eu
+git -C {repository} archive --format=tar --output="$1/.archive.tar" {commit}
+tar -xf "$1/.archive.tar" -C "$1"
+rm "$1/.archive.tar"
+cd "$1"
+{prepare}
+"""
+SCRIPT = "prepare.sh"
 
 
 def _treatments(parameters: OwnServiceParameters) -> list[Treatment]:
@@ -39,7 +56,7 @@ def _treatment(variant: Variant, parameters: OwnServiceParameters) -> Treatment:
     if variant.kind == "url":
         target = Target(url=variant.place, allowed=parameters.allow_targets)
     else:
-        nodes = (Node(name=variant.name, service=described(variant, _start(parameters))),)
+        nodes = (Node(name=variant.name, service=described(variant, parameters)),)
     check = RightAnswer(
         variant=variant.name,
         target=target.url if target else "",
@@ -56,15 +73,77 @@ def _treatment(variant: Variant, parameters: OwnServiceParameters) -> Treatment:
     )
 
 
-def _start(parameters: OwnServiceParameters) -> Start:
-    return Start(
-        folder=parameters.begins_in,
-        command=parameters.command,
-        prepare=parameters.prepare,
-        health=parameters.health,
-        workload_path=parameters.path,
-        timeout_s=parameters.start_timeout_s,
-    )
+def described(variant: Variant, parameters: OwnServiceParameters) -> str:
+    """Return the name of a variant's service; write its description unless it is there.
+
+    The description lies in a folder that is named by its content.
+    """
+    description, script = _description(variant, parameters)
+    digest = hashlib.sha256(json.dumps([description, script, variant.text]).encode()).hexdigest()
+    # Container engines allow only small letters in names.
+    stem = re.sub("[^a-z0-9]+", "-", variant.name.lower()).strip("-")
+    name = f"{VARIANT}{stem}-{digest[:12]}"
+
+    def make(folder: Path) -> None:
+        if script:
+            (folder / SCRIPT).write_text(script)
+        if variant.kind == "git" and not script:
+            tree = folder / "tree"
+            tree.mkdir()
+            extract(Path(variant.place), variant.commit, tree)
+            # ``folder`` is temporary; it gets this name when it is complete.
+            description["folder"] = str(root / name / "tree")
+        (folder / "service.toml").write_text(_toml({"name": name, **description}))
+
+    own_folder(state_dir())
+    root = own_folder(variants_dir())
+    drop_unused(root)
+    made(root / name, make)
+    return name
+
+
+def _description(variant: Variant, parameters: OwnServiceParameters) -> tuple[dict[str, Any], str]:
+    """Return the entries of the description, and the script that prepares a process."""
+    description: dict[str, Any] = {
+        "summary": variant.text,
+        "command": [],
+        "of_user": True,
+        "environment": {"PORT": "{port}", "HOST": "{host}"},
+        "health": {
+            "http": parameters.health or parameters.path,
+            "any_status": not parameters.health,
+            "timeout_s": parameters.start_timeout_s,
+        },
+    }
+    script = ""
+    match variant.kind:
+        case "command":
+            folder = str(parameters.begins_in)
+            description["command"] = [*BEGIN_IN, folder, *words_of(variant.place)]
+        case "git" if parameters.command:
+            description["command"] = [*BEGIN_IN, "{artifacts}", *words_of(parameters.command)]
+            description["process"] = {"prepare": ["sh", "{source}/" + SCRIPT, "{artifacts}"]}
+            script = PREPARE.format(
+                repository=shlex.quote(variant.place),
+                commit=variant.commit,
+                prepare=parameters.prepare,
+            )
+        case "dockerfile":
+            description["folder"] = variant.place
+        case "image":
+            description["docker"] = {"image": variant.place}
+    return description, script
+
+
+def _toml(description: Mapping[str, Any]) -> str:
+    """Return entries as TOML, whose strings, lists and numbers are written as in JSON."""
+    return "".join(f"{name} = {_value(value)}\n" for name, value in description.items())
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, Mapping):
+        return "{" + ", ".join(f"{name} = {_value(item)}" for name, item in value.items()) + "}"
+    return json.dumps(value).replace("\x7f", "\\u007f")
 
 
 def _contrasts(parameters: OwnServiceParameters) -> list[Contrast]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import product
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
@@ -96,37 +96,30 @@ def _treatments(parameters: ClientOverheadParameters) -> list[Treatment]:
 
 def _contrasts(parameters: ClientOverheadParameters) -> list[Contrast]:
     levels = _levels(parameters)
-    lowest = levels["rate"][0]
-    http2 = [_of_http2(lowest)] if {"httpx", "http2"} <= set(levels["client"]) else []
-    if "lean" not in levels["client"]:
-        return http2
-    return [
-        *http2,
-        *(_against_lean(client, lowest) for client in levels["client"] if client != "lean"),
-    ]
+    clients, lowest = levels["client"], levels["rate"][0]
+    contrasts = []
+    if {"httpx", "http2"} <= set(clients):
+        claim = "beyond the study: what HTTP/2 costs a client of the same library, httpx"
+        contrasts.append(_contrast("http2", "httpx", lowest, claim))
+    for client in clients if "lean" in clients else ():
+        if client != "lean":
+            claim = (
+                "a client's design decides what load it can make: a request costs "
+                f"{client} more CPU than the lean client"
+            )
+            published = {"published_direction": "greater", "source": SOURCE}
+            contrasts.append(_contrast(client, "lean", lowest, claim, **published))
+    return contrasts
 
 
-def _of_http2(rate: str) -> Contrast:
+def _contrast(client: str, other: str, rate: str, claim: str, **published: Any) -> Contrast:
     return Contrast(
-        name=f"http2 against httpx at {rate}/s",
-        claim="beyond the study: what HTTP/2 costs a client of the same library, httpx (at "
-        f"{rate}/s)",
+        name=f"{client} against {other} at {rate}/s",
+        claim=f"{claim} (at {rate}/s)",
         response="client_cpu_us_per_request",
-        numerator={"client": "http2", "rate": rate},
-        denominator={"client": "httpx", "rate": rate},
-    )
-
-
-def _against_lean(client: str, lowest: str) -> Contrast:
-    return Contrast(
-        name=f"{client} against lean at {lowest}/s",
-        claim=f"a client's design decides what load it can make: a request costs {client} "
-        f"more CPU than the lean client (at {lowest}/s)",
-        response="client_cpu_us_per_request",
-        numerator={"client": client, "rate": lowest},
-        denominator={"client": "lean", "rate": lowest},
-        published_direction="greater",
-        source=SOURCE,
+        numerator={"client": client, "rate": rate},
+        denominator={"client": other, "rate": rate},
+        **published,
     )
 
 

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import contextlib
+import os
+import signal
+import threading
+from collections.abc import Iterator, Sequence
 from itertools import product
+from typing import Annotated
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, model_validator
 
+from perflab.instruments import Instrument, Load, Look, Observation, Scene
 from perflab.load.workload import ClosedLoop, OpenLoop, Request, Stage, Workload
 from perflab.recordings import Contrast
 from perflab.stacks.plan import Node, StackPlan
-from perflab.systems.lab.stalled_client import StalledClient
+from perflab.systems.lab.resolution import FACTOR, OVERLOAD, STALLED
 from perflab.trials.experiment import Experiment, RunParameters
 from perflab.trials.plan import Treatment
 
 SOURCE = "planted by this experiment"
-FACTOR = "service"
-OVERLOAD, STALLED = "overload", "stalled"
 # The share of time in which the client is stopped, and its load in the rest.
 STALLED_PART = 0.2
 STALLED_USERS, STALLED_RPS, STALLED_S = 2, 200.0, 0.8
@@ -24,6 +28,54 @@ LONGEST_STALL_MS = 1e3 * STALLED_PART * STALLED_S
 OVERLOAD_S = 0.2
 # Rounding to whole rounds of work may change a planted effect by this share.
 ROUNDED_SHARE = 0.05
+JOIN_S = 5.0
+
+
+class StalledClient(Instrument):
+    """Stops the workers for ``stall_ms``, lets them run for ``pause_ms``, and repeats that."""
+
+    stall_ms: float = Field(gt=0, le=1000)
+    pause_ms: float = Field(gt=0, le=60_000)
+
+    def look(self, scene: Scene) -> Look:
+        """Return the look at one trial."""
+        return _Stalling(self, scene.client_pids)
+
+
+class _Stalling(Look):
+    def __init__(self, instrument: StalledClient, pids: Sequence[int]) -> None:
+        self._instrument = instrument
+        self._pids = pids
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._act, daemon=True)
+        self._count = 0
+
+    def begin(self) -> None:
+        """Start with a pause."""
+        self._thread.start()
+
+    def end(self) -> None:
+        """Stop, and leave the workers running."""
+        self._over.set()
+        self._thread.join(JOIN_S)
+
+    def observe(self, load: Load) -> Observation:  # noqa: ARG002
+        """Return ``planted_stalls``, how often the workers were stopped."""
+        return Observation({"planted_stalls": self._count})
+
+    def _act(self) -> None:
+        while not self._over.wait(self._instrument.pause_ms / 1e3):
+            self._signal(signal.SIGSTOP)
+            try:
+                self._over.wait(self._instrument.stall_ms / 1e3)
+            finally:
+                self._signal(signal.SIGCONT)
+            self._count += 1
+
+    def _signal(self, number: signal.Signals) -> None:
+        for pid in self._pids:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, number)
 
 
 class LabCheckParameters(RunParameters):
@@ -47,7 +99,7 @@ class LabCheckParameters(RunParameters):
         le=20,
         description="processes of one and the same service, which must not be called different",
     )
-    planted: tuple[float, ...] = Field(
+    planted: tuple[Annotated[float, Field(gt=1, le=10)], ...] = Field(
         default=(1.05, 1.1, 1.2),
         description="services that work longer by these factors, which must be found; 1.05: 5% "
         "longer",
@@ -71,7 +123,7 @@ class LabCheckParameters(RunParameters):
         description="requests a second in the trial that must be refused, more than a client can "
         "send; 0: no such trial",
     )
-    stalls_ms: tuple[float, ...] = Field(
+    stalls_ms: tuple[Annotated[float, Field(ge=10, le=LONGEST_STALL_MS)], ...] = Field(
         default=(20.0, 150.0),
         description="the client is stopped for so long, again and again, in trials that must be "
         "refused: one of a closed and one of an open loop for each; empty: no such trials",
@@ -79,26 +131,6 @@ class LabCheckParameters(RunParameters):
     timeout_s: float = Field(
         default=10.0, gt=0, le=600, description="seconds after which a request counts as failed"
     )
-
-    @field_validator("planted")
-    @classmethod
-    def _slower(cls, planted: tuple[float, ...]) -> tuple[float, ...]:
-        wrong = [factor for factor in planted if not 1 < factor <= 10]
-        if wrong:
-            raise ValueError(
-                f"{wrong[0]:g} is not a slowdown; 1.05 means 5% slower, 10 is the most"
-            )
-        return tuple(sorted(planted))
-
-    @field_validator("stalls_ms")
-    @classmethod
-    def _long_enough(cls, stalls_ms: tuple[float, ...]) -> tuple[float, ...]:
-        wrong = [stall_ms for stall_ms in stalls_ms if not 10 <= stall_ms <= LONGEST_STALL_MS]
-        if wrong:
-            raise ValueError(
-                f"a stall of {wrong[0]:g} ms is not one of 10 to {LONGEST_STALL_MS:g} ms"
-            )
-        return tuple(sorted(set(stalls_ms)))
 
     @model_validator(mode="after")
     def _can_be_planted(self) -> LabCheckParameters:
@@ -109,8 +141,6 @@ class LabCheckParameters(RunParameters):
                     f"planted = {factor:g} cannot be planted in whole rounds: work = {self.work} "
                     f"would give {rounded:g}; raise work"
                 )
-        if len(set(map(slower, self.planted))) < len(self.planted):
-            raise ValueError(f"planted = {self.planted}: two of them cannot be told apart")
         return self
 
 
@@ -129,12 +159,16 @@ def stalled(loop: str, stall_ms: float) -> str:
     return f"{STALLED}: {loop} loop, {stall_ms:g} ms"
 
 
+def _stalls(parameters: LabCheckParameters) -> Iterator[tuple[float, str]]:
+    """Return every length of a stall, in a closed and in an open loop."""
+    return product(sorted(parameters.stalls_ms), ("closed", "open"))
+
+
 def _levels(parameters: LabCheckParameters) -> dict[str, tuple[str, ...]]:
-    levels = [*copies(parameters), *map(slower, parameters.planted)]
+    levels = [*copies(parameters), *map(slower, sorted(parameters.planted))]
     if parameters.overload_rps:
         levels.append(OVERLOAD)
-    stalls = product(parameters.stalls_ms, ("closed", "open"))
-    levels += [stalled(loop, stall_ms) for stall_ms, loop in stalls]
+    levels += [stalled(loop, stall_ms) for stall_ms, loop in _stalls(parameters)]
     return {FACTOR: tuple(levels)}
 
 
@@ -142,9 +176,10 @@ def _treatments(parameters: LabCheckParameters) -> list[Treatment]:
     plain = ClosedLoop(
         users=1, requests=parameters.requests, warmup_requests=parameters.warmup_requests
     )
-    work = dict.fromkeys(copies(parameters), parameters.work)
-    work |= {slower(factor): round(parameters.work * factor) for factor in parameters.planted}
-    treatments = [_treatment(level, rounds, plain, parameters) for level, rounds in work.items()]
+    work = [(copy, parameters.work) for copy in copies(parameters)]
+    for factor in sorted(parameters.planted):
+        work.append((slower(factor), round(parameters.work * factor)))
+    treatments = [_treatment(level, rounds, plain, parameters) for level, rounds in work]
     if parameters.overload_rps:
         stage = Stage(rate=parameters.overload_rps, duration_s=OVERLOAD_S)
         treatments.append(_treatment(OVERLOAD, 0, OpenLoop(stages=(stage,)), parameters))
@@ -152,13 +187,13 @@ def _treatments(parameters: LabCheckParameters) -> list[Treatment]:
 
 
 def _stalled(parameters: LabCheckParameters) -> Iterator[Treatment]:
-    """Yield the trials whose client is stopped: each length in a closed and in an open loop."""
+    """Yield the trials whose client is stopped."""
     stage = Stage(rate=STALLED_RPS, duration_s=STALLED_S)
     loops: dict[str, ClosedLoop | OpenLoop] = {
         "closed": ClosedLoop(users=STALLED_USERS, duration_s=STALLED_S),
         "open": OpenLoop(stages=(stage,)),
     }
-    for stall_ms, loop in product(parameters.stalls_ms, loops):
+    for stall_ms, loop in _stalls(parameters):
         # All of them load the same process.
         treatment = _treatment(STALLED, parameters.work, loops[loop], parameters)
         level = stalled(loop, stall_ms)
@@ -217,7 +252,7 @@ def _contrasts(parameters: LabCheckParameters) -> list[Contrast]:
             published_ratio=factor,
             source=SOURCE,
         )
-        for factor in parameters.planted
+        for factor in sorted(parameters.planted)
     ]
     return [*of_copies, *of_slower]
 
