@@ -1,4 +1,4 @@
-"""Do the intervals of knees cover, and are loads found that never settle?
+"""Do the intervals of knees cover?
 
 Each row is a kind of data of which the truth is known, drawn many times. Intervals should cover
 93 to 97%, and what is not there should be found in about 5%.
@@ -15,7 +15,6 @@ from scipy.signal import lfilter
 
 from benchmarks import bench
 from perflab.statistics.knees import knee
-from perflab.statistics.steady_state import never_settles
 
 Found = dict[str, float]
 KNEE = 0.55
@@ -63,14 +62,6 @@ def of_knee(random: np.random.Generator, design: str, heavy: bool, kind: str) ->
     return held(found.supported, found.low, found.high, KNEE)
 
 
-def of_steadiness(random: np.random.Generator, n: int, rho: float, drift: float) -> Found:
-    """Return whether a trial that drifts by so much is found never to settle."""
-    noise, own = 0.1 * ar1(random, (2, n), rho)
-    level = np.linspace(1, 1 + drift, n)
-    why = never_settles(level * np.exp(noise), np.exp(own - 0.7 * noise) / level)
-    return {"found": float(bool(why))}
-
-
 def held(found: bool, low: float, high: float, truth: float) -> Found:
     """Return what one data set says; coverage counts only where something was found."""
     covered = float(low <= truth <= high) if found else math.nan
@@ -84,10 +75,6 @@ def cases() -> Iterator[tuple[str, Callable[[np.random.Generator], Found]]]:
             for kind in ("bent", "straight", "queue"):
                 name = f"knee: {kind}, {design}{', heavy tails' * heavy}"
                 yield name, lambda random, a=design, b=heavy, c=kind: of_knee(random, a, b, c)
-    for n, rho in ((40, 0.0), (40, 0.5), (200, 0.5)):
-        for drift in (0.0, 0.2, 0.5):
-            name = f"drift of {drift:.0%}: {n} windows, AR(1) {rho:g}"
-            yield name, lambda random, a=n, b=rho, c=drift: of_steadiness(random, a, b, c)
 
 
 def main() -> None:

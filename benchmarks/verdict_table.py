@@ -10,11 +10,12 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from scipy.optimize import brentq
 
 from benchmarks import bench
 from perflab.analysis.verdict import Outcome
 from perflab.paths import project_root
-from perflab.statistics.families import smallest_effect
+from perflab.statistics.families import POWER, power
 from tests.support.simulations.verdicts import (
     FIRST_LOOK,
     LAST_LOOK,
@@ -73,6 +74,11 @@ def family_table(random: np.random.Generator, sets: int) -> str:
             rows.append([str(claims), str(true), str(blocks), *shares])
     heads = ["claims", "of which true", "n", "false among those told", "runs with a false one"]
     return _table([*heads, "true ones shown"], rows)
+
+
+def smallest_effect(noise: float, blocks: int) -> float:
+    """Return the smallest log ratio that ``blocks`` find in four of five runs."""
+    return float(brentq(lambda effect: power(effect, noise, blocks) - POWER, 0, 1))
 
 
 def power_table() -> str:

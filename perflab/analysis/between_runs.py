@@ -74,7 +74,11 @@ def compare_runs(a: Sequence[Run], b: Sequence[Run]) -> RunComparison:
         return RunComparison(reasons, (), enough, pd.DataFrame(columns=COLUMNS))
     trials = [[run.compared_trials() for run in side] for side in (a, b)]
     rows = [
-        _row(treatment.name, response, *trials)
+        _row(
+            treatment.name,
+            response,
+            *([_of_treatment(of_run, treatment.name) for of_run in side] for side in trials),
+        )
         for treatment in a[0].record.treatments
         for response in _compared([*a, *b])
     ]
@@ -98,7 +102,7 @@ def _compared(runs: Sequence[Run]) -> list[Response]:
 def judged_table(
     rows: Iterable[dict[str, Any] | None], differs: Callable[[dict[Any, Any]], str]
 ) -> pd.DataFrame:
-    """Return a table of :func:`table_row`'s rows with adjusted p-values and verdicts.
+    """Return a table of rows with adjusted p-values and verdicts.
 
     ``differs`` is the verdict of a row whose interval excludes 1 and whose p-value is 5% at most.
     """
@@ -113,38 +117,31 @@ def judged_table(
     return table
 
 
-def table_row(
-    treatment: str,
-    response: Response,
-    effect: tuple[float, float, float, float],
-    runs: tuple[int, int],
-    trials: tuple[int, int],
-) -> dict[str, Any]:
-    """Return a row; ``effect`` is ratio, low, high, p-value, the others are counts by side."""
-    ratio, low, high, p = effect
-    worse_by = 1 / ratio if response.better == "more" else ratio
-    values = (treatment, response.name, ratio, low, high, *runs, *trials, p, worse_by, "")
-    return dict(zip(COLUMNS, values, strict=True))
-
-
 def _row(
-    treatment: str,
+    name: str,
     response: Response,
     first: Sequence[pd.DataFrame],
     second: Sequence[pd.DataFrame],
 ) -> dict[str, Any] | None:
-    """Return the row of a response; None if a side has no value, or one that is not positive."""
-    sides = [
-        [trials.loc[trials["treatment"] == treatment, response.name].dropna() for trials in side]
-        for side in (first, second)
-    ]
+    """Return the row of a response from the trials of each run of both sides.
+
+    None if a side has no value, or one that is not positive.
+    """
+    sides = [[trials[response.name].dropna() for trials in side] for side in (first, second)]
     if any((values <= 0).any() for side in sides for values in side):
         return None
     a, b = ([np.log(values.to_numpy(float)) for values in side if len(values)] for side in sides)
     if not (a and b):
         return None
-    trials = sum(map(len, a)), sum(map(len, b))
-    return table_row(treatment, response, compared(a, b), (len(a), len(b)), trials)
+    ratio, low, high, p = compared(a, b)
+    counts = (len(a), len(b), sum(map(len, a)), sum(map(len, b)))
+    worse_by = 1 / ratio if response.better == "more" else ratio
+    values = (name, response.name, ratio, low, high, *counts, p, worse_by, "")
+    return dict(zip(COLUMNS, values, strict=True))
+
+
+def _of_treatment(trials: pd.DataFrame, treatment: str) -> pd.DataFrame:
+    return trials[trials["treatment"] == treatment]
 
 
 def compared(a: Sequence[np.ndarray], b: Sequence[np.ndarray]) -> tuple[float, float, float, float]:
@@ -260,21 +257,12 @@ def against_first(run: Run) -> pd.DataFrame:
     first, *others = [treatment.name for treatment in run.record.treatments]
     responses = [item for item in measured_responses(run).values() if item.better != "neither"]
     trials = run.compared_trials()
-    tables = [
-        judged_table([_side_row(trials, item, (first, other)) for item in responses], _sides_differ)
-        for other in others
-    ]
+    tables = []
+    for other in others:
+        a, b = ([_of_treatment(trials, name)] for name in (first, other))
+        rows = [_row(f"{other} / {first}", response, a, b) for response in responses]
+        tables.append(judged_table(rows, _sides_differ))
     return pd.concat(tables, ignore_index=True) if tables else pd.DataFrame(columns=COLUMNS)
-
-
-def _side_row(
-    trials: pd.DataFrame, response: Response, sides: tuple[str, str]
-) -> dict[str, Any] | None:
-    a, b = (trials.loc[trials["treatment"] == name, response.name].dropna() for name in sides)
-    if not (len(a) and len(b)) or not ((a > 0).all() and (b > 0).all()):
-        return None
-    effect = unpaired(np.asarray(b), np.asarray(a))
-    return table_row(f"{sides[1]} / {sides[0]}", response, effect, (1, 1), (len(a), len(b)))
 
 
 def _sides_differ(row: dict[Any, Any]) -> str:

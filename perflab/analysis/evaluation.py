@@ -17,16 +17,13 @@ from __future__ import annotations
 
 import math
 import re
-from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
 import pandas as pd
 
-from perflab.analysis.covariate import adjustment, priced
 from perflab.analysis.decision import Decision, decide, decide_bound
 from perflab.analysis.noise import noise_flags
 from perflab.analysis.validity import why_absent
@@ -58,8 +55,7 @@ class Replication:
 def single_run(by_block: Sequence[float], contrast: Contrast) -> Replication | None:
     """Return what a single A-then-B run would show; None below 3 blocks.
 
-    ``by_block`` are the log ratios of the blocks, or their differences, without corrections,
-    because a single run has none.
+    ``by_block`` are the log ratios of the blocks, or their differences.
     """
     x = np.asarray(by_block, dtype=float)
     if len(x) < SMALLEST_N:
@@ -91,8 +87,6 @@ def _share(p: float) -> str:
 
 # The end of a claim about a percentile, such as "(p90)"; it goes where claims are listed together.
 PERCENTILE = re.compile(r" \(p\d+\b[^()]*\)$")
-# The covariate of perflab.analysis.covariate, measured before every load.
-COVARIATE = "cpu_probe_before_ms"
 
 
 @dataclass(frozen=True)
@@ -227,45 +221,28 @@ def _finding(run: Run, contrast: Contrast, trials: pd.DataFrame) -> Finding:
     if contrast.not_testable:
         return Finding(contrast, response, None, judge(None, contrast))
     try:
-        ends = _contrast_ends(run, contrast, contrast.response, trials)
-        if not ends.exact:
-            return _bounded(run, contrast, response, ends)
-        by_block, correction = _effects(run, contrast, trials, ends.low)
-        effect = effect_of(by_block, scale=contrast.scale, rule=run.record.until_decided)
+        ends = _contrast_ends(run, contrast, trials)
+        rule = run.record.until_decided
+        effect = (
+            effect_of(ends.low, scale=contrast.scale, rule=rule)
+            if ends.exact
+            else bounded(ends, contrast.scale, rule)
+        )
     except AnalysisError as error:
         verdict = Verdict(Outcome.UNDECIDED, str(error))
         if contrast.set_by_load:
             verdict = judge(None, contrast)
         return Finding(contrast, response, None, verdict, warnings=(str(error),))
-    raw = ends.low if correction else by_block
+    by_block = ends.low.dropna()
+    is_predicted = ends.exact and not contrast.set_by_load
     return Finding(
         contrast,
         response,
         effect,
         judge(effect, contrast),
-        replication=_replication(raw, contrast),
-        blocks=tuple(int(block) for block in by_block.dropna().index),
-        left_out=int(by_block.isna().sum()),
-        warnings=(*effect.warnings, *filter(None, [correction, _not_counted_yet(run)])),
-    )
-
-
-def _bounded(run: Run, contrast: Contrast, response: Response, ends: Ends) -> Finding:
-    """Return the finding of a contrast of which only a bound is known.
-
-    Raises
-    ------
-    AnalysisError
-        Nothing limits the effect.
-    """
-    effect = bounded(ends, contrast.scale, run.record.until_decided)
-    return Finding(
-        contrast,
-        response,
-        effect,
-        judge(effect, contrast),
-        blocks=tuple(int(block) for block in ends.low.dropna().index),
-        left_out=int(ends.low.isna().sum()),
+        replication=single_run(by_block.tolist(), contrast) if is_predicted else None,
+        blocks=tuple(int(block) for block in by_block.index),
+        left_out=len(ends.low) - len(by_block),
         warnings=(*effect.warnings, *filter(None, [_not_counted_yet(run)])),
     )
 
@@ -277,12 +254,6 @@ def _not_counted_yet(run: Run) -> str:
         return ""
     after = f"after block {judged}, the last that was looked at"
     return f"what was measured {after}, counts once there are {rule.next_look(judged)} blocks"
-
-
-def _replication(by_block: pd.Series[Any], contrast: Contrast) -> Replication | None:
-    if contrast.set_by_load:
-        return None
-    return single_run(by_block.dropna().tolist(), contrast)
 
 
 def _decision(effect: Effect, contrast: Contrast, among: Corrected | None) -> Decision | None:
@@ -299,35 +270,9 @@ def _decision(effect: Effect, contrast: Contrast, among: Corrected | None) -> De
     return decide(effect.by_block, corrected=among, looks=effect.looks)
 
 
-def _effects(
-    run: Run, contrast: Contrast, trials: pd.DataFrame, raw: pd.Series[Any]
-) -> tuple[pd.Series[Any], str]:
-    """Return the log ratio or difference in every block, and the correction in words."""
-    effects = raw.copy()
-    # A correction that is chosen anew at every look depends on the blocks so far: between equal
-    # treatments the corrected effects are no longer as likely positive as negative.
-    if contrast.scale == "difference" or run.record.until_decided:
-        return effects, ""
-    fit = adjustment(trials, contrast.response, COVARIATE)
-    if fit.used:
-        speeds = _contrast_ends(run, contrast, COVARIATE, trials).low
-        effects[:] = priced(effects.to_numpy(), speeds.to_numpy(), fit, _weight(run, contrast))
-    return effects, fit.text()
-
-
-def _weight(run: Run, contrast: Contrast) -> float:
-    """Return the sum of the squared weights that a contrast gives to the trials of a block."""
-    weights: Counter[str] = Counter()
-    pairs = [(contrast, 1.0), *([(contrast.interaction, -1.0)] if contrast.interaction else [])]
-    for pair, sign in pairs:
-        for levels, side in ((pair.numerator, sign), (pair.denominator, -sign)):
-            names = run.record.selected(levels)
-            weights.update(dict.fromkeys(names, side / len(names)))
-    return sum(weight**2 for weight in weights.values())
-
-
-def _contrast_ends(run: Run, contrast: Contrast, response: str, trials: pd.DataFrame) -> Ends:
-    """Return a response's log ratio or difference in every block; NaN if a side is missing."""
+def _contrast_ends(run: Run, contrast: Contrast, trials: pd.DataFrame) -> Ends:
+    """Return the response's log ratio or difference in every block; NaN if a side is missing."""
+    response = contrast.response
     if response not in trials.columns and at_least_column(response) not in trials.columns:
         raise AnalysisError(f"the trials have no column '{response}'")
 

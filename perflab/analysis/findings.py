@@ -155,7 +155,7 @@ def _remarks(finding: Finding) -> list[str]:
         remarks.append(finding.decision.text if judged else decision_text(finding))
     if chance := single_run(finding):
         remarks.append(f"a single A-then-B run would show: {chance}")
-    return remarks + [text for text in finding.warnings if text.startswith("adjusted for")]
+    return remarks
 
 
 def _measured(finding: Finding, effect: Effect) -> str:

@@ -1,22 +1,21 @@
-"""Which trials are not valid and why, whether trials settled, and why numbers are absent."""
+"""Which trials are not valid and why, and why numbers are absent."""
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Collection, Iterable, Sequence
+from typing import Any, get_args
 
 import pandas as pd
 
-from perflab.recordings import Remark, Response, Run, Steady, typical
+from perflab.recordings import Remark, Response, Run, typical
 from perflab.recordings.imported import is_imported
 from perflab.recordings.responses import at_least_column
+from perflab.recordings.schema import TrialState
 from perflab.recordings.tables import NOT_JUDGED
-from perflab.statistics.correlation import WINDOW_COLUMNS, windows
 from perflab.statistics.in_words import counted
 from perflab.statistics.quantiles import across_trials
-from perflab.statistics.steady_state import unsettled
 
 
 def summary_table(run: Run) -> pd.DataFrame:
@@ -41,10 +40,7 @@ def summary_table(run: Run) -> pd.DataFrame:
             {
                 "treatment": treatment.name,
                 "label": treatment.label or treatment.name,
-                **{
-                    state: int((group["state"] == state).sum())
-                    for state in ("valid", "invalid", "failed")
-                },
+                **_state_counts(group),
                 **({NOT_JUDGED: len(valid)} if imported else {}),
                 "requests": _total(valid["requests"]),
                 "errors": _total(valid["errors"]),
@@ -119,7 +115,6 @@ def _flush_range(valid: pd.DataFrame) -> dict[str, float]:
     return {"flush_p50_us_min": low, "flush_p50_us_max": high}
 
 
-WINDOWS = 40
 GAP = "\0"
 # A version (14.2.1) or an address is no number.
 NUMBER = re.compile(r"(?<![\w.])[+-]?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?:e[+-]?\d+)?(?![.,]?\d)")
@@ -132,51 +127,27 @@ def validity_table(run: Run) -> pd.DataFrame:
     """Return one row per treatment, in the order of the record.
 
     Columns: treatment, label; valid, invalid, failed (trials that were not superseded);
-    ``unsettled``, the number of valid trials that never settle
-    (:func:`~perflab.statistics.steady_state.never_settles`);
     ``reason``, the reasons of invalid and failed trials, the most frequent first: reasons of one
     code appear once, with the range of their numbers if they differ in nothing else.
     """
-    unsettled_trials = _unsettled(run)
     trials = run.trials()
     trials = trials[~trials["superseded"]]
     rows = []
     for treatment in run.record.treatments:
         group = trials[trials["treatment"] == treatment.name]
-        counts = {state: int((group["state"] == state).sum()) for state in ("valid", "invalid")}
-        failed = int((group["state"] == "failed").sum())
         rows.append(
             {
                 "treatment": treatment.name,
                 "label": treatment.label or treatment.name,
-                **counts,
-                "failed": failed,
-                "unsettled": unsettled_trials.get(treatment.name, 0),
+                **_state_counts(group),
                 "reason": summed_reasons(group["reasons"]),
             }
         )
     return pd.DataFrame(rows)
 
 
-def _unsettled(run: Run) -> Mapping[str, int]:
-    """Return how many valid trials of each treatment never settle in their measured stage.
-
-    Each trial is cut into some 40 windows of equal width. ``steady`` of the record says which
-    messages are meant, and over which time.
-    """
-    if run.missing:
-        return {}
-    if run.record.steady.kind:
-        return unsettled(message_windows(run, run.record.steady, WINDOWS))
-    requests = run.requests() if measures(run, "throughput_rps") else pd.DataFrame()
-    if requests.empty:
-        return {}
-    by_trial = requests[requests["done_ns"] > 0].groupby("trial_id")
-    spans_ns = by_trial["done_ns"].max() - by_trial["planned_ns"].min()
-    if spans_ns.empty:
-        return {}
-    width_s = max(0.001, float(spans_ns.median()) / 1e9 / WINDOWS)
-    return unsettled(windows(requests, run.samples(), [], width_s))
+def _state_counts(trials: pd.DataFrame) -> dict[str, int]:
+    return {state: int((trials["state"] == state).sum()) for state in get_args(TrialState)}
 
 
 def summed_reasons(trials: Iterable[Sequence[Remark]]) -> str:
@@ -242,45 +213,3 @@ def _concerns(remark: Remark, response: Response) -> bool:
     # For ``service_p99_ms`` this is ``p99``.
     number = response.name.removesuffix("_ms").rpartition("_")[2]
     return remark.code in HOLD_BACK and bool(re.search(rf"\b{re.escape(number)}\b", remark.text))
-
-
-def message_windows(run: Run, steady: Steady, count: int) -> pd.DataFrame:
-    """Cut the time in which every valid trial should be steady into ``count`` equal windows.
-
-    Columns: trial_id, treatment, start_ns, throughput_rps (messages that arrived in a window, per
-    second), p50_ms (median latency of the messages that were planned in the window, NaN without
-    one). Trials without such a time have no rows.
-    """
-    parts = []
-    for row in run.valid_trials().to_dict("records"):
-        begin, end = span_ns(row, steady)
-        if end > begin:
-            parts.append(_of_trial(run, row, steady.kind, (begin, end), count))
-    return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=WINDOW_COLUMNS)
-
-
-def span_ns(row: Mapping[Any, Any], steady: Steady) -> tuple[int, int]:
-    """Return the instants between which a trial should be steady; (0, 0) if there are none."""
-    names = steady.begin_column or "begin_ns", steady.end_column or "end_ns"
-    begin, end = (float(row.get(name) or 0) for name in names)
-    return (0, 0) if math.isnan(begin + end) else (int(row[names[0]]), int(row[names[1]]))
-
-
-def _of_trial(
-    run: Run, row: Mapping[Any, Any], kind: str, span: tuple[int, int], count: int
-) -> pd.DataFrame:
-    table = run.messages([str(row["trial_id"])])
-    messages = table[table["kind"] == kind]
-    begin, end = span
-    width_ns = max(1, (end - begin) // count)
-    places = {name: (messages[name] - begin) // width_ns for name in ("at_ns", "planned_ns")}
-    latency_ms = (messages["at_ns"] - messages["planned_ns"]) / 1e6
-    index = pd.RangeIndex(count)
-    values = (
-        row["trial_id"],
-        row["treatment"],
-        begin + width_ns * index.to_numpy(),
-        places["at_ns"].value_counts().reindex(index, fill_value=0) / (width_ns / 1e9),
-        latency_ms.groupby(places["planned_ns"]).median().reindex(index),
-    )
-    return pd.DataFrame(dict(zip(WINDOW_COLUMNS, values, strict=True)))

@@ -117,16 +117,12 @@ class Response(_Record):
 
 
 class Steady(_Record):
-    """The events, and the time between two instants, from which steadiness is judged.
+    """What the trials of a run measure: a ``kind`` of messages of streams, or requests ("")."""
 
-    ``kind`` is a kind of messages of streams; without it the events are requests. ``begin_column``
-    and ``end_column`` are columns of the trials with the instants, in ns; without them it is the
-    whole measured stage.
-    """
+    # Recordings hold more fields here, which nothing reads any more.
+    model_config = ConfigDict(frozen=True, extra="ignore")
 
     kind: str = ""
-    begin_column: str = ""
-    end_column: str = ""
 
 
 class SessionRecord(_Record):

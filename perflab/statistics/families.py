@@ -164,24 +164,6 @@ def blocks_for_equivalence(
     )
 
 
-def smallest_effect(noise: float, blocks: int, chance: float = POWER) -> float:
-    """Return the smallest log ratio that ``blocks`` find with probability ``chance``."""
-    if blocks < 2:
-        return math.inf
-    low, high = 0.0, 1.0
-    while power(high, noise, blocks) < chance:
-        high *= 2
-        if high > 100:
-            return math.inf
-    for _ in range(50):
-        middle = (low + high) / 2
-        if power(middle, noise, blocks) >= chance:
-            high = middle
-        else:
-            low = middle
-    return high
-
-
 def noise_range(noise: float, blocks: int, confidence: float = POWER) -> tuple[float, float]:
     """Return the interval of a standard deviation that was estimated from ``blocks``."""
     from scipy import stats

@@ -55,25 +55,16 @@ def wider_t(x: np.ndarray, y: np.ndarray) -> tuple[float, float, float, float]:
     """
     from scipy import stats
 
-    n, m = len(x), len(y)
     shift = float(x.mean() - y.mean())
-    first, second = float(x.var(ddof=1)), float(y.var(ddof=1))
-    if max(first, second) < ROUNDING**2:
+    if max(x.var(ddof=1), y.var(ddof=1)) < ROUNDING**2:
         same = math.exp(shift)
         return same, same, same, float(abs(shift) < ROUNDING)
-    variances = first / n, second / m
-    freedom = sum(variances) ** 2 / (variances[0] ** 2 / (n - 1) + variances[1] ** 2 / (m - 1))
-    pooled = ((n - 1) * first + (m - 1) * second) / (n + m - 2)
-    tests = [
-        (math.sqrt(sum(variances)), freedom),
-        (math.sqrt(pooled * (1 / n + 1 / m)), float(n + m - 2)),
-    ]
-    margin, error, freedom = max(
-        (float(stats.t.ppf((1 + CONFIDENCE) / 2, freedom)) * error, error, freedom)
-        for error, freedom in tests
-    )
-    p = float(2 * stats.t.sf(abs(shift) / error, freedom))
-    return math.exp(shift), math.exp(shift - margin), math.exp(shift + margin), p
+    tests = [stats.ttest_ind(x, y, equal_var=equal) for equal in (False, True)]
+    intervals = [test.confidence_interval(CONFIDENCE) for test in tests]
+    widths = [float(interval.high - interval.low) for interval in intervals]
+    wider = int(np.argmax(widths))
+    low, high = intervals[wider]
+    return math.exp(shift), math.exp(low), math.exp(high), float(tests[wider].pvalue)
 
 
 def _positive(side: Sequence[float] | np.ndarray) -> np.ndarray:

@@ -124,20 +124,3 @@ def test_a_run_does_not_wait_for_what_measuring_cannot_decide(
     assert can_be_decided(contrast) is can
     run = run_after(tmp_path, 8, noise=0.9, contrasts=[contrast])
     assert bool(undecided_contrasts(run)) is can
-
-
-def test_no_response_is_corrected_for_the_speed_before_the_trial(tmp_path: Path) -> None:
-    """The speed explains nearly all noise of these trials, with and without looks."""
-    random = np.random.default_rng(1)
-    for place, rule in (("usual", None), ("looks", RULE)):
-        run = write_run(tmp_path / place, blocks=20, requests=60, block_noise=0.0)
-        RunWriter.reopen(run.path).update(until_decided=rule)
-        run = Run(run.path)
-        trials = run.trials()
-        speed = np.exp(0.2 * random.standard_normal(len(trials)))
-        run._trials = trials.assign(
-            throughput_rps=trials["throughput_rps"] / speed, cpu_probe_before_ms=5.0 * speed
-        )
-        (finding,) = evaluate(run)
-        corrected = any(text.startswith("adjusted for") for text in finding.warnings)
-        assert corrected is (rule is None)

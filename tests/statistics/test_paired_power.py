@@ -15,7 +15,6 @@ from perflab.statistics.families import (
     equivalence_power,
     noise_range,
     power,
-    smallest_effect,
 )
 from tests.statistics.paired import compare
 
@@ -45,11 +44,6 @@ def test_no_shift_is_found_by_too_few_blocks_for_the_level() -> None:
 @pytest.mark.parametrize("blocks", [3, 8, 24, 60])
 def test_without_an_effect_power_is_the_level_that_is_achieved(blocks: int) -> None:
     assert 0.03 <= power(0.0, 1.0, blocks) <= 0.056
-
-
-def test_the_smallest_effect_is_found_with_the_power_asked_for() -> None:
-    assert power(smallest_effect(0.03, 10), 0.03, 10) == pytest.approx(0.8, abs=0.01)
-    assert smallest_effect(0.03, 1) == math.inf
 
 
 def test_the_blocks_needed_are_the_fewest() -> None:

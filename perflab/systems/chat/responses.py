@@ -10,7 +10,7 @@ from perflab.recordings.responses import CPU, MEMORY, PHASES, PROFILE, REQUESTS
 from perflab.statistics.percentiles import OF_TRIALS
 
 # All users act on the plateau, so deliveries must be steady there.
-STEADY = Steady(kind="delivery", begin_column="plateau_begin_ns", end_column="plateau_end_ns")
+STEADY = Steady(kind="delivery")
 _TYPICAL_PINGS = (50, 90)
 
 

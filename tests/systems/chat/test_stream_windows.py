@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pandas as pd
 import pytest
 
-from perflab.analysis.validity import message_windows, validity_table
 from perflab.recordings import Run
 from perflab.systems.chat.analysis.bursts import bands, stream_windows
-from perflab.systems.chat.responses import STEADY
 from tests.systems.chat.synthetic_streams import RECEIVERS, write_stream_run
 
 
@@ -61,26 +57,3 @@ def test_the_interval_of_bands_is_students_over_blocks() -> None:
     assert bands(planted, "a", "b") == f"50 [25, 75] {words} (n = 3 blocks)"
     one_block = planted[planted["block"] == 0]
     assert bands(one_block, "a", "b") == f"40 (no interval) {words} (n = 1 block)"
-
-
-def unsettled(root: Path, growth: float) -> list[int]:
-    run = write_stream_run(root, growth=growth, delay_s=0.3)
-    return validity_table(run)["unsettled"].tolist()
-
-
-def test_a_queue_that_grows_on_the_plateau_is_unsettled(tmp_path: Path) -> None:
-    assert unsettled(tmp_path / "level", 0.0) == [0, 0]
-    assert unsettled(tmp_path / "growing", 0.05) == [2, 0]
-
-
-def test_message_windows_lie_on_the_plateau_only(tmp_path: Path) -> None:
-    run = write_stream_run(tmp_path, blocks=1)
-    trials = run.trials().set_index("trial_id")
-    plateau_windows = message_windows(run, STEADY, 10)
-    assert (plateau_windows.groupby("trial_id").size() == 10).all()
-    begins = plateau_windows.groupby("trial_id")["start_ns"].min()
-    pd.testing.assert_series_equal(
-        begins, trials["plateau_begin_ns"].astype("int64"), check_names=False
-    )
-    # Twenty users send once a second to four receivers.
-    assert plateau_windows["throughput_rps"].between(15 * RECEIVERS, 25 * RECEIVERS).all()
