@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from itertools import cycle
 from typing import TYPE_CHECKING
 from urllib.parse import urljoin
 
@@ -29,7 +28,7 @@ OF_ORIGINS = frozenset({"authorization", "cookie", "host", "proxy-authorization"
 
 
 class Prepared:
-    """The bytes of a request (``payload``), or of one per body in turn (``turn``).
+    """The bytes of a request (``payload``), and what is expected of its answer.
 
     ``last_bytes`` and ``last_outcome`` hold the last response that arrived whole in one piece:
     the same bytes have the same outcome and are not parsed again.
@@ -44,12 +43,10 @@ class Prepared:
         self.request = request
         self.origin = origin
         try:
-            payloads = [render(request, body, origin, life.closing) for body in request.bodies]
+            self.payload = render(request, origin, life.closing)
             text = request.expect_body.encode()
         except UnicodeEncodeError as error:
             raise ParameterError("request", [f"it holds what UTF-8 cannot: {error}"]) from None
-        self.payload = payloads[0]
-        self.turn = cycle(payloads) if len(payloads) > 1 else None
         self.wants_answer = False
         self.redirects = request.redirects
         self.progress_points = request.progress_points
@@ -82,8 +79,9 @@ class Prepared:
         return body.fault if body is not None else 0
 
 
-def render(request: Request, body: bytes, origin: Origin, closing: bool) -> bytes:
-    """Return the bytes of an HTTP/1.1 request with a body (RFC 9112, 2.1)."""
+def render(request: Request, origin: Origin, closing: bool) -> bytes:
+    """Return the bytes of an HTTP/1.1 request (RFC 9112, 2.1)."""
+    body = request.content
     named = {name.lower() for name in request.headers}
     headers = dict(request.headers)
     if "host" not in named:

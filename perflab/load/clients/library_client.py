@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncIterable, Iterator, Mapping
-from itertools import cycle
 
 from perflab.load.clients.answer import Body
 from perflab.load.clients.exchange import Exchange
@@ -65,22 +64,22 @@ class LibraryClient:
         self.capped = 0
         self.first_errors = FirstErrors()
         self.timeout_s = workload.timeout_s
-        self._bodies = cycle(workload.request.bodies)
+        self._body = workload.request.content
         self._free = asyncio.Semaphore(connections)
         self._tasks: dict[asyncio.Task[None], Exchange] = {}
 
     def submit(self, exchange: Exchange) -> None:
         """Start a task that sends a request whose ``planned_ns`` and ``started_ns`` are set."""
         self.capped += self._free.locked()
-        task = asyncio.create_task(self._perform(exchange, next(self._bodies)))
+        task = asyncio.create_task(self._perform(exchange))
         self._tasks[task] = exchange
 
-    async def _perform(self, exchange: Exchange, body: bytes) -> None:
+    async def _perform(self, exchange: Exchange) -> None:
         exchange.status = exchange.bytes = exchange.error = 0
         exchange.phases = None
         try:
             async with asyncio.timeout(self.timeout_s), self._free:
-                await self._send(exchange, body)
+                await self._send(exchange, self._body)
         except asyncio.CancelledError:
             exchange.error = CODES["aborted" if exchange.sent_ns else "unsent"]
         except Exception as error:  # whatever a library raises is the outcome of this request
