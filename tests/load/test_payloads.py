@@ -56,6 +56,12 @@ def test_any_text_and_any_bytes_arrive_as_they_are(client: str, body: str | byte
 
 
 @pytest.mark.parametrize("client", CLIENTS)
+def test_several_bodies_are_sent_in_turn(client: str) -> None:
+    _, meter = sent(work(client, method="POST", body=("a", "bcd")), requests=4)
+    assert [request.size for one in meter.connections for request in one.requests] == [1, 3, 1, 3]
+
+
+@pytest.mark.parametrize("client", CLIENTS)
 @pytest.mark.parametrize(
     ("flaw_at", "expected", "kind"),
     [
@@ -77,7 +83,7 @@ def test_the_command_line_sends_a_file(tmp_path: Path, monkeypatch: pytest.Monke
     path = tmp_path / "body"
     path.write_bytes(b"\x00\xff")
     request = workload_of(body_file=str(path), expect_bytes=4).request
-    assert (request.method, request.content, request.expect_bytes) == ("POST", b"\x00\xff", 4)
+    assert (request.method, request.bodies, request.expect_bytes) == ("POST", (b"\x00\xff",), 4)
     monkeypatch.setattr(options, "MOST_BODY_BYTES", 1)
     with pytest.raises(ParameterError, match="has 2 bytes; a body may have"):
         workload_of(body_file=str(path))

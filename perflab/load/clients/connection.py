@@ -159,7 +159,7 @@ class Connection:
         """Send a request on the idle connection."""
         self.exchange = exchange
         prepared = exchange.prepared
-        data = prepared.payload
+        data = prepared.payload if prepared.turn is None else next(prepared.turn)
         reader = self._reader
         rules = prepared.body_rules
         if reader is None or (rules is not reader.rules and rules != reader.rules):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from itertools import cycle
 from typing import TYPE_CHECKING
 from urllib.parse import urljoin
 
@@ -28,7 +29,7 @@ OF_ORIGINS = frozenset({"authorization", "cookie", "host", "proxy-authorization"
 
 
 class Prepared:
-    """The bytes of a request (``payload``), and what is expected of its answer.
+    """The bytes of a request (``payload``), or of one per body in turn (``turn``).
 
     ``last_bytes`` and ``last_outcome`` hold the last response that arrived whole in one piece:
     the same bytes have the same outcome and are not parsed again.
@@ -43,10 +44,12 @@ class Prepared:
         self.request = request
         self.origin = origin
         try:
-            self.payload = render(request, origin, life.closing)
+            payloads = [render(request, body, origin, life.closing) for body in request.bodies]
             text = request.expect_body.encode()
         except UnicodeEncodeError as error:
             raise ParameterError("request", [f"it holds what UTF-8 cannot: {error}"]) from None
+        self.payload = payloads[0]
+        self.turn = cycle(payloads) if len(payloads) > 1 else None
         self.wants_answer = False
         self.redirects = request.redirects
         self.progress_points = request.progress_points
@@ -79,9 +82,8 @@ class Prepared:
         return body.fault if body is not None else 0
 
 
-def render(request: Request, origin: Origin, closing: bool) -> bytes:
-    """Return the bytes of an HTTP/1.1 request (RFC 9112, 2.1)."""
-    body = request.content
+def render(request: Request, body: bytes, origin: Origin, closing: bool) -> bytes:
+    """Return the bytes of an HTTP/1.1 request with a body (RFC 9112, 2.1)."""
     named = {name.lower() for name in request.headers}
     headers = dict(request.headers)
     if "host" not in named:

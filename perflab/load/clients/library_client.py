@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncIterable, Iterator, Mapping
+from itertools import cycle
 
 from perflab.load.clients.answer import Body
 from perflab.load.clients.exchange import Exchange
@@ -64,7 +65,7 @@ class LibraryClient:
         self.capped = 0
         self.first_errors = FirstErrors()
         self.timeout_s = workload.timeout_s
-        self._body = workload.request.content
+        self._bodies = cycle(workload.request.bodies)
         self._free = asyncio.Semaphore(connections)
         self._tasks: dict[asyncio.Task[None], Exchange] = {}
 
@@ -79,7 +80,7 @@ class LibraryClient:
         exchange.phases = None
         try:
             async with asyncio.timeout(self.timeout_s), self._free:
-                await self._send(exchange, self._body)
+                await self._send(exchange, next(self._bodies))
         except asyncio.CancelledError:
             exchange.error = CODES["aborted" if exchange.sent_ns else "unsent"]
         except Exception as error:  # whatever a library raises is the outcome of this request

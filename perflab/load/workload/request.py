@@ -42,6 +42,12 @@ def _of_bytes(body: Any) -> Any:
     return BytesBody.of(body) if isinstance(body, bytes | bytearray | memoryview) else body
 
 
+# A text, bytes, or several texts in turn.
+Bodies = Annotated[
+    str | BytesBody | Annotated[tuple[str, ...], Field(min_length=1)], BeforeValidator(_of_bytes)
+]
+
+
 class Connections(FrozenModel):
     """How many connections there may be, and whether a connection is used again.
 
@@ -77,8 +83,8 @@ class Connections(FrozenModel):
 class Request(FrozenModel):
     """One request, prepared before the start, and its expected answer.
 
-    ``node`` names the node of the stack that answers; the lab fills in its address.
-    ``expect_body`` must occur in the body of every successful response; ``expect_bytes`` is the
+    ``node`` names the node of the stack that answers; the lab fills in its address. ``body`` is
+    text, bytes, or several texts: then each request has the next, in turn. ``expect_body`` must occur in the body of every successful response; ``expect_bytes`` is the
     length of the body, ``expect_crc32`` its checksum; -1 or nothing means any. With
     ``progress_points`` at most so many points of the body's arrival are recorded (the ``progress``
     table). ``redirects`` is the number of redirects that a GET follows (0: a 3xx is an answer like
@@ -93,7 +99,7 @@ class Request(FrozenModel):
     method: Annotated[str, Field(pattern=TOKEN)] = "GET"
     path: Annotated[str, Field(pattern=r"^/[\x21-\x7e]*$")] = "/"
     headers: Mapping[HeaderName, HeaderValue] = Field(default_factory=dict)
-    body: Annotated[str | BytesBody, BeforeValidator(_of_bytes)] = ""
+    body: Bodies = ""
     expect_status: int = Field(default=200, ge=0, le=999)
     expect_body: str = ""
     expect_bytes: int = Field(default=-1, ge=-1)
@@ -121,11 +127,12 @@ class Request(FrozenModel):
         return points
 
     @property
-    def content(self) -> bytes:
-        """Return the bytes of the body."""
-        if isinstance(self.body, BytesBody):
-            return base64.b64decode(self.body.base64)
-        return self.body.encode()
+    def bodies(self) -> tuple[bytes, ...]:
+        """Return the bodies that requests send in turn."""
+        body = self.body
+        if isinstance(body, BytesBody):
+            return (base64.b64decode(body.base64),)
+        return (body.encode(),) if isinstance(body, str) else tuple(map(str.encode, body))
 
     @property
     def usual_type(self) -> str:
