@@ -67,9 +67,9 @@ def in_flight(run: Run) -> pd.DataFrame:
 def fixed_users(record: RunRecord, treatment: str) -> float:
     """Return the fixed number of users of a treatment; NaN if it varies, or is unknown."""
     arrivals = record.whole(treatment).get("workload", {}).get("arrivals", {})
-    is_fixed = arrivals.get("kind") == "closed" and not arrivals.get("stages")
     ramps_in_warmup = arrivals.get("ramp_s", 0.0) <= arrivals.get("warmup_s", 0.0)
-    return float(arrivals["users"]) if is_fixed and ramps_in_warmup else math.nan
+    is_fixed = arrivals.get("kind") == "closed" and ramps_in_warmup
+    return float(arrivals["users"]) if is_fixed else math.nan
 
 
 def _of_treatment(run: Run, treatment: str, trials: pd.DataFrame) -> Iterator[dict[str, Any]]:

@@ -77,19 +77,14 @@ class Live:
         self._finished = 0
 
     def __call__(self, progress: Progress) -> None:
-        from perflab.load.workers.generator import percentile_ms
-
         now = time.monotonic()
         if now - self._last < (0.2 if self._terminal else 10.0):
             return
         rate = (progress.finished - self._finished) / (now - self._last)
         self._last, self._finished = now, progress.finished
-        middle = percentile_ms(progress.counts, 50)
-        # NaN while nothing has succeeded.
-        shown = f", p50 {middle:.2f} ms" if middle == middle else ""
         text = (
             f"{now - self._began:6.1f} s  {progress.finished} done, {rate:.0f}/s, "
-            f"{progress.failed} failed, {progress.in_flight} in flight{shown}"
+            f"{progress.failed} failed, {progress.in_flight} in flight"
         )
         sys.stderr.write(f"\r\x1b[K{text}" if self._terminal else f"{text}\n")
         sys.stderr.flush()

@@ -79,12 +79,6 @@ def _places(names: str) -> tuple[tuple[int, str], ...]:
     return tuple((place, column) for place, column in enumerate(trial_columns, 1) if column)
 
 
-def sockets_in_time_wait(net: Path = NET) -> int:
-    """Return the number of sockets in TIME_WAIT; 0 where the kernel does not tell."""
-    words = read(f"{net}/sockstat").split()
-    return int(words[words.index("tw") + 1]) if "tw" in words else 0
-
-
 # A sample opens a file per thread, and a stack has hundreds: 2% of a core at this rate.
 ACCOUNT_INTERVAL_S = 0.25
 COLUMNS = ["t_ns", "service", "run_ns", "delay_ns"]

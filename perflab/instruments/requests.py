@@ -123,7 +123,7 @@ class Chunks(Instrument):
     def obstacles(self, stack: StackPlan, workload: Workload) -> Iterable[str]:  # noqa: ARG002
         """Yield a problem where it is known before the load that nothing is streamed."""
         if workload.request.stream is None and not isinstance(workload.arrivals, Scripted):
-            yield "chunks: no answer is streamed; say in its Request stream='sse' or 'ndjson'"
+            yield "chunks: no answer is streamed; say in its Request stream='sse'"
 
     def observe(self, load: Load) -> Observation:
         """Return the columns of the streams."""

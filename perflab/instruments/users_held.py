@@ -67,8 +67,8 @@ class UsersHeld(Instrument):
 
     def obstacles(self, stack: StackPlan, workload: Workload) -> Iterable[str]:  # noqa: ARG002
         """Yield a problem where a load has no users, or the fewest give too few answers."""
-        if not isinstance(workload.arrivals, ClosedLoop) or workload.arrivals.stages:
-            yield "users held: only a closed loop without stages has a number of users to search"
+        if not isinstance(workload.arrivals, ClosedLoop):
+            yield "users held: only a closed loop has a number of users to search"
             return
         if self.start > self.most:
             yield f"users held: it begins at {self.start} users, and may try {self.most} at most"

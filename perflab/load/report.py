@@ -16,7 +16,7 @@ from perflab.load.checks.failure_causes import Cause, causes, in_words, stop_sho
 from perflab.load.checks.selfcheck import SelfCheck
 from perflab.load.checks.times import Number, Times, known, shown, times_of
 from perflab.load.checks.trend import response_trend
-from perflab.load.clients.outcome import ERRORS, MEASURE
+from perflab.load.clients.outcome import MEASURE
 from perflab.load.records.columns import template_names
 from perflab.load.records.result import LoadResult
 from perflab.load.workload.arrivals import OpenLoop
@@ -49,7 +49,6 @@ def summary(result: LoadResult, workload: Workload, judgement: SelfCheck) -> dic
     streamed = times_of_chunks(result)
     seconds = _seconds(result)
     received = int(result.measured(lambda rows: rows["bytes"]).sum())
-    counts = np.bincount(errors, minlength=len(ERRORS))
     statuses, status_counts = np.unique(
         result.measured(lambda rows: rows["status"]), return_counts=True
     )
@@ -57,9 +56,6 @@ def summary(result: LoadResult, workload: Workload, judgement: SelfCheck) -> dic
     return {
         "requests": total,
         "errors": total - succeeded,
-        "errors_by_class": {
-            ERRORS[code]: int(count) for code, count in enumerate(counts) if code and count
-        },
         "errors_by_cause": [asdict(cause) for cause in causes(result)],
         "statuses": {
             str(status): int(count)

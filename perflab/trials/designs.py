@@ -185,7 +185,7 @@ def not_cut(workload: Workload) -> str:
     if isinstance(arrivals, ClosedLoop) and (arrivals.requests or arrivals.warmup_requests):
         return "a load of so many requests has no length; give it seconds"
     if isinstance(arrivals, ClosedLoop):
-        if arrivals.ramp_s or arrivals.stages:
+        if arrivals.ramp_s:
             return "a load whose users come and go is not the same in all windows"
         return ""
     if len(arrivals.stages) > 1 or arrivals.stages[0].to_rate is not None:

@@ -100,7 +100,7 @@ def cpu_us_per_success(samples: pd.DataFrame, result: LoadResult) -> float:
         share = cpu_share(samples, when.begin_ns, when.end_ns)
         return share * 1e6 / rate if rate > 0 else float("nan")
     done_ns = (rows["done_ns"][rows["error"] == 0] for rows in result.chunks())
-    count = sum(completed(done, when.begin_ns, when.end_ns) for done in done_ns)
+    count = sum(completed(done, np.array([[when.begin_ns, when.end_ns]])) for done in done_ns)
     used_ns = cpu_used_ns(samples, when.begin_ns, when.end_ns)
     return used_ns / 1e3 / count if count else float("nan")
 

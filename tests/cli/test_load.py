@@ -96,7 +96,7 @@ def test_every_problem_is_told_at_once_before_anything_is_sent() -> None:
 def test_few_requests_have_no_p99() -> None:
     out, _ = perflab("http://127.0.0.1:9/", "--users", "2", "-n", "20", "--json", code=4)
     shown = json.loads(out)
-    assert shown["errors_by_class"] == {"connect": 20}
+    assert [(one["error"], one["count"]) for one in shown["errors_by_cause"]] == [("connect", 20)]
     assert shown["response_time_ms"]["p99"] is None
     text = "20 of 20 requests failed: 20 x connect (first: Connection refused)"
     assert {"code": "server.failures", "side": "server", "text": text} in shown["reasons"]
@@ -145,11 +145,11 @@ def test_what_was_recorded_outlives_a_failure_to_sum_it_up(
 def test_streams_to_users_who_join_end_at_their_failures_and_the_record_tells_both_sides(
     tmp_path: Path,
 ) -> None:
-    body = '{"a": 1}\n{"b": 2}\n'
+    body = "data: a\n\ndata: b\n\n"
     with served("0.2", "fail_from:20", body) as (port, _):
         out, _ = perflab(
             f"http://127.0.0.1:{port}/", "--users", "30", "--ramp", "3", "--pacing", "1",
-            "-d", "20", "--stream", "ndjson", "--stop-after-failures", "5", "--workers", "2",
+            "-d", "20", "--stream", "sse", "--stop-after-failures", "5", "--workers", "2",
             "--json", "--out", str(tmp_path / "out"), code=None, codes=(99, 3),
         )  # fmt: skip
     shown = json.loads(out)

@@ -13,21 +13,10 @@ from perflab.instruments.requests import request_columns
 from perflab.load.checks.failure_causes import causes, in_words
 from perflab.load.checks.selfcheck import check
 from perflab.load.records.result import LoadResult
-from perflab.load.workload import Arrivals, Burst, ClosedLoop, Request, Scripted, Workload
-from tests.load.hostile import Hostile, Part, Script, beside
+from perflab.load.workload import Burst, Request, Workload
 from tests.load.planted import BEGIN_NS, S, load_result
-from tests.load.processes import a_worker
 
 USERS = 100
-SCRIPT = """
-from perflab.load.users import User, action
-
-class Once(User):
-    @action
-    async def download(self):
-        await self.get("/", expect_bytes=100_000, progress_points=4, keep_body=False)
-"""
-ANSWER = b"HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n" + bytes(50_000)
 
 
 def burst(**more: Any) -> Workload:
@@ -90,42 +79,3 @@ def test_a_burst_lasts_until_its_last_end(tmp_path: Path) -> None:
     assert result.at_once
     assert result.window == (result.begin_ns, result.end_ns) == (BEGIN_NS, BEGIN_NS + 20 * S)
     assert check(result, burst()).cpu_share == pytest.approx(1 / 20)
-
-
-@pytest.fixture(scope="module")
-def script(tmp_path_factory: pytest.TempPathFactory) -> str:
-    path = tmp_path_factory.mktemp("script") / "bursts.py"
-    path.write_text(SCRIPT)
-    return str(path)
-
-
-def loaded(work: Workload, answers: Script) -> LoadResult:
-    with beside(Hostile([answers])) as url, a_worker() as generator:
-        return generator.run(work, url)
-
-
-SLOW = Script((Part(ANSWER), Part(bytes(50_000), 0.6)), end="keep")
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", ["burst", "closed", "scripted"])
-def test_every_kind_of_load_can_start_everyone_at_once(kind: str, script: str) -> None:
-    users = 30
-    arrivals: dict[str, Arrivals] = {
-        "burst": Burst(size=users),
-        "closed": ClosedLoop(users=users, requests=users),
-        "scripted": Scripted(script=f"{script}:Once", users=users, duration_s=2.0, actions=1),
-    }
-    request = Request(expect_bytes=100_000)
-    result = loaded(Workload(request=request, arrivals=arrivals[kind]), SLOW)
-    table = result.requests
-    assert list(table["error"]) == [""] * users
-    assert list(table["stage"]) == ["measure"] * users
-    assert table["planned_ns"].nunique() == 1
-    assert table["user"].nunique() == users
-    # All requests were under way before the first answer: the server waits 0.6 s for each.
-    assert table["sent_ns"].max() < table["done_ns"].min()
-    assert result.at_once
-    # The client's CPU covers the downloads, and not their start alone.
-    assert result.cpu_ns > 0
-    result.discard()

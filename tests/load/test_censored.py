@@ -13,10 +13,8 @@ from perflab.instruments.requests import request_columns
 from perflab.load.checks.selfcheck import SelfCheck, check
 from perflab.load.checks.trend import response_trend
 from perflab.load.clients.outcome import CODES
-from perflab.load.records.columns import bin_ms
 from perflab.load.records.result import LoadResult
 from perflab.load.report import summary, table
-from perflab.load.workers.generator import RowFollower
 from perflab.load.workload import ClosedLoop, Objective, Request, Workload
 from perflab.statistics.percentiles import CENSORED, bounds_of, mean_bound
 from tests.load.planted import S, load_result
@@ -90,6 +88,7 @@ def test_52_of_6000_requests_that_hang_leave_no_mean_and_no_p99_point_9(tmp_path
     numbers, judged = shown(hung(tmp_path))
     assert judged.valid
     assert judged.censored == HANGING
+    assert shown(hung(tmp_path / "ended", kind="status"))[1].censored == 0
     times, at_least = numbers["response_time_ms"], numbers["response_time_at_least_ms"]
     assert (times["mean"], times["p99.9"], times["max"]) == (None, None, None)
     assert at_least == pytest.approx({"p99.9": 1000, "max": 1000, "mean": 13.6}, rel=0.01)
@@ -116,23 +115,11 @@ def test_a_trials_row_has_no_number_that_cut_off_requests_could_move(
     assert request_columns(whole)["mean_ms"] == pytest.approx(USUAL_MS.mean(), rel=1e-3)
 
 
-def test_failures_that_have_an_end_are_not_cut_off(tmp_path: Path) -> None:
-    _, judged = shown(hung(tmp_path, kind="status"))
-    assert judged.censored == 0
-
-
 def test_an_objective_on_a_bound_can_be_missed_and_not_held(tmp_path: Path) -> None:
     strict, loose = (Objective(percentile=99.9, below_ms=ms) for ms in (500, 2000))
     numbers, _ = shown(hung(tmp_path), strict, loose)
     assert [objective["held"] for objective in numbers["objectives"]] == [False, None]
     assert "cut off before their end" in numbers["objectives"][1]["why"]
-
-
-def test_progress_of_a_running_load_includes_time_outs(tmp_path: Path) -> None:
-    hung(tmp_path)
-    counts = RowFollower(tmp_path / "0").read(0).counts
-    assert sum(counts.values()) == N
-    assert bin_ms(max(counts)) == pytest.approx(TIMEOUT_MS, rel=0.01)
 
 
 # Services that are faster than the client can measure.

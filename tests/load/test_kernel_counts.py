@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
-from perflab.host.kernel_counts import COUNTERS, sockets_in_time_wait, tcp_counts
+from perflab.host.kernel_counts import COUNTERS, tcp_counts
 from perflab.load.checks.machine_counts import MachineCounts, remarks_on_tcp
 from perflab.load.checks.selfcheck import check
 from perflab.load.workload import OpenLoop, Request, Stage, Workload
@@ -42,10 +43,7 @@ def test_counters_are_read_by_their_names_and_are_none_where_nothing_counts(tmp_
         "tcp_resets_sent": 10,
     }  # fmt: skip
     assert set(counts) == set(COUNTERS.values())
-    (tmp_path / "sockstat").write_text("sockets: used 9\nTCP: inuse 4 orphan 0 tw 17 alloc 5\n")
-    assert sockets_in_time_wait(tmp_path) == 17
-    nowhere = tmp_path / "nowhere"
-    assert (tcp_counts(nowhere), sockets_in_time_wait(nowhere)) == ({}, 0)
+    assert tcp_counts(tmp_path / "nowhere") == {}
 
 
 def test_counts_are_increases_during_the_load_and_steal_is_of_its_cores() -> None:
@@ -57,7 +55,13 @@ def test_counts_are_increases_during_the_load_and_steal_is_of_its_cores() -> Non
 
 def test_a_full_backlog_has_a_remark_with_its_meaning_and_its_scope(tmp_path: Path) -> None:
     counted = {"tcp_listen_overflows": 12, "tcp_syn_retransmits": 12, "tcp_resets": 0}
-    result = load_result(tmp_path, np.linspace(0.4, 5, 500), cpu_ns=S // 10, kernel=counted)
+
+    def waited(rows: np.ndarray) -> None:
+        rows["connect_ns"][:5] = [round(wait_s * S) for wait_s in (1.01, 0.99, 3.02, 0.5, 0.0002)]
+
+    result = load_result(
+        tmp_path, np.linspace(0.4, 5, 500), cpu_ns=S // 10, kernel=counted, change=waited
+    )
     stage = Stage(rate=100, duration_s=5)
     judgement = check(result, Workload(request=Request(), arrivals=OpenLoop(stages=(stage,))))
     assert judgement.valid
@@ -65,25 +69,6 @@ def test_a_full_backlog_has_a_remark_with_its_meaning_and_its_scope(tmp_path: Pa
     assert told.code == "host.tcp_backlog"
     assert "12 overflows of a listen backlog, 12 SYNs sent again" in told.text
     assert "network namespace" in told.text
+    assert "of this load 3 waited 1 s or longer" in told.text
+    assert remarks_on_tcp(replace(result, kernel=dict.fromkeys(counted, 0))) == []
     assert load_columns(result)["tcp_listen_overflows"] == 12
-
-
-def said(folder: Path, waits_s: list[float], **counted: int) -> str:
-    """Return the remarks on a load some of whose connections took these times to open."""
-
-    def connected(rows: np.ndarray) -> None:
-        rows["connect_ns"][: len(waits_s)] = [round(wait_s * S) for wait_s in waits_s]
-
-    kernel = {f"tcp_{name}": count for name, count in counted.items()}
-    result = load_result(folder, np.linspace(0.4, 5, 500), change=connected, kernel=kernel)
-    return " ".join(remark.text for remark in remarks_on_tcp(result))
-
-
-def test_connections_that_waited_for_a_syn_are_counted(tmp_path: Path) -> None:
-    waits = [1.01, 0.99, 3.02, 0.5, 0.0002]
-    words = said(tmp_path, waits, listen_overflows=4, listen_drops=4, syn_retransmits=4)
-    assert "of this load 3 waited 1 s or longer" in words
-
-
-def test_a_slow_connect_without_a_syn_sent_again_is_no_backlog(tmp_path: Path) -> None:
-    assert said(tmp_path, [2.0], listen_overflows=0, syn_retransmits=0) == ""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
@@ -14,7 +13,6 @@ from pydantic import ValidationError
 
 from perflab.load.records import record
 from perflab.load.records.progress import ArrivalPoints
-from perflab.load.records.result import LoadResult
 from perflab.load.workload import ClosedLoop, Request, Workload
 from perflab.recordings.columns import PROGRESS
 from perflab.trials.summary import streamed_tables
@@ -24,7 +22,6 @@ from tests.load.processes import a_worker
 SIZE = 2_000_000
 BODY = bytes(SIZE)
 LENGTH = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % SIZE
-CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
 PIECES = 20
 
 
@@ -34,24 +31,12 @@ def in_pieces(pause_s: float) -> Script:
     return Script((Part(LENGTH), *pieces), end="keep")
 
 
-def in_chunks(pause_s: float) -> Script:
-    size = SIZE // PIECES
-    chunk = b"%x\r\n%s\r\n" % (size, BODY[:size])
-    return Script((Part(CHUNKED), Part(chunk, pause_s, PIECES), Part(b"0\r\n\r\n")), end="keep")
-
-
-def loaded(script: Script, work: Workload, folder: Path) -> LoadResult:
-    with beside(Hostile([script])) as url, a_worker() as generator:
-        return generator.run(work, url, folder=folder)
-
-
-def work(points: int, users: int = 2, requests: int = 4, **more: Any) -> Workload:
+def work(points: int) -> Workload:
     request = Request(progress_points=points, expect_bytes=SIZE)
-    arrivals = ClosedLoop(users=users, requests=requests)
-    return Workload(request=request, arrivals=arrivals, **more)
+    return Workload(request=request, arrivals=ClosedLoop(users=2, requests=4))
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(
     st.integers(2, 40),
     st.lists(st.integers(0, 100_000), min_size=1, max_size=400),
@@ -101,11 +86,10 @@ def test_one_point_would_have_no_end() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("served", "points"), [(in_pieces, 8), (in_chunks, 8), (in_pieces, 1000)])
-def test_a_load_records_when_the_body_of_every_request_came(
-    tmp_path: Path, served: Any, points: int
-) -> None:
-    result = loaded(served(0.01), work(points), tmp_path / "raw")
+def test_a_load_records_when_the_body_of_every_request_came(tmp_path: Path) -> None:
+    points = 8
+    with beside(Hostile([in_pieces(0.01)])) as url, a_worker() as generator:
+        result = generator.run(work(points), url, folder=tmp_path / "raw")
     table, requests = result.progress, result.requests
     assert list(requests["error"]) == [""] * 4
     assert table.groupby("request").size().max() <= points

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from perflab.load.workload import Burst, ClosedLoop, OpenLoop, Stage, UserStage
-from perflab.load.workload.schedule import instants, planned_count, stays
+from perflab.load.workload import Burst, ClosedLoop, OpenLoop, Stage
+from perflab.load.workload.schedule import instants, planned_count
 
 
 def whole(arrivals: OpenLoop | Burst) -> np.ndarray:
@@ -24,7 +24,7 @@ def poisson(*stages: Stage, **options: int) -> OpenLoop:
     return OpenLoop(stages=stages, arrivals="poisson", **options)
 
 
-@pytest.mark.parametrize("rate", [1, 7, 100, 1_000, 12_345, 100_000])
+@pytest.mark.parametrize("rate", [1, 7, 12_345, 100_000])
 def test_constant_gaps_are_exact_to_the_nanosecond(rate: int) -> None:
     planned = whole(constant(Stage(rate=rate, duration_s=2)))
     expected = np.array([round(number * 1_000_000_000 / rate) for number in range(2 * rate)])
@@ -32,7 +32,7 @@ def test_constant_gaps_are_exact_to_the_nanosecond(rate: int) -> None:
     assert np.abs(planned - expected).max() <= 1
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", range(4))
 def test_poisson_gaps_are_exponential_and_independent(seed: int) -> None:
     planned = whole(poisson(Stage(rate=5_000, duration_s=4), seed=seed))
     gaps = np.diff(planned) / 1e9
@@ -40,7 +40,7 @@ def test_poisson_gaps_are_exponential_and_independent(seed: int) -> None:
     assert abs(stats.pearsonr(gaps[:-1], gaps[1:]).statistic) < 4 / np.sqrt(len(gaps))
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_a_poisson_ramp_has_its_rate_at_every_instant(seed: int) -> None:
     stages = (Stage(rate=0, to_rate=4_000, duration_s=3), Stage(rate=4_000, duration_s=1))
     planned = whole(poisson(*stages, seed=seed)) / 1e9
@@ -100,17 +100,3 @@ def test_how_many_requests_are_planned_is_known_unless_answers_decide() -> None:
     assert planned_count(ClosedLoop(users=3, duration_s=1)) == -1
     assert planned_count(Burst(size=3)) == 3
     assert planned_count(constant(Stage(rate=100, duration_s=2))) == 200
-
-
-def test_users_come_and_go_where_the_planned_number_crosses_theirs() -> None:
-    stages = (
-        UserStage(users=0, to_users=10, duration_s=10),
-        UserStage(users=10, duration_s=5),
-        UserStage(users=10, to_users=0, duration_s=10),
-        UserStage(users=4, duration_s=5),
-    )
-    s = 1_000_000_000
-    assert stays(stages, 0) == [(0, 30 * s)]
-    assert stays(stages, 4) == [(4 * s, 21 * s)]
-    assert stays(stages, 2) == [(2 * s, 23 * s), (25 * s, 30 * s)]
-    assert stays(stages, 10) == []

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from perflab.load.checks import trend
 from perflab.load.checks.selfcheck import SelfCheck, check
 from perflab.load.clients.outcome import CODES, WARMUP
 from perflab.load.workload import Burst, ClosedLoop, OpenLoop, Request, Stage, Workload
@@ -23,9 +22,7 @@ Change = Callable[[np.ndarray], object]
 
 
 def judged(folder: Path, arrivals: Any = CLOSED, number: int = 500, **facts: Any) -> SelfCheck:
-    work = Workload(
-        request=Request(), arrivals=arrivals, connections=facts.pop("connections", "keep_alive")
-    )
+    work = Workload(request=Request(), arrivals=arrivals)
     folder = Path(folder) / str(len(list(Path(folder).iterdir())))
     facts = {"cpu_ns": S // 10, **facts}
     return check(load_result(folder, DONE_S[:number], **facts), work)
@@ -242,7 +239,7 @@ def test_clocks_that_moved_against_each_other(tmp_path: Path, step_ms: float) ->
     assert side == "unknown"
 
 
-@pytest.mark.parametrize("kind", ["status", "body", "reset", "timeout", "protocol", "truncated"])
+@pytest.mark.parametrize("kind", ["status", "timeout"])
 def test_one_failure_of_a_hundred_passes_and_more_do_not(tmp_path: Path, kind: str) -> None:
     assert judged(tmp_path, errors={kind: 5}).valid
     reason, side = only(judged(tmp_path, errors={kind: 6}))
@@ -250,7 +247,7 @@ def test_one_failure_of_a_hundred_passes_and_more_do_not(tmp_path: Path, kind: s
     assert side == "server"
 
 
-@pytest.mark.parametrize("kind", ["ports", "files", "script"])
+@pytest.mark.parametrize("kind", ["ports", "script"])
 def test_a_single_failure_of_the_client_refuses(tmp_path: Path, kind: str) -> None:
     reason, side = only(judged(tmp_path, errors={kind: 1}))
     assert reason.startswith(f"requests failed on the client's side: 1 x {kind}")
@@ -320,16 +317,3 @@ def test_a_load_has_remarks_besides_its_numbers(tmp_path: Path) -> None:
     stopped = warnings(errors={"unsent": 2}, stopped="by the user")
     assert "the load was ended early: by the user" in stopped
     assert "2 requests still waited for a connection" in stopped
-
-
-def test_ports_that_run_out_have_a_remark_where_every_request_takes_one(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(trend, "port_range", lambda: 100)
-    for used, connection, told in (
-        (80, "per_request", 0),
-        (81, "per_request", 1),
-        (81, "keep_alive", 0),
-    ):
-        monkeypatch.setattr(trend, "sockets_in_time_wait", lambda used=used: used)
-        assert len(judged(tmp_path, connections=connection).warnings) == told

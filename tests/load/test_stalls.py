@@ -59,19 +59,30 @@ def test_a_stall_is_as_long_as_it_can_have_been_and_overlaps_no_other() -> None:
     assert looks.stalls.tolist() == [[5 * MS, 31 * MS], [36 * MS, 62 * MS]]
     since, until = np.array([0, 10, 32, 20, 70]) * MS, np.array([100, 20, 35, 50, 90]) * MS
     assert looks.stood_still_ns(since, until).tolist() == [52 * MS, 10 * MS, 0, 25 * MS, 0]
-
-
-def test_delays_shorter_than_a_tick_are_no_stalls() -> None:
-    looks = looked(5 + 0.99 * TICK_MS, 14, 19)
-    assert not len(looks.stalls)
-    assert looks.stood_still_ns(np.array([0]), np.array([S])).tolist() == [0]
+    assert not len(looked(5 + 0.99 * TICK_MS, 14, 19).stalls), "shorter than a tick"
 
 
 # The reasons from stalls.
 
 
+def test_a_late_loop_is_judged_while_a_crowd_is_busy_and_not_while_it_joins(tmp_path: Path) -> None:
+    logins, deliveries = np.linspace(0.5, 69.5, 200), np.linspace(70, 99.9, 30_000)
+    woken_s = np.arange(0.005, 100, 0.005)
+
+    def judgement(joining_ms: float, busy_ms: float) -> SelfCheck:
+        delays = woken_s, np.where(woken_s < 70, joining_ms, busy_ms)
+        return check(load_result(tmp_path / str(busy_ms), logins, deliveries, delays), scripted())
+
+    late = judgement(0.05, 4.8)
+    assert late.loop_delay_p50_ms == 4.8
+    assert any("event-loop delay p50" in reason for reason in late.reasons)
+    quiet = judgement(4.8, 0.05)
+    assert quiet.loop_delay_p99_ms == pytest.approx(0.05)
+    assert quiet.valid
+
+
 @pytest.mark.parametrize("users", [10, 0], ids=["closed", "open"])
-@pytest.mark.parametrize("stall_ms", [10, 20, 50, 100, 150, 200])
+@pytest.mark.parametrize("stall_ms", [10, 50, 200])
 def test_repeated_stalls_are_refused(tmp_path: Path, users: int, stall_ms: int) -> None:
     judgement = judged(tmp_path, Client(repeated(stall_ms, 5 * stall_ms), users))
     assert STALLED_TIME in codes(judgement)
@@ -127,7 +138,7 @@ def test_stalls_that_move_a_number_by_a_tenth_are_refused(tmp_path: Path) -> Non
     """Compare with the truth: the same service times without stalls."""
     random = np.random.default_rng(8)
     passed, moved_and_refused = 0, 0
-    for seed in range(60):
+    for seed in range(40):
         stall_ms, every_ms = int(random.integers(10, 200)), int(random.integers(250, 3900))
         settings = {"users": int(random.choice([0, 1, 10])), "seed": seed, "seconds": 2.0}
         client = Client(repeated(stall_ms, every_ms, 2000), **settings)
@@ -137,8 +148,8 @@ def test_stalls_that_move_a_number_by_a_tenth_are_refused(tmp_path: Path) -> Non
         assert not (moved and valid), f"{client} moved {moved} and passed"
         passed += valid
         moved_and_refused += bool(moved) and not valid
-    assert passed > 5
-    assert moved_and_refused > 20
+    assert passed > 3
+    assert moved_and_refused > 12
 
 
 def test_many_delays_shorter_than_a_tick_are_refused_by_the_mean(tmp_path: Path) -> None:

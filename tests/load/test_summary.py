@@ -12,9 +12,7 @@ import pytest
 from perflab.cli.load_capacity import Status, status_of
 from perflab.load.checks.selfcheck import check
 from perflab.load.clients.outcome import LONGEST_TEXT, MOST_KINDS, FirstErrors
-from perflab.load.records.columns import latency_counts
 from perflab.load.report import WIDTH, percentiles_ms, summary, table
-from perflab.load.workers.generator import percentile_ms
 from perflab.load.workload import ClosedLoop, Objective, Request, Workload
 from perflab.statistics.percentiles import needed_n
 from tests.load.planted import load_result, scripted
@@ -128,12 +126,3 @@ def test_response_times_count_from_the_planned_instant_and_service_times_from_se
 MEDIANS = {
     "response_time": 70.0, "service_time": 45.0, "generator_lag": 20.0, "connection_wait": 5.0,
 }  # fmt: skip
-
-
-def test_percentiles_of_the_live_histogram_are_within_a_hundredth() -> None:
-    values = np.random.default_rng(1).lognormal(15, 1, 100_000).astype(np.int64)
-    counts = latency_counts(values)
-    for share in (50, 90, 99, 99.9):
-        exact = float(np.percentile(values, share)) / 1e6
-        assert percentile_ms(counts, share) == pytest.approx(exact, rel=0.01)
-    assert np.isnan(percentile_ms({}, 50))

@@ -59,8 +59,7 @@ def times_of_chunks(result: LoadResult) -> ChunkTimes | None:
     ]
     if not any(part.requests for part in parts):
         return None
-    begin_ns, end_ns = result.window
-    chunks_in_window = sum(completed(part.came_ns, begin_ns, end_ns) for part in parts)
+    chunks_in_window = sum(completed(part.came_ns, result.counted) for part in parts)
     short_ms = short_delays_ms(result.looks)
     first, gaps = (
         Times(**{name: np.concatenate([one[name] for one in pieces]) for name in NAMES},
@@ -71,7 +70,7 @@ def times_of_chunks(result: LoadResult) -> ChunkTimes | None:
         first=first,
         gaps=gaps,
         chunks=sum(part.chunks for part in parts),
-        per_s=per_second(chunks_in_window, begin_ns, end_ns),
+        per_s=per_second(chunks_in_window, result.counted_ns),
         at_once_share=float((gaps.known == 0).mean()) if len(gaps.known) else float("nan"),
     )
 

@@ -134,6 +134,4 @@ def stop_shown(result: LoadResult) -> dict[str, Any]:
     if around is None:
         return {}
     shown = asdict(around)
-    stop = shown.pop("stop")
-    del stop["at_ns"]
-    return {"stop": {**stop, **shown}}
+    return {"stop": {**shown.pop("stop"), **shown}}

@@ -145,7 +145,7 @@ def check(result: LoadResult, workload: Workload) -> SelfCheck:
             reasons.append(Reason(code="host.steal", text=text))
         reasons += _law_reasons(judgement.littles_law_ratio)
     warnings = (
-        *trend.of_load(result, workload),
+        *trend.of_load(result),
         *trend.of_numbers(response, response_trend(result)),
     )
     return replace(judgement, reasons=tuple(reasons), warnings=warnings)
@@ -293,7 +293,7 @@ def littles_law_ratio(result: LoadResult, workload: Workload) -> float:
     begin_ns, end_ns = result.begin_ns, result.end_ns
     if not isinstance(arrivals, ClosedLoop) or arrivals.pacing_s or end_ns <= begin_ns:
         return float("nan")
-    if result.at_once or arrivals.stages or arrivals.ramp_s > arrivals.warmup_s:
+    if result.at_once or arrivals.ramp_s > arrivals.warmup_s:
         return float("nan")
     think_ns = round(arrivals.think_time_s * 1e9)
     busy_ns, spans = 0, result.counted

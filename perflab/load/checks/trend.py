@@ -5,17 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 
-from perflab.host.kernel_counts import sockets_in_time_wait
 from perflab.load.checks.machine_counts import remarks_on_tcp
 from perflab.load.checks.times import Number, Times
 from perflab.load.clients.outcome import CODES
 from perflab.load.records.result import LoadResult
 from perflab.load.workload.windows import time_before
-from perflab.load.workload.workload import Workload
 from perflab.recordings.schema import Remark
 from perflab.recordings.steadiness import GROSS_TREND, MAX_TREND, OF_LOAD
 
@@ -121,10 +118,9 @@ def _but_the_last(rows: np.ndarray) -> np.ndarray:
 
 # Shares of the client cores' time that other guests of the machine took.
 NOTED_STEAL, MAX_STEAL = 0.01, 0.10
-MAX_PORTS_SHARE = 0.8
 
 
-def of_load(result: LoadResult, workload: Workload) -> list[Remark]:
+def of_load(result: LoadResult) -> list[Remark]:
     """Return the remarks on a load that are not about its times."""
     texts = {}
     if result.stopped:
@@ -145,10 +141,6 @@ def of_load(result: LoadResult, workload: Workload) -> list[Remark]:
         texts["load.given_up"] = text
     if NOTED_STEAL < result.steal_share <= MAX_STEAL:
         texts["host.steal"] = stolen(result)
-    share = sockets_in_time_wait() / port_range()
-    if workload.connections.closing and share > MAX_PORTS_SHARE:
-        text = f"{share:.0%} of the local ports are in TIME_WAIT; connections may soon fail"
-        texts["host.ports"] = text
     remarks = [Remark(code=code, text=text) for code, text in texts.items()]
     return [*remarks, *remarks_on_tcp(result)]
 
@@ -189,12 +181,3 @@ def of_client_time(numbers: Mapping[str, Number]) -> list[Remark]:
 def stolen(result: LoadResult) -> str:
     """Return a text on the time that other guests of the machine took from the client's cores."""
     return f"other guests of the machine took {result.steal_share:.0%} of the client's cores"
-
-
-def port_range() -> int:
-    """Return how many local ports connections can take."""
-    try:
-        low, high = Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()
-    except OSError:
-        return 28_232
-    return int(high) - int(low) + 1

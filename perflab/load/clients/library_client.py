@@ -72,15 +72,15 @@ class LibraryClient:
     def submit(self, exchange: Exchange) -> None:
         """Start a task that sends a request whose ``planned_ns`` and ``started_ns`` are set."""
         self.capped += self._free.locked()
-        task = asyncio.create_task(self._perform(exchange, next(self._bodies)))
+        task = asyncio.create_task(self._perform(exchange))
         self._tasks[task] = exchange
 
-    async def _perform(self, exchange: Exchange, body: bytes) -> None:
+    async def _perform(self, exchange: Exchange) -> None:
         exchange.status = exchange.bytes = exchange.error = 0
         exchange.phases = None
         try:
             async with asyncio.timeout(self.timeout_s), self._free:
-                await self._send(exchange, body)
+                await self._send(exchange, next(self._bodies))
         except asyncio.CancelledError:
             exchange.error = CODES["aborted" if exchange.sent_ns else "unsent"]
         except Exception as error:  # whatever a library raises is the outcome of this request

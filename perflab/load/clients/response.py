@@ -14,9 +14,7 @@ from perflab.load.clients.answer import Body, BodyRules
 from perflab.load.clients.streams import Streamed
 
 MAX_HEAD_BYTES = 64 * 1024
-MAX_PIECES = 64
 MAX_INTERIMS = 20
-LINE_ENDS = b"\r\n"
 # A body is long if at least so many of its bytes are still to come.
 LONG_BYTES = 64 * 1024
 MAX_PHASES = 64
@@ -68,13 +66,11 @@ class ResponseReader:
         self.fresh = True
         self.complete = self.keep_alive = False
         self.status = self.size = self.left = 0
-        self._head: bytes | None = None
-        self._pieces: list[bytes] = []
+        # What arrived until the end of the head, and the head in it.
+        self._raw, self._head = b"", b""
         self._head_done = self._chunked = self._stays = False
+        self._interims = 0
         self.body = Body(self.rules) if self.rules is not None else None
-        # Bytes that arrived, bytes of interim responses among them, and number of these.
-        self._received = self._interim = self._interims = 0
-        self._tail = b""
         self._refused = ""
 
     def release(self) -> None:
@@ -104,8 +100,7 @@ class ResponseReader:
         self.fresh = False
         in_head = not self._head_done
         if in_head:
-            self._pieces.append(data)
-        self._received += len(data)
+            self._raw += data
         try:
             self._parser.feed_data(data)
         except httptools.HttpParserUpgrade:
@@ -114,18 +109,8 @@ class ResponseReader:
             raise BadResponse("protocol", str(error)) from None
         if self._refused:
             raise BadResponse("protocol", self._refused)
-        if in_head:
-            if self._head_done or self._received - self._interim > MAX_HEAD_BYTES:
-                self._check_head()
-            elif len(self._pieces) > MAX_PIECES:
-                # Pieces of one byte each would take many times the memory of their bytes.
-                self._pieces = [b"".join(self._pieces)]
-        if self.complete:
-            # The parser skips line ends after a response in silence.
-            if data[-1] in LINE_ENDS:
-                self._check_end(data)
-        elif self._chunked:
-            self._tail = (self._tail + data[-5:])[-5:]
+        if in_head and (self._head_done or len(self._raw) > MAX_HEAD_BYTES):
+            self._check_head()
         if self.body is not None and self.body.refused is not None:
             raise BadResponse(*self.body.refused)
         if in_head and self._head_done and not self.complete:
@@ -178,16 +163,6 @@ class ResponseReader:
         self._chunked = True
         self._refused = coding_problem(self.head)
 
-    def _check_end(self, data: bytes) -> None:
-        if self._chunked:
-            # The last line must be empty, and the line before it must not be.
-            tail = (self._tail + data[-5:])[-5:]
-            whole = tail[1:] == b"\r\n\r\n" and tail[0] not in LINE_ENDS
-        else:
-            whole = self._received == self._interim + len(self.head) + 4 + self.size
-        if not whole:
-            raise BadResponse("protocol", "bytes came after the end of the response")
-
     def end(self) -> str:
         """Take the peer's close; return the error class, or '' when the close ends the response."""
         if self.fresh:
@@ -202,11 +177,8 @@ class ResponseReader:
     @property
     def head(self) -> bytes:
         """Return status line and headers."""
-        if self._head is None:
-            data = b"".join(self._pieces)
-            self._pieces.clear()
-            end = data.find(b"\r\n\r\n")
-            self._head = data[:end] if end >= 0 else data
+        if not self._head:
+            self._head, self._raw = self._raw.partition(b"\r\n\r\n")[0], b""
         return self._head
 
     # Callbacks of the parser.
@@ -252,13 +224,10 @@ class ResponseReader:
         if self._interims > MAX_INTERIMS:
             self._refused = f"more than {MAX_INTERIMS} interim responses"
             return
-        pieces = b"".join(self._pieces)
-        if pieces[:5] != b"HTTP/":
+        if self._raw[:5] != b"HTTP/":
             self._refused = "the response does not begin with HTTP/"
             return
-        rest = pieces[pieces.find(b"\r\n\r\n") + 4 :]
-        self._interim += len(pieces) - len(rest)
-        self._pieces = [rest]
+        self._raw = self._raw.partition(b"\r\n\r\n")[2]
         self.size = 0
 
 

@@ -156,25 +156,21 @@ def rows_since(folder: Path, first: int, most: int = 1 << 18) -> np.ndarray:
     return np.frombuffer(data[: len(data) // ROW.itemsize * ROW.itemsize], dtype=ROW)
 
 
-def phases(folder: Path, count: int) -> dict[str, np.ndarray]:
-    """Return the column of each phase by its name: float32 ms, NaN where a response lacks it."""
+def phase_names(folder: Path) -> list[str]:
+    """Return the names of the phases that a worker has recorded, by their codes."""
     names = (folder / "phases.names").read_text().split("\n")
-    table = rows_in(folder / PHASES, PHASE_ROW)
-    columns = {}
-    for code, name in enumerate(names[:MAX_PHASES]):
-        values = table[table["name"] == code]
-        if len(values):
-            columns[name] = np.full(count, np.nan, dtype=np.float32)
-            columns[name][values["row"]] = values["value_ms"]
-    return columns
+    return [name for name in names[:MAX_PHASES] if name]
 
 
-def frame(folder: Path, worker: int) -> pd.DataFrame:
-    """Return a worker's requests as a table, with words for codes."""
+def frame(folder: Path, worker: int, begin: int = 0, end: int | None = None) -> pd.DataFrame:
+    """Return a worker's requests from row ``begin`` to ``end`` as a table, with words for codes.
+
+    Phases are float32, NaN where a response lacks them.
+    """
     # Workers write and do not read: with pandas they would take three times as long to start.
     import pandas as pd
 
-    packed = rows(folder)
+    packed = rows(folder)[begin:end]
     data: dict[str, object] = {
         "stage": words(STAGES, packed["stage"]),
         "worker": np.full(len(packed), worker, dtype=np.int16),
@@ -185,7 +181,12 @@ def frame(folder: Path, worker: int) -> pd.DataFrame:
     names = template_names(folder)
     if names:
         data["template"] = words(names, packed["template"])
-    for name, column in phases(folder, len(packed)).items():
+    phases = rows_in(folder / PHASES, PHASE_ROW)
+    first, last = np.searchsorted(phases["row"], (begin, begin + len(packed)))
+    for code, name in enumerate(phase_names(folder)):
+        values = phases[first:last][phases["name"][first:last] == code]
+        column = np.full(len(packed), np.nan, dtype=np.float32)
+        column[values["row"] - begin] = values["value_ms"]
         data[PHASE.format(name)] = column
     return pd.DataFrame(data)
 
@@ -200,15 +201,3 @@ def words(names: tuple[str, ...], codes: np.ndarray) -> np.ndarray:
     """Turn codes into words."""
     column: np.ndarray = np.array(names, dtype=object)[codes]
     return column
-
-
-def latency_counts(response_ns: np.ndarray) -> dict[int, int]:
-    """Return a sparse histogram of times, in 200 bins per decade of ns (1.2% wide)."""
-    bins = np.rint(np.log10(np.maximum(response_ns, 1)) * 200).astype(np.int32)
-    values, counts = np.unique(bins, return_counts=True)
-    return dict(zip(values.tolist(), counts.tolist(), strict=True))
-
-
-def bin_ms(number: int) -> float:
-    """Return the middle of a bin of :func:`latency_counts`, in ms."""
-    return float(10 ** (number / 200) / 1e6)

@@ -25,7 +25,7 @@ import numpy as np
 
 from perflab.load.clients.outcome import AFTER_STOP, CUT_OFF_CODES, MEASURE, WARMUP
 from perflab.load.records.columns import REQUESTS, ROW
-from perflab.load.workload.windows import overlapping
+from perflab.load.workload.windows import overlapping, time_within
 
 TICK_NS = 5_000_000
 TICK_MS = TICK_NS / 1e6
@@ -123,19 +123,7 @@ class Looks:
 
     def stood_still_ns(self, since_ns: np.ndarray, until_ns: np.ndarray) -> np.ndarray:
         """Return how long the loop stood still between each two instants, in ns."""
-        if not len(self.stalls):
-            return np.zeros(len(since_ns), dtype=np.int64)
-        edges = self.stalls.ravel()
-        lengths = self.stalls[:, 1] - self.stalls[:, 0]
-        # Stalled time up to each edge: it grows within stalls and is constant between them.
-        total = np.repeat(np.cumsum(lengths), 2)
-        total[::2] -= lengths
-        origin = edges[0]
-        until, since = (
-            np.interp(at_ns - origin, edges - origin, total) for at_ns in (until_ns, since_ns)
-        )
-        still: np.ndarray = np.rint(until - since).astype(np.int64)
-        return still
+        return time_within(since_ns, until_ns, self.stalls)
 
 
 @dataclass(frozen=True)

@@ -22,8 +22,7 @@ import pyarrow.parquet as pq
 
 from perflab.errors import LoadError, ParameterError
 from perflab.host.files import OWNER, replace_file, temporary_folder, whole_file
-from perflab.load.clients.outcome import ERRORS, STAGES
-from perflab.load.records.columns import PHASE, ROW, phases, words
+from perflab.load.records.columns import PHASE, frame, phase_names
 from perflab.load.records.result import LoadResult
 from perflab.load.workload.schedule import planned_count
 from perflab.load.workload.workload import Workload
@@ -53,34 +52,20 @@ def write(
 
 def _write_requests(file: BinaryIO, result: LoadResult) -> None:
     """Write the requests of all workers, piece by piece."""
-    workers = list(zip(result.places, result.rows, strict=True))
-    names = sorted({name for place, rows in workers for name in phases(place, len(rows))})
+    phases = sorted({PHASE.format(name) for place in result.places for name in phase_names(place)})
     writer: pq.ParquetWriter | None = None
-    for number, (place, rows) in enumerate(workers):
-        phases_of_worker = phases(place, len(rows))
+    for number, (place, rows) in enumerate(zip(result.places, result.rows, strict=True)):
         for begin in range(0, max(1, len(rows)), ROWS_PER_GROUP):
-            part = rows[begin : begin + ROWS_PER_GROUP]
-            group = _group(part, number)
-            for name in names:
-                values = phases_of_worker.get(name, np.full(len(rows), np.nan, dtype=np.float32))
-                group[PHASE.format(name)] = pa.array(values[begin : begin + ROWS_PER_GROUP])
-            arrow = pa.table(group)
-            writer = writer or pq.ParquetWriter(file, arrow.schema, compression="zstd")
-            writer.write_table(arrow)
+            table = frame(place, number, begin, begin + ROWS_PER_GROUP)
+            for name in phases:
+                table[name] = table.get(name, np.float32(np.nan))
+            group = pa.Table.from_pandas(
+                table, schema=writer and writer.schema, preserve_index=False
+            )
+            writer = writer or pq.ParquetWriter(file, group.schema, compression="zstd")
+            writer.write_table(group)
     if writer is not None:
         writer.close()
-
-
-def _group(rows: np.ndarray, worker: int) -> dict[str, pa.Array]:
-    group: dict[str, pa.Array] = {
-        "stage": pa.array(words(STAGES, rows["stage"])),
-        "worker": pa.array(np.full(len(rows), worker, dtype=np.int16)),
-    }
-    for name in ROW.names or ():
-        if name not in ("stage", "error"):
-            group[name] = pa.array(np.ascontiguousarray(rows[name]))
-    group["error"] = pa.array(words(ERRORS, rows["error"]))
-    return group
 
 
 LEAST_FREE_BYTES = 64 * 1024 * 1024

@@ -27,12 +27,7 @@ from perflab.load.records.progress import progress
 from perflab.load.workload.windows import COUNTED, END, Cycles, window_of
 
 
-def completed(done_ns: np.ndarray | pd.Series[int], begin_ns: int, end_ns: int) -> int:
-    """Return how many of the instants lie in (begin, end]."""
-    return int(((done_ns > begin_ns) & (done_ns <= end_ns)).sum())
-
-
-def completed_in(done_ns: np.ndarray, spans: np.ndarray) -> int:
+def completed(done_ns: np.ndarray, spans: np.ndarray) -> int:
     """Return how many of the instants lie in one of the spans (begin, end].
 
     ``spans`` has shape (spans, 2), sorted. No two may overlap; one may begin where another ends.
@@ -41,9 +36,9 @@ def completed_in(done_ns: np.ndarray, spans: np.ndarray) -> int:
     return int(((span >= 0) & (done_ns <= spans[span, 1])).sum())
 
 
-def per_second(count: float, begin_ns: int, end_ns: int) -> float:
-    """Return a count as a rate over a window; NaN for a window without length."""
-    return count / (end_ns - begin_ns) * 1e9 if end_ns > begin_ns else math.nan
+def per_second(count: float, length_ns: int) -> float:
+    """Return a count as a rate; NaN for a time without length."""
+    return count / length_ns * 1e9 if length_ns > 0 else math.nan
 
 
 ROWS_PER_CHUNK = 1 << 20
@@ -193,15 +188,12 @@ class LoadResult:
         estimated from how long requests take (:class:`perflab.load.workload.windows.Cycles`).
         """
         good = (rows[rows["error"] == 0] for rows in parts)
-        begin_ns, end_ns = self.window
-        if self.windows is None:
-            count = sum(completed(rows["done_ns"], begin_ns, end_ns) for rows in good)
-            return per_second(count, begin_ns, end_ns)
         if self.cycles is None:
-            count = sum(completed_in(rows["done_ns"], self.counted) for rows in good)
-            return per_second(count, 0, self.counted_ns)
-        share = sum(len(_of_measure(rows)) for rows in good) / max(1, self._measured)
-        return per_second(share * self.requests_counted, 0, self.counted_ns)
+            count: float = sum(completed(rows["done_ns"], self.counted) for rows in good)
+        else:
+            share = sum(len(_of_measure(rows)) for rows in good) / max(1, self._measured)
+            count = share * self.requests_counted
+        return per_second(count, self.counted_ns)
 
     @property
     def requests_counted(self) -> float:

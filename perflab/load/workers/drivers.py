@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
@@ -16,7 +15,7 @@ from perflab.load.clients.exchange import Exchange, Prepared
 from perflab.load.clients.outcome import AFTER, MEASURE, WARMUP
 from perflab.load.workers.timer import CpuInWindows, CpuWindow, Timer, is_at_once
 from perflab.load.workload.arrivals import Burst, ClosedLoop, OpenLoop
-from perflab.load.workload.schedule import Openings, instants, stays
+from perflab.load.workload.schedule import Openings, instants
 
 
 class ClosedDriver:
@@ -51,11 +50,10 @@ class ClosedDriver:
         self._awaited = self._measure if arrivals.keep_up else 0
         self._by_count = arrivals.requests > 0
         self._users = [Exchange(prepared, number, self._finished) for number in users]
-        self._stays: dict[int, deque[tuple[int, int]]] = {}
         self._active = 0
         # Users who wait for the planned instant of a request of a quota.
         self._thinking = 0
-        self._steady = not (self._by_count or arrivals.stages or arrivals.windows)
+        self._steady = not (self._by_count or arrivals.windows)
         self._stopping = False
         self._over = asyncio.Event()
         self._measure_from_ns = 0
@@ -88,11 +86,6 @@ class ClosedDriver:
             self.cpu.keep(self._openings.counted, self._timer)
         for user in self._users:
             join_ns = round(arrivals.ramp_s * 1e9 * user.user / arrivals.users)
-            if arrivals.stages:
-                self._stays[user.user] = deque(
-                    (start_ns + since, start_ns + until)
-                    for since, until in stays(arrivals.stages, user.user)
-                )
             self._active += 1
             user.done_ns = start_ns + join_ns
             self._plan(user, start_ns + join_ns)
@@ -107,13 +100,6 @@ class ClosedDriver:
         all_taken = self._by_count and not self._warmup + self._measure
         if not self._active and (all_taken or not self._users):
             self.stop()
-
-    def _present_ns(self, user: int, planned_ns: int) -> int:
-        """Return the first instant, from ``planned_ns`` on, at which a user takes part."""
-        stays_left = self._stays[user]
-        while stays_left and stays_left[0][1] <= planned_ns:
-            stays_left.popleft()
-        return max(planned_ns, stays_left[0][0]) if stays_left else self._end_ns
 
     def _take(self, planned_ns: int) -> int:
         """Take one request of the quotas and return its stage; -1 if none is left."""
@@ -137,8 +123,6 @@ class ClosedDriver:
         return MEASURE
 
     def _plan(self, user: Exchange, planned_ns: int) -> None:
-        if self._stays:
-            planned_ns = self._present_ns(user.user, planned_ns)
         if self._openings is not None:
             planned_ns = self._openings.next(planned_ns, self._end_ns)
         stage = self._take(planned_ns)

@@ -10,21 +10,18 @@ import shutil
 import subprocess
 import sys
 import time
-from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass
 from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 from perflab.errors import LoadError
 from perflab.host.processes import give_way, how_it_ended
 from perflab.load.checks.machine_counts import MachineCounts
-from perflab.load.clients.outcome import CENSORED_CODES, MEASURE
+from perflab.load.clients.outcome import MEASURE
 from perflab.load.clients.targets import refuse_foreign
-from perflab.load.records.columns import bin_ms, latency_counts, rows_since
+from perflab.load.records.columns import rows_since
 from perflab.load.records.looks import is_failure
 from perflab.load.records.merging import merged
 from perflab.load.records.record import raw_folder
@@ -45,57 +42,14 @@ class StopLoad(Exception):
         self.within_s = within_s
 
 
-@dataclass
+@dataclass(frozen=True)
 class Progress:
-    """The state of a running load; ``counts`` is a histogram since the last reading."""
+    """The state of a running load: requests so far, and those under way."""
 
     finished: int = 0
     measured: int = 0
     failed: int = 0
     in_flight: int = 0
-    counts: Counter[int] = field(default_factory=Counter)
-
-    @classmethod
-    def total(cls, parts: Iterable[Progress]) -> Progress:
-        """Add the workers' reports up."""
-        total = cls()
-        for part in parts:
-            total.finished += part.finished
-            total.measured += part.measured
-            total.failed += part.failed
-            total.in_flight += part.in_flight
-            total.counts += part.counts
-        return total
-
-
-def percentile_ms(counts: Mapping[int, int], percentile: float) -> float:
-    """Return a percentile of a histogram of ``columns.latency_counts``, within 0.6%."""
-    if not counts:
-        return float("nan")
-    numbers = sorted(counts)
-    cumulative = np.cumsum([counts[number] for number in numbers])
-    return bin_ms(numbers[int(np.searchsorted(cumulative, percentile / 100 * cumulative[-1]))])
-
-
-class RowFollower:
-    """Follows the rows of one worker."""
-
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        self._finished = self._failed = self._measured = 0
-
-    def read(self, in_flight: int) -> Progress:
-        """Return the sums so far, with the response times since the last reading."""
-        rows = rows_since(self._folder, self._finished)
-        good = rows["error"] == 0
-        self._finished += len(rows)
-        self._failed += int(is_failure(rows["error"]).sum())
-        self._measured += int((rows["stage"] == MEASURE).sum())
-        # The time of a timed-out request is a lower bound.
-        known = good | np.isin(rows["error"], CENSORED_CODES)
-        times = rows["done_ns"][known] - rows["planned_ns"][known]
-        counts = Counter(latency_counts(times))
-        return Progress(self._finished, self._measured, self._failed, in_flight, counts)
 
 
 START_DELAY_NS = 50_000_000
@@ -123,8 +77,8 @@ class WorkerProcess:
         finally:
             os.sched_setaffinity(0, before)
         self._pending = b""
+        self._folder = Path()
         self.progress = Progress()
-        self.follower: RowFollower | None = None
 
     def order(self, words: dict[str, Any]) -> None:
         """Send the worker an order; raise LoadError if it has died."""
@@ -133,6 +87,21 @@ class WorkerProcess:
             self.child.stdin.write(json.dumps(words).encode() + b"\n")
         except BrokenPipeError:
             raise LoadError(f"a load worker has died (pid {self.child.pid})") from None
+
+    def begin(self, words: dict[str, Any], folder: Path) -> None:
+        """Order a load whose rows go into a folder; raise like :meth:`order`."""
+        self._folder, self.progress = folder, Progress()
+        self.order({**words, "folder": str(folder)})
+
+    def update(self, in_flight: int) -> None:
+        """Count the requests that the worker has recorded since the last time."""
+        rows, last = rows_since(self._folder, self.progress.finished), self.progress
+        self.progress = Progress(
+            finished=last.finished + len(rows),
+            measured=last.measured + int((rows["stage"] == MEASURE).sum()),
+            failed=last.failed + int(is_failure(rows["error"]).sum()),
+            in_flight=in_flight,
+        )
 
     def messages(self) -> list[dict[str, Any]]:
         """Return the complete messages that have arrived; raise LoadError if the worker died."""
@@ -272,11 +241,7 @@ class Generator:
         allowed: Sequence[str],
         start_ns: int,
     ) -> None:
-        """Order every worker to send its part of a load to ``address`` from ``start_ns`` on.
-
-        Each writes its rows into a folder of its own below ``folder``. ``allowed`` are the hosts
-        beside loopback that the user named as targets.
-        """
+        """Order every worker to send its part of a load and to record it in its own folder."""
         order = {
             "workload": workload.model_dump(mode="json"),
             "url": address,
@@ -286,9 +251,7 @@ class Generator:
             "real_time": self._real_time,
         }
         for number, worker in enumerate(self._workers):
-            worker.progress = Progress()
-            worker.follower = RowFollower(folder / str(number))
-            worker.order({**order, "worker": number, "folder": str(folder / str(number))})
+            worker.begin({**order, "worker": number}, folder / str(number))
 
     def _stop(self, reason: str, within_s: float | None = None) -> None:
         for worker in self._workers:
@@ -332,11 +295,9 @@ class Generator:
         return [reports[number] for number in range(len(self._workers))]
 
     def _progress(self) -> Progress:
-        """Return the sums over all workers, with the response times since the last call."""
-        progress = Progress.total(worker.progress for worker in self._workers)
-        for worker in self._workers:
-            worker.progress.counts.clear()
-        return progress
+        """Return the sums over all workers."""
+        parts = [astuple(worker.progress) for worker in self._workers]
+        return Progress(*map(sum, zip(*parts, strict=True)))
 
     @staticmethod
     def _take(
@@ -351,10 +312,8 @@ class Generator:
             reports[number] = message
         elif message["event"] == "failed":
             raise LoadError(f"a load worker failed: {message['reason']}")
-        elif message["event"] == "progress" and worker.follower is not None:
-            waiting = worker.progress.counts
-            worker.progress = worker.follower.read(message["in_flight"])
-            worker.progress.counts += waiting
+        elif message["event"] == "progress":
+            worker.update(message["in_flight"])
             return True
         return False
 

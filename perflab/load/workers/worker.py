@@ -30,6 +30,7 @@ from perflab.load.records.looks import LoopProbe
 from perflab.load.workers.drivers import ClosedDriver, OpenDriver
 from perflab.load.workers.timer import CpuInWindows, Timer, run_delay_ns
 from perflab.load.workload.arrivals import ClosedLoop, Scripted
+from perflab.load.workload.windows import FrozenModel
 from perflab.load.workload.workload import Workload
 
 if TYPE_CHECKING:
@@ -40,18 +41,17 @@ REPORT_S = 0.25
 FAILURE_REPORT_S = 0.001
 
 
-class LoadOrder:
+class LoadOrder(FrozenModel):
     """An order: one load and this worker's part of it."""
 
-    def __init__(self, words: dict[str, Any]) -> None:
-        self.workload = Workload.model_validate(words["workload"])
-        self.url: str = words["url"]
-        self.worker: int = words["worker"]
-        self.workers: int = words["workers"]
-        self.allowed: list[str] = words["allowed"]
-        self.folder = Path(words["folder"])
-        self.start_ns: int = words["start_ns"]
-        self.real_time: bool = words["real_time"]
+    workload: Workload
+    url: str
+    worker: int
+    workers: int
+    allowed: tuple[str, ...]
+    folder: Path
+    start_ns: int
+    real_time: bool
 
 
 def share(total: int, number: int, count: int) -> int:
@@ -171,14 +171,7 @@ class WorkerLoad:
             self.start_ns = start_ns
             ahead_s = max(0, start_ns - self.probe.began_ns) / 1e9
             async with _beside(self._watch(), self._report_regularly()):
-                async with asyncio.timeout(None) as bound:
-                    bound.reschedule(
-                        asyncio.get_running_loop().time()
-                        + ahead_s
-                        + workload.bound_s
-                        + workload.timeout_s
-                        + 5
-                    )
+                async with asyncio.timeout(ahead_s + workload.bound_s + workload.timeout_s + 5):
                     await self.driver.run(start_ns)
         except TimeoutError:
             self.client.abort()
@@ -275,7 +268,7 @@ async def _serve() -> None:
         if "stop" in words:  # the load had just ended
             continue
         try:
-            load = WorkerLoad(LoadOrder(words), loop)
+            load = WorkerLoad(LoadOrder.model_validate(words), loop)
             work = asyncio.create_task(carry_out(load))
             while not work.done():
                 await asyncio.wait({work, line}, return_when=asyncio.FIRST_COMPLETED)

@@ -7,7 +7,6 @@ from perflab.load.workload.arrivals import (
     OpenLoop,
     Scripted,
     Stage,
-    UserStage,
 )
 from perflab.load.workload.request import Connections, Request, Reuse
 from perflab.load.workload.workload import Objective, StopRules, Workload
@@ -24,6 +23,5 @@ __all__ = [
     "Scripted",
     "Stage",
     "StopRules",
-    "UserStage",
     "Workload",
 ]

@@ -10,29 +10,14 @@ from pydantic import Field, model_validator
 from perflab.load.workload.windows import FrozenModel, Windows, check_windows
 
 
-class UserStage(FrozenModel):
-    """A stage of a closed loop: the number of users changes evenly to another."""
-
-    users: int = Field(ge=0, le=100_000)
-    to_users: int | None = Field(default=None, ge=0, le=100_000)
-    duration_s: float = Field(gt=0, le=86_400)
-
-    @property
-    def end_users(self) -> int:
-        """Return the number of users at the end of the stage."""
-        return self.users if self.to_users is None else self.to_users
-
-
 class ClosedLoop(FrozenModel):
     """``users`` users, each of whom waits for its answer before the next request.
 
     The load is bounded by ``requests`` in all, by ``duration_s``, or both (0: no bound).
     ``warmup_requests`` or ``warmup_s`` come first, by the same users and without a pause, recorded
     as stage ``warmup``. A user waits ``think_time_s`` after an answer, or keeps a constant pace of
-    one request per ``pacing_s``. Users join evenly over ``ramp_s``. With ``stages``, whose times
-    add up to warm-up and duration, users come and go (the last to come goes first) and finish their
-    requests; ``users`` is then the largest number at a time. ``max_duration_s`` bounds the whole
-    load; requests not sent by then count as unsent.
+    one request per ``pacing_s``. Users join evenly over ``ramp_s``. ``max_duration_s`` bounds the
+    whole load; requests not sent by then count as unsent.
 
     With ``keep_up`` users go on until the last of the ``requests`` that count is answered; their
     further requests are recorded as stage ``after``. Without it the last ``users`` requests meet
@@ -51,7 +36,6 @@ class ClosedLoop(FrozenModel):
     think_time_s: float = Field(default=0.0, ge=0)
     pacing_s: float = Field(default=0.0, ge=0)
     ramp_s: float = Field(default=0.0, ge=0)
-    stages: tuple[UserStage, ...] = ()
     keep_up: bool = False
     windows: Windows | None = None
     max_duration_s: float = Field(default=120.0, gt=0, le=172_800)
@@ -66,28 +50,15 @@ class ClosedLoop(FrozenModel):
             raise ValueError("give think_time_s or pacing_s, not both")
         if self.warmup_requests and self.warmup_s:
             raise ValueError("give warmup_requests or warmup_s, not both")
-        if self.stages:
-            self._has_fitting_stages()
         if self.windows is not None:
             self._has_fitting_windows()
         return self
 
     def _has_fitting_windows(self) -> None:
-        if self.requests or self.warmup_requests or self.ramp_s or self.stages:
-            raise ValueError(
-                "windows go with duration_s; not with numbers of requests, ramp_s or stages"
-            )
+        if self.requests or self.warmup_requests or self.ramp_s:
+            raise ValueError("windows go with duration_s; not with numbers of requests, or ramp_s")
         length_s = self.warmup_s + self.duration_s
         check_windows(self.windows, self.warmup_s, min(length_s, self.max_duration_s))
-
-    def _has_fitting_stages(self) -> None:
-        if self.requests or self.warmup_requests or self.ramp_s:
-            raise ValueError("stages go with duration_s; not with numbers of requests, or ramp_s")
-        length_s = sum(stage.duration_s for stage in self.stages)
-        if abs(length_s - self.warmup_s - self.duration_s) > 1e-6:
-            raise ValueError(f"stages last {length_s:g} s, warmup_s and duration_s do not")
-        if max(max(stage.users, stage.end_users) for stage in self.stages) != self.users:
-            raise ValueError("users must be the largest number of users of the stages")
 
 
 class Stage(FrozenModel):

@@ -12,15 +12,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from perflab.load.workload.arrivals import (
-    Arrivals,
-    Burst,
-    ClosedLoop,
-    OpenLoop,
-    Scripted,
-    Stage,
-    UserStage,
-)
+from perflab.load.workload.arrivals import Arrivals, Burst, ClosedLoop, OpenLoop, Scripted, Stage
 from perflab.load.workload.windows import BEGIN, COUNTED, END, window_of
 
 CHUNK = 1 << 12
@@ -105,36 +97,6 @@ def last_instant_s(arrivals: OpenLoop | Burst) -> float:
     return max((int(chunk[-1]) for chunk in _whole(arrivals) if len(chunk)), default=0) / 1e9
 
 
-def stays(stages: Sequence[UserStage], user: int) -> list[tuple[int, int]]:
-    """Return when a user takes part, as (from, until) in ns from the start.
-
-    User k takes part while the planned number of users, which is linear within each stage, is above
-    k.
-    """
-    spans: list[tuple[int, int]] = []
-    begin_s = 0.0
-    for stage in stages:
-        end_s = begin_s + stage.duration_s
-        since, until = _above(stage, user, begin_s)
-        begin_ns, end_ns = round(since * 1e9), round(until * 1e9)
-        if begin_ns < end_ns:
-            if spans and spans[-1][1] == begin_ns:
-                begin_ns = spans.pop()[0]
-            spans.append((begin_ns, end_ns))
-        begin_s = end_s
-    return spans
-
-
-def _above(stage: UserStage, user: int, begin_s: float) -> tuple[float, float]:
-    first, last, end_s = stage.users, stage.end_users, begin_s + stage.duration_s
-    if min(first, last) > user:
-        return begin_s, end_s
-    if max(first, last) <= user:
-        return end_s, end_s
-    crossing_s = begin_s + stage.duration_s * (user - first) / (last - first)
-    return (crossing_s, end_s) if last > first else (begin_s, crossing_s)
-
-
 def instants_of(arrivals: ClosedLoop | OpenLoop, start_ns: int = 0) -> np.ndarray:
     """Return the instants of the windows of arrivals (:meth:`Windows.instants`)."""
     assert arrivals.windows is not None
@@ -174,16 +136,14 @@ class Openings:
 def active(arrivals: Arrivals, since_start_ns: int) -> int | None:
     """Return how many users take part at an instant; None for loads without users."""
     if isinstance(arrivals, Scripted):
-        join_ns = round(arrivals.join_s * 1e9)
-        return sum(user * join_ns <= since_start_ns for user in range(arrivals.users))
-    if not isinstance(arrivals, ClosedLoop):
+        join_ns = arrivals.join_s * 1e9
+    elif isinstance(arrivals, ClosedLoop):
+        if (
+            arrivals.duration_s
+            and since_start_ns >= (arrivals.warmup_s + arrivals.duration_s) * 1e9
+        ):
+            return 0
+        join_ns = arrivals.ramp_s * 1e9 / arrivals.users
+    else:
         return None
-    if arrivals.stages:
-        return sum(
-            any(since <= since_start_ns < until for since, until in stays(arrivals.stages, user))
-            for user in range(arrivals.users)
-        )
-    return sum(
-        round(arrivals.ramp_s * 1e9 * user / arrivals.users) <= since_start_ns
-        for user in range(arrivals.users)
-    )
+    return sum(round(join_ns * user) <= since_start_ns for user in range(arrivals.users))

@@ -9,16 +9,8 @@ from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
-from perflab.load.workload.arrivals import (
-    Arrivals,
-    Burst,
-    ClosedLoop,
-    OpenLoop,
-    Scripted,
-    Stage,
-    UserStage,
-)
-from perflab.load.workload.request import Connections, Request, Reuse
+from perflab.load.workload.arrivals import Arrivals, Burst, ClosedLoop, Scripted
+from perflab.load.workload.request import Connections, Request
 from perflab.load.workload.windows import FrozenModel, Windows
 
 Measured = Literal["response", "ttft", "gap"]
@@ -71,11 +63,6 @@ class Objective(FrozenModel):
 
 
 ClientName = Literal["lean", "aiohttp", "httpx", "http2"]
-# All parts of a description can be imported from here.
-__all__ = [
-    "Arrivals", "Burst", "ClientName", "ClosedLoop", "Connections", "Objective", "OpenLoop",
-    "Request", "Reuse", "Scripted", "Stage", "StopRules", "Trust", "UserStage", "Workload",
-]  # fmt: skip
 
 
 class StopRules(FrozenModel):

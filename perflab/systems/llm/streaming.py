@@ -12,7 +12,7 @@ from perflab.instruments import (
     Requests,
     UsersHeld,
 )
-from perflab.load.workload import ClosedLoop, Objective, StopRules, UserStage, Workload
+from perflab.load.workload import ClosedLoop, Objective, StopRules, Workload
 from perflab.recordings import Remark
 from perflab.stacks.plan import StackPlan
 from perflab.systems.llm.parameters import StreamingParameters, rungs
@@ -113,11 +113,10 @@ def _fixed(parameters: StreamingParameters, rung: Rung) -> ClosedLoop:
 
 def _ramp(parameters: StreamingParameters) -> ClosedLoop:
     """Return a ramp of users, who join evenly one after the other."""
-    stage = UserStage(users=0, to_users=parameters.stress_users, duration_s=parameters.ramp_s)
     return ClosedLoop(
         users=parameters.stress_users,
-        stages=(stage,),
         duration_s=parameters.ramp_s,
+        ramp_s=parameters.ramp_s,
         pacing_s=parameters.interval_s,
         max_duration_s=parameters.ramp_s + parameters.timeout_s,
     )
