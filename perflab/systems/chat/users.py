@@ -1,4 +1,7 @@
-"""The published virtual users of the chat service, and the monitor beside them.
+"""The published virtual users of the chat service, the monitor beside them, and their frames.
+
+The codecs were written from the service's README and ``chat.proto`` alone, so that the two sides
+check each other.
 
 Every text carries the planned instant of its sending, in digits of fixed width behind a mark. A
 receiver finds the mark with ``bytes.find`` in the raw frame of any codec, so recording the latency
@@ -9,20 +12,18 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Mapping
+import json
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-from perflab.load.records.message_record import (
-    CONNECTED,
-    CUT,
-    LEFT,
-    RECEIVED,
-    SENT,
-    WIRE,
-)
+import msgpack  # type: ignore[import-untyped]
+import msgspec
+import orjson
+
+from perflab.load.records.message_record import CONNECTED, CUT, LEFT, RECEIVED, SENT, WIRE
 from perflab.load.users import NotServed, User, action
-from perflab.systems.chat.frames import CODECS, Fields
 
 if TYPE_CHECKING:
     from perflab.load.clients.websocket import WebSocket
@@ -47,6 +48,115 @@ PONG_TIMEOUT_S = 30.0
 QUIET_S = 0.02
 # Its multiples spread any number of users evenly (Kronecker's sequence).
 GOLDEN = (5**0.5 - 1) / 2
+
+
+Fields = dict[str, Any]
+# Kinds of envelopes with their fields, both in the order of their numbers in chat.proto.
+FIELDS: Mapping[str, tuple[str, ...]] = {
+    "send": ("channel", "text", "stamp"),
+    "subscribe": ("channel", "stamp"),
+    "unsubscribe": ("channel", "stamp"),
+    "ping": ("stamp",),
+    "message": ("channel", "sender", "sequence", "text"),
+    "ack": ("sequence", "stamp"),
+    "pong": ("stamp", "users", "messages", "covered_ns"),
+    "error": ("code", "reason", "stamp"),
+}
+KINDS = tuple(FIELDS)
+TEXTS = ("channel", "text", "sender", "code", "reason")
+VARINT, LENGTH = 0, 2
+
+
+@dataclass(frozen=True)
+class Codec:
+    """How a client speaks one codec; ``text``: its frames are WebSocket text frames."""
+
+    encode: Callable[[Fields], bytes]
+    decode: Callable[[bytes], Fields]
+    text: bool = False
+
+
+def protobuf_frame(fields: Fields) -> bytes:
+    """Return an envelope in protobuf's wire format.
+
+    Source: Protocol Buffers documentation, Encoding.
+    """
+    kind = fields["kind"]
+    body = bytearray()
+    for number, name in enumerate(FIELDS[kind], 1):
+        value = fields.get(name)
+        if isinstance(value, str):
+            raw = value.encode()
+            body += bytes((number << 3 | LENGTH,)) + _varint(len(raw)) + raw
+        elif value:
+            body += bytes((number << 3 | VARINT,)) + _varint(value)
+    head = bytes(((KINDS.index(kind) + 1) << 3 | LENGTH,))
+    return head + _varint(len(body)) + bytes(body)
+
+
+def protobuf_fields(frame: bytes) -> Fields:
+    """Return the fields of an envelope in protobuf's wire format; absent ones are 0 or empty.
+
+    Raises
+    ------
+    ValueError
+        The frame is cut short, or of no known kind.
+    """
+    number, body = next(_parts(frame), (0, b""))
+    if not 1 <= number <= len(KINDS) or not isinstance(body, bytes):
+        raise ValueError("an envelope of no known kind")
+    kind = KINDS[number - 1]
+    names = FIELDS[kind]
+    fields: Fields = {"kind": kind, **{name: "" if name in TEXTS else 0 for name in names}}
+    for field, value in _parts(body):
+        if 1 <= field <= len(names):
+            fields[names[field - 1]] = value.decode() if isinstance(value, bytes) else value
+    return fields
+
+
+def _varint(value: int) -> bytes:
+    value &= 0xFFFF_FFFF_FFFF_FFFF
+    encoded = bytearray()
+    while value > 0x7F:
+        encoded.append(value & 0x7F | 0x80)
+        value >>= 7
+    encoded.append(value)
+    return bytes(encoded)
+
+
+def _read_varint(data: bytes, place: int) -> tuple[int, int]:
+    value = shift = 0
+    while True:
+        if place >= len(data):
+            raise ValueError("a frame that is cut short")
+        byte = data[place]
+        value |= (byte & 0x7F) << shift
+        place, shift = place + 1, shift + 7
+        if byte < 0x80:
+            return value - (1 << 64 if value >> 63 else 0), place
+
+
+def _parts(data: bytes) -> Iterator[tuple[int, int | bytes]]:
+    place = 0
+    while place < len(data):
+        tag, place = _read_varint(data, place)
+        value, place = _read_varint(data, place)
+        if tag & 7 == VARINT:
+            yield tag >> 3, value
+        elif tag & 7 == LENGTH and place + value <= len(data):
+            yield tag >> 3, data[place : place + value]
+            place += value
+        else:
+            raise ValueError("a frame that is cut short or of another wire type")
+
+
+CODECS: Mapping[str, Codec] = {
+    "json": Codec(lambda fields: json.dumps(fields).encode(), json.loads, text=True),
+    "orjson": Codec(orjson.dumps, orjson.loads),
+    "msgspec": Codec(msgspec.json.encode, msgspec.json.decode),
+    "msgpack": Codec(msgpack.packb, msgpack.unpackb),
+    "protobuf": Codec(protobuf_frame, protobuf_fields),
+}
 
 
 def marked(planned_ns: int, text: str) -> str:

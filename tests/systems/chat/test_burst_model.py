@@ -11,14 +11,14 @@ import pytest
 
 from perflab.paths import project_root
 from perflab.recordings import Run
-from perflab.systems.chat.analysis.bursts import (
+from perflab.systems.chat.bursts import (
+    BURSTS,
     MOST_BUSY,
     Beat,
     beat,
     burst_model,
     computed_quantile,
 )
-from perflab.systems.chat.figures.delivery import BURSTS
 from tests.figures.shown import cut_off, one_line, overlapping, picture
 from tests.systems.chat.synthetic_streams import write_ladder
 

@@ -6,9 +6,8 @@ import pytest
 
 from perflab.recordings import Contrast
 from perflab.systems import experiment
-from perflab.systems.chat.changes import CHANGES
-from perflab.systems.chat.changes import contrasts as steps_of
-from perflab.systems.chat.rungs import PERCENTILES, RUNGS, SCENARIOS, rung_named
+from perflab.systems.chat.rungs import CHANGES, PERCENTILES, RUNGS, SCENARIOS, rung_named
+from perflab.systems.chat.rungs import contrasts as steps_of
 
 EVERY_RUNG = {"rungs": list(RUNGS)}
 

@@ -16,10 +16,9 @@ from perflab.load.users import actions as actions_of
 from perflab.paths import services_dir
 from perflab.recordings import Run, published, published_value
 from perflab.systems import experiment
-from perflab.systems.chat.frames import CODECS, FIELDS, TEXTS
-from perflab.systems.chat.published_load import differences, load_warnings
+from perflab.systems.chat.experiments.chat_ladder import differences, load_warnings
 from perflab.systems.chat.rungs import RUNGS, SCENARIOS, published_ms, rung_named
-from perflab.systems.chat.service import (
+from perflab.systems.chat.stacks import (
     ChatParameters,
     Rung,
     actions,
@@ -27,7 +26,7 @@ from perflab.systems.chat.service import (
     load_s,
     workload,
 )
-from perflab.systems.chat.users import ChatUser
+from perflab.systems.chat.users import CODECS, FIELDS, TEXTS, ChatUser
 
 sys.path.append(str(Path(__file__).parents[2] / "services"))
 sys.path.extend(str(services_dir() / folder) for folder in ("common", "chat"))

@@ -9,8 +9,13 @@ import pytest
 
 from perflab.errors import AnalysisError
 from perflab.recordings import Run, TreatmentRecord
-from perflab.systems.chat.analysis import cost_table, implied_loops, loops_sentence
-from perflab.systems.chat.analysis.codec_costs import RESPONSE, loops_together
+from perflab.systems.chat.codec_costs import (
+    RESPONSE,
+    cost_table,
+    implied_loops,
+    loops_sentence,
+    loops_together,
+)
 from tests.support.synthetic import write_run
 from tests.systems.chat.synthetic_streams import NO_TABLES, write_trials
 

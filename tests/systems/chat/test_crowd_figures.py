@@ -7,8 +7,8 @@ import pytest
 from perflab.figures import draw_table, page_of
 from perflab.figures.view import reread
 from perflab.recordings import Run, TreatmentRecord
-from perflab.systems.chat.figures.delivery import DELIVERY_CPU, DELIVERY_VOLUME
-from perflab.systems.chat.figures.stream_timeline import STREAM_TIMELINE
+from perflab.systems.chat.views import DELIVERY_CPU, DELIVERY_VOLUME
+from perflab.systems.chat.windows import STREAM_TIMELINE
 from tests.figures.saved import check_columns_are_seen, check_drawn_from_files
 from tests.figures.shown import (
     all_words,

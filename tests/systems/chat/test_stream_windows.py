@@ -9,8 +9,9 @@ import pytest
 
 from perflab.analysis.validity import message_windows, validity_table
 from perflab.recordings import Run
-from perflab.systems.chat.analysis.bursts import bands, stream_windows
 from perflab.systems.chat.responses import STEADY
+from perflab.systems.chat.views import bands
+from perflab.systems.chat.windows import windows as windows_of
 from tests.systems.chat.synthetic_streams import RECEIVERS, write_stream_run
 
 
@@ -21,7 +22,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
 
 @pytest.fixture(scope="module")
 def windows(run: Run) -> pd.DataFrame:
-    return stream_windows(run, "chat")
+    return windows_of(run)
 
 
 def test_windows_follow_a_crowd_through_its_phases(windows: pd.DataFrame) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from perflab.recordings import Reason, Run
-from perflab.systems.chat.analysis import held_sentences, users_held
+from perflab.systems.chat.users_held import held_sentences, users_held
 from tests.systems.chat.synthetic_streams import write_ladder
 
 GOOD: dict[str, object] = {}

@@ -9,7 +9,7 @@ import pytest
 from perflab.errors import ParameterError
 from perflab.figures.points import OTHER_LOAD, SAME_LOAD
 from perflab.systems import experiment
-from perflab.systems.inference.published_load import published_absolutes
+from perflab.systems.inference.views import published_absolutes
 from perflab.trials.plan import RunPlan
 from tests.support.synthetic import Planted, write_run
 

@@ -6,7 +6,7 @@ import pytest
 
 from perflab.recordings import published_value
 from perflab.systems import experiment
-from perflab.systems.inference import published_load
+from perflab.systems.inference import stacks
 from perflab.trials.experiment import Experiment
 
 
@@ -66,7 +66,7 @@ def test_the_published_settings_come_from_the_published_rows(
     def doubled_workers(*row: str) -> float:
         return published_value(*row) * (2 if row[-1] == "workers" else 1)
 
-    monkeypatch.setattr(published_load, "published_value", doubled_workers)
+    monkeypatch.setattr(stacks, "published_value", doubled_workers)
     chosen = experiment("synchronous_commit")
-    assert not published_load.as_published(chosen.check({}))
-    assert published_load.as_published(chosen.check({"workers": 8}))
+    assert not stacks.as_published(chosen.check({}))
+    assert stacks.as_published(chosen.check({"workers": 8}))

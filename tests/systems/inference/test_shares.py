@@ -15,14 +15,14 @@ from perflab.analysis.evaluation import Finding
 from perflab.analysis.verdict import Outcome, Size, Way
 from perflab.figures import draw_view
 from perflab.recordings import Run
-from perflab.systems.inference.analysis.time_shares import (
+from perflab.systems.inference.time_shares import (
     Share,
     has_all_commits,
     judged_claims,
     judged_shares,
     shares,
 )
-from perflab.systems.inference.figures.shares import CLAIMED_SHARES, shares_table
+from perflab.systems.inference.views import CLAIMED_SHARES, shares_table
 from tests.support.synthetic import Planted, write_run
 
 HALF = Share("c", "claim", "what", "share", 0.5, published=0.53)

@@ -7,10 +7,10 @@ from typing import Literal
 from pydantic import Field
 
 from perflab.recordings import Contrast
-from perflab.systems.chat import service
+from perflab.systems.chat import stacks
 from perflab.systems.chat.responses import STEADY
 from perflab.systems.chat.rungs import COSTLY, FREE, PERCENTILES
-from perflab.systems.chat.service import ChatParameters, Rung
+from perflab.systems.chat.stacks import ChatParameters, Rung
 from perflab.trials.experiment import Experiment
 from perflab.trials.plan import Treatment
 
@@ -23,7 +23,7 @@ class LatencyCpuParameters(ChatParameters):
     The two treatments differ only in the cost of a login: the service hashes passwords, or compares
     them as they are. Users log in while others already send. Costly logins shift the instants of
     messages unless ``first_delay`` is ``scheduled``: see
-    :class:`~perflab.systems.chat.service.Rung`.
+    :class:`~perflab.systems.chat.stacks.Rung`.
     """
 
     users: int = Field(default=250, ge=2, le=10_000, description="users of the chat service")
@@ -44,7 +44,7 @@ def _rungs(parameters: LatencyCpuParameters) -> dict[str, Rung]:
 
 
 def _treatments(parameters: LatencyCpuParameters) -> list[Treatment]:
-    return service.treatments(parameters, _rungs(parameters))
+    return stacks.treatments(parameters, _rungs(parameters))
 
 
 def _contrasts(_: LatencyCpuParameters) -> list[Contrast]:
@@ -99,6 +99,6 @@ EXPERIMENT = Experiment(
     main_job=SHORT,
     steady=STEADY,
     treatments=_treatments,
-    factors=lambda parameters: service.factors(parameters, _rungs(parameters)),
+    factors=lambda parameters: stacks.factors(parameters, _rungs(parameters)),
     contrasts=_contrasts,
 )

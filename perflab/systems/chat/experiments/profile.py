@@ -10,9 +10,9 @@ from pydantic import Field
 
 from perflab.instruments import Profiler
 from perflab.recordings import Contrast, published_value
-from perflab.systems.chat import service
+from perflab.systems.chat import stacks
 from perflab.systems.chat.responses import STEADY
-from perflab.systems.chat.service import ChatParameters, Codec, Rung
+from perflab.systems.chat.stacks import ChatParameters, Codec, Rung
 from perflab.trials.experiment import Experiment
 from perflab.trials.plan import Treatment
 
@@ -126,7 +126,7 @@ def _rungs(parameters: ProfileParameters) -> dict[str, Rung]:
 
 def _treatments(parameters: ProfileParameters) -> list[Treatment]:
     treatments = []
-    for treatment in service.treatments(parameters, _rungs(parameters)):
+    for treatment in stacks.treatments(parameters, _rungs(parameters)):
         is_profiled = treatment.levels["rung"].endswith("_profiled")
         watch = watch_of(treatment.levels["deflate"])
         profiler = Profiler(node=NODE, rate_hz=parameters.rate_hz, watch=watch, per="delivery")
@@ -151,7 +151,7 @@ def watch_of(deflate: str) -> Mapping[str, str]:
 
 def _factors(parameters: ProfileParameters) -> dict[str, tuple[str, ...]]:
     switches = tuple(dict.fromkeys(parameters.profiler))
-    return {**service.factors(parameters, _rungs(parameters)), FACTOR: switches}
+    return {**stacks.factors(parameters, _rungs(parameters)), FACTOR: switches}
 
 
 def _contrasts(parameters: ProfileParameters) -> list[Contrast]:
@@ -186,7 +186,7 @@ def _sending(parameters: ProfileParameters) -> list[Contrast]:
         return []
     # The published seconds include cProfile's own cost of every call, so they give no size.
     without_s, with_s = (
-        published_value(service.STUDY, "CPU", f"sending, {how} deflate", "sending_time")
+        published_value(stacks.STUDY, "CPU", f"sending, {how} deflate", "sending_time")
         for how in ("without", "with")
     )
     return [

@@ -11,7 +11,7 @@ from perflab.analysis.verdict import no_difference
 from perflab.load.workload import ClosedLoop, Request, Workload
 from perflab.recordings import Contrast, published_value
 from perflab.stacks.plan import Node, StackPlan
-from perflab.systems.chat.service import Codec
+from perflab.systems.chat.stacks import Codec
 from perflab.trials.experiment import Experiment, RunParameters
 from perflab.trials.plan import Treatment
 

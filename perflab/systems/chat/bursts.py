@@ -29,16 +29,18 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from perflab.figures.canvas import LabFigure
+from perflab.figures.charts import Axis, Intervals, Marks, RowChart, Rules, Texts
+from perflab.figures.origin import Page
+from perflab.figures.theme import PALETTE
+from perflab.figures.view import View
 from perflab.recordings import Run, TreatmentRecord
-from perflab.statistics.comparison import CONFIDENCE
-from perflab.statistics.correlation import cpu_shares
-from perflab.statistics.in_words import counted
 from perflab.statistics.quantiles import across_trials
 from perflab.systems.chat.users import GOLDEN
 
-P90 = 0.9
-MEASURED = "plateau_p90_ms"
-NEEDED = ["cpu_us_per_message", "messages_per_s", MEASURED]
+QUANTILE = 0.9
+RESPONSE = "plateau_p90_ms"
+NEEDED = ["cpu_us_per_message", "messages_per_s", RESPONSE]
 # Periods until a queue that does not grow repeats itself.
 PERIODS = 4
 # The limit comes from the recorded runs that are named above.
@@ -79,7 +81,7 @@ def beat(users: int, beat_s: float, period_s: float, spread: bool = False) -> Be
 
 
 def computed_quantile(
-    users_beat: Beat, messages_per_s: float, cpu_s: float, quantile: float = P90
+    users_beat: Beat, messages_per_s: float, cpu_s: float, quantile: float = QUANTILE
 ) -> float:
     """Return a quantile of the waits of deliveries in s; NaN where the queue grows.
 
@@ -154,7 +156,7 @@ def _of_treatment(
     model_ms = np.array(
         [1000 * computed_quantile(users_beat, per_s, cost_s) for per_s, cost_s in pairs]
     )
-    measured = across_trials(measured_trials[MEASURED].to_numpy(float))
+    measured = across_trials(measured_trials[RESPONSE].to_numpy(float))
     left_out = ""
     if levels["first_delay"] == "action":
         left_out = NO_BEAT
@@ -167,7 +169,7 @@ def _of_treatment(
         "burst": _typical(burst),
         "cpu_us": _typical(cpu_s * 1e6),
         "busy_percent": _typical(100 * cpu_s * rate),
-        "no_overlap_ms": _typical(1000 * P90 * burst * cpu_s),
+        "no_overlap_ms": _typical(1000 * QUANTILE * burst * cpu_s),
         "model_ms": math.nan if left_out else _typical(model_ms),
         "measured_ms": measured.value,
         "low": measured.low,
@@ -181,101 +183,84 @@ def _typical(values: Any) -> float:
     return across_trials(np.asarray(values, dtype=float)).value
 
 
-WIDTH_S = 1.0
-ACTIONS = ("send", "join", "leave")
-PHASES = ("ramp", "plateau", "tail")
-WINDOW_COLUMNS = [
-    "trial_id", "treatment", "block", "t_s", "phase", "joining", "users", "messages_per_s",
-    "p90_ms", "cpu",
+BURST_TITLE = "p90 of deliveries from CPU and bursts"
+MEASURED, COMPUTED = "measured", "computed, nothing fitted"
+ALONE = "0.9 B c, as if bursts never met"
+P90, ERROR, MIDDLE = "p90", "error", "middle"
+# An interval may reach this many times beyond the values.
+BEYOND = 3.0
+SHOWN = [
+    "treatment", "no_overlap_ms", "model_ms", "measured_ms", "low", "high", "error_percent",
+    "left_out",
 ]  # fmt: skip
-# A p90 of fewer deliveries says little.
-FEWEST = 36
 
 
-def stream_windows(run: Run, service: str, width_s: float = WIDTH_S) -> pd.DataFrame:
-    """Cut the valid trials into windows of equal width.
-
-    Returns
-    -------
-    DataFrame
-        One row per whole window: trial_id, treatment, block; t_s (since the trial's first
-        connection); at the window's middle phase (``ramp`` until all users act, ``plateau`` until
-        the first user has ended, ``tail``), joining (users are still logging in) and users
-        (connected); messages_per_s delivered; p90_ms of their latency, NaN where the window holds
-        too few; cpu of the service (1.0 = one core).
-    """
-    parts = [
-        _of_trial(run, row, service, round(width_s * 1e9))
-        for row in run.valid_trials().to_dict("records")
-        if not math.isnan(float(row.get("messages_delivered") or math.nan))
-    ]
-    parts = [part for part in parts if len(part)]
-    if not parts:
-        return pd.DataFrame(columns=WINDOW_COLUMNS)
-    return pd.concat(parts, ignore_index=True)[WINDOW_COLUMNS]
+def bursts_table(run: Run) -> pd.DataFrame:
+    """Return the drawn columns of :func:`burst_model`."""
+    return burst_model(run)[SHOWN]
 
 
-def _of_trial(run: Run, row: Mapping[Any, Any], service: str, width_ns: int) -> pd.DataFrame:
-    trial = str(row["trial_id"])
-    table, samples = run.messages([trial]), run.samples([trial])
-    begin, end = int(table["at_ns"].min()), int(table["at_ns"].max())
-    edges = begin + width_ns * np.arange((end - begin) // width_ns + 1)
-    middles = (edges[:-1] + edges[1:]) // 2
-    index = pd.RangeIndex(len(middles))
-    acted = table.loc[table["kind"].isin(ACTIONS), "user"].unique()
-    delivered = table[table["kind"] == "delivery"]
-    window = ((delivered["at_ns"] - begin) // width_ns).rename("window")
-    latency = ((delivered["at_ns"] - delivered["planned_ns"]) / 1e6).groupby(window)
-    deliveries = latency.size().reindex(index, fill_value=0)
-    return pd.DataFrame(
-        {
-            "trial_id": trial,
-            "treatment": row["treatment"],
-            "block": row["block"],
-            "t_s": (edges[:-1] - begin) / 1e9,
-            "phase": _phases(middles, int(row["plateau_begin_ns"]), int(row["plateau_end_ns"])),
-            "joining": middles < int(row["joined_ns"]),
-            "users": _present(table[table["user"].isin(acted)], middles),
-            "messages_per_s": deliveries / (width_ns / 1e9),
-            "p90_ms": latency.quantile(0.9).reindex(index).where(deliveries >= FEWEST),
-            "cpu": cpu_shares(samples[samples["service"] == service], edges),
+def has_beats(run: Run) -> bool:
+    """Return whether a run has rungs whose users act to a beat."""
+    return "beat_s" in run.record.factors
+
+
+def draw_bursts(table: pd.DataFrame, page: Page) -> LabFigure:
+    """Draw measured, computed and no-overlap p90 per treatment, and the error."""
+    errors = table["error_percent"].astype(float).abs()
+    widest = max(10.0, 1.15 * float(errors.fillna(0.0).max()))
+    chart = RowChart(
+        BURST_TITLE,
+        "The k-th delivery of a burst waits k times the CPU of one;"
+        f" {_error_words(errors.dropna())} Measured: while all users act, typical value over valid"
+        " trials with its 95% interval (an arrow: it goes on).",
+        layers=(
+            Intervals((MEASURED,), at=0.15, beyond=BEYOND, among=(MEASURED,), size=9, lw=1.1,
+                      label=MEASURED),
+            Marks((COMPUTED,), "o", COMPUTED, color=PALETTE[0], hollow=True, at=-0.18),
+            Marks((ALONE,), "x", ALONE, color=PALETTE[1], at=-0.18),
+            Rules((MIDDLE,), ls="-"),
+            Marks((ERROR,), "o", color=PALETTE[0]),
+            Texts((ERROR,)),
+        ),
+        panels={
+            P90: Axis("p90, ms (log)", log=True),
+            ERROR: Axis("error, %", ends=(-widest, widest)),
         },
-        index=index,
+        row_in=0.3,
+        widths=(2, 1),
+    )  # fmt: skip
+    return chart.draw(_as_drawn(table), page)
+
+
+def _as_drawn(table: pd.DataFrame) -> pd.DataFrame:
+    """Return a row for each number of a treatment, with its panel."""
+    treatments = table[["treatment"]]
+    is_measured = np.isfinite(table["measured_ms"].astype(float))
+    parts = [
+        table[is_measured].assign(panel=P90, what=MEASURED, value=table["measured_ms"]),
+        treatments.assign(panel=P90, what=COMPUTED, value=table["model_ms"])
+        .where(is_measured)
+        .dropna(),
+        treatments.assign(panel=P90, what=ALONE, value=table["no_overlap_ms"])
+        .where(is_measured)
+        .dropna(),
+        treatments.assign(
+            panel=ERROR, what=ERROR, value=table["error_percent"], words=table["left_out"]
+        ),
+        pd.DataFrame([{"panel": ERROR, "what": MIDDLE, "value": 0.0, "treatment": ""}]),
+    ]
+    columns = ["panel", "what", "treatment", "value", "low", "high", "words"]
+    return pd.concat(parts, ignore_index=True).reindex(columns=columns).fillna({"words": ""})
+
+
+def _error_words(errors: pd.Series[float]) -> str:
+    if errors.empty:
+        return "nothing can be computed of these rungs."
+    return (
+        f"error of {len(errors)} computed values: {errors.median():.0f}% in the middle,"
+        f" {errors.max():.0f}% at most."
     )
 
 
-def _phases(middles: np.ndarray, begin_ns: int, end_ns: int) -> np.ndarray:
-    if not end_ns:
-        return np.full(len(middles), PHASES[0])
-    return np.select([middles < begin_ns, middles <= end_ns], PHASES[:2], PHASES[2])
-
-
-def _present(messages: pd.DataFrame, middles: np.ndarray) -> np.ndarray:
-    connected_ns = np.sort(messages.loc[messages["kind"] == "connected", "at_ns"].to_numpy())
-    left_ns = np.sort(messages.loc[messages["kind"].isin(("left", "cut")), "at_ns"].to_numpy())
-    return np.searchsorted(connected_ns, middles, "right") - np.searchsorted(
-        left_ns, middles, "right"
-    )
-
-
-def bands(windows: pd.DataFrame, upper: str, lower: str) -> str:
-    """Say how many points of CPU one treatment has above another while users join.
-
-    Within a block, windows are matched by the number of users; their mean difference is the
-    block's. The interval is Student's t over blocks.
-    """
-    joining = windows[windows["joining"].astype(bool)]
-    means = joining.pivot_table(values="cpu", index=["block", "users"], columns="treatment")
-    both = means.reindex(columns=[upper, lower]).dropna()
-    points = (100 * (both[upper] - both[lower])).groupby("block").mean().to_numpy(float)
-    n = len(points)
-    if not n:
-        return "no block holds both treatments with users joining"
-    middle, interval = float(points.mean()), "(no interval)"
-    if n > 1:
-        from scipy import stats
-
-        margin = float(stats.t.ppf((1 + CONFIDENCE) / 2, n - 1) * stats.sem(points))
-        interval = f"[{middle - margin:.0f}, {middle + margin:.0f}]"
-    blocks = counted(n, "block")
-    return f"{middle:.0f} {interval} points of CPU more while users join (n = {blocks})"
+BURSTS = View("bursts", BURST_TITLE, bursts_table, draw_bursts, suits=has_beats)
