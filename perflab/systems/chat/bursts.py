@@ -22,7 +22,6 @@ follows from users, beat and rate. The error shows what the model leaves out.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -63,20 +62,13 @@ class Beat:
     users: np.ndarray
     period_s: float
 
-    @property
-    def gaps_s(self) -> np.ndarray:
-        """Return the time from each instant to the next, around the period."""
-        gaps: np.ndarray = np.append(self.at_s[1:], self.at_s[0] + self.period_s) - self.at_s
-        return gaps
-
 
 def beat(users: int, beat_s: float, period_s: float, spread: bool = False) -> Beat:
     """Return the beat of users who are ``beat_s`` behind one another, or evenly spread."""
     number = np.arange(users)
     offsets = number * GOLDEN % 1.0 * period_s if spread else number * beat_s % period_s
     # Rounding makes equal instants equal to the last digit; a whole period counts as 0.
-    rounded = np.round(offsets, 6) % period_s
-    at_s, counts = np.unique(rounded, return_counts=True)
+    at_s, counts = np.unique(np.round(offsets, 6) % period_s, return_counts=True)
     return Beat(at_s, counts, period_s)
 
 
@@ -85,19 +77,14 @@ def computed_quantile(
 ) -> float:
     """Return a quantile of the waits of deliveries in s; NaN where the queue grows.
 
-    Parameters
-    ----------
-    messages_per_s : float
-        Deliveries a second, of all users.
-    cpu_s : float
-        CPU of the service for each.
+    All users together cause ``messages_per_s`` deliveries, each of ``cpu_s`` of the service's CPU.
     """
-    work_s = (
-        users_beat.users / users_beat.users.sum() * messages_per_s * users_beat.period_s * cpu_s
-    )
+    period_s = users_beat.period_s
+    work_s = users_beat.users / users_beat.users.sum() * messages_per_s * period_s * cpu_s
     if not (0 < messages_per_s * cpu_s < 1):
         return math.nan
-    waiting_s = _left_behind(work_s, users_beat.gaps_s)
+    gaps_s = np.append(users_beat.at_s[1:], users_beat.at_s[0] + period_s) - users_beat.at_s
+    waiting_s = _left_behind(work_s, gaps_s)
     # The distribution function is piecewise linear, with bends where bursts begin and end.
     bends = np.unique(np.concatenate([waiting_s, waiting_s + work_s]))
     within = np.clip(bends[:, None] - waiting_s, 0, work_s).sum(axis=1) / work_s.sum()
@@ -123,11 +110,10 @@ def burst_model(run: Run) -> pd.DataFrame:
     model), n (trials), left_out (why the model does not apply, else empty). Measured numbers are
     typical values over valid trials.
     """
-    trials = run.valid_trials().reindex(columns=["treatment", *NEEDED])
+    trials = run.valid_trials().reindex(columns=["treatment", *NEEDED]).dropna(subset=NEEDED)
+    action_s = float(run.record.parameters["action_s"])
     rows = [
-        _of_treatment(
-            treatment, trials[trials["treatment"] == treatment.name], run.record.parameters
-        )
+        _of_treatment(treatment, trials[trials["treatment"] == treatment.name], action_s)
         for treatment in run.record.treatments
         if "beat_s" in treatment.levels
     ]
@@ -137,26 +123,19 @@ def burst_model(run: Run) -> pd.DataFrame:
 
 
 def _of_treatment(
-    treatment: TreatmentRecord, trials: pd.DataFrame, parameters: Mapping[str, Any]
+    treatment: TreatmentRecord, trials: pd.DataFrame, action_s: float
 ) -> dict[str, Any]:
-    levels = treatment.levels
-    users, is_spread = int(levels["users"]), levels["first_delay"] == "spread"
-    users_beat = beat(users, float(levels["beat_s"]), float(parameters["action_s"]), is_spread)
-    row: dict[str, Any] = {
-        "treatment": treatment.name,
-        "users": users,
-        "instants": len(users_beat.at_s),
-    }
-    measured_trials = trials.dropna(subset=NEEDED)
-    if measured_trials.empty:
+    levels, users = treatment.levels, int(treatment.levels["users"])
+    is_spread = levels["first_delay"] == "spread"
+    users_beat = beat(users, float(levels["beat_s"]), action_s, is_spread)
+    row = {"treatment": treatment.name, "users": users, "instants": len(users_beat.at_s)}
+    if trials.empty:
         return {**row, "left_out": NO_TRIAL}
-    cpu_s, rate = measured_trials["cpu_us_per_message"] / 1e6, measured_trials["messages_per_s"]
-    burst = users_beat.users.max() / users * rate * users_beat.period_s
+    cpu_s, rate = trials["cpu_us_per_message"] / 1e6, trials["messages_per_s"]
+    burst = users_beat.users.max() / users * rate * action_s
     pairs = zip(rate, cpu_s, strict=True)
-    model_ms = np.array(
-        [1000 * computed_quantile(users_beat, per_s, cost_s) for per_s, cost_s in pairs]
-    )
-    measured = across_trials(measured_trials[RESPONSE].to_numpy(float))
+    model_ms = [1000 * computed_quantile(users_beat, per_s, cost_s) for per_s, cost_s in pairs]
+    measured = across_trials(trials[RESPONSE].to_numpy(float))
     left_out = ""
     if levels["first_delay"] == "action":
         left_out = NO_BEAT
@@ -237,17 +216,13 @@ def _as_drawn(table: pd.DataFrame) -> pd.DataFrame:
     """Return a row for each number of a treatment, with its panel."""
     treatments = table[["treatment"]]
     is_measured = np.isfinite(table["measured_ms"].astype(float))
+    computed = treatments[is_measured].assign(panel=P90)
+    errors = table["error_percent"]
     parts = [
         table[is_measured].assign(panel=P90, what=MEASURED, value=table["measured_ms"]),
-        treatments.assign(panel=P90, what=COMPUTED, value=table["model_ms"])
-        .where(is_measured)
-        .dropna(),
-        treatments.assign(panel=P90, what=ALONE, value=table["no_overlap_ms"])
-        .where(is_measured)
-        .dropna(),
-        treatments.assign(
-            panel=ERROR, what=ERROR, value=table["error_percent"], words=table["left_out"]
-        ),
+        computed.assign(what=COMPUTED, value=table["model_ms"]).dropna(),
+        computed.assign(what=ALONE, value=table["no_overlap_ms"]).dropna(),
+        treatments.assign(panel=ERROR, what=ERROR, value=errors, words=table["left_out"]),
         pd.DataFrame([{"panel": ERROR, "what": MIDDLE, "value": 0.0, "treatment": ""}]),
     ]
     columns = ["panel", "what", "treatment", "value", "low", "high", "words"]

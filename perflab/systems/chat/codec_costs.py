@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from perflab.errors import AnalysisError
 from perflab.figures.canvas import LabFigure
 from perflab.figures.charts import Axis, Intervals, Marks, RowChart, Stack
 from perflab.figures.origin import Page
@@ -33,9 +32,8 @@ def is_of_codecs(run: Run) -> bool:
 def cost_table(run: Run) -> pd.DataFrame:
     """Return one row per treatment: codec, operation, message, bytes, us per operation.
 
-    ``us`` is the typical value over the valid trials (the value of a trial is the median of its
-    requests) with its 95% interval ``low`` to ``high`` (NaN where n is too small). The table of a
-    run that does not vary codecs is empty.
+    ``us`` is the typical value over the valid trials with its 95% interval ``low`` to ``high`` (NaN
+    where n is too small). The table of a run that does not vary codecs is empty.
     """
     if not is_of_codecs(run):
         return pd.DataFrame(columns=COST)
@@ -63,32 +61,28 @@ def implied_loops(run: Run) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=LOOPS)
 
 
-def loops_together(run: Run) -> Estimate:
+def loops_together(run: Run) -> Estimate | None:
     """Return the loop count that all published totals imply together, with its 95% interval.
 
-    The value of a block is the geometric mean over codecs and steps.
-
-    Raises
-    ------
-    AnalysisError
-        No block has a valid trial of every codec and step.
+    The value of a block is the geometric mean over codecs and steps; None if no block has a valid
+    trial of each.
     """
     logs = [
         np.log(total_ms * 1e3 / trials_us)
         for _, _, total_ms, trials_us in _published_and_measured(run)
     ]
     by_block = pd.concat(logs, axis=1).dropna() if logs else pd.DataFrame()
-    if by_block.empty:
-        raise AnalysisError("no block has a valid trial of every published codec and step")
-    return across_trials(np.exp(by_block.mean(axis=1)))
+    return None if by_block.empty else across_trials(np.exp(by_block.mean(axis=1)))
 
 
 def loops_sentence(run: Run) -> str:
     """Return a sentence on the loop count that the published totals imply."""
-    try:
-        loops = loops_together(run)
-    except AnalysisError as error:
-        return f"How many operations the published totals stand for cannot be said: {error}."
+    loops = loops_together(run)
+    if loops is None:
+        return (
+            "How many operations the published totals stand for cannot be said: no block has a "
+            "valid trial of every published codec and step."
+        )
     stated = published_value("chat", "microbenchmark", "all", "loops")
     single_loops = implied_loops(run)["loops"]
     interval = f" [{loops.low:,.0f}, {loops.high:,.0f}]" if loops.supported else " (no interval)"
@@ -131,13 +125,12 @@ STEPS = ("serialize", "deserialize")
 BYTES = "bytes"
 VALUES = "_values"
 TITLE = "what one message costs each codec, and how long it gets"
-SHOWN = ["codec", "operation", "message", "bytes", "us", "low", "high"]
 PLAIN, WITH_VALUES = "plain", "values"
 
 
 def codec_cost_table(run: Run) -> pd.DataFrame:
     """Return us per operation with its interval, and bytes, per codec, operation and message."""
-    return cost_table(run)[SHOWN].dropna(subset=["us"])
+    return cost_table(run).drop(columns="n").dropna(subset=["us"])
 
 
 def draw_codec_cost(table: pd.DataFrame, page: Page) -> LabFigure:
@@ -184,9 +177,10 @@ def _as_drawn(table: pd.DataFrame) -> pd.DataFrame:
 
 def _labels(drawn: pd.DataFrame, _: Page) -> dict[Hashable, str]:
     """Return the rows, message by message."""
-    by_message = drawn.drop_duplicates("row").groupby("message", sort=False)
-    rows = pd.concat([group["row"] for _, group in by_message])
-    return dict(zip(rows, rows, strict=True))
+    rows = drawn.drop_duplicates("row")
+    messages = rows["message"].unique()
+    ordered = [row for message in messages for row in rows.loc[rows["message"] == message, "row"]]
+    return dict(zip(ordered, ordered, strict=True))
 
 
 CODEC_COST = View("codec_cost", TITLE, codec_cost_table, draw_codec_cost, suits=is_of_codecs)

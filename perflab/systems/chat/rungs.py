@@ -96,10 +96,7 @@ MOST_USERS = 99_999
 def rung_named(name: str) -> Rung:
     """Return a rung of ``RUNGS``, or one with another number of users (``best_800``).
 
-    Raises
-    ------
-    ParameterError
-        The name is unknown; the message proposes the nearest known name.
+    Raises ParameterError for an unknown name.
     """
     if name in RUNGS:
         return RUNGS[name]
@@ -120,21 +117,20 @@ def published_ms(name: str) -> dict[int, float]:
         return {}
     table = published(STUDY)
     rows = table[(table["place"] == RESULTS) & (table["scenario"] == SCENARIOS[name])]
-    values = dict(zip(rows["measure"], rows["value"], strict=True))
+    values = rows.set_index("measure")["value"]
     return {share: float(values[f"p{share}_latency"]) for share in PERCENTILES}
 
 
 def published_of(levels: Mapping[str, str]) -> tuple[dict[str, float], bool]:
-    """Return the published row of a treatment with these levels; most have none.
+    """Return the published percentiles of pings in ms by name (``p90``), if a treatment has any.
 
-    The row is the percentiles of pings in ms by name (``p90``), and whether the treatment has the
-    row's load; only then may a size be compared.
+    The second value says whether the treatment has the load of that row; only then may a size be
+    compared.
     """
     names = {scenario: name for name, scenario in SCENARIOS.items()}
-    same_load_scenario = levels.get("scenario", "")
-    rung = names.get(same_load_scenario) or levels.get("rung", "")
-    values = {f"p{share}": value for share, value in published_ms(rung).items()}
-    return values, bool(same_load_scenario)
+    scenario = levels.get("scenario", "")
+    published = published_ms(names.get(scenario) or levels.get("rung", ""))
+    return {f"p{share}": value for share, value in published.items()}, bool(scenario)
 
 
 @dataclass(frozen=True)

@@ -108,23 +108,15 @@ class ChatParameters(PresetParameters):
 class Rung(Parameters):
     """One combination of everything that the study varied.
 
-    ``first_delay`` is the time from joining to the first action.
+    ``first_delay`` is the time from joining to the first action: ``action``, one ``action_s`` after
+    the login has ended, so that messages and logins overlap and a slow login moves a user off the
+    beat of the others; ``scheduled``, one ``action_s`` after the login was due; ``scaled``, users
+    times ``join_s``, as in the study's later runs, so that logins are over first.
 
-    ``action``
-        One ``action_s`` after the login, so that messages and logins overlap. The time that a
-        login takes moves a user off the beat of the others, and bursts become wider.
-    ``scheduled``
-        One ``action_s`` after the login was due: the time that logins take does not move the beat.
-    ``scaled``
-        Users times ``join_s``, as in the study's later runs; logins are over, but users begin as
-        slowly as they joined.
-    ``together``
-        Logins are over and all users begin within one ``action_s``, in the offsets of their joins,
-        so that few actions make a plateau. All stay until the last user has acted, because the
-        service drops a message to a user who leaves within a burst, and its latency is lost.
-    ``spread``
-        As ``together``, but the beginnings are spread evenly: with the published 0.25 s between
-        joins and 6 s between actions, users act in 24 bursts every 6 s.
+    With ``together`` logins are over and all users begin within one ``action_s``, in the offsets of
+    their joins, so that few actions make a plateau. All stay until the last user has acted, because
+    the service drops a message to a user who leaves within a burst. With ``spread`` the beginnings
+    are spread evenly: with the published joins, users act in 24 bursts every 6 s.
 
     With ``ramp_s`` all users join within so many seconds if logins are over before messages start.
     First actions still lie as far apart as ``join_s`` says.
@@ -164,11 +156,7 @@ def join_s(parameters: ChatParameters, rung: Rung) -> float:
 
 
 def actions(parameters: ChatParameters, rung: Rung) -> int:
-    """Return how many actions every user takes.
-
-    All users act from the last user's first action to the first user's last action. The rung's
-    delays set how much earlier the first user begins.
-    """
+    """Return how many actions every user takes; the first user begins earlier than the last."""
     if parameters.actions is not None:
         return parameters.actions
     ahead_s = (rung.users - 1) * beat_s(parameters, rung)
@@ -185,10 +173,7 @@ def load_s(parameters: ChatParameters, rung: Rung) -> float:
 
 
 def expected_pings(parameters: ChatParameters, rung: Rung) -> int:
-    """Return the most pings that a trial of a rung can have, one a second on average.
-
-    Pings begin with the load and end with the last action of the last user.
-    """
+    """Return the most pings that a trial can have: one a second until the last action."""
     silent_s = join_s(parameters, rung) + parameters.action_s
     return math.floor(load_s(parameters, rung) - silent_s)
 
@@ -231,10 +216,7 @@ def workload(parameters: ChatParameters, rung: Rung) -> Workload:
 
 
 def stack(parameters: ChatParameters, rung: Rung, accounts: int) -> StackPlan:
-    """Return the chat service with the settings of a rung.
-
-    ``accounts`` must hold for all rungs of a run: instances are shared where settings are equal.
-    """
+    """Return the chat service with the settings of a rung; ``accounts`` are for all rungs."""
     settings: dict[str, str | int | float] = {name: getattr(rung, name) for name in SETTINGS}
     settings |= {
         "bcrypt_rounds": parameters.bcrypt_rounds,

@@ -41,8 +41,8 @@ UNCOUNTED = dict.fromkeys(
 class Phases:
     """The phases of a crowd: instants in ns, 0 if there was none.
 
-    Users join from ``begin_ns`` to ``joined_ns``; all of them act from ``plateau_begin_ns`` (the
-    last user's first action) to ``plateau_end_ns`` (the first user's last action).
+    Users join until ``joined_ns``; all act from ``plateau_begin_ns`` (the last user's first action)
+    to ``plateau_end_ns`` (the first user's last action).
     """
 
     begin_ns: int
@@ -102,8 +102,8 @@ def beside_loop_shares(
 ) -> dict[str, float]:
     """Return the CPU share of threads other than the event loop's, by service.
 
-    The shares come from a service's own counts (``cpu_s``, ``loop_cpu_s``) over the whole trial. A
-    second core cannot run more of the service than that, on any machine.
+    It comes from the service's own counts over the whole trial. A second core cannot run more of
+    the service than that, on any machine.
     """
     share_of = {}
     for name, end in after.items():
@@ -124,12 +124,8 @@ def observed(
 ) -> Observation:
     """Return what the streams of a load show.
 
-    Parameters
-    ----------
-    counts
-        The servers' own counts, by node.
-    looks
-        The looks at each worker's event loop; they show the client's part of a latency.
+    ``counts`` are the servers' own, by node. The ``looks`` at each worker's event loop show the
+    client's part of a latency.
     """
     if messages.empty:
         return Observation()
@@ -159,11 +155,7 @@ def phases(table: pd.DataFrame) -> Phases:
 def stream_columns(
     table: pd.DataFrame, samples: pd.DataFrame, services: Sequence[str]
 ) -> dict[str, Any]:
-    """Return a trial's columns about its streams, without latencies.
-
-    ``messages_per_s`` counts deliveries on the plateau, in which all users act. CPU shares: 1.0 is
-    one core.
-    """
+    """Return a trial's columns about its streams, without latencies; a CPU share of 1 is a core."""
     crowd = phases(table)
     delivered = table[table["kind"] == "delivery"]
     on_plateau = crowd.on_plateau(delivered["at_ns"])
@@ -186,28 +178,26 @@ def stream_columns(
 
 
 def wire_columns(table: pd.DataFrame, messages_per_s: float) -> dict[str, float]:
-    """Return the bytes of messages on the wire, from the users who left in order.
+    """Return the bytes of messages on the wire, from the users who left in order; else NaN.
 
-    ``wire_bytes_per_message`` is the bytes of received frames with their heads over the number of
-    messages in them; ``wire_share`` is those bytes over the bytes of the unpacked messages;
-    ``wire_mbit_per_s`` is the load of a link on the plateau, without the heads of TCP and IP
-    (40 bytes or more for every packet). All are NaN if no user left in order.
+    They include the heads of frames, but not those of TCP and IP (40 bytes or more a packet).
+    ``wire_share`` is over the bytes of the unpacked messages, ``wire_mbit_per_s`` the load of a
+    link on the plateau.
     """
     totals = table[table["kind"] == WIRE]
     received = (table["direction"] == "received") & (table["bytes"] > 0) & (table["kind"] != WIRE)
     messages = table[received & table["user"].isin(totals["user"])]["bytes"]
-    if not len(messages):
-        return dict.fromkeys(("wire_bytes_per_message", "wire_share", "wire_mbit_per_s"), math.nan)
-    bytes_per_message = float(totals["bytes"].sum()) / len(messages)
+    wire_bytes = float(totals["bytes"].sum()) if len(messages) else math.nan
+    bytes_per_message = wire_bytes / max(1, len(messages))
     return {
         "wire_bytes_per_message": bytes_per_message,
-        "wire_share": float(totals["bytes"].sum()) / float(messages.sum()),
+        "wire_share": wire_bytes / max(1.0, float(messages.sum())),
         "wire_mbit_per_s": bytes_per_message * messages_per_s * 8 / 1e6,
     }
 
 
 def latencies(table: pd.DataFrame, looks: Sequence[Looks]) -> dict[str, Number]:
-    """Return the percentiles of every latency (``delivery p50``...) and the mean of deliveries.
+    """Return the percentiles of every latency (``delivery p50``...).
 
     A latency lasts from the planned instant of sending to the receiver's read. ``plateau`` is of
     deliveries planned while all users act, whenever they came (behind a growing queue the slowest
@@ -223,21 +213,20 @@ def latencies(table: pd.DataFrame, looks: Sequence[Looks]) -> dict[str, Number]:
         "all_ping": table[table["kind"] == "pong"],
     }
     numbers_of = {name: sending.times(rows).numbers(OF_TRIALS) for name, rows in rows_of.items()}
-    percentiles = {
+    return {
         f"{name} p{share}": numbers[f"p{share}"]
         for name, numbers in numbers_of.items()
         for share in OF_TRIALS
     }
-    return {"delivery mean": numbers_of["delivery"]["mean"], **percentiles}
 
 
 def _latency_columns(numbers: Mapping[str, Number]) -> dict[str, float]:
     """Return each comparable latency, and how much of it may be the client's own."""
-    names = {name: name.replace(" ", "_") for name in numbers}
-    return {
-        **{f"{names[name]}_ms": number.comparable for name, number in numbers.items()},
-        **{f"{names[name]}_client_ms": number.client_ms for name, number in numbers.items()},
-    }
+    columns: dict[str, float] = {}
+    for name, number in numbers.items():
+        column = name.replace(" ", "_")
+        columns |= {f"{column}_ms": number.comparable, f"{column}_client_ms": number.client_ms}
+    return columns
 
 
 def _costs(row: Mapping[str, Any]) -> dict[str, float]:
@@ -267,43 +256,26 @@ class Judgement:
         """Add a warning."""
         self.warnings.append(Remark(code=f"chat.{code}", text=text))
 
-    def weigh(self, number: int, of: int, most: float, code: str, text: str, side: Side) -> None:
-        """Add a reason if ``number`` is more than a share of ``of``, a warning if it is above 0."""
-        if number > most * max(1, of):
-            self.refuse(code, text, side)
-        elif number > 0:
-            self.warn(code, text)
-
 
 def judged(
     table: pd.DataFrame, counts: Mapping[str, Mapping[str, Any]], client_cpu: float
 ) -> Judgement:
-    """Judge the streams of a trial.
+    """Judge the streams of a trial, whose messages are the ``table``.
 
-    Parameters
-    ----------
-    table : DataFrame
-        The trial's messages.
-    counts : mapping
-        What the servers counted themselves, by node. Counts of ``received``, ``delivered`` and
-        ``dropped`` messages are compared with the messages sent and read; the row has -1 for each
-        if no server counts.
-    client_cpu : float
-        The client's share of a core on the plateau; NaN if there was no plateau.
+    ``counts`` is what the servers counted themselves, by node; the row has -1 for each count if no
+    server counts. ``client_cpu`` is the client's share of a core on the plateau, NaN without one.
     """
     judgement = Judgement(dict(UNCOUNTED))
-    kinds = table["kind"].value_counts()
-    number = {str(kind): int(n) for kind, n in kinds.items()}
+    number = {str(kind): int(n) for kind, n in table["kind"].value_counts().items()}
     _answers(judgement, number)
     counted = [server for server in counts.values() if "delivered" in server]
-    refused = {
-        code: n for server in counted for code, n in (server.get("refused") or {}).items() if n
-    }
     if counted:
         _counts(judgement, number, counted)
         _dropped(judgement, table)
     if cut := number.get("cut", 0):
         judgement.refuse("cut", f"{cut} WebSockets ended before their users left", "server")
+    codes = [(server.get("refused") or {}).items() for server in counted]
+    refused = {code: n for of_server in codes for code, n in of_server if n}
     side: Side = "server" if refused and set(refused) <= OF_OVERLOAD else "unknown"
     if refused:
         named = ", ".join(f"{n} {code}" for code, n in refused.items())
@@ -322,30 +294,27 @@ def _answers(judgement: Judgement, number: Mapping[str, int]) -> None:
     action_answers = number.get("ack", 0) + number.get("error", 0)
     pings, pongs = number.get("ping", 0), number.get("pong", 0)
     for name, sent, answered in (("actions", acted, action_answers), ("pings", pings, pongs)):
-        judgement.row[f"unanswered_{name}"] = sent - answered
-        text = (
-            f"{sent - answered} of {sent} {name} were never answered: their times are in no column"
-        )
-        judgement.weigh(sent - answered, sent, MAX_CENSORED_SHARE, "unanswered", text, "server")
-        if answered > sent:
+        missing = judgement.row[f"unanswered_{name}"] = sent - answered
+        text = f"{missing} of {sent} {name} were never answered: their times are in no column"
+        if missing < 0:
             judgement.refuse("answers", f"{sent} {name} had {answered} answers")
+        elif missing > MAX_CENSORED_SHARE * max(1, sent):
+            judgement.refuse("unanswered", text, "server")
+        elif missing:
+            judgement.warn("unanswered", text)
 
 
 def _counts(
     judgement: Judgement, number: Mapping[str, int], counted: list[Mapping[str, Any]]
 ) -> None:
     """Compare the servers' counts with the messages sent and read."""
-    received, delivered, dropped, not_stored = (
-        sum(int(server.get(name, 0)) for server in counted)
-        for name in ("received", "delivered", "dropped", "not_stored")
-    )
+    names = ("received", "delivered", "dropped", "not_stored")
+    totals = {name: sum(int(server.get(name, 0)) for server in counted) for name in names}
+    received, delivered, _, not_stored = totals.values()
     sent, read = number.get("send", 0), number.get("delivery", 0)
     lost, not_yet_stored = delivered - read, sum(map(unstored, counted))
     judgement.row |= {
-        "server_received": received,
-        "server_delivered": delivered,
-        "server_dropped": dropped,
-        "server_not_stored": not_stored,
+        **{f"server_{name}": total for name, total in totals.items()},
         "server_unstored": not_yet_stored,
         "messages_lost": lost,
     }

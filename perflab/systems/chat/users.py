@@ -77,30 +77,25 @@ class Codec:
 
 
 def protobuf_frame(fields: Fields) -> bytes:
-    """Return an envelope in protobuf's wire format.
-
-    Source: Protocol Buffers documentation, Encoding.
-    """
-    kind = fields["kind"]
+    """Return an envelope in protobuf's wire format (Protocol Buffers documentation, Encoding)."""
     body = bytearray()
-    for number, name in enumerate(FIELDS[kind], 1):
+    for number, name in enumerate(FIELDS[fields["kind"]], 1):
         value = fields.get(name)
         if isinstance(value, str):
-            raw = value.encode()
-            body += bytes((number << 3 | LENGTH,)) + _varint(len(raw)) + raw
+            body += _block(number, value.encode())
         elif value:
             body += bytes((number << 3 | VARINT,)) + _varint(value)
-    head = bytes(((KINDS.index(kind) + 1) << 3 | LENGTH,))
-    return head + _varint(len(body)) + bytes(body)
+    return _block(KINDS.index(fields["kind"]) + 1, bytes(body))
+
+
+def _block(number: int, data: bytes) -> bytes:
+    return bytes((number << 3 | LENGTH,)) + _varint(len(data)) + data
 
 
 def protobuf_fields(frame: bytes) -> Fields:
     """Return the fields of an envelope in protobuf's wire format; absent ones are 0 or empty.
 
-    Raises
-    ------
-    ValueError
-        The frame is cut short, or of no known kind.
+    Raises ValueError for a frame that is cut short, or of no known kind.
     """
     number, body = next(_parts(frame), (0, b""))
     if not 1 <= number <= len(KINDS) or not isinstance(body, bytes):
@@ -231,9 +226,8 @@ class Connected(User):
     async def on_stop(self) -> None:
         """Disconnect in order, once all frames are answered and no burst is under way.
 
-        The server may throw away the last frame of a user who closes at once: with Uvicorn's
-        sans-I/O WebSockets a quarter of such users lost theirs. A user who leaves within a burst
-        misses the rest of it, which the server then counts as dropped.
+        The server may throw away the last frame of a user who closes at once. A user who leaves
+        within a burst misses the rest of it, which the server then counts as dropped.
         """
         if self.awaited:
             with contextlib.suppress(TimeoutError):
@@ -257,9 +251,6 @@ class ChatUser(Connected):
     user acts. With ``begin_s`` each user is ``beat_s`` behind the one before it, within one
     ``action_s``, or with ``spread`` evenly spread over it. ``leave_s``: no user leaves before that
     time of the load.
-
-    Users who join every 0.25 s and act every 6 s share 24 instants and act in bursts, as the
-    published ones did; with 0.35 s between joins there is no such beat.
     """
 
     def __init__(self, number: int, seed: int, parameters: Mapping[str, Any]) -> None:
@@ -270,18 +261,18 @@ class ChatUser(Connected):
     async def on_start(self) -> None:
         """Log in and connect; fail the load if that is over too late."""
         await super().on_start()
-        latest_ns = self._latest_login_ns()
-        if latest_ns is not None and self.now_ns() > latest_ns:
+        if "begin_s" in self.parameters:
+            latest_ns = self._at(float(self.parameters["begin_s"]))
+        elif "beat_s" in self.parameters:
+            latest_ns = self.first_due_ns()
+        else:
+            return
+        if self.now_ns() > latest_ns:
             late_s = (latest_ns - self.load_began_ns) / 1e9
             raise RuntimeError(
                 f"logins were to be over {late_s:g} s after the load began, and are not: let "
                 "users join more slowly (join_s, ramp_s) or log in more cheaply (bcrypt_rounds)"
             )
-
-    def _latest_login_ns(self) -> int | None:
-        if "begin_s" in self.parameters:
-            return self._at(float(self.parameters["begin_s"]))
-        return self.first_due_ns() if "beat_s" in self.parameters else None
 
     def first_due_ns(self) -> int:
         """Return when the first action is due."""
@@ -344,12 +335,11 @@ class Monitor(Connected):
     """Pings once a second on the path that messages take, and receives messages like any user.
 
     The interval is random with a mean of one second: pings at whole seconds would always meet the
-    same moment of a crowd that acts to a beat (see :class:`ChatUser`), and could miss its bursts.
+    same moment of a crowd that acts to a beat, and could miss its bursts.
 
     Parameter of the script besides those of :class:`Connected`: ``pings``. ``planned`` pings are
-    sent when they are due, whether or not earlier ones were answered. An unanswered ``closed`` ping
-    holds the next one back, as in the published monitor; the wait of the next one is then in no
-    record (coordinated omission).
+    sent when they are due. An unanswered ``closed`` ping holds the next one back, as in the
+    published monitor; that wait is then in no record (coordinated omission).
     """
 
     wait_s = EVERY_S

@@ -28,15 +28,13 @@ def users_held(run: Run) -> pd.DataFrame:
     """Return one row per rung: how many of its trials meet all targets.
 
     Columns: configuration (the name of its first rung, without a number of users), users, treatment
-    (its name); held, missed, refused (trials); first_missed (the target missed most often, empty
-    if none was missed); and the typical value over valid trials of messages_per_s and of every
-    response that has a target, each with ``_low``, ``_high`` (95%, NaN where n is too small) and
-    ``_n`` (trials that have it).
+    (its name); held, missed, refused (trials); first_missed (the target missed most often, or
+    empty); and the typical value over valid trials of messages_per_s and of every response that has
+    a target, each with ``_low``, ``_high`` (95%, NaN where n is too small) and ``_n``.
 
     A trial that failed or is invalid counts as missed if the service alone is at fault (see
-    :func:`perflab.recordings.fault`), else as refused. A trial with too few deliveries for a
-    percentile that has a target counts as refused, too. Rows are sorted by configuration, in the
-    recorded order, then by users.
+    :func:`perflab.recordings.fault`), else as refused; one with too few deliveries for a percentile
+    that has a target counts as refused, too.
     """
     trials = run.trials()
     trials = trials[~trials["superseded"].astype(bool)]

@@ -19,14 +19,10 @@ claim    share                                                  holds if the sha
 =======  =====================================================  ====================================
 
 The rule of all verdicts applies (:mod:`perflab.analysis.verdict`), with the limit of the claim in
-place of "no effect"; a published share enters if the load is the published one. Claim 4 is shown if
-both its shares are.
-
-If the cores are full, but services alone would not fill them, other processes did: then claim 4
-cannot be tested, because the services had to wait for cores that they could have had.
-
-Waits for the flush are those of database backends (``pg_stat_activity``); waits for a core are of
-threads, summed (:mod:`perflab.analysis.core_accounts`): both are seconds a second.
+place of "no effect"; a published share enters if the load is the published one. If the cores are
+full, but services alone would not fill them, claim 4 cannot be tested: services had to wait for
+cores that they could have had. Waits are of database backends (``pg_stat_activity``) and of threads
+(:mod:`perflab.analysis.core_accounts`), in seconds a second.
 """
 
 from __future__ import annotations

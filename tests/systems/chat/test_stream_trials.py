@@ -70,8 +70,8 @@ def test_a_late_sender_and_a_receiver_that_stood_still_are_the_clients_own() -> 
     ends = np.arange(0, 45 * S, 25_000_000) + HOUR_NS
     still = Looks(ends, np.full(len(ends), 5.0))
     row = observed(crowd(), cpu(crowd()), SERVICES, counts_of(crowd()), [still]).columns
-    assert row["delivery_mean_client_ms"] == pytest.approx(10 * 10 / 25, rel=0.2)
-    assert math.isnan(row["delivery_mean_ms"])
+    assert row["delivery_p50_client_ms"] > 1
+    assert math.isnan(row["delivery_p50_ms"])
 
 
 @pytest.mark.parametrize(

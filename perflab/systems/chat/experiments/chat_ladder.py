@@ -132,6 +132,12 @@ def _contrasts(parameters: ChatLadderParameters) -> list[Contrast]:
 
 def _beside_latency(parameters: ChatLadderParameters, names: set[str]) -> list[Contrast]:
     """Return the claims about CPU, bytes and volume whose two rungs the run has."""
+    users_ratio = RUNGS["no_deflate_425"].users / RUNGS["no_deflate"].users
+    exponent = published_value(STUDY, "system", "all", "volume_users_exponent")
+    before, after = (
+        published_value(STUDY, "CPU", scenario, "second_core_cpu")
+        for scenario in ("before protobuf", "protobuf")
+    )
     claims = [
         _saves_cpu("no_deflate", "uvloop", "claim 3", "turning permessage-deflate off saves CPU "
                    "per message (experiment 'profile' looks at sending alone)"),
@@ -141,106 +147,76 @@ def _beside_latency(parameters: ChatLadderParameters, names: set[str]) -> list[C
                    "protobuf costs less CPU per message than orjson"),
         _saves_cpu("uvloop", "protobuf", "claim 2", "uvloop saves CPU per message"),
         _contrast(
-            "no_deflate against uvloop, bytes on the wire", "no_deflate", "uvloop", "claim 7",
+            "no_deflate", "uvloop", "claim 7",
+            name="no_deflate against uvloop, bytes on the wire",
             claim="compression gains little to nothing for these messages",
             response="wire_bytes_per_message",
             published_direction="none",
         ),
-        _volume(compared=not volume_differences(parameters)),
-        _second_core(),
+        _contrast(
+            "no_deflate_425", "no_deflate", "claim 5 (volume against users)",
+            name="volume at 425 users against 250",
+            claim="volume grows with the square of the users",
+            response="messages_per_s",
+            published_ratio=None if volume_differences(parameters) else users_ratio**exponent,
+            published_direction="greater",
+            set_by_load="the share of users whom a message reaches was derived from the published "
+            "volume itself",
+        ),
+        _contrast(
+            "protobuf", "json", f"CPU (second core from {before:g}% to {after:g}%)",
+            name="second core",
+            claim="protobuf's C code moves work to a second core: to threads other than the event "
+            "loop's, for nothing else could run there",
+            response="beside_loop_cpu_share_chat",
+            scale="difference",
+            published_direction="greater",
+        ),
     ]  # fmt: skip
     return [
         claim for claim in claims if {claim.numerator["rung"], claim.denominator["rung"]} <= names
     ]
 
 
-def _volume(compared: bool) -> Contrast:
-    users_ratio = RUNGS["no_deflate_425"].users / RUNGS["no_deflate"].users
-    ratio = users_ratio ** published_value(STUDY, "system", "all", "volume_users_exponent")
-    return _contrast(
-        "volume at 425 users against 250",
-        "no_deflate_425",
-        "no_deflate",
-        "claim 5 (volume against users)",
-        claim="volume grows with the square of the users",
-        response="messages_per_s",
-        published_ratio=ratio if compared else None,
-        published_direction="greater",
-        set_by_load="the share of users whom a message reaches was derived from the published "
-        "volume itself",
-    )
-
-
-def _second_core() -> Contrast:
-    before, after = (
-        published_value(STUDY, "CPU", scenario, "second_core_cpu")
-        for scenario in ("before protobuf", "protobuf")
-    )
-    return _contrast(
-        "second core",
-        "protobuf",
-        "json",
-        f"CPU (second core from {before:g}% to {after:g}%)",
-        claim="protobuf's C code moves work to a second core: to threads other than the event "
-        "loop's, for nothing else could run there",
-        response="beside_loop_cpu_share_chat",
-        scale="difference",
-        published_direction="greater",
-    )
-
-
 def _saves_cpu(after: str, before: str, source: str, claim: str) -> Contrast:
     return _contrast(
-        f"{after} against {before}, CPU per message",
         after,
         before,
         source,
+        name=f"{after} against {before}, CPU per message",
         claim=claim,
         response="cpu_us_per_message",
         published_direction="smaller",
     )
 
 
-def _contrast(name: str, after: str, before: str, source: str, **what: Any) -> Contrast:
+def _contrast(after: str, before: str, source: str, **what: Any) -> Contrast:
     sides = {"numerator": {"rung": after}, "denominator": {"rung": before}}
-    return Contrast(name=name, source=f"chat study, {source}", **sides, **what)
+    return Contrast(source=f"chat study, {source}", **sides, **what)
 
 
 def _warnings(parameters: ChatLadderParameters) -> list[Remark]:
     rungs = _rungs(parameters)
-    warnings = [*load_warnings(parameters, rungs), *_length(parameters, rungs)]
+    warnings = load_warnings(parameters, rungs)
     if parameters.ramp_s is not None:
         text = (
             f"where logins are over before messages start, users join within "
             f"{parameters.ramp_s:g} s; their actions keep the published intervals"
         )
         warnings.append(Remark(code="chat.ramp", text=text))
+    if parameters.preset == "published":
+        block_s = sum(load_s(parameters, rung) + BETWEEN_TRIALS_S for rung in rungs.values())
+        text = (
+            f"with this load a block of {counted(len(rungs), 'rung')} takes about "
+            f"{block_s / 3600:.1f} hours, and the run has {parameters.planned_blocks} blocks"
+        )
+        warnings.append(Remark(code="chat.length", text=text))
     return warnings
-
-
-def _length(parameters: ChatLadderParameters, rungs: Mapping[str, Rung]) -> list[Remark]:
-    """Say how long a run with the published load takes."""
-    if parameters.preset != "published":
-        return []
-    block_s = sum(load_s(parameters, rung) + BETWEEN_TRIALS_S for rung in rungs.values())
-    text = (
-        f"with this load a block of {counted(len(rungs), 'rung')} takes about "
-        f"{_in_words(block_s)}, the run of {counted(parameters.planned_blocks, 'block')} about "
-        f"{_in_words(block_s * parameters.planned_blocks)}"
-    )
-    return [Remark(code="chat.length", text=text)]
-
-
-def _in_words(seconds: float) -> str:
-    """Return ``50 minutes`` or ``16 hours``."""
-    if seconds < 2 * 3600:
-        return counted(round(seconds / 60), "minute")
-    return counted(round(seconds / 3600), "hour")
 
 
 def load_warnings(parameters: ChatParameters, rungs: Mapping[str, Rung]) -> list[Remark]:
     """Say where the load of rungs differs from that of the published rows that they repeat."""
-    texts = {}
+    warnings = []
     different = dict.fromkeys(
         words
         for name, rung in rungs.items()
@@ -249,13 +225,15 @@ def load_warnings(parameters: ChatParameters, rungs: Mapping[str, Rung]) -> list
     )
     if different:
         advice = "" if parameters.preset == "published" else "; preset=published has that load"
-        texts["load"] = f"published sizes are not compared: {'; '.join(different)}{advice}"
+        text = f"published sizes are not compared: {'; '.join(different)}{advice}"
+        warnings.append(Remark(code="chat.load", text=text))
     if any(rung.first_delay in TOGETHER for rung in rungs.values()):
-        texts["begin_together"] = (
+        text = (
             "where logins are over before messages start, all users begin within "
             f"{parameters.action_s:g} s; the study's began as slowly as they had joined"
         )
-    return [Remark(code=f"chat.{code}", text=text) for code, text in texts.items()]
+        warnings.append(Remark(code="chat.begin_together", text=text))
+    return warnings
 
 
 def differences(parameters: ChatParameters, rung: Rung, name: str) -> list[str]:
