@@ -59,7 +59,7 @@ FIELDS: Mapping[str, tuple[str, ...]] = {
     "ping": ("stamp",),
     "message": ("channel", "sender", "sequence", "text"),
     "ack": ("sequence", "stamp"),
-    "pong": ("stamp", "users", "messages", "covered_ns"),
+    "pong": ("stamp",),
     "error": ("code", "reason", "stamp"),
 }
 KINDS = tuple(FIELDS)

@@ -211,10 +211,11 @@ def _filled_by_others(run: Run, busy: Finding) -> str:
 
 def _levels_by_block(run: Run, response: str) -> pd.DataFrame:
     """Return a response of the valid trials: a row per block, a column per level."""
-    names = ["block", f"factor_{FACTOR}", response]
-    wide = run.valid_trials().reindex(columns=names).pivot(index=names[0], columns=names[1])
+    level = f"factor_{FACTOR}"
+    trials = run.valid_trials().reindex(columns=["block", level, response])
+    wide = trials.pivot(index="block", columns=level, values=response)
     blocks = pd.RangeIndex(run.judged_blocks)
-    return wide[response].reindex(index=blocks, columns=list(LEVELS)).astype(float)
+    return wide.reindex(index=blocks, columns=list(LEVELS)).astype(float)
 
 
 def _write_share(run: Run) -> pd.Series[float]:

@@ -74,8 +74,7 @@ def test_a_queue_that_grows_on_the_plateau_is_unsettled(tmp_path: Path) -> None:
     assert unsettled(tmp_path / "growing", 0.05) == [2, 0]
 
 
-def test_message_windows_lie_on_the_plateau_only(tmp_path: Path) -> None:
-    run = write_stream_run(tmp_path, blocks=1)
+def test_message_windows_lie_on_the_plateau_only(run: Run) -> None:
     trials = run.trials().set_index("trial_id")
     plateau_windows = message_windows(run, STEADY, 10)
     assert (plateau_windows.groupby("trial_id").size() == 10).all()

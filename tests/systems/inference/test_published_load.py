@@ -28,8 +28,6 @@ def warnings(name: str, **changes: object) -> str:
     [
         ({"workers": 1}, "workers is 1 (published: 4)"),
         ({"pool_size": 20}, "pool_size is 20 (published: 50)"),
-        ({"concurrency": 20}, "concurrency is 20 (published: 50)"),
-        ({"requests": 500}, "requests is 500 (published: 1000)"),
         ({"connection": "keep_alive"}, "connection is keep_alive (published: per_request)"),
         ({"round_trip_ms": 5.0}, "round_trip_ms is 5 (published: 0)"),
         ({"driver": "asyncpg"}, "driver is asyncpg (not published, by default: psycopg2)"),

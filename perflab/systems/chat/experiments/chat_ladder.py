@@ -208,10 +208,18 @@ def _warnings(parameters: ChatLadderParameters) -> list[Remark]:
         block_s = sum(load_s(parameters, rung) + BETWEEN_TRIALS_S for rung in rungs.values())
         text = (
             f"with this load a block of {counted(len(rungs), 'rung')} takes about "
-            f"{block_s / 3600:.1f} hours, and the run has {parameters.planned_blocks} blocks"
+            f"{_in_words(block_s)}, the run of {counted(parameters.planned_blocks, 'block')} about "
+            f"{_in_words(block_s * parameters.planned_blocks)}"
         )
         warnings.append(Remark(code="chat.length", text=text))
     return warnings
+
+
+def _in_words(seconds: float) -> str:
+    """Return ``50 minutes`` or ``16 hours``."""
+    if seconds < 2 * 3600:
+        return counted(round(seconds / 60), "minute")
+    return counted(round(seconds / 3600), "hour")
 
 
 def load_warnings(parameters: ChatParameters, rungs: Mapping[str, Rung]) -> list[Remark]:
