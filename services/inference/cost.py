@@ -11,7 +11,7 @@ import os
 import time
 from pathlib import Path
 
-from app import building, runtimes
+from app import compiling, runtimes
 
 WARM_UP, AT_LEAST_NS = 5, 200_000_000
 
@@ -32,6 +32,6 @@ def prediction_cpu_us(predict: runtimes.Predict, features: list[float]) -> float
 if __name__ == "__main__":
     artifacts, name = Path(os.environ["INFERENCE_ARTIFACTS"]), os.environ["INFERENCE_RUNTIME"]
     example = json.loads((artifacts / "example.json").read_text())["features"]
-    told = building.facts(artifacts) if name == "compiled" else {}
+    told = compiling.facts(artifacts) if name == "compiled" else {}
     cost_us = prediction_cpu_us(runtimes.load(name, artifacts), example)
     print(json.dumps({**told, "prediction_cpu_us": cost_us}))

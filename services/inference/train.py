@@ -6,9 +6,8 @@ import argparse
 import json
 from pathlib import Path
 
-from app import building
+from app import compiling
 from app.forest import grown, rows
-from app.forest_source import forest_source
 from skl2onnx import to_onnx
 from sklearn.datasets import load_breast_cancer
 
@@ -19,7 +18,7 @@ def train(folder: Path) -> None:
     model = grown()
     onnx = to_onnx(model, rows()[:1], options={"zipmap": False}, target_opset=17)
     (folder / "model.onnx").write_bytes(onnx.SerializeToString())
-    building.build(folder, forest_source(model))
+    compiling.build(folder, compiling.forest_source(model))
     example = {"features": load_breast_cancer().data[0].tolist()}
     (folder / "example.json").write_text(json.dumps(example) + "\n")
 

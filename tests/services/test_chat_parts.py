@@ -10,10 +10,9 @@ from typing import Any
 
 import pytest
 from chat.channels import Channels, begins_subscribed
-from chat.counts import Counts
 from chat.envelopes import Message
 from chat.settings import Settings
-from chat.store import BATCH_SIZE, FIRST_SEQUENCE, Commits, Store
+from chat.store import BATCH_SIZE, FIRST_SEQUENCE, Commits, Counts, Store
 from running import told_inside, use_packages_of
 from specimen.refusal import Refused
 from specimen.settings import public, read
@@ -32,19 +31,11 @@ def accounts(own_places: Path) -> Any:  # noqa: ARG001
 
 
 @pytest.mark.parametrize("share", [0.0, 0.25, 0.64, 1.0])
-@pytest.mark.parametrize("channels", [1, 4, 10])
-def test_a_message_reaches_the_share_of_those_who_are_there(share: float, channels: int) -> None:
+def test_a_message_reaches_the_share_of_those_who_are_there(share: float) -> None:
     for users in (50, 250, 425):
-        for channel in range(channels):
-            reached = sum(
-                begins_subscribed(user, channel, channels, share) for user in range(users)
-            )
+        for channel in range(10):
+            reached = sum(begins_subscribed(user, channel, 10, share) for user in range(users))
             assert reached == pytest.approx(share * users, abs=3)
-
-
-def test_every_user_has_the_same_share_of_the_channels() -> None:
-    channels = Channels(10, 0.64, [])
-    assert {len(channels.of(f"user{number}")) for number in range(400)} == {6, 7}
 
 
 def test_joins_and_leaves_stay_until_they_are_cleared() -> None:
@@ -61,8 +52,7 @@ def test_joins_and_leaves_stay_until_they_are_cleared() -> None:
 def test_every_hashing_takes_the_password_and_no_other(
     accounts: Any, login_hash: str, begin: str
 ) -> None:
-    (user, known), *others = accounts.pool(3, login_hash, 5)
-    assert (user, len(others)) == ("user0", 2)
+    (_, known), *_ = accounts.pool(3, login_hash, 5)
     assert known.startswith(begin)
     assert accounts.is_password(accounts.PASSWORD, known, login_hash)
     for wrong in ("", "correct horsf", accounts.PASSWORD + "x", "ü" * 500, "\0"):
@@ -120,19 +110,6 @@ def test_a_message_is_told_to_be_stored_when_the_setting_says(
 
     asyncio.run(scene())
     assert store.next_sequence() == FIRST_SEQUENCE + BATCH_SIZE + 1
-
-
-def test_what_a_thread_could_not_write_behind_is_counted(tmp_path: Path) -> None:
-    counts = Counts()
-
-    async def scene() -> None:
-        commits = Commits(Store(tmp_path), "write_behind", counts)
-        for _ in range(2):
-            commits.message(message(0), lambda _: None)
-        commits.close()
-
-    asyncio.run(scene())
-    assert (counts.stored, counts.not_stored) == (0, 2)
 
 
 def test_the_settings_are_those_that_are_described() -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from app import building
+from app import compiling
 from app.runtimes import load
 from running import artifacts_of, told_inside
 
@@ -22,39 +22,35 @@ low, high = rows().min(axis=0), rows().max(axis=0)
 asked = random.uniform(low - (high - low) / 2, high + (high - low) / 2, ({rows}, low.size))
 asked = asked.astype(np.float32)
 model = grown()
-for tree in (each.tree_ for each in model.estimators_):
+for tree in (estimator.tree_ for estimator in model.estimators_):
     for feature, threshold in zip(tree.feature, tree.threshold):
         if feature >= 0:
             asked[random.integers(len(asked)), feature] = threshold
 expected = model.predict_proba(asked)
 predict = runtimes.load("compiled", pathlib.Path({folder!r}))
-found = [predict(row) for row in asked.tolist()]
+predicted = [predict(row) for row in asked.tolist()]
 labels = expected.argmax(axis=1)
 print(json.dumps({{
-    "rows": len(found),
+    "rows": len(predicted),
     "labels": len(set(labels.tolist())),
-    "other_labels": int(sum(label != mine for (mine, _), label in zip(found, labels))),
+    "other_labels": int(sum(label != mine for (mine, _), label in zip(predicted, labels))),
     "other_probabilities": int(sum(
-        share != row[label] for (_, share), row, label in zip(found, expected, labels)
+        share != row[label] for (_, share), row, label in zip(predicted, expected, labels)
     )),
 }}))
 """
 
 
-@pytest.fixture(scope="module")
-def artifacts(own_places: Path) -> Path:  # noqa: ARG001
-    return artifacts_of("inference")
-
-
-def test_it_predicts_what_scikit_learn_does_to_the_last_bit(artifacts: Path) -> None:
-    if not building.compiler():
-        assert "no C++ compiler" in str(building.facts(artifacts)["trouble"])
+def test_it_predicts_what_scikit_learn_does_to_the_last_bit(own_places: Path) -> None:  # noqa: ARG001
+    artifacts = artifacts_of("inference")
+    if not compiling.compiler():
+        assert "no C++ compiler" in str(compiling.facts(artifacts)["trouble"])
         return
-    found: dict[str, Any] = told_inside(
+    told: dict[str, Any] = told_inside(
         "inference", COMPARED.format(rows=ROWS, folder=str(artifacts))
     )
-    assert found == {"rows": ROWS, "labels": 2, "other_labels": 0, "other_probabilities": 0}
-    facts = building.facts(artifacts)
+    assert told == {"rows": ROWS, "labels": 2, "other_labels": 0, "other_probabilities": 0}
+    facts = compiling.facts(artifacts)
     assert ("-O2" in str(facts["flags"]), float(str(facts["compile_s"])) > 0) == (True, True)
 
 
@@ -63,7 +59,7 @@ def test_without_a_compiler_a_sentence_says_so_and_the_way_out(
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.delenv("CXX", raising=False)
-    building.build(tmp_path, "")
+    compiling.build(tmp_path, "")
     with pytest.raises(ValueError, match=r"no C\+\+ compiler \(c\+\+, g\+\+, clang\+\+\)") as told:
         load("compiled", tmp_path)
     assert f"Install a C++ compiler (apt-get install g++) and remove {tmp_path}" in str(told.value)

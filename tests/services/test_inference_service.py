@@ -11,7 +11,7 @@ import psycopg2
 import pytest
 from running import SECRET, Answer, Service, Start, call
 
-from perflab.systems.inference.service import FEATURES
+from perflab.systems.inference.stacks import FEATURES
 
 WRITING = {"psycopg2": "/inferences", "asyncpg": "/inferences_async"}
 ENDPOINTS = [*WRITING.values(), "/inferences_no_db", "/inferences_no_db_async"]

@@ -19,7 +19,7 @@ from perflab.stacks.backend import Instance
 from perflab.stacks.plan import StackPlan
 from perflab.stacks.process_backend import choose
 from perflab.stacks.residents import Residents
-from perflab.systems.inference.service import FEATURES
+from perflab.systems.inference.stacks import FEATURES
 
 
 def residents_of(backend_name: str, plans: Mapping[str, StackPlan]) -> Residents:

@@ -16,7 +16,7 @@ from perflab.host.meters import ProcessTable
 from perflab.paths import open_dir
 from perflab.stacks.residents import Residents
 from perflab.stacks.settings import reported
-from perflab.systems.inference.service import FEATURES, InferenceParameters, stack
+from perflab.systems.inference.stacks import FEATURES, InferenceParameters, stack
 from tests.stacks.asking import pids_of, post, started
 
 # The phases of an answer, and those of a database write.

@@ -17,7 +17,7 @@ from perflab.stacks import cleanup
 from perflab.stacks.plan import settle
 from perflab.stacks.residents import Residents
 from perflab.stacks.spec import load_service, service_names
-from perflab.systems.inference.service import InferenceParameters, stack
+from perflab.systems.inference.stacks import InferenceParameters, stack
 from tests.stacks.asking import pids_of, post, reapers_of, started, wait_until
 
 SMALL = InferenceParameters(workers=1, pool_size=4)
@@ -93,7 +93,7 @@ def kill_service(instance: object) -> None:
 
 OWNER = """
 import os, sys, time
-from perflab.systems.inference.service import InferenceParameters, stack
+from perflab.systems.inference.stacks import InferenceParameters, stack
 from perflab.host.placing import placement
 from perflab.stacks.process_backend import choose
 from perflab.stacks.reaper import Reapers

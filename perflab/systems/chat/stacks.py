@@ -1,10 +1,271 @@
-"""What ``perflab stack up`` starts of the chat system."""
+"""Treatments of the chat service: settings, published load and delays."""
 
 from __future__ import annotations
 
-from perflab.systems.chat.service import ChatParameters, Rung, stack
+import math
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from pydantic import Field, model_validator
+
+from perflab.instruments import CpuSpeed, Requests, SchedulerAccounts
+from perflab.load.workload import Request, Scripted, Workload
+from perflab.parameters import Parameters
+from perflab.recordings import published_value
+from perflab.stacks.plan import Node, StackPlan
+from perflab.systems.chat.streams import Streams
 from perflab.systems.chat.users import PASSWORD
-from perflab.trials.experiment import ReadyStack
+from perflab.trials.experiment import Preset, PresetParameters, ReadyStack
+from perflab.trials.plan import Treatment
+
+STUDY = "chat"
+BASE_CASE = (STUDY, "workload", "base case")
+USERS = "perflab.systems.chat.users"
+# Slow first logins must not make a trial fail that would end in time.
+SLACK_S = 20.0
+# Between the last join and the first action, and between the last action and the first to leave.
+PAUSE_S = 1.0
+
+# Requests are logins here and must not pass for the measured deliveries.
+INSTRUMENTS = (
+    Requests(prefix="request_", steady=False),
+    CpuSpeed(),
+    SchedulerAccounts(),
+    Streams(),
+)
+NOTHING: Mapping[str, str] = {}
+TOGETHER = ("together", "spread")
+# The study does not state its number of channels.
+CHANNELS = 10
+FirstDelay = Literal["action", "scheduled", "scaled", "together", "spread"]
+Codec = Literal["json", "orjson", "msgspec", "protobuf", "msgpack"]
+
+
+class ChatParameters(PresetParameters):
+    """Parameters of every experiment on the chat service; intervals are as published.
+
+    With ``preset`` ``published`` the number of actions is, too, and a ping waits for the answer to
+    the one before; else one ping a second is sent when it is due.
+    """
+
+    preset: Preset = Field(
+        default="quick",
+        description="published: take the published study's load for whatever is not given; trials "
+        "then take minutes",
+    )
+    actions: int | None = Field(
+        default=None,
+        ge=1,
+        le=10_000,
+        description="actions of each user; none: as many as plateau_s needs",
+    )
+    plateau_s: float = Field(
+        default=30.0, gt=0, le=3600, description="seconds of each trial in which all users act"
+    )
+    join_s: float = Field(
+        default=0.25, ge=0, le=60, description="seconds between two users who join"
+    )
+    action_s: float = Field(
+        default=6.0, ge=0.05, le=600, description="seconds between two actions of a user"
+    )
+    bcrypt_rounds: int = Field(
+        default=11,
+        ge=4,
+        le=16,
+        description="what a hashed login costs: 2 to the power of this many rounds; one more "
+        "doubles it",
+    )
+    subscriber_share: float = Field(
+        default=0.64,
+        gt=0,
+        le=1,
+        description="share of the users whom a message reaches; 0.64 gives 0.1 n^2 messages a "
+        "second for n users",
+    )
+
+    @classmethod
+    def published_values(cls) -> dict[str, Any]:
+        """Return the values of the preset."""
+        return {
+            "actions": int(published_value(*BASE_CASE, "actions")),
+            "join_s": published_value(*BASE_CASE, "join_delay"),
+            "action_s": published_value(*BASE_CASE, "action_delay"),
+            "subscriber_share": published_value(
+                STUDY, "system", "all", "receivers_per_message_per_user"
+            ),
+        }
+
+    @model_validator(mode="after")
+    def _has_a_plateau(self) -> ChatParameters:
+        if self.actions is None and self.plateau_s < self.action_s:
+            raise ValueError(
+                f"plateau_s = {self.plateau_s:g} holds no action: users act every "
+                f"{self.action_s:g} s (action_s)"
+            )
+        return self
+
+
+class Rung(Parameters):
+    """One combination of everything that the study varied.
+
+    ``first_delay`` is the time from joining to the first action: ``action``, one ``action_s`` after
+    the login has ended, so that messages and logins overlap and a slow login moves a user off the
+    beat of the others; ``scheduled``, one ``action_s`` after the login was due; ``scaled``, users
+    times ``join_s``, as in the study's later runs, so that logins are over first.
+
+    With ``together`` logins are over and all users begin within one ``action_s``, in the offsets of
+    their joins, so that few actions make a plateau. All stay until the last user has acted, because
+    the service drops a message to a user who leaves within a burst. With ``spread`` the beginnings
+    are spread evenly: with the published joins, users act in 24 bursts every 6 s.
+
+    With ``ramp_s`` all users join within so many seconds if logins are over before messages start.
+    First actions still lie as far apart as ``join_s`` says.
+    """
+
+    codec: Codec = "json"
+    loop: Literal["asyncio", "uvloop"] = "asyncio"
+    deflate: Literal["on", "off"] = "on"
+    serialize: Literal["per_message", "per_send"] = "per_message"
+    websocket: Literal["websockets", "websockets-sansio"] = "websockets"
+    commit: Literal["batched", "write_behind"] = "batched"
+    bind: Literal["off", "on"] = "off"
+    cprofile: Literal["off", "on"] = "off"
+    login_hash: Literal["bcrypt", "none"] = "bcrypt"
+    first_delay: FirstDelay = "together"
+    join_factor: float = 1.0
+    ramp_s: float | None = Field(default=None, gt=0, le=3600)
+    users: int = Field(default=250, ge=1, le=100_000)
+
+
+SETTINGS = (
+    "codec", "loop", "deflate", "serialize", "websocket", "commit", "bind", "cprofile",
+    "login_hash",
+)  # fmt: skip
+
+
+def beat_s(parameters: ChatParameters, rung: Rung) -> float:
+    """Return the seconds between users' first actions, and between joins without ``ramp_s``."""
+    return parameters.join_s * rung.join_factor
+
+
+def join_s(parameters: ChatParameters, rung: Rung) -> float:
+    """Return the seconds between two users' joins."""
+    if rung.ramp_s is not None and rung.first_delay in TOGETHER:
+        return rung.ramp_s / rung.users
+    return beat_s(parameters, rung)
+
+
+def actions(parameters: ChatParameters, rung: Rung) -> int:
+    """Return how many actions every user takes; the first user begins earlier than the last."""
+    if parameters.actions is not None:
+        return parameters.actions
+    ahead_s = (rung.users - 1) * beat_s(parameters, rung)
+    if rung.first_delay in TOGETHER:
+        ahead_s = min(ahead_s, parameters.action_s)
+    return 1 + math.ceil((ahead_s + parameters.plateau_s) / parameters.action_s)
+
+
+def load_s(parameters: ChatParameters, rung: Rung) -> float:
+    """Return the seconds that a trial of a rung takes if nothing is late."""
+    ramp_s = rung.users * join_s(parameters, rung)
+    first_s = ramp_s if rung.first_delay == "scaled" else parameters.action_s
+    return ramp_s + first_s + actions(parameters, rung) * parameters.action_s
+
+
+def expected_pings(parameters: ChatParameters, rung: Rung) -> int:
+    """Return the most pings that a trial can have: one a second until the last action."""
+    silent_s = join_s(parameters, rung) + parameters.action_s
+    return math.floor(load_s(parameters, rung) - silent_s)
+
+
+def workload(parameters: ChatParameters, rung: Rung) -> Workload:
+    """Return the published load of a rung."""
+    ramp_s = rung.users * join_s(parameters, rung)
+    first_s = ramp_s if rung.first_delay == "scaled" else parameters.action_s
+    script_parameters: dict[str, Any] = {
+        "codec": rung.codec,
+        "deflate": rung.deflate == "on",
+        "channels": CHANNELS,
+        "action_s": parameters.action_s,
+        "pings": "closed" if parameters.preset == "published" else "planned",
+    }
+    if rung.first_delay in TOGETHER:
+        begin_s = ramp_s + PAUSE_S
+        script_parameters |= {
+            "begin_s": begin_s,
+            "leave_s": begin_s + actions(parameters, rung) * parameters.action_s + PAUSE_S,
+            "beat_s": beat_s(parameters, rung),
+            "spread": rung.first_delay == "spread",
+        }
+    else:
+        beat = {"beat_s": beat_s(parameters, rung)} if rung.first_delay == "scheduled" else {}
+        script_parameters |= {"first_s": first_s, **beat}
+    return Workload(
+        request=Request(node="chat"),
+        arrivals=Scripted(
+            script=f"{USERS}:ChatUser",
+            monitor=f"{USERS}:Monitor",
+            users=rung.users,
+            duration_s=load_s(parameters, rung) + SLACK_S,
+            actions=actions(parameters, rung),
+            join_s=join_s(parameters, rung),
+            parameters=script_parameters,
+        ),
+        timeout_s=60.0,
+    )
+
+
+def stack(parameters: ChatParameters, rung: Rung, accounts: int) -> StackPlan:
+    """Return the chat service with the settings of a rung; ``accounts`` are for all rungs."""
+    settings: dict[str, str | int | float] = {name: getattr(rung, name) for name in SETTINGS}
+    settings |= {
+        "bcrypt_rounds": parameters.bcrypt_rounds,
+        "channels": CHANNELS,
+        "subscriber_share": parameters.subscriber_share,
+        "accounts": accounts,
+    }
+    return StackPlan(nodes=(Node(name="chat", service="chat", settings=settings),))
+
+
+def treatments(
+    parameters: ChatParameters, rungs: Mapping[str, Rung], scenarios: Mapping[str, str] = NOTHING
+) -> list[Treatment]:
+    """Return a treatment for every rung; ``scenarios`` has the published rows that rungs repeat."""
+    accounts = max(rung.users for rung in rungs.values()) + 1
+    return [
+        Treatment(
+            name=f"rung={name}",
+            label=f"{name.replace('_', ' ')}, {rung.users} users",
+            levels=levels(parameters, name, rung, scenarios),
+            stack=stack(parameters, rung, accounts),
+            workload=workload(parameters, rung),
+            instruments=INSTRUMENTS,
+        )
+        for name, rung in rungs.items()
+    ]
+
+
+def levels(
+    parameters: ChatParameters, name: str, rung: Rung, scenarios: Mapping[str, str] = NOTHING
+) -> dict[str, str]:
+    """Return a rung's levels, its own name first."""
+    return {
+        "rung": name,
+        **{factor: str(getattr(rung, factor)) for factor in (*SETTINGS, "first_delay")},
+        "users": str(rung.users),
+        "join_s": f"{join_s(parameters, rung):.4g}",
+        "beat_s": f"{beat_s(parameters, rung):.4g}",
+        **({"scenario": scenarios.get(name, "")} if scenarios else {}),
+    }
+
+
+def factors(
+    parameters: ChatParameters, rungs: Mapping[str, Rung], scenarios: Mapping[str, str] = NOTHING
+) -> dict[str, tuple[str, ...]]:
+    """Return the levels of every factor, in the order in which rungs first have them."""
+    rows = [levels(parameters, name, rung, scenarios) for name, rung in rungs.items()]
+    return {factor: tuple(dict.fromkeys(row[factor] for row in rows)) for factor in rows[0]}
+
 
 # The users of the published study and the monitor.
 ACCOUNTS = 251

@@ -1,35 +1,48 @@
-"""The responses of a trial's streams: deliveries, pings, phases, and lost messages."""
+"""The responses of a trial's streams, and whether they are valid: nothing lost or unanswered."""
 
 from __future__ import annotations
 
 import math
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from perflab.instruments import Instrument, Load, Look, Observation, Scene
+from perflab.load.checks.selfcheck import MAX_CLIENT_CPU
 from perflab.load.checks.stalls import Sending
 from perflab.load.checks.times import Number
 from perflab.load.checks.trend import of_client_time
 from perflab.load.records.looks import Looks
 from perflab.load.records.message_record import WIRE
-from perflab.statistics.percentiles import OF_TRIALS
-from perflab.systems.chat.lost_messages import ACTIONS, judged, unstored
+from perflab.recordings import Reason, Remark, Side
+from perflab.statistics.percentiles import MAX_MOVED_SHARE, OF_TRIALS, hidden_share
 from perflab.trials.summary import cpu_share, message_table
 
 STORED_WITHIN_S = 1.0
+ACTIONS = ("send", "join", "leave")
+# A user who closes a connection may never read the messages of that instant.
+MAX_LOST_SHARE = 1e-4
+# An unanswered request has no latency and may be among the slowest. This share is a tenth of the
+# share beyond a p99, so it moves no reported percentile by much.
+MAX_CENSORED_SHARE = 1e-3
+# Only an overloaded service refuses for these reasons; any other may be a client's mistake.
+OF_OVERLOAD = {"slow_reader", "not_stored"}
+UNCOUNTED = dict.fromkeys(
+    ("server_received", "server_delivered", "server_dropped", "server_not_stored",
+     "server_unstored"), -1
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
 class Phases:
     """The phases of a crowd: instants in ns, 0 if there was none.
 
-    Users join from ``begin_ns`` to ``joined_ns``; all of them act from ``plateau_begin_ns`` (the
-    last user's first action) to ``plateau_end_ns`` (the first user's last action).
+    Users join until ``joined_ns``; all act from ``plateau_begin_ns`` (the last user's first action)
+    to ``plateau_end_ns`` (the first user's last action).
     """
 
     begin_ns: int
@@ -89,8 +102,8 @@ def beside_loop_shares(
 ) -> dict[str, float]:
     """Return the CPU share of threads other than the event loop's, by service.
 
-    The shares come from a service's own counts (``cpu_s``, ``loop_cpu_s``) over the whole trial. A
-    second core cannot run more of the service than that, on any machine.
+    It comes from the service's own counts over the whole trial. A second core cannot run more of
+    the service than that, on any machine.
     """
     share_of = {}
     for name, end in after.items():
@@ -111,12 +124,8 @@ def observed(
 ) -> Observation:
     """Return what the streams of a load show.
 
-    Parameters
-    ----------
-    counts
-        The servers' own counts, by node.
-    looks
-        The looks at each worker's event loop; they show the client's part of a latency.
+    ``counts`` are the servers' own, by node. The ``looks`` at each worker's event loop show the
+    client's part of a latency.
     """
     if messages.empty:
         return Observation()
@@ -146,11 +155,7 @@ def phases(table: pd.DataFrame) -> Phases:
 def stream_columns(
     table: pd.DataFrame, samples: pd.DataFrame, services: Sequence[str]
 ) -> dict[str, Any]:
-    """Return a trial's columns about its streams, without latencies.
-
-    ``messages_per_s`` counts deliveries on the plateau, in which all users act. CPU shares: 1.0 is
-    one core.
-    """
+    """Return a trial's columns about its streams, without latencies; a CPU share of 1 is a core."""
     crowd = phases(table)
     delivered = table[table["kind"] == "delivery"]
     on_plateau = crowd.on_plateau(delivered["at_ns"])
@@ -173,28 +178,26 @@ def stream_columns(
 
 
 def wire_columns(table: pd.DataFrame, messages_per_s: float) -> dict[str, float]:
-    """Return the bytes of messages on the wire, from the users who left in order.
+    """Return the bytes of messages on the wire, from the users who left in order; else NaN.
 
-    ``wire_bytes_per_message`` is the bytes of received frames with their heads over the number of
-    messages in them; ``wire_share`` is those bytes over the bytes of the unpacked messages;
-    ``wire_mbit_per_s`` is the load of a link on the plateau, without the heads of TCP and IP
-    (40 bytes or more for every packet). All are NaN if no user left in order.
+    They include the heads of frames, but not those of TCP and IP (40 bytes or more a packet).
+    ``wire_share`` is over the bytes of the unpacked messages, ``wire_mbit_per_s`` the load of a
+    link on the plateau.
     """
     totals = table[table["kind"] == WIRE]
     received = (table["direction"] == "received") & (table["bytes"] > 0) & (table["kind"] != WIRE)
     messages = table[received & table["user"].isin(totals["user"])]["bytes"]
-    if not len(messages):
-        return dict.fromkeys(("wire_bytes_per_message", "wire_share", "wire_mbit_per_s"), math.nan)
-    bytes_per_message = float(totals["bytes"].sum()) / len(messages)
+    wire_bytes = float(totals["bytes"].sum()) if len(messages) else math.nan
+    bytes_per_message = wire_bytes / max(1, len(messages))
     return {
         "wire_bytes_per_message": bytes_per_message,
-        "wire_share": float(totals["bytes"].sum()) / float(messages.sum()),
+        "wire_share": wire_bytes / max(1.0, float(messages.sum())),
         "wire_mbit_per_s": bytes_per_message * messages_per_s * 8 / 1e6,
     }
 
 
 def latencies(table: pd.DataFrame, looks: Sequence[Looks]) -> dict[str, Number]:
-    """Return the percentiles of every latency (``delivery p50``...) and the mean of deliveries.
+    """Return the percentiles of every latency (``delivery p50``...).
 
     A latency lasts from the planned instant of sending to the receiver's read. ``plateau`` is of
     deliveries planned while all users act, whenever they came (behind a growing queue the slowest
@@ -210,21 +213,20 @@ def latencies(table: pd.DataFrame, looks: Sequence[Looks]) -> dict[str, Number]:
         "all_ping": table[table["kind"] == "pong"],
     }
     numbers_of = {name: sending.times(rows).numbers(OF_TRIALS) for name, rows in rows_of.items()}
-    percentiles = {
+    return {
         f"{name} p{share}": numbers[f"p{share}"]
         for name, numbers in numbers_of.items()
         for share in OF_TRIALS
     }
-    return {"delivery mean": numbers_of["delivery"]["mean"], **percentiles}
 
 
 def _latency_columns(numbers: Mapping[str, Number]) -> dict[str, float]:
     """Return each comparable latency, and how much of it may be the client's own."""
-    names = {name: name.replace(" ", "_") for name in numbers}
-    return {
-        **{f"{names[name]}_ms": number.comparable for name, number in numbers.items()},
-        **{f"{names[name]}_client_ms": number.client_ms for name, number in numbers.items()},
-    }
+    columns: dict[str, float] = {}
+    for name, number in numbers.items():
+        column = name.replace(" ", "_")
+        columns |= {f"{column}_ms": number.comparable, f"{column}_client_ms": number.client_ms}
+    return columns
 
 
 def _costs(row: Mapping[str, Any]) -> dict[str, float]:
@@ -236,3 +238,130 @@ def _costs(row: Mapping[str, Any]) -> dict[str, float]:
         if name.startswith("plateau_cpu_share_") and not name.endswith(("_client", "_lab"))
     ]
     return {"cpu_us_per_message": sum(shares) / rate * 1e6 if rate > 0 else math.nan}
+
+
+@dataclass
+class Judgement:
+    """The counts of a trial's streams, with reasons to refuse the trial and warnings."""
+
+    row: dict[str, Any] = field(default_factory=dict)
+    reasons: list[Reason] = field(default_factory=list)
+    warnings: list[Remark] = field(default_factory=list)
+
+    def refuse(self, code: str, text: str, side: Side = "unknown") -> None:
+        """Add a reason to refuse the trial."""
+        self.reasons.append(Reason(code=f"chat.{code}", side=side, text=text))
+
+    def warn(self, code: str, text: str) -> None:
+        """Add a warning."""
+        self.warnings.append(Remark(code=f"chat.{code}", text=text))
+
+
+def judged(
+    table: pd.DataFrame, counts: Mapping[str, Mapping[str, Any]], client_cpu: float
+) -> Judgement:
+    """Judge the streams of a trial, whose messages are the ``table``.
+
+    ``counts`` is what the servers counted themselves, by node; the row has -1 for each count if no
+    server counts. ``client_cpu`` is the client's share of a core on the plateau, NaN without one.
+    """
+    judgement = Judgement(dict(UNCOUNTED))
+    number = {str(kind): int(n) for kind, n in table["kind"].value_counts().items()}
+    _answers(judgement, number)
+    counted = [server for server in counts.values() if "delivered" in server]
+    if counted:
+        _counts(judgement, number, counted)
+        _dropped(judgement, table)
+    if cut := number.get("cut", 0):
+        judgement.refuse("cut", f"{cut} WebSockets ended before their users left", "server")
+    codes = [(server.get("refused") or {}).items() for server in counted]
+    refused = {code: n for of_server in codes for code, n in of_server if n}
+    side: Side = "server" if refused and set(refused) <= OF_OVERLOAD else "unknown"
+    if refused:
+        named = ", ".join(f"{n} {code}" for code, n in refused.items())
+        judgement.refuse("refused", f"the server refused frames or users ({named})", side)
+    if errors := number.get("error", 0):
+        judgement.refuse("error_frames", f"{errors} frames were answered with an error", side)
+    if client_cpu > MAX_CLIENT_CPU:
+        text = f"the client used {client_cpu:.0%} of a core on the plateau"
+        judgement.refuse("client_cpu", f"{text}: the limit may be its own", "client")
+    return judgement
+
+
+def _answers(judgement: Judgement, number: Mapping[str, int]) -> None:
+    """Compare answers with requests: an unanswered request has no time in any column."""
+    acted = sum(number.get(kind, 0) for kind in ACTIONS)
+    action_answers = number.get("ack", 0) + number.get("error", 0)
+    pings, pongs = number.get("ping", 0), number.get("pong", 0)
+    for name, sent, answered in (("actions", acted, action_answers), ("pings", pings, pongs)):
+        missing = judgement.row[f"unanswered_{name}"] = sent - answered
+        text = f"{missing} of {sent} {name} were never answered: their times are in no column"
+        if missing < 0:
+            judgement.refuse("answers", f"{sent} {name} had {answered} answers")
+        elif missing > MAX_CENSORED_SHARE * max(1, sent):
+            judgement.refuse("unanswered", text, "server")
+        elif missing:
+            judgement.warn("unanswered", text)
+
+
+def _counts(
+    judgement: Judgement, number: Mapping[str, int], counted: list[Mapping[str, Any]]
+) -> None:
+    """Compare the servers' counts with the messages sent and read."""
+    names = ("received", "delivered", "dropped", "not_stored")
+    totals = {name: sum(int(server.get(name, 0)) for server in counted) for name in names}
+    received, delivered, _, not_stored = totals.values()
+    sent, read = number.get("send", 0), number.get("delivery", 0)
+    lost, not_yet_stored = delivered - read, sum(map(unstored, counted))
+    judgement.row |= {
+        **{f"server_{name}": total for name, total in totals.items()},
+        "server_unstored": not_yet_stored,
+        "messages_lost": lost,
+    }
+    if received != sent:
+        # A server cannot receive more than was sent: then the client's own record is incomplete.
+        side: Side = "server" if received < sent else "client"
+        text = f"{sent} messages were sent, the server received {received}"
+        judgement.refuse("received", text, side)
+    if lost < 0 or lost > MAX_LOST_SHARE * max(1, delivered):
+        text = f"the server delivered {delivered} messages, the receivers read {read}"
+        judgement.refuse("lost", text, "server" if lost > 0 else "unknown")
+    elif lost:
+        text = f"{lost} of {delivered} delivered messages were not read by a leaving user"
+        judgement.warn("lost", text)
+    if not_stored:
+        judgement.refuse(
+            "not_stored", f"the server could not store {not_stored} messages", "server"
+        )
+    if not_yet_stored:
+        text = f"{not_yet_stored} acknowledged messages were not yet stored when the load was over"
+        judgement.warn("unstored", text)
+
+
+def _dropped(judgement: Judgement, table: pd.DataFrame) -> None:
+    """Judge dropped messages by how far they could move the p99.
+
+    A user who leaves amid a burst causes some. Their latency is unknown; if all of them were slower
+    than every delivered message, the p99 would be a higher quantile of the delivered ones.
+    """
+    dropped = judgement.row["server_dropped"]
+    if dropped <= 0:
+        return
+    read = table[table["kind"] == "delivery"]
+    moved = hidden_share((read["at_ns"] - read["planned_ns"]).to_numpy(), dropped, 0.99)
+    offered = judgement.row["server_delivered"] + dropped
+    text = f"the server dropped {dropped} of {offered} messages: the p99 could be"
+    if moved > MAX_MOVED_SHARE:
+        by = f"{moved:.0%} higher" if math.isfinite(moved) else "anything"
+        judgement.refuse("dropped", f"{text} {by}", "server")
+    else:
+        judgement.warn("dropped", f"{text} {moved:.1%} higher")
+
+
+def unstored(counts: Mapping[str, Any]) -> int:
+    """Return how many acknowledged messages a server has neither stored nor failed to store.
+
+    Only a server that writes behind has any.
+    """
+    acknowledged, stored = int(counts.get("acknowledged", 0)), int(counts.get("stored", 0))
+    return max(0, acknowledged - stored - int(counts.get("not_stored", 0)))

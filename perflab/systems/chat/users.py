@@ -1,4 +1,7 @@
-"""The published virtual users of the chat service, and the monitor beside them.
+"""The published virtual users of the chat service, the monitor beside them, and their frames.
+
+The codecs were written from the service's README and ``chat.proto`` alone, so that the two sides
+check each other.
 
 Every text carries the planned instant of its sending, in digits of fixed width behind a mark. A
 receiver finds the mark with ``bytes.find`` in the raw frame of any codec, so recording the latency
@@ -9,20 +12,18 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Mapping
+import json
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-from perflab.load.records.message_record import (
-    CONNECTED,
-    CUT,
-    LEFT,
-    RECEIVED,
-    SENT,
-    WIRE,
-)
+import msgpack  # type: ignore[import-untyped]
+import msgspec
+import orjson
+
+from perflab.load.records.message_record import CONNECTED, CUT, LEFT, RECEIVED, SENT, WIRE
 from perflab.load.users import NotServed, User, action
-from perflab.systems.chat.frames import CODECS, Fields
 
 if TYPE_CHECKING:
     from perflab.load.clients.websocket import WebSocket
@@ -47,6 +48,110 @@ PONG_TIMEOUT_S = 30.0
 QUIET_S = 0.02
 # Its multiples spread any number of users evenly (Kronecker's sequence).
 GOLDEN = (5**0.5 - 1) / 2
+
+
+Fields = dict[str, Any]
+# Kinds of envelopes with their fields, both in the order of their numbers in chat.proto.
+FIELDS: Mapping[str, tuple[str, ...]] = {
+    "send": ("channel", "text", "stamp"),
+    "subscribe": ("channel", "stamp"),
+    "unsubscribe": ("channel", "stamp"),
+    "ping": ("stamp",),
+    "message": ("channel", "sender", "sequence", "text"),
+    "ack": ("sequence", "stamp"),
+    "pong": ("stamp",),
+    "error": ("code", "reason", "stamp"),
+}
+KINDS = tuple(FIELDS)
+TEXTS = ("channel", "text", "sender", "code", "reason")
+VARINT, LENGTH = 0, 2
+
+
+@dataclass(frozen=True)
+class Codec:
+    """How a client speaks one codec; ``text``: its frames are WebSocket text frames."""
+
+    encode: Callable[[Fields], bytes]
+    decode: Callable[[bytes], Fields]
+    text: bool = False
+
+
+def protobuf_frame(fields: Fields) -> bytes:
+    """Return an envelope in protobuf's wire format (Protocol Buffers documentation, Encoding)."""
+    body = bytearray()
+    for number, name in enumerate(FIELDS[fields["kind"]], 1):
+        value = fields.get(name)
+        if isinstance(value, str):
+            body += _block(number, value.encode())
+        elif value:
+            body += bytes((number << 3 | VARINT,)) + _varint(value)
+    return _block(KINDS.index(fields["kind"]) + 1, bytes(body))
+
+
+def _block(number: int, data: bytes) -> bytes:
+    return bytes((number << 3 | LENGTH,)) + _varint(len(data)) + data
+
+
+def protobuf_fields(frame: bytes) -> Fields:
+    """Return the fields of an envelope in protobuf's wire format; absent ones are 0 or empty.
+
+    Raises ValueError for a frame that is cut short, or of no known kind.
+    """
+    number, body = next(_parts(frame), (0, b""))
+    if not 1 <= number <= len(KINDS) or not isinstance(body, bytes):
+        raise ValueError("an envelope of no known kind")
+    kind = KINDS[number - 1]
+    names = FIELDS[kind]
+    fields: Fields = {"kind": kind, **{name: "" if name in TEXTS else 0 for name in names}}
+    for field, value in _parts(body):
+        if 1 <= field <= len(names):
+            fields[names[field - 1]] = value.decode() if isinstance(value, bytes) else value
+    return fields
+
+
+def _varint(value: int) -> bytes:
+    value &= 0xFFFF_FFFF_FFFF_FFFF
+    encoded = bytearray()
+    while value > 0x7F:
+        encoded.append(value & 0x7F | 0x80)
+        value >>= 7
+    encoded.append(value)
+    return bytes(encoded)
+
+
+def _read_varint(data: bytes, place: int) -> tuple[int, int]:
+    value = shift = 0
+    while True:
+        if place >= len(data):
+            raise ValueError("a frame that is cut short")
+        byte = data[place]
+        value |= (byte & 0x7F) << shift
+        place, shift = place + 1, shift + 7
+        if byte < 0x80:
+            return value - (1 << 64 if value >> 63 else 0), place
+
+
+def _parts(data: bytes) -> Iterator[tuple[int, int | bytes]]:
+    place = 0
+    while place < len(data):
+        tag, place = _read_varint(data, place)
+        value, place = _read_varint(data, place)
+        if tag & 7 == VARINT:
+            yield tag >> 3, value
+        elif tag & 7 == LENGTH and place + value <= len(data):
+            yield tag >> 3, data[place : place + value]
+            place += value
+        else:
+            raise ValueError("a frame that is cut short or of another wire type")
+
+
+CODECS: Mapping[str, Codec] = {
+    "json": Codec(lambda fields: json.dumps(fields).encode(), json.loads, text=True),
+    "orjson": Codec(orjson.dumps, orjson.loads),
+    "msgspec": Codec(msgspec.json.encode, msgspec.json.decode),
+    "msgpack": Codec(msgpack.packb, msgpack.unpackb),
+    "protobuf": Codec(protobuf_frame, protobuf_fields),
+}
 
 
 def marked(planned_ns: int, text: str) -> str:
@@ -121,9 +226,8 @@ class Connected(User):
     async def on_stop(self) -> None:
         """Disconnect in order, once all frames are answered and no burst is under way.
 
-        The server may throw away the last frame of a user who closes at once: with Uvicorn's
-        sans-I/O WebSockets a quarter of such users lost theirs. A user who leaves within a burst
-        misses the rest of it, which the server then counts as dropped.
+        The server may throw away the last frame of a user who closes at once. A user who leaves
+        within a burst misses the rest of it, which the server then counts as dropped.
         """
         if self.awaited:
             with contextlib.suppress(TimeoutError):
@@ -147,9 +251,6 @@ class ChatUser(Connected):
     user acts. With ``begin_s`` each user is ``beat_s`` behind the one before it, within one
     ``action_s``, or with ``spread`` evenly spread over it. ``leave_s``: no user leaves before that
     time of the load.
-
-    Users who join every 0.25 s and act every 6 s share 24 instants and act in bursts, as the
-    published ones did; with 0.35 s between joins there is no such beat.
     """
 
     def __init__(self, number: int, seed: int, parameters: Mapping[str, Any]) -> None:
@@ -160,18 +261,18 @@ class ChatUser(Connected):
     async def on_start(self) -> None:
         """Log in and connect; fail the load if that is over too late."""
         await super().on_start()
-        latest_ns = self._latest_login_ns()
-        if latest_ns is not None and self.now_ns() > latest_ns:
+        if "begin_s" in self.parameters:
+            latest_ns = self._at(float(self.parameters["begin_s"]))
+        elif "beat_s" in self.parameters:
+            latest_ns = self.first_due_ns()
+        else:
+            return
+        if self.now_ns() > latest_ns:
             late_s = (latest_ns - self.load_began_ns) / 1e9
             raise RuntimeError(
                 f"logins were to be over {late_s:g} s after the load began, and are not: let "
                 "users join more slowly (join_s, ramp_s) or log in more cheaply (bcrypt_rounds)"
             )
-
-    def _latest_login_ns(self) -> int | None:
-        if "begin_s" in self.parameters:
-            return self._at(float(self.parameters["begin_s"]))
-        return self.first_due_ns() if "beat_s" in self.parameters else None
 
     def first_due_ns(self) -> int:
         """Return when the first action is due."""
@@ -234,12 +335,11 @@ class Monitor(Connected):
     """Pings once a second on the path that messages take, and receives messages like any user.
 
     The interval is random with a mean of one second: pings at whole seconds would always meet the
-    same moment of a crowd that acts to a beat (see :class:`ChatUser`), and could miss its bursts.
+    same moment of a crowd that acts to a beat, and could miss its bursts.
 
     Parameter of the script besides those of :class:`Connected`: ``pings``. ``planned`` pings are
-    sent when they are due, whether or not earlier ones were answered. An unanswered ``closed`` ping
-    holds the next one back, as in the published monitor; the wait of the next one is then in no
-    record (coordinated omission).
+    sent when they are due. An unanswered ``closed`` ping holds the next one back, as in the
+    published monitor; that wait is then in no record (coordinated omission).
     """
 
     wait_s = EVERY_S

@@ -1,13 +1,291 @@
-"""The views of the chat service's runs: crowds, codecs and profiles."""
+"""The views of the chat service's runs; latency against CPU and volume, and logins, are here."""
 
 from __future__ import annotations
 
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.lines import Line2D
+
 from perflab.figures import EFFECT, PROFILE
-from perflab.systems.chat.figures.codec_cost import CODEC_COST
-from perflab.systems.chat.figures.delivery import BURSTS, DELIVERY_CPU, DELIVERY_VOLUME
-from perflab.systems.chat.figures.ladder import LADDER, LOGIN_BANDS, PINGED
-from perflab.systems.chat.figures.stream_timeline import STREAM_TIMELINE
-from perflab.systems.chat.figures.users_held import TARGETS_MET, USERS_HELD
+from perflab.figures.canvas import LabFigure
+from perflab.figures.charts import Axis, Plane, Planes, Points, Rules, treatment_panels
+from perflab.figures.charts.layers import marker
+from perflab.figures.origin import Page
+from perflab.figures.theme import FAINT, INK, MUTED, PALETTE, Look
+from perflab.figures.view import View
+from perflab.recordings import Run, published, published_value
+from perflab.statistics.comparison import CONFIDENCE
+from perflab.statistics.in_words import counted
+from perflab.statistics.knees import knee
+from perflab.systems.chat.bursts import BURSTS
+from perflab.systems.chat.codec_costs import CODEC_COST
+from perflab.systems.chat.ladder import LADDER, PINGED, TARGETS_MET, targets_ms
+from perflab.systems.chat.rungs import COSTLY, FREE
+from perflab.systems.chat.users_held import USERS_HELD
+from perflab.systems.chat.windows import (
+    EMPTY,
+    MOST_PANELS,
+    SERVICE,
+    STREAM_TIMELINE,
+    WINDOW,
+    left_out,
+    of_crowds,
+    points,
+    shown_windows,
+    windows,
+)
+
+CPU_TITLE = "delivery latency against CPU of the service"
+KNEE = "knee"
+CPU_COLUMNS = [
+    "what", "treatment", "phase", "cpu_percent", "low", "high", "messages_per_s", "p90_ms", "words",
+]  # fmt: skip
+# The study's reading of its own figure: latency rises, then spikes.
+PUBLISHED = {"cpu_where_latency_rises": "rise", "cpu_where_latency_spikes": "spike"}
+LARGEST_POINT = 60.0
+
+
+def delivery_cpu_table(run: Run) -> pd.DataFrame:
+    """Return the windows that hold a p90 and a CPU share, fitted knees, and published shares.
+
+    ``what`` is a window, the fitted knee of a treatment (in ``words``, and with its 95% interval if
+    the data support one), or the share at which the study saw latency "rise" or "spike".
+    """
+    seconds = windows(run)[["treatment", "trial_id", "cpu", "p90_ms"]].dropna()
+    shown = shown_windows(run, ["cpu", "messages_per_s", "p90_ms"])
+    if shown.empty:
+        return pd.DataFrame(columns=CPU_COLUMNS)
+    seconds_shown = shown.assign(what=WINDOW, cpu_percent=100 * shown["cpu"])
+    names = list(dict.fromkeys(shown["treatment"]))
+    knees = [_knee(name, seconds[seconds["treatment"] == name]) for name in names]
+    parts = [seconds_shown, pd.DataFrame(knees), _published()]
+    return pd.concat(parts, ignore_index=True).reindex(columns=CPU_COLUMNS)
+
+
+def _knee(treatment: str, seconds: pd.DataFrame) -> dict[str, object]:
+    fit = knee(seconds, "cpu", "p90_ms")
+    words = f"{fit.words()} (n = {fit.unit})" if fit.unit else fit.words()
+    shares = (fit.cpu, fit.low, fit.high) if fit.supported else (math.nan,) * 3
+    middle, low, high = (100 * share for share in shares)
+    return {
+        "what": KNEE, "treatment": treatment, "cpu_percent": middle, "low": low, "high": high,
+        "words": words,
+    }  # fmt: skip
+
+
+def _published() -> pd.DataFrame:
+    table = published("chat")
+    table = table[table["measure"].isin(PUBLISHED)]
+    return pd.DataFrame(
+        {"what": table["measure"].map(PUBLISHED), "cpu_percent": table["value"].astype(float)}
+    )
+
+
+@dataclass(frozen=True)
+class Knee:
+    """A layer that draws the fitted bend and its interval."""
+
+    def draw(self, axes: Axes, rows: pd.DataFrame, page: Page) -> None:  # noqa: ARG002
+        """Draw the bend of one panel, if it has one."""
+        for bend in rows[rows["what"] == KNEE].dropna(subset=["cpu_percent"]).to_dict("records"):
+            axes.axvspan(bend["low"], bend["high"], color=FAINT, lw=0, zorder=0)
+            axes.axvline(bend["cpu_percent"], color=INK, lw=1.1, ls=(0, (4, 2)), zorder=1)
+
+    def key(self, table: pd.DataFrame, page: Page) -> list[Line2D]:  # noqa: ARG002
+        """Return the key of the points' area; the caption explains the bend."""
+        most, size = float(table["messages_per_s"].max()), float(np.sqrt(3.0 + LARGEST_POINT))
+        return [marker("o", MUTED, True, size, label=f"{most:,.0f} messages/s")]
+
+
+def draw_delivery_cpu(table: pd.DataFrame, page: Page) -> LabFigure:
+    """Draw latency against CPU, one panel per treatment, with the fitted knee if there is one."""
+    rows = table[table["what"].isin(PUBLISHED.values())]
+    most_per_s = float(table["messages_per_s"].max())
+    chart = Planes(
+        CPU_TITLE,
+        "Every point is a second of a valid trial; its area is the messages delivered in it."
+        f" Dotted: where the study saw latency {_published_words(rows)}. Dashed, in a band: the"
+        " bend of the nearest broken line with its 95% interval, if there is one; from blocks of"
+        f" windows it is for these trials only.{left_out(page)}",
+        layers=(
+            points(s=None, alpha=0.65, zorder=2,
+                          size="messages_per_s", size_norm=(0, max(most_per_s, 1.0)),
+                          sizes=(3.0, 3.0 + LARGEST_POINT)),
+            Rules((*PUBLISHED.values(),), ls=":"),
+            Knee(),
+        ),
+        planes=_cpu_planes,
+        x="cpu_percent",
+        y="p90_ms",
+        height_in=3.6,
+        further_in=2.8,
+        share_x=True,
+        share_y=True,
+        empty=EMPTY,
+    )  # fmt: skip
+    return chart.draw(table, page)
+
+
+def _cpu_planes(table: pd.DataFrame, page: Page) -> dict[str, Plane]:
+    x = Axis(f"CPU use of {SERVICE}, % of a core", ends=(0, None))
+    y = Axis("p90 per second, ms (log)", log=True)
+    words = table[table["what"] == KNEE].set_index("treatment")["words"]
+    shown = [*page.looks.items()][:MOST_PANELS]
+    return {
+        name: Plane(x, y, "\n".join(filter(None, (look.label, words.get(name, "")))))
+        for name, look in shown
+    }
+
+
+def _published_words(rows: pd.DataFrame) -> str:
+    pairs = zip(rows["what"], rows["cpu_percent"], strict=True)
+    return " and ".join(f"{what} ({percent:g}%)" for what, percent in pairs)
+
+
+DELIVERY_CPU = View("delivery_cpu", CPU_TITLE, delivery_cpu_table, draw_delivery_cpu, of_crowds)
+
+
+VOLUME_TITLE = "delivery latency against message volume"
+TARGET = "target"
+VOLUME_COLUMNS = ["what", "treatment", "phase", "messages_per_s", "p90_ms"]
+
+
+def delivery_volume_table(run: Run) -> pd.DataFrame:
+    """Return the windows that hold a p90, and the study's target for it."""
+    shown = shown_windows(run, ["messages_per_s", "p90_ms"]).assign(what=WINDOW)
+    if shown.empty:
+        return pd.DataFrame(columns=VOLUME_COLUMNS)
+    target = pd.DataFrame([{"what": TARGET, "p90_ms": targets_ms()["delivery_p90_ms"]}])
+    return pd.concat([shown, target], ignore_index=True)[VOLUME_COLUMNS]
+
+
+def _words(table: pd.DataFrame, page: Page) -> str:
+    target_ms = table.loc[table["what"] == TARGET, "p90_ms"].iloc[0]
+    return (
+        "Every point is a second of a valid trial. Dashed: the study's target of"
+        f" {target_ms:g} ms for the p90.{left_out(page)}"
+    )
+
+
+CHART = Planes(
+    VOLUME_TITLE,
+    _words,
+    layers=(
+        points(s=10, alpha=0.7),
+        Rules((TARGET,), along="y"),
+    ),
+    planes=treatment_panels(
+        Axis("messages delivered per second", ends=(0, None), whole=True),
+        Axis("p90 per second, ms (log)", log=True),
+        MOST_PANELS,
+    ),
+    x="messages_per_s",
+    y="p90_ms",
+    height_in=3.4,
+    share_x=True,
+    share_y=True,
+    empty=EMPTY,
+)
+DELIVERY_VOLUME = View(
+    "delivery_volume", VOLUME_TITLE, delivery_volume_table, CHART.draw, of_crowds
+)
+
+
+LOGIN_TITLE = "two bands: CPU with logins under way, and without"
+RUNGS = [COSTLY, FREE]
+AGAINST = {"users": "connected users", "messages_per_s": "messages delivered per second"}
+LOGIN_COLUMNS = ["band", *AGAINST, "cpu_percent", "words"]
+LOGINS = ("costly logins", "free logins")
+LOGIN_LOOKS = {
+    look.label: look
+    for look in (
+        Look(PALETTE[1], "^", f"joining, {LOGINS[0]}"),
+        Look(PALETTE[4], "v", f"all joined, {LOGINS[0]}"),
+        Look(PALETTE[0], "o", f"joining, {LOGINS[1]}"),
+        Look(PALETTE[6], "s", f"all joined, {LOGINS[1]}"),
+    )
+}
+
+
+def bands(seconds: pd.DataFrame, upper: str, lower: str) -> str:
+    """Say how many points of CPU one treatment has above another while users join.
+
+    Within a block, windows are matched by the number of users; their mean difference is the
+    block's. The interval is Student's t over blocks.
+    """
+    joining = seconds[seconds["joining"].astype(bool)]
+    means = joining.pivot_table(values="cpu", index=["block", "users"], columns="treatment")
+    both = means.reindex(columns=[upper, lower]).dropna()
+    points = (100 * (both[upper] - both[lower])).groupby("block").mean().to_numpy(float)
+    n = len(points)
+    if not n:
+        return "no block holds both treatments with users joining"
+    middle, interval = float(points.mean()), "(no interval)"
+    if n > 1:
+        from scipy import stats
+
+        margin = float(stats.t.ppf((1 + CONFIDENCE) / 2, n - 1) * stats.sem(points))
+        interval = f"[{middle - margin:.0f}, {middle + margin:.0f}]"
+    blocks = counted(n, "block")
+    return f"{middle:.0f} {interval} points of CPU more while users join (n = {blocks})"
+
+
+def login_bands_table(run: Run) -> pd.DataFrame:
+    """Return the windows with a CPU share by band, after a row that states the bands' distance."""
+    seconds = windows(run)
+    shown = seconds[["treatment", "joining", *AGAINST, "cpu"]].dropna()
+    if shown.empty:
+        return pd.DataFrame(columns=LOGIN_COLUMNS)
+    names = [treatment.name for treatment in run.record.treatments][: len(RUNGS)]
+    shown = shown[shown["treatment"].isin(names)]
+    logins = shown["treatment"].map(dict(zip(names, LOGINS, strict=True)))
+    joining = shown["joining"].map({True: "joining, ", False: "all joined, "})
+    rows = shown.assign(band=joining + logins, cpu_percent=100 * shown["cpu"])
+    sentence = pd.DataFrame([{"words": bands(seconds, names[0], names[1])}])
+    return pd.concat([sentence, rows], ignore_index=True)[LOGIN_COLUMNS]
+
+
+def compares_logins(run: Run) -> bool:
+    """Return whether the first two treatments of a run are costly and free logins."""
+    return [treatment.levels.get("rung") for treatment in run.record.treatments][
+        : len(RUNGS)
+    ] == RUNGS
+
+
+def draw_login_bands(table: pd.DataFrame, page: Page) -> LabFigure:
+    """Draw both bands against users and against volume."""
+    rows = table[table["band"] != ""]
+    published = published_value("chat", "figure 3", "login band above the other", "cpu_difference")
+    chart = Planes(
+        LOGIN_TITLE,
+        "Every point is a second of a valid trial. At the same number of users, costly logins take"
+        f" {''.join(table['words'])}; published: about {published:g} points.",
+        layers=(Points((), "band", LOGIN_LOOKS, how={"s": 10, "alpha": 0.7}),),
+        planes=_login_planes,
+        panel="against",
+        x="x",
+        y="cpu_percent",
+        height_in=3.5,
+        share_y=True,
+    )
+    by_panel = [rows.assign(against=name, x=rows[name].astype(float)) for name in AGAINST]
+    return chart.draw(pd.concat(by_panel, ignore_index=True), page)
+
+
+def _login_planes(_: pd.DataFrame, __: Page) -> dict[str, Plane]:
+    cpu = Axis(f"CPU use of {SERVICE}, % of a core", ends=(0, None))
+    return {
+        name: Plane(Axis(words, ends=(0, None), whole=True), cpu) for name, words in AGAINST.items()
+    }
+
+
+LOGIN_BANDS = View(
+    "login_bands", LOGIN_TITLE, login_bands_table, draw_login_bands, suits=compares_logins
+)
 
 VIEWS = (
     EFFECT, CODEC_COST, LADDER, PINGED, TARGETS_MET, USERS_HELD, BURSTS, DELIVERY_CPU,

@@ -1,9 +1,314 @@
-"""What ``perflab stack up`` starts of the inference system."""
+"""The stack, load and parameters that experiments on the inference service share."""
 
 from __future__ import annotations
 
-from perflab.systems.inference.service import InferenceParameters, stack
-from perflab.trials.experiment import ReadyStack
+import json
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Field, model_validator
+
+from perflab.instruments import STANDARD, DatabaseWaits, FlushProbe, ServerCount
+from perflab.load.workload import ClosedLoop, Connections, Request, Workload
+from perflab.recordings import Remark, published_value
+from perflab.recordings.display import plain
+from perflab.stacks.plan import Link, Node, StackPlan
+from perflab.stacks.spec import load_service
+from perflab.trials.experiment import Preset, PresetParameters, ReadyStack, RunParameters
+from perflab.trials.plan import Treatment
+
+STUDY, TABLE = "inference", "results table"
+# The published row of each treatment of the durability and driver studies.
+COMMITS = {
+    "on": "ONNX + DB, synchronous_commit=on",
+    "off": "ONNX + DB, synchronous_commit=off",
+    "none": "ONNX, no DB",
+}
+DRIVERS = {
+    "psycopg2": "sync driver (psycopg2), 4 workers, pool 50",
+    "asyncpg": "async driver (asyncpg), 4 workers, pool 50",
+}
+# The published row of each parameter that the study states.
+PUBLISHED = {
+    "requests": ("workload", "all", "requests"),
+    "concurrency": ("workload", "all", "concurrency"),
+    "workers": ("system", "driver study", "workers"),
+    "pool_size": ("system", "driver study", "pool_size"),
+    "round_trip_ms": ("system", "all", "added_round_trip"),
+}
+PER_CONNECTION = ("workload", "all", "requests_per_connection")
+# Parameters that say how often and where something is measured, and not what.
+NO_SETTINGS = frozenset({*RunParameters.model_fields, "preset", "warmup_requests"})
+DATABASE = "postgres"
+# The first row of scikit-learn's breast cancer data set.
+FEATURES = (
+    17.99, 10.38, 122.8, 1001.0, 0.1184, 0.2776, 0.3001, 0.1471, 0.2419, 0.07871,
+    1.095, 0.9053, 8.589, 153.4, 0.006399, 0.04904, 0.05373, 0.01587, 0.03003, 0.006193,
+    25.38, 17.33, 184.6, 2019.0, 0.1622, 0.6656, 0.7119, 0.2654, 0.4601, 0.1189,
+)  # fmt: skip
+
+Driver = Literal["psycopg2", "asyncpg"]
+Runtime = Literal["sklearn", "onnx", "compiled"]
+Workers = Annotated[int, Field(ge=1, le=64)]
+
+
+# One level is a tuple of levels, so that ``workers=4`` is allowed.
+OneOrMore = BeforeValidator(
+    lambda value: (value,) if isinstance(value, int | float | str) else value
+)
+INSTRUMENTS = (*STANDARD, FlushProbe(node=DATABASE), ServerCount(), DatabaseWaits(node=DATABASE))
+# Each of the two drivers has a pool; the lab has connections, too.
+POOLS, OTHER_CONNECTIONS = 2, 20
+
+
+def published_rps(scenario: str) -> float:
+    """Return the published throughput of a row of the results table, in requests per second."""
+    return published_value(STUDY, TABLE, scenario, "throughput")
+
+
+def published_settings() -> dict[str, Any]:
+    """Return the parameters of the published load and set-up."""
+    numbers: dict[str, Any] = {
+        name: published_value(STUDY, *place) for name, place in PUBLISHED.items()
+    }
+    for name in ("requests", "concurrency", "workers", "pool_size"):
+        numbers[name] = int(numbers[name])
+    reused = published_value(STUDY, *PER_CONNECTION) != 1
+    return {**numbers, "connection": "keep_alive" if reused else "per_request"}
+
+
+def as_published(parameters: RunParameters, **levels: Any) -> bool:
+    """Return whether published sizes may be compared; see :func:`differences`."""
+    return not differences(parameters, **levels)
+
+
+def differences(parameters: RunParameters, **levels: Any) -> list[str]:
+    """Return the differences of a run from the study, as sentences.
+
+    A parameter that the study states must have the stated value. Any other (such as the pool's
+    minimum) must have its default, because one could else try settings until the size fits.
+    ``levels`` has the level of each parameter that is a factor.
+    """
+    stated = published_settings()
+    texts = []
+    for name, field in type(parameters).model_fields.items():
+        if name in NO_SETTINGS:
+            continue
+        default = field.get_default()
+        if name in levels and isinstance(default, tuple):
+            default = default[0]
+        value, expected = levels.get(name, getattr(parameters, name)), stated.get(name, default)
+        if str(value) != str(expected):
+            whose = "published" if name in stated else "not published, by default"
+            texts.append(f"{name} is {plain(value)} ({whose}: {plain(expected)})")
+    return texts
+
+
+class LoadParameters(PresetParameters):
+    """Load and pool, the parameters of every experiment on the inference service."""
+
+    preset: Preset = Field(
+        default="quick",
+        description="published: take the published study's settings for whatever is not given",
+    )
+    requests: int = Field(
+        default=1000, ge=10, le=1_000_000, description="requests that count, in each trial"
+    )
+    # Throughput rises for some 3 s after services start, with asyncpg by a fifth.
+    warmup_requests: int = Field(
+        default=2000, ge=0, le=1_000_000, description="requests before them, recorded apart"
+    )
+    concurrency: int = Field(
+        default=50,
+        ge=1,
+        le=2000,
+        description="users at a time; each waits for its answer before it asks again",
+    )
+    connection: Literal["per_request", "keep_alive"] = Field(
+        default="per_request", description="a new TCP connection for every request, or one per user"
+    )
+    pool_size: int = Field(
+        default=50,
+        ge=1,
+        le=200,
+        description="connections to the database, over all workers together",
+    )
+
+    @classmethod
+    def published_values(cls) -> dict[str, Any]:
+        """Return the values of the preset for the parameters that the experiment has."""
+        stated = published_settings()
+        return {name: value for name, value in stated.items() if name in cls.model_fields}
+
+    @model_validator(mode="after")
+    def _check_users(self) -> LoadParameters:
+        if self.concurrency > self.requests:
+            raise ValueError(
+                f"concurrency = {self.concurrency} is more than requests = {self.requests}: some "
+                "users would never send"
+            )
+        return self
+
+
+class InferenceParameters(LoadParameters):
+    """Parameters of experiments that do not vary the workers."""
+
+    workers: int = Field(
+        default=4, ge=1, le=64, description="processes of the service (Uvicorn workers)"
+    )
+
+    @model_validator(mode="after")
+    def _check_pool(self) -> InferenceParameters:
+        check_pool(self.pool_size, self.workers)
+        return self
+
+
+def check_pool(pool_size: int, workers: int) -> None:
+    """Raise ValueError if a worker would have no connection."""
+    if pool_size < workers:
+        raise ValueError(
+            f"pool_size = {pool_size} is less than workers = {workers}: every worker "
+            "needs at least one connection (pool_size counts all workers together)"
+        )
+
+
+def stack(
+    parameters: LoadParameters,
+    *,
+    workers: int,
+    commit_delay_us: int = 0,
+    pool_size: int | None = None,
+    runtime: Runtime = "onnx",
+    minconn: str = "max",
+    synchronous_commit: str = "on",
+    round_trip_ms: float = 0.0,
+    writes: bool = True,
+) -> StackPlan:
+    """Return PostgreSQL, the link, and the inference service wired together.
+
+    ``pool_size`` counts all workers together. The rows are counted if the load ``writes`` any.
+    """
+    connections = pool_size or parameters.pool_size
+    return StackPlan(
+        nodes=(
+            Node(
+                name="postgres",
+                service="postgres",
+                placement="database",
+                settings={
+                    "synchronous_commit": synchronous_commit,
+                    "commit_delay_us": commit_delay_us,
+                    # With 0 siblings the delay is for every commit, not only for concurrent ones.
+                    "commit_siblings": 0 if commit_delay_us else 5,
+                },
+            ),
+            Link(round_trip_ms=round_trip_ms).node("postgres"),
+            Node(
+                name="inference",
+                service="inference",
+                needs={"database": "link"},
+                settings={
+                    "runtime": runtime,
+                    "workers": workers,
+                    "pool_size": connections,
+                    "pool_minconn": minconn,
+                },
+            ),
+        ),
+        database="postgres",
+        reset=("TRUNCATE inferences RESTART IDENTITY", "CHECKPOINT"),
+        count="SELECT count(*) FROM inferences" if writes else "",
+    )
+
+
+def with_room(treatments: Sequence[Treatment]) -> list[Treatment]:
+    """Return treatments whose database has room for the pools of all services side by side.
+
+    Treatments with different settings have a service each, and all services keep their connections
+    while they are paused.
+    """
+    services = [treatment.stack.node("inference").settings for treatment in treatments]
+    pools = {tuple(sorted(settings.items())): int(settings["pool_size"]) for settings in services}
+    setting = load_service(DATABASE).settings["max_connections"]
+    needed = POOLS * sum(pools.values()) + OTHER_CONNECTIONS
+    room = min(max(int(setting.default), needed), int(setting.maximum or needed))
+    roomy = []
+    for treatment in treatments:
+        database, *others = treatment.stack.nodes
+        settings = {**database.settings, "max_connections": room}
+        nodes = (database.model_copy(update={"settings": settings}), *others)
+        plan = treatment.stack.model_copy(update={"nodes": nodes})
+        roomy.append(treatment.model_copy(update={"stack": plan}))
+    return roomy
+
+
+def endpoint(driver: Driver, database_write: bool = True) -> str:
+    """Return the path of a driver's endpoint, with or without the database write."""
+    path = "/inferences" if database_write else "/inferences_no_db"
+    return f"{path}_async" if driver == "asyncpg" else path
+
+
+def workload(parameters: LoadParameters, path: str) -> Workload:
+    """Return the published closed loop on an endpoint, kept up until its last counted answer.
+
+    The study does not say what its tool did; if the tool let the load run out, the last 50 of 1,000
+    requests lowered its mean response time by 2 to 3%.
+    """
+    return Workload(
+        request=Request(
+            node="inference",
+            method="POST",
+            path=path,
+            headers={"Content-Type": "application/json"},
+            body=json.dumps({"features": FEATURES}),
+            expect_body='"label":',
+        ),
+        arrivals=ClosedLoop(
+            users=parameters.concurrency,
+            requests=parameters.requests,
+            warmup_requests=parameters.warmup_requests,
+            keep_up=True,
+        ),
+        connections=Connections(reuse=parameters.connection),
+    )
+
+
+def treatment(levels: Mapping[str, str], label: str, plan: StackPlan, load: Workload) -> Treatment:
+    """Return a treatment that is named after its levels."""
+    return Treatment(
+        name=",".join(f"{factor}={level}" for factor, level in levels.items()),
+        label=label,
+        levels=dict(levels),
+        stack=plan,
+        workload=load,
+        instruments=INSTRUMENTS,
+    )
+
+
+def uneven_pools(pool_size: int, workers: Sequence[int]) -> list[Remark]:
+    """Warn of each number of workers that cannot split the pool evenly."""
+    return [
+        Remark(
+            code="inference.pool_size",
+            text=f"pool_size {pool_size} over {count} workers gives {pool_size // count} each, "
+            f"{pool_size // count * count} in total",
+        )
+        for count in workers
+        if pool_size % count
+    ]
+
+
+def load_warnings(parameters: LoadParameters, **levels: Any) -> list[Remark]:
+    """Warn if the load or the set-up is not as published."""
+    texts = differences(parameters, **levels)
+    text = f"published sizes are not compared: {'; '.join(texts)}"
+    return [Remark(code="inference.load", text=text)] if texts else []
+
+
+def fixed_warnings(parameters: InferenceParameters) -> list[Remark]:
+    """Return the warnings of an experiment that varies neither load nor set-up."""
+    return uneven_pools(parameters.pool_size, (parameters.workers,)) + load_warnings(parameters)
+
 
 USUAL = InferenceParameters()
 

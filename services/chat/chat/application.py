@@ -1,8 +1,9 @@
-"""The application: its parts put together, and the endpoints in front of them."""
+"""The application: its parts, the endpoints in front of them, and one process that serves it."""
 
 from __future__ import annotations
 
 import asyncio
+import cProfile
 import os
 import sys
 from collections.abc import AsyncIterator
@@ -16,18 +17,20 @@ from fastapi.responses import JSONResponse
 from pydantic import BaseModel, Field
 from specimen import pages
 from specimen.refusal import Refused
-from specimen.settings import public
+from specimen.server import prepared, server
+from specimen.settings import public, read
 from specimen.timing import Phases
 
 from chat import accounts, benchmark
 from chat.channels import Channels
 from chat.codecs import PROTOBUF_BACKEND
-from chat.counts import Counts
 from chat.hub import Hub
 from chat.settings import Settings
-from chat.store import Commits, Store
+from chat.store import Commits, Counts, Store
 
 NOT_LET_IN = 4401
+# A longer one ends its connection, unread.
+LONGEST_FRAME_BYTES = 16_384
 LIBRARIES = ("fastapi", "msgspec", "orjson", "protobuf", "uvicorn", "uvloop", "websockets")
 WEBSOCKETS = {"WebSocketProtocol": "websockets", "WebSocketsSansIOProtocol": "websockets-sansio"}
 
@@ -49,8 +52,9 @@ async def lifespan(app: FastAPI) -> AsyncIterator[None]:
     store.close()
 
 
-def build(settings: Settings) -> FastAPI:
-    """Return the application; the server that runs it adds itself as ``state.server``."""
+def made() -> tuple[Settings, FastAPI]:
+    """Return settings and application; the server that runs it adds itself as ``state.server``."""
+    settings = read(Settings, "CHAT_")
     app = FastAPI(lifespan=lifespan, docs_url=None, redoc_url=None, openapi_url=None)
     app.state.settings, app.state.counts = settings, Counts()
     app.add_exception_handler(Refused, refuse)
@@ -59,7 +63,7 @@ def build(settings: Settings) -> FastAPI:
     app.post("/login")(log_in)
     app.websocket("/ws")(chat)
     app.get("/codec-bench")(codec_bench)
-    return app
+    return settings, app
 
 
 async def refuse(request: Request, error: Exception) -> JSONResponse:
@@ -72,19 +76,19 @@ async def refuse(request: Request, error: Exception) -> JSONResponse:
 async def refuse_request(request: Request, error: Exception) -> JSONResponse:
     """Name the fields that are wrong, but not their values: one may be a password."""
     assert isinstance(error, RequestValidationError)
-    wrong = (f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in error.errors())
+    wrong = (f"{'.'.join(map(str, item['loc']))}: {item['msg']}" for item in error.errors())
     return await refuse(request, Refused(422, "bad_request", "; ".join(wrong)))
 
 
 def in_force(state: Any) -> dict[str, object]:
     """Return the settings; where a running part can be asked, it is, and not the settings."""
-    loop, server = type(asyncio.get_running_loop()), state.server
+    loop, config = type(asyncio.get_running_loop()), state.server
     return {
         **public(state.settings),
         "loop": "uvloop" if loop.__module__.startswith("uvloop") else "asyncio",
         "cprofile": "on" if _is_profiled() else "off",
-        "deflate": "on" if server.ws_per_message_deflate else "off",
-        "websocket": WEBSOCKETS[server.ws_protocol_class.__name__],
+        "deflate": "on" if config.ws_per_message_deflate else "off",
+        "websocket": WEBSOCKETS[config.ws_protocol_class.__name__],
         "protobuf_backend": PROTOBUF_BACKEND,
         "cores": sorted(os.sched_getaffinity(0)),
         "versions": {name: version(name) for name in LIBRARIES},
@@ -155,3 +159,28 @@ async def codec_bench(
     # The time of a thousand operations, in ms.
     response.headers["Server-Timing"] = f"op;dur={ns_per_op / 1e3:.6g}"
     return {"ns_per_op": ns_per_op, "bytes": size, "loops": loops}
+
+
+def main() -> None:
+    """Bind to a core where wanted, and serve until SIGTERM."""
+    settings, app = prepared("chat", made)
+    if settings.bind == "on":
+        # Before any thread is there, so that all of them inherit it.
+        os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+    running = server(
+        settings,
+        app,
+        settings.loop,
+        ws=settings.websocket,
+        ws_max_size=LONGEST_FRAME_BYTES,
+        ws_per_message_deflate=settings.deflate == "on",
+    )
+    app.state.server = running.config
+    if settings.cprofile == "on":
+        cProfile.Profile().runcall(running.run)
+    else:
+        running.run()
+
+
+if __name__ == "__main__":
+    main()

@@ -31,10 +31,7 @@ MESSAGES: dict[str, tuple[str, Shape]] = {
 
 
 def measure(codec: str, message: str, operation: str, loops: int) -> tuple[float, int]:
-    """Run one operation ``loops`` times; return its time in ns, and the bytes of the frame.
-
-    The garbage collector is off. The loop's own cost is in the time, as with ``timeit``.
-    """
+    """Run an operation ``loops`` times; return the time of one in ns, and the frame's bytes."""
     shape, value = MESSAGES[message]
     coder = CODERS[codec][shape]
     frame = coder.encode(value)

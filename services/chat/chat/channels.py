@@ -1,11 +1,8 @@
 """Channels, and who is subscribed to which.
 
 Every user starts with the same share of the channels, and every channel with the same share of the
-users. User i stands at ``frac(i * golden ratio)`` on a circle and channel c of C at ``c / C``; the
-user is subscribed to the channel when the way from one to the other is shorter than the share. The
-golden ratio spreads any number of first users evenly (Kronecker's sequence), so that a message to
-any channel reaches the share of those who are there, give or take one or two, with no luck in it.
-Joins and leaves are kept and change this until the next reset.
+users (the README says how). The golden ratio spreads any number of first users evenly (Kronecker's
+sequence). Joins and leaves are kept and change this until the next reset.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Codecs: how what travels becomes frames, and frames become it.
 
-A codec knows two shapes: the envelopes of the WebSocket, and the published message that only the
-benchmark uses. Each shape has a coder of four steps, so that the cost of serializing can be told
-from that of building what is serialized::
+A codec knows two shapes: the envelopes of the WebSocket, and the benchmark's published message.
+Each shape has a coder of four steps, so that serializing and building can be timed apart::
 
     value  --native-->  what the library serializes  --dumps-->  frame
     value  <--value---  what the library returns     <--loads--  frame
@@ -51,16 +50,11 @@ class Coder:
         """Return the value of a frame; raises Refused (``bad_frame``) where it holds none."""
         try:
             return self.value(self.loads(frame))
-        # Five libraries read bytes that anyone may send; whatever one of them raises, from
-        # RecursionError to an exception of its own, says that these bytes are wrong.
+        # Five libraries read bytes that anyone may send; whatever one raises, the bytes are wrong.
         except Exception as error:
             reason = f"no {self.codec} envelope: {error}"[:LONGEST_REASON]
             shown = reason.encode(errors="backslashreplace").decode()
             raise Refused(400, "bad_frame", shown) from None
-
-
-# json, orjson and msgpack serialize dictionaries: msgspec turns a value into one and one into a
-# checked value, the same way for all three; only the step between dictionary and frame is theirs.
 
 
 def _envelope_of(fields: Any) -> msgspec.Struct:
@@ -73,6 +67,7 @@ def _envelope_of(fields: Any) -> msgspec.Struct:
 
 
 def _of_dictionaries(codec: str, dumps: Any, loads: Any) -> dict[str, Coder]:
+    """Return coders of a library for dictionaries; msgspec makes and checks those."""
     made = partial(Coder, codec, msgspec.to_builtins, dumps, loads)
     return {
         "envelope": made(_envelope_of),

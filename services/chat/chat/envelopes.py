@@ -36,7 +36,7 @@ class Unsubscribe(Struct, frozen=True, tag_field="kind", tag="unsubscribe"):
 
 
 class Ping(Struct, frozen=True, tag_field="kind", tag="ping"):
-    """Ask for the service's metrics, on the path that messages take."""
+    """Ask for an answer on the path that messages take."""
 
     stamp: Int64 = 0
 
@@ -58,15 +58,9 @@ class Ack(Struct, frozen=True, tag_field="kind", tag="ack"):
 
 
 class Pong(Struct, frozen=True, tag_field="kind", tag="pong"):
-    """Metrics: connected users, messages delivered to anyone since this connection's last ping.
-
-    ``covered_ns`` is the time since then.
-    """
+    """The answer to a ping."""
 
     stamp: Int64
-    users: Int64
-    messages: Int64
-    covered_ns: Int64
 
 
 class Error(Struct, frozen=True, tag_field="kind", tag="error"):

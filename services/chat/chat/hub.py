@@ -7,7 +7,6 @@ order. A user who does not read fills only that queue; when it is full the conne
 from __future__ import annotations
 
 import asyncio
-import time
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
@@ -17,10 +16,9 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from chat.channels import Channels
 from chat.codecs import CODERS, Frame
-from chat.counts import Counts
 from chat.envelopes import Ack, Error, Message, Ping, Pong, Send, Subscribe, Unsubscribe, tag_of
 from chat.settings import Settings
-from chat.store import Commits
+from chat.store import Commits, Counts
 
 SLOW_READER = 4408
 # Frames that may wait for one connection.
@@ -32,16 +30,11 @@ Event = dict[str, Any]
 class Connection:
     """A connected user: the WebSocket, its queue, and the task that empties it."""
 
-    __slots__ = (
-        "_counts", "_queue", "_socket", "_under_way", "_woken",
-        "is_closing", "pinged_at_ns", "pinged_delivered", "user",
-    )  # fmt: skip
+    __slots__ = ("_counts", "_queue", "_socket", "_under_way", "_woken", "is_closing", "user")
 
     def __init__(self, user: str, socket: WebSocket, counts: Counts) -> None:
         self.user = user
         self.is_closing = False
-        self.pinged_at_ns = time.monotonic_ns()
-        self.pinged_delivered = counts.delivered
         self._counts = counts
         self._socket = socket
         # An event for the socket, and how many messages it is: 1 or, for other envelopes, 0.
@@ -154,9 +147,8 @@ class Hub:
             stamp = getattr(envelope, "stamp", 0)
             handler = self._handlers.get(type(envelope))
             if handler is None:
-                raise Refused(
-                    400, "bad_frame", f"only the service sends '{tag_of(type(envelope))}'"
-                )
+                reason = f"only the service sends '{tag_of(type(envelope))}'"
+                raise Refused(400, "bad_frame", reason)
             handler(connection, envelope)
         except Refused as refused:
             self._refuse(connection, refused, stamp)
@@ -224,12 +216,4 @@ class Hub:
         self._tell(connection, Ack(0, asked.stamp))
 
     def _ping(self, connection: Connection, asked: Ping) -> None:
-        now_ns, delivered = time.monotonic_ns(), self._counts.delivered
-        pong = Pong(
-            stamp=asked.stamp,
-            users=self._counts.open,
-            messages=delivered - connection.pinged_delivered,
-            covered_ns=now_ns - connection.pinged_at_ns,
-        )
-        connection.pinged_at_ns, connection.pinged_delivered = now_ns, delivered
-        self._tell(connection, pong)
+        self._tell(connection, Pong(asked.stamp))

@@ -1,29 +1,25 @@
-"""SQLite in the service's data folder, and when a change is committed to it.
+"""SQLite in the service's data folder, when a change is committed to it, and what is counted.
 
 A commit is durable: write-ahead log, flushed to the disk at every commit (``synchronous = FULL``).
-
-====================  =========================  ==========================================
-setting ``commit``    a message is acknowledged  where the commit runs
-====================  =========================  ==========================================
-``batched``           after its batch's commit   in the event loop, once per batch
-``write_behind``      at once                    in a thread, once per batch
-====================  =========================  ==========================================
-
-Joins, leaves and logins are committed one by one, as the published system does; with
-``write_behind`` they go into the batch.
+Messages are committed in batches. ``batched`` commits in the event loop and then acknowledges them;
+``write_behind`` acknowledges at once and commits in a thread. Joins, leaves and logins are
+committed one by one, as the published system does; with ``write_behind`` they go into the batch.
 """
 
 from __future__ import annotations
 
 import asyncio
 import sqlite3
+import time
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+from specimen import counts
 from specimen.refusal import Refused
 
-from chat.counts import Counts
 from chat.envelopes import Message
 
 SCHEMA = """
@@ -50,29 +46,37 @@ Statement = tuple[str, Sequence[object]]
 Answer = Callable[[Refused | None], None]
 
 
+@dataclass
+class Counts(counts.Counts):
+    """Messages by what became of them; ``open`` are the users who are connected."""
+
+    received: int = 0
+    delivered: int = 0
+    dropped: int = 0
+    acknowledged: int = 0
+    stored: int = 0
+    not_stored: int = 0
+
+    def shown(self) -> dict[str, Any]:
+        """Return the counts, with the CPU time of the thread that calls: the event loop's."""
+        return {**super().shown(), "loop_cpu_s": time.thread_time()}
+
+
 class Store:
     """The database; it may be used by one thread at a time, whichever that is."""
 
     def __init__(self, folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
+        path = folder / "chat.sqlite"
         self._connection = sqlite3.connect(
-            folder / "chat.sqlite",
-            timeout=LOCK_WAIT_S,
-            isolation_level=None,
-            check_same_thread=False,
+            path, timeout=LOCK_WAIT_S, isolation_level=None, check_same_thread=False
         )
         self._connection.execute("PRAGMA journal_mode = WAL")
         self._connection.execute("PRAGMA synchronous = FULL")
         self._connection.executescript(SCHEMA)
 
     def commit(self, statements: Iterable[Statement]) -> None:
-        """Run statements in one transaction and commit it.
-
-        Raises
-        ------
-        Refused
-            The database did not take it (``not_stored``); nothing of it is stored.
-        """
+        """Commit statements in one transaction, whole or not at all; raises Refused."""
         run = self._connection.execute
         try:
             run("BEGIN IMMEDIATE")
@@ -90,7 +94,7 @@ class Store:
     def prepare_accounts(self, accounts: Iterable[tuple[str, str]]) -> None:
         """Have exactly these accounts: user and password hash."""
         insert = "INSERT INTO accounts (user, hash) VALUES (?, ?)"
-        self.commit([("DELETE FROM accounts", ()), *((insert, each) for each in accounts)])
+        self.commit([("DELETE FROM accounts", ()), *((insert, account) for account in accounts)])
 
     def password_hash(self, user: str) -> str | None:
         """Return an account's password hash, or None where there is no such account."""

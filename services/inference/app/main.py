@@ -13,16 +13,37 @@ from typing import Annotated
 from fastapi import Depends, FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
+from pydantic import BaseModel, ConfigDict, Field
 from specimen.settings import read
 from specimen.timing import ServerTiming
 
 from app import async_store, blocking_store, runtimes
-from app.payload import Answer, Inference, refuse
 from app.readiness import Sign
 from app.settings import Settings
 from app.timing import KEY, Phases
 
 SHOWN = ("synchronous_commit", "server_version")
+FEATURES = 30
+# The models compute in single precision: a larger number would turn into infinity there.
+LARGEST = 3.4e38
+
+Feature = Annotated[float, Field(strict=True, allow_inf_nan=False, ge=-LARGEST, le=LARGEST)]
+
+
+class Inference(BaseModel):
+    """One row of features."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    features: Annotated[list[Feature], Field(min_length=FEATURES, max_length=FEATURES)]
+
+
+class Answer(BaseModel):
+    """The model's answer, and the row it was written to."""
+
+    label: int
+    probability: float
+    id: int | None = None
 
 
 @asynccontextmanager
@@ -132,6 +153,13 @@ async def settings(request: Request) -> dict[str, object]:
     store: async_store.AsyncStore = request.app.state.nonblocking
     shown["database"] = {name: await store.show(name) for name in SHOWN}
     return shown
+
+
+async def refuse(_request: Request, error: Exception) -> JSONResponse:
+    """Say what is wrong with a request, without the value: NaN is no JSON and cannot be echoed."""
+    errors = error.errors() if isinstance(error, RequestValidationError) else []
+    detail = [{name: wrong[name] for name in ("type", "loc", "msg")} for wrong in errors]
+    return JSONResponse({"detail": detail}, status_code=422)
 
 
 async def database_failed(_request: Request, error: Exception) -> JSONResponse:

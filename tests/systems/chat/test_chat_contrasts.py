@@ -6,9 +6,8 @@ import pytest
 
 from perflab.recordings import Contrast
 from perflab.systems import experiment
-from perflab.systems.chat.changes import CHANGES
-from perflab.systems.chat.changes import contrasts as steps_of
-from perflab.systems.chat.rungs import PERCENTILES, RUNGS, SCENARIOS, rung_named
+from perflab.systems.chat.rungs import CHANGES, PERCENTILES, RUNGS, SCENARIOS, rung_named
+from perflab.systems.chat.rungs import contrasts as steps_of
 
 EVERY_RUNG = {"rungs": list(RUNGS)}
 
@@ -26,14 +25,9 @@ def test_every_step_is_between_rungs_that_exist_and_differ() -> None:
 
 
 def test_deliveries_are_compared_in_direction_only_because_published_sizes_are_of_pings() -> None:
-    for changes in ({}, {"actions": 40}):
-        latencies = [
-            contrast
-            for contrast in contrasts(**changes).values()
-            if "delivery" in contrast.response
-        ]
-        assert latencies
-        assert all(contrast.published_ratio is None for contrast in latencies)
+    latencies = [item for item in contrasts().values() if "delivery" in item.response]
+    assert latencies
+    assert all(contrast.published_ratio is None for contrast in latencies)
 
 
 def test_a_claim_that_its_own_figures_contradict_says_so() -> None:
@@ -45,18 +39,13 @@ def test_a_claim_that_its_own_figures_contradict_says_so() -> None:
 def test_the_volume_has_a_published_size_at_the_published_load_only() -> None:
     name = "volume at 425 users against 250"
     assert contrasts()[name].published_ratio == pytest.approx(2.89)
-    for changes in ({"action_s": 3.0}, {"subscriber_share": 1.0}):
-        assert contrasts(**changes)[name].published_ratio is None
+    assert contrasts(action_s=3.0)[name].published_ratio is None
 
 
 def test_only_rungs_at_the_published_load_repeat_rows_of_the_study() -> None:
     chosen = experiment("chat_ladder")
-    names = ["json", "json_login"]
-    for changes in ({}, {"actions": 40}, {"preset": "published", "actions": 39}):
-        parameters = chosen.check({"rungs": names, **changes})
-        assert all(
-            "scenario" not in treatment.levels for treatment in chosen.treatments(parameters)
-        )
+    quick = chosen.treatments(chosen.check({"rungs": ["json", "json_login"], "actions": 40}))
+    assert not [item for item in quick if "scenario" in item.levels]
     names = ["json_251", "json_login"]
     treatments = chosen.treatments(chosen.check({"rungs": names, "preset": "published"}))
     assert [item.levels["scenario"] for item in treatments] == ["", "JSON, with login"]
@@ -116,18 +105,8 @@ def test_two_rungs_of_no_step_are_compared_and_nothing_else_is_refused() -> None
     by_name = contrasts(rungs=["json_25", "best_25"])
     assert list(by_name) == [f"best_25 against json_25, p{share}" for share in PERCENTILES]
     for contrast in by_name.values():
-        assert (contrast.source, contrast.published_direction, contrast.not_testable) == (
-            "none",
-            None,
-            "",
-        )
-        assert (contrast.numerator, contrast.denominator) == (
-            {"rung": "best_25"},
-            {"rung": "json_25"},
-        )
-
-
-def test_rungs_of_other_numbers_of_users_are_not_compared() -> None:
+        assert (contrast.source, contrast.published_direction) == ("none", None)
+        assert not contrast.not_testable
     assert contrasts(rungs=["json", "best_800"]) == {}
 
 

@@ -7,8 +7,8 @@ import pytest
 from perflab.figures import draw_table, page_of
 from perflab.figures.view import reread
 from perflab.recordings import Run, TreatmentRecord
-from perflab.systems.chat.figures.delivery import DELIVERY_CPU, DELIVERY_VOLUME
-from perflab.systems.chat.figures.stream_timeline import STREAM_TIMELINE
+from perflab.systems.chat.views import DELIVERY_CPU
+from perflab.systems.chat.windows import STREAM_TIMELINE
 from tests.figures.saved import check_columns_are_seen, check_drawn_from_files
 from tests.figures.shown import (
     all_words,
@@ -38,14 +38,11 @@ def with_more(run: Run, count: int) -> Run:
 
 
 @pytest.mark.parametrize("case", ["streams", "refused"])
-def test_a_run_of_streams_has_the_figures_of_streams_only(case, request) -> None:
-    assert list(pictures(request.getfixturevalue(case))) == NAMES
-
-
-@pytest.mark.parametrize("case", ["streams", "refused"])
-def test_no_text_of_a_stream_figure_is_cut_off_or_overlaps(case, request) -> None:
+def test_a_run_of_streams_has_the_figures_of_streams_and_no_text_is_cut_off(case, request) -> None:
     run = request.getfixturevalue(case)
-    for figure in pictures(run).values():
+    figures = pictures(run)
+    assert list(figures) == NAMES
+    for figure in figures.values():
         assert cut_off(figure) == []
         assert overlapping(figure) == []
         assert run.run_id in all_words(figure)
@@ -54,7 +51,7 @@ def test_no_text_of_a_stream_figure_is_cut_off_or_overlaps(case, request) -> Non
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("case", "names"),
-    [("streams", NAMES), ("refused", NAMES), ("rungs", ["targets_met", "users_held"])],
+    [("streams", NAMES), ("rungs", ["targets_met", "users_held"])],
 )
 def test_stream_figures_are_drawn_from_their_files_alone(case, names, request, tmp_path) -> None:
     check_drawn_from_files(request.getfixturevalue(case), names, tmp_path)
@@ -91,7 +88,6 @@ def test_a_stream_run_without_a_valid_trial_says_so(refused: Run) -> None:
     ("view", "more", "words"),
     [
         (DELIVERY_CPU, 7, "Shown: the first 4 of 9 treatments."),
-        (DELIVERY_VOLUME, 7, "Shown: the first 4 of 9 treatments."),
         (STREAM_TIMELINE, 1, "Shown: the first 2 of 3 treatments."),
         (DELIVERY_CPU, 2, ""),
     ],

@@ -60,25 +60,18 @@ def test_latencies_that_may_be_the_clients_own_are_marked_and_compared_with_noth
     assert "delivery" not in warning.text
 
 
-def test_a_late_sender_and_a_receiver_that_stood_still_are_the_clients_own() -> None:
+def test_what_a_late_sender_adds_is_the_clients_own() -> None:
     late = crowd()
     late.loc[late["kind"] == "send", "at_ns"] += 3_000_000
     row = observed(late, cpu(late), SERVICES, counts_of(late)).columns
     assert row["delivery_p50_client_ms"] == pytest.approx(3.1)
     assert math.isnan(row["delivery_p50_ms"])
-    # The loop stood still for 5 ms of every 25, so most deliveries of that time waited for it.
-    ends = np.arange(0, 45 * S, 25_000_000) + HOUR_NS
-    still = Looks(ends, np.full(len(ends), 5.0))
-    row = observed(crowd(), cpu(crowd()), SERVICES, counts_of(crowd()), [still]).columns
-    assert row["delivery_mean_client_ms"] == pytest.approx(10 * 10 / 25, rel=0.2)
-    assert math.isnan(row["delivery_mean_ms"])
 
 
 @pytest.mark.parametrize(
     ("counts", "reason"),
     [
         ({"delivered": 2500}, "the server delivered 2500 messages, the receivers read 2400"),
-        ({"delivered": 2399}, "the receivers read 2400"),
         ({"received": 601}, "600 messages were sent, the server received 601"),
         ({"refused": {"bad_frame": 2}}, "2 bad_frame"),
         ({"dropped": 30}, "the server dropped 30 of 2430 messages: the p99 could be anything"),
@@ -96,9 +89,7 @@ def test_a_message_that_is_lost_or_too_many_refuses_the_trial(
 def test_dropped_messages_matter_by_the_shift_of_the_percentile_that_they_can_hide() -> None:
     steep = np.arange(1.0, 10_001.0) ** 8
     assert hidden_share(steep, 10, 0.99) == pytest.approx((0.99099 / 0.99) ** 8 - 1, rel=1e-3)
-    assert hidden_share(np.ones(10_000), 10, 0.99) == 0.0
     assert hidden_share(np.ones(10_000), 102, 0.99) == np.inf
-    assert hidden_share(np.array([]), 1, 0.99) == np.inf
 
 
 def test_messages_dropped_for_a_leaving_user_are_a_warning_and_no_refusal() -> None:
@@ -110,14 +101,9 @@ def test_messages_dropped_for_a_leaving_user_are_a_warning_and_no_refusal() -> N
 
 def test_acknowledged_messages_that_still_wait_for_the_disk_are_a_warning() -> None:
     observation = observed_in(crowd(), acknowledged=600, stored=590, not_stored=4)
-    assert (observation.columns["server_unstored"], observation.columns["server_not_stored"]) == (
-        6,
-        4,
-    )
-    assert any(
-        "6 acknowledged messages were not yet stored" in warning for warning in observation.warnings
-    )
-    assert observed_in(crowd(), acknowledged=600, stored=600).warnings == ()
+    assert observation.columns["server_unstored"] == 6
+    words = "6 acknowledged messages were not yet stored"
+    assert any(words in warning for warning in observation.warnings)
 
 
 def without(messages: pd.DataFrame, kind: str, number: int) -> pd.DataFrame:
@@ -134,14 +120,9 @@ def without(messages: pd.DataFrame, kind: str, number: int) -> pd.DataFrame:
     ],
 )
 def test_an_answer_that_never_came_refuses_the_trial(kind: str, column: str, reason: str) -> None:
-    valid, refused = observed_in(crowd()), observed_in(without(crowd(), kind, 1))
-    assert (valid.columns[column], refused.columns[column]) == (0, 1)
+    refused = observed_in(without(crowd(), kind, 1))
+    assert refused.columns[column] == 1
     assert [text.side for text in refused.reasons if reason in text] == ["server"]
-
-
-def test_more_answers_than_actions_refuse_the_trial() -> None:
-    observation = observed_in(without(crowd(), "send", 2), received=600)
-    assert any("598 actions had 600 answers" in reason for reason in observation.reasons)
 
 
 def test_behind_a_growing_queue_the_plateau_keeps_its_slowest_deliveries() -> None:

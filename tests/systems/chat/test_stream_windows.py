@@ -6,7 +6,8 @@ import pandas as pd
 import pytest
 
 from perflab.recordings import Run
-from perflab.systems.chat.analysis.bursts import bands, stream_windows
+from perflab.systems.chat.views import bands
+from perflab.systems.chat.windows import windows as windows_of
 from tests.systems.chat.synthetic_streams import RECEIVERS, write_stream_run
 
 
@@ -17,7 +18,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
 
 @pytest.fixture(scope="module")
 def windows(run: Run) -> pd.DataFrame:
-    return stream_windows(run, "chat")
+    return windows_of(run)
 
 
 def test_windows_follow_a_crowd_through_its_phases(windows: pd.DataFrame) -> None:

@@ -9,9 +9,7 @@ import pandas as pd
 import pytest
 
 from perflab.recordings import Run
-from perflab.systems.chat.analysis import targets_met
-from perflab.systems.chat.figures.ladder import PINGED
-from perflab.systems.chat.figures.users_held import TARGETS_MET
+from perflab.systems.chat.ladder import PINGED, TARGETS_MET, targets_met
 from tests.figures.shown import all_words, cut_off, overlapping, picture
 from tests.support.synthetic import BUSY
 from tests.systems.chat.synthetic_streams import write_ladder

@@ -8,7 +8,7 @@ import pytest
 
 from perflab.recordings import Run
 from perflab.systems import experiment
-from perflab.systems.inference.analysis.ratio_map import (
+from perflab.systems.inference.experiments.flush_map import (
     INSIDE,
     OUTSIDE,
     WITH_NO_EFFECT,

@@ -6,7 +6,7 @@ import pytest
 
 from perflab.recordings import published_value
 from perflab.systems import experiment
-from perflab.systems.inference import published_load
+from perflab.systems.inference import stacks
 from perflab.trials.experiment import Experiment
 
 
@@ -28,8 +28,6 @@ def warnings(name: str, **changes: object) -> str:
     [
         ({"workers": 1}, "workers is 1 (published: 4)"),
         ({"pool_size": 20}, "pool_size is 20 (published: 50)"),
-        ({"concurrency": 20}, "concurrency is 20 (published: 50)"),
-        ({"requests": 500}, "requests is 500 (published: 1000)"),
         ({"connection": "keep_alive"}, "connection is keep_alive (published: per_request)"),
         ({"round_trip_ms": 5.0}, "round_trip_ms is 5 (published: 0)"),
         ({"driver": "asyncpg"}, "driver is asyncpg (not published, by default: psycopg2)"),
@@ -66,7 +64,7 @@ def test_the_published_settings_come_from_the_published_rows(
     def doubled_workers(*row: str) -> float:
         return published_value(*row) * (2 if row[-1] == "workers" else 1)
 
-    monkeypatch.setattr(published_load, "published_value", doubled_workers)
+    monkeypatch.setattr(stacks, "published_value", doubled_workers)
     chosen = experiment("synchronous_commit")
-    assert not published_load.as_published(chosen.check({}))
-    assert published_load.as_published(chosen.check({"workers": 8}))
+    assert not stacks.as_published(chosen.check({}))
+    assert stacks.as_published(chosen.check({"workers": 8}))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Mapping
 from typing import Any
 
@@ -9,26 +10,33 @@ from pydantic import Field, field_validator
 
 from perflab.errors import ParameterError
 from perflab.host.placing import placement
-from perflab.recordings import Contrast, Remark, published_value
+from perflab.recordings import Contrast, Remark, published, published_value
 from perflab.statistics.in_words import counted
-from perflab.systems.chat import service
-from perflab.systems.chat.changes import (
+from perflab.statistics.percentiles import needed_n
+from perflab.systems.chat import stacks
+from perflab.systems.chat.responses import STEADY
+from perflab.systems.chat.rungs import (
+    BOUND,
     CHANGES,
+    RESULTS,
+    RUNGS,
+    SCENARIOS,
     contrasts,
     ping_contrasts,
+    rung_named,
 )
-from perflab.systems.chat.published_load import (
-    differences,
-    has_unknown_delay,
-    load_warnings,
-    too_few_pings,
-    volume_differences,
+from perflab.systems.chat.stacks import (
+    BASE_CASE,
+    STUDY,
+    TOGETHER,
+    ChatParameters,
+    Rung,
+    actions,
+    beat_s,
+    expected_pings,
+    load_s,
 )
-from perflab.systems.chat.responses import STEADY
-from perflab.systems.chat.rungs import RUNGS, SCENARIOS, rung_named
-from perflab.systems.chat.service import ChatParameters, Rung, load_s
 from perflab.trials.experiment import Experiment
-from perflab.trials.plan import Treatment
 
 SUBSET = (
     "json", "orjson", "protobuf", "once", "json_login", "json_spread", "uvloop",
@@ -45,12 +53,11 @@ BETWEEN_TRIALS_S = 10.0
 class ChatLadderParameters(ChatParameters):
     """Parameters of the ladder.
 
-    With ``preset`` ``published`` the rungs are the 19 published rows at the published load, their
-    pings are compared with the published sizes, and a run takes most of a day. In rungs without
-    login load, the first delay then is users times ``join_s``, as in the study's later rows (the
-    study does not state that of its earlier rows); with the other preset all users act together
-    once logins are over. ``ramp_s`` goes with cheap logins (``bcrypt_rounds``): then a search for
-    the most users spends its time on the plateau.
+    With ``preset`` ``published`` the rungs are the 19 published rows at the published load, and
+    their pings are compared with the published sizes. In rungs without login load, the first delay
+    then is users times ``join_s``, as in the study's later rows; with the other preset all users
+    act together once logins are over. ``ramp_s`` goes with cheap logins (``bcrypt_rounds``): then a
+    search for the most users spends its time on the plateau.
     """
 
     rungs: tuple[str, ...] = Field(
@@ -88,21 +95,15 @@ class ChatLadderParameters(ChatParameters):
 
 
 def _rungs(parameters: ChatLadderParameters) -> dict[str, Rung]:
-    return {
-        name: _with_delays(parameters, rung_named(name)) for name in dict.fromkeys(parameters.rungs)
-    }
-
-
-def _with_delays(parameters: ChatLadderParameters, rung: Rung) -> Rung:
-    """Return a rung with the delays that the parameters give it."""
-    changes: dict[str, Any] = {"ramp_s": parameters.ramp_s}
-    if rung.first_delay == "together" and parameters.preset == "published":
-        changes["first_delay"] = "scaled"
-    return rung.model_copy(update=changes)
-
-
-def _treatments(parameters: ChatLadderParameters) -> list[Treatment]:
-    return service.treatments(parameters, _rungs(parameters), _scenarios(parameters))
+    """Return the rungs by name, with the delays that the parameters give them."""
+    rungs = {}
+    for name in parameters.rungs:
+        rung = rung_named(name)
+        changes: dict[str, Any] = {"ramp_s": parameters.ramp_s}
+        if rung.first_delay == "together" and parameters.preset == "published":
+            changes["first_delay"] = "scaled"
+        rungs[name] = rung.model_copy(update=changes)
+    return rungs
 
 
 def _scenarios(parameters: ChatLadderParameters) -> Mapping[str, str]:
@@ -115,24 +116,28 @@ def _scenarios(parameters: ChatLadderParameters) -> Mapping[str, str]:
 
 
 def _contrasts(parameters: ChatLadderParameters) -> list[Contrast]:
-    rungs = _rungs(parameters)
+    rungs, rows = _rungs(parameters), _scenarios(parameters)
     bound = len(placement().services) == 1
     refusals = {change.after: ONE_CORE for change in CHANGES if change.binds and bound}
-    rows = _scenarios(parameters)
-    unstated = [name for name in rows if has_unknown_delay(name)]
 
     def too_few(compared: Collection[Rung], share: int) -> str:
         return too_few_pings(parameters, compared, share)
 
     return [
         *contrasts(rungs, refusals),
-        *ping_contrasts(rungs, rows, unstated, refusals, too_few),
+        *ping_contrasts(rungs, rows, refusals, too_few),
         *_beside_latency(parameters, set(rungs)),
     ]
 
 
 def _beside_latency(parameters: ChatLadderParameters, names: set[str]) -> list[Contrast]:
     """Return the claims about CPU, bytes and volume whose two rungs the run has."""
+    users_ratio = RUNGS["no_deflate_425"].users / RUNGS["no_deflate"].users
+    exponent = published_value(STUDY, "system", "all", "volume_users_exponent")
+    before, after = (
+        published_value(STUDY, "CPU", scenario, "second_core_cpu")
+        for scenario in ("before protobuf", "protobuf")
+    )
     claims = [
         _saves_cpu("no_deflate", "uvloop", "claim 3", "turning permessage-deflate off saves CPU "
                    "per message (experiment 'profile' looks at sending alone)"),
@@ -142,94 +147,72 @@ def _beside_latency(parameters: ChatLadderParameters, names: set[str]) -> list[C
                    "protobuf costs less CPU per message than orjson"),
         _saves_cpu("uvloop", "protobuf", "claim 2", "uvloop saves CPU per message"),
         _contrast(
-            "no_deflate against uvloop, bytes on the wire", "no_deflate", "uvloop", "claim 7",
+            "no_deflate", "uvloop", "claim 7",
+            name="no_deflate against uvloop, bytes on the wire",
             claim="compression gains little to nothing for these messages",
             response="wire_bytes_per_message",
             published_direction="none",
         ),
-        _volume(compared=not volume_differences(parameters)),
-        _second_core(),
+        _contrast(
+            "no_deflate_425", "no_deflate", "claim 5 (volume against users)",
+            name="volume at 425 users against 250",
+            claim="volume grows with the square of the users",
+            response="messages_per_s",
+            published_ratio=None if volume_differences(parameters) else users_ratio**exponent,
+            published_direction="greater",
+            set_by_load="the share of users whom a message reaches was derived from the published "
+            "volume itself",
+        ),
+        _contrast(
+            "protobuf", "json", f"CPU (second core from {before:g}% to {after:g}%)",
+            name="second core",
+            claim="protobuf's C code moves work to a second core: to threads other than the event "
+            "loop's, for nothing else could run there",
+            response="beside_loop_cpu_share_chat",
+            scale="difference",
+            published_direction="greater",
+        ),
     ]  # fmt: skip
     return [
         claim for claim in claims if {claim.numerator["rung"], claim.denominator["rung"]} <= names
     ]
 
 
-def _volume(compared: bool) -> Contrast:
-    users_ratio = RUNGS["no_deflate_425"].users / RUNGS["no_deflate"].users
-    ratio = users_ratio ** published_value(service.STUDY, "system", "all", "volume_users_exponent")
-    return _contrast(
-        "volume at 425 users against 250",
-        "no_deflate_425",
-        "no_deflate",
-        "claim 5 (volume against users)",
-        claim="volume grows with the square of the users",
-        response="messages_per_s",
-        published_ratio=ratio if compared else None,
-        published_direction="greater",
-        set_by_load="the share of users whom a message reaches was derived from the published "
-        "volume itself",
-    )
-
-
-def _second_core() -> Contrast:
-    before, after = (
-        published_value(service.STUDY, "CPU", scenario, "second_core_cpu")
-        for scenario in ("before protobuf", "protobuf")
-    )
-    return _contrast(
-        "second core",
-        "protobuf",
-        "json",
-        f"CPU (second core from {before:g}% to {after:g}%)",
-        claim="protobuf's C code moves work to a second core: to threads other than the event "
-        "loop's, for nothing else could run there",
-        response="beside_loop_cpu_share_chat",
-        scale="difference",
-        published_direction="greater",
-    )
-
-
 def _saves_cpu(after: str, before: str, source: str, claim: str) -> Contrast:
     return _contrast(
-        f"{after} against {before}, CPU per message",
         after,
         before,
         source,
+        name=f"{after} against {before}, CPU per message",
         claim=claim,
         response="cpu_us_per_message",
         published_direction="smaller",
     )
 
 
-def _contrast(name: str, after: str, before: str, source: str, **what: Any) -> Contrast:
+def _contrast(after: str, before: str, source: str, **what: Any) -> Contrast:
     sides = {"numerator": {"rung": after}, "denominator": {"rung": before}}
-    return Contrast(name=name, source=f"chat study, {source}", **sides, **what)
+    return Contrast(source=f"chat study, {source}", **sides, **what)
 
 
 def _warnings(parameters: ChatLadderParameters) -> list[Remark]:
     rungs = _rungs(parameters)
-    warnings = [*load_warnings(parameters, rungs), *_length(parameters, rungs)]
+    warnings = load_warnings(parameters, rungs)
     if parameters.ramp_s is not None:
         text = (
             f"where logins are over before messages start, users join within "
             f"{parameters.ramp_s:g} s; their actions keep the published intervals"
         )
         warnings.append(Remark(code="chat.ramp", text=text))
+    if parameters.preset == "published":
+        block_s = sum(load_s(parameters, rung) + BETWEEN_TRIALS_S for rung in rungs.values())
+        text = (
+            f"with this load a block of {counted(len(rungs), 'rung')} takes about "
+            f"{_in_words(block_s)}, the run of {counted(parameters.planned_blocks, 'block')} about "
+            f"{_in_words(block_s * parameters.planned_blocks)}"
+        )
+        warnings.append(Remark(code="chat.length", text=text))
     return warnings
-
-
-def _length(parameters: ChatLadderParameters, rungs: Mapping[str, Rung]) -> list[Remark]:
-    """Say how long a run with the published load takes."""
-    if parameters.preset != "published":
-        return []
-    block_s = sum(load_s(parameters, rung) + BETWEEN_TRIALS_S for rung in rungs.values())
-    text = (
-        f"with this load a block of {counted(len(rungs), 'rung')} takes about "
-        f"{_in_words(block_s)}, the run of {counted(parameters.planned_blocks, 'block')} about "
-        f"{_in_words(block_s * parameters.planned_blocks)}"
-    )
-    return [Remark(code="chat.length", text=text)]
 
 
 def _in_words(seconds: float) -> str:
@@ -239,6 +222,94 @@ def _in_words(seconds: float) -> str:
     return counted(round(seconds / 3600), "hour")
 
 
+def load_warnings(parameters: ChatParameters, rungs: Mapping[str, Rung]) -> list[Remark]:
+    """Say where the load of rungs differs from that of the published rows that they repeat."""
+    warnings = []
+    different = dict.fromkeys(
+        words
+        for name, rung in rungs.items()
+        if name in SCENARIOS
+        for words in differences(parameters, rung, name)
+    )
+    if different:
+        advice = "" if parameters.preset == "published" else "; preset=published has that load"
+        text = f"published sizes are not compared: {'; '.join(different)}{advice}"
+        warnings.append(Remark(code="chat.load", text=text))
+    if any(rung.first_delay in TOGETHER for rung in rungs.values()):
+        text = (
+            "where logins are over before messages start, all users begin within "
+            f"{parameters.action_s:g} s; the study's began as slowly as they had joined"
+        )
+        warnings.append(Remark(code="chat.begin_together", text=text))
+    return warnings
+
+
+def differences(parameters: ChatParameters, rung: Rung, name: str) -> list[str]:
+    """Return in words how the load of a rung differs from that of the published row ``name``.
+
+    The study does not state what kept logins out of the rows with deflate; this function takes the
+    first delay of the later rows for them. The cost of logins must be the default, because one
+    could else try costs until a size fits.
+    """
+    scenario = SCENARIOS[name]
+    joins = (RESULTS, BOUND) if scenario == BOUND else BASE_CASE[1:]
+    default = ChatParameters.model_fields["bcrypt_rounds"].get_default()
+    compared = [
+        (beat_s(parameters, rung), published_value(STUDY, *joins, "join_delay"),
+         "users join every {:g} s"),
+        (actions(parameters, rung), published_value(*BASE_CASE, "actions"),
+         "users take {:g} actions"),
+        (rung.users, _published_users(scenario), "there are {:g} users"),
+        (parameters.bcrypt_rounds, default, "bcrypt_rounds is {:g}"),
+    ]  # fmt: skip
+    texts = volume_differences(parameters) + [
+        f"{words.format(value)} (published: {stated:g})"
+        for value, stated, words in compared
+        if not math.isclose(value, stated)
+    ]
+    if rung.ramp_s is not None and rung.first_delay in TOGETHER:
+        texts.append(f"users join within {rung.ramp_s:g} s")
+    first_delay = "action" if RUNGS[name].first_delay == "action" else "scaled"
+    if rung.first_delay != first_delay:
+        texts.append(f"the first delay is '{rung.first_delay}' (that row's: '{first_delay}')")
+    if parameters.preset != "published":
+        texts.append("pings do not wait for the answer of the one before (published: they do)")
+    return texts
+
+
+def volume_differences(parameters: ChatParameters) -> list[str]:
+    """Return in words how the settings of the message volume differ from the study's."""
+    published_s = published_value(*BASE_CASE, "action_delay")
+    share = published_value(STUDY, "system", "all", "receivers_per_message_per_user")
+    texts = []
+    if parameters.action_s != published_s:
+        texts.append(f"users act every {parameters.action_s:g} s (published: {published_s:g} s)")
+    if parameters.subscriber_share != share:
+        texts.append(
+            f"a message reaches {parameters.subscriber_share:.0%} of them (published: {share:.0%})"
+        )
+    return texts
+
+
+def too_few_pings(parameters: ChatParameters, rungs: Collection[Rung], share: int) -> str:
+    """Return why a trial has too few pings for a percentile, or an empty string."""
+    fewest = min(expected_pings(parameters, rung) for rung in rungs)
+    needed = needed_n(share)
+    if fewest >= needed:
+        return ""
+    return (
+        f"a p{share} needs {needed} pings; at one a second the shorter trial has about {fewest} "
+        "(at the published load so had the study)"
+    )
+
+
+def _published_users(scenario: str) -> int:
+    table = published(STUDY)
+    rows = table[(table["place"] == RESULTS) & (table["measure"] == "users")]
+    base = published_value(*BASE_CASE, "users")
+    return int(rows.set_index("scenario")["value"].get(scenario, base))
+
+
 EXPERIMENT = Experiment(
     name="chat_ladder",
     title="Chat: the ladder from JSON to the highest volume held",
@@ -246,8 +317,10 @@ EXPERIMENT = Experiment(
     "a second are held within the targets?",
     parameters=ChatLadderParameters,
     steady=STEADY,
-    treatments=_treatments,
-    factors=lambda parameters: service.factors(
+    treatments=lambda parameters: stacks.treatments(
+        parameters, _rungs(parameters), _scenarios(parameters)
+    ),
+    factors=lambda parameters: stacks.factors(
         parameters, _rungs(parameters), _scenarios(parameters)
     ),
     contrasts=_contrasts,

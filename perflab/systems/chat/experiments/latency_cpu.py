@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import Field
 
 from perflab.recordings import Contrast
-from perflab.systems.chat import service
+from perflab.systems.chat import stacks
 from perflab.systems.chat.responses import STEADY
 from perflab.systems.chat.rungs import COSTLY, FREE, PERCENTILES
-from perflab.systems.chat.service import ChatParameters, Rung
+from perflab.systems.chat.stacks import ChatParameters, Rung
 from perflab.trials.experiment import Experiment
-from perflab.trials.plan import Treatment
-
-SOURCE = "chat study, published results (JSON, with login against no login load)"
 
 
 class LatencyCpuParameters(ChatParameters):
@@ -22,8 +19,7 @@ class LatencyCpuParameters(ChatParameters):
 
     The two treatments differ only in the cost of a login: the service hashes passwords, or compares
     them as they are. Users log in while others already send. Costly logins shift the instants of
-    messages unless ``first_delay`` is ``scheduled``: see
-    :class:`~perflab.systems.chat.service.Rung`.
+    messages unless ``first_delay`` is ``scheduled``.
     """
 
     users: int = Field(default=250, ge=2, le=10_000, description="users of the chat service")
@@ -35,53 +31,45 @@ class LatencyCpuParameters(ChatParameters):
 
 
 def _rungs(parameters: LatencyCpuParameters) -> dict[str, Rung]:
-    hashed = Rung(
-        users=parameters.users,
-        serialize="per_send",
-        first_delay=parameters.first_delay,
-    )
+    hashed = Rung(users=parameters.users, serialize="per_send", first_delay=parameters.first_delay)
     return {COSTLY: hashed, FREE: hashed.model_copy(update={"login_hash": "none"})}
-
-
-def _treatments(parameters: LatencyCpuParameters) -> list[Treatment]:
-    return service.treatments(parameters, _rungs(parameters))
 
 
 def _contrasts(_: LatencyCpuParameters) -> list[Contrast]:
     # There are no published sizes: the study's percentiles are of pings, and the cost of a login
     # depends on the password hash, which the study does not name.
-    sides = {"numerator": {"rung": COSTLY}, "denominator": {"rung": FREE}}
-    latency = [
-        Contrast(
-            name=f"logins, p{share}",
-            claim=f"logins under way raise latency (p{share})",
-            response=f"delivery_p{share}_ms",
-            published_direction="greater",
-            source=SOURCE,
-            **sides,
-        )
-        for share in PERCENTILES
-    ]
-    joining = [
-        Contrast(
-            name=f"logins, p{share} while users join",
-            claim=f"latency rises while logins run (p{share} of what is sent while users join)",
-            response=f"join_p{share}_ms",
-            published_direction="greater",
-            source="chat study, published figures (latency spikes while logins run)",
-            **sides,
-        )
-        for share in PERCENTILES
-    ]
+    logins: dict[str, Any] = {
+        "numerator": {"rung": COSTLY}, "denominator": {"rung": FREE},
+        "published_direction": "greater",
+    }  # fmt: skip
     cpu = Contrast(
         name="logins, CPU",
         claim="logins cost 70 points of CPU while users join",
         response="join_cpu_share_chat",
         scale="difference",
-        published_direction="greater",
         source="chat study, claim 6",
-        **sides,
+        **logins,
     )
+    joining = [
+        Contrast(
+            name=f"logins, p{share} while users join",
+            claim=f"latency rises while logins run (p{share} of what is sent while users join)",
+            response=f"join_p{share}_ms",
+            source="chat study, published figures (latency spikes while logins run)",
+            **logins,
+        )
+        for share in PERCENTILES
+    ]
+    latency = [
+        Contrast(
+            name=f"logins, p{share}",
+            claim=f"logins under way raise latency (p{share})",
+            response=f"delivery_p{share}_ms",
+            source="chat study, published results (JSON, with login against no login load)",
+            **logins,
+        )
+        for share in PERCENTILES
+    ]
     return [cpu, *joining, *latency]
 
 
@@ -98,7 +86,7 @@ EXPERIMENT = Experiment(
     parameters=LatencyCpuParameters,
     main_job=SHORT,
     steady=STEADY,
-    treatments=_treatments,
-    factors=lambda parameters: service.factors(parameters, _rungs(parameters)),
+    treatments=lambda parameters: stacks.treatments(parameters, _rungs(parameters)),
+    factors=lambda parameters: stacks.factors(parameters, _rungs(parameters)),
     contrasts=_contrasts,
 )

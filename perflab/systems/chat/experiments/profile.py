@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from itertools import product
 from typing import Literal
 
@@ -10,9 +9,9 @@ from pydantic import Field
 
 from perflab.instruments import Profiler
 from perflab.recordings import Contrast, published_value
-from perflab.systems.chat import service
+from perflab.systems.chat import stacks
 from perflab.systems.chat.responses import STEADY
-from perflab.systems.chat.service import ChatParameters, Codec, Rung
+from perflab.systems.chat.stacks import ChatParameters, Codec, Rung
 from perflab.trials.experiment import Experiment
 from perflab.trials.plan import Treatment
 
@@ -32,18 +31,17 @@ Loop = Literal["asyncio", "uvloop"]
 # write. A serializer that is all C (orjson, msgspec, msgpack) counts to its caller, so the caller
 # is watched for every codec.
 
-# The task that empties a connection's queue includes everything down to the socket, with each of
-# Uvicorn's two implementations. The event loop writes the rest that a full socket did not take.
-# (uvloop writes in C at the end of its turn; no pattern can match that part.)
-_WRITING = r"^Connection\.write \((?:.*/)?hub\.py\)$"
-_LEFT_OVER = r"^_SelectorSocketTransport\._write_\w+ \((?:.*/)?selector_events\.py\)$"
-_DELIVERING = r"^Hub\._deliver \((?:.*/)?hub\.py\)$"
-_ANSWERING = r"^Coder\.encode \((?:.*/)?codecs\.py\)$"
-
-SEND = f"{_WRITING}|{_LEFT_OVER}"
-# Both implementations share the extension of the package websockets.
+# Writing messages to WebSockets, down to the sockets: the task that empties a connection's queue,
+# and the event loop, which writes the rest that a full socket did not take. (uvloop writes in C at
+# the end of its turn; no pattern can match that part.)
+SEND = (
+    r"^Connection\.write \((?:.*/)?hub\.py\)$"
+    r"|^_SelectorSocketTransport\._write_\w+ \((?:.*/)?selector_events\.py\)$"
+)
+# The compression within it. Both implementations share the extension of the package websockets.
 DEFLATE = r"^PerMessageDeflate\.encode \((?:.*/)?permessage_deflate\.py\)$"
-SERIALIZE = f"{_DELIVERING}|{_ANSWERING}"
+# Making frames and putting them into the receivers' queues.
+SERIALIZE = r"^Hub\._deliver \((?:.*/)?hub\.py\)$|^Coder\.encode \((?:.*/)?codecs\.py\)$"
 
 
 class ProfileParameters(ChatParameters):
@@ -126,32 +124,22 @@ def _rungs(parameters: ProfileParameters) -> dict[str, Rung]:
 
 def _treatments(parameters: ProfileParameters) -> list[Treatment]:
     treatments = []
-    for treatment in service.treatments(parameters, _rungs(parameters)):
-        is_profiled = treatment.levels["rung"].endswith("_profiled")
-        watch = watch_of(treatment.levels["deflate"])
-        profiler = Profiler(node=NODE, rate_hz=parameters.rate_hz, watch=watch, per="delivery")
-        changes = {
-            "levels": {**treatment.levels, FACTOR: "on" if is_profiled else "off"},
-            "instruments": (*treatment.instruments, *([profiler] if is_profiled else [])),
-        }
+    for treatment in stacks.treatments(parameters, _rungs(parameters)):
+        levels, instruments = {**treatment.levels, FACTOR: "off"}, treatment.instruments
+        if levels["rung"].endswith("_profiled"):
+            watch = {"send": SEND, "serialize": SERIALIZE}
+            if levels["deflate"] == "on":
+                watch["deflate"] = DEFLATE
+            profiler = Profiler(node=NODE, rate_hz=parameters.rate_hz, watch=watch, per="delivery")
+            levels[FACTOR], instruments = "on", (*instruments, profiler)
+        changes = {"levels": levels, "instruments": instruments}
         treatments.append(treatment.model_copy(update=changes))
     return treatments
 
 
-def watch_of(deflate: str) -> Mapping[str, str]:
-    """Return the patterns of the watched functions by short name; ``deflate`` is on or off.
-
-    ``send``: writing messages to WebSockets, down to the sockets. ``deflate``, if it is on: the
-    compression within ``send``. ``serialize``: making frames and putting them into the receivers'
-    queues.
-    """
-    patterns = {"send": SEND, "serialize": SERIALIZE}
-    return {**patterns, "deflate": DEFLATE} if deflate == "on" else patterns
-
-
 def _factors(parameters: ProfileParameters) -> dict[str, tuple[str, ...]]:
     switches = tuple(dict.fromkeys(parameters.profiler))
-    return {**service.factors(parameters, _rungs(parameters)), FACTOR: switches}
+    return {**stacks.factors(parameters, _rungs(parameters)), FACTOR: switches}
 
 
 def _contrasts(parameters: ProfileParameters) -> list[Contrast]:
@@ -186,7 +174,7 @@ def _sending(parameters: ProfileParameters) -> list[Contrast]:
         return []
     # The published seconds include cProfile's own cost of every call, so they give no size.
     without_s, with_s = (
-        published_value(service.STUDY, "CPU", f"sending, {how} deflate", "sending_time")
+        published_value(stacks.STUDY, "CPU", f"sending, {how} deflate", "sending_time")
         for how in ("without", "with")
     )
     return [

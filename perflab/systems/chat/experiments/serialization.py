@@ -11,7 +11,7 @@ from perflab.analysis.verdict import no_difference
 from perflab.load.workload import ClosedLoop, Request, Workload
 from perflab.recordings import Contrast, published_value
 from perflab.stacks.plan import Node, StackPlan
-from perflab.systems.chat.service import Codec
+from perflab.systems.chat.stacks import Codec
 from perflab.trials.experiment import Experiment, RunParameters
 from perflab.trials.plan import Treatment
 
@@ -27,14 +27,7 @@ RESPONSE = "phase_op_p50_ms"
 SCENARIOS = {"json": "json", "orjson": "orjson", "protobuf": "protobuf (upb)"}
 # Bytes of one message. Every answer must state them, so a codec that writes something else fails.
 SIZES = {
-    "published": {
-        **{
-            codec: int(published_value("chat", "microbenchmark", scenario, "message_size"))
-            for codec, scenario in SCENARIOS.items()
-        },
-        "msgspec": 116,
-        "msgpack": 93,
-    },
+    "published": {"json": 132, "orjson": 116, "msgspec": 116, "protobuf": 64, "msgpack": 93},
     "chat": {"json": 184, "orjson": 175, "msgspec": 175, "protobuf": 115, "msgpack": 155},
 }
 STUDY = "chat study, microbenchmark table"
@@ -42,10 +35,7 @@ PAIRS = (("json", "orjson"), ("json", "protobuf"), ("orjson", "protobuf"))
 
 
 class SerializationParameters(RunParameters):
-    """Parameters of the codec microbenchmark; ``codec``, ``operation`` and ``message`` are factors.
-
-    The response of a trial is the median of its repetitions.
-    """
+    """Parameters of the codec microbenchmark; a trial's response is the median of repetitions."""
 
     codec: tuple[Codec, ...] = Field(
         default=CODECS,
@@ -93,16 +83,12 @@ def _treatments(parameters: SerializationParameters) -> list[Treatment]:
         size = SIZES[message][codec]
         query = f"codec={codec}&op={operation}&message={message}&loops={LOOPS}"
         request = Request(node="chat", path=f"/codec-bench?{query}", expect_body=f'"bytes":{size},')
+        factors = {"codec": codec, "operation": operation, "message": message}
         treatments.append(
             Treatment(
-                name=f"codec={codec},operation={operation},message={message}",
+                name=",".join(f"{factor}={level}" for factor, level in factors.items()),
                 label=f"{codec}, {operation.replace('_', ' with ')}, {message}",
-                levels={
-                    "codec": codec,
-                    "operation": operation,
-                    "message": message,
-                    "bytes": str(size),
-                },
+                levels={**factors, "bytes": str(size)},
                 stack=plan,
                 workload=Workload(request=request, arrivals=arrivals),
             )
@@ -123,25 +109,24 @@ def _contrasts(parameters: SerializationParameters) -> list[Contrast]:
 
 def _contrast(slow: str, fast: str, operation: str) -> Contrast:
     step, _, with_values = operation.partition("_")
-    times_ms = [_published_ms(codec, step) for codec in (slow, fast)]
-    ratio = times_ms[0] / times_ms[1]
+    slow_ms, fast_ms = (
+        published_value("chat", "microbenchmark", SCENARIOS[codec], f"{step}_time")
+        for codec in (slow, fast)
+    )
+    ratio = slow_ms / fast_ms
     is_equal = no_difference(ratio)
-    figures = f"{times_ms[0]:,.0f} against {times_ms[1]:,.0f} ms"
     what = f"{step} with the values made or read" if with_values else step
+    sides = {"operation": operation, "message": "published"}
     return Contrast(
         name=f"{slow} against {fast}, {operation}",
         claim=f"{what}: {slow} takes {'as long as' if is_equal else f'{ratio:.3g} times'} {fast}",
         response=RESPONSE,
-        numerator={"codec": slow, "operation": operation, "message": "published"},
-        denominator={"codec": fast, "operation": operation, "message": "published"},
+        numerator={"codec": slow, **sides},
+        denominator={"codec": fast, **sides},
         published_ratio=ratio,
         published_direction="none" if is_equal else "greater",
-        source=f"{STUDY} ({figures})",
+        source=f"{STUDY} ({slow_ms:,.0f} against {fast_ms:,.0f} ms)",
     )
-
-
-def _published_ms(codec: str, step: str) -> float:
-    return published_value("chat", "microbenchmark", SCENARIOS[codec], f"{step}_time")
 
 
 # The study's own message and codecs.

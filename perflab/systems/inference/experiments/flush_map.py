@@ -1,21 +1,34 @@
-"""At which flush cost, workers and distance would the published ratios appear?"""
+"""At which flush cost, workers and distance would the published ratios appear?
+
+The lab can plant a pause before each flush (``commit_delay``), but a commit does not feel exactly
+that pause: one pause serves all commits that arrive in it, and a commit that arrives during a flush
+waits for that flush and then for its own. So the map uses the felt cost: the median commit phase
+with commit on, less that with commit off in the same block, at the same workers and distance.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from itertools import product
 from typing import Annotated
 
+import pandas as pd
 from pydantic import Field, model_validator
 
-from perflab.recordings import Contrast
+from perflab.analysis.evaluation import evaluate
+from perflab.recordings import Contrast, Run
 from perflab.stacks.plan import RoundTripMs
-from perflab.systems.inference import service
-from perflab.systems.inference.service import (
+from perflab.statistics.comparison import effect_of
+from perflab.systems.inference import stacks
+from perflab.systems.inference.stacks import (
+    COMMITS,
+    DRIVERS,
     Driver,
     LoadParameters,
     OneOrMore,
     Workers,
+    published_rps,
 )
 from perflab.trials.experiment import Experiment
 from perflab.trials.plan import Treatment
@@ -24,6 +37,20 @@ CommitDelay = Annotated[int, Field(ge=0, le=100_000)]
 PLACE = ("workers", "round_trip_ms")
 # With synchronous_commit=off nobody waits for a flush, however long it takes.
 NO_DELAY = "0"
+FACTORS = ("commit_delay_us", "workers", "round_trip_ms")
+PHASE = "phase_commit_p50_ms"
+FLUSH, DRIVER = "off against on", "async against sync"
+ROWS = {
+    FLUSH: (COMMITS["off"], COMMITS["on"]),
+    DRIVER: (DRIVERS["asyncpg"], DRIVERS["psycopg2"]),
+}
+INSIDE, OUTSIDE, NO_INTERVAL = "in the interval", "outside", "no interval"
+# An interval that also holds "no effect" shows nothing.
+WITH_NO_EFFECT = "in the interval, and so is no effect"
+COLUMNS = [
+    "ratio_of", "workers", "round_trip_ms", "set_ms", "felt_ms", "felt_low", "felt_high", "ratio",
+    "low", "high", "n", "published", "published_is",
+]  # fmt: skip
 
 
 class FlushMapParameters(LoadParameters):
@@ -55,14 +82,23 @@ class FlushMapParameters(LoadParameters):
 
     @model_validator(mode="after")
     def _check_pools(self) -> FlushMapParameters:
-        service.check_pool(self.pool_size, max(self.workers))
+        stacks.check_pool(self.pool_size, max(self.workers))
         return self
 
 
+def _factors(parameters: FlushMapParameters) -> dict[str, tuple[str, ...]]:
+    return {
+        "driver": ("psycopg2", "asyncpg"),
+        "synchronous_commit": ("on", "off"),
+        "commit_delay_us": tuple(dict.fromkeys((NO_DELAY, *_delays(parameters)))),
+        "workers": tuple(dict.fromkeys(str(count) for count in parameters.workers)),
+        "round_trip_ms": tuple(dict.fromkeys(f"{ms:.12g}" for ms in parameters.round_trip_ms)),
+    }
+
+
 def _places(parameters: FlushMapParameters) -> Iterator[dict[str, str]]:
-    workers = dict.fromkeys(str(count) for count in parameters.workers)
-    trips = dict.fromkeys(f"{ms:.12g}" for ms in parameters.round_trip_ms)
-    for chosen in product(workers, trips):
+    factors = _factors(parameters)
+    for chosen in product(*(factors[name] for name in PLACE)):
         yield dict(zip(PLACE, chosen, strict=True))
 
 
@@ -75,29 +111,21 @@ def _on(driver: str, delay: str, place: Mapping[str, str]) -> dict[str, str]:
 
 
 def _off(place: Mapping[str, str]) -> dict[str, str]:
-    return {
-        "driver": "psycopg2",
-        "synchronous_commit": "off",
-        "commit_delay_us": NO_DELAY,
-        **place,
-    }
+    return {**_on("psycopg2", NO_DELAY, place), "synchronous_commit": "off"}
 
 
 def _treatments(parameters: FlushMapParameters) -> list[Treatment]:
-    treatments = []
+    levels = []
     for place in _places(parameters):
-        treatments.append(_treatment(parameters, _off(place)))
+        levels.append(_off(place))
         for delay in _delays(parameters):
-            treatments += [
-                _treatment(parameters, _on(driver, delay, place))
-                for driver in ("psycopg2", "asyncpg")
-            ]
-    return treatments
+            levels += [_on(driver, delay, place) for driver in ("psycopg2", "asyncpg")]
+    return [_treatment(parameters, chosen) for chosen in levels]
 
 
 def _treatment(parameters: FlushMapParameters, levels: Mapping[str, str]) -> Treatment:
     driver: Driver = "asyncpg" if levels["driver"] == "asyncpg" else "psycopg2"
-    plan = service.stack(
+    plan = stacks.stack(
         parameters,
         workers=int(levels["workers"]),
         commit_delay_us=int(levels["commit_delay_us"]),
@@ -106,9 +134,8 @@ def _treatment(parameters: FlushMapParameters, levels: Mapping[str, str]) -> Tre
     )
     is_on = levels["synchronous_commit"] == "on"
     commit = f"on, +{int(levels['commit_delay_us']) / 1000:g} ms" if is_on else "off"
-    label = f"{driver}, commit {commit}, {_words(levels)}"
-    load = service.workload(parameters, service.endpoint(driver))
-    return service.treatment(levels, label, plan, load)
+    load = stacks.workload(parameters, stacks.endpoint(driver))
+    return stacks.treatment(levels, f"{driver}, commit {commit}, {_words(levels)}", plan, load)
 
 
 def _words(place: Mapping[str, str]) -> str:
@@ -118,33 +145,98 @@ def _words(place: Mapping[str, str]) -> str:
 
 
 def _contrasts(parameters: FlushMapParameters) -> list[Contrast]:
-    return [
-        contrast
-        for place in _places(parameters)
-        for delay in _delays(parameters)
-        for contrast in (_flush(delay, place), _driver(delay, place))
-    ]
+    contrasts = []
+    for place, delay in product(_places(parameters), _delays(parameters)):
+        on = _on("psycopg2", delay, place)
+        compared = (
+            ("off against on", "synchronous_commit off against on", _off(place)),
+            ("async against sync", "asyncpg against psycopg2", _on("asyncpg", delay, place)),
+        )
+        for name, words, numerator in compared:
+            contrasts.append(
+                Contrast(
+                    name=f"{name}, +{delay} us, {_words(place)}",
+                    claim=f"beyond the study: {words} (flush + {delay} us, {_words(place)})",
+                    response="throughput_rps",
+                    numerator=numerator,
+                    denominator=on,
+                )
+            )
+    return contrasts
 
 
-def _flush(delay: str, place: Mapping[str, str]) -> Contrast:
-    return Contrast(
-        name=f"off against on, +{delay} us, {_words(place)}",
-        claim=f"beyond the study: synchronous_commit off against on (flush + {delay} us, "
-        f"{_words(place)})",
-        response="throughput_rps",
-        numerator=_off(place),
-        denominator=_on("psycopg2", delay, place),
-    )
+def is_flush_map(run: Run) -> bool:
+    """Return whether a run has the factors of the map."""
+    return set(FACTORS) <= set(run.record.factors)
 
 
-def _driver(delay: str, place: Mapping[str, str]) -> Contrast:
-    return Contrast(
-        name=f"async against sync, +{delay} us, {_words(place)}",
-        claim=f"beyond the study: asyncpg against psycopg2 (flush + {delay} us, {_words(place)})",
-        response="throughput_rps",
-        numerator=_on("asyncpg", delay, place),
-        denominator=_on("psycopg2", delay, place),
-    )
+def flush_map(run: Run) -> pd.DataFrame:
+    """Return every cell of the map, for both ratios.
+
+    Columns: ratio_of ("off against on" or "async against sync", of throughput), workers,
+    round_trip_ms, set_ms (the pause planted before a flush), felt_ms with its 95% interval (the
+    time that a commit felt of flush and pause), ratio with its 95% interval, n (blocks), published,
+    and published_is (whether the published ratio lies in the interval).
+    """
+    felt: dict[tuple[str, ...], dict[str, float]] = {}
+    rows = []
+    for finding in evaluate(run):
+        # The denominator (commit on, psycopg2) defines the cell.
+        cell = {name: finding.contrast.denominator[name] for name in FACTORS}
+        key = tuple(cell.values())
+        if key not in felt:
+            felt[key] = felt_flush(run, cell)
+        effect = finding.effect
+        ratio_of = DRIVER if finding.contrast.name.startswith(DRIVER) else FLUSH
+        above, below = (published_rps(row) for row in ROWS[ratio_of])
+        low, high = (effect.low, effect.high) if effect else (math.nan, math.nan)
+        rows.append(
+            {
+                "ratio_of": ratio_of,
+                "workers": int(cell["workers"]),
+                "round_trip_ms": float(cell["round_trip_ms"]),
+                "set_ms": int(cell["commit_delay_us"]) / 1000,
+                **felt[key],
+                "ratio": effect.estimate if effect else math.nan,
+                "low": low,
+                "high": high,
+                "n": effect.n if effect else 0,
+                "published": above / below,
+                "published_is": _where(above / below, low, high),
+            }
+        )
+    return pd.DataFrame(rows, columns=COLUMNS)
+
+
+def _where(published: float, low: float, high: float) -> str:
+    if not (math.isfinite(low) and math.isfinite(high)):
+        return NO_INTERVAL
+    if not low <= published <= high:
+        return OUTSIDE
+    return WITH_NO_EFFECT if low <= 1 <= high else INSIDE
+
+
+def felt_flush(run: Run, cell: Mapping[str, str]) -> dict[str, float]:
+    """Return the time that a commit of psycopg2 felt of flush and pause, in ms, over blocks."""
+    place = {name: cell[name] for name in FACTORS if name != "commit_delay_us"}
+    delay = {"commit_delay_us": cell["commit_delay_us"]}
+    driver = {"driver": "psycopg2"}
+    on = _by_block(run, {**driver, **place, **delay, "synchronous_commit": "on"})
+    off = _by_block(run, {**driver, **place, "synchronous_commit": "off"})
+    added = on - off
+    if not added.notna().any():
+        return dict.fromkeys(("felt_ms", "felt_low", "felt_high"), math.nan)
+    effect = effect_of(added, scale="difference", rule=run.record.until_decided)
+    return {"felt_ms": effect.estimate, "felt_low": effect.low, "felt_high": effect.high}
+
+
+def _by_block(run: Run, levels: Mapping[str, str]) -> pd.Series[float]:
+    trials = run.valid_trials()
+    rows = trials[trials["treatment"].isin(run.record.selected(dict(levels)))]
+    blocks = pd.RangeIndex(run.judged_blocks)
+    if PHASE not in rows:
+        return pd.Series(math.nan, index=blocks)
+    return rows.set_index("block")[PHASE].astype(float).reindex(blocks)
 
 
 EXPERIMENT = Experiment(
@@ -153,14 +245,8 @@ EXPERIMENT = Experiment(
     question="At which cost of a flush, with how many workers and at which distance from the "
     "database would the published ratios appear?",
     parameters=FlushMapParameters,
-    treatments=lambda parameters: service.with_room(_treatments(parameters)),
-    factors=lambda parameters: {
-        "driver": ("psycopg2", "asyncpg"),
-        "synchronous_commit": ("on", "off"),
-        "commit_delay_us": tuple(dict.fromkeys((NO_DELAY, *_delays(parameters)))),
-        "workers": tuple(dict.fromkeys(str(count) for count in parameters.workers)),
-        "round_trip_ms": tuple(dict.fromkeys(f"{ms:.12g}" for ms in parameters.round_trip_ms)),
-    },
+    treatments=lambda parameters: stacks.with_room(_treatments(parameters)),
+    factors=_factors,
     contrasts=_contrasts,
-    warnings=lambda parameters: service.uneven_pools(parameters.pool_size, parameters.workers),
+    warnings=lambda parameters: stacks.uneven_pools(parameters.pool_size, parameters.workers),
 )

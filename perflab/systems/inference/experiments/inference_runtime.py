@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
+import json
+import math
+from collections.abc import Iterable
 from itertools import product
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import Field, field_validator
 
+from perflab.instruments.instrument import Instrument, Load, Look, Observation, Scene, no_node
+from perflab.load.workload import Workload
 from perflab.recordings import Contrast, ContrastPair
-from perflab.systems.inference import service
-from perflab.systems.inference.prediction_cost import PredictionCost
-from perflab.systems.inference.published_load import as_published, published_rps
-from perflab.systems.inference.service import InferenceParameters, OneOrMore, Runtime
+from perflab.stacks.plan import StackPlan
+from perflab.systems.inference import stacks
+from perflab.systems.inference.stacks import (
+    COMMITS,
+    InferenceParameters,
+    OneOrMore,
+    Runtime,
+    as_published,
+    published_rps,
+)
 from perflab.trials.experiment import Experiment
 from perflab.trials.plan import Treatment
 
@@ -42,14 +53,54 @@ class InferenceRuntimeParameters(InferenceParameters):
         return runtimes
 
 
+class PredictionCost(Instrument):
+    """Runs the probe of an inference node before each load: ``prediction_cpu_us``.
+
+    A compiled runtime adds ``compile_s``, the time to compile it, and ``compiler``.
+    """
+
+    node: str
+
+    def look(self, scene: Scene) -> Look:
+        """Return the look at one trial."""
+        return _PredictionCost(self.node, scene)
+
+    def obstacles(self, stack: StackPlan, workload: Workload) -> Iterable[str]:  # noqa: ARG002
+        """Return that there is no such node."""
+        return no_node("prediction cost", self.node, stack)
+
+
+class _PredictionCost(Look):
+    def __init__(self, node: str, scene: Scene) -> None:
+        self._node = node
+        self._scene = scene
+        self._result: dict[str, Any] = {}
+
+    def before(self) -> None:
+        """Run the probe."""
+        instance = self._scene.instance(self._node)
+        self._result = json.loads(instance.run(instance.launch.spec.probes["predict"]))
+
+    def observe(self, load: Load) -> Observation:  # noqa: ARG002
+        """Return the columns."""
+        result = self._result
+        return Observation(
+            {
+                "prediction_cpu_us": float(result["prediction_cpu_us"]),
+                "compile_s": float(result.get("compile_s", math.nan)),
+                "compiler": " ".join(filter(None, [result.get("compiler"), result.get("flags")])),
+            }
+        )
+
+
 def _treatments(parameters: InferenceRuntimeParameters) -> list[Treatment]:
     treatments = []
     for runtime, write in product(parameters.runtime, WRITES):
         levels, writes = {"runtime": runtime, "database_write": write}, write == "yes"
-        path = service.endpoint("psycopg2", database_write=writes)
-        plan = service.stack(parameters, workers=parameters.workers, runtime=runtime, writes=writes)
+        path = stacks.endpoint("psycopg2", database_write=writes)
+        plan = stacks.stack(parameters, workers=parameters.workers, runtime=runtime, writes=writes)
         label = f"{runtime}, {'with' if writes else 'no'} database write"
-        treatment = service.treatment(levels, label, plan, service.workload(parameters, path))
+        treatment = stacks.treatment(levels, label, plan, stacks.workload(parameters, path))
         instruments = (*treatment.instruments, PredictionCost(node="inference"))
         treatments.append(treatment.model_copy(update={"instruments": instruments}))
     return treatments
@@ -63,8 +114,8 @@ def _pair(runtime: str, baseline: str, write: str) -> dict[str, dict[str, str]]:
 
 
 def _contrasts(parameters: InferenceRuntimeParameters) -> list[Contrast]:
-    without_write = published_rps("ONNX, no DB")
-    with_write = published_rps("ONNX + DB, synchronous_commit=on")
+    without_write = published_rps(COMMITS["none"])
+    with_write = published_rps(COMMITS["on"])
     contrasts = [
         Contrast(
             name="no write against write (onnx)",
@@ -117,13 +168,12 @@ def _contrasts(parameters: InferenceRuntimeParameters) -> list[Contrast]:
             **_pair("compiled", "onnx", "no"),
         ),
     ]
-    runtimes = set(parameters.runtime)
-    return [contrast for contrast in contrasts if _runtimes_of(contrast) <= runtimes]
-
-
-def _runtimes_of(contrast: Contrast) -> set[str]:
-    """Return the runtimes that a contrast compares."""
-    return {contrast.numerator["runtime"], contrast.denominator["runtime"]}
+    return [
+        contrast
+        for contrast in contrasts
+        if {contrast.numerator["runtime"], contrast.denominator["runtime"]}
+        <= set(parameters.runtime)
+    ]
 
 
 EXPERIMENT = Experiment(
@@ -131,8 +181,8 @@ EXPERIMENT = Experiment(
     title="Runtime and database write, as an interaction",
     question="Does a faster inference runtime help while every request waits for a commit?",
     parameters=InferenceRuntimeParameters,
-    treatments=lambda parameters: service.with_room(_treatments(parameters)),
+    treatments=lambda parameters: stacks.with_room(_treatments(parameters)),
     factors=lambda parameters: {"runtime": parameters.runtime, "database_write": WRITES},
     contrasts=_contrasts,
-    warnings=service.fixed_warnings,
+    warnings=stacks.fixed_warnings,
 )

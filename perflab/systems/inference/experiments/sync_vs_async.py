@@ -9,13 +9,21 @@ from pydantic import Field, model_validator
 
 from perflab.recordings import Contrast, Remark
 from perflab.stacks.plan import RoundTripMs
-from perflab.systems.inference import service
-from perflab.systems.inference.published_load import as_published, differences, published_rps
-from perflab.systems.inference.service import Driver, LoadParameters, OneOrMore, Workers
+from perflab.systems.inference import stacks
+from perflab.systems.inference.stacks import (
+    DRIVERS,
+    Driver,
+    LoadParameters,
+    OneOrMore,
+    Workers,
+    as_published,
+    differences,
+    published_rps,
+)
 from perflab.trials.experiment import Experiment
 from perflab.trials.plan import Treatment
 
-DRIVERS: tuple[Driver, ...] = ("psycopg2", "asyncpg")
+BOTH: tuple[Driver, ...] = ("psycopg2", "asyncpg")
 PUBLISHED_WORKERS = "4"
 PoolMeaning = Literal["total", "per_worker"]
 IN_TOTAL: PoolMeaning = "total"
@@ -55,13 +63,13 @@ class SyncVsAsyncParameters(LoadParameters):
     @model_validator(mode="after")
     def _check_pools(self) -> SyncVsAsyncParameters:
         if IN_TOTAL in self.pool_meaning:
-            service.check_pool(self.pool_size, max(self.workers))
+            stacks.check_pool(self.pool_size, max(self.workers))
         return self
 
 
 def _levels(parameters: SyncVsAsyncParameters) -> dict[str, tuple[str, ...]]:
     return {
-        "driver": DRIVERS,
+        "driver": BOTH,
         "round_trip_ms": tuple(dict.fromkeys(f"{ms:.12g}" for ms in parameters.round_trip_ms)),
         "pool_minconn": tuple(dict.fromkeys(str(level) for level in parameters.pool_minconn)),
         "workers": tuple(dict.fromkeys(str(count) for count in parameters.workers)),
@@ -84,20 +92,12 @@ def _settings(parameters: SyncVsAsyncParameters) -> Iterator[dict[str, str]]:
                 yield {**first, name: level}
 
 
-def _treatments(parameters: SyncVsAsyncParameters) -> list[Treatment]:
-    return [
-        _treatment(parameters, driver, setting)
-        for setting in _settings(parameters)
-        for driver in DRIVERS
-    ]
-
-
 def _treatment(
     parameters: SyncVsAsyncParameters, driver: Driver, setting: Mapping[str, str]
 ) -> Treatment:
     workers = int(setting["workers"])
     is_per_worker = setting["pool_meaning"] == PER_WORKER
-    plan = service.stack(
+    plan = stacks.stack(
         parameters,
         workers=workers,
         pool_size=parameters.pool_size * (workers if is_per_worker else 1),
@@ -105,10 +105,9 @@ def _treatment(
         synchronous_commit=parameters.synchronous_commit,
         round_trip_ms=float(setting["round_trip_ms"]),
     )
-    load = service.workload(parameters, service.endpoint(driver))
-    return service.treatment(
-        {"driver": driver, **setting}, _label(parameters, driver, setting), plan, load
-    )
+    load = stacks.workload(parameters, stacks.endpoint(driver))
+    levels = {"driver": driver, **setting}
+    return stacks.treatment(levels, _label(parameters, driver, setting), plan, load)
 
 
 def _label(parameters: SyncVsAsyncParameters, driver: str, setting: Mapping[str, str]) -> str:
@@ -142,8 +141,7 @@ def _name(setting: Mapping[str, str]) -> str:
 
 
 def _contrasts(parameters: SyncVsAsyncParameters) -> list[Contrast]:
-    asyncpg = published_rps("async driver (asyncpg), 4 workers, pool 50")
-    psycopg2 = published_rps("sync driver (psycopg2), 4 workers, pool 50")
+    asyncpg, psycopg2 = (published_rps(DRIVERS[driver]) for driver in ("asyncpg", "psycopg2"))
     return [
         Contrast(
             name=_name(setting),
@@ -153,16 +151,14 @@ def _contrasts(parameters: SyncVsAsyncParameters) -> list[Contrast]:
             response="throughput_rps",
             numerator={"driver": "asyncpg", **setting},
             denominator={"driver": "psycopg2", **setting},
-            published_ratio=asyncpg / psycopg2 if _is_published(parameters, setting) else None,
+            published_ratio=asyncpg / psycopg2
+            if as_published(parameters, **_typed(setting))
+            else None,
             published_direction="greater",
             source=f"inference study, results table ({asyncpg:g} against {psycopg2:g} requests/s)",
         )
         for setting in _settings(parameters)
     ]
-
-
-def _is_published(parameters: SyncVsAsyncParameters, setting: Mapping[str, str]) -> bool:
-    return as_published(parameters, **_typed(setting))
 
 
 def _typed(setting: Mapping[str, str]) -> dict[str, object]:
@@ -175,8 +171,8 @@ def _warnings(parameters: SyncVsAsyncParameters) -> list[Remark]:
     nearest = min(settings, key=lambda setting: len(differences(parameters, **setting)))
     in_total = IN_TOTAL in parameters.pool_meaning
     return [
-        *(service.uneven_pools(parameters.pool_size, parameters.workers) if in_total else []),
-        *service.load_warnings(parameters, **nearest),
+        *(stacks.uneven_pools(parameters.pool_size, parameters.workers) if in_total else []),
+        *stacks.load_warnings(parameters, **nearest),
     ]
 
 
@@ -187,7 +183,13 @@ EXPERIMENT = Experiment(
     "database, with which pool, with how many workers?",
     parameters=SyncVsAsyncParameters,
     main_job={"pool_minconn": ["max"], "round_trip_ms": [0], "fresh_blocks": 2},
-    treatments=lambda parameters: service.with_room(_treatments(parameters)),
+    treatments=lambda parameters: stacks.with_room(
+        [
+            _treatment(parameters, driver, setting)
+            for setting in _settings(parameters)
+            for driver in BOTH
+        ]
+    ),
     factors=_levels,
     contrasts=_contrasts,
     warnings=_warnings,

@@ -6,9 +6,14 @@ from pydantic import Field
 
 from perflab.recordings import Contrast, ContrastPair
 from perflab.stacks.plan import RoundTripMs
-from perflab.systems.inference import service
-from perflab.systems.inference.published_load import as_published, published_rps
-from perflab.systems.inference.service import Driver, InferenceParameters
+from perflab.systems.inference import stacks
+from perflab.systems.inference.stacks import (
+    COMMITS,
+    Driver,
+    InferenceParameters,
+    as_published,
+    published_rps,
+)
 from perflab.trials.experiment import Experiment
 from perflab.trials.plan import Treatment
 
@@ -31,14 +36,10 @@ class SynchronousCommitParameters(InferenceParameters):
     )
 
 
-def _treatments(parameters: SynchronousCommitParameters) -> list[Treatment]:
-    return [_treatment(parameters, levels) for levels in (ON, OFF, NONE)]
-
-
 def _treatment(parameters: SynchronousCommitParameters, levels: dict[str, str]) -> Treatment:
     """Return the service that commits as the levels say, or that does not write at all."""
     writes = levels[WRITE] == "yes"
-    stack = service.stack(
+    plan = stacks.stack(
         parameters,
         workers=parameters.workers,
         # Without writes nothing is committed: the default does not matter.
@@ -46,18 +47,12 @@ def _treatment(parameters: SynchronousCommitParameters, levels: dict[str, str]) 
         round_trip_ms=parameters.round_trip_ms,
         writes=writes,
     )
-    path = service.endpoint(parameters.driver, database_write=writes)
-    return service.treatment(
-        levels,
-        LABELS[levels[FACTOR]],
-        stack,
-        service.workload(parameters, path),
-    )
+    load = stacks.workload(parameters, stacks.endpoint(parameters.driver, database_write=writes))
+    return stacks.treatment(levels, LABELS[levels[FACTOR]], plan, load)
 
 
 def _contrasts(parameters: SynchronousCommitParameters) -> list[Contrast]:
-    off, on = (published_rps(f"ONNX + DB, {FACTOR}={level}") for level in ("off", "on"))
-    none = published_rps("ONNX, no DB")
+    on, off, none = (published_rps(row) for row in COMMITS.values())
     return [
         Contrast(
             name="off against on",
@@ -101,8 +96,10 @@ EXPERIMENT = Experiment(
     "rest of the database write?",
     parameters=SynchronousCommitParameters,
     main_job={"fresh_blocks": 2, "warmup_requests": 1500},
-    treatments=lambda parameters: service.with_room(_treatments(parameters)),
+    treatments=lambda parameters: stacks.with_room(
+        [_treatment(parameters, levels) for levels in (ON, OFF, NONE)]
+    ),
     factors=lambda _: {WRITE: ("yes", "no"), FACTOR: ("on", "off", "none")},
     contrasts=_contrasts,
-    warnings=service.fixed_warnings,
+    warnings=stacks.fixed_warnings,
 )

@@ -1,9 +1,8 @@
 """Claims 1, 3 and 4 of the inference study as shares of time, judged by rules fixed beforehand.
 
 A run with "on", "off" and "no database write" in the same blocks gives one value of each share per
-block, and the share is estimated over blocks as any effect is (Hodges-Lehmann with the signed-rank
-interval from 6 blocks on, a t interval below). With throughput X and mean response time R of a
-closed loop:
+block; over blocks a share is estimated as any effect is. With throughput X and mean response time R
+of a closed loop:
 
 =======  =====================================================  ====================================
 claim    share                                                  holds if the share is
@@ -20,14 +19,10 @@ claim    share                                                  holds if the sha
 =======  =====================================================  ====================================
 
 The rule of all verdicts applies (:mod:`perflab.analysis.verdict`), with the limit of the claim in
-place of "no effect"; a published share enters if the load is the published one. Claim 4 is shown if
-both its shares are.
-
-If the cores are full, but services alone would not fill them, other processes did: then claim 4
-cannot be tested, because the services had to wait for cores that they could have had.
-
-Waits for the flush are those of database backends (``pg_stat_activity``); waits for a core are of
-threads, summed (:mod:`perflab.analysis.core_accounts`): both are seconds a second.
+place of "no effect"; a published share enters if the load is the published one. If the cores are
+full, but services alone would not fill them, claim 4 cannot be tested: services had to wait for
+cores that they could have had. Waits are of database backends (``pg_stat_activity``) and of threads
+(:mod:`perflab.analysis.core_accounts`), in seconds a second.
 """
 
 from __future__ import annotations
@@ -45,18 +40,12 @@ from perflab.analysis.evaluation import Finding, with_trials
 from perflab.analysis.findings import JointClaim, joined
 from perflab.analysis.noise import noise_flags
 from perflab.analysis.users_elsewhere import active_counts, waits_for_flush
-from perflab.analysis.verdict import (
-    Limit,
-    Outcome,
-    Verdict,
-    Way,
-    judge,
-)
+from perflab.analysis.verdict import Limit, Outcome, Verdict, Way, judge
 from perflab.errors import PerflabError
 from perflab.recordings import Contrast, Response, Run, UntilDecided, published_value
 from perflab.statistics.comparison import effect_of
 from perflab.statistics.in_words import counted
-from perflab.systems.inference.published_load import COMMITS, STUDY, TABLE, as_published
+from perflab.systems.inference.stacks import COMMITS, STUDY, TABLE, as_published
 
 EXPERIMENT = FACTOR = "synchronous_commit"
 LEVELS = ("on", "off", "none")
@@ -80,9 +69,18 @@ class Share:
     above: bool = True
     published: float | None = None
 
-    def contrast(self, same_load: bool) -> Contrast:
-        """Return the contrast that is judged; ``same_load``: the load is the published one."""
-        return Contrast(
+    def finding(
+        self,
+        by_block: pd.Series[float],
+        same_load: bool = False,
+        rule: UntilDecided | None = None,
+    ) -> Finding:
+        """Judge the claim by its share in every block; NaN if a block lacks a valid trial.
+
+        ``same_load``: the load is the published one. ``rule`` is the run's rule for adding blocks
+        until every contrast is decided.
+        """
+        contrast = Contrast(
             name=self.name,
             claim=self.claim,
             response=self.response,
@@ -93,18 +91,7 @@ class Share:
             published_difference=self.published if same_load else None,
             source=f"inference study, {self.name}",
         )
-
-    def finding(
-        self,
-        by_block: pd.Series[float],
-        same_load: bool = False,
-        rule: UntilDecided | None = None,
-    ) -> Finding:
-        """Judge the claim by its share in every block; NaN if a block lacks a valid trial.
-
-        ``rule`` is the run's rule for adding blocks until every contrast is decided.
-        """
-        values, contrast = by_block.dropna(), self.contrast(same_load)
+        values = by_block.dropna()
         effect = None if values.empty else effect_of(by_block, scale="difference", rule=rule)
         verdict = judge(effect, contrast, limit=Limit(self.limit, f"{self.limit:.0%}"))
         holds = int(((values > self.limit) == self.above).sum())
@@ -116,7 +103,7 @@ class Share:
             replace(verdict, reason=reason) if verdict.direction else verdict,
             blocks=tuple(int(block) for block in values.index),
             left_out=len(by_block) - len(values),
-            limit=f"{'greater' if self.above else 'smaller'} than {self.limit:g}",
+            limit=f"{contrast.published_direction} than {self.limit:g}",
         )
 
 
@@ -165,24 +152,20 @@ def shares() -> tuple[Share, ...]:
 
 def has_all_commits(run: Run) -> bool:
     """Return whether a run compares on, off and no database write."""
-    levels = {treatment.levels.get(FACTOR) for treatment in run.record.treatments}
-    return levels >= set(LEVELS)
+    return set(LEVELS) <= {treatment.levels.get(FACTOR) for treatment in run.record.treatments}
 
 
 def judged_claims(run: Run) -> dict[str, JointClaim]:
     """Return the claims with their verdicts, by name."""
     findings = judged_shares(run)
-    findings_of = {claim: [findings[name] for name in names] for claim, names in CLAIMS.items()}
-    return {claim: joined(parts) for claim, parts in findings_of.items()}
+    return {claim: joined([findings[name] for name in names]) for claim, names in CLAIMS.items()}
 
 
 def judged_shares(run: Run) -> dict[str, Finding]:
     """Measure and judge each share on the valid trials of a run that has all three levels."""
-    same_load = is_as_published(run)
+    same_load, rule = is_as_published(run), run.record.until_decided
     findings = {
-        share.name: share.finding(
-            _SHARE_BY_BLOCK[share.name](run), same_load=same_load, rule=run.record.until_decided
-        )
+        share.name: share.finding(_SHARE_BY_BLOCK[share.name](run), same_load, rule)
         for share in shares()
     }
     if reason := _filled_by_others(run, findings[CPU]):
@@ -191,15 +174,15 @@ def judged_shares(run: Run) -> dict[str, Finding]:
                 verdict = Verdict(Outcome.NOT_TESTABLE, reason)
                 findings[name] = replace(findings[name], verdict=verdict)
     noise = noise_flags(run)
-    return {
-        name: replace(with_trials(finding, run, _treatments_of(run, name)), noise=noise)
-        for name, finding in findings.items()
-    }
-
-
-def _treatments_of(run: Run, share: str) -> list[str]:
-    levels = LEVELS_OF[share]
-    return [name for level in levels for name in run.record.selected({FACTOR: level})]
+    judged = {}
+    for name, finding in findings.items():
+        treatments = [
+            treatment
+            for level in LEVELS_OF[name]
+            for treatment in run.record.selected({FACTOR: level})
+        ]
+        judged[name] = replace(with_trials(finding, run, treatments), noise=noise)
+    return judged
 
 
 def is_as_published(run: Run) -> bool:
@@ -228,15 +211,9 @@ def _filled_by_others(run: Run, busy: Finding) -> str:
 
 def _levels_by_block(run: Run, response: str) -> pd.DataFrame:
     """Return a response of the valid trials: a row per block, a column per level."""
-    level = {
-        treatment.name: treatment.levels.get(FACTOR, "") for treatment in run.record.treatments
-    }
-    trials = run.valid_trials()
-    if response not in trials:
-        trials = trials.assign(**{response: math.nan})
-    wide = trials.assign(level=trials["treatment"].map(level)).pivot(
-        index="block", columns="level", values=response
-    )
+    level = f"factor_{FACTOR}"
+    trials = run.valid_trials().reindex(columns=["block", level, response])
+    wide = trials.pivot(index="block", columns=level, values=response)
     blocks = pd.RangeIndex(run.judged_blocks)
     return wide.reindex(index=blocks, columns=list(LEVELS)).astype(float)
 
@@ -254,9 +231,8 @@ def _flush_share_of_write(run: Run) -> pd.Series[float]:
 
 
 def _with_commit_on(run: Run) -> pd.DataFrame:
-    names = run.record.selected({FACTOR: "on"})
     trials = run.valid_trials()
-    return trials[trials["treatment"].isin(names)]
+    return trials[trials["treatment"].isin(run.record.selected({FACTOR: "on"}))]
 
 
 def _by_block(run: Run, trials: pd.DataFrame, values: list[float]) -> pd.Series[float]:
@@ -304,18 +280,14 @@ def _waits_for_core(trials: pd.DataFrame) -> list[str]:
 
 
 def _flush_share_of_waiting(run: Run) -> pd.Series[float]:
-    trials = _with_commit_on(run)
-    counts = active_counts(run)
+    trials, counts = _with_commit_on(run), active_counts(run)
     columns = _waits_for_core(trials)
     values = []
     for row in trials.to_dict("records"):
         of_trial = counts[counts["trial_id"] == row["trial_id"]]
         waiting = of_trial["event"].map(waits_for_flush).astype(bool)
-        flush = (
-            of_trial.loc[waiting, "count"].sum() / of_trial["looks"].iloc[0]
-            if len(of_trial)
-            else math.nan
-        )
+        looks = of_trial["looks"].iloc[0] if len(of_trial) else math.nan
+        flush = of_trial.loc[waiting, "count"].sum() / looks
         core = sum(float(row[name]) for name in columns) if columns else math.nan
         values.append(flush / (flush + core) if flush + core > 0 else math.nan)
     return _by_block(run, trials, values)

@@ -1,1 +1,0 @@
-"""Figures of crowds on a chat service."""

@@ -1,1 +1,0 @@
-"""Analyses of runs against the claims of the inference study."""
