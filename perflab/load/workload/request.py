@@ -84,11 +84,11 @@ class Request(FrozenModel):
     """One request, prepared before the start, and its expected answer.
 
     ``node`` names the node of the stack that answers; the lab fills in its address. ``body`` is
-    text, bytes, or several texts: then each request has the next, in turn. ``expect_body`` must occur in the body of every successful response; ``expect_bytes`` is the
-    length of the body, ``expect_crc32`` its checksum; -1 or nothing means any. With
-    ``progress_points`` at most so many points of the body's arrival are recorded (the ``progress``
-    table). ``redirects`` is the number of redirects that a GET follows (0: a 3xx is an answer like
-    others).
+    text, bytes, or several texts: then each request has the next, in turn. ``expect_body`` must
+    occur in the body of every successful response; ``expect_bytes`` is the length of the body,
+    ``expect_crc32`` its checksum; -1 or nothing means any. With ``progress_points`` at most so many
+    points of the body's arrival are recorded (the ``progress`` table). ``redirects`` is the number
+    of redirects that a GET follows (0: a 3xx is an answer like others).
 
     ``stream`` says that the answer is a stream of server-sent events: the instant of each chunk is
     recorded (the ``chunks`` table), and there must be at least ``min_chunks`` of them.

@@ -1,12 +1,16 @@
-"""The rungs: a version of the proxy and the load that it gets."""
+"""The rungs, each a version of the proxy and its load, and the published claims between them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Iterator
+from functools import partial
+from itertools import starmap
 from typing import Any, Literal
 
 from perflab.parameters import Parameters
-from perflab.recordings import published_value
+from perflab.recordings import Contrast, ContrastPair, published_value
+from perflab.recordings.contrasts import Direction
+from perflab.trials.ladders import between, having
 
 Version = Literal["old", "new", "raw"]
 Kind = Literal["stream", "batch", "tools"]
@@ -72,13 +76,7 @@ def few_files(version: str, limit: int) -> str:
 
 
 def chosen(sets: Iterable[str], limits: Iterable[int]) -> dict[str, Rung]:
-    """Return the rungs of all sets, each once, in the order of this module.
-
-    Parameters
-    ----------
-    limits : iterable of int
-        Descriptors of the set ``limits``.
-    """
+    """Return the rungs of all sets; ``limits`` are the descriptors of the set ``limits``."""
     names = set(sets)
     rungs: dict[str, Rung] = {}
     for name, of_set in SETS.items():
@@ -126,3 +124,112 @@ def published_settings() -> dict[str, Any]:
         "probe_s": 3 * settings["interval_s"],
         "objectives": ("ttft_p95<600ms", "gap_p99<200ms"),
     }
+
+
+CPU, CHUNK_CPU, CORES = "server_cpu_us_per_answer", "server_cpu_us_per_chunk", "cpu_share_proxy"
+FIRST, GAP, MEAN, RATE = "first_chunk_p50_ms", "chunk_gap_p99_ms", "mean_ms", "throughput_rps"
+USERS, REQUESTS, SUCCESSES = "users_at_stop", "requests_begun", "successes_until_stop"
+HELD = "users_held"
+WORDS = {
+    CPU: "proxy CPU per answer",
+    CHUNK_CPU: "proxy CPU per chunk",
+    CORES: "proxy CPU",
+    FIRST: "first chunk",
+    GAP: "p99 of gaps",
+    MEAN: "mean",
+    RATE: "answers per second",
+    USERS: "users at failure",
+    HELD: "users held",
+    REQUESTS: "requests at failure",
+    SUCCESSES: "successes at failure",
+}
+TABLE = "llm_proxy study, results table"
+CYCLE = "the cycle gives every user one request per interval, whatever the version"
+MISLED = {
+    CORES: "without pacing a version that takes less CPU seems to take as much as before",
+    MEAN: "beyond the study: pacing changes by how much the new version is faster",
+}
+# Rungs, response, published direction, claim and its source.
+Row = tuple[tuple[str, str], str, Direction | None, str, str]
+# Claim 1 by search. Users at failure are another estimand: no size is compared.
+OF_CAPACITY: tuple[Row, ...] = (
+    (("capacity_new", "capacity_old"), HELD, "greater",
+     "the new version has more capacity: users within the objectives",
+     "llm_proxy study, claim 1"),
+    (("capacity_raw", "capacity_old"), HELD, None,
+     "beyond the study: users within the objectives, raw bytes", ""),
+)  # fmt: skip
+_between = partial(between, words=WORDS)
+
+
+def contrasts(rungs: Collection[str], limits: Iterable[int], as_published: bool) -> list[Contrast]:
+    """Return every contrast whose rungs the run has.
+
+    ``limits`` are the descriptors of the set ``limits``; ``as_published`` says whether the stress
+    test is the published one, as far as the study states it.
+    """
+    levels = sorted(set(limits))
+    by_limit = [contrast for limit in levels for contrast in _limit(limit, as_published)]
+    all_contrasts = [
+        *starmap(_between, _kinds()),
+        *_pacing(),
+        *starmap(_between, OF_CAPACITY),
+        *by_limit,
+        *starmap(_between, _more_files(levels)),
+    ]
+    return having(all_contrasts, rungs)
+
+
+def _kinds() -> Iterator[Row]:
+    source = "llm_proxy study, effect speed (1 s; of which load is not stated)"
+    for kind in KINDS:
+        pair, raw = (f"{kind}_new", f"{kind}_old"), (f"{kind}_raw", f"{kind}_old")
+        yield pair, MEAN, "smaller", f"the new version answers faster ({kind})", source
+        beyond = f"beyond the study: CPU of the proxy for an answer ({kind})"
+        yield pair, CPU, None, f"{beyond}, new", ""
+        yield raw, CPU, None, f"{beyond}, raw bytes", ""
+        if kind != "batch":
+            yield pair, FIRST, None, f"beyond the study: time to first chunk ({kind})", ""
+    for response in (CHUNK_CPU, GAP):
+        claim = f"beyond the study: {WORDS[response]} (stream)"
+        yield ("stream_new", "stream_old"), response, None, claim, ""
+
+
+def _pacing() -> Iterator[Contrast]:
+    """Yield both comparisons, and the factor by which the one without pacing misleads."""
+    paced, unpaced = ("paced_new", "paced_old"), ("unpaced_new", "unpaced_old")
+    claim_2 = "llm_proxy study, claim 2"
+    claim = "with a constant cycle both versions get the same requests"
+    yield _between(paced, RATE, "none", claim, claim_2, set_by_load=CYCLE)
+    claim = "without pacing the faster version gets more requests"
+    yield _between(unpaced, RATE, "greater", claim, claim_2)
+    directions: dict[str, Direction | None] = {CORES: "greater", MEAN: None}
+    for response, direction in directions.items():
+        for pair, words in ((paced, "with"), (unpaced, "without")):
+            claim = f"beyond the study: {WORDS[response]} {words} a constant cycle"
+            yield _between(pair, response, None, claim)
+        without = _between(unpaced, response, direction, MISLED[response], claim_2)
+        with_cycle = ContrastPair(numerator={"rung": paced[0]}, denominator={"rung": paced[1]})
+        name = f"pacing x version, {WORDS[response]}"
+        yield without.model_copy(update={"name": name, "interaction": with_cycle})
+
+
+def _limit(limit: int, as_published: bool) -> Iterator[Contrast]:
+    rungs = (few_files("new", limit), few_files("old", limit))
+    published = {USERS: "users_at_failure", REQUESTS: "requests"}
+    for response, measure in published.items():
+        new, old = (published_value(STUDY, RESULTS, version, measure) for version in ("new", "old"))
+        claim = f"the new version has more {WORDS[response]} ({limit} descriptors)"
+        source = f"{TABLE} ({old:g} to {new:g}, one run each)"
+        ratio = new / old if as_published else None
+        yield _between(rungs, response, "greater", claim, source, ratio)
+    claim = f"beyond the study: {WORDS[SUCCESSES]} ({limit} descriptors)"
+    yield _between(rungs, SUCCESSES, None, claim)
+
+
+def _more_files(levels: list[int]) -> Iterator[Row]:
+    """Yield, by version, users with the most descriptors over users with the fewest."""
+    for version in BOTH if len(levels) > 1 else ():
+        pair = (few_files(version, levels[-1]), few_files(version, levels[0]))
+        claim = f"servers failed because of limits on descriptors ({version})"
+        yield pair, USERS, "greater", claim, "llm_proxy study, Windows limits"
