@@ -39,24 +39,20 @@ SHOWN_CHARACTERS = 300
 class OtherLoad(Instrument):
     """Starts the load of another generator, waits for its end, and records its numbers.
 
-    The generator may be a part of the service that it loads. The lab posts ``body`` to ``path`` of
-    ``node``, which starts the load (any 2xx). The answer's ``results`` is the path of the results;
-    the lab gets them every ``poll_s`` until their ``status`` is no longer "running".
+    The lab posts ``body`` to ``path`` of ``node``, which starts the load (any 2xx). The answer's
+    ``results`` is the path of the results; the lab gets them every ``poll_s`` until their
+    ``status`` is no longer "running".
 
-    **The lab vouches for none of these numbers**: not for the generator's clock, nor for what it
-    counts as a success, nor that nothing held it up. So name the ``columns`` after who counted and
-    declare them as responses that say so: "as the service's own generator counts". Each column has
-    its key in the object ``results`` (dots lead into objects: ``errors.reset``). A number is a
-    lower bound where requests of that load were cut off: ``at_least_if`` has, by column, the keys
-    of the counts that must be 0. The table ``other_load`` holds the requests of that load where
-    ``requests`` is the key of a list of them.
+    **The lab vouches for none of these numbers**, so name the ``columns`` after who counted. Each
+    has its key in the object ``results`` (dots lead into objects: ``errors.reset``).
+    ``at_least_if`` has, by column, the keys of counts that must be 0, or else the number is a lower
+    bound. The table ``other_load`` holds the requests where ``requests`` is the key of a list.
 
-    The other load begins right before the lab's own; its results are read when the lab's own is
-    over, because reading them could disturb the loop that is measured. Put this instrument last in
-    a treatment: it ends first, and the others measure until its load is over. A service that is
-    held up may leave a read unanswered, which is no fault. A trial fails where the load is refused,
-    lasts longer than ``longest_s``, or its service has ended; then services start afresh. It is
-    invalid where the load did not end as "completed", or lacks a number.
+    The other load begins right before the lab's own, and its results are read when the lab's own is
+    over: reading could disturb what is measured. Put this instrument last in a treatment: it ends
+    first, and the others measure until its load is over. A trial fails where the load is refused,
+    lasts longer than ``longest_s``, or its service has ended. It is invalid where the load did not
+    end as "completed", or lacks a number.
     """
 
     tables: ClassVar = {TABLE: REQUEST}
@@ -101,11 +97,7 @@ class _OtherLoad(Look):
             raise self._failure(f"its start was answered with '{self._place}', which is no path")
 
     def end(self) -> None:
-        """Wait until the other load is over.
-
-        Raises StackError where it lasts too long or its results are refused, and ServiceFailed
-        where a service of the treatment has ended.
-        """
+        """Wait until the other load is over; raise StackError where it lasts too long or fails."""
         while not self._is_over():
             until_s = min(time.monotonic() + self._settings.poll_s, self._deadline_s)
             while (left_s := until_s - time.monotonic()) > 0:
@@ -182,9 +174,7 @@ def told_columns(
     """Return the numbers of ``results`` by column; ``null`` is NaN.
 
     Where a key of ``bounds`` holds more than 0, the column is NaN, and ``*_at_least`` has the
-    number, as for the lab's own bounds.
-
-    Raises LookupError where there is no number under a key; the message names the key.
+    number. Raises LookupError where there is no number under a key; the message names the key.
     """
     numbers: dict[str, float] = {}
     for column, key in columns.items():

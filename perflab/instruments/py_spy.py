@@ -109,8 +109,7 @@ class Profile:
     """The result of a profiler.
 
     ``speedscope`` is the file that py-spy wrote; ``chains`` (chain, samples) are the call chains of
-    running threads. ``looks`` is the number of samples that were due, with a running thread or
-    without: the rate times the time that py-spy was attached. ``warnings`` say what is missing.
+    running threads. ``looks`` is the number of samples that were due.
     """
 
     speedscope: str

@@ -33,13 +33,11 @@ STOP_COLUMNS = (
 class Requests(Instrument):
     """Sums up the requests of a trial.
 
-    The columns begin with ``prefix``, but for those of phases: requests that only open what is
-    measured must not be mistaken for it. ``response_log_trend`` is the change of response times
-    over the load, which is judged over the treatment's blocks
-    (:mod:`perflab.recordings.steadiness`). A gross change makes the trial invalid with all of its
-    numbers: in a closed loop throughput and CPU follow the response times. ``steady`` False does
-    without the trend, for a load that is meant to rise. ``phases`` False leaves out what services
-    report of their own phases, for requests that are not the measured ones.
+    The columns begin with ``prefix``, but for those of phases. ``response_log_trend`` is the change
+    of response times over the load, which is judged over the treatment's blocks
+    (:mod:`perflab.recordings.steadiness`). A gross change makes the trial invalid: in a closed loop
+    throughput and CPU follow the response times. ``steady`` False does without the trend, for a
+    load that is meant to rise. ``phases`` False leaves out what services report of their phases.
     """
 
     shares_time: ClassVar = True
@@ -177,10 +175,8 @@ def stop_columns(result: LoadResult) -> dict[str, float]:
     """Return the columns of a load that failures ended: users, and requests before and after.
 
     ``users_at_stop`` is NaN without users, and where the failures were reached only after the last
-    user had left: ``users_at_stop_at_least`` is then the number of all users. ``under_way_at_stop``
-    counts the requests that were in flight. Requests, successes and failures are counted until the
-    stop (``_until_stop``, with the warm-up) and after it (``_after_stop``); ``given_up_after_stop``
-    were cut off by the end of the load.
+    user had left: ``users_at_stop_at_least`` is then the number of all users. Requests, successes
+    and failures are counted until the stop (with the warm-up) and after it.
     """
     around = around_stop(result)
     if around is None:

@@ -39,17 +39,13 @@ COLUMNS = {
 class UsersHeld(Instrument):
     """Searches the most users that the trial's load may have before it misses an objective.
 
-    The search runs before the trial's own load. Its loads last ``probe_s`` or more (after
-    ``warmup_s``) and differ from the trial's in their users alone. The users double from ``start``
-    up to ``most``, then the range is halved until its bounds are ``tolerance`` apart
-    (:func:`perflab.load.capacity.search`). The generator checks itself in each step; a step that
-    the generator limited, or whose failure has no known side, is refused and repeated. A trial has
-    one search; the blocks show how certain its number is.
+    The search (:func:`perflab.load.capacity.search`) runs before the trial's own load. Its loads
+    last ``probe_s`` or more (after ``warmup_s``) and differ from the trial's in their users alone.
+    A step that the generator limited, or whose failure has no known side, is refused and repeated.
 
     ``users_held`` is the most users that held, ``users_missed`` the fewest that did not. Where no
     number of users was surely too many (the end of the range, the client's own limit), there is
-    ``users_held_at_least`` instead. The table ``capacity_steps`` has every step. The services are
-    reset before the trial's own load begins.
+    ``users_held_at_least`` instead. The table ``capacity_steps`` has every step.
     """
 
     tables: ClassVar = {TABLE: COLUMNS}

@@ -1,11 +1,8 @@
 """Choose the design of a run and the length of its slices by the response times.
 
-A slice must be long beside a response: requests in flight at its end have most of the gap to end
-in, and every user must send several times, or the trial measures only how slices begin. But a
-machine that others use changes its speed within a tenth of a second, so short slices pair better
-(docs/designs.md). So every treatment gets a short load before the first block, and slices are as
-short as its responses allow. Where they would be longer than ``MOST_SLICE_MS``, and the user did
-not ask for slices, whole trials follow one another.
+Every treatment gets a short load before the first block, and slices are as short as its responses
+allow (docs/designs.md): requests in flight at the end of a slice must be able to end in the gap,
+and every user must send several times, or the trial measures only how slices begin.
 """
 
 from __future__ import annotations
@@ -16,7 +13,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from perflab.errors import LoadError, StackError
 from perflab.load.records.result import LoadResult
 from perflab.load.workload import ClosedLoop, Workload
 from perflab.trials.designs import GAP_SHARE, LONGEST_MS, Design
@@ -48,13 +44,8 @@ class Pace:
 
 def choose(bench: Bench, plan: RunPlan, backend: str) -> Design:
     """Return the design of a run whose services are up, by a short load on each treatment."""
-    try:
-        design, failed = chosen(plan.design, measured_paces(bench, plan), backend), False
-    except (StackError, LoadError) as error:
-        reason = f"how long responses take could not be seen: {str(error).splitlines()[0]}"
-        design, failed = _unseen(plan.design, reason), True
-        bench.generator.close()
-    if failed or plan.fresh_blocks:
+    design = chosen(plan.design, measured_paces(bench, plan), backend)
+    if plan.fresh_blocks:
         # The first block must meet services as fresh as the other blocks do.
         bench.residents.stop()
         bench.residents.start()
@@ -115,7 +106,10 @@ def chosen(open_design: Design, paces: Mapping[str, Pace], backend: str) -> Desi
     needed_ms = needed_slice_ms(paces.values(), backend)
     slowest_ms = max(pace.response_ms for pace in paces.values())
     if not math.isfinite(needed_ms):
-        return _unseen(open_design, "nothing was answered when it was looked at")
+        why = "nothing was answered when it was looked at"
+        if open_design.kind == "auto":
+            return Design(kind="trials", why=why)
+        return Design(kind="slices", slice_ms=MOST_SLICE_MS, why=why)
     text = f"{USUAL_SHARE}% of the responses came within {slowest_ms:.3g} ms"
     longest_wait_ms = max(pace.wait_ms for pace in paces.values())
     if longest_wait_ms:
@@ -127,10 +121,3 @@ def chosen(open_design: Design, paces: Mapping[str, Pace], backend: str) -> Desi
             f"{MOST_SLICE_MS:g} pair little better than whole trials",
         )
     return Design(kind="slices", slice_ms=min(needed_ms, LONGEST_MS), why=text)
-
-
-def _unseen(open_design: Design, why: str) -> Design:
-    """Return the design where response times are unknown: slices if the user asked for them."""
-    if open_design.kind == "auto":
-        return Design(kind="trials", why=why)
-    return Design(kind="slices", slice_ms=MOST_SLICE_MS, why=why)

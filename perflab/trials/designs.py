@@ -1,15 +1,7 @@
 """How a block is measured: one trial after the other, or in slices that take turns.
 
-Whole trials pair measurements that are seconds apart, slices those that are less than a second
-apart: the services of all treatments of a block run, and a trial's load is sent in windows only.
-Each trial still has its own row, and blocks are compared in the same way.
-
-Slices have biases. Requests that are in flight when a window closes are paused with the service,
-and meet the requests of its next turn (``carried_over`` of
-:func:`perflab.load.checks.times.window_table` counts them). Each turn begins on caches that the
-other treatments have used: ``settle_ms`` is discarded for that; a longer effect makes all
-treatments slower, more so with a larger working set. Background work of a service (garbage
-collection by time, checkpoints) is paused too; that of a shared service falls into any turn.
+In slices the services of all treatments of a block run, and a trial's load is sent in windows only.
+``docs/designs.md`` tells what slices gain, and their biases.
 """
 
 from __future__ import annotations
@@ -58,9 +50,7 @@ class Rounds:
     """Rounds in which every treatment has a window, one after the other; ``warm`` are not counted.
 
     A window lasts ``slice_ms``; the first ``settle_ms`` are discarded. In the gap before each
-    window, requests in flight end, one service is paused and the next resumed. The seed and the
-    round's number decide the order of a round, so the order does not depend on the number of
-    rounds.
+    window, requests in flight end, one service is paused and the next resumed.
     """
 
     treatments: tuple[str, ...]
@@ -119,10 +109,8 @@ class Rounds:
 class Design(BaseModel):
     """How the trials of a block share its time.
 
-    ``slice_ms`` is the length of a window, whose first fifth is not counted; in the gap between two
-    windows requests in flight end, and services are paused and resumed. ``auto``, and slices
-    without a length, are settled when services run (:mod:`perflab.trials.choosing`); ``why`` then
-    gives the reason.
+    ``slice_ms`` is the length of a window. ``auto``, and slices without a length, are settled when
+    services run (:mod:`perflab.trials.choosing`); ``why`` then gives the reason.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")

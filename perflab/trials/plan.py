@@ -40,10 +40,8 @@ class Target(BaseModel):
 class Treatment(BaseModel):
     """One combination of levels, with its stack, its load and its instruments.
 
-    The ``instruments`` alone decide what is measured, besides the columns that every trial has (its
-    state, the client's lateness, the CPU of services).
-
-    With a ``target`` the load goes there, and not to a node of the stack, which may be empty.
+    The ``instruments`` decide what is measured besides the columns that every trial has. With a
+    ``target`` the load goes there, and not to a node of the stack, which may be empty.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -60,13 +58,10 @@ class Treatment(BaseModel):
 class RunPlan(BaseModel):
     """One run before it begins.
 
-    ``responses`` are the numbers of its trials that can be compared, and ``steady`` says which
-    messages show whether a trial was steady; the ``system`` declares both.
-
-    ``seed`` decides the order of the treatments in every block; before every ``fresh_blocks``-th
-    block the services start afresh (0: never). ``design`` says how the trials of a block share its
-    time, or is settled when services run. With ``until_decided`` the run ends as soon as everything
-    is decided, after ``blocks`` at most.
+    ``steady`` says which messages show whether a trial was steady. Before every
+    ``fresh_blocks``-th block the services start afresh (0: never). ``design`` says how the trials
+    of a block share its time, or is settled when services run. With ``until_decided`` the run ends
+    as soon as everything is decided, after ``blocks`` at most.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -89,11 +84,7 @@ class RunPlan(BaseModel):
     steady: Steady = Steady()
 
     def settled(self, design: Design) -> RunPlan:
-        """Return the plan with another design.
-
-        Where treatments share their time, standard instruments that cannot tell the treatments
-        apart are left out.
-        """
+        """Return the plan with another design, and with the instruments that can be used in it."""
         treatments = self.treatments
         if design.shares_time:
             treatments = tuple(map(_alone, treatments))
@@ -142,11 +133,7 @@ class RunPlan(BaseModel):
         return {**added, **({TURNS: dict(TURN_COLUMNS)} if self.design.shares_time else {})}
 
     def order(self) -> list[list[str]]:
-        """Return the treatments' names in random order, per block.
-
-        The seed and the block's number decide the order of a block, so the order does not depend on
-        the number of blocks.
-        """
+        """Return the treatments' names in random order, per block (:func:`random_orders`)."""
         return random_orders([item.name for item in self.treatments], self.seed, self.blocks)
 
 

@@ -25,12 +25,7 @@ FEWEST_REQUESTS = 10
 
 
 def obstacles(plan: RunPlan) -> list[str]:
-    """Return a sentence for everything that would stop a run of ``plan`` after its start.
-
-    Treatments need different names; ``service.toml`` must allow every setting of a service; every
-    node must have its dependencies; every load must send requests that count; every instrument must
-    be usable; every claim must be about a declared response.
-    """
+    """Return a sentence for everything that would stop a run of ``plan`` after its start."""
     checks = (_treatments, _settings, _loads, _targets, _instruments, _tables, _claims)
     problems = [problem for check in checks for problem in check(plan)]
     way_out = "measure them one after the other (design = trials)"

@@ -42,8 +42,8 @@ def minutes(seconds: float) -> str:
 def showing() -> Iterator[Callable[[Event], None]]:
     """Yield a function that shows events on the caller's terminal or below its cell.
 
-    The environment variable ``PERFLAB_PROGRESS`` names a file to which it also appends every event
-    as a line of JSON (see :func:`followed`).
+    It also appends every event as a line of JSON to the file that ``PERFLAB_PROGRESS`` names (see
+    :func:`followed`).
     """
     with contextlib.ExitStack() as ending:
         shows: list[Callable[[Event], None]]
@@ -212,9 +212,8 @@ class LiveCell:
 def followed(on_event: Callable[[Event], None]) -> Iterator[None]:
     """Call ``on_event`` for every event of the runs in kernels that the block starts.
 
-    A kernel inherits the name of a file (``PERFLAB_PROGRESS``) and appends its events to the file;
-    a thread reads it and calls ``on_event``, with the last events before the block ends. Raises
-    UnknownEvent then, where a run sent a line that is no event of this version.
+    A kernel inherits ``PERFLAB_PROGRESS`` and appends its events to that file; a thread reads it.
+    Raises UnknownEvent at the end where a line is no event of this version.
     """
     with temporary("progress") as folder:
         path = folder / "events"

@@ -55,14 +55,8 @@ class Session:
     def run(self, remaining: Remaining) -> None:
         """Measure every trial of the remaining blocks.
 
-        Raises
-        ------
-        RunInterrupted
-            The user or the end of the calling program interrupted the run.
-        StackError
-            Services failed after the most restarts.
-        WrongAnswer
-            A variant gives another answer than was declared.
+        Raises RunInterrupted; StackError, where services failed after the most restarts; and
+        WrongAnswer, where a variant gives another answer than was declared.
         """
         order = self._plan.order()
         todo = [
@@ -238,9 +232,7 @@ class Session:
 def has_ended(writer: RunWriter, blocks: int, tell: Emit) -> bool:
     """Make the interim analysis after ``blocks`` committed blocks; return whether the run ends.
 
-    The analysis is recorded; a run that it ends has no further blocks in its record. After a
-    resume, an analysis of the same trials has the same result. A run of a fixed number of blocks
-    has no interim analysis.
+    The analysis is recorded; a run that it ends has no further blocks in its record.
     """
     rule = writer.record.until_decided
     if rule is None:

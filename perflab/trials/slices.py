@@ -72,7 +72,6 @@ def measure_block(
 
     Where one trial fails, all fail: the others ran under wrong conditions. Every treatment has a
     bench with its own generator, and columns (``identities``) that identify the trial.
-    RunInterrupted and WrongAnswer end the run.
     """
     started_at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
     parts = [
@@ -185,11 +184,7 @@ def _tables(
 
 
 def turn_table(windows: pd.DataFrame, taken: pd.DataFrame) -> pd.DataFrame:
-    """Return the table of the turns of one treatment that count.
-
-    ``windows`` comes from :func:`perflab.load.checks.times.window_table`, ``taken`` from
-    :func:`perflab.trials.turns.take_turns`; a window is a round.
-    """
+    """Return the turns of a treatment that count, by its windows and the turns that were taken."""
     table = windows.rename(columns={"window": "round"})
     late = taken.set_index("round")["late_ns"]
     table["late_ns"] = late.reindex(table["round"]).fillna(0).to_numpy(np.int64)

@@ -65,8 +65,7 @@ class OnTime(NamedTuple):
     def of(cls, result: LoadResult) -> OnTime:
         """Return the measured stage of a load, or the windows that count if it has windows.
 
-        Around a window a service has nothing to do, or is paused: CPU time is taken from the begin
-        of the first window that counts until after the last, and belongs to the windows.
+        CPU time is taken from the first window that counts until after the last.
         """
         if result.windows is None:
             return cls(result.begin_ns, result.end_ns, max(0, result.end_ns - result.begin_ns))
@@ -106,10 +105,7 @@ def cpu_us_per_success(samples: pd.DataFrame, result: LoadResult) -> float:
 
 
 def largest_memory(samples: pd.DataFrame, begin_ns: int, end_ns: int) -> float:
-    """Return the most memory (bytes) between two instants, both interpolated; NaN without samples.
-
-    A stage between two samples gets its memory by interpolation.
-    """
+    """Return the most memory (bytes) between two instants, both interpolated, or NaN."""
     if samples.empty:
         return float("nan")
     t_ns, memory = samples["t_ns"].to_numpy(), samples["memory_bytes"].to_numpy()

@@ -60,10 +60,8 @@ class TrialTables:
 class Bench:
     """What a trial needs: services, load workers, cores, and callbacks.
 
-    ``interrupted`` is called during the load; ``on_progress`` gets the numbers so far;
     ``cooldown_s`` is the rest after each load; ``labels`` go into the environment of processes that
-    a trial starts. ``company`` has a generator for each treatment, by name, where trials share
-    their time.
+    a trial starts; ``company`` has a generator by treatment, where trials share their time.
     """
 
     residents: Residents
@@ -134,8 +132,7 @@ def measure(bench: Bench, treatment: Treatment, identity: dict[str, Any]) -> Tri
     """Configure, warm up, load, record.
 
     An error of the stack, of the generator or of an instrument is not raised: the trial has the
-    state ``failed``, the reason, the service's last log lines and the record so far. RunInterrupted
-    and WrongAnswer end the run.
+    state ``failed`` and the record so far. RunInterrupted and WrongAnswer end the run.
     """
     row = {**identity, "started_at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())}
     so_far = TrialSoFar()

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from perflab import systems
-from perflab.errors import LoadError, ParameterError
+from perflab.errors import ParameterError
 from perflab.load.workload import ClosedLoop, OpenLoop, Stage
 from perflab.trials.choosing import Pace, choose, chosen, needed_slice_ms
 from perflab.trials.designs import Design
@@ -62,15 +62,6 @@ def test_after_the_choice_services_are_as_fresh_as_in_every_block(
     open_plan = plan(design=AUTO, fresh_blocks=fresh_blocks)
     assert choose(bench(tmp_path, residents), open_plan, "process").kind == "trials"
     assert residents.notes.count("start") == fresh_blocks
-
-
-def test_where_the_short_load_fails_whole_trials_are_chosen_with_the_reason(tmp_path: Path) -> None:
-    residents = Residents()
-    broken = bench(tmp_path, residents, fails=LoadError("a worker died\nat once"))
-    design = choose(broken, plan(design=AUTO), "process")
-    assert design.kind == "trials"
-    assert design.why == "how long responses take could not be seen: a worker died"
-    assert residents.notes[-2:] == ["stop", "start"]
 
 
 def test_custom_services_leave_the_design_open_and_a_length_needs_slices() -> None:

@@ -26,6 +26,7 @@ STALLED_PART = 0.2
 STALLED_USERS, STALLED_RPS, STALLED_S = 2, 200.0, 0.8
 LONGEST_STALL_MS = 1e3 * STALLED_PART * STALLED_S
 OVERLOAD_S = 0.2
+TIMEOUT_S = 10.0
 # Rounding to whole rounds of work may change a planted effect by this share.
 ROUNDED_SHARE = 0.05
 JOIN_S = 5.0
@@ -128,9 +129,6 @@ class LabCheckParameters(RunParameters):
         description="the client is stopped for so long, again and again, in trials that must be "
         "refused: one of a closed and one of an open loop for each; empty: no such trials",
     )
-    timeout_s: float = Field(
-        default=10.0, gt=0, le=600, description="seconds after which a request counts as failed"
-    )
 
     @model_validator(mode="after")
     def _can_be_planted(self) -> LabCheckParameters:
@@ -179,10 +177,10 @@ def _treatments(parameters: LabCheckParameters) -> list[Treatment]:
     work = [(copy, parameters.work) for copy in copies(parameters)]
     for factor in sorted(parameters.planted):
         work.append((slower(factor), round(parameters.work * factor)))
-    treatments = [_treatment(level, rounds, plain, parameters) for level, rounds in work]
+    treatments = [_treatment(level, rounds, plain) for level, rounds in work]
     if parameters.overload_rps:
         stage = Stage(rate=parameters.overload_rps, duration_s=OVERLOAD_S)
-        treatments.append(_treatment(OVERLOAD, 0, OpenLoop(stages=(stage,)), parameters))
+        treatments.append(_treatment(OVERLOAD, 0, OpenLoop(stages=(stage,))))
     return [*treatments, *_stalled(parameters)]
 
 
@@ -195,7 +193,7 @@ def _stalled(parameters: LabCheckParameters) -> Iterator[Treatment]:
     }
     for stall_ms, loop in _stalls(parameters):
         # All of them load the same process.
-        treatment = _treatment(STALLED, parameters.work, loops[loop], parameters)
+        treatment = _treatment(STALLED, parameters.work, loops[loop])
         level = stalled(loop, stall_ms)
         fault = StalledClient(stall_ms=stall_ms, pause_ms=stall_ms * (1 / STALLED_PART - 1))
         yield treatment.model_copy(
@@ -208,9 +206,7 @@ def _stalled(parameters: LabCheckParameters) -> Iterator[Treatment]:
         )
 
 
-def _treatment(
-    level: str, rounds: int, arrivals: ClosedLoop | OpenLoop, parameters: LabCheckParameters
-) -> Treatment:
+def _treatment(level: str, rounds: int, arrivals: ClosedLoop | OpenLoop) -> Treatment:
     return Treatment(
         name=f"{FACTOR}={level}",
         label=level,
@@ -223,7 +219,7 @@ def _treatment(
         workload=Workload(
             request=Request(node="echo", expect_bytes=100),
             arrivals=arrivals,
-            timeout_s=parameters.timeout_s,
+            timeout_s=TIMEOUT_S,
         ),
     )
 
