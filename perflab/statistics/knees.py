@@ -73,10 +73,7 @@ def _begins(ordered: np.ndarray) -> np.ndarray:
 def clusters(trial: np.ndarray) -> Clusters | None:
     """Return the clusters of windows that are ordered by trial; None if there are too few.
 
-    Parameters
-    ----------
-    trial : array, shape (windows,)
-        Number of each window's trial, 0, 1, ... without gaps and not falling.
+    ``trial`` is the number of each window's trial, 0, 1, ... without gaps and not falling.
     """
     if not len(trial):
         return None
