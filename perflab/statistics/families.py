@@ -105,15 +105,10 @@ CERTAIN = 100.0
 def power(
     log_effect: float, noise: float, blocks: int, significance: float = SIGNIFICANCE
 ) -> float:
-    """Return the probability that a paired comparison finds an effect.
+    """Return the probability that a paired comparison finds a true log ratio.
 
-    Parameters
-    ----------
-    log_effect : float
-        The true log ratio.
-    noise : float
-        Standard deviation of a block's log ratio (for two treatments of equal noise, that of a
-        trial times the square root of 2).
+    ``noise`` is the standard deviation of a block's log ratio (for two treatments of equal noise,
+    that of a trial times the square root of 2).
     """
     if blocks < 2 or not noise > 0:
         return float(noise == 0 and blocks >= 2 and log_effect != 0)
