@@ -13,10 +13,8 @@ from perflab.analysis.core_accounts import (
     WAITING,
     core_sentence,
     core_time,
-    has_accounts,
 )
 from perflab.recordings import Run
-from perflab.reports.findings import bottlenecks
 from tests.support.synthetic import ON_AND_OFF, write_run
 
 ON = ON_AND_OFF[0].name
@@ -67,14 +65,3 @@ def test_the_sentence_names_who_waited_most_and_that_these_are_no_parts(tmp_path
 def test_a_service_whose_threads_ended_unseen_is_said_to_have_waited_longer(tmp_path: Path) -> None:
     words = core_sentence(core_time(accounted(tmp_path, seen=0.4)), ON)
     assert "of 'postgres' only threads with 40% of its CPU were seen, so it waited longer" in words
-
-
-def test_a_run_without_accounts_says_nothing(tmp_path: Path) -> None:
-    run = write_run(tmp_path, requests=30, blocks=2)
-    columns = [name for name in run.trials() if not name.startswith("core_wait_share")]
-    trials, valid = run.trials()[columns], run.valid_trials()[columns]
-    run.trials = lambda: trials  # type: ignore[method-assign]
-    run.valid_trials = lambda: valid  # type: ignore[method-assign]
-    assert not has_accounts(run)
-    assert core_time(run).empty
-    assert not [line for line in bottlenecks(run) if "on a core" in line]
