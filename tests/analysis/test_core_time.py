@@ -11,6 +11,7 @@ from perflab.analysis.core_accounts import (
     AVAILABLE,
     ON_CORE,
     WAITING,
+    CoreAccount,
     core_sentence,
     core_time,
 )
@@ -37,16 +38,13 @@ def accounted(folder: Path, seen: float = 1.0) -> Run:
 
 
 def test_shares_of_a_second_become_times_per_answer(tmp_path: Path) -> None:
-    table = core_time(accounted(tmp_path)).query("treatment == @ON")
-    times_ms = table.set_index(["service", "what"])["mean_ms"]
-    for service, what, cores in (
-        (ALL_SERVICES, ON_CORE, 0.8),
-        ("inference", ON_CORE, 0.5),
-        (ALL_SERVICES, WAITING, 6.4),
-        # Services, database and link share core 0: one core, not three.
-        (ALL_SERVICES, AVAILABLE, 1),
-    ):
-        assert times_ms[service, what] == pytest.approx(cores / 320 * 1000, rel=0.01)
+    account = CoreAccount.of(core_time(accounted(tmp_path)), ON)
+    assert account.value(ALL_SERVICES, ON_CORE) == pytest.approx(0.8 / 320 * 1000, rel=0.01)
+    assert account.value("inference", ON_CORE) == pytest.approx(0.5 / 320 * 1000, rel=0.01)
+    assert account.value(ALL_SERVICES, WAITING) == pytest.approx(6.4 / 320 * 1000, rel=0.01)
+    # Services, database and link share core 0: one core, not three.
+    assert account.value(ALL_SERVICES, AVAILABLE) == pytest.approx(1 / 320 * 1000, rel=0.01)
+    assert account.busy() == pytest.approx(0.8)
 
 
 def test_the_sentence_names_who_waited_most_and_that_these_are_no_parts(tmp_path: Path) -> None:
