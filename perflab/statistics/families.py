@@ -78,7 +78,9 @@ def corrected(p_values: Sequence[float], families: Sequence[str] | None = None) 
     family = "" if families is None else list(families)
     table = pd.DataFrame({"p": np.asarray(p_values, dtype=float), "family": family})
     of_family = table.groupby("family")["p"]
-    table["adjusted"] = of_family.transform(benjamini_hochberg)
+    table["adjusted"] = of_family.transform(
+        lambda p: pd.Series(benjamini_hochberg(p.tolist()), index=p.index)
+    )
     table["claims"] = of_family.transform("count")
     return [Corrected(p, adjusted, int(n)) for p, _, adjusted, n in table.itertuples(index=False)]
 
