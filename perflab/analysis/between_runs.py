@@ -1,16 +1,14 @@
 """Runs of one experiment against others: what changed between the two sides?
 
-Two runs of the same code differ by more than the trials within them show: processes and files have
-another layout, and the machine another state. So the unit is the run. From three runs a side on, a
-t test compares the means of the runs' log responses, and a side may be called better or worse. With
-fewer runs the variance between runs is unknown: a response may be said to differ, by the trials,
-but not why. In simulation, intervals of trials call 16 to 80% of equal sides different. Treatments
-that can be interleaved belong into one run, where blocks pair them.
+Two runs of the same code differ by more than the trials within them show, so the unit is the run.
+From three runs a side on, a t test compares the means of the runs' log responses, and a side may be
+called better or worse. With fewer runs the variance between runs is unknown: a response may be said
+to differ, by the trials, but not why. In simulation, intervals of trials call 16 to 80% of equal
+sides different. Treatments that can be interleaved belong into one run, where blocks pair them.
 
-The module also compares the treatments of one imported run, that is, loads of other tools. There
-the unit is the load, mostly one file. The order and the machine of these loads are unknown, so
-nothing pairs them. They are never called better or worse: whether services were started afresh
-between loads is unknown too, so the interval may miss what differs from one start to the next.
+The module also compares the treatments of one imported run. There the unit is the load of another
+tool. Nothing pairs these loads, and nobody knows whether services were started afresh between them,
+so they are never called better or worse.
 """
 
 from __future__ import annotations

@@ -17,7 +17,8 @@ that they had for a request.
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import pandas as pd
 
@@ -99,40 +100,83 @@ def _seen_share(trials: pd.DataFrame, service: str) -> float:
     return min(1.0, float(trials[_RUN + service].sum()) / used) if used > 0 else math.nan
 
 
+@dataclass(frozen=True)
+class CoreAccount:
+    """The accounts of one treatment: of all services together, and of each."""
+
+    rows: pd.DataFrame
+
+    @classmethod
+    def of(cls, table: pd.DataFrame, treatment: str) -> CoreAccount:
+        """Take the rows of a treatment from :func:`core_time`."""
+        return cls(table[table["treatment"] == treatment])
+
+    @property
+    def services(self) -> Sequence[str]:
+        """Return the services; the one that waited longest is first."""
+        waits = self.rows[(self.rows["what"] == WAITING) & (self.rows["service"] != ALL_SERVICES)]
+        return list(waits.sort_values("mean_ms", ascending=False)["service"])
+
+    def whole(self) -> str:
+        """Return the name of the row of all services: a single service has no sum."""
+        return ALL_SERVICES if len(self.services) > 1 else self.services[0]
+
+    def value(self, service: str, what: str, column: str = "mean_ms") -> float:
+        """Return one number of the table; NaN if it has none."""
+        rows = self.rows
+        values = rows.loc[(rows["service"] == service) & (rows["what"] == what), column]
+        return float(values.iloc[0]) if len(values) else math.nan
+
+    def busy(self) -> float:
+        """Return the share of their cores that the services used."""
+        return self.value(self.whole(), ON_CORE) / self.value(ALL_SERVICES, AVAILABLE)
+
+    def turn_share(self, service: str) -> float:
+        """Return the share of its threads' ready time that they were on a core."""
+        ran, waited = self.value(service, ON_CORE), self.value(service, WAITING)
+        return ran / (ran + waited) if ran + waited > 0 else math.nan
+
+    def partly_seen(self) -> list[str]:
+        """Return the services with many threads that ended unseen."""
+        seen = {name: self.value(name, WAITING, "seen") for name in self.services}
+        return [name for name, share in seen.items() if share < WELL_SEEN]
+
+
 def core_sentence(table: pd.DataFrame, treatment: str, label: str = "") -> str:
     """Say what an answer of a treatment cost the cores; empty without accounts."""
-    rows = table[table["treatment"] == treatment].set_index(["what", "service"])
-    if WAITING not in rows.index:
+    account = CoreAccount.of(table, treatment)
+    if account.rows.empty or not account.services:
         return ""
-    waits = rows.loc[WAITING].drop(index=ALL_SERVICES, errors="ignore")
-    waits = waits.sort_values("mean_ms", ascending=False)
-    # A single service has no row of all services.
-    first, whole = waits.index[0], ALL_SERVICES if len(waits) > 1 else waits.index[0]
-    ran, waited = rows.loc[(ON_CORE, whole)], rows.loc[(WAITING, whole)]
-    shares = ", ".join(f"{name} {number(ms)}" for name, ms in waits["mean_ms"].items())
-    several = f" ({shares})" if len(waits) > 1 else ""
-    busy = ""
-    if (AVAILABLE, ALL_SERVICES) in rows.index:
-        share = ran["mean_ms"] / rows.at[(AVAILABLE, ALL_SERVICES), "mean_ms"]
-        busy = f"; they used {share:.0%} of the cores they may use"
-    first_ran, first_waited = rows.at[(ON_CORE, first), "mean_ms"], waits.at[first, "mean_ms"]
-    ready = first_ran + first_waited
-    turn_share = first_ran / ready if ready > 0 else math.nan
+    whole, first = account.whole(), account.services[0]
+    waited = _with_interval(account, whole, WAITING)
+    shares = ", ".join(
+        f"{name} {number(account.value(name, WAITING))}" for name in account.services
+    )
+    several = f" ({shares})" if len(account.services) > 1 else ""
+    trials = counted(int(account.value(whole, WAITING, "trials")), "trial")
     least = "".join(
-        f"; of '{name}' only threads with {seen:.0%} of its CPU were seen, so it waited longer"
-        for name, seen in waits["seen"].items()
-        if seen < WELL_SEEN
+        f"; of '{name}' only threads with {account.value(name, WAITING, 'seen'):.0%} of its CPU "
+        "were seen, so it waited longer"
+        for name in account.partly_seen()
     )
     return (
-        f"{label or treatment}: per answer the services' threads ran {_with_interval(ran)} ms on "
-        f"a core, and were ready but waited for one {_with_interval(waited)} ms{several}{busy}; "
-        f"threads of '{first}' that were ready were on a core {turn_share:.0%} of the time "
-        f"({counted(int(waited['trials']), 'trial')}; times of threads, no parts of the response "
-        f"time{least})."
+        f"{label or treatment}: per answer the services' threads ran "
+        f"{_with_interval(account, whole, ON_CORE)} ms on a core, and were ready but waited for "
+        f"one {waited} ms{several}{_busy(account)}; threads of '{first}' that were ready were on a "
+        f"core {account.turn_share(first):.0%} of the time ({trials}; times of threads, no parts "
+        f"of the response time{least})."
     )
 
 
-def _with_interval(row: pd.Series[Any]) -> str:
-    if not math.isfinite(row["low_ms"]):
-        return number(row["mean_ms"])
-    return f"{number(row['mean_ms'])} [{number(row['low_ms'])}, {number(row['high_ms'])}]"
+def _busy(account: CoreAccount) -> str:
+    busy = account.busy()
+    return f"; they used {busy:.0%} of the cores they may use" if math.isfinite(busy) else ""
+
+
+def _with_interval(account: CoreAccount, service: str, what: str) -> str:
+    mean, low, high = (
+        account.value(service, what, name) for name in ("mean_ms", "low_ms", "high_ms")
+    )
+    if not math.isfinite(low):
+        return number(mean)
+    return f"{number(mean)} [{number(low)}, {number(high)}]"

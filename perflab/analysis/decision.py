@@ -19,9 +19,8 @@ intervals of a run with ``blocks = until_decided`` allow for this
 Source: D. J. Schuirmann, J. Pharmacokinet. Biopharm. 15, 1987 (two one-sided tests); P. Armitage,
 C. K. McPherson, B. C. Rowe, J. R. Stat. Soc. A 132, 1969 (repeated looks).
 
-The module also simulates the false alarms and the power of a comparison of two treatments. Trials
-are drawn in random order within blocks, at a given noise, and go through the same
-:func:`~perflab.statistics.comparison.effect_of` as those of a run. Seeds are fixed.
+The module also simulates the false alarms and the power of a comparison of two treatments, through
+the same :func:`~perflab.statistics.comparison.effect_of` as that of a run. Seeds are fixed.
 """
 
 from __future__ import annotations
@@ -34,7 +33,6 @@ from enum import StrEnum
 import numpy as np
 import pandas as pd
 
-from perflab.errors import AnalysisError
 from perflab.statistics.comparison import (
     CONFIDENCE,
     SMALLEST_SIGNED_RANK,
@@ -92,27 +90,13 @@ def decide(
     corrected: Corrected | None = None,
     looks: LooksTaken | None = None,
 ) -> Decision:
-    """Decide from the log ratios of the blocks.
+    """Decide from the log ratios of the blocks; NaNs are left out.
 
-    Parameters
-    ----------
-    log_ratios : sequence of float
-        One per block; NaNs are left out.
-    margin : float
-        A difference of this share, either way, does not matter (0.03: 3%).
-    corrected : Corrected, optional
-        The p-value among the run's claims about the response; without it the claim is alone.
-    looks : LooksTaken, optional
-        The interim analyses of a run whose blocks were added until all was decided: its intervals
-        hold at every look.
-
-    Raises
-    ------
-    AnalysisError
-        The margin is not above 0.
+    A difference of the share ``margin``, either way, does not matter (0.03: 3%). ``corrected`` is
+    the p-value among the run's claims about the response; without it the claim is alone. With the
+    ``looks`` of a run whose blocks were added until all was decided, its intervals hold at every
+    look.
     """
-    if not margin > 0:
-        raise AnalysisError(f"margin = {margin} must be above 0")
     x = np.asarray(log_ratios, dtype=float)
     x = x[np.isfinite(x)]
     bound = math.log1p(margin)

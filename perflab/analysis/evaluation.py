@@ -1,16 +1,10 @@
 """From a run to its findings: every contrast is measured and judged, with its evidence.
 
 The module also predicts what a single run of A, then of B, would show, which is how most studies
-measure. The prediction comes from the scatter of a contrast over the blocks. A block is such a run:
-one trial of each side, with other trials and some drift between them. What a further block would
-show follows Student's t around the mean of the n blocks, with n - 1 degrees of freedom and the
-scale s sqrt(1 + 1/n) (the predictive distribution of a normal sample). Blocks have a random order;
-a run that always takes A first adds the machine's drift to the effect, and the prediction leaves
-that out. If a side is several treatments, or the effect is an interaction, the prediction is for a
-single run of each of them.
-
-Source: G. J. Hahn, W. Q. Meeker, Statistical Intervals, 1991, section 4.7 (a further value of a
-normal sample).
+measure. A block is such a run. What a further block would show follows Student's t around the mean
+of the n blocks, with n - 1 degrees of freedom and the scale s sqrt(1 + 1/n). A run that always
+takes A first adds the machine's drift to the effect; the prediction leaves that out. Source:
+G. J. Hahn, W. Q. Meeker, Statistical Intervals, 1991, section 4.7.
 """
 
 from __future__ import annotations
@@ -93,16 +87,13 @@ PERCENTILE = re.compile(r" \(p\d+\b[^()]*\)$")
 class Finding:
     """A contrast of a run with its effect (None: there is none), decision, verdict and warnings.
 
-    ``response`` is the declaration of the contrast's response. ``p_adjusted`` is the p-value
-    adjusted over the tested ``claims`` of the run (:mod:`~perflab.statistics.families`); verdict
-    and decision use it. A claim whose answer the load sets is not among them, because an effect
-    that cannot fail would lower the adjusted p-values of the others. ``replication`` is what a
-    single A-then-B run would show (None: unknown). ``blocks`` are the numbers of the compared
-    blocks, and ``left_out`` counts the blocks that lack a side. ``valid`` of the ``trials`` of its
-    treatments are valid. ``noise`` are the flags of the run's noise report
-    (:func:`~perflab.analysis.noise.noise_flags`). ``absent`` says why there is no number, or none
-    from the blocks that were left out. ``limit`` is, in words, the limit that a system's own rule
-    sets for a claim; empty elsewhere.
+    ``p_adjusted`` is the p-value adjusted over the tested ``claims`` of the run; verdict and
+    decision use it. A claim whose answer the load sets is not among them, because an effect that
+    cannot fail would lower the adjusted p-values of the others. ``replication`` is what a single
+    A-then-B run would show (None: unknown). ``blocks`` are the numbers of the compared blocks, and
+    ``left_out`` counts the blocks that lack a side. ``valid`` of the ``trials`` of its treatments
+    are valid. ``absent`` says why there is no number, or none from the blocks that were left out.
+    ``limit`` is, in words, the limit that a system's own rule sets for a claim; empty elsewhere.
     """
 
     contrast: Contrast

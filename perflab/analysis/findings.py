@@ -95,16 +95,13 @@ def achieved(confidence: float) -> str:
 
 def response_text(contrast: Contrast) -> str:
     """Return the response of a contrast, with "difference" if it is not a ratio."""
-    return f"{contrast.response}, difference" if _is_difference(contrast) else contrast.response
-
-
-def _is_difference(contrast: Contrast) -> bool:
-    return contrast.scale == "difference"
+    is_difference = contrast.scale == "difference"
+    return f"{contrast.response}, difference" if is_difference else contrast.response
 
 
 def published_text(contrast: Contrast) -> str:
     """Return the published effect: a ratio or difference, a direction, or an empty string."""
-    is_difference = _is_difference(contrast)
+    is_difference = contrast.scale == "difference"
     size = contrast.published_difference if is_difference else contrast.published_ratio
     if size is not None:
         return " ".join(filter(None, [contrast.published_bound, number(size)]))
@@ -243,12 +240,7 @@ def undecided_contrasts(run: Run) -> tuple[str, ...]:
     decide for a difference without a published value, and for a claim that cannot be tested or
     whose answer the load sets.
     """
-    return tuple(finding.contrast.name for finding in undecided_findings(run))
-
-
-def undecided_findings(run: Run) -> list[Finding]:
-    """Return the findings of a run that one more block could help to decide."""
-    return [finding for finding in evaluate(run) if _is_open(finding)]
+    return tuple(finding.contrast.name for finding in evaluate(run) if _is_open(finding))
 
 
 def can_be_decided(contrast: Contrast) -> bool:

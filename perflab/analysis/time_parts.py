@@ -62,29 +62,16 @@ def part_words(part: str) -> str:
 
 
 def decompose(requests: pd.DataFrame, band: str = "all") -> pd.DataFrame:
-    """Return mean and median time of every part, per treatment.
+    """Return mean and median time of every part, per treatment; only successes count.
 
-    Parameters
-    ----------
-    requests : DataFrame
-        From :meth:`perflab.recordings.Run.requests`; only successes count.
-    band : str
-        Which requests of each trial: "all", those around its "median" (45th to 55th percentile
-        of response time), or its "tail" (the slowest 5%).
+    ``band`` chooses requests of each trial: "all", those around its "median" (45th to 55th
+    percentile of response time), or its "tail" (the slowest 5%); AnalysisError for another.
 
-    Returns
-    -------
-    DataFrame
-        Tidy: treatment, part, mean_ms (mean over trials of the trials' means; the parts of a
-        treatment add up to its mean response time) with its 95% t interval over trials, low_ms to
-        high_ms (NaN below 2 trials), median_ms (median over trials of the trials'
-        medians; these do not add up), share (of the mean response time), trials, requests. A
-        phase that a treatment never reports has no row.
-
-    Raises
-    ------
-    AnalysisError
-        There is no such band.
+    Columns: treatment, part, mean_ms (mean over trials of the trials' means; the parts of a
+    treatment add up to its mean response time) with its 95% t interval over trials, low_ms to
+    high_ms (NaN below 2 trials), median_ms (median over trials of the trials' medians; these do not
+    add up), share (of the mean response time), trials, requests. A phase that a treatment never
+    reports has no row.
     """
     good = _of_band(requests, band)
     rows = []
@@ -147,24 +134,9 @@ def _of_band(requests: pd.DataFrame, band: str) -> pd.DataFrame:
 def change(requests: pd.DataFrame, before: str, after: str) -> pd.DataFrame:
     """Return how each part changes from one treatment to another, paired by block.
 
-    Parameters
-    ----------
-    requests : DataFrame
-        As for :func:`decompose`, with ``block``.
-    before, after : str
-        Names of treatments.
-
-    Returns
-    -------
-    DataFrame
-        Per part, the largest change first: before_ms, after_ms (means over blocks), change_ms
-        with its t interval over blocks (NaN below 2), share (of the change of the response time;
-        the shares add up to 1), n (blocks).
-
-    Raises
-    ------
-    AnalysisError
-        No block has a success of both treatments.
+    A row per part, the largest change first: before_ms, after_ms (means over blocks), change_ms
+    with its t interval over blocks (NaN below 2), share (of the change of the response time; the
+    shares add up to 1), n (blocks). AnalysisError if no block has a success of both treatments.
     """
     good = _of_band(requests, "all")
     sides = []

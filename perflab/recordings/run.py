@@ -102,10 +102,10 @@ class Run:
 
     def compared_trials(self) -> pd.DataFrame:
         """Return the trials for comparisons: the valid ones, or ``not judged`` imported ones."""
+        if not is_imported(self.record):
+            return self.valid_trials()
         trials = self.trials()
-        state = NOT_JUDGED if is_imported(self.record) else "valid"
-        chosen = (trials["state"] == state) & ~trials["superseded"]
-        return trials[chosen].reset_index(drop=True)
+        return trials[trials["state"] == NOT_JUDGED].reset_index(drop=True)
 
     def requests(
         self, stage: str | None = "measure", trial_ids: Sequence[str] | None = None

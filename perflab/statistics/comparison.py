@@ -89,10 +89,7 @@ def benjamini_hochberg(p_values: Sequence[float]) -> list[float]:
 def positive(series: pd.Series[Any], side: str) -> pd.Series[Any]:
     """Return the values of a side by block, if all have a logarithm.
 
-    Raises
-    ------
-    AnalysisError
-        A block occurs twice, or a value is not positive and finite.
+    AnalysisError where a block occurs twice, or a value is not positive and finite.
     """
     values = pd.to_numeric(series).astype(float)
     if values.index.has_duplicates:

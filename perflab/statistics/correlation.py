@@ -51,19 +51,9 @@ def windows(
     A request belongs to the window in which it was done. Only whole windows and successes count.
     CPU time is interpolated between samples, so ``width_s`` should hold at least two of them.
 
-    Parameters
-    ----------
-    requests, samples : DataFrame
-        From :meth:`perflab.recordings.Run.requests` (one stage) and ``.samples``.
-    services : sequence of str
-        Services whose CPU is returned; NaN for a service that was not sampled.
-
-    Returns
-    -------
-    DataFrame
-        One row per window: trial_id, treatment, start_ns, throughput_rps, p50_ms (of response
-        times, NaN in a window without an answer), and per service ``cpu_<service>`` (1.0 = one
-        core).
+    Columns: trial_id, treatment, start_ns, throughput_rps, p50_ms (of response times, NaN in a
+    window without an answer), and ``cpu_<service>`` for each of ``services`` (1.0 = one core; NaN
+    for a service that was not sampled).
     """
     columns = [*WINDOW_COLUMNS, *(f"cpu_{service}" for service in services)]
     good = requests[(requests["error"] == "") & (requests["done_ns"] > 0)]

@@ -18,17 +18,13 @@ effects found in this way, at most one in twenty is expected to be none.
 
 A family is a response, for example the p90. Claims about several responses are several questions,
 and each question keeps its own rate of false discoveries (B. Efron, Ann. Appl. Stat. 2, 2008:
-classes that differ are corrected apart). All questions together keep the rate where some effects
-exist; where none exists, one run of six shows a false direction for one of four responses
-(``docs/what-the-lab-can-resolve.md``). The percentiles of one step are not one family: if they
-were, eight blocks, whose p is never below 0.0078, could show no step of a ladder, however large.
+classes that differ are corrected apart). Where no effect exists, one run of six shows a false
+direction for one of four responses (``docs/what-the-lab-can-resolve.md``).
 
-Sizes are not corrected. Intervals widened for the selection (Y. Benjamini, D. Yekutieli, JASA 100,
-2005) would stand at 1 - 0.05 R/m if R of m claims are found, and at 8 blocks the signed-rank test
-has no interval above 99.2%. With one effect among seven claims no size could be judged, not even
-one that is plainly contradicted. So the size is judged claim by claim, and the report says so: if
-the truth lies just outside the zone of the published size, up to one claim in twenty is found to
-agree.
+Sizes are not corrected. At 8 blocks the signed-rank test has no interval above 99.2%, so intervals
+widened for the selection (Y. Benjamini, D. Yekutieli, JASA 100, 2005) could judge no size with one
+effect among seven claims. If the truth lies just outside the zone of the published size, up to one
+claim in twenty is found to agree.
 """
 
 from __future__ import annotations
@@ -39,6 +35,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
+import pandas as pd
 
 from perflab.statistics import signed_rank
 from perflab.statistics.comparison import (
@@ -78,16 +75,14 @@ def corrected(p_values: Sequence[float], families: Sequence[str] | None = None) 
 
     ``families`` names the family of each p-value; without it all p-values are one family.
     """
-    p = np.asarray(p_values, dtype=float)
-    family_of = np.asarray(families if families is not None else [""] * len(p), dtype=object)
-    results: dict[int, Corrected] = {}
-    for family in dict.fromkeys(family_of):
-        places = np.flatnonzero(family_of == family)
-        claims = int(np.isfinite(p[places]).sum())
-        adjusted = benjamini_hochberg(p[places].tolist())
-        for place, adjusted_p in zip(places, adjusted, strict=True):
-            results[int(place)] = Corrected(float(p[place]), adjusted_p, claims)
-    return [results[place] for place in range(len(p))]
+    family = "" if families is None else list(families)
+    table = pd.DataFrame({"p": np.asarray(p_values, dtype=float), "family": family})
+    of_family = table.groupby("family")["p"]
+    table["adjusted"] = of_family.transform(
+        lambda p: pd.Series(benjamini_hochberg(p.tolist()), index=p.index)
+    )
+    table["claims"] = of_family.transform("count")
+    return [Corrected(p, adjusted, int(n)) for p, _, adjusted, n in table.itertuples(index=False)]
 
 
 def blocks_for_one(claims: int) -> int:
@@ -112,15 +107,10 @@ CERTAIN = 100.0
 def power(
     log_effect: float, noise: float, blocks: int, significance: float = SIGNIFICANCE
 ) -> float:
-    """Return the probability that a paired comparison finds an effect.
+    """Return the probability that a paired comparison finds a true log ratio.
 
-    Parameters
-    ----------
-    log_effect : float
-        The true log ratio.
-    noise : float
-        Standard deviation of a block's log ratio (for two treatments of equal noise, that of a
-        trial times the square root of 2).
+    ``noise`` is the standard deviation of a block's log ratio (for two treatments of equal noise,
+    that of a trial times the square root of 2).
     """
     if blocks < 2 or not noise > 0:
         return float(noise == 0 and blocks >= 2 and log_effect != 0)

@@ -102,10 +102,7 @@ def _shares(least: int, later: int, first: float) -> list[float]:
 def at_last_look(by_block: pd.Series[Any], rule: UntilDecided) -> tuple[pd.Series[Any], LooksTaken]:
     """Return the blocks up to the last look (all, before the first), and the looks.
 
-    Parameters
-    ----------
-    by_block : Series
-        An entry for every block so far, from the first on; NaN where a block lacks a side.
+    ``by_block`` has an entry for every block so far; NaN where a block lacks a side.
     """
     due = [look.blocks for look in rule.plan if look.blocks <= len(by_block)]
     if not due:
@@ -119,13 +116,8 @@ def interval(
 ) -> tuple[float, float, float] | None:
     """Return low, high and the achieved confidence of all looks together.
 
-    None before the first look, and where no sum of so few ranks is as unlikely as the look's share
-    demands.
-
-    Parameters
-    ----------
-    x : array, shape (n,)
-        Log ratios or differences of the blocks that count, in any order.
+    ``x`` are the log ratios or differences of the blocks that count, in any order. None before the
+    first look, and where no sum of so few ranks is as unlikely as the look's share demands.
     """
     sums = ending_sums(1 - confidence, looks.counts, looks.shares)
     if not sums or not sums[-1]:
@@ -147,12 +139,8 @@ def ending_sums(
 ) -> tuple[int, ...]:
     """Return for each look how many of the lowest sums of ranks, and of the highest, end a run.
 
-    Parameters
-    ----------
-    error : float
-        How often all looks together may show a difference between equal treatments.
-    counts, shares : tuple
-        The usable blocks at each look, and its share of the error.
+    ``error`` is how often all looks together may show a difference between equal treatments;
+    ``counts`` and ``shares`` are the usable blocks at each look, and its share of the error.
     """
     sums: tuple[int, ...] = ()
     for look, share in enumerate(shares, start=1):

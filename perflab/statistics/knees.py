@@ -73,10 +73,7 @@ def _begins(ordered: np.ndarray) -> np.ndarray:
 def clusters(trial: np.ndarray) -> Clusters | None:
     """Return the clusters of windows that are ordered by trial; None if there are too few.
 
-    Parameters
-    ----------
-    trial : array, shape (windows,)
-        Number of each window's trial, 0, 1, ... without gaps and not falling.
+    ``trial`` is the number of each window's trial, 0, 1, ... without gaps and not falling.
     """
     if not len(trial):
         return None
@@ -308,19 +305,9 @@ def knee(table: pd.DataFrame, cpu: str, latency: str = "p50_ms") -> Knee:
     There is no knee with fewer than 60 windows or 8 clusters, with CPU shares too much alike, or
     without an upward bend (latency may still rise throughout).
 
-    Parameters
-    ----------
-    table : DataFrame
-        trial_id and both columns, a row per window, in order of time within a trial. Windows
-        without a latency or CPU share are left out.
+    ``table`` has trial_id and both columns, a row per window, in order of time within a trial;
+    AnalysisError where one is missing. Windows without a latency or CPU share are left out.
 
-    Raises
-    ------
-    AnalysisError
-        A column is missing.
-
-    Notes
-    -----
     A broken line can be fitted to any curve that steepens. The bend is a threshold only if the
     broken line has a BIC lower by more than 2 than polynomials of degree 2 and 3. These polynomials
     also fit the latency of a queue.

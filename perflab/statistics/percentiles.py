@@ -84,15 +84,9 @@ def bounds_of(
 ) -> dict[float, Bound]:
     """Return percentiles of values some of which were cut off, each between its bounds.
 
-    Parameters
-    ----------
-    known : array
-        The complete values.
-    elapsed : array
-        The values at which the others were cut off: the complete ones would have been larger.
+    ``known`` are the complete values. The others would have been larger than the ``elapsed`` values
+    at which they were cut off.
 
-    Notes
-    -----
     The lower bound takes a value that was cut off as it is, the upper bound takes it as infinite. A
     percentile whose rank is below that of all values that were cut off is exact.
     """
@@ -140,12 +134,6 @@ def hidden_share(known: np.ndarray, missing: int, quantile: float) -> float:
 
 
 def check(p: float, confidence: float) -> None:
-    """Check that p and the confidence are shares.
-
-    Raises
-    ------
-    AnalysisError
-        p or the confidence is not inside (0, 1).
-    """
+    """Raise AnalysisError where p or the confidence is not inside (0, 1)."""
     if not 0 < p < 1 or not 0 < confidence < 1:
         raise AnalysisError(f"p = {p} and confidence = {confidence} must lie between 0 and 1")

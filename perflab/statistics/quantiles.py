@@ -34,19 +34,8 @@ def quantile(values: ArrayLike, p: float, confidence: float = CONFIDENCE) -> Est
     The interval runs from the l-th to the u-th smallest value, with l and u from the binomial
     distribution so that each tail holds at most (1 - confidence) / 2. It assumes independent
     values. Requests within one trial are autocorrelated, so their interval is too short: compare
-    treatments by :func:`across_trials` only.
-
-    Parameters
-    ----------
-    values : array_like, shape (n,)
-        NaNs are left out.
-    p : float
-        Inside (0, 1).
-
-    Returns
-    -------
-    Estimate
-        ``confidence`` is the achieved one. Not supported where n < :func:`smallest_n`.
+    treatments by :func:`across_trials` only. NaNs are left out. ``confidence`` of the result is the
+    achieved one; it is not supported where n < :func:`smallest_n`.
 
     Source: H. A. David, H. N. Nagaraja, Order Statistics, 3rd ed. 2003, section 7.1.
     """
@@ -79,12 +68,8 @@ def across_trials(values: ArrayLike, confidence: float = CONFIDENCE) -> Estimate
 
     From 6 trials on this is the median with its order-statistic (sign test) interval. Fewer trials
     have no such interval at 95%: then it is the geometric mean with a t interval on logs. With
-    fewer than 2 trials, or values without a logarithm, it is the median without an interval.
-
-    Parameters
-    ----------
-    values : array_like, shape (trials,)
-        One number per trial (a throughput, a trial's percentile...); NaNs are left out.
+    fewer than 2 trials, or values without a logarithm, it is the median without an interval. NaNs
+    are left out.
 
     Source: David and Nagaraja as in :func:`quantile`.
     """

@@ -11,12 +11,11 @@ from perflab.analysis.core_accounts import (
     AVAILABLE,
     ON_CORE,
     WAITING,
+    CoreAccount,
     core_sentence,
     core_time,
-    has_accounts,
 )
 from perflab.recordings import Run
-from perflab.reports.findings import bottlenecks
 from tests.support.synthetic import ON_AND_OFF, write_run
 
 ON = ON_AND_OFF[0].name
@@ -39,16 +38,13 @@ def accounted(folder: Path, seen: float = 1.0) -> Run:
 
 
 def test_shares_of_a_second_become_times_per_answer(tmp_path: Path) -> None:
-    table = core_time(accounted(tmp_path)).query("treatment == @ON")
-    times_ms = table.set_index(["service", "what"])["mean_ms"]
-    for service, what, cores in (
-        (ALL_SERVICES, ON_CORE, 0.8),
-        ("inference", ON_CORE, 0.5),
-        (ALL_SERVICES, WAITING, 6.4),
-        # Services, database and link share core 0: one core, not three.
-        (ALL_SERVICES, AVAILABLE, 1),
-    ):
-        assert times_ms[service, what] == pytest.approx(cores / 320 * 1000, rel=0.01)
+    account = CoreAccount.of(core_time(accounted(tmp_path)), ON)
+    assert account.value(ALL_SERVICES, ON_CORE) == pytest.approx(0.8 / 320 * 1000, rel=0.01)
+    assert account.value("inference", ON_CORE) == pytest.approx(0.5 / 320 * 1000, rel=0.01)
+    assert account.value(ALL_SERVICES, WAITING) == pytest.approx(6.4 / 320 * 1000, rel=0.01)
+    # Services, database and link share core 0: one core, not three.
+    assert account.value(ALL_SERVICES, AVAILABLE) == pytest.approx(1 / 320 * 1000, rel=0.01)
+    assert account.busy() == pytest.approx(0.8)
 
 
 def test_the_sentence_names_who_waited_most_and_that_these_are_no_parts(tmp_path: Path) -> None:
@@ -67,14 +63,3 @@ def test_the_sentence_names_who_waited_most_and_that_these_are_no_parts(tmp_path
 def test_a_service_whose_threads_ended_unseen_is_said_to_have_waited_longer(tmp_path: Path) -> None:
     words = core_sentence(core_time(accounted(tmp_path, seen=0.4)), ON)
     assert "of 'postgres' only threads with 40% of its CPU were seen, so it waited longer" in words
-
-
-def test_a_run_without_accounts_says_nothing(tmp_path: Path) -> None:
-    run = write_run(tmp_path, requests=30, blocks=2)
-    columns = [name for name in run.trials() if not name.startswith("core_wait_share")]
-    trials, valid = run.trials()[columns], run.valid_trials()[columns]
-    run.trials = lambda: trials  # type: ignore[method-assign]
-    run.valid_trials = lambda: valid  # type: ignore[method-assign]
-    assert not has_accounts(run)
-    assert core_time(run).empty
-    assert not [line for line in bottlenecks(run) if "on a core" in line]

@@ -8,13 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from perflab.analysis.time_parts import (
-    change,
-    change_sentence,
-    decompose,
-    largest_phase,
-    split,
-)
+from perflab.analysis.time_parts import change, change_sentence, decompose, largest_phase, split
 from perflab.errors import AnalysisError
 from tests.support.synthetic import write_run
 

@@ -19,7 +19,6 @@ from perflab.analysis.users_elsewhere import (
     counts_between,
     fixed_users,
     in_flight,
-    law_of,
     measures_requests,
 )
 from perflab.recordings.columns import TURN_COLUMNS, TURNS
@@ -55,19 +54,6 @@ def test_a_request_that_never_reached_an_instant_stays_in_the_state_before() -> 
     counts = counts_between(requests(unanswered, unconnected, refused), edges_ms(0, 10))
     assert counts[SERVER] == pytest.approx([0.8])
     assert counts[CONNECTION] == pytest.approx([0.2 + 1 + 0.4])
-
-
-def test_poisson_arrivals_to_a_server_without_a_queue_are_as_many_as_the_law_says() -> None:
-    # M/M/infinity: 800/s of 20 ms on average are 16 in flight, in a Poisson distribution.
-    rng = np.random.default_rng(5)
-    planned = np.cumsum(rng.exponential(1 / 800, 160_000)) * 1e3
-    table = requests(*((at, at, at, at + s) for at, s in zip(
-        planned, rng.exponential(20.0, len(planned)), strict=True)))  # fmt: skip
-    means = counts_between(table, edges_ms(*np.linspace(1e3, 190e3, 400)))[SERVER]
-    # The mean of 189 s scatters by sqrt(2 x 16 x 0.02 / 189) = 0.06.
-    assert means.mean() == pytest.approx(16.0, abs=0.3)
-    law = law_of(table, START_NS + 1_000 * MS, START_NS + 190_000 * MS)
-    assert law == pytest.approx(float(means.mean()), rel=0.01)
 
 
 def test_a_run_has_the_median_of_its_trials_and_their_range(tmp_path: Path) -> None:

@@ -6,13 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from perflab.analysis.profiles import (
-    profile_check,
-    profile_of,
-    profiled,
-    top_functions,
-    watched,
-)
+from perflab.analysis.profiles import profile_check, profile_of, profiled, top_functions, watched
 from perflab.errors import AnalysisError
 from tests.support.synthetic import profiled_run, write_run
 

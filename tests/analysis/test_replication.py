@@ -33,8 +33,3 @@ def test_it_says_sign_and_size_where_they_were_published() -> None:
     unpublished = contrast_of(*ON_AND_OFF, published_ratio=None, published_direction=None)
     assert single_run(x, unpublished).text() == ""
     assert single_run(x[:2], CLAIM) is None
-
-
-def test_blocks_without_scatter_leave_no_doubt() -> None:
-    assert single_run([0.2] * 4, CLAIM).text() == "sign > 99%, size > 99%"
-    assert single_run([0.0] * 4, CLAIM).text() == "sign < 1%, size > 99%"

@@ -4,21 +4,18 @@ from __future__ import annotations
 
 import pytest
 
-from perflab.analysis.decision import (
-    CONDITIONS,
-    as_shares,
-    different,
-    power_table,
-)
+from perflab.analysis.decision import CONDITIONS, as_shares, different, power_table
 from perflab.paths import project_root
 from tests.support.simulations.several_responses import told_of_nothing
 
 
-@pytest.mark.parametrize("condition", CONDITIONS)
+@pytest.mark.parametrize(
+    ("blocks", "condition"), [*((8, condition) for condition in CONDITIONS), (3, "drift")]
+)
 def test_equal_treatments_are_called_different_in_no_more_than_one_of_twenty(
-    condition: str,
+    blocks: int, condition: str
 ) -> None:
-    assert different(8, 0.05, condition=condition, sets=400).interval[0] <= 0.05
+    assert different(blocks, 0.05, condition=condition, sets=400).interval[0] <= 0.05
 
 
 @pytest.mark.parametrize("correlation", [0.0, 0.9])

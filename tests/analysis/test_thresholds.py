@@ -30,18 +30,23 @@ def crossed(text: str, *ratios: float) -> Crossed:
     return threshold.crossed_by(finding(*ratios))
 
 
-def test_a_bound_is_crossed_only_by_the_whole_interval() -> None:
-    around = (1.08, 1.09, 1.10, 1.11, 1.12, 1.13, 1.14, 1.15)
-    assert crossed("p99>1.05", *around) is Crossed.YES
-    assert crossed("p99>1.10", *around) is Crossed.UNDECIDED
-    assert crossed("p99>1.30", *around) is Crossed.NO
+SLOWER = (1.08, 1.09, 1.10, 1.11, 1.12, 1.13, 1.14, 1.15)
+FEWER = (0.88, 0.89, 0.90, 0.91, 0.92, 0.90, 0.91, 0.89)
 
 
-def test_throughput_is_worse_below_its_bound() -> None:
-    around = (0.88, 0.89, 0.90, 0.91, 0.92, 0.90, 0.91, 0.89)
-    assert crossed("throughput<0.95", *around) is Crossed.YES
-    assert crossed("throughput<0.90", *around) is Crossed.UNDECIDED
-    assert crossed("throughput<0.80", *around) is Crossed.NO
+@pytest.mark.parametrize(
+    ("ratios", "yes", "undecided", "no"),
+    [
+        (SLOWER, "p99>1.05", "p99>1.10", "p99>1.30"),
+        (FEWER, "throughput<0.95", "throughput<0.90", "throughput<0.80"),
+    ],
+)
+def test_a_bound_is_crossed_only_by_the_whole_interval(
+    ratios: tuple[float, ...], yes: str, undecided: str, no: str
+) -> None:
+    assert crossed(yes, *ratios) is Crossed.YES
+    assert crossed(undecided, *ratios) is Crossed.UNDECIDED
+    assert crossed(no, *ratios) is Crossed.NO
 
 
 def test_a_bound_of_a_missing_comparison_is_neither_crossed_nor_held() -> None:

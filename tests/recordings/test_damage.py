@@ -14,12 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from perflab.errors import RecordingError
-from perflab.recordings import (
-    Run,
-    RunWriter,
-    files,
-    list_runs,
-)
+from perflab.recordings import Run, RunWriter, files, list_runs
 from tests.support.synthetic import write_run
 
 VICTIM, OTHER = "b001-p00-a0", "b001-p01-a0"
@@ -93,11 +88,6 @@ def test_a_table_that_is_too_large_to_be_read_at_once_has_its_length(
     monkeypatch.setattr(files, "READ_AT_ONCE_BYTES", 10)
     shutil.copy(folder.with_name(OTHER) / "requests.parquet", folder)
     assert_left_out(folder, "requests.parquet", "bytes, ")
-
-
-def test_a_manifest_that_is_none(folder: Path) -> None:
-    (folder / "manifest.json").write_text('{"files": {"trial.parquet": 7}}')
-    assert_left_out(folder, "manifest.json")
 
 
 @pytest.mark.parametrize(

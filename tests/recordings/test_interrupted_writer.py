@@ -7,14 +7,14 @@ import random
 import signal
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
 
 from perflab.errors import RecordingError
-from perflab.recordings import Run, RunWriter, remaining_blocks, trial_id
+from perflab.recordings import Run, RunRecord, RunWriter, remaining_blocks, trial_id
 from perflab.recordings.columns import REQUESTS, SAMPLES
 from tests.support.synthetic import variants, write_run
 
@@ -38,16 +38,34 @@ def tables_of(block: int) -> tuple[pa.Table, pa.Table]:
     return filled(REQUESTS), filled(SAMPLES)
 
 
+def commit(writer: RunWriter, block: int) -> None:
+    """Commit the only trial of a block."""
+    place = {"trial_id": trial_id(block, 0, 0), "block": block, "position": 0, "attempt": 0}
+    only = writer.record.treatments[0].name
+    writer.commit_trial({**place, "treatment": only, "state": "valid"}, *tables_of(block))
+
+
+def commit_all(writer: RunWriter, blocks: Iterable[int]) -> None:
+    for block in blocks:
+        commit(writer, block)
+
+
 def commit_for_ever(folder: Path, first: int, notes: int) -> None:
     """Commit a trial per block, and write each block to ``notes`` after its commit."""
     writer = RunWriter.reopen(folder)
-    only = writer.record.treatments[0].name
     for block in range(first, BLOCKS):
-        place = {"trial_id": trial_id(block, 0, 0), "block": block, "position": 0, "attempt": 0}
-        writer.commit_trial({**place, "treatment": only, "state": "valid"}, *tables_of(block))
+        commit(writer, block)
         os.write(notes, f"{block}\n".encode())
         if block % 5 == 0:
             writer.update(reason=f"at block {block}")
+
+
+def many_blocks(root: Path, run_id: str) -> RunRecord:
+    """Return the record of a run of one treatment in many blocks."""
+    model = write_run(root, treatments=variants(1), blocks=1, requests=60).record
+    order = [[model.treatments[0].name]] * BLOCKS
+    changes = {"run_id": run_id, "blocks": BLOCKS, "order": order, "state": "running"}
+    return model.model_copy(update=changes)
 
 
 def noted_until_killed(folder: Path, first: int, after_s: float) -> set[int]:
@@ -73,10 +91,7 @@ def noted_until_killed(folder: Path, first: int, after_s: float) -> set[int]:
 @pytest.mark.parametrize("seed", range(RUNS))
 def test_a_killed_writer_leaves_whole_trials_only(seed: int, tmp_path: Path) -> None:
     chance = random.Random(seed)
-    model = write_run(tmp_path / "model", treatments=variants(1), blocks=1, requests=60)
-    name = model.record.treatments[0].name
-    changes = {"run_id": "killed", "blocks": BLOCKS, "order": [[name]] * BLOCKS, "state": "running"}
-    folder = RunWriter.create(tmp_path, model.record.model_copy(update=changes)).path
+    folder = RunWriter.create(tmp_path, many_blocks(tmp_path / "model", "killed")).path
     known: set[int] = set()
     kills_in_commit = 0
     for _ in range(KILLS_OF_A_RUN):
@@ -117,35 +132,20 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
         subprocess.run(["umount", mount], check=True)
 
 
-def commit_all(writer: RunWriter, model: Run, blocks: list[int], attempt: int) -> None:
-    """Commit one trial per block."""
-    tables = [model.requests(None), model.samples(), model.waits()]
-    tables = [table.drop(columns=["trial_id", "treatment", "block"]) for table in tables]
-    row = model.trials().iloc[0].drop("superseded").to_dict()
-    for block in blocks:
-        name = trial_id(block, 0, attempt if block == blocks[0] else 0)
-        identity = {"trial_id": name, "block": block, "attempt": int(name.rpartition("a")[2])}
-        writer.commit_trial({**row, **identity}, *tables[:2], waits=tables[2])
-
-
 def test_a_full_disk_keeps_the_trials_before_it_and_the_run_goes_on(
     small_disk: Path, tmp_path: Path
 ) -> None:
-    model = write_run(tmp_path / "model", treatments=variants(1), blocks=1, requests=60)
-    name = model.record.treatments[0].name
     ballast = small_disk / "ballast"
     ballast.write_bytes(bytes(2**20))
-    changes = {"run_id": "full", "blocks": BLOCKS, "order": [[name]] * BLOCKS, "state": "running"}
-    record = model.record.model_copy(update=changes)
-    writer = RunWriter.create(small_disk, record)
+    writer = RunWriter.create(small_disk, many_blocks(tmp_path / "model", "full"))
     with pytest.raises(RecordingError, match=FULL):
-        commit_all(writer, model, list(range(BLOCKS)), 0)
+        commit_all(writer, range(BLOCKS))
     run = Run(writer.path)
     committed = len(run.trials())
     assert committed > 0
     assert list(run.trials()["block"]) == list(range(committed))
     assert run.problems == []
-    assert run.requests().groupby("trial_id").size().tolist() == [60] * committed
+    assert run.requests().groupby("trial_id").size().tolist() == [ROWS] * committed
     assert [*writer.path.glob(".tmp-*"), *writer.path.glob("trials/.tmp-*")] == []
 
     ballast.unlink()
@@ -153,7 +153,7 @@ def test_a_full_disk_keeps_the_trials_before_it_and_the_run_goes_on(
     blocks, attempt, superseded = remaining_blocks(writer.record, writer.path)
     assert (blocks[0], attempt, superseded) == (committed, 0, [])
     with pytest.raises(RecordingError, match=FULL):
-        commit_all(writer, model, blocks, attempt)
+        commit_all(writer, blocks)
     run = Run(writer.path)
     assert len(run.valid_trials()) > committed
     assert run.problems == []

@@ -5,11 +5,10 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import pandas as pd
 import pytest
 
 from perflab.errors import RecordingError, RunNotFound
-from perflab.recordings import SCHEMA_VERSION, Run, RunWriter, list_runs, open_run
+from perflab.recordings import SCHEMA_VERSION, Run, open_run
 from tests.support.synthetic import variants, write_run
 
 
@@ -33,31 +32,6 @@ def test_what_does_not_count_must_be_asked_for(run) -> None:
     assert set(run.requests()["trial_id"]) == set(run.samples()["trial_id"]) == valid
 
 
-def test_messages_are_kept_and_a_run_without_them_has_none(tmp_path) -> None:
-    model = write_run(tmp_path / "old", blocks=1)
-    assert model.messages().empty
-    assert {"planned_ns", "kind", "trial_id"} <= set(model.messages().columns)
-    row = {
-        **model.trials().iloc[0].drop("superseded").to_dict(),
-        "messages_sent": 1,
-        "ping_ms": 0.5,
-    }
-    received = pd.DataFrame(
-        {"worker": [0], "user": [3], "direction": ["received"], "kind": ["delivery"],
-         "planned_ns": [5], "at_ns": [9], "bytes": [80]}
-    )  # fmt: skip
-    writer = RunWriter.create(tmp_path / "new", model.record)
-    writer.commit_trial(row, None, None, messages=received)
-    again = Run(writer.path)
-    for _ in range(2):
-        messages = again.messages([row["trial_id"]])
-        assert messages[["kind", "planned_ns", "at_ns", "user"]].values.tolist() == [
-            ["delivery", 5, 9, 3]
-        ]
-    kinds = again.trials().dtypes
-    assert (kinds["messages_sent"].kind, kinds["ping_ms"].kind) == ("i", "f")
-
-
 @pytest.mark.parametrize("version", [1, SCHEMA_VERSION - 1, SCHEMA_VERSION + 1])
 def test_another_schema_is_refused_with_the_way_out(run, version: int) -> None:
     file = run.path / "run.json"
@@ -78,13 +52,6 @@ def three(tmp_path) -> Path:
             run_id=f"2026010{hour}T000000Z-{experiment}-00000{hour}",
         )
     return tmp_path
-
-
-def test_an_unreadable_run_does_not_hide_the_others(three) -> None:
-    next(three.glob("*beta*/run.json")).write_text("{")
-    problems: list[str] = []
-    assert len(list_runs(three, problems)) == 2
-    assert "beta" in problems[0]
 
 
 @pytest.mark.parametrize(

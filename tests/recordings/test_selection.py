@@ -7,13 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from perflab.recordings import (
-    Run,
-    complete_blocks,
-    list_runs,
-    open_run,
-    select,
-)
+from perflab.recordings import Run, complete_blocks, list_runs, open_run, select
 from tests.support.synthetic import write_run
 
 

@@ -90,14 +90,6 @@ def test_runs_are_named_by_reference_or_given(runs: Path) -> None:
         perflab.trials_of("day9")
 
 
-def test_a_damaged_trial_is_named_and_left_out(runs: Path) -> None:
-    (runs / "day2" / "trials" / "b001-p01-a0" / "trial.parquet").write_bytes(b"PAR1")
-    table = perflab.trials_of(["day1", "day2"])
-    assert (table["run"].value_counts()[["day1", "day2"]] == [4, 3]).all()
-    (problem,) = table.attrs["problems"]
-    assert problem.startswith("run day2: trial b001-p01-a0 is damaged")
-
-
 @pytest.mark.usefixtures("runs")
 def test_the_lines_of_the_page_draw_a_history(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch

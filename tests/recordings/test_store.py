@@ -56,19 +56,9 @@ def test_what_was_committed_is_read_back_unchanged(writer, model) -> None:
 
 def test_a_failed_trial_needs_no_tables(writer, model) -> None:
     treatment = model.record.treatments[0].name
-    writer.commit_trial(
-        {
-            "trial_id": "b000-p00-a0",
-            "block": 0,
-            "position": 0,
-            "attempt": 0,
-            "treatment": treatment,
-            "state": "failed",
-            "reasons": [DIED],
-        },
-        None,
-        None,
-    )
+    place = {"trial_id": "b000-p00-a0", "block": 0, "position": 0, "attempt": 0}
+    row = {**place, "treatment": treatment, "state": "failed", "reasons": [DIED]}
+    writer.commit_trial(row, None, None)
     run = Run(writer.path)
     row = run.trials().iloc[0]
     assert row["state"] == "failed"
@@ -119,12 +109,3 @@ def test_an_update_that_fails_leaves_the_old_record(writer, monkeypatch) -> None
     assert Run(writer.path).record.state == "running"
     assert writer.record.state == "running"
     assert [path.name for path in writer.path.glob(".tmp-*")] == []
-
-
-def test_superseded_trials_stay_and_do_not_count(model) -> None:
-    RunWriter.reopen(model.path).supersede(["b000-p00-a0"])
-    run = Run(model.path)
-    assert list(run.trials()["superseded"]) == [True, False]
-    assert "b000-p00-a0" not in set(run.valid_trials()["trial_id"])
-    assert "b000-p00-a0" not in set(run.requests()["trial_id"])
-    assert set(run.requests(trial_ids=["b000-p00-a0"])["trial_id"]) == {"b000-p00-a0"}

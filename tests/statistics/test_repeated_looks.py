@@ -70,12 +70,7 @@ def test_all_looks_err_in_5_percent_at_most_whichever_blocks_lack_a_side() -> No
 
 @pytest.mark.parametrize(
     ("least", "most", "looks"),
-    [
-        (8, 20, (8, 14, 20)),
-        (8, 16, (8, 12, 16)),
-        (8, 9, (8, 9)),
-        (12, 12, (12,)),
-    ],
+    [(8, 20, (8, 14, 20)), (8, 16, (8, 12, 16)), (8, 9, (8, 9)), (12, 12, (12,))],
 )
 def test_looks_are_spread_from_the_least_to_the_most(
     least: int, most: int, looks: tuple[int, ...]

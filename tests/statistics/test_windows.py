@@ -10,7 +10,6 @@ import pytest
 from scipy.signal import lfilter
 
 from perflab.statistics.correlation import correlate, windows
-from tests.support.synthetic import write_run
 
 MS = 1_000_000
 
@@ -51,19 +50,6 @@ def test_failed_requests_are_in_no_window() -> None:
     requests = requests_at([10, 50, 120], [10, 20, 30]).assign(error=["", "timeout", ""])
     table = windows(requests, pd.DataFrame(columns=["trial_id", "service"]), [], 0.1)
     assert list(table["throughput_rps"]) == [10]
-
-
-def test_cpu_beyond_the_samples_is_missing_not_guessed() -> None:
-    samples = pd.DataFrame(
-        {
-            "trial_id": "t",
-            "service": "s",
-            "t_ns": np.array([100, 200]) * MS,
-            "cpu_ns": [0, MS],
-        }
-    )
-    table = windows(requests_at([10, 310], [10, 1]), samples, ["s"], 0.1)
-    assert list(table["cpu_s"].isna()) == [True, False, True]
 
 
 def planted(trials: int, count: int, slope: float, shift: float = 0.0, seed: int = 1):
@@ -146,14 +132,3 @@ def test_constant_and_short_trials_are_left_out_with_a_warning() -> None:
     assert correlation.n == 1
     assert math.isnan(correlation.low)
     assert "2 trials" in correlation.warnings[0]
-
-
-def test_a_run_in_which_cpu_follows_latency_shows_it(tmp_path) -> None:
-    follows = write_run(tmp_path / "a", cpu_follows_latency=0.5)
-    ignores = write_run(tmp_path / "b", cpu_follows_latency=0.0)
-    high, low = (
-        correlate(windows(run.requests(), run.samples(), ["inference"]), "cpu_inference")
-        for run in (follows, ignores)
-    )
-    assert high.low > 0.3
-    assert low.low < 0 < low.high

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -95,12 +94,6 @@ def test_a_value_that_cannot_be_is_refused_where_it_stands(
     changed = change(text)
     assert changed != text
     assert message in refusal(written(tmp_path, name, changed))
-
-
-def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
-    path = tmp_path / "pipe"
-    os.mkfifo(path)
-    assert "no plain file" in refusal(path)
 
 
 def test_tools_are_not_mixed(tmp_path: Path) -> None:
