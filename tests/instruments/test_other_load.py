@@ -167,10 +167,10 @@ def test_a_load_that_does_not_start_fails_the_trial(
     ("answer", "problem"),
     [
         ({"status": "failed", "why": "no files left"}, "no files left"),
-        ({"status": "completed", "results": {"good": 3}}, "nothing at 'total_s'"),
-        ({"status": "completed", "results": {"good": True, "total_s": 1}}, "no number at 'good'"),
+        ({"status": "completed", "results": {"good": 3}}, "'total_s'"),
+        ({"status": "completed", "results": {"good": [], "total_s": 1}}, "must be a string or a"),
     ],
-    ids=["failed", "missing", "true"],
+    ids=["failed", "missing", "a list"],
 )
 def test_a_load_without_usable_numbers_makes_the_trial_invalid(
     side: OtherSide, answer: Any, problem: str

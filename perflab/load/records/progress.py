@@ -57,13 +57,7 @@ class Spool:
         self.put(full)
 
     def put(self, data: bytes | bytearray | memoryview) -> None:
-        """Hand over a buffer that the caller changes no more.
-
-        Raises
-        ------
-        OSError
-            An earlier buffer could not be written (a full disk, say).
-        """
+        """Hand over a buffer that the caller changes no more; raise OSError of an earlier one."""
         if self._error is not None:
             raise self._error
         if not len(data):

@@ -51,17 +51,10 @@ Bodies = Annotated[
 class Connections(FrozenModel):
     """How many connections there may be, and whether a connection is used again.
 
-    A word for ``reuse``, or a whole number for the cap, may stand for the object.
-
-    Attributes
-    ----------
-    reuse : "keep_alive" or "per_request"
-        The client never closes a connection, or closes it after each request, which it then sends
-        with ``Connection: close``.
-    most : int
-        Cap on the connections open at a time, over all workers (0: one per user in a closed loop,
-        else 2,000). A request that finds none free waits, and the wait is part of its response
-        time.
+    A word for ``reuse``, or a whole number for the cap, may stand for the object. With
+    ``per_request`` each request is sent with ``Connection: close``, and its connection closed.
+    ``most`` caps the connections open at a time, over all workers (0: one per user in a closed
+    loop, else 2,000). A request that finds none free waits, as part of its response time.
     """
 
     reuse: Reuse = "keep_alive"
@@ -84,11 +77,11 @@ class Request(FrozenModel):
     """One request, prepared before the start, and its expected answer.
 
     ``node`` names the node of the stack that answers; the lab fills in its address. ``body`` is
-    text, bytes, or several texts: then each request has the next, in turn. ``expect_body`` must occur in the body of every successful response; ``expect_bytes`` is the
-    length of the body, ``expect_crc32`` its checksum; -1 or nothing means any. With
-    ``progress_points`` at most so many points of the body's arrival are recorded (the ``progress``
-    table). ``redirects`` is the number of redirects that a GET follows (0: a 3xx is an answer like
-    others).
+    text, bytes, or several texts: then each request has the next, in turn. ``expect_body`` must
+    occur in the body of every successful response; ``expect_bytes`` is the length of the body,
+    ``expect_crc32`` its checksum; -1 or nothing means any. With ``progress_points`` at most so many
+    points of the body's arrival are recorded (the ``progress`` table). A GET
+    follows at most ``redirects`` redirects (0: a 3xx is an answer like others).
 
     ``stream`` says that the answer is a stream of server-sent events: the instant of each chunk is
     recorded (the ``chunks`` table), and there must be at least ``min_chunks`` of them.
