@@ -1,8 +1,7 @@
 """WebSocket connections for load: every message with the instant its bytes were read.
 
-One rule holds, with compression and without: a message arrived at the instant at which the loop
-handed over the read that completed it. All messages of one read share that instant, so that none is
-charged for the client's work on those before it.
+A message arrived at the instant at which the loop handed over the read that completed it. All
+messages of one read share that instant, so that none is charged for the client's work on others.
 
 picows frames messages in C, the cheapest known for Python. Violations that it accepts are refused
 here, by RFC 6455 and RFC 7692: messages within messages, continuations of nothing, texts that are

@@ -2,9 +2,8 @@
 
 A loop that stands still misses ticks. Each missed tick counts, with its own lateness: a stall of
 150 ms is one late wake-up of 150 ms and 29 more ticks that were late by 145, 140 ms and so on.
-Counting wake-ups alone would show one late look among many, and leave out the waits of requests
-that fell into the stall: coordinated omission, inside the check against it (G. Tene, "How not to
-measure latency", 2013).
+Counting wake-ups alone would be coordinated omission, inside the check against it (G. Tene, "How
+not to measure latency", 2013).
 
 The instant of the stop is that of the failure which completed the number, over the rows of all
 workers: they share a clock, so no message between them decides what came before it. Requests that

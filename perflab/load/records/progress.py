@@ -1,10 +1,8 @@
 """Bytes over time within one request: a bounded number of points, spread over its body.
 
 A point is a read of the client: its instant, and how many bytes of the body had arrived by then.
-The first and the last read are always kept, and between them the first read of every step of the
-body's length. The step is a fraction of the announced length; when the points are used up, the step
-is doubled and surplus points are dropped. So the error of a waterfall drawn from them is one step,
-whatever the length of the body and however wrong its announcement.
+The first and the last read are kept, and between them the first read of every step of the body's
+length. When the points are used up, the step is doubled and surplus points are dropped.
 """
 
 from __future__ import annotations
