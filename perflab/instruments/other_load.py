@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
 import pandas as pd
@@ -39,20 +39,20 @@ SHOWN_CHARACTERS = 300
 class OtherLoad(Instrument):
     """Starts the load of another generator, waits for its end, and records its numbers.
 
-    The lab posts ``body`` to ``path`` of ``node``, which starts the load (any 2xx). The answer's
-    ``results`` is the path of the results; the lab gets them every ``poll_s`` until their
-    ``status`` is no longer "running".
+    The lab posts ``body`` to ``path`` of ``node``, which starts the load. The answer's ``results``
+    is the path of the results; the lab gets them every ``poll_s`` until their ``status`` is no
+    longer "running".
 
-    **The lab vouches for none of these numbers**, so name the ``columns`` after who counted. Each
-    has its key in the object ``results`` (dots lead into objects: ``errors.reset``).
-    ``at_least_if`` has, by column, the keys of counts that must be 0, or else the number is a lower
-    bound. The table ``other_load`` holds the requests where ``requests`` is the key of a list.
+    **The lab vouches for none of these numbers**: name the ``columns`` after who counted. Each has
+    its key in the object ``results`` (``errors.reset`` leads into an object). A number is a lower
+    bound where a count that ``at_least_if`` names for its column is not 0. The table ``other_load``
+    holds the list of requests under the key ``requests``.
 
-    The other load begins right before the lab's own, and its results are read when the lab's own is
-    over: reading could disturb what is measured. Put this instrument last in a treatment: it ends
-    first, and the others measure until its load is over. A trial fails where the load is refused,
-    lasts longer than ``longest_s``, or its service has ended. It is invalid where the load did not
-    end as "completed", or lacks a number.
+    The other load begins right before the lab's own; its results are read when the lab's own is
+    over, because reading them could disturb the loop that is measured. Put this instrument last in
+    a treatment: it ends first, and the others measure until its load is over. A trial fails where
+    the load is refused, lasts longer than ``longest_s``, or its service has ended. It is invalid
+    where the load did not end as "completed", or lacks a number.
     """
 
     tables: ClassVar = {TABLE: REQUEST}
@@ -91,45 +91,34 @@ class _OtherLoad(Look):
         settings = self._settings
         self._deadline_s = time.monotonic() + settings.longest_s
         body = dict(settings.body)
-        answer = exchange(self._port, "POST", settings.path, body, START_WITHIN_S)
-        self._place = self._read(*answer, "results")
-        if not self._place.startswith("/"):
-            raise self._failure(f"its start was answered with '{self._place}', which is no path")
+        status, text = exchange(self._port, "POST", settings.path, body, START_WITHIN_S)
+        place = self._text_at("results", self._read(status, text, "its start"))
+        if not place.startswith("/"):
+            raise self._failure(f"its start was answered with '{place}', which is no path")
+        self._place = place
 
     def end(self) -> None:
-        """Wait until the other load is over; raise StackError where it lasts too long or fails."""
+        """Wait until the other load is over; raise StackError or ServiceFailed where it fails."""
         while not self._is_over():
             until_s = min(time.monotonic() + self._settings.poll_s, self._deadline_s)
             while (left_s := until_s - time.monotonic()) > 0:
                 time.sleep(min(LOOK_EVERY_S, left_s))
                 self._go_on()
 
-    def left(self) -> Mapping[str, pd.DataFrame]:
-        """Return the other generator's requests, as far as they are known."""
-        try:
-            return self._requests()
-        except LookupError:
-            return {}
-
     def observe(self, load: Load) -> Observation:  # noqa: ARG002
         """Return the other generator's numbers, or the reason why they cannot be used."""
         settings = self._settings
         try:
             if self._status != "completed":
-                raise LookupError(f"its load ended as '{self._status}': {json.dumps(self._answer)}")
-            results = _at(self._answer, "results")
+                raise ValueError(f"its load ended as '{self._status}': {json.dumps(self._answer)}")
+            results = self._answer["results"]
             columns = told_columns(results, settings.columns, settings.at_least_if)
-            return Observation(columns, self._requests())
-        except LookupError as error:
-            problem = _shown(str(error.args[0]))
-            text = f"{self._name} says nothing that can be used: {problem}"
+            key = settings.requests
+            return Observation(columns, {TABLE: told_requests(results[key])} if key else {})
+        except (LookupError, TypeError, ValueError) as error:
+            text = f"{self._name} says nothing that can be used: {error}"[:SHOWN_CHARACTERS]
             reason = Reason(code="other_load.results", side="server", text=text)
-            nothing = dict.fromkeys(settings.columns, math.nan)
-            return Observation(nothing, self.left(), reasons=[reason])
-
-    def _requests(self) -> dict[str, pd.DataFrame]:
-        key = self._settings.requests
-        return {TABLE: told_requests(_at(self._answer, f"results.{key}"))} if key else {}
+            return Observation(dict.fromkeys(settings.columns, math.nan), reasons=[reason])
 
     def _is_over(self) -> bool:
         self._go_on()
@@ -138,49 +127,50 @@ class _OtherLoad(Look):
             raise self._failure(f"not over within longest_s = {self._settings.longest_s:g}")
         patience_s = min(PATIENCE_S, max(LOOK_EVERY_S, left_s))
         try:
-            answer = exchange(self._port, "GET", self._place, None, patience_s)
+            status, text = exchange(self._port, "GET", self._place, None, patience_s)
         except StackError:
             # A service that is held up does not answer; its process shows whether it lives.
             self._scene.residents.check_alive(self._scene.treatment)
             return False
-        self._status = self._read(*answer, "status")
+        self._answer = self._read(status, text, "its results")
+        self._status = self._text_at("status", self._answer)
         return self._status != "running"
 
     def _go_on(self) -> None:
         go_on(self._scene.interrupted, f"while another load was under way ({self._name})")
 
-    def _read(self, status: int, text: str, key: str) -> str:
-        """Take an answer, and return the text that it has under a key."""
+    def _read(self, status: int, text: str, what: str) -> Any:
         try:
-            self._answer = json.loads(text)
-            value = _at(self._answer, key)
-        except (ValueError, LookupError):
-            value = None
-        if not 200 <= status < 300 or not isinstance(value, str):
-            raise self._failure(f"no text '{key}' in its answer {status}: {text}")
+            answer = json.loads(text)
+        except ValueError:
+            answer = None
+        if not 200 <= status < 300 or answer is None:
+            raise self._failure(f"{what} was answered {status}: {text}")
+        return answer
+
+    def _text_at(self, key: str, answer: Any) -> str:
+        value = answer.get(key) if isinstance(answer, Mapping) else None
+        if not isinstance(value, str):
+            raise self._failure(f"no text '{key}' in its answer: {json.dumps(answer)}")
         return value
 
     def _failure(self, what: str) -> StackError:
-        return StackError(f"the other load ({self._name}): {_shown(what)}")
-
-
-def _shown(text: str) -> str:
-    return text.strip()[:SHOWN_CHARACTERS]
+        return StackError(f"the other load ({self._name}): {what.strip()[:SHOWN_CHARACTERS]}")
 
 
 def told_columns(
-    results: Any, columns: Mapping[str, str], bounds: Mapping[str, tuple[str, ...]]
+    results: Mapping[str, Any], columns: Mapping[str, str], bounds: Mapping[str, tuple[str, ...]]
 ) -> dict[str, float]:
     """Return the numbers of ``results`` by column; ``null`` is NaN.
 
     Where a key of ``bounds`` holds more than 0, the column is NaN, and ``*_at_least`` has the
-    number. Raises LookupError where there is no number under a key; the message names the key.
+    number, as for the lab's own bounds. Raises KeyError or TypeError where a number is missing.
     """
     numbers: dict[str, float] = {}
     for column, key in columns.items():
-        value = _number(_at(results, key), key)
+        value = _number(_at(results, key))
         # All keys are read, so that a missing key is reported in every trial.
-        cut_off = [_number(_at(results, cause), cause) for cause in bounds.get(column, ())]
+        cut_off = [_number(_at(results, cause)) for cause in bounds.get(column, ())]
         if any(number > 0 for number in cut_off):
             numbers |= {column: math.nan, at_least_column(column): value}
         else:
@@ -188,30 +178,25 @@ def told_columns(
     return numbers
 
 
-def told_requests(listed: Any) -> pd.DataFrame:
+def _at(document: Any, key: str) -> Any:
+    """Return what stands under a key; dots lead into objects."""
+    for step in key.split("."):
+        document = document[step]
+    return document
+
+
+def _number(value: Any) -> float:
+    return math.nan if value is None else float(value)
+
+
+def told_requests(listed: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
     """Return the other generator's requests as a table with the columns of ``REQUEST``.
 
-    Raises LookupError where they are no list, or lack a column; the message says which.
+    Raises KeyError, TypeError or ValueError where a request lacks a key or has a wrong value.
     """
-    if not isinstance(listed, list):
-        raise LookupError("its requests are no list")
-    table = pd.DataFrame(listed, columns=None if listed else [*REQUEST])
-    kinds = {key: kind.replace("double", "float64") for key, kind in REQUEST.items()}
-    return table.assign(place=range(len(table)))[[*REQUEST]].astype(kinds)
-
-
-def _number(value: Any, key: str) -> float:
-    if value is None:
-        return math.nan
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or math.isinf(value):
-        raise LookupError(f"no number at '{key}' but {json.dumps(value)}")
-    return float(value)
-
-
-def _at(document: Any, key: str) -> Any:
-    value = document
-    for step in key.split("."):
-        if not isinstance(value, Mapping) or step not in value:
-            raise LookupError(f"nothing at '{key}': it has no '{step}'")
-        value = value[step]
-    return value
+    table = pd.DataFrame(listed)[[key for key in REQUEST if key != "place"]]
+    for key, kind in REQUEST.items():
+        if kind == "double":
+            table[key] = table[key].astype(float)
+    table.insert(0, "place", range(len(table)))
+    return table

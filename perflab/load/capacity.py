@@ -91,25 +91,11 @@ def search(
     repeats: int = 3,
     whole: bool = False,
 ) -> Capacity:
-    """Search the highest level that holds.
+    """Search the highest level that holds, from ``start`` up to ``most``.
 
-    Parameters
-    ----------
-    probe : callable
-        Measures one level.
-    start, most : float
-        First level, and the highest that may be tried.
-    tolerance : float
-        Bisect until the bounds are this close (relative).
-    repeats : int
-        Probes that must agree at a bound; a level holds when most of its probes hold.
-    whole : bool
-        Levels are whole numbers (users).
-
-    Returns
-    -------
-    Capacity
-        With every probe, in the order they were sent.
+    Levels double and are then bisected until the bounds are within ``tolerance`` (relative). A
+    level holds when most of its ``repeats`` probes hold; at a bound all must agree. Levels may be
+    ``whole`` numbers (users). The result has every probe, in the order they were sent.
     """
     probes: list[Probe] = []
 

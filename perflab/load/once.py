@@ -110,26 +110,11 @@ def send(
 ) -> dict[str, Any]:
     """Send load to an address and return its summary; for notebooks.
 
-    Parameters
-    ----------
-    url : str
-        The address. Hosts other than loopback must be named in ``allow_targets``.
-    out : str
-        New folder for the record.
-    **options
-        The options of ``perflab load``, with underscores (see ``options.LoadOptions``): ``users``,
-        ``rate``, ``duration``, ``requests``, ``arrivals``, ``allow_targets``...
-
-    Returns
-    -------
-    dict
-        See ``report.summary``; ``valid`` says whether the numbers may be used, ``failures`` are
-        tracebacks of a script, ``unwritten`` says why the record is not whole.
-
-    Raises
-    ------
-    ParameterError, TargetRefused
-        Nothing was sent.
+    ``out`` is a new folder for the record. ``options`` are those of ``perflab load``, with
+    underscores (see ``options.LoadOptions``): ``users``, ``rate``, ``duration``... Hosts other than
+    loopback must be named in ``allow_targets``. For the summary see ``report.summary``; ``valid``
+    says whether the numbers may be used, ``failures`` are tracebacks of a script, ``unwritten``
+    says why the record is not whole. Raises ParameterError or TargetRefused if nothing was sent.
     """
     load_options = LoadOptions.of({"url": url, **options})
     workload = load_options.workload()

@@ -167,13 +167,7 @@ class LoadOptions(LoadParameters):
 
     @classmethod
     def of(cls, words: Mapping[str, Any]) -> Self:
-        """Return the options, given by the names of their flags: ``duration`` is ``duration_s``.
-
-        Raises
-        ------
-        ParameterError
-            A name is unknown, or a value is wrong.
-        """
+        """Return the options, given by the names of their flags: ``duration`` is ``duration_s``."""
         names = {name.removesuffix("_s"): name for name in cls.model_fields}
         known = {*names, *cls.model_fields}
         unknown = [word for word in words if word not in known]
@@ -188,12 +182,7 @@ class LoadOptions(LoadParameters):
     def workload(self) -> Workload:
         """Return the workload that the options describe.
 
-        Raises
-        ------
-        ParameterError
-            Lists every problem; nothing was started.
-        TargetRefused
-            The host is neither loopback nor allowed.
+        Raise ParameterError with every problem, or TargetRefused; nothing was started.
         """
         refuse_foreign(self.url, self.allow_targets)
         origin, path = split(self.url)

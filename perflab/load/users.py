@@ -73,13 +73,7 @@ def action(weight: Any = 1.0) -> Any:
 
 
 def actions(kind: type) -> tuple[list[str], list[float]]:
-    """Return the names of a class's actions and their weights.
-
-    Raises
-    ------
-    ParameterError
-        The class has no actions.
-    """
+    """Return the names of a class's actions and their weights; raise ParameterError without any."""
     weights = {name: getattr(getattr(kind, name), WEIGHT, 0.0) for name in dir(kind)}
     names = [name for name, weight in weights.items() if weight]
     if not names:
@@ -105,15 +99,7 @@ class Answer:
         return not self.error
 
     def json(self) -> Any:
-        """Return the body's JSON.
-
-        Raises
-        ------
-        ValueError
-            The body is no JSON, or was not kept.
-        NotServed
-            The body was too large to be kept.
-        """
+        """Return the body's JSON; raise ValueError for no JSON, NotServed for a body too large."""
         if self.error == "body_too_large":
             raise NotServed(self.error, TOO_LARGE)
         if not self.body:
@@ -159,20 +145,10 @@ class Course:
 class User:
     """One user; subclass it and mark actions with :func:`action`.
 
-    Attributes
-    ----------
-    wait_s : float or (float, float)
-        Seconds between the end of an action and the next: constant, or uniform between two.
-    pacing_s : float
-        Instead: seconds from one action's planned instant to the next.
-    number : int
-        The user's own number, from 0.
-    random : random.Random
-        Seeded by the workload's seed and the user's number.
-    parameters : Mapping
-        The workload's parameters for the script.
-    headers : dict
-        Sent with every request of this user.
+    Between the end of an action and the next lie ``wait_s`` seconds, constant or uniform between
+    two; or from one action's planned instant to the next ``pacing_s``. ``number`` is the user's
+    own, from 0; ``random`` is seeded by it and the workload's seed. ``parameters`` are the
+    workload's for the script; ``headers`` are sent with every request of this user.
     """
 
     wait_s: float | tuple[float, float] = 0.0
@@ -224,14 +200,8 @@ class User:
     async def pause(self, seconds: float) -> bool:
         """Wait within an action; return whether the load still goes on.
 
-        The pause begins when the last answer arrived, not when a busy client noticed it. The next
-        request is planned for the end of the pause, so that a client that wakes late is charged
-        for it. If the load ends during the pause, this returns at once.
-
-        Raises
-        ------
-        ValueError
-            ``seconds`` is below 0.
+        The pause begins when the last answer arrived, and the next request is planned for its end,
+        so that a client that wakes late is charged for it. A pause ends with the load.
         """
         if not seconds >= 0:
             raise ValueError(f"a pause of {seconds} s: it must not be below 0")

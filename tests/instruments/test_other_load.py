@@ -16,6 +16,7 @@ from perflab.errors import RunInterrupted, ServiceFailed, StackError
 from perflab.host.placing import placement
 from perflab.instruments import Observation, OtherLoad, Scene
 from perflab.load.workload import ClosedLoop, Request, Workload
+from perflab.stacks.plan import Node, StackPlan
 from tests.support.answering import answering
 
 RUNNING = (200, {"status": "running"})
@@ -148,7 +149,7 @@ def test_an_interruption_does_not_wait_for_the_other_load(side: OtherSide) -> No
 @pytest.mark.parametrize(
     ("start", "problem"),
     [
-        ((409, {"error": "one is under way"}), "answer 409.*one is under way"),
+        ((409, {"error": "one is under way"}), "answered 409.*one is under way"),
         ((202, {"results": 7}), "no text 'results'"),
         ((202, {"results": "http://elsewhere/"}), "which is no path"),
     ],
@@ -166,10 +167,10 @@ def test_a_load_that_does_not_start_fails_the_trial(
     ("answer", "problem"),
     [
         ({"status": "failed", "why": "no files left"}, "no files left"),
-        ({"status": "completed", "results": {"good": 3}}, "nothing at 'total_s'"),
-        ({"status": "completed", "results": {"good": True, "total_s": 1}}, "no number at 'good'"),
+        ({"status": "completed", "results": {"good": 3}}, "'total_s'"),
+        ({"status": "completed", "results": {"good": [], "total_s": 1}}, "must be a string or a"),
     ],
-    ids=["failed", "missing", "true"],
+    ids=["failed", "missing", "a list"],
 )
 def test_a_load_without_usable_numbers_makes_the_trial_invalid(
     side: OtherSide, answer: Any, problem: str
@@ -200,3 +201,10 @@ def test_the_other_generators_requests_become_a_table(side: OtherSide) -> None:
     assert [*table] == [*OtherLoad.tables["other_load"]]
     assert table["outcome"].tolist() == ["done", "hung"]
     assert table["end_ms"].isna().tolist() == [False, True]
+
+
+def test_a_missing_node_is_refused_before_anything_starts() -> None:
+    stack = StackPlan(nodes=(Node(name="it", service="echo"),))
+    assert not [*load().obstacles(stack, LOAD)]
+    (problem,) = load(node="that").obstacles(stack, LOAD)
+    assert "no node 'that'" in problem

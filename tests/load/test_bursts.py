@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from perflab.instruments.requests import request_columns
 from perflab.load.checks.failure_causes import causes, in_words
 from perflab.load.checks.selfcheck import check
 from perflab.load.records.result import LoadResult
@@ -59,19 +57,6 @@ def test_a_load_in_which_every_request_times_out_is_refused_unless_time_outs_are
     study = burst(may_time_out=True)
     assert reason_codes(result, study) == set()
     assert in_words(causes(result)).startswith("100 x timeout")
-
-
-def test_times_of_timed_out_requests_are_bounds(tmp_path: Path) -> None:
-    row = request_columns(downloads(tmp_path, 300.0, timed_out=USERS))
-    for name in ("mean", "p50", "max"):
-        assert math.isnan(row[f"{name}_ms"])
-        assert row[f"{name}_at_least_ms"] == pytest.approx(300_000)
-    assert row["throughput_rps"] == 0
-    # Half of the requests took less than the time-out; the others have only a lower bound.
-    row = request_columns(downloads(tmp_path / "half", 300.0, timed_out=3))
-    assert row["p50_ms"] == pytest.approx(300_000)
-    assert "p50_at_least_ms" not in row
-    assert math.isnan(row["mean_ms"])
 
 
 def test_a_burst_lasts_until_its_last_end(tmp_path: Path) -> None:

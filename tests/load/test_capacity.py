@@ -11,7 +11,7 @@ import pytest
 from perflab.errors import LoadError
 from perflab.load.capacity import Capacity, Probe, at_level, judged, search
 from perflab.load.checks.trend import trend_of
-from perflab.load.workload import ClosedLoop, Objective, OpenLoop, Request, Stage, Workload
+from perflab.load.workload import Objective, OpenLoop, Request, Stage, Workload
 from perflab.recordings import Reason
 
 LATE = Reason(code="generator.lag", side="client", text="the client was late")
@@ -71,18 +71,6 @@ def test_a_probe_spoilt_by_one_stall_is_repeated(spoilt: dict[str, tuple[str, ..
     assert result.low <= 150 < (result.high or 0)
 
 
-def test_a_level_with_too_many_spoilt_repeats_is_no_bound() -> None:
-    levels: list[float] = []
-
-    def probe(level: float) -> Probe:
-        levels.append(level)
-        late = level > 100 and levels.count(level) >= 3
-        return Probe(level, ("p99",) if level > 150 else (), ("late",) if late else ())
-
-    result = search(probe, 100, most=1e6, repeats=3)
-    assert (result.low, result.high) == (100, None)
-
-
 def test_noisy_probes_widen_the_interval_to_levels_that_agreed() -> None:
     random = np.random.default_rng(5)
 
@@ -140,19 +128,6 @@ def test_growth_is_found_in_a_queue_and_not_in_noise() -> None:
     assert trend_of(planned, queue).ms_per_s == pytest.approx(20, rel=0.1)
     assert trend_of(planned, np.full(2000, 1e6)).ms_per_s == 0
     assert trend_of(planned[:20], queue[:20]).ms_per_s == 0
-
-
-def test_a_level_changes_rate_or_users_only() -> None:
-    stages = (Stage(rate=10, duration_s=1),)
-    rate = Workload(request=Request(), arrivals=OpenLoop(stages=stages, arrivals="poisson", seed=4))
-    changed = at_level(rate, 50, 2.0, 0.5).arrivals
-    assert isinstance(changed, OpenLoop)
-    assert (changed.stages[0].rate, changed.duration_s, changed.seed) == (50, 2.5, 4)
-    closed = Workload(request=Request(), arrivals=ClosedLoop(users=1, requests=5, think_time_s=0.1))
-    users = at_level(closed, 7, 2.0, 0.5).arrivals
-    assert isinstance(users, ClosedLoop)
-    assert (users.users, users.requests, users.duration_s) == (7, 0, 2.0)
-    assert users.think_time_s == 0.1
 
 
 @pytest.mark.parametrize(("share", "needed"), [(99, 368), (99.9, 3688)])

@@ -44,7 +44,9 @@ def test_a_load_of_known_length_is_refused_when_it_ends_early(
 ) -> None:
     (reason,) = judged(tmp_path / "early", arrivals, 400, lasted_s=3.0).reasons
     assert reason.text == "the load ended after 3 s, but 5 s were planned"
-    assert judged(tmp_path / "whole", arrivals, 400, lasted_s=5.001).valid
+    assert judged(tmp_path / "whole", arrivals, 400, lasted_s=4.951).valid
+    failed = judged(tmp_path / "failed", arrivals, 400, lasted_s=3.0, errors={"closed": 50})
+    assert {reason.side for reason in failed.reasons} == {"server"}
 
 
 def test_a_requested_stop_is_no_early_end(tmp_path: Path) -> None:

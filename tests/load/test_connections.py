@@ -28,12 +28,6 @@ def test_requests_above_the_cap_wait_their_turn(connection: str) -> None:
     assert report.capped == 5
 
 
-def test_only_requests_that_wait_for_the_cap_count_as_capped() -> None:
-    script = Script((Part(OK, 0.05),), "keep")
-    assert on_uvloop(lambda: play([script], 100, together=True, connections=100)).capped == 0
-    assert on_uvloop(lambda: play([script], 100, together=True, connections=60)).capped == 40
-
-
 @pytest.mark.parametrize("connection", ["keep_alive", "per_request"])
 def test_waiting_requests_get_connections_before_users_who_return_at_once(
     connection: Reuse,

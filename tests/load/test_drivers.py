@@ -132,25 +132,6 @@ def test_users_plan_the_next_request_for_the_end_of_the_last_and_their_think_tim
 @pytest.mark.parametrize(
     "arrivals",
     [
-        ClosedLoop(users=3, duration_s=1.0, warmup_s=0.2),
-        ClosedLoop(users=3, duration_s=1.0, warmup_s=0.2, think_time_s=0.02),
-        ClosedLoop(users=3, requests=30, warmup_s=0.2),
-    ],
-)
-@settings(max_examples=12, deadline=None)
-@given(WORLDS)
-def test_every_user_is_measured_from_the_end_of_a_warm_up_by_time_on(
-    arrivals: ClosedLoop, world: World
-) -> None:
-    world.service_ns = max(world.service_ns, 5 * MS)
-    for of_user in closed(world, arrivals).values():
-        for request in of_user:
-            assert request.stage == (WARMUP if request.planned_ns < 200 * MS else MEASURE)
-
-
-@pytest.mark.parametrize(
-    "arrivals",
-    [
         ClosedLoop(users=2, requests=40, pacing_s=0.05),
         ClosedLoop(users=2, duration_s=1.0, pacing_s=0.05),
     ],
@@ -260,13 +241,3 @@ def test_time_that_a_script_takes_after_the_last_answer_is_added_to_the_wait(
     assert len(requests) > 5
     for before, after in pairwise(requests):
         assert after.planned_ns == before.done_ns + 20 * MS + 50 * MS
-
-
-@pytest.mark.parametrize("kind", ["Paced", "Pausing"])
-def test_the_first_request_of_an_action_is_planned_for_the_action_and_further_ones_follow(
-    tmp_path: Path, kind: str
-) -> None:
-    requests = acted(World(late_ns=7 * MS), kind, tmp_path)
-    for first, second in zip(requests[::2], requests[1::2], strict=False):
-        assert first.started_ns - first.planned_ns == 7 * MS
-        assert second.planned_ns == first.done_ns

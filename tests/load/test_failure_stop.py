@@ -123,16 +123,6 @@ def test_a_load_that_failures_end_is_valid_and_its_failures_are_its_answer(
     assert "server.failures" in {reason.code for reason in check(without, other).reasons}
 
 
-def test_failures_of_the_client_refuse_a_load_that_failures_end(
-    tmp_path: Path,
-) -> None:
-    def ours(rows: np.ndarray) -> None:
-        rows["error"][rows["error"] == CODES["reset"]] = CODES["files"]
-
-    judgement = check(stopped(tmp_path, ours), WORK)
-    assert [reason.code for reason in judgement.reasons] == ["client.failures"]
-
-
 def test_the_summary_has_the_stop_and_the_requests_on_both_sides_of_it(tmp_path: Path) -> None:
     result = stopped(tmp_path)
     shown = summary(result, WORK, check(result, WORK))

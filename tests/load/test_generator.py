@@ -65,22 +65,6 @@ def test_every_request_is_recorded_with_its_instants_in_order(
     assert (good["close_ns"] > 0).sum() == (220 if connection == "per_request" else 0)
 
 
-def test_a_load_that_is_kept_up_has_all_users_to_its_end(
-    serve: Serve, generator: Generator
-) -> None:
-    url, _ = serve(0.01, "good")
-    kept_up = workload(keep_up=True, connections="keep_alive")
-    result = generator.run(kept_up, url)
-    stages = result.requests["stage"].value_counts()
-    assert (stages["warmup"], stages["measure"]) == (20, 200)
-    assert 1 <= stages["after"] <= 20
-    assert "load.incomplete" not in {reason.code for reason in check(result, kept_up).reasons}
-    every = result.requests
-    last_ns = every.loc[every["stage"] == "measure", "done_ns"].max()
-    under_way = every[(every["planned_ns"] < last_ns) & (every["done_ns"] >= last_ns)]
-    assert len(under_way) >= 9  # one may just have been answered
-
-
 @pytest.mark.alone
 def test_a_frozen_server_ends_in_time_and_unsent_requests_are_counted(
     serve: Serve, generator: Generator

@@ -66,16 +66,22 @@ REQUESTS = st.builds(
 )
 
 
-@settings(max_examples=examples(400), deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(250), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     st.lists(SCRIPTS, min_size=1, max_size=4),
     REQUESTS,
     st.sampled_from(["keep_alive", "per_request"]),
     st.booleans(),
     st.booleans(),
+    st.sampled_from([-1, -1, 0, 0.002, 0.005]),
 )
 def test_every_request_to_a_hostile_server_ends_once_with_a_named_class(
-    scripts: list[Script], request: Request, connection: str, sticky: bool, together: bool
+    scripts: list[Script],
+    request: Request,
+    connection: str,
+    sticky: bool,
+    together: bool,
+    abort_after_s: float,
 ) -> None:
     report = on_uvloop(
         lambda: play(
@@ -86,29 +92,11 @@ def test_every_request_to_a_hostile_server_ends_once_with_a_named_class(
             connection=connection,
             connections=4 if sticky else 2,
             sticky=sticky,
+            abort_after_s=abort_after_s,
             timeout_s=0.02,
         )
     )
     check(report, 4)
-
-
-@settings(max_examples=examples(100), deadline=None, suppress_health_check=[HealthCheck.too_slow])
-@given(st.lists(SCRIPTS, min_size=1, max_size=4), REQUESTS, st.sampled_from([0, 0.002, 0.005]))
-def test_every_request_ends_once_when_the_load_is_aborted(
-    scripts: list[Script], request: Request, abort_after_s: float
-) -> None:
-    report = on_uvloop(
-        lambda: play(
-            [*scripts, Script((), "hang")],
-            6,
-            together=True,
-            request=request,
-            connections=3,
-            abort_after_s=abort_after_s,
-            timeout_s=0.1,
-        )
-    )
-    check(report, 6)
 
 
 @pytest.mark.parametrize("end", ["close", "reset"])
@@ -142,8 +130,8 @@ def test_a_port_without_a_server_is_connect_and_does_not_recurse() -> None:
     with socket.socket() as bound:
         bound.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{bound.getsockname()[1]}/"
-        report = on_uvloop(lambda: send(url, 3000, together=True, connections=5))
-    check(report, 3000)
+        report = on_uvloop(lambda: send(url, 1000, together=True, connections=5))
+    check(report, 1000)
     assert set(report.errors) == {"connect"}
 
 
@@ -168,16 +156,6 @@ def test_an_answer_before_the_request_was_sent_is_taken_and_the_connection_dropp
     assert report.errors == [""] * 4
     # An unsent rest of a body would become the begin of the next request on the connection.
     assert connections == 4
-
-
-@pytest.mark.parametrize("end", ["close", "reset"])
-def test_a_refusal_before_the_request_was_sent_is_read_or_counted_as_reset(end: End) -> None:
-    refusal = b"HTTP/1.1 413 Too Large\r\nContent-Length: 200000\r\n\r\n" + b"x" * 200_000
-    big = Request(method="POST", body="x" * 5_000_000)
-    script = Script((Part(refusal), Part(b"", 0.05)), end, reads=False)
-    report = on_uvloop(lambda: play([script], 3, request=big))
-    check(report, 3)
-    assert report.outcomes == [("status", 413, 200_000)] * 3
 
 
 @pytest.mark.parametrize(

@@ -27,17 +27,11 @@ def fresh() -> Iterator[Generator]:
         yield running
 
 
-@pytest.fixture(scope="module")
-def generator() -> Iterator[Generator]:
-    with a_worker() as running:
-        yield running
-
-
-def load(generator: Generator, url: str, client: str, size: int = 1) -> LoadResult:
-    """Send ``count`` requests at once."""
+def load(generator: Generator, url: str, client: str) -> LoadResult:
+    """Send one request."""
     workload = Workload(
         request=Request(),
-        arrivals=Burst(size=size),
+        arrivals=Burst(size=1),
         connections="per_request",
         client=client,  # type: ignore[arg-type]
         timeout_s=TIMEOUT_S,
@@ -58,22 +52,10 @@ def test_each_peer_is_counted_once_with_its_class_in_time_and_in_little_memory(
         errors[peer.name] = row["error"]
         assert (row["done_ns"] - row["planned_ns"]) / 1e9 < TIMEOUT_S + OVERTIME_S
         result.discard()
+    with socket.socket() as silent:
+        silent.bind(("127.0.0.1", 0))
+        refused = load(fresh, f"http://127.0.0.1:{silent.getsockname()[1]}", client)
+    assert list(refused.requests["error"]) == ["connect"]
+    refused.discard()
     assert errors == {peer.name: peer.outcome_for(client) for peer in PEERS}
     assert peak_bytes(fresh.pids[0]) - before < MAX_GROWTH_BYTES
-
-
-@pytest.mark.parametrize("client", CLIENTS)
-def test_a_server_that_never_accepts_is_a_timeout_and_one_that_is_not_there_is_connect(
-    generator: Generator, client: str
-) -> None:
-    with socket.socket() as listening, socket.socket() as filling:
-        listening.bind(("127.0.0.1", 0))
-        url = f"http://127.0.0.1:{listening.getsockname()[1]}"
-        refused = load(generator, url, client)
-        listening.listen(0)
-        filling.connect(listening.getsockname())
-        full = load(generator, url, client, 2)
-    assert list(refused.requests["error"]) == ["connect"]
-    assert list(full.requests["error"]) == ["timeout"] * 2
-    for result in (refused, full):
-        result.discard()

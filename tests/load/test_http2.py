@@ -88,30 +88,22 @@ def test_over_tls_the_server_chooses_http2_or_is_refused(tmp_path: Path) -> None
         ask_for_http2(f"https://127.0.0.1:{port}/", trusting)
 
 
-@pytest.mark.slow
 def test_a_server_of_http_1_is_refused_and_hears_of_no_request() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        child = subprocess.Popen(
-            [
-                sys.executable, "-c",
-                "from perflab.load import once; import sys\n"
-                "try: once.send(sys.argv[1], users=1, requests=1, http2=True, workers=1)\n"
-                "except Exception as error: print(error)",
-                f"http://127.0.0.1:{server.getsockname()[1]}/",
-            ],
-            stdout=subprocess.PIPE, text=True, cwd=project_root(),
-        )  # fmt: skip
-        server.settimeout(60)
+    heard: list[bytes] = []
+
+    def answer(server: socket.socket) -> None:
         asked, _ = server.accept()
         with asked:
-            heard = asked.recv(100)
+            heard.append(asked.recv(100))
             asked.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n")
-        out, _ = child.communicate(timeout=60)
-        server.settimeout(0.1)
-        with pytest.raises(TimeoutError):
-            server.accept()
-    assert heard.startswith(b"PRI * HTTP/2.0")
-    assert "does not speak HTTP/2" in out
+
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        thread = threading.Thread(target=answer, args=(server,), daemon=True)
+        thread.start()
+        with pytest.raises(LoadError, match="does not speak HTTP/2"):
+            ask_for_http2(f"http://127.0.0.1:{server.getsockname()[1]}/", OVER_HTTP2)
+        thread.join()
+    assert heard[0].startswith(b"PRI * HTTP/2.0")
 
 
 @pytest.mark.parametrize(

@@ -141,12 +141,6 @@ def test_a_stream_is_not_cut_into_windows() -> None:
         Workload(request=Request(stream="sse"), arrivals=arrivals)
 
 
-def test_an_instant_lies_in_the_window_that_begins_with_it() -> None:
-    windows = np.array([[10, 12, 20], [20, 22, 30], [50, 52, 60]])
-    at = np.array([9, 10, 19, 20, 29, 30, 49, 50, 59, 60])
-    assert window_of(at, windows).tolist() == [-1, 0, 0, 1, 1, -1, -1, 2, 2, -1]
-
-
 def test_a_load_that_was_ended_early_has_the_windows_until_then() -> None:
     windows = np.array([[10, 12, 20], [20, 22, 30], [50, 52, 60]])
     assert cut_at(windows, 25).tolist() == [[10, 12, 20], [20, 22, 25]]
@@ -186,6 +180,7 @@ def test_throughput_is_what_was_completed_in_counted_parts_over_their_length(
     tmp_path: Path,
 ) -> None:
     result = planted(tmp_path)
+    assert result.requests["window"].tolist() == [0] * 20 + [1] * 20
     assert littles_law_ratio(result, WORK) == pytest.approx(1)
     assert result.throughput_rps == pytest.approx(20)
     assert result.counted_ns == 1_800_000_000
@@ -193,10 +188,6 @@ def test_throughput_is_what_was_completed_in_counted_parts_over_their_length(
     assert table["completed"].tolist() == [18, 18]
     assert table["finished"].tolist() == [20, 20]
     assert table["mean_ms"].tolist() == pytest.approx([100, 100])
-
-
-def test_requests_carry_the_window_in_which_they_were_planned(tmp_path: Path) -> None:
-    assert planted(tmp_path).requests["window"].tolist() == [0] * 20 + [1] * 20
 
 
 def test_in_flight_at_the_end_of_a_window_and_carried_over_are_counted(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from perflab.load.clients.outcome import ERRORS
 from perflab.load.clients.response import BadResponse, ResponseReader
 from perflab.load.clients.targets import split
 from perflab.load.workload import Request
-from tests.load.hostile import Hostile, Part, Script, on_uvloop
+from tests.load.hostile import Hostile, Script, on_uvloop
 from tests.load.meter import PIECE, Meter, crc32_of
 from tests.support.examples import examples
 
@@ -107,15 +107,6 @@ def test_a_long_body_is_read_as_the_parser_reads_it(
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(response, "LONG_BYTES", 1 << 60)
         assert ours == read(raw, cuts, rules)
-
-
-def test_a_body_that_stalls_times_out_and_its_bytes_reach_no_other_response() -> None:
-    # The stalled server goes on sending: no later response may contain its bytes.
-    late = Script((Part(HEAD + BODY[: 2 * MIB]), Part(b"\xee" * MIB, 2.0)), end="hang")
-    scripts = [late, Script((Part(HEAD + BODY),), end="keep")]
-    outcomes, connections = outcomes_of(scripts, *[SUMMED] * 3, timeout_s=1.5)
-    assert outcomes == [("timeout", 2 * MIB), ("", LONG), ("", LONG)]
-    assert connections == 2
 
 
 def test_bodies_that_share_a_buffer_are_summed_apart() -> None:

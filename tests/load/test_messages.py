@@ -16,7 +16,6 @@ from perflab.load.records.message_record import (
     DIRECTIONS,
     MOST_KINDS,
     RECEIVED,
-    ROWS_PER_BUFFER,
     SENT,
     MessageRecorder,
     messages,
@@ -42,17 +41,6 @@ def test_noted_messages_are_read_back(notes: list[tuple[int, int, int, int, int,
         for at_ns, user, direction, size, key, kind in notes
     ]
     assert set(table["worker"]) <= {3}
-
-
-def test_kinds_stay_words_over_more_than_one_buffer(tmp_path: Path) -> None:
-    recorder = MessageRecorder(tmp_path)
-    kinds = ["token", "", "tool call", "end\nof stream"]
-    for number in range(ROWS_PER_BUFFER + 10):
-        recorder.add(number, 0, RECEIVED, 1, kind=kinds[number % 4])
-    recorder.close()
-    kinds_read = messages(tmp_path, 0)["kind"]
-    assert kinds_read.tolist() == (kinds * ROWS_PER_BUFFER)[: len(kinds_read)]
-    assert len(kinds_read) == ROWS_PER_BUFFER + 10
 
 
 def test_workers_with_kinds_in_different_orders_are_joined(tmp_path: Path) -> None:

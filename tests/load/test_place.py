@@ -43,15 +43,6 @@ def test_a_place_without_a_record_is_removed_with_the_folders_made_for_it(tmp_pa
     assert not nowhere.folder.exists()
 
 
-def test_a_record_outlives_its_place_where_it_must_be_kept(tmp_path: Path) -> None:
-    with place(tmp_path / "out", WORK) as here:
-        (here.raw / "0").mkdir(parents=True)
-        assert not here.has_rows()
-        (here.raw / "0" / "requests.rows").write_bytes(b"x")
-        assert here.has_rows()
-    assert here.has_rows()
-
-
 def test_a_disk_that_the_record_would_fill_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

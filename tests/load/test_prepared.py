@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import zlib
-from typing import Any
-
 import h11
 import pytest
 from hypothesis import given, settings
@@ -12,9 +9,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from perflab.errors import ParameterError
-from perflab.load.clients.answer import Body
 from perflab.load.clients.exchange import Prepared
-from perflab.load.clients.outcome import ERRORS
 from perflab.load.clients.targets import Origin
 from perflab.load.workload import Connections, Request
 from tests.support.examples import examples
@@ -76,28 +71,3 @@ def test_headers_of_the_request_are_not_added_again() -> None:
     names = [b"connection", b"content-length", b"content-type", b"host"]
     assert sorted(name for name, _ in read.headers) == names
     assert dict(read.headers)[b"host"] == b"other"
-
-
-@pytest.mark.parametrize(
-    ("expected", "answer", "kind"),
-    [
-        ({}, (200, b"x"), ""),
-        ({}, (201, b"x"), "status"),
-        ({"expect_status": 0}, (503, b"x"), ""),
-        ({"expect_bytes": 2}, (200, b"x"), "length"),
-        ({"expect_body": "é"}, (200, "aéb".encode()), ""),
-        ({"expect_body": "é"}, (200, b"e"), "body"),
-        ({"expect_crc32": zlib.crc32(b"x")}, (200, b"x"), ""),
-        ({"expect_crc32": 0}, (200, b"x"), "checksum"),
-        ({"expect_crc32": 0, "expect_bytes": 2}, (200, b"x"), "length"),
-    ],
-)
-def test_an_answer_is_judged_by_what_was_expected(
-    expected: dict[str, Any], answer: tuple[int, bytes], kind: str
-) -> None:
-    prepared = Prepared(Request(**expected), HOME)
-    status, content = answer
-    body = Body(prepared.body_rules) if prepared.body_rules is not None else None
-    if body is not None:
-        body.take(content)
-    assert ERRORS[prepared.judge(status, len(content), body)] == kind

@@ -119,15 +119,6 @@ def test_a_redirect_to_another_origin_does_not_wait_for_a_connection_that_idles(
     assert report.errors == [""] * 6
 
 
-def test_a_chain_of_redirects_is_one_request_from_its_first_sending_on() -> None:
-    first = Script((Part(moved(b"/next"), 0.1),), "close")
-    scripts = [first, Script((Part(OK),), "keep")]
-    report = on_uvloop(lambda: play(scripts, 1, request=Request(redirects=1)))
-    exchange = report.exchanges[0]
-    assert exchange.done_ns - exchange.sent_ns > 0.09e9
-    assert exchange.prepared.request.path == "/"
-
-
 def test_a_chain_of_redirects_has_one_timeout() -> None:
     script = Script((Part(moved(b"/next"), 0.06),), "keep")
     report = on_uvloop(lambda: play([script], 1, request=Request(redirects=20), timeout_s=0.2))

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from perflab.load.workload import Burst, ClosedLoop, OpenLoop, Stage
+from perflab.load.workload import Burst, OpenLoop, Stage
 from perflab.load.workload.schedule import instants, planned_count
 
 
@@ -93,10 +93,3 @@ def test_a_schedule_is_in_order_and_within_its_stages(arrivals: OpenLoop | Burst
     assert planned_count(arrivals) == len(planned)
     if isinstance(arrivals, OpenLoop):
         assert (planned <= arrivals.duration_s * 1e9 + 1).all()
-
-
-def test_how_many_requests_are_planned_is_known_unless_answers_decide() -> None:
-    assert planned_count(ClosedLoop(users=3, requests=10, warmup_requests=5)) == 15
-    assert planned_count(ClosedLoop(users=3, duration_s=1)) == -1
-    assert planned_count(Burst(size=3)) == 3
-    assert planned_count(constant(Stage(rate=100, duration_s=2))) == 200

@@ -109,17 +109,6 @@ def test_a_percentile_is_refused_where_so_few_stalls_could_have_moved_it(tmp_pat
     assert "p99 of" in reason.text
 
 
-@pytest.mark.parametrize("users", [10, 0], ids=["closed", "open"])
-@pytest.mark.parametrize("stall_ms", [10, 20])
-def test_one_short_stall_that_moves_nothing_refuses_nothing(
-    tmp_path: Path, users: int, stall_ms: int
-) -> None:
-    client = Client([(2000, 2000 + stall_ms)], users)
-    usual, with_stall = Client(users=users).printed(), client.printed()
-    assert all(with_stall[name] < 1.1 * usual[name] for name in usual)
-    assert judged(tmp_path, client).valid
-
-
 def test_a_long_stall_that_meets_few_requests_of_many_moves_none_of_the_printed(
     tmp_path: Path,
 ) -> None:

@@ -19,7 +19,7 @@ from perflab.load.report import summary, table
 from perflab.load.workload import ClosedLoop, Request, Workload
 from perflab.recordings.columns import CHUNKS
 from perflab.trials.summary import streamed_tables
-from tests.load.hostile import ClientReport, Hostile, Part, Script, beside, on_uvloop, play, send
+from tests.load.hostile import ClientReport, Hostile, Part, Script, beside, on_uvloop, play
 from tests.load.processes import a_worker
 
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
@@ -102,21 +102,6 @@ def test_a_stream_is_a_success_or_has_an_error_class_of_its_own(
 ) -> None:
     request = Request.model_validate({**SSE.model_dump(), **words})
     assert asked(script, request).errors == [expected]
-
-
-def test_equal_bytes_of_a_stream_are_parsed_again() -> None:
-    script = whole(event(b"a"), event(b"b"), DONE)
-
-    async def go() -> tuple[ClientReport, int]:
-        server = Hostile([script])
-        async with server as url:
-            return await send(url, 3, request=SSE), server.connections
-
-    report, connections = on_uvloop(go)
-    assert report.errors == [""] * 3
-    assert connections == 1
-    assert list(stream_of(report).sizes) == [1, 1, 6]
-    assert set(stream_of(report).at_ns) == {report.exchanges[0].first_byte_ns}
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
 from typing import Any
 
@@ -102,13 +101,6 @@ def test_first_errors_are_bounded_and_printable() -> None:
     assert texts_kept[0][2].startswith("no [2J x")
     assert max(len(text) for _, _, text in texts_kept) <= LONGEST_TEXT
     assert all(text.isprintable() for _, _, text in texts_kept)
-
-
-def test_one_rule_says_how_many_values_a_percentile_needs() -> None:
-    assert [needed_n(share) for share in (50, 90, 95, 99, 99.9)] == [6, 36, 72, 368, 3688]
-    assert needed_n(100) == 1
-    assert needed_n(1) == 368
-    assert math.isfinite(needed_n(99.999))
 
 
 def test_response_times_count_from_the_planned_instant_and_service_times_from_sending(

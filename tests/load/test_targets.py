@@ -101,12 +101,3 @@ def test_a_localhost_that_resolves_to_another_machine_is_not_connected_to(
     monkeypatch.setattr(socket, "getaddrinfo", resolve)
     with pytest.raises(socket.gaierror):
         addresses(Origin("http", "localhost", 80))
-
-
-def test_ipv4_comes_first_because_services_listen_there(monkeypatch: pytest.MonkeyPatch) -> None:
-    found = [
-        (socket.AF_INET6, socket.SOCK_STREAM, 6, "", ("::1", 80, 0, 0)),
-        (socket.AF_INET, socket.SOCK_STREAM, 6, "", ("127.0.0.1", 80)),
-    ]
-    monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: found)
-    assert addresses(Origin("http", "localhost", 80))[0] == (socket.AF_INET, ("127.0.0.1", 80))

@@ -16,7 +16,7 @@ from perflab.load.checks.selfcheck import check
 from perflab.load.records.result import LoadResult, completed, per_second
 from perflab.load.report import summary
 from perflab.load.workload import Burst, Request, Workload
-from tests.load.planted import BEGIN_NS, S, load_result
+from tests.load.planted import S, load_result
 
 WORK = Workload(request=Request(), arrivals=Burst(size=1))
 
@@ -47,15 +47,6 @@ def test_the_summary_of_a_load_and_a_trial_have_the_same_throughput(tmp_path: Pa
     told, kept = shown_twice(result)
     assert told == kept
     assert told == pytest.approx((201 - 30 - 20) / 2)
-
-
-def test_requests_of_one_instant_are_counted_until_their_last_end(tmp_path: Path) -> None:
-    result = load_result(tmp_path, np.array([1.0, 2.0, 4.0]))
-    rows = np.array(result.rows[0])
-    rows["planned_ns"] = BEGIN_NS
-    (tmp_path / "0" / "requests.rows").write_bytes(rows.tobytes())
-    del result.__dict__["rows"]
-    assert shown_twice(result) == (0.75, 0.75)
 
 
 def test_a_throughput_without_most_answers_has_a_warning(tmp_path: Path) -> None:

@@ -30,18 +30,10 @@ MANY_AT_ONCE = 0.05
 
 @dataclass(frozen=True)
 class ChunkTimes:
-    """Times of the streams that a load measured.
+    """Times from the planned instant to the ``first`` chunk, and ``gaps`` to the next chunk.
 
-    Attributes
-    ----------
-    first, gaps : Times
-        From the planned instant to the first chunk; from each chunk to the next.
-    chunks : int
-        The number of chunks of measured successes.
-    per_s : float
-        Chunks of successes that came in the window of throughput, per second.
-    at_once_share : float
-        The share of gaps that are 0: one read completed both chunks.
+    ``chunks`` counts those of measured successes; ``per_s`` are those that came in the window of
+    throughput. Of the gaps, ``at_once_share`` are 0: one read completed both chunks.
     """
 
     first: Times

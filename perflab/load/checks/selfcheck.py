@@ -2,26 +2,19 @@
 
 A reason makes the trial invalid and says whose fault it is; a warning travels with its numbers. The
 thresholds limit what the client adds to the times it reports: a tenth of a response time is too
-much. Where the service is faster than the client can vouch for (below the least lateness that
-refuses a load), the load is valid, and its throughput and CPU hold. A time of which more than a
-tenth may be the client's is then marked and compared with nothing
-(:mod:`perflab.load.checks.times`).
+much. Where the service is faster than the client can vouch for, the load is valid, and its
+throughput and CPU hold; its times are marked (:mod:`perflab.load.checks.times`).
 
 Lancet (M. Kogias, S. Mallon, E. Bugnion, USENIX ATC 2019) accepts a sample when arrivals have the
 wanted distribution, the process is stationary and samples are independent enough. Here:
 
-- Arrivals. The record has every planned instant, and how late each request was started (the lag).
-  No request starts early, so a lag shifts at most the work that arrived within it: a queue at the
-  service differs by less than the lag from that of the planned arrivals. The lag is bounded by a
-  tenth of the response time, which bounds the error of the reported times; a test of the gaps'
-  distribution does not.
-- Stationarity. A load whose response times rise or fall from begin to end by more than a tenth is
-  marked (:mod:`perflab.load.checks.trend`). Trials are judged over the blocks of their treatment
-  (:mod:`perflab.recordings.steadiness`), unless their experiment wants response times to rise
-  (:mod:`perflab.instruments.requests`). Change points within a trial are flags beside its numbers
-  (:mod:`perflab.analysis.validity`).
-- Independence. Samples within a trial need not be independent: intervals come from trials, never
-  from requests (:mod:`perflab.statistics.quantiles`).
+- Arrivals: no request starts early, so a queue at the service differs by less than the lag from
+  that of the planned arrivals. The lag is bounded by a tenth of the response time.
+- Stationarity: a load whose response times drift by more than a tenth is marked
+  (:mod:`perflab.load.checks.trend`); trials are judged over the blocks of their treatment
+  (:mod:`perflab.recordings.steadiness`).
+- Independence: samples within a trial need not be independent, for intervals come from trials
+  (:mod:`perflab.statistics.quantiles`).
 """
 
 from __future__ import annotations
@@ -281,12 +274,8 @@ def littles_law_ratio(result: LoadResult, workload: Workload) -> float:
     active, so the ratio must be 1. It is NaN where users do more than wait and think (open loops,
     pacing, users still joining or with one request each).
 
-    Notes
-    -----
-    The product is the mean number of users at work. It is computed as such, from the part of each
-    request's time that lies between these two instants. The rate times the mean time of the
-    requests that ended in between would differ by the requests that cross the edges: by a tenth at
-    ten requests per user.
+    The product is computed as the mean number of users at work, from the part of each request's
+    time that lies between these two instants, so that requests that cross the edges count right.
     Source: J. D. C. Little, Operations Research 9(3), 1961.
     """
     arrivals = workload.arrivals

@@ -58,10 +58,9 @@ class Delays:
 def delays(result: LoadResult, workload: Workload) -> Delays:
     """Return the event loop's delays by which a load is judged.
 
-    Closed and open loops are busy from the first request to the last, or in the counted parts of
-    their windows: all delays of that time count. With scripted users only those of the busy part
-    count: a crowd that joins for a minute and acts for half of one would hide a late loop on the
-    plateau behind the quiet time before it.
+    Of closed and open loops all delays count, or those in the counted parts of their windows. With
+    scripted users only those of the busy part count: a crowd that joins for a minute and acts for
+    half of one would hide a late loop behind the quiet time before it.
     """
     woken = [(looks.woken_ns, looks.late_ms) for looks in result.judged_looks]
     ticks = [looks.ticks for looks in result.judged_looks]
@@ -82,9 +81,7 @@ def is_busy(at_ns: np.ndarray, recorded_at_ns: np.ndarray) -> np.ndarray:
 
     From first to last record the load is cut into 20 equal windows. A window is busy where it
     holds at least half as many records as the fullest one. All busy windows are judged as one
-    sample. The worst of them alone would be the largest of several noisy percentiles and refuse
-    healthy clients more often than one percentile does. The time from first to last message would
-    include the slow growth of a crowd that acts while it joins. A steady load is busy throughout.
+    sample: the worst of them alone would refuse healthy clients too often.
     """
     if not len(recorded_at_ns):
         return np.ones(len(at_ns), dtype=bool)

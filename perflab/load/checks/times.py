@@ -63,20 +63,10 @@ class Number:
 class Times:
     """Times between two instants, in ns.
 
-    Attributes
-    ----------
-    known : array
-        Times of successes.
-    elapsed : array
-        Times of cut-off requests, until they were cut off.
-    late : array
-        The part of each ``known`` time in which the client was late to start, or stood still.
-    stalled : array
-        The part of each ``late`` time in which the client stood still.
-    short_ms : array
-        Delays of the client's event loop that are shorter than a tick, in ms.
-    paused : array
-        The part of each ``known`` time in which the service was paused; empty where it never was.
+    ``known`` are the times of successes, ``elapsed`` those of cut-off requests until then. ``late``
+    is the part of each known time in which the client was late to start or stood still, ``stalled``
+    the part in which it stood still, ``paused`` the part in which the service was paused (empty:
+    never). ``short_ms`` are delays of the client's event loop shorter than a tick, in ms.
     """
 
     known: np.ndarray
@@ -237,24 +227,14 @@ FIELDS = ("planned_ns", "sent_ns", "done_ns", "error")
 def window_table(result: LoadResult) -> pd.DataFrame:
     """Return a row per window that has a counted part.
 
-    Returns
-    -------
-    DataFrame
-        ``window``, its instants ``begin_ns``, ``counted_ns`` and ``end_ns``; ``completed``, the
-        successes done in the counted part, and ``finished``, all successes until the next window
-        begins, by which CPU time is divided; ``mean_ms``, the mean response time of the successes
-        planned in the counted part, less the pauses of their service; ``sent_after``, the requests
-        planned in the window and sent after its end; ``in_flight``, those that had begun and not
-        ended at its end, and ``carried_over``, those of them still under way when the next window
-        began (0 after the last): they disturb its requests.
-
-    Raises
-    ------
-    ValueError
-        The load had no windows.
+    ``completed`` are the successes done in the counted part, ``finished`` all successes until the
+    next window begins, by which CPU time is divided. ``mean_ms`` is the mean response time of the
+    successes planned in the counted part, less the pauses of their service. ``sent_after`` requests
+    were planned in the window and sent after its end; ``in_flight`` ones had begun and not ended at
+    its end, and ``carried_over`` ones were still under way when the next window began: they disturb
+    its requests.
     """
-    if result.windows is None:
-        raise ValueError("the load had no windows: give its arrivals windows=Windows(...)")
+    assert result.windows is not None
     planned, sent, done, error = (
         np.concatenate([part[name] for part in result.rows]) for name in FIELDS
     )

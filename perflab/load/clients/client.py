@@ -46,19 +46,11 @@ def allow_files(count: int) -> int:
 class LeanClient:
     """Sends prepared requests over connections of its own.
 
-    Parameters
-    ----------
-    life : Connections
-        How long connections live, with this worker's part of the cap (0: 2,000). A request that
-        finds no free connection under the cap waits in turn.
-    timeout_s : float
-        Bound from the start of a request to its end.
-    sticky : bool
-        A user keeps its connection between requests (closed loop); otherwise idle ones are shared.
-    allowed : sequence of str
-        Hosts that redirects may lead to, besides loopback.
-    beside : int
-        Other files that this process opens: scripted users' WebSockets.
+    ``life`` says how long connections live, with this worker's part of the cap; a request that
+    finds no free connection under it waits in turn. ``timeout_s`` bounds the time from the start of
+    a request to its end. With ``sticky`` a user keeps its connection between requests; otherwise
+    idle ones are shared. Redirects may lead to loopback and the ``allowed`` hosts. ``beside`` is
+    the number of other files that this process opens: scripted users' WebSockets.
     """
 
     def __init__(

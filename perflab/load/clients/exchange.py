@@ -32,12 +32,8 @@ class Prepared:
     """The bytes of a request (``payload``), or of one per body in turn (``turn``).
 
     ``last_bytes`` and ``last_outcome`` hold the last response that arrived whole in one piece:
-    the same bytes have the same outcome and are not parsed again.
-
-    Raises
-    ------
-    ParameterError
-        The request cannot be encoded as UTF-8.
+    the same bytes have the same outcome and are not parsed again. Text that is no UTF-8 raises
+    ParameterError.
     """
 
     def __init__(self, request: Request, origin: Origin, life: Connections = ENDLESS) -> None:
@@ -104,10 +100,7 @@ def followed(
 ) -> Prepared:
     """Return the request that follows the ``number``th redirect of a chain (RFC 9110, 15.4).
 
-    Raises
-    ------
-    TargetRefused, ValueError
-        The redirect is one too many, leads nowhere, or to a host that is not allowed.
+    Raise TargetRefused or ValueError for one too many, or one that leads nowhere or elsewhere.
     """
     if number > base.redirects:
         raise TargetRefused("too many redirects")

@@ -119,15 +119,10 @@ def _only_http2(workload: Workload) -> ssl.SSLContext:
 
 
 def ask_for_http2(url: str, workload: Workload) -> None:
-    """Refuse a load over HTTP/2 to a server that does not speak it.
+    """Raise LoadError for a server that does not speak HTTP/2, or without the package h2.
 
     Over TLS the server must choose ``h2`` by ALPN; without TLS it must answer HTTP/2's connection
     preface (prior knowledge: there is no upgrade from HTTP/1.1).
-
-    Raises
-    ------
-    LoadError
-        The server does not agree or cannot be reached, or the package h2 is missing.
     """
     if find_spec("h2") is None:
         raise LoadError("HTTP/2 needs the package h2: pip install 'perflab[http2]'")

@@ -37,21 +37,9 @@ class BadResponse(Exception):
 class ResponseReader:
     """The state of one response on a connection.
 
-    Parameters
-    ----------
-    rules : BodyRules, optional
-        How the body is judged; without rules its bytes are only counted.
-
-    Attributes
-    ----------
-    complete, keep_alive : bool
-        The response has ended; the connection may be used again.
-    status, size : int
-        Status code, and bytes of the body so far (less its framing).
-    left : int
-        Bytes still to come of a long body with a length; the parser need not see them.
-    body : Body or None
-        The body so far.
+    The body is judged by ``rules``; without them its bytes are only counted. ``size`` is the number
+    of its bytes so far, less its framing; ``left`` those still to come of a long body with a
+    length, which the parser need not see.
     """
 
     def __init__(self, rules: BodyRules | None = None) -> None:

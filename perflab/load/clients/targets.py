@@ -34,13 +34,7 @@ class Origin:
 
 
 def split(url: str) -> tuple[Origin, str]:
-    """Return origin and request target (path and query) of an absolute URL.
-
-    Raises
-    ------
-    TargetRefused
-        ``url`` is not an absolute http, https, ws or wss URL.
-    """
+    """Return origin and request target (path and query) of a URL; TargetRefused for others."""
     try:
         parts = urlsplit(url)
         port = parts.port
@@ -72,13 +66,7 @@ def is_loopback(host: str) -> bool:
 
 
 def refuse_foreign(url: str, allowed: Sequence[str] = ()) -> None:
-    """Refuse a target that is neither on this machine's loopback nor allowed by name.
-
-    Raises
-    ------
-    TargetRefused
-        The host is neither; nothing was sent.
-    """
+    """Raise TargetRefused for a host that is neither this machine's loopback nor allowed."""
     host = split(url)[0].host
     if is_loopback(host) or host in {name.lower() for name in allowed}:
         return
@@ -90,13 +78,7 @@ def refuse_foreign(url: str, allowed: Sequence[str] = ()) -> None:
 
 
 def addresses(origin: Origin) -> list[tuple[socket.AddressFamily, tuple[str, int]]]:
-    """Resolve an origin; ``localhost`` keeps only addresses that are loopback.
-
-    Raises
-    ------
-    OSError
-        The name cannot be resolved.
-    """
+    """Resolve an origin, or raise OSError; ``localhost`` keeps only addresses of loopback."""
     try:
         answers = socket.getaddrinfo(origin.host, origin.port, type=socket.SOCK_STREAM)
     except UnicodeError as error:  # a label that is empty or too long for a name server

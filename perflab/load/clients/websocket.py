@@ -1,8 +1,7 @@
 """WebSocket connections for load: every message with the instant its bytes were read.
 
-One rule holds, with compression and without: a message arrived at the instant at which the loop
-handed over the read that completed it. All messages of one read share that instant, so that none is
-charged for the client's work on those before it.
+A message arrived at the instant at which the loop handed over the read that completed it. All
+messages of one read share that instant, so that none is charged for the client's work on others.
 
 picows frames messages in C, the cheapest known for Python. Violations that it accepts are refused
 here, by RFC 6455 and RFC 7692: messages within messages, continuations of nothing, texts that are
@@ -193,10 +192,7 @@ class WebSocket:
     def send(self, data: bytes, text: bool = True) -> int:
         """Send a message; return the instant it went to the transport (ns).
 
-        Raises
-        ------
-        WebSocketError
-            The WebSocket is closed, or the server has not read earlier messages.
+        Raise WebSocketError if the WebSocket is closed or the server reads nothing.
         """
         if self._kind or self.over.is_set():
             raise WebSocketError(self._kind or "ws_closed", "the WebSocket is closed")
@@ -268,15 +264,7 @@ async def connect(
     headers: Mapping[str, str] | None = None,
     allowed: Sequence[str] = (),
 ) -> WebSocket:
-    """Open a WebSocket (RFC 6455).
-
-    Raises
-    ------
-    TargetRefused
-        The host is neither loopback nor allowed; nothing was sent.
-    WebSocketError
-        The WebSocket was refused, timed out, or not agreed to; ``kind`` says which.
-    """
+    """Open a WebSocket (RFC 6455); raise TargetRefused, or WebSocketError with its ``kind``."""
     refuse_foreign(url, allowed)
     connection = WebSocket(on_message, on_closed, deflate, headers or {})
     extensions = {"Sec-WebSocket-Extensions": OFFER} if deflate else {}

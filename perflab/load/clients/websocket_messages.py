@@ -31,7 +31,7 @@ TAIL = b"\x00\x00\xff\xff"
 
 
 class WebSocketError(Exception):
-    """A WebSocket could not be opened or used.
+    """A WebSocket could not be opened or used, or its server broke the rules.
 
     ``kind`` is the error class, ``code`` the close code for the server (RFC 6455, 7.4.1).
     """
@@ -57,13 +57,7 @@ class Pieces:
     def take(
         self, data: bytes, opcode: int, last: bool, packed: bool = False
     ) -> tuple[bytes, int, bool] | None:
-        """Return a message with its last frame: its bytes, opcode, and whether it is packed.
-
-        Raises
-        ------
-        WebSocketError
-            The message is too big, or the frame may not come now.
-        """
+        """Return a message with its last frame: its bytes, opcode, and whether it is packed."""
         self.count += 1
         if len(self._parts) + len(data) > MAX_MESSAGE_BYTES or self.count > MAX_FRAGMENTS:
             limits = f"{MAX_MESSAGE_BYTES} bytes or {MAX_FRAGMENTS} fragments"
@@ -110,13 +104,7 @@ class Terms:
 
 
 def agreed(answers: Sequence[str]) -> Terms:
-    """Read the server's ``Sec-WebSocket-Extensions`` headers, in answer to ``OFFER``.
-
-    Raises
-    ------
-    WebSocketError
-        The server does not agree, or not on terms that the offer allows.
-    """
+    """Read the server's ``Sec-WebSocket-Extensions`` headers, in answer to ``OFFER``."""
     extensions = [part for part in ",".join(answers).split(",") if part.strip()]
     if not extensions:
         raise WebSocketError("handshake", f"the server does not agree to {NAME}")
@@ -159,13 +147,7 @@ class Deflate:
         return packed[: -len(TAIL)]
 
     def unpack(self, packed: bytes) -> bytes:
-        """Return the decompressed message.
-
-        Raises
-        ------
-        WebSocketError
-            The message is too big, or not compressed.
-        """
+        """Return the decompressed message."""
         try:
             message = self._unpacker.decompress(packed + TAIL, MAX_MESSAGE_BYTES + 1)
         except zlib.error as error:

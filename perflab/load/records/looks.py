@@ -2,9 +2,8 @@
 
 A loop that stands still misses ticks. Each missed tick counts, with its own lateness: a stall of
 150 ms is one late wake-up of 150 ms and 29 more ticks that were late by 145, 140 ms and so on.
-Counting wake-ups alone would show one late look among many, and leave out the waits of requests
-that fell into the stall: coordinated omission, inside the check against it (G. Tene, "How not to
-measure latency", 2013).
+Counting wake-ups alone would be coordinated omission, inside the check against it (G. Tene, "How
+not to measure latency", 2013).
 
 The instant of the stop is that of the failure which completed the number, over the rows of all
 workers: they share a clock, so no message between them decides what came before it. Requests that
@@ -128,18 +127,10 @@ class Looks:
 
 @dataclass(frozen=True)
 class FailureStop:
-    """A load's end by its number of failures.
+    """A load's end by its number of failures, the last of which ended at ``at_ns``.
 
-    Attributes
-    ----------
-    failures : int
-        The number that ended it.
-    at_ns : int
-        When the last of them ended (CLOCK_MONOTONIC).
-    after_s : float
-        The same instant, from the common start of the load.
-    users : int, optional
-        Users who took part then, by the plan; None for a load without users.
+    ``after_s`` is that instant from the common start of the load, ``users`` the number who took
+    part then by the plan (None: a load without users).
     """
 
     failures: int
@@ -157,11 +148,7 @@ def is_failure(errors: np.ndarray) -> np.ndarray:
 def mark(folder: Path, workers: int, failures: int) -> int:
     """Set the stage of requests that ended after a number of failures, in all workers' raw rows.
 
-    Returns
-    -------
-    int
-        The instant of the failure that completed the number; 0 where there were fewer failures, and
-        then no row is changed.
+    Return the instant of the failure that completed the number; 0 where there were fewer.
     """
     files = [folder / str(number) / REQUESTS for number in range(workers)]
     parts = [np.memmap(file, dtype=ROW, mode="r+") for file in files if file.stat().st_size]

@@ -1,10 +1,8 @@
 """Bytes over time within one request: a bounded number of points, spread over its body.
 
 A point is a read of the client: its instant, and how many bytes of the body had arrived by then.
-The first and the last read are always kept, and between them the first read of every step of the
-body's length. The step is a fraction of the announced length; when the points are used up, the step
-is doubled and surplus points are dropped. So the error of a waterfall drawn from them is one step,
-whatever the length of the body and however wrong its announcement.
+The first and the last read are kept, and between them the first read of every step of the body's
+length. When the points are used up, the step is doubled and surplus points are dropped.
 """
 
 from __future__ import annotations
@@ -57,13 +55,7 @@ class Spool:
         self.put(full)
 
     def put(self, data: bytes | bytearray | memoryview) -> None:
-        """Hand over a buffer that the caller changes no more.
-
-        Raises
-        ------
-        OSError
-            An earlier buffer could not be written (a full disk, say).
-        """
+        """Hand over a buffer that the caller changes no more; raise OSError of an earlier one."""
         if self._error is not None:
             raise self._error
         if not len(data):

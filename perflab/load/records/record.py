@@ -121,12 +121,8 @@ def check_space(folder: Path, workload: Workload) -> None:
 def place(folder: Path | None, workload: Workload) -> Iterator[Place]:
     """Yield the folder for raw rows: the record's own, or a temporary one that is removed.
 
-    A folder without a record is removed again.
-
-    Raises
-    ------
-    ParameterError, LoadError
-        The folder cannot be written, or its disk is too full; nothing was sent.
+    A folder without a record is removed again. Raise ParameterError or LoadError if the folder
+    cannot be written, or its disk is too full.
     """
     new_folders: list[Path] = []
     try:

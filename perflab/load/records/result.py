@@ -48,37 +48,13 @@ ROWS_PER_CHUNK = 1 << 20
 class LoadResult:
     """The result of one load: every request, and the reports of the workers.
 
-    Attributes
-    ----------
-    cpu_ns : int
-        CPU time of the workers over the measure stage.
-    looks : sequence of Looks
-        When the event loop of each worker woke, and how late.
-    run_delay_share, steal_share : float
-        Shares of the time in which workers were ready but had no core, and which other guests of
-        the machine took from their cores.
-    unsent, capped : int
-        Planned requests that were never started; requests that waited for the cap on connections.
-    stopped : str
-        Why a rule or the user ended the load early.
-    clock_step_ms : float
-        How far real time moved against monotonic time.
-    real_time : bool
-        Whether the workers had real-time priority.
-    lasted_s : float
-        Time from the common start until the first worker with users had nothing more to do.
-    first_errors : mapping
-        Text of the first failure by error class and status.
-    kernel : mapping
-        TCP counts of the kernel (:mod:`perflab.load.checks.machine_counts`).
-    failure_stop : FailureStop, optional
-        The stop by a number of failures, if the load ended so.
-    windows : array of int64, shape (windows, 3), optional
-        Begin, begin of the counted part, and end of each window, in ns.
-    cycles : Cycles, optional
-        The cycles of users in the windows of a closed loop.
-    pauses : array of int64, shape (pauses, 2)
-        When the service was paused for others to have their turn, in ns.
+    ``looks`` and ``cpu_ns`` (over the measure stage) are of the workers. ``run_delay_share`` and
+    ``steal_share`` are shares of the time in which they had no core, and which other guests of the
+    machine took from their cores; ``clock_step_ms`` is how far real time moved against monotonic
+    time. ``unsent`` requests were never started, ``capped`` ones waited for the cap on connections.
+    ``stopped`` says why the load was ended early; ``lasted_s`` is the time until the first worker
+    with users had nothing more to do. ``windows`` are begin, begin of the counted part and end of
+    each window, ``pauses`` begin and end of those of the service, both int64 arrays in ns.
     """
 
     folder: Path

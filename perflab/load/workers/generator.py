@@ -176,22 +176,12 @@ class Generator:
     ) -> LoadResult:
         """Send a workload to ``http://host:port`` and return its record.
 
-        Parameters
-        ----------
-        on_progress : callable
-            Receives the sums over all workers, about four times a second.
-        check : callable
-            Called about four times a second; an exception ends the load. ``StopLoad`` ends it in
-            order, and the record is returned.
-        allowed : sequence of str
-            Hosts besides loopback that the user named for this run.
-        folder : Path, optional
-            Where workers write their raw rows; by default a temporary folder. A given folder is
-            kept, also when the load fails.
-        start_ns : int
-            The planned start (CLOCK_MONOTONIC), so that the windows of several loads fit together;
-            0: at once. A start that is over when the workers get their orders is not moved: missed
-            windows show as requests that started late, and refuse the load.
+        ``on_progress`` and ``check`` are called about four times a second. An exception of
+        ``check`` ends the load; ``StopLoad`` ends it in order, and the record is returned.
+        ``allowed`` are the hosts besides loopback that the user named. Workers write their raw rows
+        to ``folder``, which is kept, or to a temporary folder. ``start_ns`` is the planned start
+        (CLOCK_MONOTONIC), so that the windows of several loads fit together; 0 is at once. It is
+        never moved: missed windows show as requests that started late, and refuse the load.
 
         Raises
         ------

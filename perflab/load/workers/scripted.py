@@ -32,12 +32,9 @@ clock = time.monotonic_ns
 
 
 def find(script: str) -> type[User]:
-    """Return the class that ``path/to/file.py:Class`` or ``module:Class`` names.
+    """Return the User that ``path/to/file.py:Class`` or ``module:Class`` names.
 
-    Raises
-    ------
-    ParameterError
-        The class cannot be found or imported, or is not a User with actions.
+    Raise ParameterError if it cannot be imported, or is not a User with actions.
     """
     place, _, name = script.rpartition(":")
     if not place or not name:
@@ -161,7 +158,7 @@ class ScriptedDriver:
             (self._folder / "failures.txt").write_text("\n\n".join(self._failures.values()))
 
     def now_ns(self) -> int:
-        """Return the present instant; called by :class:`~perflab.load.users.User`."""
+        """Return the present instant, for users."""
         return clock()
 
     async def connect(

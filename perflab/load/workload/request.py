@@ -51,17 +51,10 @@ Bodies = Annotated[
 class Connections(FrozenModel):
     """How many connections there may be, and whether a connection is used again.
 
-    A word for ``reuse``, or a whole number for the cap, may stand for the object.
-
-    Attributes
-    ----------
-    reuse : "keep_alive" or "per_request"
-        The client never closes a connection, or closes it after each request, which it then sends
-        with ``Connection: close``.
-    most : int
-        Cap on the connections open at a time, over all workers (0: one per user in a closed loop,
-        else 2,000). A request that finds none free waits, and the wait is part of its response
-        time.
+    A word for ``reuse``, or a whole number for the cap, may stand for the object. With
+    ``per_request`` each request is sent with ``Connection: close``, and its connection closed.
+    ``most`` caps the connections open at a time, over all workers (0: one per user in a closed
+    loop, else 2,000). A request that finds none free waits, as part of its response time.
     """
 
     reuse: Reuse = "keep_alive"

@@ -56,13 +56,10 @@ class Windows(FrozenModel):
         return self
 
     def instants(self, start_ns: int = 0, warmup_s: float = 0.0) -> np.ndarray:
-        """Return begin, begin of the counted part, and end of each window.
+        """Return begin, begin of the counted part, and end of each window (int64 ns, 3 columns).
 
-        Returns
-        -------
-        array of int64, shape (windows, 3)
-            In ns; ``start_ns`` is the load's planned start. The counted part of a window in the
-            warm-up begins at the window's end, without a length.
+        ``start_ns`` is the load's planned start. The counted part of a window in the warm-up begins
+        at the window's end, without a length.
         """
         begin, end = np.array([(window.start_s, window.end_s) for window in self.spans]).T
         counted = np.where(end <= warmup_s, end, begin + self.settle_ms / 1e3)
@@ -89,13 +86,7 @@ def check_windows(windows: Windows | None, warmup_s: float, length_s: float) -> 
 
 
 def window_of(instants_ns: np.ndarray, windows: np.ndarray) -> np.ndarray:
-    """Return the number of the window of each instant; -1 outside of all windows.
-
-    Parameters
-    ----------
-    windows : array, shape (windows, 3)
-        As of :meth:`Windows.instants`.
-    """
+    """Return the number of the window (:meth:`Windows.instants`) of each instant; -1: none."""
     latest = np.searchsorted(windows[:, BEGIN], instants_ns, side="right") - 1
     inside = (latest >= 0) & (instants_ns < windows[latest, END])
     numbers: np.ndarray = np.where(inside, latest, -1)
@@ -111,13 +102,7 @@ def cut_at(windows: np.ndarray, end_ns: int) -> np.ndarray:
 
 
 def time_before(instants_ns: np.ndarray, spans: np.ndarray) -> np.ndarray:
-    """Return how much of the spans lies before each instant, in ns.
-
-    Parameters
-    ----------
-    spans : array, shape (spans, 2)
-        Begins and ends, in order, none within another.
-    """
+    """Return how much of the spans (begins and ends in order) lies before each instant, in ns."""
     # Relative to the first begin: instants since the machine's start are too coarse as floats.
     origin = spans[0, 0]
     lengths = np.cumsum(spans[:, 1] - spans[:, 0])
@@ -149,12 +134,11 @@ class Cycles:
 
     A user plans again ``think_ns`` after an answer, or ``pacing_ns`` after its last plan.
 
-    A count of requests done in a window is wrong by the length of a request: users begin each
-    window together, so that answers come in steps of a round, and a counted part of 40 ms holds
-    seven rounds of 6 ms where 6.67 would be right. By Little's law (J. D. C. Little, Operations
-    Research 9, 1961) the throughput of a closed loop is its users over the mean time from one plan
-    of a user to the next. The requests that were planned in the counted parts, whenever they ended,
-    give that mean without bias: their choice does not depend on how long they take.
+    Users begin each window together, so that answers come in steps of a round: a counted part of
+    40 ms holds seven rounds of 6 ms where 6.67 would be right. By Little's law (J. D. C. Little,
+    Operations Research 9, 1961) throughput is users over the mean time from one plan of a user to
+    the next. The requests planned in the counted parts, whenever they ended, give that mean without
+    bias: their choice does not depend on how long they take.
     """
 
     users: int
@@ -164,12 +148,7 @@ class Cycles:
     def requests_in(self, span_ns: int, rows: Iterable[np.ndarray], pauses: np.ndarray) -> float:
         """Return how many requests all users make in a time, at the mean cycle of the given ones.
 
-        Parameters
-        ----------
-        rows : iterable of structured arrays
-            With ``planned_ns`` and ``done_ns`` of requests, failures included.
-        pauses : array of int64, shape (pauses, 2)
-            Begin and end of the pauses of the service, in ns: no request goes on then.
+        ``rows`` hold failures too; ``pauses`` are begin and end (ns) of those of the service.
         """
         count, length_ns = 0, 0
         for part in rows:
