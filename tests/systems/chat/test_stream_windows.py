@@ -7,9 +7,8 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from perflab.analysis.validity import message_windows, validity_table
+from perflab.analysis.validity import validity_table
 from perflab.recordings import Run
-from perflab.systems.chat.responses import STEADY
 from perflab.systems.chat.views import bands
 from perflab.systems.chat.windows import windows as windows_of
 from tests.systems.chat.synthetic_streams import RECEIVERS, write_stream_run
@@ -72,15 +71,3 @@ def unsettled(root: Path, growth: float) -> list[int]:
 def test_a_queue_that_grows_on_the_plateau_is_unsettled(tmp_path: Path) -> None:
     assert unsettled(tmp_path / "level", 0.0) == [0, 0]
     assert unsettled(tmp_path / "growing", 0.05) == [2, 0]
-
-
-def test_message_windows_lie_on_the_plateau_only(run: Run) -> None:
-    trials = run.trials().set_index("trial_id")
-    plateau_windows = message_windows(run, STEADY, 10)
-    assert (plateau_windows.groupby("trial_id").size() == 10).all()
-    begins = plateau_windows.groupby("trial_id")["start_ns"].min()
-    pd.testing.assert_series_equal(
-        begins, trials["plateau_begin_ns"].astype("int64"), check_names=False
-    )
-    # Twenty users send once a second to four receivers.
-    assert plateau_windows["throughput_rps"].between(15 * RECEIVERS, 25 * RECEIVERS).all()
