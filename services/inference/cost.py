@@ -32,6 +32,6 @@ def prediction_cpu_us(predict: runtimes.Predict, features: list[float]) -> float
 if __name__ == "__main__":
     artifacts, name = Path(os.environ["INFERENCE_ARTIFACTS"]), os.environ["INFERENCE_RUNTIME"]
     example = json.loads((artifacts / "example.json").read_text())["features"]
-    told = compiling.facts(artifacts) if name == "compiled" else {}
+    facts = compiling.facts(artifacts) if name == "compiled" else {}
     cost_us = prediction_cpu_us(runtimes.load(name, artifacts), example)
-    print(json.dumps({**told, "prediction_cpu_us": cost_us}))
+    print(json.dumps({**facts, "prediction_cpu_us": cost_us}))

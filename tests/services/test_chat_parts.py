@@ -79,7 +79,7 @@ def message(number: int) -> Message:
 def test_a_transaction_is_stored_whole_or_not_at_all(tmp_path: Path) -> None:
     store = Store(tmp_path)
     store.commit([("INSERT INTO tokens VALUES (?, ?)", ("a", "user1"))])
-    both = [("INSERT INTO tokens VALUES (?, ?)", (each, "user2")) for each in ("b", "a")]
+    both = [("INSERT INTO tokens VALUES (?, ?)", (digest, "user2")) for digest in ("b", "a")]
     with pytest.raises(Refused, match="UNIQUE"):
         store.commit(both)
     assert store.tokens() == [("a", "user1")]
@@ -114,7 +114,7 @@ def test_a_message_is_told_to_be_stored_when_the_setting_says(
 
 def test_the_settings_are_those_that_are_described() -> None:
     described = load_service("chat").settings
-    assert public(Settings()) == {name: each.default for name, each in described.items()}
+    assert public(Settings()) == {name: setting.default for name, setting in described.items()}
     for name, setting in described.items():
         for choice in setting.choices:
             assert asdict(read(Settings, "CHAT_", {f"CHAT_{name.upper()}": choice}))[name] == choice

@@ -58,9 +58,9 @@ def test_two_users_chat_through_every_codec_with_compression(variant: Service) -
         is_text = isinstance(await ann.hear_frame(), str)
         assert is_text == (variant.launch.settings["codec"] == "json")
         await ben.say(Send("channel3", "x" * 4000, 78))
-        (own,) = await ben.hear_all(Message, 1)
-        assert own == (await ann.hear_all(Message, 1))[0]
-        assert (own.sender, own.sequence) == ("user2", ack.sequence + 1)
+        (heard,) = await ben.hear_all(Message, 1)
+        assert heard == (await ann.hear_all(Message, 1))[0]
+        assert (heard.sender, heard.sequence) == ("user2", ack.sequence + 1)
         await part(*users)
 
     run(scene())

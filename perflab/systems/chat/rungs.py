@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import Literal
@@ -11,7 +11,8 @@ from typing import Literal
 from perflab.errors import ParameterError
 from perflab.parameters import did_you_mean
 from perflab.recordings import Contrast, published, published_value
-from perflab.systems.chat.stacks import STUDY, Rung
+from perflab.statistics.percentiles import needed_n
+from perflab.systems.chat.stacks import STUDY, ChatParameters, Rung, expected_pings
 
 RESULTS, TABLE = "published results", "chat study, published results"
 PERCENTILES = (90, 95, 99)
@@ -193,8 +194,6 @@ AMONG_MANY = tuple(
     _raises(f"no_deflate_{users}", "no_deflate_300", f"{users} users instead of 300")
     for users in LADDER_USERS[1:]
 )
-# Returns why trials of two rungs have too few pings for a percentile, or an empty string.
-TooFew = Callable[[Collection[Rung], int], str]
 
 
 def contrasts(rungs: Mapping[str, Rung], refusals: Mapping[str, str]) -> Iterator[Contrast]:
@@ -242,10 +241,10 @@ def _contrast(change: Change, share: int, refusal: str) -> Contrast:
 
 
 def ping_contrasts(
+    parameters: ChatParameters,
     rungs: Mapping[str, Rung],
     as_published: Collection[str],
     refusals: Mapping[str, str],
-    too_few: TooFew,
 ) -> Iterator[Contrast]:
     """Yield a contrast of pings, with its published size, for each step between published rows.
 
@@ -262,8 +261,21 @@ def ping_contrasts(
             ratio = published_ratio(change, share)
             if ratio is not None:
                 compared = [rungs[name] for name in (change.after, change.before) if name in rungs]
-                refusal = refusals.get(change.after, "") or too_few(compared, share)
+                too_few = _too_few_pings(parameters, compared, share)
+                refusal = refusals.get(change.after, "") or too_few
                 yield _of_pings(change, share, ratio, refusal)
+
+
+def _too_few_pings(parameters: ChatParameters, rungs: Collection[Rung], share: int) -> str:
+    """Return why a trial has too few pings for a percentile, or an empty string."""
+    fewest = min(expected_pings(parameters, rung) for rung in rungs)
+    needed = needed_n(share)
+    if fewest >= needed:
+        return ""
+    return (
+        f"a p{share} needs {needed} pings; at one a second the shorter trial has about {fewest} "
+        "(at the published load so had the study)"
+    )
 
 
 def _of_pings(change: Change, share: int, ratio: float, refusal: str) -> Contrast:

@@ -169,7 +169,7 @@ class Connected(User):
         super().__init__(number, seed, parameters)
         self.codec = CODECS[parameters["codec"]]
         self.socket: WebSocket
-        self.mine: set[str] = set()
+        self.subscribed: set[str] = set()
         self.leaving = False
         self.awaited: set[int] = set()
         self.answered = asyncio.Event()
@@ -183,7 +183,7 @@ class Connected(User):
             text = f"login: {answer.error} {answer.status} {answer.body[:200]!r}"
             raise NotServed(answer.error, text)
         session = answer.json()
-        self.mine = set(session["channels"])
+        self.subscribed = set(session["channels"])
         self.socket = await self.websocket(
             f"/ws?token={quote(session['token'])}",
             self.hear,
@@ -297,11 +297,11 @@ class ChatUser(Connected):
     @action(weight=94)
     async def send(self) -> None:
         """Send a random message to a subscribed channel."""
-        if not self.mine:
+        if not self.subscribed:
             self.join_one()
             return
         # Sorted, because a set's order differs between processes and the seed alone must decide.
-        channel = self.random.choice(sorted(self.mine))
+        channel = self.random.choice(sorted(self.subscribed))
         words = self.random.choices(WORDS, k=self.random.randint(*WORDS_PER_TEXT))
         text = marked(self.due_ns, " ".join(words))
         self.say("send", {"kind": "send", "channel": channel, "text": text})
@@ -309,7 +309,7 @@ class ChatUser(Connected):
     @action(weight=3)
     async def join(self) -> None:
         """Join a channel."""
-        if len(self.mine) < len(self.channels):
+        if len(self.subscribed) < len(self.channels):
             self.join_one()
         else:
             await self.send()
@@ -317,17 +317,19 @@ class ChatUser(Connected):
     @action(weight=3)
     async def leave(self) -> None:
         """Leave a channel."""
-        if not self.mine:
+        if not self.subscribed:
             self.join_one()
             return
-        channel = self.random.choice(sorted(self.mine))
-        self.mine.discard(channel)
+        channel = self.random.choice(sorted(self.subscribed))
+        self.subscribed.discard(channel)
         self.say("leave", {"kind": "unsubscribe", "channel": channel})
 
     def join_one(self) -> None:
         """Join a channel that the user is not in."""
-        channel = self.random.choice([name for name in self.channels if name not in self.mine])
-        self.mine.add(channel)
+        channel = self.random.choice(
+            [name for name in self.channels if name not in self.subscribed]
+        )
+        self.subscribed.add(channel)
         self.say("join", {"kind": "subscribe", "channel": channel})
 
 

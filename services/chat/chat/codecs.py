@@ -68,10 +68,10 @@ def _envelope_of(fields: Any) -> msgspec.Struct:
 
 def _of_dictionaries(codec: str, dumps: Any, loads: Any) -> dict[str, Coder]:
     """Return coders of a library for dictionaries; msgspec makes and checks those."""
-    made = partial(Coder, codec, msgspec.to_builtins, dumps, loads)
+    coder = partial(Coder, codec, msgspec.to_builtins, dumps, loads)
     return {
-        "envelope": made(_envelope_of),
-        "published": made(partial(msgspec.convert, type=Published)),
+        "envelope": coder(_envelope_of),
+        "published": coder(partial(msgspec.convert, type=Published)),
     }
 
 

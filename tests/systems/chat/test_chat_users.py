@@ -114,14 +114,3 @@ def test_a_closed_ping_holds_the_next_one_back_until_it_is_answered(
         await asyncio.wait_for(pinging, 1)
 
     asyncio.run(work())
-
-
-def test_a_connection_that_ends_releases_a_closed_ping() -> None:
-    async def work() -> None:
-        monitor = PingingMonitor("closed")
-        pinging = asyncio.create_task(monitor.ping())
-        await asyncio.sleep(0.01)
-        monitor.closed("reset", 1006)
-        await asyncio.wait_for(pinging, 1)
-
-    asyncio.run(work())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from pydantic import Field, field_validator
@@ -12,7 +12,6 @@ from perflab.errors import ParameterError
 from perflab.host.placing import placement
 from perflab.recordings import Contrast, Remark, published, published_value
 from perflab.statistics.in_words import counted
-from perflab.statistics.percentiles import needed_n
 from perflab.systems.chat import stacks
 from perflab.systems.chat.responses import STEADY
 from perflab.systems.chat.rungs import (
@@ -33,7 +32,6 @@ from perflab.systems.chat.stacks import (
     Rung,
     actions,
     beat_s,
-    expected_pings,
     load_s,
 )
 from perflab.trials.experiment import Experiment
@@ -119,13 +117,9 @@ def _contrasts(parameters: ChatLadderParameters) -> list[Contrast]:
     rungs, rows = _rungs(parameters), _scenarios(parameters)
     bound = len(placement().services) == 1
     refusals = {change.after: ONE_CORE for change in CHANGES if change.binds and bound}
-
-    def too_few(compared: Collection[Rung], share: int) -> str:
-        return too_few_pings(parameters, compared, share)
-
     return [
         *contrasts(rungs, refusals),
-        *ping_contrasts(rungs, rows, refusals, too_few),
+        *ping_contrasts(parameters, rungs, rows, refusals),
         *_beside_latency(parameters, set(rungs)),
     ]
 
@@ -289,18 +283,6 @@ def volume_differences(parameters: ChatParameters) -> list[str]:
             f"a message reaches {parameters.subscriber_share:.0%} of them (published: {share:.0%})"
         )
     return texts
-
-
-def too_few_pings(parameters: ChatParameters, rungs: Collection[Rung], share: int) -> str:
-    """Return why a trial has too few pings for a percentile, or an empty string."""
-    fewest = min(expected_pings(parameters, rung) for rung in rungs)
-    needed = needed_n(share)
-    if fewest >= needed:
-        return ""
-    return (
-        f"a p{share} needs {needed} pings; at one a second the shorter trial has about {fewest} "
-        "(at the published load so had the study)"
-    )
 
 
 def _published_users(scenario: str) -> int:

@@ -112,31 +112,29 @@ def _treatment(
 
 def _label(parameters: SyncVsAsyncParameters, driver: str, setting: Mapping[str, str]) -> str:
     """Return the driver, the distance and every other factor that the run varies."""
-    varied = {name for name, levels in _levels(parameters).items() if len(levels) > 1}
-    words = {
-        "pool_minconn": f"minconn {setting['pool_minconn']}",
-        "workers": _workers(setting),
-        "pool_meaning": _pool(setting),
-    }
-    varied_words = [text for name, text in words.items() if name in varied]
+    levels, words = _levels(parameters), _words(setting)
+    varied_words = [text for name, text in words.items() if len(levels[name]) > 1]
     return ", ".join([driver, f"{setting['round_trip_ms']} ms to the database", *varied_words])
 
 
-def _workers(setting: Mapping[str, str]) -> str:
-    return f"{setting['workers']} worker{'' if setting['workers'] == '1' else 's'}"
-
-
-def _pool(setting: Mapping[str, str]) -> str:
-    return "pool per worker" if setting["pool_meaning"] == PER_WORKER else "pool in total"
+def _words(setting: Mapping[str, str]) -> dict[str, str]:
+    several = "" if setting["workers"] == "1" else "s"
+    meaning = "per worker" if setting["pool_meaning"] == PER_WORKER else "in total"
+    return {
+        "pool_minconn": f"minconn {setting['pool_minconn']}",
+        "workers": f"{setting['workers']} worker{several}",
+        "pool_meaning": f"pool {meaning}",
+    }
 
 
 def _name(setting: Mapping[str, str]) -> str:
     """Return a contrast's name, the same in every run; published levels are left out."""
-    parts = [f"{setting['round_trip_ms']} ms", f"minconn {setting['pool_minconn']}"]
+    words = _words(setting)
+    parts = [f"{setting['round_trip_ms']} ms", words["pool_minconn"]]
     if setting["workers"] != PUBLISHED_WORKERS:
-        parts.append(_workers(setting))
+        parts.append(words["workers"])
     if setting["pool_meaning"] != IN_TOTAL:
-        parts.append(_pool(setting))
+        parts.append(words["pool_meaning"])
     return ", ".join(["async against sync", *parts])
 
 
@@ -147,7 +145,7 @@ def _contrasts(parameters: SyncVsAsyncParameters) -> list[Contrast]:
             name=_name(setting),
             claim="asyncpg gives about 1.5 times the throughput of psycopg2 (round trip "
             f"{setting['round_trip_ms']} ms, pool minimum {setting['pool_minconn']}, "
-            f"{_workers(setting)}, {_pool(setting)})",
+            f"{_words(setting)['workers']}, {_words(setting)['pool_meaning']})",
             response="throughput_rps",
             numerator={"driver": "asyncpg", **setting},
             denominator={"driver": "psycopg2", **setting},
