@@ -11,7 +11,7 @@ from perflab.host.placing import placement
 from perflab.stacks import cleanup
 from perflab.stacks.process_backend import choose
 from perflab.stacks.residents import Residents
-from perflab.systems.registry.service import stack
+from perflab.systems.registry.stacks import stack
 
 pytestmark = pytest.mark.slow
 HANDLERS = ("to_thread", "async")

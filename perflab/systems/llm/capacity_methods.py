@@ -3,33 +3,32 @@
 Capacity by search is the most users that hold the objectives; by the published method it is the
 users at which a number of failures ended a ramp. They are two estimands, so their numbers are not
 compared, only the versions that they call better.
-
-Claim 3 by a rule: does a threshold of failures make single runs comparable?
-
-The study compares one run of each version, and takes a difference of 13% for a difference of the
-versions. Single runs of the same proxy are then comparable if they seldom differ by as much: the
-claim holds if at most 5% of pairs of single runs lie beyond the published ratio (305 users over
-270). It is not reproduced if the whole 95% interval of that share lies above 5%, reproduced if it
-lies below, and undecided otherwise. The rule was fixed before the first measurement.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
-from perflab.analysis.evaluation import Finding, evaluate, with_trials
-from perflab.analysis.findings import JointClaim
-from perflab.analysis.noise import noise_flags
-from perflab.analysis.verdict import SMALLEST_N, Outcome, Verdict, Way
-from perflab.recordings import Contrast, Response, Run, published_value
+import pandas as pd
+
+from perflab.analysis.evaluation import evaluate
+from perflab.analysis.validity import typical_values
+from perflab.analysis.verdict import SMALLEST_N
+from perflab.figures.canvas import LabFigure
+from perflab.figures.charts import Axis, Intervals, Marks, Points, RowChart
+from perflab.figures.evidence import trials_shown
+from perflab.figures.origin import Page
+from perflab.figures.points import ARROW
+from perflab.figures.view import View
+from perflab.recordings import Run
+from perflab.recordings.responses import at_least_column
 from perflab.statistics.comparison import Effect
-from perflab.statistics.in_words import counted, number
-from perflab.statistics.single_runs import Apart, apart
-from perflab.systems.llm.claims import HELD, USERS
-from perflab.systems.llm.figures.costs import rungs_of
-from perflab.systems.llm.rungs import CAPACITY, FEW_FILES, RESULTS, STUDY
+from perflab.statistics.in_words import number
+from perflab.systems.llm.rungs import CAPACITY, FEW_FILES, HELD, USERS
+from perflab.systems.llm.users_at_failure import VERSION_LOOKS, rungs_of
 
 NOBODY, UNKNOWN = "not shown", "not known"
 
@@ -49,13 +48,14 @@ class Method:
     @property
     def winner(self) -> str:
         """Return ``new``, ``old``, "not shown" (the interval includes 1), or "not known"."""
-        if self.effect is None or self.effect.n < SMALLEST_N:
+        effect = self.effect
+        if effect is None or effect.n < SMALLEST_N:
             return UNKNOWN
-        if math.isnan(self.effect.low) and math.isnan(self.effect.high):
+        if math.isnan(effect.low) and math.isnan(effect.high):
             return UNKNOWN
-        if self.effect.low > 1:
+        if effect.low > 1:
             return "new"
-        return "old" if self.effect.high < 1 else NOBODY
+        return "old" if effect.high < 1 else NOBODY
 
     @property
     def sentence(self) -> str:
@@ -72,14 +72,12 @@ class Method:
 
 def methods(run: Run) -> list[Method]:
     """Return the methods that a run has, search first, then stops by number of descriptors."""
-    rungs = [treatment.levels["rung"] for treatment in run.record.treatments]
-    limits = {int(rung.split("_")[1]) for rung in rungs if rung.startswith(f"{FEW_FILES}_")}
-    words_and_response = {
-        f"{FEW_FILES}_{limit}": (f"by failures, {limit} descriptors", USERS)
-        for limit in sorted(limits)
-    }
-    if any(rung.startswith(f"{CAPACITY}_") for rung in rungs):
-        words_and_response = {CAPACITY: ("by search", HELD), **words_and_response}
+    families = set(rungs_of(run)["family"])
+    limits = sorted(int(name.split("_")[1]) for name in families if name.startswith(FEW_FILES))
+    offered = [(CAPACITY, "by search", HELD)] if CAPACITY in families else []
+    offered += [
+        (f"{FEW_FILES}_{limit}", f"by failures, {limit} descriptors", USERS) for limit in limits
+    ]
     effects = {
         (finding.contrast.numerator.get("rung"), finding.contrast.response): finding.effect
         for finding in evaluate(run)
@@ -87,7 +85,7 @@ def methods(run: Run) -> list[Method]:
     }
     return [
         Method(words, stem, response, effects.get((f"{stem}_new", response)))
-        for stem, (words, response) in words_and_response.items()
+        for stem, words, response in offered
     ]
 
 
@@ -113,86 +111,101 @@ def agreement(compared: list[Method]) -> str:
     return f"{shown.pop()} is the winner {showing}; no winner is shown {not_showing}"
 
 
-CLAIM = "claim 3"
-MOST_BEYOND = 0.05
-# A proxy with enough descriptors never meets the threshold.
-FILES, ENOUGH = "max_files", "enough"
-SHARE = Response(
-    name="pairs_beyond_share", title="share of pairs of single runs beyond the published ratio",
-    noun="pairs of single runs",
-)  # fmt: skip
+TITLE = "capacity by search and by failures"
+TRIAL, AT_LEAST, TYPICAL, SAID = "trial", "at least", "typical value", "said"
+COLUMNS = ["what", "method", "version", "state", "users", "low", "high", "n", "words"]
+# An interval may reach this many times beyond the trials.
+BEYOND = 1.5
 
 
-def published_ratio() -> float:
-    """Return users at failure, new over old, as published."""
-    new = published_value(STUDY, RESULTS, "new", "users_at_failure")
-    return new / published_value(STUDY, RESULTS, "old", "users_at_failure")
+def capacity_table(run: Run) -> pd.DataFrame:
+    """Return capacities by method and version, of each trial and as typical values.
+
+    ``at least``: no number of users was too many, or the client was the limit. A typical value has
+    its 95% interval over blocks if n allows one. ``said`` has, in ``words``, which version each
+    method calls better, and whether they agree.
+    """
+    trials = trials_shown(run)
+    if trials.empty:
+        return pd.DataFrame(columns=COLUMNS)
+    with_rungs = trials.merge(rungs_of(run), on="treatment")
+    of_run = methods(run)
+    rows = [row for method in of_run for row in _of_method(method, with_rungs)]
+    sentences = [*(method.sentence for method in of_run), agreement(of_run)]
+    rows += [{"what": SAID, "words": words} for words in sentences]
+    return pd.DataFrame(rows, columns=COLUMNS)
 
 
-def runs_apart(run: Run) -> Apart:
-    """Return how far valid trials of one version under one limit lie apart, as single runs."""
-    trials = run.valid_trials()
-    if USERS not in trials:
-        return apart([], published_ratio())
-    limited = trials[trials[f"factor_{FILES}"] != ENOUGH].merge(rungs_of(run), on="treatment")
-    groups = [group[USERS].astype(float).tolist() for _, group in limited.groupby("treatment")]
-    return apart(groups, published_ratio())
-
-
-def judged_claims(run: Run) -> Mapping[str, JointClaim]:
-    """Return the verdict on claim 3 by the rule of this module."""
-    distances = runs_apart(run)
-    verdict = verdict_on(distances)
-    effect = None
-    if math.isfinite(distances.share):
-        effect = Effect(
-            distances.share,
-            distances.low,
-            distances.high,
-            0.95,
-            distances.n,
-            math.nan,
-            "normal logs, chi-squared",
-        )
-    contrast = Contrast(
-        name=CLAIM, claim="a threshold of failures makes runs comparable", response=SHARE.name,
-        numerator={}, denominator={}, source=f"llm_proxy study, {CLAIM}",
-    )  # fmt: skip
-    finding = Finding(
-        contrast, SHARE, effect, verdict, noise=noise_flags(run), limit=f"at most {MOST_BEYOND:g}"
+def _of_method(method: Method, trials: pd.DataFrame) -> Iterator[dict[str, Any]]:
+    column, bound = method.response, at_least_column(method.response)
+    of_method = trials[trials["family"] == method.stem].reindex(
+        columns=["version", "state", column, bound]
     )
-    levels = {
-        treatment.name: treatment.levels.get(FILES, ENOUGH) for treatment in run.record.treatments
-    }
-    names = [name for name, files in levels.items() if files != ENOUGH]
-    return {CLAIM: JointClaim((with_trials(finding, run, names),), verdict)}
+    for row in of_method.to_dict("records"):
+        is_known = pd.notna(row[column])
+        yield {"what": TRIAL if is_known else AT_LEAST, "method": method.words,
+               "version": row["version"], "state": row["state"],
+               "users": float(row[column] if is_known else row[bound])}  # fmt: skip
+    for version, valid in of_method[of_method["state"] == "valid"].groupby("version"):
+        typical = typical_values(valid.astype({column: float, bound: float}), [column])
+        yield {"what": TYPICAL, "method": method.words, "version": version,
+               "users": typical[column], "low": typical[f"{column}_low"],
+               "high": typical[f"{column}_high"], "n": typical[f"{column}_n"]}  # fmt: skip
 
 
-def verdict_on(distances: Apart) -> Verdict:
-    """Return the verdict of the rule on the distances of single runs."""
-    if not math.isfinite(distances.share):
-        return Verdict(Outcome.UNDECIDED, in_words(distances))
-    if distances.low > MOST_BEYOND:
-        return Verdict(Outcome.NOT_REPRODUCED, in_words(distances), Way.OPPOSITE)
-    if distances.high <= MOST_BEYOND:
-        return Verdict(Outcome.REPRODUCED, in_words(distances), Way.SHOWN)
-    return Verdict(Outcome.UNDECIDED, in_words(distances), Way.NOT_SHOWN)
-
-
-def in_words(compared: Apart) -> str:
-    """Return the share of pairs in words, or why there is none."""
-    if compared.unreached:
-        return (
-            f"{compared.unreached} of {counted(compared.n + compared.unreached, 'run')} held all"
-            " users until the ramp's end: how far runs lie apart is not known; let more users join"
-            " (stress_users)"
-        )
-    runs = f"{counted(compared.n, 'run')} of {counted(compared.kinds, 'kind')}"
-    if not math.isfinite(compared.share):
-        return f"{runs}: too few to know how far they lie apart"
-    return (
-        f"two single runs of one proxy differ by more than {compared.ratio - 1:.0%} in"
-        f" {compared.share:.1%} [{compared.low:.1%}, {compared.high:.1%}] of pairs (the rule:"
-        f" {MOST_BEYOND:.0%} at most; {runs}, {compared.beyond} of"
-        f" {counted(compared.pairs, 'pair')} seen)"
+def draw_capacity(table: pd.DataFrame, page: Page) -> LabFigure:
+    """Draw a row per method and version, its number at the right."""
+    sentences = "".join(
+        f" {text[:1].upper()}{text[1:]}." for text in table.loc[table["what"] == SAID, "words"]
     )
+    rows = table[table["what"] != SAID]
+    style: dict[str, Any] = {"by": "version", "looks": VERSION_LOOKS}
+    chart = RowChart(
+        TITLE,
+        "By search: the most users that hold the objectives. By failures: the users at which"
+        " failures ended a ramp. Small points: trials (hollow: refused; a triangle: at least so"
+        f" many); bars: typical values with 95% intervals over blocks. {ARROW}{sentences}",
+        layers=(
+            Points((TRIAL,), at=0.2, how={"s": 10}, keyed=False, **style),
+            Marks((AT_LEAST,), "^", AT_LEAST, hollow=True, at=0.2, **style),
+            Intervals((TYPICAL,), at=-0.12, beyond=BEYOND, lw=2.2, size=5.5, **style),
+        ),
+        panels={"": Axis("users", below=0.0)},
+        row="row",
+        value="users",
+        labels=_labels,
+        row_in=0.42,
+        said=_numbers,
+    )
+    return chart.draw(rows.assign(row=rows["method"] + ",\n" + rows["version"]), page)
+
+
+def _labels(rows: pd.DataFrame, _: Page) -> dict[Hashable, str]:
+    """Return a label for method and version of each row, in their order."""
+    names = [
+        f"{method},\n{version}" for method in rows["method"].unique() for version in VERSION_LOOKS
+    ]
+    return {name: name.replace("\n", " ") for name in names if name in set(rows["row"])}
+
+
+def _numbers(rows: pd.DataFrame) -> dict[Hashable, str]:
+    typical = rows[rows["what"] == TYPICAL].to_dict("records")
+    return {row["row"]: _number(row) for row in typical}
+
+
+def _number(row: Mapping[Hashable, Any]) -> str:
+    n = f"n = {row['n']:.0f}"
+    if math.isnan(row["users"]):
+        return f"{AT_LEAST} {row['low']:,.0f}\n{n}" if row["low"] > 0 else f"none known\n{n}"
+    interval = "" if math.isnan(row["low"]) else f" [{row['low']:,.0f}, {row['high']:,.0f}]"
+    return f"{row['users']:,.0f}{interval}\n{n}"
+
+
+def has_search(run: Run) -> bool:
+    """Return whether a run has capacity by search."""
+    return CAPACITY in set(rungs_of(run)["family"])
+
+
+CAPACITY_BY_METHOD = View(
+    "capacity_by_method", TITLE, capacity_table, draw_capacity, suits=has_search
+)

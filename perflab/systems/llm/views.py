@@ -1,11 +1,292 @@
-"""The views of the LLM proxy's runs."""
+"""Times of chunks, CPU costs, and new over old with and without pacing; the views of a run."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Hashable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from perflab.analysis.evaluation import Finding, evaluate
 from perflab.figures import EFFECT, IN_FLIGHT, LATENCY_ECDF, TIME_BREAKDOWN
-from perflab.systems.llm.figures.capacity import CAPACITY_BY_METHOD, USERS_BY_LIMIT
-from perflab.systems.llm.figures.costs import STREAM_COSTS
-from perflab.systems.llm.figures.streams import PACING_RATIOS, STREAM_TIMES
+from perflab.figures.canvas import LabFigure
+from perflab.figures.charts import (
+    Axis,
+    Intervals,
+    Lines,
+    Plane,
+    Planes,
+    Points,
+    RowChart,
+    Rules,
+    Typical,
+)
+from perflab.figures.evidence import trials_shown, typical_rows
+from perflab.figures.origin import Page
+from perflab.figures.plots.effect_rows import limits, marks
+from perflab.figures.plots.effect_rows import ratio_number as ratio_words
+from perflab.figures.points import ARROW
+from perflab.figures.theme import INK, PALETTE, Look
+from perflab.figures.view import View
+from perflab.recordings import Run
+from perflab.statistics.in_words import number
+from perflab.systems.llm.capacity_methods import CAPACITY_BY_METHOD
+from perflab.systems.llm.rungs import CORES, MEAN, RATE, WORDS
+from perflab.systems.llm.users_at_failure import USERS_BY_LIMIT, VERSION_LOOKS, rungs_of
+
+TIME_TITLE = "time to the first chunk, and gaps between chunks"
+FIRST, GAP = "first chunk", "gap"
+TIME_LABELS = {FIRST: "time to the first chunk, ms (log)", GAP: "gap between chunks, ms (log)"}
+# The shares are denser in the tails.
+SHARES = np.r_[0.002, 0.01, np.linspace(0.025, 0.975, 39), 0.99, 0.995, 0.999, 1.0]
+POOLED = "all trials"
+THIN, THICK = "thin", "thick"
+TIME_COLUMNS = ["family", "version", "what", "curve", "share", "ms"]
+OF_REQUEST = ["trial_id", "worker", "user", "planned_ns"]
+# The drawn gap of chunks that came in one read; a logarithmic axis has no 0.
+LEAST_MS = 0.001
+DASHES: dict[str, Any] = {"old": "-", "new": (0, (4, 1.5)), "raw": (0, (1.5, 1))}
+
+
+def stream_times_table(run: Run) -> pd.DataFrame:
+    """Return the quantiles of the time to the first chunk and of gaps, by version.
+
+    They are of measured successes in valid trials. ``curve`` is a trial, or all trials of a
+    treatment. Chunks that came in one read have a gap of 0, drawn at a microsecond.
+    """
+    times, rungs = _times(run), rungs_of(run)
+    order = {name: place for place, name in enumerate(rungs["treatment"])}
+    times = times.sort_values("treatment", key=lambda group: group.map(order), kind="stable")
+    parts = [
+        _curve(times_of, family=family, version=version, what=what, curve=curve)
+        for (family, version, what), group in times.groupby(
+            ["family", "version", "what"], sort=False
+        )
+        for curve, times_of in _curves(group)
+    ]
+    return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=TIME_COLUMNS)
+
+
+def _times(run: Run) -> pd.DataFrame:
+    requests, chunks = run.requests(), run.chunks()
+    columns = ["treatment", "family", "version", "what", "trial_id", "ms"]
+    if chunks.empty:
+        return pd.DataFrame(columns=columns)
+    successes = requests[(requests["stage"] == "measure") & (requests["error"] == "")]
+    arrivals = chunks[~chunks["is_end"]].merge(
+        successes[[*OF_REQUEST, "treatment"]], on=OF_REQUEST, suffixes=("_chunk", "")
+    )
+    arrivals = arrivals.sort_values([*OF_REQUEST, "number"], kind="stable")
+    is_first = arrivals["number"] == 0
+    previous_ns = arrivals["planned_ns"].where(is_first, arrivals["at_ns"].shift())
+    timed = arrivals.assign(
+        ms=(arrivals["at_ns"] - previous_ns) / 1e6, what=np.where(is_first, FIRST, GAP)
+    )
+    return timed.merge(rungs_of(run), on="treatment")[columns]
+
+
+def _curves(times: pd.DataFrame) -> Iterator[tuple[str, pd.Series[float]]]:
+    trials = times.groupby("trial_id", sort=False)["ms"]
+    yield from ((str(name), values) for name, values in trials)
+    if trials.ngroups > 1:
+        yield POOLED, times["ms"]
+
+
+def _curve(values: pd.Series[float], **labels: object) -> pd.DataFrame:
+    quantiles = np.quantile(values.to_numpy(float), SHARES, method="inverted_cdf")
+    columns = {**labels, "share": SHARES, "ms": np.maximum(quantiles, LEAST_MS)}
+    return pd.DataFrame(columns)[TIME_COLUMNS]
+
+
+def draw_stream_times(table: pd.DataFrame, page: Page) -> LabFigure:
+    """Draw a row of two panels for each kind of load."""
+    panel, weight = table["family"] + ": " + table["what"], _weight(table)
+    table = table.assign(panel=panel, percent=100 * table["share"], what=weight)
+    style: dict[str, Any] = {"by": "version", "unit": "curve"}
+    thin = {"lw": 0.5, "alpha": 0.45}
+    chart = Planes(
+        TIME_TITLE,
+        "A line is as high as the share that came within a time; further left is sooner. The first"
+        " chunk counts from the planned instant. Thin: valid trials; thick: all of a version, where"
+        f" there are several. Gaps of 0 (one read brought both chunks) stand at {LEAST_MS:g} ms.",
+        layers=(
+            Lines((THIN,), looks=VERSION_LOOKS, how=thin, keyed=False, **style),
+            *(
+                Lines((THICK,), looks={name: look}, how={"lw": 1.8, "ls": DASHES[name]}, **style)
+                for name, look in VERSION_LOOKS.items()
+            ),
+        ),
+        planes=_time_planes,
+        panel="panel",
+        x="ms",
+        y="percent",
+        height_in=2.4,
+        further_in=1.9,
+        share_x="col",
+        share_y=True,
+    )
+    return chart.draw(table, page)
+
+
+def _weight(table: pd.DataFrame) -> np.ndarray:
+    """Return which curves are thick: those of all trials, and of the only trial of a version."""
+    lines = table.groupby(["family", "version", "what"])["curve"]
+    return np.where((table["curve"] == POOLED) | (lines.transform("nunique") == 1), THICK, THIN)
+
+
+def _time_planes(table: pd.DataFrame, _: Page) -> dict[str, Plane]:
+    share = Axis("came by then, %", ends=(-2, 103))
+    return {
+        f"{family}: {what}": Plane(Axis(label, log=True), share, f"{family}: {what}")
+        for family in table["family"].unique()
+        for what, label in TIME_LABELS.items()
+    }
+
+
+def has_streams(run: Run) -> bool:
+    """Return whether answers of a run were streamed."""
+    return not {"stream", "tools"}.isdisjoint(run.record.factors.get("kind", ()))
+
+
+STREAM_TIMES = View(
+    "stream_times", TIME_TITLE, stream_times_table, draw_stream_times, suits=has_streams
+)
+
+
+PACING_TITLE = "new over old, with and without pacing"
+PACED, UNPACED, FACTOR = "constant cycle", "no pacing", "factor between them"
+PACING_LOOKS = {
+    PACED: Look(PALETTE[0], "o", PACED),
+    UNPACED: Look(PALETTE[1], "s", UNPACED),
+    FACTOR: Look(PALETTE[3], "D", FACTOR),
+}
+RESPONSES = (RATE, CORES, MEAN)
+PACING_COLUMNS = ["response", "what", "ratio", "low", "high", "n", "verdict"]
+SAME = "same"
+# The least half-width of the logarithmic axis, and the width that its ticks must fit.
+LEAST, WIDTH_IN = 0.1, 3.3
+
+
+def pacing_table(run: Run) -> pd.DataFrame:
+    """Return the ratio new over old by response, in both loads, and the factor between them.
+
+    Each has its 95% interval, blocks and verdict (:mod:`perflab.analysis`). Requests per second
+    have no factor, because the load sets them with a constant cycle.
+    """
+    rows = []
+    for finding in evaluate(run):
+        response, effect, what = finding.contrast.response, finding.effect, _what(finding)
+        if what and effect and response in RESPONSES:
+            numbers = (effect.estimate, effect.low, effect.high, effect.n)
+            rows.append((WORDS[response], what, *numbers, str(finding.verdict)))
+    return pd.DataFrame(rows, columns=PACING_COLUMNS)
+
+
+def _what(finding: Finding) -> str:
+    """Return which of the three ratios a finding is, or an empty string."""
+    if finding.contrast.interaction is not None:
+        return FACTOR if finding.contrast.name.startswith("pacing x") else ""
+    loads = {"paced_new": PACED, "unpaced_new": UNPACED}
+    return loads.get(finding.contrast.numerator.get("rung", ""), "")
+
+
+def draw_pacing(table: pd.DataFrame, page: Page) -> LabFigure:
+    """Draw a row per response and load, the numbers and the verdict at the right."""
+    ends = table[["low", "high"]].to_numpy(float).ravel()
+    low, high = limits(np.log(table["ratio"]), np.log(ends[ends > 0]), LEAST)
+    within = (math.exp(low), math.exp(high))
+    ticks = {place: ratio_words(place) for place in marks(*within, WIDTH_IN)}
+    chart = RowChart(
+        PACING_TITLE,
+        "The same two versions and the same fast model, once with a constant cycle and once without"
+        " pacing. Bars: 95% intervals over blocks. The factor is the ratio without pacing over the"
+        f" one with it: 1 would say that pacing changes nothing. {ARROW}",
+        layers=(
+            Rules((SAME,), color=INK, ls="-"),
+            Intervals((*PACING_LOOKS,), within=within, by="what", looks=PACING_LOOKS, size=5),
+        ),
+        panels={"": Axis("new over old (log)", log=True, ends=within, ticks=ticks)},
+        row="row",
+        value="ratio",
+        labels=_pacing_labels,
+        row_in=0.42,
+        said=_right_texts,
+    )
+    same = pd.DataFrame([{"what": SAME, "ratio": 1.0}])
+    rows = table.assign(row=table["response"] + ",\n" + table["what"])
+    return chart.draw(pd.concat([rows, same], ignore_index=True), page)
+
+
+def _pacing_labels(table: pd.DataFrame, _: Page) -> dict[Hashable, str]:
+    """Return a row for each response in each load."""
+    return {name: name.replace("\n", " ") for name in table["row"].dropna()}
+
+
+def _right_texts(table: pd.DataFrame) -> dict[Hashable, str]:
+    rows = table[table["what"] != SAME].to_dict("records")
+    return {row["row"]: f"{_interval(row)}\n{row['verdict']}" for row in rows}
+
+
+def _interval(row: Mapping[Hashable, Any]) -> str:
+    if not math.isfinite(row["low"]):
+        return f"{number(row['ratio'])}, n = {row['n']:.0f}"
+    interval = f"[{number(row['low'])}, {number(row['high'])}]"
+    return f"{number(row['ratio'])} {interval}, n = {row['n']:.0f}"
+
+
+def has_both(run: Run) -> bool:
+    """Return whether a run has versions with and without pacing."""
+    return {"paced_new", "unpaced_new"} <= set(run.record.factors.get("rung", ()))
+
+
+PACING_RATIOS = View("pacing_ratios", PACING_TITLE, pacing_table, draw_pacing, suits=has_both)
+
+
+COST_TITLE = "the proxy's CPU for an answer and for a chunk"
+# A response in us: the name of its panel, with the unit, and the divisor to that unit.
+COST_PANELS = {
+    "server_cpu_us_per_answer": ("ms of CPU per answer", 1e3),
+    "server_cpu_us_per_chunk": ("us of CPU per chunk", 1.0),
+}
+TRIAL, TYPICAL = "trial", "typical"
+COST_LOOKS = {TRIAL: Look(PALETTE[0], "o", TRIAL)}
+COST_COLUMNS = ["panel", "what", "treatment", "state", "value", "low", "high"]
+
+
+def cost_table(run: Run) -> pd.DataFrame:
+    """Return both costs of every trial, and their typical values with 95% intervals."""
+    trials = trials_shown(run)
+    parts = []
+    for response in (name for name in COST_PANELS if name in trials):
+        panel, divisor = COST_PANELS[response]
+        points = trials[["treatment", "state"]].assign(value=trials[response] / divisor)
+        parts.append(points.assign(panel=panel, what=TRIAL))
+        typical = typical_rows(run, response).drop(columns="what")
+        numbers = ["value", "low", "high"]
+        typical[numbers] = typical[numbers].astype(float) / divisor
+        parts.append(typical.assign(panel=panel, what=TYPICAL))
+    measured = [part.dropna(subset=["value"]) for part in parts]
+    measured = [part for part in measured if len(part)]
+    if not measured:
+        return pd.DataFrame(columns=COST_COLUMNS)
+    return pd.concat(measured, ignore_index=True).reindex(columns=COST_COLUMNS)
+
+
+COST_CHART = RowChart(
+    COST_TITLE,
+    "CPU time of the proxy in the measured stage over its successes, and over their chunks."
+    f" Points: trials (hollow: refused); bars: typical value with its 95% interval. {ARROW} What is"
+    " not streamed has no chunks.",
+    layers=(
+        Points(looks=COST_LOOKS, at=-0.12, how={"s": 16}),
+        Typical(of=(TYPICAL,), among=(), at=0.15),
+    ),
+    panels={panel: Axis(panel, below=0.0) for panel, _ in COST_PANELS.values()},
+    row_in=0.3,
+)
+STREAM_COSTS = View("stream_costs", COST_TITLE, cost_table, COST_CHART.draw)
 
 VIEWS = (
     EFFECT,

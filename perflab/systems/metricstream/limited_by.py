@@ -26,7 +26,7 @@ lies below 95%, opposite if it lies above, and opposite, too, if the pair is ser
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 
 import numpy as np
 import pandas as pd
@@ -34,14 +34,12 @@ import pandas as pd
 from perflab.analysis.evaluation import Finding, with_trials
 from perflab.analysis.findings import JointClaim, joined
 from perflab.analysis.noise import noise_flags
-from perflab.analysis.verdict import (
-    SMALLEST_N,
-    Limit,
-    Outcome,
-    Verdict,
-    Way,
-    judge,
-)
+from perflab.analysis.verdict import SMALLEST_N, Limit, Outcome, Verdict, Way, judge
+from perflab.figures.charts import Axis, Points, RowChart, Rules
+from perflab.figures.evidence import trials_shown
+from perflab.figures.origin import Page
+from perflab.figures.theme import PALETTE, Look
+from perflab.figures.view import Judging, View
 from perflab.recordings import Contrast, Response, Run
 from perflab.statistics.comparison import effect_of
 from perflab.statistics.in_words import counted
@@ -199,3 +197,101 @@ def judged_claims(run: Run) -> Mapping[str, JointClaim]:
 def has_pairs(run: Run) -> bool:
     """Return whether a run compares the naive client with the lab's own."""
     return bool(pairs_of(run))
+
+
+TITLE = "client-limited or server-limited"
+RATE, SUCCESS, CORES = "rate", "success", "cores"
+NAIVE, OWN, MARK, SAID = "as told by the naive client", "the lab's client", "mark", "said"
+LOOKS = {
+    NAIVE: Look(PALETTE[1], "s", "naive client, as it counts itself"),
+    OWN: Look(PALETTE[0], "o", "the lab's client"),
+}
+# Panel: its words, the columns of the naive client's and the lab's trials, the factor of its unit.
+PANELS: Mapping[str, tuple[str, str, str, float]] = {
+    RATE: ("answers per second", "told_achieved_rps", "throughput_rps", 1.0),
+    SUCCESS: ("success, %", "told_success_rate", "success_share", 100.0),
+    CORES: ("the server's CPU, cores", "cpu_share_metricstream", "cpu_share_metricstream", 1.0),
+}
+COLUMNS = ["panel", "what", "treatment", "state", "value", "words"]
+
+
+def limits_table(run: Run) -> pd.DataFrame:
+    """Return a row per panel and trial of each pair, with marks and a sentence on each pair.
+
+    ``mark`` is the target rate, 100% and one core; ``said`` has a pair's word, the ratio of its
+    rates with its 95% interval, and the verdict on claim 4.
+    """
+    trials = trials_shown(run)
+    pairs = pairs_of(run)
+    if trials.empty or not pairs:
+        return pd.DataFrame(columns=COLUMNS)
+    points = [
+        _points(run, trials, rung, client, panel)
+        for pair in pairs
+        for rung, client in ((pair, NAIVE), (OF_THE_LAB[pair], OWN))
+        for panel in PANELS
+    ]
+    if not any(len(part) for part in points):
+        return pd.DataFrame(columns=COLUMNS)
+    target = float(run.record.parameters["target_rate"])
+    marks = [
+        {"panel": panel, "what": MARK, "value": value}
+        for panel, value in ((RATE, target), (SUCCESS, 100.0), (CORES, 1.0))
+    ]
+    sentences = [{"what": SAID, "words": _pair_sentence(run, pair)} for pair in pairs]
+    parts = [*(part for part in points if len(part)), pd.DataFrame([*marks, *sentences])]
+    return pd.concat(parts, ignore_index=True).reindex(columns=COLUMNS)
+
+
+def _points(run: Run, trials: pd.DataFrame, rung: str, client: str, panel: str) -> pd.DataFrame:
+    _, naive_column, lab_column, factor = PANELS[panel]
+    rows = trials[trials["treatment"].isin(run.record.selected({"rung": rung}))]
+    column = naive_column if client == NAIVE else lab_column
+    values = rows.get(column, pd.Series(math.nan, index=rows.index)).astype(float)
+    return rows[["treatment", "state"]].assign(panel=panel, what=client, value=factor * values)
+
+
+def _pair_sentence(run: Run, pair: str) -> str:
+    finding = finding_of(run, pair)
+    ratio = _ratio(finding)
+    verdict = f"; {CLAIMS[pair]}: {finding.verdict}" if pair in CLAIMS else ""
+    return f"{LOAD_TESTS[pair]}: {in_words(blocks_of(run, pair))}{ratio}{verdict}"
+
+
+def _ratio(finding: Finding) -> str:
+    effect = finding.effect
+    if effect is None:
+        return ""
+    interval = f" [{effect.low:.2f}, {effect.high:.2f}]" if math.isfinite(effect.low) else ""
+    return f", naive over lab's rate {effect.estimate:.2f}{interval}, n = {effect.n}"
+
+
+def _labels(table: pd.DataFrame, page: Page) -> dict[Hashable, str]:
+    """Return the treatments of the pairs, those of a pair side by side."""
+    shown = table.loc[table["what"].isin(LOOKS), "treatment"].unique()
+    return {name: page.looks[name].label for name in shown if name in page.looks}
+
+
+def _words(table: pd.DataFrame, _: Page) -> str:
+    sentences = table.loc[table["what"] == SAID, "words"].astype(str)
+    text = ". ".join(f"{sentence[:1].upper()}{sentence[1:]}" for sentence in sentences)
+    return (
+        "Points: trials (hollow: refused). Dashed: the target rate, all of it, one core. A"
+        f" generator that misses {REACHED:.0%} of its target on a server that has room, where the"
+        " lab's client reaches it in the same block, is itself the limit. Success: of what was"
+        f" planned; as told, achieved over target rate. {text}."
+    )
+
+
+CHART = RowChart(
+    TITLE,
+    _words,
+    layers=(Rules((MARK,)), Points((*LOOKS,), looks=LOOKS, how={"s": 20})),
+    panels={panel: Axis(words, below=0.0) for panel, (words, *_) in PANELS.items()},
+    labels=_labels,
+    row_in=0.4,
+)
+CLIENT_OR_SERVER = View(
+    "client_or_server", TITLE, limits_table, CHART.draw, suits=has_pairs,
+    judging=Judging(tuple(CLAIMS.values()), judged_claims),
+)  # fmt: skip

@@ -1,14 +1,21 @@
-"""The rungs: the published phases one by one, and further rungs that the study does not have."""
+"""The rungs, published phases and further ones, and the published claims as contrasts.
+
+Only directions are compared, no sizes: the study defines neither its success nor the load of each
+phase, and it never measured the effect of keep-alive that it expects.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from itertools import product
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from functools import partial
+from itertools import product, starmap
 from typing import Any, Literal
 
 from perflab.load.workload import Reuse
 from perflab.parameters import Parameters
-from perflab.recordings import published_value
+from perflab.recordings import Contrast, ContrastPair, published_value
+from perflab.recordings.contrasts import Direction
+from perflab.trials.ladders import between, having
 
 Threading = Literal["thread", "producer_consumer", "pool", "epoll"]
 Set = Literal["phases", "interaction", "saturation", "clients", "naive"]
@@ -152,15 +159,130 @@ def chosen(sets: Iterable[str]) -> dict[str, Rung]:
 
 STUDY = "metricstream"
 OTHERS, PHASES_TABLE = "other published figures", "phases table"
-# The published row of each parameter; the study states neither length nor time-out of its load.
-PUBLISHED = {
-    "clients": (OTHERS, "load test", "clients"),
-    "target_rate": (OTHERS, "load test", "target_rate"),
-}
+# The study states neither length nor time-out of its load.
 LONG_TRIAL_S = 10.0
 
 
 def published_settings() -> dict[str, Any]:
     """Return the parameters that the preset sets."""
-    clients, rate = (published_value(STUDY, *place) for place in PUBLISHED.values())
+    clients = published_value(STUDY, OTHERS, "load test", "clients")
+    rate = published_value(STUDY, OTHERS, "load test", "target_rate")
     return {"clients": int(clients), "target_rate": rate, "duration_s": LONG_TRIAL_S}
+
+
+SUCCESS, CPU, THROUGHPUT = "success_share", "server_cpu_us_per_request", "throughput_rps"
+CORES, TOLD_SUCCESS = "cpu_share_metricstream", "told_success_rate"
+LOCK, PARSE, MEAN = "phase_lock_p50_ms", "phase_parse_p50_ms", "mean_ms"
+WORDS = {
+    SUCCESS: "success",
+    CPU: "server CPU",
+    THROUGHPUT: "throughput",
+    LOCK: "lock",
+    PARSE: "parse",
+    MEAN: "mean",
+    CORES: "server's cores",
+    TOLD_SUCCESS: "success as told",
+}
+# A claim about the cost of a request is tested on both and says which.
+SEEN_IN = {CPU: "the server's CPU", MEAN: "the mean latency"}
+TABLE = "metricstream study, phases table"
+EXPECTED = "metricstream study, phase 7 (expected there, never measured)"
+# The direction of success in each phase; phases 4 and 5 have no published figure.
+SUCCEEDED: dict[str, tuple[Direction | None, str]] = {
+    "phase_1": ("greater", "a thread per request raises success (81% to 88%)"),
+    "phase_2": ("greater", "producer and consumers raise success (59% to 66%)"),
+    "phase_3": (None, "a linear parser instead of a quadratic one (80.2%, one figure only)"),
+    "phase_4": (None, "a lock-free ring instead of two mutexes (no success is published)"),
+    "phase_5": (None, "a mutex per client instead of two for all (no success is published)"),
+    "phase_6": ("none", "a pool of 16 leaves success as it is (50.69% to 51.34%)"),
+    "phase_7": ("greater", "keep-alive raises success above 95% at the target rate"),
+}
+SECOND_TEST = "metricstream study, second load test"
+# A pool against threads where each request connects, and where connections are kept.
+NEW, KEPT = ("pool_closes_new", "thread_closes_new"), ("pool_keeps_reused", "thread_keeps_reused")
+# Rungs, response, published direction, claim and its source.
+Row = tuple[tuple[str, str], str, Direction | None, str, str]
+_between = partial(between, words=WORDS)
+
+
+def contrasts(rungs: Collection[str]) -> list[Contrast]:
+    """Return every contrast whose rungs the run has."""
+    rows = [*_phases(), *_at_target_rate(), *_saturated(), *_naive()]
+    pools = [_pool_with_keep_alive(response) for response in SEEN_IN]
+    return having([*starmap(_between, rows), *pools], rungs)
+
+
+def _phases() -> Iterator[Row]:
+    for phase, (direction, claim) in SUCCEEDED.items():
+        source = EXPECTED if phase == "phase_7" else TABLE
+        yield (phase, BEFORE[phase]), SUCCESS, direction, claim, source
+    yield from (
+        (("long_linear", "long_quadratic"), PARSE, "smaller",
+         "a linear parser takes less than a quadratic one (a long body)", f"{TABLE}, phase 3"),
+        (("phase_4", "phase_3"), LOCK, "none",
+         "there is no wait for locks that a lock-free ring could remove (0 to 1 us)",
+         f"{TABLE}, phase 4"),
+        (("phase_5", "phase_3"), MEAN, "smaller",
+         "a mutex per client instead of two for all makes it faster (no figure)",
+         f"{TABLE}, phase 5"),
+        (("phase_7", "phase_6"), MEAN, "smaller",
+         "keep-alive lowers the mean latency (below 1 ms)", EXPECTED),
+    )  # fmt: skip
+    for phase in ("phase_6", "phase_7"):
+        claim = f"beyond the study: CPU of the server for a request, {phase}"
+        yield (phase, BEFORE[phase]), CPU, None, claim, ""
+
+
+def _at_target_rate() -> Iterator[Row]:
+    """Yield claims 1 and 2 at the target rate, seen in the server's CPU and the mean latency."""
+    for response, measure in SEEN_IN.items():
+        claim = f"while every request connects, a thread pool makes no difference to {measure}"
+        yield NEW, response, "none", claim, "metricstream study, claim 2"
+        claim = f"beyond the study: {measure} with a pool where connections are kept"
+        yield KEPT, response, None, claim, ""
+        for threading in THREADINGS:
+            pair = (f"{threading}_closes_new", f"{threading}_keeps_reused")
+            claim = f"setting connections up is what a request costs, seen in {measure}"
+            source = "metricstream study, claim 1"
+            yield pair, response, "greater", f"{claim} ({threading})", source
+    yield from (
+        (("thread_closes_reused", "thread_keeps_reused"), SUCCESS, "smaller",
+         "who wants to reuse a connection that the server closes hangs", SECOND_TEST),
+        (("thread_keeps_new", "thread_closes_new"), CPU, None,
+         "beyond the study: keep-alive of the server alone, each request on a new connection", ""),
+    )  # fmt: skip
+
+
+def _pool_with_keep_alive(response: str) -> Contrast:
+    """Return the interaction of pool and keep-alive."""
+    claim = f"beyond the study: what a pool changes in {SEEN_IN[response]} is another with "
+    pair = ContrastPair(numerator={"rung": NEW[0]}, denominator={"rung": NEW[1]})
+    name = f"pool x keep-alive, {WORDS[response]}"
+    contrast = _between(KEPT, response, None, f"{claim}keep-alive than without")
+    return contrast.model_copy(update={"name": name, "interaction": pair})
+
+
+def _saturated() -> Iterator[Row]:
+    """Yield claims 2 and 3 as throughput of closed loops, which the client may limit."""
+    for threading in THREADINGS:
+        pair = (f"full_{threading}_keeps_reused", f"full_{threading}_closes_new")
+        claim = f"keeping connections alive multiplies throughput by 3 to 5 ({threading})"
+        source = "metricstream study, claim 3 (expected there, never measured)"
+        yield pair, THROUGHPUT, "greater", claim, source
+    pair = ("full_pool_closes_new", "full_thread_closes_new")
+    claim = "while every request connects, a thread pool makes no difference to throughput"
+    yield pair, THROUGHPUT, "none", claim, "metricstream study, claim 2"
+
+
+def _naive() -> Iterator[Row]:
+    """Yield contrasts of the naive load: the second load test, and the server's CPU.
+
+    The module ``limited_by`` judges by its own rule which side was the limit, because the rates of
+    the two generators are different counts.
+    """
+    claim = "a client that keeps its connection hangs where the server closes it"
+    pair = ("naive_closes_reused", "naive_keeps_reused")
+    yield pair, TOLD_SUCCESS, "smaller", claim, SECOND_TEST
+    beyond = "beyond the study: the server's CPU with the naive client's load and with the lab's"
+    for naive, of_lab in OF_THE_LAB.items():
+        yield (naive, of_lab), CORES, None, f"{beyond} ({LOAD_TESTS[naive]})", ""

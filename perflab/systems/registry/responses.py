@@ -41,18 +41,12 @@ TOLD = (
     ),
 )  # fmt: skip
 # The lab's probes of /health while another generator loads the service.
-PROBES = tuple(
-    response.model_copy(
-        update={
-            "name": f"probe_{response.name}",
-            "title": f"{response.title} of /health",
-            "noun": f"{response.noun} of /health",
-            "typical": False,
-        }
-    )
-    for response in REQUESTS
-    if response.name in ("mean_ms", "p50_ms", "max_ms")
-)
+PROBES = (
+    Response(
+        name="probe_*_ms", title="* response time of /health", unit="ms", noun="* of /health",
+        better="less",
+    ),
+)  # fmt: skip
 COUNTS = (
     Response(
         name="longest_silence_ms", title="longest wait for an answer of the event loop",
@@ -85,11 +79,9 @@ COUNTS = (
         heading="discarded", noun="connections thrown away", better="less", typical=True,
     ),
 )  # fmt: skip
-TYPICAL_MEMORY = tuple(
-    response.model_copy(update={"name": "memory_registry_bytes", "title": "memory of registry",
-                            "heading": "memory registry", "noun": "memory of registry",
-                            "typical": True})
-    for response in MEMORY
+TYPICAL_MEMORY = MEMORY[0].model_copy(
+    update={"name": "memory_registry_bytes", "title": "memory of registry",
+            "heading": "memory registry", "noun": "memory of registry", "typical": True}
 )  # fmt: skip
 # A hundred downloads are too few for a p95 or p99.
 RESPONSES = (
@@ -101,7 +93,7 @@ RESPONSES = (
     *PHASES,
     *COUNTS,
     *CPU,
-    *TYPICAL_MEMORY,
+    TYPICAL_MEMORY,
     *MEMORY,
     *PROFILE,
 )  # fmt: skip

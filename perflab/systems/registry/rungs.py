@@ -1,14 +1,22 @@
-"""The rungs: the published ladder of bottlenecks, and rungs that the study does not have."""
+"""The rungs, published steps and further ones, and the published claims as contrasts.
+
+Every request of the published baseline timed out, so its times are lower bounds: published sizes
+are bounds, and so are measured ones over such a baseline.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from functools import partial
+from itertools import starmap
 from typing import Any, Literal
 
 from perflab.parameters import Parameters
-from perflab.recordings import published_value
+from perflab.recordings import Contrast, published_value
+from perflab.recordings.contrasts import Direction
 from perflab.recordings.display import plain
 from perflab.trials.experiment import RunParameters
+from perflab.trials.ladders import between, having
 
 Handler = Literal["blocking", "threads", "to_thread", "executor", "async", "redirect", "ranged"]
 Set = Literal["ladder", "beyond", "threads", "pools", "clients", "inside"]
@@ -164,3 +172,145 @@ def differences(parameters: RunParameters) -> list[str]:
             whose = "published" if name in stated else "not published, by default"
             texts.append(f"{name} is {plain(value)} ({whose}: {plain(expected)})")
     return texts
+
+
+BASE = "step_0"
+RESULTS = "results table"
+# Response, measure of the results table, and its words.
+TIMES = {
+    "total duration": ("total_duration_s", "total_duration"),
+    "mean": ("mean_ms", "mean_latency"),
+    "median": ("p50_ms", "median_latency"),
+    "fastest": ("fastest_ms", "min_latency"),
+    "slowest": ("max_ms", "max_latency"),
+}
+# The study says by how much these fell.
+REDUCED = ("total duration", "mean")
+TOTAL, SILENCE = "total_duration_s", "longest_silence_ms"
+WORDS = {
+    TOTAL: "total duration",
+    "mean_ms": "mean",
+    SILENCE: "silence",
+    "phase_first_byte_p50_ms": "first byte",
+    "memory_registry_bytes": "memory",
+    "told_total_duration_s": "total duration as told",
+}
+_between = partial(between, words=WORDS)
+# Rungs, response, published direction, claim and its source.
+CLAIMS: tuple[tuple[tuple[str, str], str, Direction | None, str, str], ...] = (
+    (("plain_def", "step_1_32"), SILENCE, "greater",
+     "a plain def holds up the event loop, which a call handed to a thread does not",
+     "registry study, claim 1"),
+    ((BASE, "plain_def"), SILENCE, None,
+     "beyond the study: a blocking call in async def holds up the event loop, against def", ""),
+    (("step_1_32", "step_1"), TOTAL, None,
+     "beyond the study: 32 threads against Python's own min(32, cores + 4)", ""),
+    ((LAST, "step_2"), TOTAL, None,
+     "beyond the study: the last step (pool of 150, retries) by itself", ""),
+    (("step_2", "step_1_32"), TOTAL, "smaller",
+     "100 threads shorten what 32 threads limit", "registry study, claim 2"),
+    (("pool_10", LAST), "phase_first_byte_p50_ms", "greater",
+     "in a full pool requests wait for a connection: the store's first byte comes later",
+     "registry study, claim 3"),
+    (("pool_10", LAST), TOTAL, "greater",
+     "in a full pool requests wait for a connection: all of them take longer",
+     "registry study, claim 3 as time"),
+    (("pool_200", "pool_100"), TOTAL, "smaller",
+     "a pool of twice the concurrency shortens what one of just as many connections takes",
+     "registry study, their rule for the pool"),
+    ((LAST, "one_client"), "mean_ms", "none",
+     "only the network limits: one of 100 downloads takes no longer than one by itself",
+     "registry study, claim 4"),
+)  # fmt: skip
+
+
+def contrasts(rungs: Collection[str], as_published: bool) -> list[Contrast]:
+    """Return every contrast whose rungs the run has.
+
+    ``as_published`` says whether published sizes may be compared, given load and link.
+    """
+    discarded = "beyond the study: a pool of 10 throws connections away that one of 150 keeps"
+    all_contrasts = [
+        *(_time(words, as_published) for words in TIMES),
+        _successes(
+            (LAST, BASE), "successful", "succeeded",
+            "after the three fixes all 100 downloads succeed, and none before", as_published,
+        ),
+        *starmap(_between, CLAIMS),
+        _difference(
+            ("pool_10", LAST), "connections thrown away", "store_connections_discarded", discarded
+        ),
+        *_beyond(),
+        *_load_from(as_published),
+    ]  # fmt: skip
+    return having(all_contrasts, rungs)
+
+
+def _difference(rungs: tuple[str, str], words: str, response: str, claim: str) -> Contrast:
+    """Return a contrast of numbers that may be 0, as a difference instead of a ratio."""
+    after, before = rungs
+    return Contrast(
+        name=f"{after} against {before}, {words}", claim=claim, response=response,
+        scale="difference", numerator={"rung": after}, denominator={"rung": before},
+    )  # fmt: skip
+
+
+def _successes(
+    rungs: tuple[str, str], words: str, response: str, claim: str, as_published: bool
+) -> Contrast:
+    """Return the successes of the last step against those of the baseline."""
+    after, before = _published("successful")
+    published = {
+        "published_difference": after - before if as_published else None,
+        "published_direction": "greater",
+        "source": "registry study, results table (100 against 0 of 100)",
+    }
+    return _difference(rungs, words, response, claim).model_copy(update=published)
+
+
+def _time(words: str, as_published: bool) -> Contrast:
+    response, measure = TIMES[words]
+    after, before = _published(measure)
+    return Contrast(
+        name=f"{'the fixes' if words in REDUCED else f'{LAST} against {BASE}'}, {words}",
+        claim=f"the three fixes shorten the {words} (a bound: the baseline timed out)",
+        response=response,
+        numerator={"rung": LAST},
+        denominator={"rung": BASE},
+        published_ratio=after / before if as_published else None,
+        published_bound="at most" if as_published else "",
+        published_direction="smaller",
+        source=f"registry study, results table ({after:g} against at least {before:g})",
+    )
+
+
+def _published(measure: str) -> list[float]:
+    """Return a measure after the fixes and before them."""
+    scenarios = ("optimised", "baseline")
+    return [published_value(STUDY, RESULTS, scenario, measure) for scenario in scenarios]
+
+
+def _beyond() -> Iterator[Contrast]:
+    for name in ("streamed", "async", "redirect", "ranged"):
+        for response in ("memory_registry_bytes", TOTAL):
+            claim = f"beyond the study: {WORDS[response]}, {name} against step 3"
+            yield _between((name, LAST), response, None, claim)
+
+
+def _load_from(as_published: bool) -> Iterator[Contrast]:
+    """Yield the same rungs with the load from inside, as the service's own generator counts."""
+    words, response = "successful as told", "told_succeeded"
+    claim = (
+        "with the load from inside all 100 downloads succeed after the three fixes, and none "
+        "before, as the service's own generator counts"
+    )
+    yield _successes((inside(LAST), inside(BASE)), words, response, claim, as_published)
+    against = {
+        name: f"beyond the study: {name}, load from the service's own process against outside"
+        for name in INSIDE
+    }
+    for name, claim in against.items():
+        claim = f"{claim}, as each generator counts"
+        yield _difference((inside(name), name), words, response, claim)
+    for name, claim in against.items():
+        yield _between((inside(name), name), "told_total_duration_s", None, claim)

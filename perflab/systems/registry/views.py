@@ -1,16 +1,274 @@
-"""The views of the registry's runs."""
+"""The ladder beside the published table, counts over a trial, threads; the views of a run."""
 
 from __future__ import annotations
 
-from perflab.figures import EFFECT
-from perflab.systems.registry.figures.download_ladder import DOWNLOAD_LADDER
-from perflab.systems.registry.figures.threads import COUNTS_OVER_TIME, THREAD_CURVE
-from perflab.systems.registry.figures.waterfall import WATERFALL
+from collections.abc import Hashable, Iterator, Mapping
+from typing import Any
 
-VIEWS = (
-    EFFECT,
-    DOWNLOAD_LADDER,
-    WATERFALL,
-    COUNTS_OVER_TIME,
-    THREAD_CURVE,
+import numpy as np
+import pandas as pd
+
+from perflab.figures import EFFECT
+from perflab.figures.canvas import LabFigure
+from perflab.figures.charts import Axis, Lines, Plane, Planes, Points, Published, RowChart
+from perflab.figures.evidence import trials_shown
+from perflab.figures.origin import Page
+from perflab.figures.points import OTHER_LOAD, PUBLISHED, SAME_LOAD
+from perflab.figures.theme import PALETTE, Look
+from perflab.figures.view import View
+from perflab.recordings import Run, published_value
+from perflab.recordings.responses import at_least_column
+from perflab.statistics.in_words import counted
+from perflab.systems.registry.counts import TABLE
+from perflab.systems.registry.rungs import LAST, RUNGS, STUDY, inside, published_settings
+from perflab.systems.registry.waterfall import WATERFALL, first_trials, has_downloads, is_inside
+
+LADDER_TITLE = "the ladder beside the published table"
+TRIAL, AT_LEAST = "trial", "at least"
+TOLD, TOLD_AT_LEAST = "as told", "as told, at least"
+# Response: its panel, words, measure in the results table, and the factor to the panel's unit.
+LADDER_PANELS: Mapping[str, tuple[str, str, str, float]] = {
+    "succeeded": ("succeeded", "succeeded", "successful", 1.0),
+    "mean_ms": ("mean_s", "mean, s (log)", "mean_latency", 1e-3),
+    "total_duration_s": ("total_duration_s", "total duration, s (log)", "total_duration", 1.0),
+}
+SCENARIOS = {"step_0": "baseline", "step_3": "optimised"}
+# The study does not say where its load came from, so its numbers stand beside both.
+SCENARIOS |= {inside(rung): scenario for rung, scenario in SCENARIOS.items()}
+LADDER_LOOKS = {
+    TRIAL: Look(PALETTE[0], "o", "trial"),
+    AT_LEAST: Look(PALETTE[0], ">", "trial: at least that"),
+    TOLD: Look(PALETTE[1], "s", "load from inside, as the service's own generator counts"),
+    TOLD_AT_LEAST: Look(PALETTE[1], ">", "the same: at least that"),
+}
+LADDER_COLUMNS = ["panel", "what", "treatment", "state", "value"]
+
+
+def ladder_table(run: Run) -> pd.DataFrame:
+    """Return three responses of every trial by rung, and the published ones.
+
+    ``what`` is ``trial``, ``at least`` (downloads timed out) or ``published``; with the load from
+    inside ``as told`` and ``as told, at least``, as only the service's own generator counted.
+    ``state`` is the trial's, or whether the run has the published load. Times are in seconds.
+    """
+    trials = trials_shown(run)
+    if trials.empty or not {"succeeded", "told_succeeded"} & set(trials):
+        return pd.DataFrame(columns=LADDER_COLUMNS)
+    parts = [_of_response(run, trials, response) for response in LADDER_PANELS]
+    return pd.concat(parts, ignore_index=True)[LADDER_COLUMNS]
+
+
+def _of_response(run: Run, trials: pd.DataFrame, response: str) -> pd.DataFrame:
+    panel, _, measure, factor = LADDER_PANELS[response]
+    from_inside = is_inside(trials)
+    parts = [
+        bounded(trials[~from_inside], response, (TRIAL, AT_LEAST)),
+        bounded(trials[from_inside], f"told_{response}", (TOLD, TOLD_AT_LEAST)),
+        pd.DataFrame(_published(run, measure)),
+    ]
+    table = pd.concat([part for part in parts if len(part)], ignore_index=True)
+    return table.assign(panel=panel, value=factor * table["value"])
+
+
+def bounded(trials: pd.DataFrame, column: str, whats: tuple[str, str]) -> pd.DataFrame:
+    """Return the values of a column of trials, or their lower bounds, and in ``what`` which."""
+    missing = pd.Series(np.nan, index=trials.index)
+    values = trials.get(column, missing).astype(float)
+    at_least = trials.get(at_least_column(column), missing).astype(float)
+    what = np.where(values.isna() & at_least.notna(), whats[1], whats[0])
+    return trials[["treatment", "state"]].assign(what=what, value=values.fillna(at_least))
+
+
+def _published(run: Run, measure: str) -> Iterator[dict[str, Any]]:
+    parameters = run.record.parameters
+    stated = published_settings()
+    is_same = all(parameters.get(name) == value for name, value in stated.items())
+    row = {"what": PUBLISHED, "state": SAME_LOAD if is_same else OTHER_LOAD}
+    for treatment in run.record.treatments:
+        if scenario := SCENARIOS.get(treatment.levels["rung"]):
+            value = published_value(STUDY, "results table", scenario, measure)
+            yield {**row, "treatment": treatment.name, "value": value}
+
+
+def _labels(_: pd.DataFrame, page: Page) -> dict[Hashable, str]:
+    """Return the treatments in the order of the ladder."""
+    places = {f"rung={name}": place for place, name in enumerate(RUNGS)}
+    ordered = sorted(page.looks, key=lambda name: places.get(name, len(places)))
+    return {name: page.looks[name].label for name in ordered}
+
+
+def _words(table: pd.DataFrame, _: Page) -> str:
+    has_told = bool({TOLD, TOLD_AT_LEAST} & set(table["what"]))
+    vouching = " Load from inside: as the service's own generator counts, for which nobody vouches."
+    return (
+        "Points: trials (hollow: refused). An arrowhead is a trial in which downloads timed out:"
+        " its time is at least that. Published: one run of each, of another machine; that of step 0"
+        f" is such a bound, too.{vouching * has_told}"
+    )
+
+
+LADDER_CHART = RowChart(
+    LADDER_TITLE,
+    _words,
+    layers=(
+        Points((*LADDER_LOOKS,), looks=LADDER_LOOKS, at=0.12, how={"s": 18}),
+        Published(at=-0.17),
+    ),
+    panels={
+        panel: Axis(words, log="log" in words, below=None if "log" in words else 0.06, sparse=True)
+        for panel, words, *_ in LADDER_PANELS.values()
+    },
+    labels=_labels,
 )
+DOWNLOAD_LADDER = View(
+    "download_ladder", LADDER_TITLE, ladder_table, LADDER_CHART.draw, suits=has_downloads
+)
+
+
+COUNT_TITLE = "queue, threads, connections and memory over a trial"
+COUNT_PANELS = {
+    "in_flight": "downloads\nin flight",
+    "waiting_for_thread": "waiting for\na thread",
+    "working_threads": "working\nthreads",
+    "store_created": "store\nconnections,\nopened so far",
+    "store_discarded": "of these\nthrown away",
+    "memory_mb": "memory,\nMB (10^6)",
+}
+COUNT_COLUMNS = ["treatment", "t_s", "answered", *COUNT_PANELS]
+MB = 1e6
+# There are no more distinguishable colours.
+MOST = 8
+
+
+def counts_table(run: Run) -> pd.DataFrame:
+    """Return the counts of each treatment's first valid trial, in seconds since its load began.
+
+    If the service did not answer (``answered`` is ``no``) its numbers are NaN.
+    """
+    trials = first_trials(run)["trial_id"].tolist()
+    if not trials:
+        return pd.DataFrame(columns=COUNT_COLUMNS)
+    counts = run.table(TABLE, trials)
+    begins = run.requests(trial_ids=trials).groupby("trial_id")["planned_ns"].min()
+    since_ns = counts["t_ns"] - counts["trial_id"].map(begins)
+    took_ns = (counts["answered_ns"] - counts["t_ns"]).where(counts["answered_ns"] > 0)
+    with_times = counts.assign(
+        # The counts are those at the instant of the answer, not of the question.
+        t_s=(since_ns + took_ns.fillna(0)) / 1e9,
+        answered=np.where(took_ns.notna(), "yes", "no"),
+        memory_mb=counts["rss_bytes"] / MB,
+    )
+    return with_times[COUNT_COLUMNS].reset_index(drop=True)
+
+
+def draw_counts(table: pd.DataFrame, page: Page) -> LabFigure:
+    """Draw a panel per count, a line per treatment; a line has gaps without answers."""
+    measured = {name: look for name, look in page.looks.items() if name in set(table["treatment"])}
+    shown = dict([*measured.items()][:MOST])
+    rows = table[table["treatment"].isin(shown)]
+    silent = [
+        look.label
+        for name, look in shown.items()
+        if (rows.loc[rows["treatment"] == name, "answered"] != "yes").any()
+    ]
+    sentences = f" Did not answer for a while: {'; '.join(silent)}." if silent else ""
+    if left_out := len(measured) - len(shown):
+        sentences += f" Not drawn, but in the table: {counted(left_out, 'further treatment')}."
+    x = Axis("seconds since the load began")
+    planes = {
+        name: Plane(x, Axis(words, below=None if name == "memory_mb" else 0.04, whole=True, few=3))
+        for name, words in COUNT_PANELS.items()
+    }
+    chart = Planes(
+        COUNT_TITLE,
+        "Each treatment's first valid trial, asked five times a second. A line is broken where the"
+        f" service did not answer.{sentences}",
+        layers=(Lines(by="treatment", looks=shown, marked=True, how={"ms": 2.2, "lw": 1.0}),),
+        planes=lambda *_: planes,
+        panel="count",
+        across=1,
+        height_in=1.35,
+        further_in=0.95,
+        share_x=True,
+    )
+    by_count = [
+        rows.sort_values("t_s").assign(count=name, value=rows[name]) for name in COUNT_PANELS
+    ]
+    return chart.draw(pd.concat(by_count, ignore_index=True), page)
+
+
+COUNTS_OVER_TIME = View(
+    "counts_over_time", COUNT_TITLE, counts_table, draw_counts, suits=has_downloads
+)
+
+
+CURVE_TITLE = "how many threads the downloads need"
+BATCHES = "batches"
+CURVE_COLUMNS = ["what", "threads", "state", "duration_s"]
+CURVE_LOOKS = {
+    TRIAL: Look(PALETTE[0], "o", "trial: until the last download was there"),
+    AT_LEAST: Look(PALETTE[1], "^", "trial with time-outs: at least that"),
+}
+# Levels of the rungs that differ from the last step only in their threads.
+ALIKE = {name: str(RUNGS[LAST].settings[name]) for name in ("handler", "body", "pool_connections")}
+
+
+def thread_table(run: Run) -> pd.DataFrame:
+    """Return the total duration of every trial of the last step, by the threads of its executor.
+
+    ``what`` is ``trial``, ``at least`` (downloads timed out) or ``batches``: downloads / threads,
+    rounded up, times the seconds that the model takes over one connection of the link.
+    """
+    levels = {**ALIKE, "clients": str(run.record.parameters["clients"])}
+    rows = trials_shown(run)
+    for factor, level in levels.items():
+        rows = rows[rows[f"factor_{factor}"] == level]
+    rows = rows[~is_inside(rows)]
+    if rows.empty or rows["factor_executor_threads"].nunique() < 2:
+        return pd.DataFrame(columns=CURVE_COLUMNS)
+    points = bounded(rows, "total_duration_s", (TRIAL, AT_LEAST))
+    points = points.rename(columns={"value": "duration_s"})
+    points = points.assign(threads=rows["factor_executor_threads"].astype(float))
+    return pd.concat([points, _batches(run, points["threads"])], ignore_index=True)[CURVE_COLUMNS]
+
+
+def _batches(run: Run, threads: pd.Series[float]) -> pd.DataFrame:
+    parameters = run.record.parameters
+    if parameters["bytes_per_s"] == "unlimited":
+        return pd.DataFrame(columns=CURVE_COLUMNS)
+    batch_s = float(parameters["model_bytes"]) / float(parameters["bytes_per_s"])
+    counts = np.arange(int(threads.min()), int(threads.max()) + 1)
+    batches = np.ceil(int(parameters["clients"]) / counts)
+    return pd.DataFrame({"what": BATCHES, "threads": counts, "duration_s": batches * batch_s})
+
+
+CURVE_CHART = Planes(
+    CURVE_TITLE,
+    "Every point is a trial (hollow: refused). Line: downloads / threads, rounded up, times the"
+    " seconds that the model takes over one connection of the link; nothing is fitted.",
+    layers=(
+        Lines((BATCHES,), step=True, how={"lw": 1.2, "zorder": 1},
+              label="batches over the link alone"),
+        Points((*CURVE_LOOKS,), looks=CURVE_LOOKS, how={"s": 24}),
+    ),
+    planes=Plane(
+        Axis("threads of the executor (log)", log=True), Axis("total duration, s (log)", log=True)
+    ),
+    x="threads",
+    y="duration_s",
+    height_in=3.2,
+)  # fmt: skip
+
+
+def has_threads(run: Run) -> bool:
+    """Return whether a run compares sizes of the executor of the last step."""
+    sizes = {
+        treatment.levels.get("executor_threads")
+        for treatment in run.record.treatments
+        if all(treatment.levels.get(name) == level for name, level in ALIKE.items())
+    }
+    return "handler" in run.record.factors and len(sizes) > 1
+
+
+THREAD_CURVE = View("thread_curve", CURVE_TITLE, thread_table, CURVE_CHART.draw, suits=has_threads)
+VIEWS = (EFFECT, DOWNLOAD_LADDER, WATERFALL, COUNTS_OVER_TIME, THREAD_CURVE)

@@ -13,8 +13,8 @@ from perflab.instruments.users_held import held_columns, steps_table
 from perflab.load.capacity import Probe, search
 from perflab.recordings import Reason, Run
 from perflab.systems import experiment
-from perflab.systems.llm.capacity_methods import agreement, judged_claims, methods
-from perflab.systems.llm.figures.capacity import capacity_table
+from perflab.systems.llm.capacity_methods import agreement, capacity_table, methods
+from perflab.systems.llm.users_at_failure import judged_claims
 from tests.systems.llm.planted_streams import write_streams
 
 LATE = Reason(code="generator.lag", side="client", text="the client was late")

@@ -7,9 +7,8 @@ from pathlib import Path
 import pytest
 
 from perflab.recordings import Run
-from perflab.systems.llm.figures.capacity import limits_table
-from perflab.systems.llm.figures.costs import cost_table
-from perflab.systems.llm.figures.streams import pacing_table, stream_times_table
+from perflab.systems.llm.users_at_failure import limits_table
+from perflab.systems.llm.views import cost_table, pacing_table, stream_times_table
 from tests.figures.saved import check_columns_are_seen, check_drawn_from_files
 from tests.figures.shown import all_words, cut_off, overlapping, pictures
 from tests.systems.llm.planted_streams import CPU_US, FIRST_MS, GAP_MS, write_streams

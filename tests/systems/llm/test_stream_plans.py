@@ -13,7 +13,7 @@ from perflab.load.checks.failure_causes import AroundStop, Part
 from perflab.load.records.looks import FailureStop
 from perflab.load.workload import ClosedLoop
 from perflab.systems import experiment
-from perflab.systems.llm.service import request
+from perflab.systems.llm.stacks import request
 from perflab.systems.llm.stream_cost import begun_columns, miscounted, success_share
 from perflab.trials.plan import RunPlan, Treatment
 from tests.support.synthetic import HOUR_NS

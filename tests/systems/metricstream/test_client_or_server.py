@@ -14,25 +14,23 @@ from perflab.paths import services_dir
 from perflab.recordings import Run
 from perflab.stacks.plan import Node
 from perflab.systems.metricstream.connection_cost import ConnectionCost
-from perflab.systems.metricstream.figures.clients import (
-    NAIVE,
-    OWN,
-    SAID,
-    limits_table,
-)
-from perflab.systems.metricstream.figures.life_cycle import parts_table
 from perflab.systems.metricstream.limited_by import (
     CLIENT,
+    NAIVE,
     NOBODY,
+    OWN,
     PAIRS,
+    SAID,
     SERVER,
     UNDECIDED,
     blocks_of,
     has_pairs,
     judged_claims,
+    limits_table,
     word_of,
 )
 from perflab.systems.metricstream.rungs import OF_THE_LAB
+from perflab.systems.metricstream.views import parts_table
 from tests.figures.saved import check_columns_are_seen, check_drawn_from_files
 from tests.figures.shown import all_words, cut_off, overlapping, pictures
 from tests.systems.metricstream.planted_connections import Planted, write_posts

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from perflab.recordings import Run
-from perflab.systems.metricstream.figures.clients import clients_table
-from perflab.systems.metricstream.figures.life_cycle import (
+from perflab.systems.metricstream.views import (
     LIFE_CYCLE_PARTS,
+    clients_table,
     parts_table,
     success_table,
 )

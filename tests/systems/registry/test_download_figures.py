@@ -7,9 +7,8 @@ from pathlib import Path
 import pytest
 
 from perflab.recordings import Run
-from perflab.systems.registry.figures.download_ladder import DOWNLOAD_LADDER, ladder_table
-from perflab.systems.registry.figures.threads import counts_table, thread_table
-from perflab.systems.registry.figures.waterfall import waterfall_table
+from perflab.systems.registry.views import DOWNLOAD_LADDER, counts_table, ladder_table, thread_table
+from perflab.systems.registry.waterfall import waterfall_table
 from tests.figures.saved import check_columns_are_seen, check_drawn_from_files
 from tests.figures.shown import all_words, cut_off, overlapping, picture, pictures
 from tests.systems.registry.planted_downloads import write_downloads

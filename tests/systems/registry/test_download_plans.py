@@ -9,7 +9,11 @@ from perflab.instruments import OtherLoad
 from perflab.load.workload import Burst, OpenLoop
 from perflab.stacks.plan import settle
 from perflab.systems import experiment
-from perflab.systems.registry.downloads import DownloadParameters, expected_s, longest_s
+from perflab.systems.registry.experiments.registry_downloads import (
+    DownloadParameters,
+    expected_s,
+    longest_s,
+)
 from perflab.systems.registry.rungs import RUNGS, SETS, lanes
 from perflab.trials.plan import RunPlan
 

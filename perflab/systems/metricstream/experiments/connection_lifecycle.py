@@ -1,15 +1,278 @@
-"""What does a connection per request cost, and which published phase changes anything?"""
+"""What does a connection per request cost, and which published phase changes anything?
+
+With the load from the naive client, only that service counts its requests. It is a bad load
+generator on purpose (services/naive_client/README.md says how). The lab then sends a few probes of
+``/health``, so that a trial has requests of the lab's own, and the server's CPU in the meantime.
+"""
 
 from __future__ import annotations
 
-from perflab.recordings import Contrast
-from perflab.systems.metricstream import claims, lifecycle
-from perflab.systems.metricstream.lifecycle import LifeCycleParameters, rungs
-from perflab.trials.experiment import Experiment
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from pydantic import Field
+
+from perflab.instruments import STANDARD, Instrument, OtherLoad, Requests
+from perflab.load.workload import (
+    ClosedLoop,
+    Connections,
+    OpenLoop,
+    Request,
+    Stage,
+    Workload,
+)
+from perflab.recordings import Contrast, Remark
+from perflab.stacks.plan import CPU_PERIOD_US, Cpus, Node, StackPlan
+from perflab.systems.metricstream.connection_cost import ConnectionCost
+from perflab.systems.metricstream.rungs import Rung, Set, chosen, contrasts, published_settings
+from perflab.trials.experiment import Experiment, Preset
+from perflab.trials.ladders import Ladder, LadderParameters, among
+
+NODE, NAIVE_NODE = "metricstream", "naive_client"
+# The server refuses connections beyond its own limit, which is at least this.
+LEAST_CONNECTIONS = 1024
+# The longest time of a closed loop.
+SLOWEST_S = 120.0
+PROBES_PER_S, FEWEST_PROBES = 20.0, 12
+# The least that the naive client's settings allow.
+SHORTEST_TIMEOUT_MS = 10
+# Threads, connections and the answer with the results need a moment beside the naive load.
+SPARE_S = 60.0
+TOLD = {
+    "told_success_rate": "success_rate",
+    "told_achieved_rps": "achieved_rate",
+    "told_hung": "hung",
+    "told_mean_ms": "mean_ms",
+}
+# The mean leaves out requests that hung, so it is a lower bound if any did.
+CUT_OFF = {"told_mean_ms": ("hung",)}
+
+
+class LifeCycleParameters(LadderParameters):
+    """Parameters of the experiment on connections."""
+
+    preset: Preset = Field(
+        default="quick",
+        description="published: trials of 10 s with the study's clients and target rate, for "
+        "whatever is not given; the study does not say how long its own were",
+    )
+    sets: tuple[Set, ...] = Field(
+        default=("phases",),
+        min_length=1,
+        description="which rungs: phases (the published steps), interaction (connections x "
+        "keep-alive x threads at the target rate), saturation (the same in a closed loop), "
+        "clients (throughput over users), naive (the study's own load tests and the lab's clients "
+        "on one server)",
+    )
+    clients: int = Field(
+        default=100,
+        ge=1,
+        le=1000,
+        description="most connections at a time at a target rate; users of the closed loops",
+    )
+    target_rate: float = Field(
+        default=2000.0, gt=0, le=100_000, description="requests a second that are planned"
+    )
+    duration_s: float = Field(
+        default=0.6, ge=0.1, le=600, description="seconds of each trial that count"
+    )
+    warmup_s: float = Field(
+        default=0.2, ge=0, le=60, description="seconds before them, recorded apart"
+    )
+    closed_requests: int = Field(
+        default=3000,
+        ge=20,
+        le=1_000_000,
+        description="requests that count in each trial of a closed loop",
+    )
+    timeout_s: float = Field(
+        default=1.0,
+        gt=0,
+        le=60,
+        description="seconds within which an answer must be there to be a success",
+    )
+    server_cpus: Cpus | None = Field(
+        default=None,
+        description="CPUs that the server may use (0.2: a fifth of one core), so that the server "
+        "and not the client is the limit of a closed loop; None: all of its cores; needs Docker",
+    )
+
+    @classmethod
+    def published_values(cls) -> dict[str, Any]:
+        """Return the values of the preset."""
+        return published_settings()
+
+    def offered(self) -> Mapping[str, Rung]:
+        """Return every rung of the chosen sets, by name."""
+        return chosen(self.sets)
+
+
+def rungs(parameters: LifeCycleParameters) -> dict[str, Rung]:
+    """Return the rungs of a run, by name."""
+    return among(parameters.offered(), parameters.rungs)
+
+
+def levels(parameters: LifeCycleParameters, rung: Rung) -> Mapping[str, object]:
+    """Return a rung's levels beside its name."""
+    rate, count = f"{parameters.target_rate:.12g}/s", f"{_users(parameters, rung)} users"
+    return {
+        **rung.settings,
+        "connection": rung.connection,
+        "metrics": rung.metrics,
+        "load": count if rung.load == "closed" else rate,
+        "load_from": rung.load_from,
+    }
+
+
+def _users(parameters: LifeCycleParameters, rung: Rung) -> int:
+    return rung.users or parameters.clients
+
+
+def _length_s(parameters: LifeCycleParameters) -> float:
+    return parameters.warmup_s + parameters.duration_s
+
+
+def stack(parameters: LifeCycleParameters, rung: Rung) -> StackPlan:
+    """Return the server with the settings of a rung, and the naive client if it posts."""
+    room = max(LEAST_CONNECTIONS, 2 * _users(parameters, rung))
+    settings = {**rung.settings, "max_connections": room}
+    server = Node(name=NODE, service=NODE, settings=settings, cpus=parameters.server_cpus)
+    other = () if rung.load_from == "lab" else (_naive_client(parameters, rung),)
+    return StackPlan(nodes=(server, *other))
+
+
+def _naive_client(parameters: LifeCycleParameters, rung: Rung) -> Node:
+    """Return the naive client, wired to the server, with the load that the lab would send.
+
+    On four cores and more the placement of a link keeps client and server on different cores.
+    """
+    return Node(
+        name=NAIVE_NODE,
+        service=NAIVE_NODE,
+        settings={
+            "clients": parameters.clients,
+            "rate": parameters.target_rate,
+            "duration_s": _length_s(parameters),
+            "connection": "persistent" if rung.connection == "keep_alive" else "per_request",
+            "timeout_ms": max(SHORTEST_TIMEOUT_MS, round(1000 * parameters.timeout_s)),
+        },
+        needs={"target": NODE},
+        placement="link",
+    )
+
+
+def instruments(parameters: LifeCycleParameters, rung: Rung) -> tuple[Instrument, ...]:
+    """Return the instruments of a rung."""
+    if rung.load_from == "lab":
+        return (*STANDARD, ConnectionCost(node=NODE, metrics=rung.metrics))
+    others = [instrument for instrument in STANDARD if not isinstance(instrument, Requests)]
+    told = OtherLoad(
+        node=NAIVE_NODE,
+        path="/load",
+        columns=TOLD,
+        at_least_if=CUT_OFF,
+        poll_s=0.25,
+        longest_s=_length_s(parameters) + parameters.timeout_s + SPARE_S,
+    )
+    return (Requests(prefix="probe_", steady=False, phases=False), *others, told)
+
+
+def workload(parameters: LifeCycleParameters, rung: Rung) -> Workload:
+    """Return a rung's load: posts of a valid body, which may time out.
+
+    If the naive client posts, the lab's own load only probes the server's health, for as long as
+    the naive client begins requests.
+    """
+    if rung.load_from != "lab":
+        return Workload(
+            request=Request(node=NODE, path="/health"),
+            arrivals=_at_rate(parameters, max(PROBES_PER_S, FEWEST_PROBES / parameters.duration_s)),
+            timeout_s=parameters.timeout_s,
+            may_time_out=True,
+        )
+    is_closed = rung.load == "closed"
+    at_rate = _at_rate(parameters, parameters.target_rate)
+    return Workload(
+        request=Request(
+            node=NODE,
+            method="POST",
+            path="/metrics",
+            headers={"Content-Type": "application/json"},
+            body=body(rung.metrics),
+            expect_status=202,
+        ),
+        arrivals=_closed(parameters, rung) if is_closed else at_rate,
+        connections=Connections(reuse=rung.connection, most=0 if is_closed else parameters.clients),
+        timeout_s=parameters.timeout_s,
+        may_time_out=True,
+    )
+
+
+def body(number: int) -> str:
+    """Return a body with ``number`` metrics of one client."""
+    samples = [{"name": f"cpu.{place}", "value": 0.5} for place in range(number)]
+    return json.dumps({"client": "a", "metrics": samples})
+
+
+def _closed(parameters: LifeCycleParameters, rung: Rung) -> ClosedLoop:
+    users = _users(parameters, rung)
+    return ClosedLoop(
+        users=users,
+        requests=max(parameters.closed_requests, 10 * users),
+        warmup_requests=max(parameters.closed_requests // 5, users),
+        keep_up=True,
+        max_duration_s=SLOWEST_S,
+    )
+
+
+def _at_rate(parameters: LifeCycleParameters, rate: float) -> OpenLoop:
+    stage = Stage(rate=rate, duration_s=_length_s(parameters))
+    return OpenLoop(stages=(stage,), warmup_s=parameters.warmup_s)
+
+
+LADDER = Ladder(levels, stack, workload, instruments)
+
+
+def remarks(parameters: LifeCycleParameters) -> Sequence[Remark]:
+    """Return remarks for readers of the plan on success and on the limit of a load."""
+    success = (
+        f"success is an answer of 202 within {parameters.timeout_s:g} s, of all requests planned; "
+        "the study does not define its own, so its percentages lie beside and are not compared"
+    )
+    on_plan = [Remark(code="metricstream.success", text=success)]
+    of_run = rungs(parameters).values()
+    if parameters.server_cpus is not None:
+        on_plan.append(_cpu_limit(parameters.server_cpus))
+    if any(rung.load == "closed" for rung in of_run):
+        text = (
+            "closed loops without think time: with a whole core this server answers faster than "
+            "one core of a client can ask; where the client is the limit, the trial is refused, "
+            "and that is the answer"
+        )
+        on_plan.append(Remark(code="metricstream.closed_loop", text=text))
+    if any(rung.load_from != "lab" for rung in of_run):
+        text = (
+            "with the load from the naive client its own numbers are told (told_*): it counts its "
+            "warm-up, leaves out what hung, and calls success what it achieved of its target; the "
+            "lab vouches for none of them"
+        )
+        on_plan.append(Remark(code="metricstream.naive_client", text=text))
+    return on_plan
+
+
+def _cpu_limit(cpus: float) -> Remark:
+    period_ms = CPU_PERIOD_US / 1e3
+    text = (
+        f"the server could use {cpus:g} CPUs, by a quota of {cpus * period_ms:g} ms of CPU time in "
+        f"every period of {period_ms:g} ms: its rates are not those of the machine, and its "
+        "response times hold waits for the next period"
+    )
+    return Remark(code="metricstream.cpu_limit", text=text)
 
 
 def _contrasts(parameters: LifeCycleParameters) -> list[Contrast]:
-    return claims.contrasts(rungs(parameters))
+    return contrasts(rungs(parameters))
 
 
 EXPERIMENT = Experiment(
@@ -18,8 +281,8 @@ EXPERIMENT = Experiment(
     question="What does a connection for every request cost, and which of the published phases "
     "changes anything while connections are made anew?",
     parameters=LifeCycleParameters,
-    treatments=lambda parameters: lifecycle.LADDER.treatments(parameters, rungs(parameters)),
-    factors=lambda parameters: lifecycle.LADDER.factors(parameters, rungs(parameters)),
+    treatments=lambda parameters: LADDER.treatments(parameters, rungs(parameters)),
+    factors=lambda parameters: LADDER.factors(parameters, rungs(parameters)),
     contrasts=_contrasts,
-    warnings=lifecycle.remarks,
+    warnings=remarks,
 )

@@ -1,16 +1,271 @@
-"""Which step of the published ladder lets 100 downloads at one instant come through?"""
+"""Which step of the published ladder lets 100 downloads at one instant come through?
+
+All clients download one model at one instant. With the load from inside they are coroutines of the
+event loop that serves them (``POST /health/performance/workload`` of the service), and only that
+generator counts them. The lab then sends a few probes of ``/health`` from outside; their response
+times show how long the loop was held up.
+"""
 
 from __future__ import annotations
 
-from perflab.recordings import Contrast
-from perflab.systems.registry import claims, downloads
-from perflab.systems.registry.downloads import DownloadParameters
-from perflab.systems.registry.rungs import differences
-from perflab.trials.experiment import Experiment
+import math
+import os
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic import Field, model_validator
+
+from perflab.instruments import STANDARD, Instrument, OtherLoad, Requests
+from perflab.load.workload import Burst, OpenLoop, Request, Stage, Workload
+from perflab.recordings import Contrast, Remark
+from perflab.stacks.plan import BytesPerS, Link, RoundTripMs, StackPlan
+from perflab.statistics.in_words import counted
+from perflab.systems.registry.counts import RegistryCounts
+from perflab.systems.registry.rungs import (
+    BYTES_PER_S,
+    Rung,
+    Set,
+    chosen,
+    contrasts,
+    differences,
+    lanes,
+    published_settings,
+)
+from perflab.systems.registry.stacks import PATH, model_crc32, stack
+from perflab.trials.experiment import Experiment, Preset
+from perflab.trials.ladders import Ladder, LadderParameters, among
+
+NODE = "registry"
+# A body is recorded at this many points for the waterfall.
+POINTS = 24
+# The time to start, fill and stop all services of a block, and the time around each trial.
+AROUND_BLOCK_S, AROUND_TRIAL_S = 20.0, 3.0
+# Shares of the time over the link alone: how long probes go on, and when a trial fails.
+PROBED_SHARE, FAILED_SHARE, SPARE_S = 1.5, 2.0, 60.0
+PROBES_PER_S = 5.0
+# The published model; in paths its slash is an underscore.
+MODEL = "arnir0/Tiny-LLM"
+# The counts of the service's own generator; see services/registry/README.md.
+TOLD = {
+    "told_succeeded": "successful",
+    "told_total_duration_s": "total_duration_s",
+    "told_mean_ms": "mean_ms",
+}
+CUT_OFF = {
+    "told_total_duration_s": ("timed_out", "failed_otherwise"),
+    "told_mean_ms": ("timed_out",),
+}
+
+
+class DownloadParameters(LadderParameters):
+    """Parameters of the experiments on downloads.
+
+    The defaults are a tenth of the published size and time-out at the published bytes per second of
+    a connection: downloads keep their order in the ladder and take a tenth of the time.
+    """
+
+    preset: Preset = Field(
+        default="quick",
+        description="published: take the published study's load for whatever is not given; a "
+        "block of the ladder then takes a quarter of an hour",
+    )
+    sets: tuple[Set, ...] = Field(
+        default=("ladder",),
+        min_length=1,
+        description="which rungs: ladder (the published steps), beyond (streamed, async client, "
+        "redirect, ranges), threads (executor sizes), pools (sizes of boto3's pool), clients (one "
+        "against all), inside (four rungs, each also with the load from the service's own process)",
+    )
+    clients: int = Field(
+        default=100, ge=1, le=500, description="clients that each download once, at one instant"
+    )
+    model_bytes: int = Field(
+        default=2_483_401, ge=2_000, le=1_000_000_000, description="length of the model's zip"
+    )
+    timeout_s: float = Field(
+        default=30.0, gt=0, le=3_600, description="seconds after which a client gives up"
+    )
+    bytes_per_s: BytesPerS = Field(
+        default=BYTES_PER_S,
+        description="bytes per second of each connection between service and store, or unlimited",
+    )
+    round_trip_ms: RoundTripMs = Field(
+        default=0.0, description="delay that the link adds to a round trip to the store, in ms"
+    )
+    models: int = Field(
+        default=20, ge=1, le=10_000, description="models in the registry; one is of full size"
+    )
+
+    @classmethod
+    def published_values(cls) -> dict[str, Any]:
+        """Return the values of the preset."""
+        return published_settings()
+
+    def offered(self) -> Mapping[str, Rung]:
+        """Return every rung of the chosen sets, by name."""
+        return chosen(self.sets)
+
+    @model_validator(mode="after")
+    def _starts_afresh(self) -> DownloadParameters:
+        if self.fresh_blocks != 1:
+            raise ValueError(
+                f"fresh_blocks = {self.fresh_blocks}: a service whose clients gave up works off "
+                "what they asked for, for minutes; only with fresh_blocks = 1 does no trial meet "
+                "the queue of another"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _has_whole_seconds_inside(self) -> DownloadParameters:
+        if "inside" in self.sets and not self.timeout_s.is_integer():
+            raise ValueError(
+                f"timeout_s = {self.timeout_s:g}: the service's own generator takes whole seconds; "
+                "give those, or leave 'inside' out of sets"
+            )
+        return self
+
+
+def rungs(parameters: DownloadParameters) -> dict[str, Rung]:
+    """Return the rungs of a run, by name."""
+    return among(parameters.offered(), parameters.rungs)
+
+
+def levels(parameters: DownloadParameters, rung: Rung) -> Mapping[str, object]:
+    """Return a rung's levels beside its name."""
+    return {
+        "handler": rung.handler,
+        "body": rung.body,
+        "executor_threads": rung.executor_threads,
+        "pool_connections": rung.pool_connections,
+        "retry_attempts": rung.retry_attempts,
+        "clients": clients(parameters, rung),
+        "load_from": rung.load_from,
+    }
+
+
+def clients(parameters: DownloadParameters, rung: Rung) -> int:
+    """Return how many clients a rung has."""
+    return 1 if rung.one_client else parameters.clients
+
+
+def stack_of(parameters: DownloadParameters, rung: Rung) -> StackPlan:
+    """Return store, link, metadata and service with the settings of a rung."""
+    return stack(
+        rung.settings,
+        model_bytes=parameters.model_bytes,
+        models=parameters.models,
+        link=Link(round_trip_ms=parameters.round_trip_ms, bytes_per_s=parameters.bytes_per_s),
+        # A rung with the load from inside would else meet the queue of the same rung from outside.
+        apart="" if rung.load_from == "outside" else rung.load_from,
+    )
+
+
+def instruments(parameters: DownloadParameters, rung: Rung) -> tuple[Instrument, ...]:
+    """Return the instruments of a rung.
+
+    All downloads start at one instant, so the load has no steady state. A load from inside fails
+    after :func:`longest_s`.
+    """
+    others = [instrument for instrument in STANDARD if not isinstance(instrument, Requests)]
+    if rung.load_from == "outside":
+        return (Requests(steady=False), *others, RegistryCounts(node=NODE))
+    told = OtherLoad(
+        node=NODE,
+        path="/health/performance/workload",
+        body={
+            "num_clients": clients(parameters, rung),
+            "model_id": MODEL,
+            "duration_seconds": int(parameters.timeout_s),
+        },
+        columns=TOLD,
+        at_least_if=CUT_OFF,
+        requests="requests",
+        longest_s=longest_s(parameters, rung),
+    )
+    probes = Requests(prefix="probe_", steady=False, phases=False)
+    return (probes, *others, RegistryCounts(node=NODE, downloads=False), told)
+
+
+def workload(parameters: DownloadParameters, rung: Rung) -> Workload:
+    """Return downloads of all clients at one instant, or the lab's probes of a load from inside."""
+    if rung.load_from == "inside":
+        within_s = min(parameters.timeout_s, link_s(parameters, rung))
+        stage = Stage(rate=PROBES_PER_S, duration_s=PROBED_SHARE * within_s + 2.0)
+        return Workload(
+            request=Request(node=NODE, path="/health"),
+            arrivals=OpenLoop(stages=(stage,)),
+            timeout_s=min(longest_s(parameters, rung), 3_600.0),
+            may_time_out=True,
+        )
+    return Workload(
+        request=Request(
+            node=NODE,
+            path=PATH,
+            expect_bytes=parameters.model_bytes,
+            expect_crc32=model_crc32(parameters.model_bytes),
+            redirects=1 if rung.handler == "redirect" else 0,
+            progress_points=POINTS,
+        ),
+        arrivals=Burst(size=clients(parameters, rung)),
+        timeout_s=parameters.timeout_s,
+        may_time_out=True,
+    )
+
+
+def link_s(parameters: DownloadParameters, rung: Rung) -> float:
+    """Return how long all downloads of a rung take over the link alone, if no client gives up."""
+    if parameters.bytes_per_s == "unlimited":
+        return 0.0
+    downloads = clients(parameters, rung)
+    # Python counts the cores of the machine, not those that a process may use.
+    at_a_time = lanes(rung, os.cpu_count() or 1) or downloads
+    return math.ceil(downloads / at_a_time) * parameters.model_bytes / parameters.bytes_per_s
+
+
+def longest_s(parameters: DownloadParameters, rung: Rung) -> float:
+    """Return the seconds after which a load from inside has failed."""
+    return parameters.timeout_s + FAILED_SHARE * link_s(parameters, rung) + SPARE_S
+
+
+def expected_s(parameters: DownloadParameters, rung: Rung) -> float:
+    """Return how long the load of a rung takes if only the link costs time."""
+    all_s = link_s(parameters, rung)
+    if rung.load_from == "inside" and rung.handler == "blocking":
+        # A client gives up only when the blocked event loop runs it again.
+        return max(all_s, parameters.timeout_s)
+    return min(parameters.timeout_s, all_s)
+
+
+LADDER = Ladder(levels, stack_of, workload, instruments)
+
+
+def remarks_on(parameters: DownloadParameters) -> list[Remark]:
+    """Return remarks on the length of a run and on differences of its load from the published."""
+    of_run = rungs(parameters).values()
+    block_s = AROUND_BLOCK_S + sum(AROUND_TRIAL_S + expected_s(parameters, rung) for rung in of_run)
+    text = (
+        f"a block of {counted(len(of_run), 'rung')} takes about {_in_words(block_s)}, the "
+        f"run of {counted(parameters.planned_blocks, 'block')} about "
+        f"{_in_words(block_s * parameters.planned_blocks)}"
+    )
+    remarks = [Remark(code="registry.length", text=text)]
+    if texts := differences(parameters):
+        text = f"published sizes are not compared: {'; '.join(texts)}"
+        remarks.append(Remark(code="registry.load", text=text))
+    return remarks
+
+
+def _in_words(seconds: float) -> str:
+    """Return ``40 seconds``, ``50 minutes`` or ``16 hours``."""
+    if seconds < 90:
+        return counted(round(seconds), "second")
+    if seconds < 2 * 3600:
+        return counted(round(seconds / 60), "minute")
+    return counted(round(seconds / 3600), "hour")
 
 
 def _contrasts(parameters: DownloadParameters) -> list[Contrast]:
-    return claims.contrasts(downloads.rungs(parameters), not differences(parameters))
+    return contrasts(rungs(parameters), not differences(parameters))
 
 
 EXPERIMENT = Experiment(
@@ -19,10 +274,8 @@ EXPERIMENT = Experiment(
     question="Which step of the published ladder lets 100 downloads at one instant come through, "
     "and what limits each?",
     parameters=DownloadParameters,
-    treatments=lambda parameters: downloads.LADDER.treatments(
-        parameters, downloads.rungs(parameters)
-    ),
-    factors=lambda parameters: downloads.LADDER.factors(parameters, downloads.rungs(parameters)),
+    treatments=lambda parameters: LADDER.treatments(parameters, rungs(parameters)),
+    factors=lambda parameters: LADDER.factors(parameters, rungs(parameters)),
     contrasts=_contrasts,
-    warnings=downloads.remarks_on,
+    warnings=remarks_on,
 )

@@ -1,0 +1,246 @@
+"""Users when failures ended the load, over descriptors, and claim 3 by a rule.
+
+Does a threshold of failures make single runs comparable? The study compares one run of each
+version, and takes a difference of 13% for a difference of the versions. Single runs of the same
+proxy are comparable if they seldom differ by as much: the claim holds if at most 5% of pairs of
+single runs lie beyond the published ratio (305 users over 270). It is not reproduced if the whole
+95% interval of that share lies above 5%, reproduced if it lies below, and undecided otherwise. The
+rule was fixed before the first measurement.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from perflab.analysis.evaluation import Finding, with_trials
+from perflab.analysis.findings import JointClaim
+from perflab.analysis.noise import noise_flags
+from perflab.analysis.verdict import Outcome, Verdict, Way
+from perflab.figures.canvas import LabFigure
+from perflab.figures.charts import Axis, Lines, Marks, Plane, Planes, Points
+from perflab.figures.evidence import trials_shown
+from perflab.figures.origin import Page
+from perflab.figures.theme import Look, appearance
+from perflab.figures.view import Judging, View
+from perflab.recordings import Contrast, Response, Run, published_value
+from perflab.recordings.responses import at_least_column
+from perflab.statistics.comparison import Effect
+from perflab.statistics.in_words import counted, number
+from perflab.statistics.single_runs import Apart, apart, scatter
+from perflab.systems.llm.rungs import RESULTS, STUDY, USERS, VERSIONS
+
+NAMES = {"old": "old: chunks are made anew", "new": "new: passed through", "raw": "raw bytes"}
+VERSION_LOOKS: dict[str, Look] = {
+    name: Look(*appearance(place), label=NAMES[name]) for place, name in enumerate(VERSIONS)
+}
+CLAIM = "claim 3"
+MOST_BEYOND = 0.05
+# A proxy with enough descriptors never meets the threshold.
+FILES, ENOUGH = "max_files", "enough"
+SHARE = Response(
+    name="pairs_beyond_share", title="share of pairs of single runs beyond the published ratio",
+    noun="pairs of single runs",
+)  # fmt: skip
+
+
+def rungs_of(run: Run) -> pd.DataFrame:
+    """Return treatment, its rung's ``family`` (the rung without its version), and ``version``."""
+    rows = [
+        (item.name, item.levels["rung"].rpartition("_")[0], item.levels["version"])
+        for item in run.record.treatments
+    ]
+    return pd.DataFrame(rows, columns=["treatment", "family", "version"])
+
+
+def limited_trials(run: Run, trials: pd.DataFrame) -> pd.DataFrame:
+    """Return the trials of proxies with few descriptors, with their family and version."""
+    limited = trials[trials[f"factor_{FILES}"] != ENOUGH]
+    return limited.merge(rungs_of(run), on="treatment")
+
+
+def runs_apart(run: Run) -> Apart:
+    """Return how far valid trials of one version under one limit lie apart, as single runs."""
+    new, old = (
+        published_value(STUDY, RESULTS, name, "users_at_failure") for name in ("new", "old")
+    )
+    trials = run.valid_trials()
+    if USERS not in trials:
+        return apart([], new / old)
+    limited = limited_trials(run, trials).groupby("treatment")
+    return apart([group[USERS].astype(float).tolist() for _, group in limited], new / old)
+
+
+def judged_claims(run: Run) -> Mapping[str, JointClaim]:
+    """Return the verdict on claim 3 by the rule of this module."""
+    distances = runs_apart(run)
+    verdict = verdict_on(distances)
+    interval = (distances.share, distances.low, distances.high, 0.95, distances.n)
+    effect = Effect(*interval, math.nan, "normal logs, chi-squared")
+    contrast = Contrast(
+        name=CLAIM, claim="a threshold of failures makes runs comparable", response=SHARE.name,
+        numerator={}, denominator={}, source=f"llm_proxy study, {CLAIM}",
+    )  # fmt: skip
+    finding = Finding(
+        contrast,
+        SHARE,
+        effect if math.isfinite(distances.share) else None,
+        verdict,
+        noise=noise_flags(run),
+        limit=f"at most {MOST_BEYOND:g}",
+    )
+    treatments = run.record.treatments
+    names = [item.name for item in treatments if item.levels.get(FILES, ENOUGH) != ENOUGH]
+    return {CLAIM: JointClaim((with_trials(finding, run, names),), verdict)}
+
+
+def verdict_on(distances: Apart) -> Verdict:
+    """Return the verdict of the rule on the distances of single runs."""
+    words = in_words(distances)
+    if not math.isfinite(distances.share):
+        return Verdict(Outcome.UNDECIDED, words)
+    if distances.low > MOST_BEYOND:
+        return Verdict(Outcome.NOT_REPRODUCED, words, Way.OPPOSITE)
+    if distances.high <= MOST_BEYOND:
+        return Verdict(Outcome.REPRODUCED, words, Way.SHOWN)
+    return Verdict(Outcome.UNDECIDED, words, Way.NOT_SHOWN)
+
+
+def in_words(compared: Apart) -> str:
+    """Return the share of pairs in words, or why there is none."""
+    if compared.unreached:
+        return (
+            f"{compared.unreached} of {counted(compared.n + compared.unreached, 'run')} held all"
+            " users until the ramp's end: how far runs lie apart is not known; let more users join"
+            " (stress_users)"
+        )
+    runs = f"{counted(compared.n, 'run')} of {counted(compared.kinds, 'kind')}"
+    if not math.isfinite(compared.share):
+        return f"{runs}: too few to know how far they lie apart"
+    return (
+        f"two single runs of one proxy differ by more than {compared.ratio - 1:.0%} in"
+        f" {compared.share:.1%} [{compared.low:.1%}, {compared.high:.1%}] of pairs (the rule:"
+        f" {MOST_BEYOND:.0%} at most; {runs}, {compared.beyond} of"
+        f" {counted(compared.pairs, 'pair')} seen)"
+    )
+
+
+TITLE = "users when failures ended the load, over descriptors"
+TRIAL, AT_LEAST, PUBLISHED, NEEDED, SAID = "trial", "at least", "published", "needed", "said"
+PANELS = {"users": "users at failure", "share": "failure rate of a stop, %"}
+COLUMNS = ["what", "version", "limit", "state", "users", "share", "words"]
+# A proxied stream takes two descriptors: one from the client, one to the model.
+FILES_PER_STREAM = 2
+ASIDE = {"old": -0.012, "new": 0.012, "raw": 0.0}
+
+
+def limits_table(run: Run) -> pd.DataFrame:
+    """Return users at failure of every trial by limit and version, and the published ones.
+
+    ``at least``: fewer requests failed than the threshold. ``share`` is the failure rate that
+    counts requests under way as failed. ``needed``: users whose streams take all descriptors.
+    ``said``: how far two single runs of the same proxy lie apart
+    (:mod:`perflab.statistics.single_runs`), and the verdict on claim 3.
+    """
+    trials = trials_shown(run)
+    if trials.empty or USERS not in trials:
+        return pd.DataFrame(columns=COLUMNS)
+    limited = limited_trials(run, trials)
+    bound = limited.get(at_least_column(USERS), pd.Series(np.nan, index=limited.index))
+    is_bound = limited[USERS].isna() & bound.notna()
+    points = pd.DataFrame(
+        {
+            "what": np.where(is_bound, AT_LEAST, TRIAL),
+            "version": limited["version"],
+            "limit": limited[f"factor_{FILES}"].astype(float),
+            "state": limited["state"],
+            "users": limited[USERS].fillna(bound).astype(float),
+            "share": 100 * limited["failure_share_broken_off"].astype(float),
+        }
+    )
+    verdict = verdict_on(runs_apart(run))
+    claim = {"what": SAID, "words": f"{CLAIM.capitalize()} {verdict}: {verdict.reason}"}
+    beside = pd.DataFrame([*_others(points), *_scatters(points), claim])
+    return pd.concat([points, beside], ignore_index=True).reindex(columns=COLUMNS)
+
+
+def _scatters(points: pd.DataFrame) -> Iterator[dict[str, Any]]:
+    """Yield sentences on how far two single runs of the same kind lie apart."""
+    valid = points[points["state"] == "valid"]
+    for (limit, version), of_kind in valid.groupby(["limit", "version"]):
+        spread = scatter(of_kind["users"].where(of_kind["what"] == TRIAL).tolist())
+        if math.isfinite(spread.smallest_difference):
+            words = (
+                f"{limit:g} descriptors, {version}: two single runs lie up to"
+                f" {number(spread.smallest_difference)} users apart (mean {number(spread.mean)},"
+                f" n = {spread.n})"
+            )
+            yield {"what": SAID, "version": version, "limit": limit, "words": words}
+
+
+def _others(points: pd.DataFrame) -> Iterator[dict[str, Any]]:
+    """Yield the published runs, and the users whose streams take all descriptors."""
+    limit = published_value(STUDY, "system", "Windows event loop", "sockets")
+    for version in ("old", "new"):
+        users, share = (
+            published_value(STUDY, RESULTS, version, measure)
+            for measure in ("users_at_failure", "failure_rate")
+        )
+        row = {"what": PUBLISHED, "version": version, "limit": limit}
+        yield {**row, "users": users, "share": share}
+    for end in sorted({*points["limit"], limit}):
+        yield {"what": NEEDED, "limit": end, "users": end / FILES_PER_STREAM}
+
+
+def draw_limits(table: pd.DataFrame, page: Page) -> LabFigure:
+    """Draw users over descriptors at the left, and the failure rate of a stop at the right."""
+    sentences = "".join(f" {words}." for words in table.loc[table["what"] == SAID, "words"])
+    style: dict[str, Any] = {"by": "version", "looks": VERSION_LOOKS}
+    limits = Axis("descriptors that the proxy may have", below=0.0)
+    chart = Planes(
+        TITLE,
+        "Points: trials (hollow: refused; a triangle: fewer failed than the threshold, so at least"
+        " so many users). Crosses: published, one run each, at the sockets that an event loop of"
+        " Windows can hold. The failure rate is the one that a stop would print if it counted what"
+        " it broke off as failed: a few failures of hundreds of requests are a few percent, not"
+        f" half.{sentences}",
+        layers=(
+            Points((TRIAL,), how={"s": 22}, **style),
+            Marks((AT_LEAST,), "^", hollow=True, **style),
+            Marks((PUBLISHED,), "x", PUBLISHED, size=6, **style),
+            Lines((NEEDED,), how={"lw": 1.0, "ls": (0, (4, 3))},
+                  label="two descriptors for each user's stream"),
+        ),
+        planes=lambda *_: {
+            name: Plane(limits, Axis(words, below=0.0)) for name, words in PANELS.items()
+        },
+        panel="panel",
+        x="beside",
+        height_in=3.2,
+        further_in=3.2,
+    )  # fmt: skip
+    return chart.draw(_as_drawn(table), page)
+
+
+def _as_drawn(table: pd.DataFrame) -> pd.DataFrame:
+    """Return a row for each panel; versions at one limit stand beside each other."""
+    rows = table[table["what"] != SAID]
+    aside = rows["version"].map(ASIDE).astype(float).fillna(0.0) * float(table["limit"].max())
+    rows = rows.assign(beside=rows["limit"] + aside.where(rows["what"] != PUBLISHED, 0.0))
+    parts = [rows.assign(panel=name, value=rows[name].astype(float)) for name in PANELS]
+    return pd.concat(parts, ignore_index=True)
+
+
+def has_limits(run: Run) -> bool:
+    """Return whether a run has users who ramp up against a limit of descriptors."""
+    return bool(set(run.record.factors.get(FILES, ())) - {ENOUGH})
+
+
+USERS_BY_LIMIT = View(
+    "users_by_limit", TITLE, limits_table, draw_limits, suits=has_limits,
+    judging=Judging((CLAIM,), judged_claims),
+)  # fmt: skip
