@@ -41,12 +41,18 @@ TOLD = (
     ),
 )  # fmt: skip
 # The lab's probes of /health while another generator loads the service.
-PROBES = (
-    Response(
-        name="probe_*_ms", title="* response time of /health", unit="ms", noun="* of /health",
-        better="less",
-    ),
-)  # fmt: skip
+PROBES = tuple(
+    response.model_copy(
+        update={
+            "name": f"probe_{response.name}",
+            "title": f"{response.title} of /health",
+            "noun": f"{response.noun} of /health",
+            "typical": False,
+        }
+    )
+    for response in REQUESTS
+    if response.name in ("mean_ms", "p50_ms", "max_ms")
+)
 COUNTS = (
     Response(
         name="longest_silence_ms", title="longest wait for an answer of the event loop",

@@ -43,7 +43,9 @@ TOLD = {
     "told_success_rate": "success_rate",
     "told_achieved_rps": "achieved_rate",
     "told_hung": "hung",
+    "told_reset": "errors.reset",
     "told_mean_ms": "mean_ms",
+    "told_connect_ms": "connect_ms",
 }
 # The mean leaves out requests that hung, so it is a lower bound if any did.
 CUT_OFF = {"told_mean_ms": ("hung",)}
