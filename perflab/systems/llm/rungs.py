@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
 from functools import partial
+from itertools import starmap
 from typing import Any, Literal
 
 from perflab.parameters import Parameters
@@ -75,13 +76,7 @@ def few_files(version: str, limit: int) -> str:
 
 
 def chosen(sets: Iterable[str], limits: Iterable[int]) -> dict[str, Rung]:
-    """Return the rungs of all sets, each once, in the order of this module.
-
-    Parameters
-    ----------
-    limits : iterable of int
-        Descriptors of the set ``limits``.
-    """
+    """Return the rungs of all sets; ``limits`` are the descriptors of the set ``limits``."""
     names = set(sets)
     rungs: dict[str, Rung] = {}
     for name, of_set in SETS.items():
@@ -154,6 +149,16 @@ MISLED = {
     CORES: "without pacing a version that takes less CPU seems to take as much as before",
     MEAN: "beyond the study: pacing changes by how much the new version is faster",
 }
+# Rungs, response, published direction, claim and its source.
+Row = tuple[tuple[str, str], str, Direction | None, str, str]
+# Claim 1 by search. Users at failure are another estimand: no size is compared.
+OF_CAPACITY: tuple[Row, ...] = (
+    (("capacity_new", "capacity_old"), HELD, "greater",
+     "the new version has more capacity: users within the objectives",
+     "llm_proxy study, claim 1"),
+    (("capacity_raw", "capacity_old"), HELD, None,
+     "beyond the study: users within the objectives, raw bytes", ""),
+)  # fmt: skip
 _between = partial(between, words=WORDS)
 
 
@@ -165,42 +170,39 @@ def contrasts(rungs: Collection[str], limits: Iterable[int], as_published: bool)
     """
     levels = sorted(set(limits))
     by_limit = [contrast for limit in levels for contrast in _limit(limit, as_published)]
-    all_contrasts = [*_kinds(), *_pacing(), *_capacity(), *by_limit, *_more_files(levels)]
+    all_contrasts = [
+        *starmap(_between, _kinds()),
+        *_pacing(),
+        *starmap(_between, OF_CAPACITY),
+        *by_limit,
+        *starmap(_between, _more_files(levels)),
+    ]
     return having(all_contrasts, rungs)
 
 
-def _kinds() -> Iterator[Contrast]:
+def _kinds() -> Iterator[Row]:
+    source = "llm_proxy study, effect speed (1 s; of which load is not stated)"
     for kind in KINDS:
-        old, new, raw = (f"{kind}_{version}" for version in ("old", "new", "raw"))
-        yield _between(
-            (new, old), MEAN, "smaller", f"the new version answers faster ({kind})",
-            "llm_proxy study, effect speed (1 s; of which load is not stated)",
-        )  # fmt: skip
+        pair, raw = (f"{kind}_new", f"{kind}_old"), (f"{kind}_raw", f"{kind}_old")
+        yield pair, MEAN, "smaller", f"the new version answers faster ({kind})", source
         beyond = f"beyond the study: CPU of the proxy for an answer ({kind})"
-        yield _between((new, old), CPU, None, f"{beyond}, new")
-        yield _between((raw, old), CPU, None, f"{beyond}, raw bytes")
+        yield pair, CPU, None, f"{beyond}, new", ""
+        yield raw, CPU, None, f"{beyond}, raw bytes", ""
         if kind != "batch":
-            yield _between(
-                (new, old), FIRST, None, f"beyond the study: time to first chunk ({kind})"
-            )
+            yield pair, FIRST, None, f"beyond the study: time to first chunk ({kind})", ""
     for response in (CHUNK_CPU, GAP):
-        yield _between(
-            ("stream_new", "stream_old"), response, None,
-            f"beyond the study: {WORDS[response]} (stream)",
-        )  # fmt: skip
+        claim = f"beyond the study: {WORDS[response]} (stream)"
+        yield ("stream_new", "stream_old"), response, None, claim, ""
 
 
 def _pacing() -> Iterator[Contrast]:
     """Yield both comparisons, and the factor by which the one without pacing misleads."""
-    paced, unpaced = (("paced_new", "paced_old"), ("unpaced_new", "unpaced_old"))
+    paced, unpaced = ("paced_new", "paced_old"), ("unpaced_new", "unpaced_old")
     claim_2 = "llm_proxy study, claim 2"
-    yield _between(
-        paced, RATE, "none", "with a constant cycle both versions get the same requests", claim_2,
-        set_by_load=CYCLE,
-    )  # fmt: skip
-    yield _between(
-        unpaced, RATE, "greater", "without pacing the faster version gets more requests", claim_2
-    )
+    claim = "with a constant cycle both versions get the same requests"
+    yield _between(paced, RATE, "none", claim, claim_2, set_by_load=CYCLE)
+    claim = "without pacing the faster version gets more requests"
+    yield _between(unpaced, RATE, "greater", claim, claim_2)
     directions: dict[str, Direction | None] = {CORES: "greater", MEAN: None}
     for response, direction in directions.items():
         for pair, words in ((paced, "with"), (unpaced, "without")):
@@ -212,42 +214,22 @@ def _pacing() -> Iterator[Contrast]:
         yield without.model_copy(update={"name": name, "interaction": with_cycle})
 
 
-def _capacity() -> Iterator[Contrast]:
-    """Yield claim 1 by search. Users at failure are another estimand: no size is compared."""
-    old, new, raw = (f"{CAPACITY}_{version}" for version in VERSIONS)
-    yield _between(
-        (new, old), HELD, "greater",
-        "the new version has more capacity: users within the objectives",
-        "llm_proxy study, claim 1",
-    )  # fmt: skip
-    yield _between(
-        (raw, old), HELD, None, "beyond the study: users within the objectives, raw bytes"
-    )
-
-
 def _limit(limit: int, as_published: bool) -> Iterator[Contrast]:
     rungs = (few_files("new", limit), few_files("old", limit))
     published = {USERS: "users_at_failure", REQUESTS: "requests"}
     for response, measure in published.items():
         new, old = (published_value(STUDY, RESULTS, version, measure) for version in ("new", "old"))
-        yield _between(
-            rungs, response, "greater",
-            f"the new version has more {WORDS[response]} ({limit} descriptors)",
-            f"{TABLE} ({old:g} to {new:g}, one run each)",
-            new / old if as_published else None,
-        )  # fmt: skip
-    yield _between(
-        rungs, SUCCESSES, None, f"beyond the study: {WORDS[SUCCESSES]} ({limit} descriptors)"
-    )
+        claim = f"the new version has more {WORDS[response]} ({limit} descriptors)"
+        source = f"{TABLE} ({old:g} to {new:g}, one run each)"
+        ratio = new / old if as_published else None
+        yield _between(rungs, response, "greater", claim, source, ratio)
+    claim = f"beyond the study: {WORDS[SUCCESSES]} ({limit} descriptors)"
+    yield _between(rungs, SUCCESSES, None, claim)
 
 
-def _more_files(levels: list[int]) -> Iterator[Contrast]:
+def _more_files(levels: list[int]) -> Iterator[Row]:
     """Yield, by version, users with the most descriptors over users with the fewest."""
-    if len(levels) < 2:
-        return
-    for version in ("old", "new"):
-        yield _between(
-            (few_files(version, levels[-1]), few_files(version, levels[0])), USERS, "greater",
-            f"servers failed because of limits on descriptors ({version})",
-            "llm_proxy study, Windows limits",
-        )  # fmt: skip
+    for version in BOTH if len(levels) > 1 else ():
+        pair = (few_files(version, levels[-1]), few_files(version, levels[0]))
+        claim = f"servers failed because of limits on descriptors ({version})"
+        yield pair, USERS, "greater", claim, "llm_proxy study, Windows limits"

@@ -34,15 +34,9 @@ RESULT = "12 degrees, rain"
 def stack(
     settings: Mapping[str, Value] = NOTHING, *, upstream: Mapping[str, Value] = NOTHING
 ) -> StackPlan:
-    """Return the stand-in and the proxy before it.
+    """Return the stand-in with the settings ``upstream``, and the proxy before it.
 
-    Parameters
-    ----------
-    settings : mapping
-        Settings of the proxy (``services/llm_proxy/service.toml``). With ``upstream_url`` the proxy
-        uses that server, and the stand-in idles.
-    upstream : mapping
-        Settings of the stand-in (``services/llm_upstream/service.toml``).
+    If the proxy's ``settings`` have an ``upstream_url``, it uses that server.
     """
     return StackPlan(
         nodes=(
@@ -56,8 +50,8 @@ def request(kind: Kind, node: str, least_chunks: int, tool_calls: int) -> Reques
     """Return the request of users.
 
     Streams must have ``least_chunks`` and their last event; a batch must be an answer with a text.
-    With tools the steps of one conversation are sent in turn: the question, then the question with
-    one more result each time. The last of ``tool_calls + 1`` requests gets the answer.
+    With tools the ``tool_calls + 1`` steps of one conversation are sent in turn, each with one more
+    result; the last step gets the answer.
     """
     fields: dict[str, Any] = {
         "node": node,

@@ -13,7 +13,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 
-import numpy as np
 import pandas as pd
 from pydantic import Field
 
@@ -23,26 +22,20 @@ from perflab.load.records.result import LoadResult
 from perflab.load.workload import Workload
 from perflab.recordings import Reason
 from perflab.stacks.plan import StackPlan
+from perflab.trials.summary import cpu_us_per_success
 
 PARTS = ("connect", "send", "wait", "receive", "close")
 
 
 def parts_of(requests: pd.DataFrame) -> pd.DataFrame:
-    """Return the parts of every request in ms, a column each.
-
-    Parameters
-    ----------
-    requests : DataFrame
-        Successful requests, as recorded. Without ``close_ns`` (older recordings) close is NaN.
-    """
-    close_ns = requests.get("close_ns", pd.Series(math.nan, index=requests.index))
+    """Return the parts of every successful request in ms, a column each."""
     before_sent_ns = requests["sent_ns"] - requests["started_ns"]
     parts_ns = {
         "connect": requests["connect_ns"],
         "send": before_sent_ns - requests["connect_ns"],
         "wait": requests["first_byte_ns"] - requests["sent_ns"],
         "receive": requests["done_ns"] - requests["first_byte_ns"],
-        "close": close_ns,
+        "close": requests["close_ns"],
     }
     return pd.DataFrame({name: parts_ns[name] / 1e6 for name in PARTS})
 
@@ -98,10 +91,11 @@ class _ConnectionCost(Look):
 
     def observe(self, load: Load) -> Observation:
         """Return columns, and whether the server's count contradicts the client's."""
-        requests = load.result.requests
+        requests, samples = load.result.requests, load.samples
+        of_server = samples[samples["service"] == self._instrument.node]
         columns = {
             "success_share": success_share(load.result),
-            "server_cpu_us_per_request": cpu_us_per_request(load, self._instrument.node),
+            "server_cpu_us_per_request": cpu_us_per_success(of_server, load.result),
             **part_columns(requests),
         }
         assert self._taken is not None
@@ -117,31 +111,10 @@ def success_share(result: LoadResult) -> float:
     return float((errors == 0).sum()) / planned if planned else math.nan
 
 
-def cpu_us_per_request(load: Load, service: str) -> float:
-    """Return the CPU time of a service per success, in us; NaN if it is not known."""
-    samples = load.samples[load.samples["service"] == service]
-    requests = load.result.requests
-    begin_ns, end_ns = load.result.window
-    successes = int(
-        ((requests["error"] == "") & requests["done_ns"].between(begin_ns + 1, end_ns)).sum()
-    )
-    if len(samples) < 2 or not successes:
-        return math.nan
-    used = np.interp([begin_ns, end_ns], samples["t_ns"].to_numpy(), samples["cpu_ns"].to_numpy())
-    return float(used[1] - used[0]) / 1e3 / successes
-
-
 def miscounted(requests: pd.DataFrame, taken: int, metrics: int) -> str:
-    """Return how the server's count of samples contradicts the requests, or an empty string.
+    """Return how the server's count of samples contradicts all requests, or an empty string.
 
-    Parameters
-    ----------
-    requests : DataFrame
-        All requests of the load, its warm-up included.
-    taken : int
-        Samples that the server says it took.
-    metrics : int
-        Samples in a request.
+    A request has ``metrics`` samples, and the server says that it took ``taken``.
     """
     answered = metrics * int((requests["error"] == "").sum())
     sent = metrics * int((requests["sent_ns"] > 0).sum())

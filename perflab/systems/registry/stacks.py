@@ -64,12 +64,8 @@ def stack(
 def model_crc32(model_bytes: int) -> int:
     """Return the CRC-32 of the large model's file, which has ``model_bytes``.
 
-    The content is invented but always the same; the service's own module makes it.
-
-    Raises
-    ------
-    ValueError
-        The length is too short for the files that every model has.
+    The content is invented but always the same; the service's own module makes it. A ValueError
+    says that the length is too short for the files that every model has.
     """
     zips = runpy.run_path(str(services_dir() / "registry/registry/zips.py"))
     return zlib.crc32(zips["of_size"](MODEL_ID, model_bytes))

@@ -111,12 +111,6 @@ def test_the_parts_of_a_request_add_up_to_all_of_it() -> None:
     assert sum(columns[f"part_{name}_share"] for name in PARTS) == pytest.approx(1)
 
 
-def test_an_older_recording_without_closing_times_has_no_shares() -> None:
-    columns = part_columns(posts().drop(columns="close_ns"))
-    assert columns["part_connect_ms"] == pytest.approx(0.04)
-    assert columns["part_connect_share"] != columns["part_connect_share"]
-
-
 def test_requests_that_were_never_sent_are_no_successes(tmp_path: Path) -> None:
     result = load_result(tmp_path, np.linspace(1, 2, 90), errors={"timeout": 10}, unsent=10)
     assert success_share(result) == pytest.approx(0.8)

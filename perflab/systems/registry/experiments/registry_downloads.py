@@ -19,7 +19,6 @@ from perflab.instruments import STANDARD, Instrument, OtherLoad, Requests
 from perflab.load.workload import Burst, OpenLoop, Request, Stage, Workload
 from perflab.recordings import Contrast, Remark
 from perflab.stacks.plan import BytesPerS, Link, RoundTripMs, StackPlan
-from perflab.statistics.in_words import counted
 from perflab.systems.registry.counts import RegistryCounts
 from perflab.systems.registry.rungs import (
     BYTES_PER_S,
@@ -38,8 +37,6 @@ from perflab.trials.ladders import Ladder, LadderParameters, among
 NODE = "registry"
 # A body is recorded at this many points for the waterfall.
 POINTS = 24
-# The time to start, fill and stop all services of a block, and the time around each trial.
-AROUND_BLOCK_S, AROUND_TRIAL_S = 20.0, 3.0
 # Shares of the time over the link alone: how long probes go on, and when a trial fails.
 PROBED_SHARE, FAILED_SHARE, SPARE_S = 1.5, 2.0, 60.0
 PROBES_PER_S = 5.0
@@ -227,41 +224,14 @@ def longest_s(parameters: DownloadParameters, rung: Rung) -> float:
     return parameters.timeout_s + FAILED_SHARE * link_s(parameters, rung) + SPARE_S
 
 
-def expected_s(parameters: DownloadParameters, rung: Rung) -> float:
-    """Return how long the load of a rung takes if only the link costs time."""
-    all_s = link_s(parameters, rung)
-    if rung.load_from == "inside" and rung.handler == "blocking":
-        # A client gives up only when the blocked event loop runs it again.
-        return max(all_s, parameters.timeout_s)
-    return min(parameters.timeout_s, all_s)
-
-
 LADDER = Ladder(levels, stack_of, workload, instruments)
 
 
 def remarks_on(parameters: DownloadParameters) -> list[Remark]:
-    """Return remarks on the length of a run and on differences of its load from the published."""
-    of_run = rungs(parameters).values()
-    block_s = AROUND_BLOCK_S + sum(AROUND_TRIAL_S + expected_s(parameters, rung) for rung in of_run)
-    text = (
-        f"a block of {counted(len(of_run), 'rung')} takes about {_in_words(block_s)}, the "
-        f"run of {counted(parameters.planned_blocks, 'block')} about "
-        f"{_in_words(block_s * parameters.planned_blocks)}"
-    )
-    remarks = [Remark(code="registry.length", text=text)]
-    if texts := differences(parameters):
-        text = f"published sizes are not compared: {'; '.join(texts)}"
-        remarks.append(Remark(code="registry.load", text=text))
-    return remarks
-
-
-def _in_words(seconds: float) -> str:
-    """Return ``40 seconds``, ``50 minutes`` or ``16 hours``."""
-    if seconds < 90:
-        return counted(round(seconds), "second")
-    if seconds < 2 * 3600:
-        return counted(round(seconds / 60), "minute")
-    return counted(round(seconds / 3600), "hour")
+    """Return a remark on the differences of a run's load from the published one."""
+    texts = differences(parameters)
+    text = f"published sizes are not compared: {'; '.join(texts)}"
+    return [Remark(code="registry.load", text=text)] if texts else []
 
 
 def _contrasts(parameters: DownloadParameters) -> list[Contrast]:
