@@ -57,9 +57,9 @@ def looks(*rows: tuple[float, float, dict[str, float]]) -> pd.DataFrame:
     """Return looks at the counts, from question (s), answer (s; 0: none) and numbers."""
     records: list[dict[str, Any]] = []
     for question_s, answer_s, numbers in rows:
-        numbers = dict.fromkeys(COUNTED, 0.0 if answer_s else math.nan) | numbers
+        counted = dict.fromkeys(COUNTED, 0.0 if answer_s else math.nan) | numbers
         instants = {"t_ns": round(question_s * SECOND), "answered_ns": round(answer_s * SECOND)}
-        records.append({**instants, **numbers})
+        records.append({**instants, **counted})
     return pd.DataFrame(records)
 
 
