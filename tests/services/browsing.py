@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import psutil
-from running import wait_until
 from selenium.webdriver import Chrome, ChromeOptions, ChromeService
-from selenium.webdriver.common.by import By
-from selenium.webdriver.remote.webelement import WebElement
 
 PROGRAMS = ("chromium", "chromedriver")
-PATIENCE_S = 15.0
 FLAGS = (
     "--headless=new",
     "--no-sandbox",  # Chromium's sandbox refuses root, and the page is our own
@@ -67,38 +63,3 @@ def users_of(profile: Path) -> list[psutil.Process]:
         for process in psutil.process_iter(["cmdline"])
         if any(str(profile) in argument for argument in process.info["cmdline"] or ())
     ]
-
-
-class Tab:
-    """A window with a page; every call brings it to the front first."""
-
-    def __init__(self, driver: Chrome, address: str) -> None:
-        driver.switch_to.new_window("window")
-        self._driver = driver
-        self._handle = driver.current_window_handle
-        self._address = address
-        self.load()
-
-    def load(self) -> None:
-        self.front().get(self._address)
-
-    def front(self) -> Chrome:
-        self._driver.switch_to.window(self._handle)
-        return self._driver
-
-    def close(self) -> None:
-        self.front().close()
-        self._driver.switch_to.window(self._driver.window_handles[0])
-
-    def part(self, identity: str) -> WebElement:
-        return self.front().find_element(By.ID, identity)
-
-    def text(self, identity: str) -> str:
-        return self.part(identity).text
-
-    def wait(self, true: Callable[[], object]) -> None:
-        wait_until(lambda: bool(true()), timeout_s=PATIENCE_S)
-
-    def complaints(self) -> list[str]:
-        """Return what the browser wrote to its console since the last call."""
-        return [entry["message"] for entry in self.front().get_log("browser")]

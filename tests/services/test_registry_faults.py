@@ -5,14 +5,7 @@ from __future__ import annotations
 import http.client
 
 import pytest
-from registering import (
-    SIZE,
-    Tap,
-    download,
-    refusal,
-    serving,
-    settings_for,
-)
+from registering import SIZE, Tap, download, refusal, serving, settings_for
 from running import Service, quiet_port
 
 pytestmark = pytest.mark.slow
@@ -34,12 +27,7 @@ def test_a_store_or_database_that_is_down_is_to_be_asked_again(
 
 @pytest.mark.parametrize(
     ("handler", "body"),
-    [
-        ("threads", "buffered"),
-        ("async", "buffered"),
-        ("ranged", "buffered"),
-        ("executor", "streamed"),
-    ],
+    [("threads", "buffered"), ("async", "buffered"), ("executor", "streamed")],
 )
 def test_a_model_cut_short_never_looks_whole(store: Service, handler: str, body: str) -> None:
     tap = Tap(store.port, allowed=600_000, is_cutting=True)

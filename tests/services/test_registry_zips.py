@@ -26,9 +26,3 @@ def test_the_large_model_is_a_valid_zip_of_the_published_length_and_always_the_s
 def test_a_zip_too_short_for_its_files_is_refused(size: int) -> None:
     with pytest.raises(ValueError, match=f"size = {size}"):
         zips.of_size(LARGE, size)
-
-
-def test_the_others_are_small_and_each_is_different() -> None:
-    made = {zips.small(f"model-{number}") for number in range(100)}
-    assert len(made) == 100
-    assert max(map(len, made)) < 2000

@@ -52,18 +52,3 @@ def test_a_rung_of_another_set_is_refused_and_the_known_ones_are_listed() -> Non
     assert "'step_33' (did you mean 'step_3'?), 'streamed'" in message
     assert "step_0, plain_def, step_1, step_1_32, step_2, step_3" in message
     assert plan("registry_downloads", sets="ladder,beyond", rungs="step_3,streamed").treatments
-
-
-def test_the_stated_length_of_a_run_follows_from_its_rungs() -> None:
-    def length_text(**parameters: object) -> str:
-        (length,) = [
-            warning
-            for warning in plan(
-                "registry_downloads", preset="published", blocks=1, **parameters
-            ).warnings
-            if warning.code == "registry.length"
-        ]
-        return length.text
-
-    assert "a block of 6 rungs" in length_text()
-    assert "a block of 1 rung takes" in length_text(rungs="step_3")

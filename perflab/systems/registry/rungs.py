@@ -29,7 +29,7 @@ class Rung(Parameters):
     """One way to serve downloads: the settings of the service, and its load.
 
     ``executor_threads`` 0 is Python's own number. ``one_client`` leaves one client only.
-    ``load_from``: the lab's clients download, or those of the service's own health page, on the
+    ``load_from``: the lab's clients download, or those of the service's own generator, on the
     event loop that serves them.
     """
 

@@ -75,6 +75,6 @@ STACKS = (
     ReadyStack(
         "registry",
         lambda: stack({"handler": "executor", "executor_threads": 100, "pool_connections": 150}),
-        f"the large model is at {PATH} of the registry's address, its health page at /health/page",
+        f"the large model is at {PATH} of the registry's address",
     ),
 )

@@ -39,8 +39,6 @@ def add_to(app: FastAPI) -> None:
     """Add the endpoints."""
     for path in (OPENAI, OLLAMA):
         app.post(path)(answer)
-    for path in ("/v1/models", "/api/tags"):
-        app.get(path)(listed)
 
 
 async def answer(request: Request) -> Response:
@@ -91,7 +89,7 @@ async def _read(request: Request) -> Asked:
 
 async def _ask(state: Any, asked: Asked, phases: Phases) -> Relay | tuple[int, str | bytes]:
     """Ask the upstream; return a stream once its first bytes came, else status and body."""
-    response = await state.upstream.ask("POST", asked.path, phases, asked.body)
+    response = await state.upstream.ask(asked.path, phases, asked.body)
     if response.status == 200 and asked.stream:
         relay = Relay(response, mode_of(state.settings.mode, asked.is_openai), state.counts)
         try:
@@ -122,12 +120,3 @@ async def _whole(
         if "error" in json.loads(body):
             return body
     raise broken(f"the upstream answers with status {response.status} and no reason")
-
-
-async def listed(request: Request) -> Response:
-    """Pass the upstream's list of models on."""
-    response = await request.app.state.upstream.ask("GET", request.url.path, Phases())
-    try:
-        return Response(await whole_body(response), response.status, media_type=JSON)
-    finally:
-        response.close()

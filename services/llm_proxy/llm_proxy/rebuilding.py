@@ -16,13 +16,7 @@ SPOKEN = ("role", "content", "thinking", "reasoning_content", "refusal", "tool_c
 
 
 def rebuilt(content: str | bytes, is_openai: bool) -> str:
-    """Return a chunk or answer with the parts that are known.
-
-    Raises
-    ------
-    Refused
-        It is none, or an error of the upstream's own.
-    """
+    """Return a chunk or answer with its known parts; raise Refused for anything else."""
     try:
         given = json.loads(content)
         if "error" not in given:

@@ -41,12 +41,9 @@ class Endpoint:
 
 
 def endpoint(settings: Settings) -> Endpoint:
-    """Return the upstream's; one of the user's own may want no key, as Ollama's.
+    """Return the upstream's address and key; one of the user's own may want no key, as Ollama's.
 
-    Raises
-    ------
-    ValueError
-        ``upstream_url`` is no endpoint; one that holds a key is not repeated.
+    A ValueError says that ``upstream_url`` is no address; it does not repeat one that holds a key.
     """
     if not settings.upstream_url:
         return Endpoint(settings.upstream_address, content(settings.secret_file))

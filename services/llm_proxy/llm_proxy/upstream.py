@@ -45,21 +45,13 @@ class Upstream:
         if self._session:
             await self._session.close()
 
-    async def ask(
-        self, method: str, path: str, phases: Phases, body: bytes | None = None
-    ) -> aiohttp.ClientResponse:
-        """Return the upstream's answer, its body not read yet.
-
-        Raises
-        ------
-        Refused
-            The upstream cannot be reached, or does not answer in time.
-        """
+    async def ask(self, path: str, phases: Phases, body: bytes) -> aiohttp.ClientResponse:
+        """Return the upstream's answer, its body not read yet; raise Refused if none comes."""
         assert self._session is not None
         url = self._endpoint.url + path
         with faults_named():
-            response = await self._session.request(
-                method, url, data=body, allow_redirects=False, trace_request_ctx=phases
+            response = await self._session.post(
+                url, data=body, allow_redirects=False, trace_request_ctx=phases
             )
         phases.reached("headers")
         return response
@@ -96,13 +88,7 @@ def faults_named() -> Iterator[None]:
 
 
 async def whole_body(response: aiohttp.ClientResponse) -> bytes:
-    """Read an answer to its end.
-
-    Raises
-    ------
-    Refused
-        It breaks off, falls silent, is longer than allowed, or may repeat the key.
-    """
+    """Read an answer to its end; raise Refused for one that is not whole, or may repeat the key."""
     if response.status in (401, 403):
         raise Refused(502, "upstream_refuses", f"the upstream refuses the proxy's key ({KEY})")
     if response.status < 200 or 300 <= response.status < 400:

@@ -14,7 +14,7 @@ from specimen.settings import content, public
 
 from llm_upstream.counts import Counts, Stream
 from llm_upstream.exchange import Exchange, Message, Receive, Send, clock, until
-from llm_upstream.formats import CREATED, CREATED_AT, MODEL, Format, Ollama, OpenAI, dumped
+from llm_upstream.formats import MODEL, Format, Ollama, OpenAI, dumped
 from llm_upstream.requested import read
 from llm_upstream.script import script
 from llm_upstream.settings import Settings
@@ -38,8 +38,6 @@ class Application:
             "GET /settings": self._in_force,
             "GET /counts": self.counts.shown,
             "GET /streams": lambda: {"streams": [stream.shown() for stream in self.streams]},
-            "GET /v1/models": _models,
-            "GET /api/tags": _tags,
         }
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
@@ -128,14 +126,3 @@ def _chunks(framed: Format) -> Iterator[bytes]:
         yield from framed.call(framed.script.call)
     for number, word in enumerate(framed.script.words()):
         yield framed.token(word, number == 0)
-
-
-def _models() -> dict[str, Any]:
-    model = {"id": MODEL, "object": "model", "created": CREATED, "owned_by": "perflab"}
-    return {"object": "list", "data": [model]}
-
-
-def _tags() -> dict[str, Any]:
-    described = {"format": "stand-in", "family": "stand-in"}
-    model = {"name": MODEL, "model": MODEL, "modified_at": CREATED_AT, "size": 0}
-    return {"models": [{**model, "digest": "0" * 64, "details": described}]}

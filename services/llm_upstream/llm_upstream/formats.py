@@ -8,7 +8,7 @@ from typing import Any
 from llm_upstream.script import Call, Script
 
 MODEL = "stand-in"
-# Of all answers: the same request has the same answer, byte by byte.
+# The same request has the same answer, byte by byte.
 CREATED, CREATED_AT = 1_700_000_000, "2023-11-14T22:13:20Z"
 
 

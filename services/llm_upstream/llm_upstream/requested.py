@@ -29,13 +29,7 @@ class Asked:
 
 
 def read(body: bytes, streams: bool) -> Asked:
-    """Read a body; ``streams`` is what the API does without a word of the request's own.
-
-    Raises
-    ------
-    Refused
-        It cannot be read.
-    """
+    """Read a body, or raise Refused; ``streams`` is what the API does by default."""
     try:
         given = json.loads(body)
         messages = given["messages"]

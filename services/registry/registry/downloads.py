@@ -16,7 +16,7 @@ from specimen.timing import KEY, Phases
 
 from registry.counts import BrokenOff, Counts
 from registry.lines import Line, Ticket
-from registry.metadata import Model, check_names
+from registry.metadata import Model
 from registry.settings import Settings
 from registry.stores import AsyncStore, BlockingStore, Body
 
@@ -178,8 +178,7 @@ def in_thread(ticket: Annotated[Ticket[Response], Depends(queue)]) -> Response:
 
 
 def download_of(request: Request, model_id: str, version: str) -> Download:
-    """Return what a request asks for; raise Refused for what no model can be called."""
-    check_names(model_id, version)
+    """Return what a request asks for."""
     return Download(model_id, version, request.scope[KEY], request.app.state.counts)
 
 

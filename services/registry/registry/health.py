@@ -1,4 +1,4 @@
-"""The health side: the service downloads from itself, and a page starts that and shows it.
+"""The health side: the service downloads from itself.
 
 The load runs in the service's own process, on the event loop that also serves the downloads, as the
 published load generator may have done. What holds that loop up holds the clients up too, and their
@@ -12,13 +12,12 @@ import asyncio
 import secrets
 import time
 from dataclasses import dataclass, field
-from pathlib import Path
-from statistics import fmean, median
-from typing import Annotated, Any
+from statistics import fmean
+from typing import Annotated
 
 import aiohttp
 from fastapi import FastAPI
-from fastapi.responses import HTMLResponse, JSONResponse
+from fastapi.responses import JSONResponse
 from pydantic import BaseModel, ConfigDict, Field
 from specimen.refusal import Refused
 
@@ -29,7 +28,6 @@ VERSION = "main"
 _PART = "[A-Za-z0-9_][A-Za-z0-9_.-]{0,95}"
 RUNNING, COMPLETED, FAILED = "running", "completed", "failed"
 DONE, TIMED_OUT, REFUSED, BROKEN = "done", "timed_out", "refused", "broken"
-MIB = 2**20
 
 
 class Workload(BaseModel):
@@ -65,18 +63,14 @@ class Download:
 
     def shown(self, client: int, origin_ns: int) -> dict[str, object]:
         """Return the record, its instants in ms since the workload began."""
-        instants = {"start_ms": self.start_ns, "end_ms": self.end_ns}
-        if self.first_byte_ns:
-            instants["first_byte_ms"] = self.first_byte_ns
-        since = {name: round((at - origin_ns) / 1e6, 3) for name, at in instants.items()}
+        start_ms, first_byte_ms, end_ms = (
+            round((at - origin_ns) / 1e6, 3) if at else None
+            for at in (self.start_ns, self.first_byte_ns, self.end_ns)
+        )
         return {
-            "client": client,
-            "first_byte_ms": None,
-            **since,
-            "bytes": self.bytes,
-            "status": self.status,
-            "outcome": self.outcome,
-        }
+            "client": client, "start_ms": start_ms, "first_byte_ms": first_byte_ms,
+            "end_ms": end_ms, "bytes": self.bytes, "status": self.status, "outcome": self.outcome,
+        }  # fmt: skip
 
 
 @dataclass
@@ -107,40 +101,23 @@ class Run:
 
 
 def summary(run: Run) -> dict[str, object]:
-    """Return the published measures; latencies are of whole and of timed-out downloads, as there.
+    """Return what became of downloads; the mean is of whole and timed-out ones, as published.
 
-    A mean or maximum with a time-out in it is a lower bound, and a p99 of 100 is their maximum.
+    A mean with a time-out in it is a lower bound.
     """
-    whole = [each for each in run.downloads if each.outcome == DONE]
-    timed_out = [each for each in run.downloads if each.outcome == TIMED_OUT]
-    total_s = (run.end_ns - run.begin_ns) / 1e9
-    delivered = sum(each.bytes for each in whole)
-    latencies = sorted(each.latency_ms for each in [*whole, *timed_out])
-    measures = {
-        "mean_ms": fmean, "median_ms": median, "p99_ms": p99, "min_ms": min, "max_ms": max,
-    }  # fmt: skip
+    outcomes = [download.outcome for download in run.downloads]
+    timed = [download for download in run.downloads if download.outcome in (DONE, TIMED_OUT)]
+    latencies = [download.latency_ms for download in timed]
     return {
-        "downloads": len(run.downloads),
-        "successful": len(whole),
-        "timed_out": len(timed_out),
-        "failed_otherwise": len(run.downloads) - len(latencies),
-        "success_rate": len(whole) / len(run.downloads),
-        "total_duration_s": round(total_s, 6),
-        "bytes": delivered,
-        "throughput_bytes_per_s": round(delivered / total_s, 3),
-        "throughput_MiB_per_s": round(delivered / total_s / MIB, 6),
-        "requests_per_s": round(len(whole) / total_s, 6),
-        **{
-            name: round(measure(latencies), 3) if latencies else None
-            for name, measure in measures.items()
-        },
-        "requests": [each.shown(at, run.begin_ns) for at, each in enumerate(run.downloads)],
+        "downloads": len(outcomes),
+        "successful": outcomes.count(DONE),
+        "timed_out": outcomes.count(TIMED_OUT),
+        "failed_otherwise": len(outcomes) - len(timed),
+        "total_duration_s": round((run.end_ns - run.begin_ns) / 1e9, 6),
+        "bytes": sum(download.bytes for download in timed if download.outcome == DONE),
+        "mean_ms": round(fmean(latencies), 3) if latencies else None,
+        "requests": [item.shown(at, run.begin_ns) for at, item in enumerate(run.downloads)],
     }
-
-
-def p99(ordered: list[float]) -> float:
-    """Return the value at or below which 99% lie (nearest rank)."""
-    return ordered[-(-99 * len(ordered) // 100) - 1]
 
 
 class Health:
@@ -212,11 +189,7 @@ async def download(
 
 
 def add_to(app: FastAPI, port: int) -> None:
-    """Give an application the endpoints and the page."""
-    health, page = Health(port), Path(__file__).with_name("health.html").read_text()
+    """Give an application the endpoints."""
+    health = Health(port)
     app.post(WORKLOAD)(health.start)
     app.get(RESULTS + "{run_id}")(health.results)
-
-    @app.get("/health/page")
-    async def show() -> Any:
-        return HTMLResponse(page)

@@ -22,13 +22,9 @@ LARGE_BYTES, MODELS = 24_834_009, 500
 
 
 def populate(settings: Settings, models: int, size_bytes: int) -> int:
-    """Put what is missing; return how many models that were.
+    """Put what is missing, and return how many models that were.
 
-    Raises
-    ------
-    ClientError, BotoCoreError
-        The store or the database refuses, or does not answer. What was put is whole, and the next
-        population goes on from there.
+    If the store or the database fails, what was put is whole, and the next population goes on.
     """
     store = BlockingStore(settings, Counts())
     make_places(store)

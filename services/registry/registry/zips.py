@@ -20,10 +20,7 @@ def small(model_id: str) -> bytes:
 def of_size(model_id: str, size_bytes: int) -> bytes:
     """Return a valid zip of exactly that length, filled with weights that cannot be compressed.
 
-    Raises
-    ------
-    ValueError
-        It is too short for the essential files.
+    A ValueError says that the length is too short for the essential files.
     """
     files = _essential(model_id)
     least = len(_packed({**files, WEIGHTS: b""}))

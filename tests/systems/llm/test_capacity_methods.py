@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from pathlib import Path
 
@@ -25,32 +26,29 @@ def planted(tmp_path_factory: pytest.TempPathFactory) -> Run:
     return write_streams(tmp_path_factory.mktemp("both"), ("capacity", "limits"), blocks=8)
 
 
-def test_a_trial_has_the_most_users_that_held_and_every_step() -> None:
+@pytest.mark.parametrize(
+    ("client_holds", "columns", "outcomes"),
+    [
+        (1000, {"users_held": 320, "users_missed": 334}, {"held", "missed"}),
+        (100, {"users_held_at_least": 80, "capacity_steps_refused": 3}, {"held", "refused"}),
+    ],
+)
+def test_users_held_are_those_of_the_last_step_that_held_or_a_bound_where_the_client_is_the_limit(
+    client_holds: int, columns: dict[str, float], outcomes: set[str]
+) -> None:
     steps: list[Probe] = []
 
     def probe(level: float) -> Probe:
-        steps.append(Probe(level, ("ttft_p95",) if level > 333 else ()))
+        missed = ("ttft_p95",) if level > 333 else ()
+        steps.append(Probe(level, missed, faults=(LATE,) if level > client_holds else ()))
         return steps[-1]
 
-    columns = held_columns(search(probe, 40, 1000, repeats=1, whole=True))
-    assert 333 / 1.06 < columns["users_held"] <= 333 < columns["users_missed"]
+    held = held_columns(search(probe, 40, 1000, repeats=1, whole=True))
+    assert {name: held[name] for name in columns} == columns
+    assert ("users_held_at_least" in columns) == math.isnan(held["users_held"])
     table = steps_table(steps)
-    assert len(table) == columns["capacity_steps"]
-    assert set(table["outcome"]) == {"held", "missed"}
-
-
-def test_where_the_client_is_the_limit_users_held_are_a_bound() -> None:
-    steps: list[Probe] = []
-
-    def probe(level: float) -> Probe:
-        steps.append(Probe(level, faults=(LATE,) if level > 100 else ()))
-        return steps[-1]
-
-    columns = held_columns(search(probe, 40, 1000, repeats=1, whole=True))
-    assert columns["users_held_at_least"] == 80
-    assert columns["users_held"] != columns["users_held"]
-    assert columns["capacity_steps_refused"] == 3
-    assert list(steps_table(steps)["outcome"])[-1] == "refused"
+    assert set(table["outcome"]) == outcomes
+    assert len(table) == held["capacity_steps"]
 
 
 def test_versions_are_searched_with_the_same_load_and_room_for_all_users() -> None:

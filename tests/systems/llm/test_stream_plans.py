@@ -66,18 +66,11 @@ def test_the_published_preset_is_the_study_s_load_of_8_minutes() -> None:
         assert treatment.workload.stop.failures == (5 if is_stress else 0)
 
 
-def test_a_stream_succeeds_with_more_than_2_chunks_and_its_end() -> None:
-    for treatment in plan(sets=EVERY_SET).treatments:
-        sent = treatment.workload.request
-        if treatment.levels["kind"] == "batch":
-            assert sent.stream is None
-        else:
-            assert sent.min_chunks == 3
-            assert sent.end_marker
-
-
 def test_tools_are_the_steps_of_one_conversation_with_one_result_more_in_each() -> None:
-    steps = [json.loads(body) for body in request("tools", "proxy", 3, 2).bodies]
+    sent = request("tools", "proxy", 3, 2)
+    # A stream succeeds with more than 2 chunks and its end.
+    assert (sent.min_chunks, sent.end_marker) == (3, "[DONE]")
+    steps = [json.loads(body) for body in sent.bodies]
     results = [[message["role"] for message in step["messages"]].count("tool") for step in steps]
     assert results == [0, 1, 2]
     assert all(step["temperature"] == 0 for step in steps)
@@ -89,13 +82,9 @@ def test_sizes_are_compared_only_in_the_published_stress_test() -> None:
             contrast.name: contrast.published_ratio for contrast in plan(**parameters).contrasts
         }
 
-    published = sizes(preset="published", sets=["limits"])
-    assert published["files_512_new against files_512_old, users at failure"] == pytest.approx(
-        305 / 270
-    )
-    assert published["files_512_new against files_512_old, requests at failure"] == pytest.approx(
-        499 / 412
-    )
+    published, pair = sizes(preset="published", sets=["limits"]), "files_512_new against files_512"
+    assert published[f"{pair}_old, users at failure"] == pytest.approx(305 / 270)
+    assert published[f"{pair}_old, requests at failure"] == pytest.approx(499 / 412)
     assert set(sizes(sets=EVERY_SET).values()) == {None}
     changed = sizes(preset="published", sets=["limits"], stress_users=400)
     assert set(changed.values()) == {None}
@@ -131,13 +120,10 @@ def test_a_proxy_that_completed_fewer_requests_than_were_answered_is_detected() 
     assert miscounted(requests, NUMBER + 1)
 
 
-def part(requests: int, failures: int) -> Part:
-    return Part(requests, requests - failures, failures, 0, ())
-
-
 def test_requests_that_a_stop_breaks_off_count_as_failures() -> None:
     stop = FailureStop(at_ns=HOUR_NS, after_s=9.0, failures=5, users=270)
-    columns = begun_columns(AroundStop(stop, part(247, 5), part(165, 0), 165), pd.DataFrame())
+    until, after = Part(247, 242, 5, 0, ()), Part(165, 165, 0, 0, ())
+    columns = begun_columns(AroundStop(stop, until, after, 165), pd.DataFrame())
     # The published table of the old version: 412 requests, 41.3%.
     assert columns["requests_begun"] == 412
     assert columns["failure_share_broken_off"] == pytest.approx(0.413, abs=5e-4)

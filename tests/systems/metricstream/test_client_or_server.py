@@ -13,7 +13,6 @@ from perflab.instruments import OtherLoad, Requests
 from perflab.paths import services_dir
 from perflab.recordings import Run
 from perflab.stacks.plan import Node
-from perflab.systems.metricstream.connection_cost import ConnectionCost
 from perflab.systems.metricstream.limited_by import (
     CLIENT,
     NAIVE,
@@ -91,7 +90,6 @@ CASES = {
     "the kernel tells nothing of the queue": (
         planted(0.5, 1.0, accept_queue_max_metricstream=math.nan), UNDECIDED, "undecided",
     ),
-    "neither does, and the server has room": (planted(0.5, 0.6), UNDECIDED, "undecided"),
 }  # fmt: skip
 
 
@@ -106,22 +104,26 @@ def test_evidence_decides_the_word_of_a_pair_and_the_verdict_on_claim_4(
     assert (str(claim.verdict), word in claim.verdict.reason) == (verdict, True)
 
 
-def test_a_naive_client_on_the_cores_of_the_server_must_leave_room_too(tmp_path: Path) -> None:
-    columns = planted(0.5, 1.0, cpu_share_metricstream=0.5, cpu_share_naive_client=0.45)
-    words = {
-        cores: word_of(blocks_of(run_of(tmp_path / str(cores), columns, cores=cores), PAIRS[0]))
-        for cores in (2, 8)
-    }
-    assert words == {2: UNDECIDED, 8: CLIENT}
-
-
-def test_a_server_that_uses_all_of_its_share_of_a_core_has_no_room(tmp_path: Path) -> None:
-    columns = planted(0.5, 1.0, cpu_share_metricstream=0.24)
-    words = {
-        cpus: word_of(blocks_of(run_of(tmp_path / str(cpus), columns, server_cpus=cpus), PAIRS[0]))
-        for cpus in (None, 2, 0.5, 0.25)
-    }
-    assert words == {None: CLIENT, 2: CLIENT, 0.5: CLIENT, 0.25: UNDECIDED}
+@pytest.mark.parametrize(
+    ("used_cores", "without_room", "with_room"),
+    [
+        # A naive client on the cores of the server must leave room, too.
+        ((0.5, 0.45), {"cores": 2}, {"cores": 8}),
+        # A server that uses all of its share of a core has no room.
+        ((0.24, 0.2), {"server_cpus": 0.25}, {"server_cpus": 0.5}),
+    ],
+)
+def test_room_depends_on_the_cores_that_the_server_may_use(
+    used_cores: tuple[float, float],
+    without_room: dict[str, Any],
+    with_room: dict[str, Any],
+    tmp_path: Path,
+) -> None:
+    server, client = used_cores
+    columns = planted(0.5, 1.0, cpu_share_metricstream=server, cpu_share_naive_client=client)
+    for limits, word in ((without_room, UNDECIDED), (with_room, CLIENT)):
+        run = run_of(tmp_path / word, columns, 3, **limits)
+        assert word_of(blocks_of(run, PAIRS[0])) == word
 
 
 def test_two_blocks_are_too_few_for_a_word(tmp_path: Path) -> None:
@@ -145,11 +147,15 @@ def test_one_other_block_of_four_does_not_change_the_word_and_two_of_five_do(
 
 def test_both_generators_get_the_same_server_and_load_in_every_block() -> None:
     by_rung = {treatment.levels["rung"]: treatment for treatment in plan(sets=["naive"]).treatments}
+    source = (services_dir() / "naive_client" / "src" / "naive_client.cpp").read_text()
+    sent_by_the_naive_client = source.partition('R"(')[2].partition(')"')[0]
     for naive, match in OF_THE_LAB.items():
         server, client = by_rung[naive].stack.nodes
         assert (server,) == by_rung[match].stack.nodes, "one server serves both"
         assert isinstance(client, Node)
         assert client.needs == {"target": server.name}
+        (probes,) = [item for item in by_rung[naive].instruments if isinstance(item, Requests)]
+        assert (probes.prefix, by_rung[naive].workload.request.path) == ("probe_", "/health")
         last = by_rung[naive].instruments[-1]
         assert isinstance(last, OtherLoad), "it must be the first to end"
         reuses = by_rung[match].levels["connection"] == "keep_alive"
@@ -157,29 +163,12 @@ def test_both_generators_get_the_same_server_and_load_in_every_block() -> None:
             "clients": 100, "rate": 2000.0, "timeout_ms": 1000, "duration_s": pytest.approx(0.8),
             "connection": "persistent" if reuses else "per_request",
         }  # fmt: skip
-        assert by_rung[match].workload.request.body == sent_by_the_naive_client()
-
-
-def sent_by_the_naive_client() -> str:
-    source = (services_dir() / "naive_client" / "src" / "naive_client.cpp").read_text()
-    return source.partition('R"(')[2].partition(')"')[0]
-
-
-def test_the_labs_probes_are_kept_apart_from_posts_and_the_servers_count() -> None:
-    for treatment in plan(sets=["naive"]).treatments:
-        posts = treatment.levels["load_from"] == "lab"
-        assert posts == any(
-            isinstance(instrument, ConnectionCost) for instrument in treatment.instruments
-        )
-        (requests,) = [
-            instrument for instrument in treatment.instruments if isinstance(instrument, Requests)
-        ]
-        assert requests.prefix == ("" if posts else "probe_")
-        assert treatment.workload.request.path == ("/metrics" if posts else "/health")
+        assert by_rung[match].workload.request.body == sent_by_the_naive_client
 
 
 def test_the_table_holds_every_trial_of_both_clients_and_the_sentences(tmp_path: Path) -> None:
-    table = limits_table(run_of(tmp_path, planted(0.5, 1.0)))
+    run = run_of(tmp_path, planted(0.5, 1.0))
+    table = limits_table(run)
     rates = table[table["panel"] == "rate"].groupby("what")["value"]
     assert dict(rates.size()) == {NAIVE: 18, OWN: 18, "mark": 1}
     assert rates.median()[OWN] == TARGET
@@ -189,10 +178,8 @@ def test_the_table_holds_every_trial_of_both_clients_and_the_sentences(tmp_path:
         "a connection per request: client-limited (6 blocks: 6 client-lim"
     )
     assert sentences[0].endswith("claim 4: direction shown")
-
-
-def test_trials_of_the_naive_client_have_no_parts_of_a_request(tmp_path: Path) -> None:
-    treatments = set(parts_table(run_of(tmp_path, planted(0.5, 1.0)))["treatment"])
+    # Trials of the naive client have no parts of a request.
+    treatments = set(parts_table(run)["treatment"])
     assert {f"rung={match}" for match in OF_THE_LAB.values()} <= treatments
     assert not {f"rung={naive}" for naive in OF_THE_LAB} & treatments
 

@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+import json
 import math
+import socket
 from typing import Any
 
 import pandas as pd
 import pytest
 
-from perflab.systems.registry.counts import COUNTED, counted_columns, download_columns
+from perflab.systems.registry import counts
+from perflab.systems.registry.counts import (
+    COUNTED,
+    TABLE,
+    _RegistryCounts,
+    counted_columns,
+    download_columns,
+)
 
 SECOND = 1_000_000_000
 
@@ -48,9 +57,9 @@ def looks(*rows: tuple[float, float, dict[str, float]]) -> pd.DataFrame:
     """Return looks at the counts, from question (s), answer (s; 0: none) and numbers."""
     records: list[dict[str, Any]] = []
     for question_s, answer_s, numbers in rows:
-        counts = dict.fromkeys(COUNTED, 0.0 if answer_s else math.nan) | numbers
+        counted = dict.fromkeys(COUNTED, 0.0 if answer_s else math.nan) | numbers
         instants = {"t_ns": round(question_s * SECOND), "answered_ns": round(answer_s * SECOND)}
-        records.append({**instants, **counts})
+        records.append({**instants, **counted})
     return pd.DataFrame(records)
 
 
@@ -82,3 +91,30 @@ def test_a_silence_that_ended_has_a_length_and_no_bound() -> None:
     columns = counted_columns(table, 10 * SECOND, 15 * SECOND)
     assert columns["longest_silence_ms"] == pytest.approx(4_000.0)
     assert "longest_silence_at_least_ms" not in columns
+
+
+ANSWER = {"open": 3, "waiting_for_thread": 2, "store_discarded": 5}
+
+
+def test_an_answer_becomes_a_row_with_its_instants(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(counts, "exchange", lambda *_: (200, json.dumps(ANSWER)))
+    look = _RegistryCounts(port=0)
+    look.after()
+    (row,) = look.left()[TABLE].to_dict("records")
+    assert (row["in_flight"], row["waiting_for_thread"], row["store_discarded"]) == (3, 2, 5)
+    assert math.isnan(row["most_in_flight"])
+    assert 0 < row["t_ns"] <= row["answered_ns"]
+
+
+def test_a_missing_answer_leaves_a_row_without_numbers() -> None:
+    with socket.socket() as deaf:
+        # The port is bound and nobody listens on it.
+        deaf.bind(("127.0.0.1", 0))
+        look = _RegistryCounts(deaf.getsockname()[1])
+        look.after()
+    (row,) = look.left()[TABLE].to_dict("records")
+    assert row["answered_ns"] == 0
+    assert math.isnan(row["in_flight"])
+    assert math.isnan(row["store_discarded"])
