@@ -1,15 +1,14 @@
 """Counts of the kernel: TCP, the scheduler's account of services, and their accept queues.
 
-TCP counters (full backlogs, retransmits, resets, TIME_WAIT) cover a network namespace with all its
-processes: of a service with a network of its own, they show the client's side only.
+TCP counters cover a network namespace with all its processes: of a service with a network of its
+own, they show the client's side only.
 
-The scheduler keeps for each thread the nanoseconds on a core, and ready to run without one, in
-``/proc/<pid>/task/<tid>/schedstat`` (Linux, Documentation/scheduler/sched-stats.rst). Both are
-summed over threads: four threads that wait for one core wait four seconds a second.
+The scheduler keeps for each thread the nanoseconds on a core, and ready to run without one (Linux,
+Documentation/scheduler/sched-stats.rst). Both are summed over threads: four threads that wait for
+one core wait four seconds a second.
 
 Accept queues are counted per listening socket, which the port assigns to a service. The kernel
-reports them over netlink (Linux, ``sock_diag(7)``), and only listening sockets are asked for,
-however many connections there are.
+reports them over netlink (``sock_diag(7)``), which names listening sockets only.
 """
 
 from __future__ import annotations
@@ -20,7 +19,6 @@ import struct
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
 
 import pandas as pd
@@ -65,18 +63,11 @@ def tcp_counts(net: Path = NET) -> dict[str, int]:
         lines = read(f"{net}/{name}").splitlines()
         # Each protocol has two lines: names, and values in the same order.
         for names, values in zip(lines[::2], lines[1::2], strict=False):
-            if places := _places(names):
-                cells = values.split()
-                counts |= {column: int(cells[place]) for place, column in places}
+            kind, *columns = names.split()
+            for column, value in zip(columns, values.split()[1:], strict=False):
+                if counter := COUNTERS.get(f"{kind.rstrip(':')} {column}"):
+                    counts[counter] = int(value)
     return counts
-
-
-@lru_cache(maxsize=32)
-def _places(names: str) -> tuple[tuple[int, str], ...]:
-    """Return place and column of each counter in a line; cached, as a kernel's names stay."""
-    kind, *columns = names.split()
-    trial_columns = [COUNTERS.get(f"{kind.rstrip(':')} {column}") for column in columns]
-    return tuple((place, column) for place, column in enumerate(trial_columns, 1) if column)
 
 
 def sockets_in_time_wait(net: Path = NET) -> int:
@@ -113,11 +104,8 @@ def accounts_of(pids: Iterable[int]) -> dict[Thread, Account]:
 def account_of(thread: str) -> Account | None:
     """Return the account in a thread's folder of ``/proc``; None where there is none."""
     words = read(f"{thread}/schedstat").split()
-    if len(words) != 3:
-        return None
-    run_ns, delay_ns, turns = map(int, words)
     # Without CONFIG_SCHED_INFO the file exists and holds zeros.
-    return (run_ns, delay_ns) if turns or run_ns else None
+    return (int(words[0]), int(words[1])) if len(words) == 3 and set(words) != {"0"} else None
 
 
 class ServiceAccount:
@@ -252,11 +240,8 @@ class QueueSampler(Repeated):
         for listener in listeners():
             if name := self._services.get(listener.port):
                 waiting, backlog, drops = sums.get(name, (0, 0, 0))
-                sums[name] = (
-                    waiting + listener.waiting,
-                    backlog + listener.backlog,
-                    drops + listener.drops,
-                )
+                waiting, backlog = waiting + listener.waiting, backlog + listener.backlog
+                sums[name] = (waiting, backlog, drops + listener.drops)
         self._rows += [(now, name, *values) for name, values in sums.items()]
 
     def table(self) -> pd.DataFrame:

@@ -1,7 +1,6 @@
-"""Meters: cumulative CPU time and memory of a container, a process tree, or a host core.
+"""Meters: CPU time and memory of a container, a process tree, or a host core.
 
-Every meter returns CPU time since its subject began, so a lost sample costs resolution and no
-accuracy.
+CPU time is cumulative, so a lost sample costs resolution and no accuracy.
 """
 
 from __future__ import annotations
@@ -10,6 +9,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -74,10 +74,9 @@ class ProcessTable:
 
 
 def process_cpu_ns(pid: int) -> int:
-    """Return the CPU time (ns) of a process, with all threads that it ever had.
+    """Return the CPU time (ns) of a process, with all threads that it ever had, by its CPU clock.
 
-    It comes from the process's CPU clock, because ``/proc/<pid>/stat`` counts in ticks of 10 ms;
-    the clock's number follows from the pid (Linux, ``clock_getcpuclockid(3)``).
+    ``/proc/<pid>/stat`` counts in ticks of 10 ms. Source: clock_getcpuclockid(3).
     """
     return time.clock_gettime_ns((~pid << 3) | 2)
 
@@ -85,8 +84,7 @@ def process_cpu_ns(pid: int) -> int:
 class ProcessTreeMeter:
     """CPU and memory of a process and its descendants.
 
-    The kernel adds the CPU time of ended descendants to their parent's account of reaped children,
-    so the work of short-lived processes is not lost.
+    The kernel adds the time of ended descendants to their parent's account of reaped children.
     """
 
     def __init__(self, root: int) -> None:
@@ -127,9 +125,7 @@ def _memory(pid: int) -> tuple[int, int]:
 def groups_of(pid: int | str) -> Mapping[str, str]:
     """Return the control groups of a process: controller ('' is version 2) to path.
 
-    Source: the kernel's Documentation/admin-guide/cgroup-v1/memory.rst and cgroup-v2.rst.
-
-    Raises OSError where the process is gone.
+    Raises OSError where the process is gone. Source: the kernel's cgroup-v2.rst.
     """
     groups: dict[str, str] = {}
     for line in Path(f"/proc/{pid}/cgroup").read_text().splitlines():
@@ -214,8 +210,7 @@ INTERVAL_S = 0.05
 class Repeated:
     """Does a job every ``interval_s`` in a thread, until ``stop``; with ``at_end``, once more then.
 
-    Samplers derive from it; their instants are CLOCK_MONOTONIC,
-    the clock of the requests, taken right before each reading.
+    Samplers note CLOCK_MONOTONIC, the clock of the requests, right before each reading.
     """
 
     def __init__(self, job: Callable[[], None], interval_s: float, *, at_end: bool = False) -> None:
@@ -269,10 +264,8 @@ class Sampler(Repeated):
 
     def _sample_cpu(self, name: str, pids: Sequence[int]) -> None:
         now = time.monotonic_ns()
-        try:
+        with suppress(OSError):
             self._samples.append((now, name, sum(process_cpu_ns(pid) for pid in pids), 0))
-        except OSError:
-            return
 
     def samples(self) -> pd.DataFrame:
         """Return t_ns, service, cpu_ns (cumulative) and memory_bytes."""

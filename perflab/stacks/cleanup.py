@@ -1,10 +1,8 @@
 """Find the lab's services on this machine, and remove those that a crash or a user left behind.
 
-The lab finds services by their labels, among what runs as this user.
-
 A service's first process may be gone while its children live on, and a child may have a session
 of its own and no readable environment (PostgreSQL's do). So the lab finds processes by descent, by
-their labels and by the folder they work in.
+their labels and by the folder they work in, among what runs as this user.
 
 A stack has its logs and records in ``stacks/<stack>`` of the state folder, and its data in
 ``data/<stack>`` of the open folder.
@@ -18,7 +16,6 @@ import os
 import re
 import shutil
 import signal
-import stat
 import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -28,7 +25,7 @@ from typing import Any
 import psutil
 
 from perflab.errors import BackendUnavailable, HostBusy
-from perflab.host.files import check_own, own_folder
+from perflab.host.files import check_own, is_own, own_folder
 from perflab.host.lock import UNSEEN, Holder, holder, measurement_lock
 from perflab.host.processes import alive, identity
 from perflab.paths import lock_path, open_dir, state_dir
@@ -111,27 +108,14 @@ def folders() -> list[Path]:
         paths = sorted(root.iterdir())
     except FileNotFoundError:
         return []
-    return [path for path in paths if NAME.fullmatch(path.name) and _is_own_folder(path)]
-
-
-def _is_own_folder(path: Path) -> bool:
-    facts = path.lstat()
-    return stat.S_ISDIR(facts.st_mode) and facts.st_uid == os.getuid()
-
-
-def maker_of(folder: Path) -> int | None:
-    """Return the process that made a stack's folder, or None when it has ended."""
-    try:
-        return alive((folder / OWNER).read_text())
-    except (OSError, ValueError):
-        return None
+    return [path for path in paths if NAME.fullmatch(path.name) and is_own(path)]
 
 
 def remove_folders(stack: str) -> None:
     """Remove a stack's logs and data.
 
     Raises LabelProblem where no stack can have the name, and UnsafePlace where the state folder is
-    not the user's own; both before anything is removed.
+    not the user's own.
     """
     check_name(stack, "the stack's name")
     for root in (state_dir() / "stacks", open_dir() / "data"):
@@ -199,10 +183,7 @@ def working_in(folder: Path) -> list[psutil.Process]:
 
 
 def labelled() -> dict[int, Labels]:
-    """Return the labels of every process of the lab, by process id.
-
-    The user's own processes carry labels; servers that run as another user have a record.
-    """
+    """Return the labels of every process of the lab, also of recorded servers."""
     return dict(_with_labels()) | dict(recorded())
 
 
@@ -230,8 +211,7 @@ def _with_labels() -> Iterator[tuple[int, Labels]]:
 def end(processes: Iterable[psutil.Process], first: int, timeout_s: float) -> None:
     """End processes together: signal those that have no parent among them, then kill the rest.
 
-    No process is waited for as a child: whoever started it can still ask how it ended, and no other
-    process gets its id until then.
+    No process is waited for as a child: whoever started it can still ask how it ended.
     """
     this_process = psutil.Process().pid
     chosen = {process.pid: process for process in processes if process.pid != this_process}
@@ -268,8 +248,7 @@ def _is_alive(process: psutil.Process) -> bool:
 class Found(Labels):
     """One service of this user that carries the lab's labels.
 
-    ``identity`` is the id of a container or process; ``began`` tells a process from a later one
-    with the same id (:func:`perflab.host.processes.identity`).
+    ``identity`` is the id of a container or process; ``began`` tells a process from a later one.
     """
 
     backend: str
@@ -290,13 +269,27 @@ def survey() -> list[Found]:
 
 
 def docker_client() -> Any | None:
-    """Return a Docker client when an engine answers, else None."""
-    from perflab.stacks.docker_backend import connect
-
+    """Return a client of this user's Docker engine; None where none answers."""
     try:
         return connect()
     except BackendUnavailable:
         return None
+
+
+def connect() -> Any:
+    """Return a client of this user's Docker engine; BackendUnavailable where none answers."""
+    import docker  # Late: this takes half a second.
+    from docker.errors import DockerException
+
+    try:
+        client = docker.from_env(timeout=120)
+        client.ping()
+    except (DockerException, OSError) as error:
+        raise BackendUnavailable(
+            f"no Docker engine answers ({str(error).splitlines()[0][:160]}); start it, or use "
+            "--backend process (parameter backend='process')"
+        ) from None
+    return client
 
 
 def processes() -> list[Found]:
@@ -332,16 +325,13 @@ def everything() -> list[Found]:
 def remove(services: Iterable[Found]) -> list[Found]:
     """End and remove services, their volumes and their folders; return what was removed."""
     removed = list(services)
-    plain = [item for item in removed if item.backend == "process"]
+    _end_processes(item for item in removed if item.backend == "process")
     contained = [item for item in removed if item.backend == "docker"]
-    _end_processes(plain)
-    for stack in {item.stack for item in plain}:
-        _remove_folders(stack)
     client = docker_client() if contained else None
     for item in contained if client else []:
         _remove_container(client, item.identity)
-    for stack in {item.stack for item in contained}:
-        _remove_volumes(stack, client)
+    for stack in {item.stack for item in removed}:
+        _remove_leftovers(stack, client)
     return removed
 
 
@@ -359,17 +349,18 @@ def _remove_container(client: Any, identity: str) -> None:
         client.containers.get(identity).remove(force=True, v=True)
 
 
-def _remove_folders(stack: str) -> None:
-    """End the processes that still work in a stack's folders, then remove its logs and data."""
+def _remove_leftovers(stack: str, client: Any | None) -> None:
+    """End the processes that still work in a stack's folders; remove its folders and volumes."""
     check_name(stack, "the stack's name")
     for folder in (state_dir() / "stacks" / stack, open_dir() / "data" / stack):
         end(working_in(folder), signal.SIGINT, timeout_s=1.0)
     remove_folders(stack)
+    if client is not None:
+        remove_volumes(stack, client)
 
 
-def _remove_volumes(stack: str, client: Any | None) -> None:
-    if client is None:
-        return
+def remove_volumes(stack: str, client: Any) -> None:
+    """Remove the Docker volumes of this user's stack."""
     from docker.errors import APIError
 
     filters = {"label": [f"perflab.stack={stack}", f"perflab.uid={os.getuid()}"]}
@@ -402,8 +393,7 @@ def remove_unmeasured() -> tuple[list[Found], Holder | None]:
 def remove_stack(stack: str) -> None:
     """Remove all that is left of one stack, also when none of its services runs."""
     remove_of_kind("run", stack)
-    _remove_folders(stack)
-    _remove_volumes(stack, docker_client())
+    _remove_leftovers(stack, docker_client())
 
 
 def orphaned_folders() -> list[Path]:
@@ -412,8 +402,15 @@ def orphaned_folders() -> list[Path]:
     Services of every scope count, and so does a maker that has not started a service yet.
     """
     up = {item.stack for item in survey()}
-    idle = [folder for folder in folders() if folder.name not in up]
-    return [folder for folder in idle if maker_of(folder) in (None, os.getpid())]
+    return [path for path in folders() if path.name not in up and not _is_made_now(path)]
+
+
+def _is_made_now(folder: Path) -> bool:
+    """Tell whether another process that runs has made a stack's folder."""
+    try:
+        return alive((folder / OWNER).read_text()) not in (None, os.getpid())
+    except (OSError, ValueError):
+        return False
 
 
 def log_of(item: Found, lines: int) -> str:

@@ -6,7 +6,7 @@ import io
 import json
 import os
 import tarfile
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,7 @@ from perflab.paths import project_root
 from perflab.stacks import builds
 from perflab.stacks.backend import PROJECT
 from perflab.stacks.builds import content_hash, files_of, plain
-from perflab.stacks.patience import Interrupted, never, patiently, run_command
+from perflab.stacks.patience import NO_WORK, Work, patiently
 from perflab.stacks.spec import ServiceSpec
 
 BASE = "debian:bookworm-slim"
@@ -37,13 +37,7 @@ COMPILE_SCRIPT = "compile.sh"
 CA_VARIABLES = ("PERFLAB_CA_BUNDLE", "SSL_CERT_FILE", "REQUESTS_CA_BUNDLE")
 
 
-def ensure(
-    client: Any,
-    spec: ServiceSpec,
-    tell: Callable[[str], None],
-    interrupted: Interrupted = never,
-    environment: Mapping[str, str] | None = None,
-) -> tuple[str, str]:
+def ensure(client: Any, spec: ServiceSpec, work: Work = NO_WORK) -> tuple[str, str]:
     """Return tag and id of the service's image, and build it when its content has changed.
 
     Raises ImageError, with the last lines, where the base image is missing, or the build failed.
@@ -55,15 +49,14 @@ def ensure(
     try:
         return tag, str(client.images.get(tag).id)
     except ImageNotFound:
-        tell(f"building the image of {spec.name} (once)")
+        work.tell(f"building the image of {spec.name} (once)")
     if not (spec.folder / "Dockerfile").is_file():
         raise ImageError(
             f"service '{spec.name}' has no Dockerfile in {spec.folder}: add one, or choose the "
             "backend 'process'"
         )
-    during = f"while the image of {spec.name} was built"
     if not spec.of_user:
-        _ensure_base(client, tell, interrupted, environment)
+        _ensure_base(client, work)
 
     def build() -> Any:
         return client.images.build(
@@ -77,9 +70,11 @@ def ensure(
         )
 
     try:
-        image, _ = patiently(build, interrupted, during)
+        during = f"while the image of {spec.name} was built"
+        image, _ = patiently(build, work.interrupted, during)
     except BuildError as error:
-        _remove_dangling(client)
+        ours = f"perflab.project={PROJECT}"
+        client.images.prune(filters={"dangling": True, "label": ours})
         lines = [str(item.get("stream", "")).rstrip() for item in error.build_log]
         last = "\n".join(line for line in lines if line)[-2000:]
         raise ImageError(f"the image of '{spec.name}' cannot be built: {error}\n{last}") from None
@@ -89,7 +84,6 @@ def ensure(
 
 
 def _named_image_id(client: Any, spec: ServiceSpec) -> str:
-    """Return the id of the image that the service names."""
     name = spec.docker.image
     try:
         return str(client.images.get(name).id)
@@ -103,7 +97,7 @@ def _named_image_id(client: Any, spec: ServiceSpec) -> str:
 def versions(client: Any, tag: str, python: str, labels: Mapping[str, str]) -> dict[str, str]:
     """Return the versions of all that is installed in an image, by name, as its Python lists them.
 
-    The container that lists them carries ``labels``. Raises ImageError where that fails.
+    Raises ImageError where that fails.
     """
     printed = _printed(client, tag, [python, "-c", LISTING], labels)
     try:
@@ -116,10 +110,7 @@ def versions(client: Any, tag: str, python: str, labels: Mapping[str, str]) -> d
 def versions_of_compiled(
     client: Any, spec: ServiceSpec, tag: str, labels: Mapping[str, str]
 ) -> dict[str, str]:
-    """Return an image's compiler, flags and libraries, and the version of every Debian package.
-
-    Raises ImageError where the image cannot list them.
-    """
+    """Return an image's compiler, flags and libraries, and the version of every Debian package."""
     note = spec.docker.placeholders().get("program", "") + builds.COMPILER_SUFFIX
     printed = _printed(client, tag, ["sh", "-euc", COMPILED_LISTING, "sh", note], labels)
     compiler, *debian = printed.splitlines()
@@ -142,40 +133,27 @@ def _debian(packages: list[str]) -> dict[str, str]:
     return dict(f"debian:{line}".split("=", 1) for line in packages)
 
 
-def _ensure_base(
-    client: Any,
-    tell: Callable[[str], None],
-    interrupted: Interrupted,
-    environment: Mapping[str, str] | None,
-) -> None:
+def _ensure_base(client: Any, work: Work) -> None:
     """Pull the base image, or make it by the project's script, unless it exists."""
     try:
         client.images.get(BASE)
         return
     except ImageNotFound:
-        tell(f"fetching {BASE}")
+        work.tell(f"fetching {BASE}")
     script = project_root() / "scripts" / "base-image.sh"
-    variables = {**os.environ, **(environment or {})}
-    done = run_command([str(script)], interrupted, "while the base image was made", variables)
+    done = work.run([str(script)], "while the base image was made", {})
     if done.returncode:
         raise ImageError(f"{BASE} cannot be had: {(done.stdout + done.stderr).strip()[-1500:]}")
 
 
 def ca_bundle() -> Path | None:
     """Return the host's CA bundle if one is configured (networks that intercept TLS need it)."""
-    for name in CA_VARIABLES:
-        path = os.environ.get(name)
-        if path and Path(path).is_file():
-            return Path(path)
-    return None
+    paths = [Path(os.environ.get(name, "")) for name in CA_VARIABLES]
+    return next((path for path in paths if path.is_file()), None)
 
 
 def _context(spec: ServiceSpec) -> io.BytesIO:
-    """Return the build context as a tar in memory, the CA bundle included when configured.
-
-    It holds ``compile.sh`` where the service is compiled, and ``common/`` where the service uses
-    what services share.
-    """
+    """Return the build context as a tar: sources, ``common/``, ``compile.sh``, the CA bundle."""
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w") as archive:
         if spec.compile:
@@ -195,7 +173,3 @@ def _add_bytes(archive: tarfile.TarFile, name: str, content: bytes) -> None:
     entry = tarfile.TarInfo(name)
     entry.size = len(content)
     archive.addfile(entry, io.BytesIO(content))
-
-
-def _remove_dangling(client: Any) -> None:
-    client.images.prune(filters={"dangling": True, "label": f"perflab.project={PROJECT}"})

@@ -1,7 +1,7 @@
 """Settings of running services: the lab applies them, and checks that the services report them.
 
-The lab has its own connection to a PostgreSQL server of a stack, for settings, reset, counts and
-waits. It goes straight to the server and never through the link, which is part of what is measured.
+The lab's own connection to a PostgreSQL server goes straight to it and never through the link,
+which is part of what is measured.
 """
 
 from __future__ import annotations
@@ -54,8 +54,8 @@ class Database:
     def rows(self, statement: Any, values: tuple[object, ...] = ()) -> list[tuple[Any, ...]]:
         """Run one statement and return its rows, if any.
 
-        Raises ServiceFailed where the server does not answer in time, and StackError, with the
-        server's reason, where it refuses the statement.
+        Raises ServiceFailed where the server does not answer in time, and StackError where it
+        refuses the statement.
         """
         try:
             if self._connection is None:
@@ -97,9 +97,7 @@ class Database:
         while not self._agrees(spec, settings):
             if time.monotonic() > deadline:
                 shown = self.settings(spec)
-                raise SettingRefused(
-                    f"service '{self._name}' shows {shown}, wanted {dict(settings)}"
-                )
+                raise SettingRefused(f"service '{self._name}' shows {shown}, wanted {settings}")
             time.sleep(0.02)
 
     def _agrees(self, spec: ServiceSpec, planned: Mapping[str, Value]) -> bool:
@@ -107,10 +105,7 @@ class Database:
         return all(name in shown and is_same(shown[name], planned[name]) for name in planned)
 
     def settings(self, spec: ServiceSpec) -> dict[str, Value]:
-        """Return the settings of a PostgreSQL service as the server shows them.
-
-        Settings that the server does not know are left out; sizes are in the unit of the setting.
-        """
+        """Return the settings that the server knows; sizes are in the unit of the setting."""
         names = {setting.parameter or name: name for name, setting in spec.settings.items()}
         rows = self.rows(
             "SELECT name, setting, coalesce(unit, '') FROM pg_settings WHERE name = ANY(%s)",
@@ -142,8 +137,7 @@ def agree(
     ``instances`` are by node; ``line`` returns the connection to a PostgreSQL instance.
 
     Raises SettingRefused where a service, or a database through a service's connection pool, shows
-    another value than the plan's, or where a service leaves a setting out: without a report nobody
-    knows that it is in force. Raises StackError where a service does not answer.
+    another value than the plan's or none. Raises StackError where a service does not answer.
     """
     for node in plan.nodes:
         apply(node, instances[node.name], line)
@@ -161,12 +155,12 @@ def apply(node: Node, instance: Instance, line: Line) -> None:
     """Give a running service its node's settings of scope ``reload``."""
     spec = instance.launch.spec
     planned = spec.resolve(node.settings, "reload")
-    if not planned or spec.reload is None:
+    if not planned or spec.report is None:
         return
-    if spec.reload.kind == "postgres":
+    if spec.is_postgres:
         line(instance).apply(spec, planned)
     else:
-        ask(instance.launch.control_port, spec.reload.http, planned)
+        ask(instance.launch.control_port, spec.report.http, planned)
 
 
 def reported(node: Node, instance: Instance, line: Line) -> dict[str, Any]:

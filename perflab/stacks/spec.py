@@ -144,7 +144,7 @@ class Health(_Frozen):
 
 
 class Report(_Frozen):
-    """Where the running service reports its settings, or takes new ones (``reload``).
+    """Where the running service reports its settings, and takes those of scope ``reload``.
 
     Kind ``http``: a GET of the path returns a JSON object of settings, and a PUT changes them. Kind
     ``postgres``: the server's view ``pg_settings``, and ALTER SYSTEM.
@@ -155,20 +155,15 @@ class Report(_Frozen):
 
 
 class Place(_Frozen):
-    """A path of the running service.
-
-    A POST of ``reset`` makes the service forget what the last trial left; a GET of ``counts``
-    returns its counts since then.
-    """
+    """A path of the running service."""
 
     http: str
 
 
 class Limits(_Frozen):
-    """Limits of the service's processes; placeholders are those of the command.
+    """``files``: how many descriptors each process may have open; empty: the backend's limit.
 
-    ``files`` is the number of descriptors that each process may have open (RLIMIT_NOFILE, soft and
-    hard); empty leaves the backend's limit.
+    It is RLIMIT_NOFILE, soft and hard; placeholders are those of the command.
     """
 
     files: str = ""
@@ -184,9 +179,9 @@ class ServiceSpec(_Frozen):
     """One service as its folder describes it.
 
     ``credentials`` names variables of the user's environment that the service needs: those that
-    are set are in the file ``{credentials_file}``, a JSON object, and nowhere else. With
-    ``of_user`` the service is a user's own: it brings its packages and its base image, and as a
-    process it has the home folder of the user.
+    are set are in the file ``{credentials_file}``, a JSON object. With ``of_user`` the service is a
+    user's own: it brings its packages and its base image, and has the user's home folder. A POST of
+    ``reset`` makes it forget the last trial; a GET of ``counts`` returns its counts since then.
     """
 
     name: str
@@ -203,7 +198,6 @@ class ServiceSpec(_Frozen):
     processes: Processes = Processes()
     limits: Limits = Limits()
     health: Health
-    reload: Report | None = None
     report: Report | None = None
     reset: Place | None = None
     counts: Place | None = None
@@ -244,18 +238,16 @@ class ServiceSpec(_Frozen):
             for name in given
             if name not in self.settings
         ]
-        values = {name: given.get(name, setting.default) for name, setting in self.settings.items()}
+        values: dict[str, Value] = {}
         for name, setting in self.settings.items():
-            problem = setting.problem_with(values[name])
-            if problem:
-                problems.append(f"{name} = {values[name]!r} {problem}")
+            value = given.get(name, setting.default)
+            if problem := setting.problem_with(value):
+                problems.append(f"{name} = {value!r} {problem}")
+            if not scopes or setting.scope in scopes:
+                values[name] = value
         if problems:
             raise StackError(f"service '{self.name}': " + "; ".join(problems))
-        if not scopes:
-            return values
-        return {
-            name: value for name, value in values.items() if self.settings[name].scope in scopes
-        }
+        return values
 
 
 def is_same(shown: object, planned: Value) -> bool:
@@ -271,8 +263,7 @@ def is_same(shown: object, planned: Value) -> bool:
 def load_service(name: str) -> ServiceSpec:
     """Read ``services/<name>/service.toml`` of the checkout or of a system.
 
-    Raises StackError where there is no such service, or its description is wrong; the message names
-    the file and the key.
+    Raises StackError where there is no such service, or its description is wrong.
     """
     path = services_dir() / name / "service.toml"
     if not path.is_file():
@@ -324,10 +315,7 @@ _PLACEHOLDER = re.compile(r"\{([a-z_]+(?:\.[a-z_]+)?)\}")
 
 
 def render(template: str, values: Mapping[str, Any]) -> str:
-    """Fill ``{placeholders}`` of a description.
-
-    Raises StackError where a placeholder has no value.
-    """
+    """Fill ``{placeholders}`` of a description; StackError where one has no value."""
 
     def fill(match: re.Match[str]) -> str:
         name = match.group(1)

@@ -8,8 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import pytest
-from pacing import UNLIMITED, Channel, Line
-from parcels import Mark, Parcel
+from pacing import UNLIMITED, Channel, Line, Mark, Parcel
 
 MS = 1_000_000
 SECOND = 1_000_000_000

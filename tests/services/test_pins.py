@@ -65,7 +65,7 @@ def test_an_image_installs_the_lock_and_checks_its_hashes(path: Path) -> None:
 @pytest.mark.parametrize("name", SERVICES)
 def test_what_is_installed_is_what_is_pinned(backend_name: str, name: str) -> None:
     backend, spec = choose(backend_name), load_service(name)
-    backend.prepare(spec, lambda _: None)
+    backend.prepare(spec)
     versions = backend.versions(spec)
     if backend_name == "process":
         assert versions.pop("python") == sys.version.split()[0]

@@ -10,6 +10,7 @@ import pytest
 from perflab.errors import BackendUnavailable, ServiceFailed
 from perflab.stacks import builds
 from perflab.stacks.builds import WHEEL
+from perflab.stacks.patience import Work
 from perflab.stacks.process_backend import ProcessBackend
 from perflab.stacks.spec import ServiceSpec
 from tests.support.small_disk import small_disk
@@ -50,7 +51,7 @@ def root(specimen: ServiceSpec) -> Path:  # noqa: ARG001
 def word_of(specimen: ServiceSpec, root: Path, lines: list[str] | None = None) -> str:
     """Compile the service unless that is done, and return its output."""
     tell = (lines if lines is not None else []).append
-    program = builds.ensure(specimen, root, tell, lambda: "")
+    program = builds.ensure(specimen, root, Work(tell))
     return subprocess.run([program], capture_output=True, text=True, check=True).stdout.strip()
 
 

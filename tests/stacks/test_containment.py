@@ -161,4 +161,4 @@ def test_a_service_without_a_dockerfile_is_refused_with_the_way_out(tmp_path: Pa
         name="tally", summary="", command=("tally",), health=Health(http="/"), folder=tmp_path
     )
     with pytest.raises(ImageError, match=r"'tally' has no Dockerfile.*backend 'process'"):
-        ensure(client, spec, lambda _: None)
+        ensure(client, spec)

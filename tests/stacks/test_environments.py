@@ -14,6 +14,7 @@ import pytest
 from perflab.errors import RunInterrupted, ServiceFailed
 from perflab.stacks import builds, environments
 from perflab.stacks.environments import Environment
+from perflab.stacks.patience import Work
 from perflab.stacks.process_backend import ProcessBackend
 from perflab.stacks.spec import ServiceSpec
 from tests.support.small_disk import small_disk
@@ -61,7 +62,7 @@ def made(
     specimen: ServiceSpec, root: Path, lines: list[str] | None = None, why: str = ""
 ) -> Environment:
     tell = (lines if lines is not None else []).append
-    return environments.ensure(specimen, root, tell, lambda: why)
+    return environments.ensure(specimen, root, Work(tell, lambda: why))
 
 
 def version_inside(environment: Environment) -> str:
@@ -86,7 +87,7 @@ def test_a_service_runs_on_what_it_pins_and_not_on_what_the_lab_has(
     part = specimen.process.model_copy(update={"prepare": ("{python}", "-c", code)})
     prepared = specimen.model_copy(update={"process": part})
     backend = ProcessBackend()
-    identity = backend.prepare(prepared, lambda _: None)
+    identity = backend.prepare(prepared)
     assert (backend.artifacts / f"specimen-{identity}" / "v").read_text() == "1.0"
     assert backend.versions(prepared) == {"python": sys.version.split()[0], "thing": "1.0"}
 
