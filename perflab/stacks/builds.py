@@ -146,15 +146,14 @@ def program(spec: ServiceSpec, root: Path) -> Path:
 
 
 def versions(spec: ServiceSpec, root: Path) -> dict[str, str]:
-    """Return the compiler, flags and libraries that a program was compiled with."""
+    """Return the compiler and flags that a program was compiled with."""
     return described(spec, _note(program(spec, root)).read_text())
 
 
 def described(spec: ServiceSpec, compiler: str) -> dict[str, str]:
-    """Return compiler, flags and libraries by their names in the record."""
-    part = _description(spec)
-    words = [f"-std={part.standard}", *part.flags, *(f"-l{name}" for name in part.libraries)]
-    return {"compiler": compiler.strip(), "compiler flags": " ".join(words)}
+    """Return compiler and flags by their names in the record."""
+    flags = " ".join(_description(spec).flags)
+    return {"compiler": compiler.strip(), "compiler flags": flags}
 
 
 def script(spec: ServiceSpec) -> str:

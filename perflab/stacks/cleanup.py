@@ -17,6 +17,7 @@ import re
 import shutil
 import signal
 import time
+from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -69,13 +70,9 @@ def log_path(stack: str, service: str) -> Path:
 
 def tail(path: Path, lines: int) -> str:
     """Return the last lines of a text file, or an empty string when there is none."""
-    try:
-        with path.open("rb") as file:
-            file.seek(0, os.SEEK_END)
-            file.seek(max(0, file.tell() - 64 * 1024))
-            return "\n".join(file.read().decode(errors="replace").splitlines()[-lines:])
-    except OSError:
-        return ""
+    with contextlib.suppress(OSError), path.open(errors="replace") as file:
+        return "".join(deque(file, lines)).rstrip("\n")
+    return ""
 
 
 def record(folder: Path, labels: Labels, pid: int) -> None:
@@ -131,33 +128,16 @@ POLL_S = 0.02
 KILLED_WITHIN_S = 2.0
 
 
-@dataclass(frozen=True)
-class Member:
-    """One process of a service; ``identity`` tells it from a later one with the same id."""
-
-    pid: int
-    identity: str
-    command: str
-
-    @property
-    def is_alive(self) -> bool:
-        """Whether the process runs; one that has ended and waits for its parent does not."""
-        return alive(self.identity) is not None
-
-    def __str__(self) -> str:
-        return f"{self.pid} ({self.command[:60].strip()})"
-
-
-def members(pids: Iterable[int], lasting: str = "") -> tuple[Member, ...]:
-    """Return the processes with these ids whose command line matches a regular expression."""
-    matching = []
+def members(pids: Iterable[int], lasting: str = "") -> dict[psutil.Process, str]:
+    """Return the command lines of those of the processes that match a regular expression."""
+    commands = {}
     for pid in pids:
         with contextlib.suppress(psutil.Error):
-            command = " ".join(psutil.Process(pid).cmdline())
-            mark = identity(pid)
-            if mark and re.search(lasting, command):
-                matching.append(Member(pid, mark, command))
-    return tuple(matching)
+            process = psutil.Process(pid)
+            command = " ".join(process.cmdline())
+            if re.search(lasting, command):
+                commands[process] = command
+    return commands
 
 
 def family(pid: int) -> list[psutil.Process]:
@@ -231,13 +211,14 @@ def end(processes: Iterable[psutil.Process], first: int, timeout_s: float) -> No
 def _still_there(processes: Iterable[psutil.Process], timeout_s: float) -> list[psutil.Process]:
     deadline = time.monotonic() + timeout_s
     while True:
-        running = [process for process in processes if _is_alive(process)]
+        running = [process for process in processes if is_alive(process)]
         if not running or time.monotonic() > deadline:
             return running
         time.sleep(POLL_S)
 
 
-def _is_alive(process: psutil.Process) -> bool:
+def is_alive(process: psutil.Process) -> bool:
+    """Return whether a process runs; one that has ended and waits for its parent does not."""
     try:
         return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
     except psutil.NoSuchProcess:

@@ -129,15 +129,8 @@ class DockerBackend:
         self._tags[spec.name] = tag
         if tag not in self._versions:
             labels = read(work.labels, "environment").as_docker() if work.labels else {}
-            self._versions[tag] = self._installed(spec, tag, labels)
+            self._versions[tag] = images.versions(self.client, spec, tag, labels)
         return identity
-
-    def _installed(self, spec: ServiceSpec, tag: str, labels: Mapping[str, str]) -> dict[str, str]:
-        python = spec.docker.placeholders().get("python", "")
-        versions = images.versions(self.client, tag, python, labels) if python else {}
-        if spec.compile:
-            versions |= images.versions_of_compiled(self.client, spec, tag, labels)
-        return versions
 
     def versions(self, spec: ServiceSpec) -> dict[str, str]:
         """Return the versions of what is installed in the service's image, by name."""
@@ -190,7 +183,7 @@ class DockerBackend:
                 memswap_limit=MAX_MEMORY_MIB * MIB,
                 environment=environment,
                 labels=launch.labels.as_docker(),
-                stop_signal=part.stop_signal,
+                stop_signal=launch.spec.stop_signal,
                 log_config={"Type": "json-file", "Config": {"max-size": "5m"}},
                 **options,
             )
@@ -213,12 +206,9 @@ class DockerBackend:
 
 def _secret_archive(path: str, secret: str, user: int) -> bytes:
     """Return an archive with one file, which only the service's user can read."""
-    entry = tarfile.TarInfo(path.lstrip("/"))
-    entry.mode, entry.uid, entry.gid = 0o600, user, user
-    entry.size = len(secret.encode())
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w") as archive:
-        archive.addfile(entry, io.BytesIO(secret.encode()))
+        images.add_bytes(archive, path.lstrip("/"), secret.encode(), user)
     return buffer.getvalue()
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import json
 import os
 import tarfile
 from collections.abc import Mapping
@@ -21,18 +20,18 @@ from perflab.stacks.patience import NO_WORK, Work, patiently
 from perflab.stacks.spec import ServiceSpec
 
 BASE = "debian:bookworm-slim"
-# For the image's own Python: its distributions, and the Debian packages beside them.
+# Debian packages, what the image's own Python ($1) has installed, and the compiler in the note $2.
 LISTING = """
-import importlib.metadata, json, platform, subprocess
-query = ["dpkg-query", "--show", "--showformat", "${Package}=${Version}\\n"]
-print(json.dumps({
-    "python": platform.python_version(),
-    "distributions": {item.name: item.version for item in importlib.metadata.distributions()},
-    "debian": subprocess.run(query, capture_output=True, text=True, check=True).stdout.split(),
-}))
+dpkg-query --show --showformat 'debian:${Package}=${Version}\\n'
+if [ -n "$1" ]; then "$1" - <<'END'
+import importlib.metadata, platform
+print(f"python={platform.python_version()}")
+for item in importlib.metadata.distributions():
+    print(f"{item.name}={item.version}")
+END
+fi
+if [ -n "$2" ]; then sed 's/^/compiler=/' "$2"; fi
 """
-# For an image without Python: what compiled its program, then the Debian packages.
-COMPILED_LISTING = "cat \"$1\"; dpkg-query --show --showformat '${Package}=${Version}\\n'"
 COMPILE_SCRIPT = "compile.sh"
 CA_VARIABLES = ("PERFLAB_CA_BUNDLE", "SSL_CERT_FILE", "REQUESTS_CA_BUNDLE")
 
@@ -72,14 +71,13 @@ def ensure(client: Any, spec: ServiceSpec, work: Work = NO_WORK) -> tuple[str, s
     try:
         during = f"while the image of {spec.name} was built"
         image, _ = patiently(build, work.interrupted, during)
-    except BuildError as error:
-        ours = f"perflab.project={PROJECT}"
-        client.images.prune(filters={"dangling": True, "label": ours})
-        lines = [str(item.get("stream", "")).rstrip() for item in error.build_log]
-        last = "\n".join(line for line in lines if line)[-2000:]
+    except (APIError, BuildError) as error:
+        log = [str(item.get("stream", "")).rstrip() for item in getattr(error, "build_log", ())]
+        if log:
+            ours = f"perflab.project={PROJECT}"
+            client.images.prune(filters={"dangling": True, "label": ours})
+        last = "\n".join(filter(None, log))[-2000:]
         raise ImageError(f"the image of '{spec.name}' cannot be built: {error}\n{last}") from None
-    except APIError as error:
-        raise ImageError(f"the image of '{spec.name}' cannot be built: {error}") from None
     return tag, str(image.id)
 
 
@@ -94,43 +92,28 @@ def _named_image_id(client: Any, spec: ServiceSpec) -> str:
         ) from None
 
 
-def versions(client: Any, tag: str, python: str, labels: Mapping[str, str]) -> dict[str, str]:
-    """Return the versions of all that is installed in an image, by name, as its Python lists them.
+def versions(client: Any, spec: ServiceSpec, tag: str, labels: Mapping[str, str]) -> dict[str, str]:
+    """Return the versions of all that is installed in an image, by name; none of a user's image.
 
-    Raises ImageError where that fails.
+    A container of its own lists them. Raises ImageError where that fails.
     """
-    printed = _printed(client, tag, [python, "-c", LISTING], labels)
-    try:
-        data = json.loads(printed)
-    except ValueError as error:
-        raise ImageError(f"the image {tag} does not say what it has installed: {error}") from None
-    return {"python": data["python"]} | plain(data["distributions"]) | _debian(data["debian"])
-
-
-def versions_of_compiled(
-    client: Any, spec: ServiceSpec, tag: str, labels: Mapping[str, str]
-) -> dict[str, str]:
-    """Return an image's compiler, flags and libraries, and the version of every Debian package."""
-    note = spec.docker.placeholders().get("program", "") + builds.COMPILER_SUFFIX
-    printed = _printed(client, tag, ["sh", "-euc", COMPILED_LISTING, "sh", note], labels)
-    compiler, *debian = printed.splitlines()
-    return builds.described(spec, compiler) | _debian(debian)
-
-
-def _printed(client: Any, tag: str, command: list[str], labels: Mapping[str, str]) -> str:
-    """Run a command in a container of its own and return its output."""
+    paths = spec.docker.placeholders()
+    python, program = paths.get("python", ""), paths.get("program", "")
+    if not python and not spec.compile:
+        return {}
+    note = f"{program}{builds.COMPILER_SUFFIX}" if spec.compile else ""
     try:
         printed: bytes = client.containers.run(
-            tag, command, remove=True, network_mode="none", user="65534:65534",
-            cap_drop=["ALL"], labels=dict(labels),
+            tag, ["sh", "-euc", LISTING, "sh", python, note], remove=True, network_mode="none",
+            user="65534:65534", cap_drop=["ALL"], labels=dict(labels),
         )  # fmt: skip
     except (APIError, ContainerError) as error:
         raise ImageError(f"the image {tag} does not say what it has installed: {error}") from None
-    return printed.decode(errors="replace")
-
-
-def _debian(packages: list[str]) -> dict[str, str]:
-    return dict(f"debian:{line}".split("=", 1) for line in packages)
+    lines = printed.decode(errors="replace").splitlines()
+    listed = dict(line.split("=", 1) for line in lines)
+    compiler = listed.pop("compiler", "")
+    debian = {name: listed.pop(name) for name in list(listed) if name.startswith("debian:")}
+    return plain(listed) | debian | (builds.described(spec, compiler) if spec.compile else {})
 
 
 def _ensure_base(client: Any, work: Work) -> None:
@@ -157,19 +140,22 @@ def _context(spec: ServiceSpec) -> io.BytesIO:
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w") as archive:
         if spec.compile:
-            _add_bytes(archive, COMPILE_SCRIPT, builds.script(spec).encode())
+            add_bytes(archive, COMPILE_SCRIPT, builds.script(spec).encode())
         for folder, within in zip(spec.sources, ("", "common"), strict=False):
             for path in files_of(folder):
                 archive.add(path, arcname=str(within / path.relative_to(folder)))
-        _add_bytes(archive, "ca/.keep", b"")
+        add_bytes(archive, "ca/.keep", b"")
         bundle = ca_bundle()
         if bundle:
-            _add_bytes(archive, "ca/host.crt", bundle.read_bytes())
+            add_bytes(archive, "ca/host.crt", bundle.read_bytes())
     buffer.seek(0)
     return buffer
 
 
-def _add_bytes(archive: tarfile.TarFile, name: str, content: bytes) -> None:
+def add_bytes(archive: tarfile.TarFile, name: str, content: bytes, user: int = 0) -> None:
+    """Add a file; one of another user than root is readable for that user only."""
     entry = tarfile.TarInfo(name)
     entry.size = len(content)
+    if user:
+        entry.mode, entry.uid, entry.gid = 0o600, user, user
     archive.addfile(entry, io.BytesIO(content))

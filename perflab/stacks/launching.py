@@ -17,7 +17,7 @@ from typing import Any
 from perflab.errors import ServiceFailed, StackError
 from perflab.stacks.backend import HOST, Instance
 from perflab.stacks.patience import Interrupted, go_on
-from perflab.stacks.plan import Resident
+from perflab.stacks.plan import Node
 from perflab.stacks.spec import Value
 
 
@@ -83,8 +83,8 @@ CAUSE_SEEN_WITHIN_S = 0.2
 
 
 def start_all(
-    residents: Sequence[Resident],
-    start: Callable[[Resident], Instance],
+    residents: Sequence[Node],
+    start: Callable[[Node], Instance],
     running: dict[str, Instance],
     interrupted: Interrupted,
 ) -> None:

@@ -13,7 +13,7 @@ from perflab.parameters import did_you_mean
 from perflab.stacks.spec import ServiceSpec, Value, load_service
 
 # The kernel stops a service that has used up its time until the next period begins; its usual
-# period of 100 ms would add pauses that come from the limit. A shorter one than this brings nothing:
+# period of 100 ms would add pauses that come from the limit. A shorter one than this is of no use:
 # most kernels count the time used at ticks of 4 ms.
 CPU_PERIOD_US = 10_000
 # The kernel takes no quota below 1 ms of a period.
@@ -123,26 +123,15 @@ class StackPlan(BaseModel):
         raise StackError(f"{where}the stack has no node '{name}'{did_you_mean(name, names)}")
 
 
-class Resident(BaseModel):
-    """One service instance that lives through the whole run; several treatments may share it."""
-
-    model_config = ConfigDict(frozen=True)
-
-    name: str
-    node: str
-    service: str
-    settings: Mapping[str, Value]
-    needs: Mapping[str, str]
-    placement: ServiceRole
-    cpus: float | None
-
-
 class Residency(BaseModel):
-    """All residents, dependencies first, and which of them serves each node of each treatment."""
+    """The service instances that live through a run, and which serves each treatment's nodes.
+
+    ``residents``, dependencies first, have the names of instances, in ``needs`` too.
+    """
 
     model_config = ConfigDict(frozen=True)
 
-    residents: tuple[Resident, ...]
+    residents: tuple[Node, ...]
     serving: Mapping[str, Mapping[str, str]]
 
 
@@ -152,7 +141,7 @@ def settle(plans: Mapping[str, StackPlan]) -> Residency:
     ``plans`` are the stacks by treatment. Raises StackError where a node lacks a dependency of its
     service, or the database speaks no SQL.
     """
-    residents: dict[tuple[object, ...], Resident] = {}
+    residents: dict[tuple[object, ...], Node] = {}
     serving: dict[str, dict[str, str]] = {}
     for treatment, plan in plans.items():
         _check_database(plan)
@@ -165,8 +154,8 @@ def settle(plans: Mapping[str, StackPlan]) -> Residency:
 
 
 def _resident_for(
-    node: Node, names: Mapping[str, str], residents: dict[tuple[object, ...], Resident]
-) -> Resident:
+    node: Node, names: Mapping[str, str], residents: dict[tuple[object, ...], Node]
+) -> Node:
     spec = load_service(node.service)
     _check_needs(spec, node, names)
     fixed = spec.resolve(node.settings, "image", "start")
@@ -174,16 +163,10 @@ def _resident_for(
     wiring = (tuple(sorted(fixed.items())), tuple(sorted(needs.items())))
     key = (node.name, node.service, *wiring, node.placement, node.cpus, node.apart)
     if key not in residents:
-        same = sum(resident.node == node.name for resident in residents.values())
-        residents[key] = Resident(
-            name=node.name if not same else f"{node.name}-{same + 1}",
-            node=node.name,
-            service=node.service,
-            settings=fixed,
-            needs=needs,
-            placement=node.placement,
-            cpus=node.cpus,
-        )
+        same = sum(name == node.name for name, *_ in residents)
+        name = f"{node.name}-{same + 1}" if same else node.name
+        changes = {"name": name, "settings": fixed, "needs": needs}
+        residents[key] = node.model_copy(update=changes)
     return residents[key]
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import pwd
 import shutil
@@ -182,10 +181,12 @@ def _unprivileged() -> pwd.struct_passwd | None:
     """Return the user for servers that refuse to run as root; None when the lab is not root."""
     if os.getuid() != 0:
         return None
-    for name in ("nobody", "daemon"):
-        with contextlib.suppress(KeyError):
-            return pwd.getpwnam(name)
-    raise BackendUnavailable("running as root, and there is no user 'nobody' for PostgreSQL")
+    try:
+        return pwd.getpwnam("nobody")
+    except KeyError:
+        raise BackendUnavailable(
+            "there is no user 'nobody', as which root runs PostgreSQL"
+        ) from None
 
 
 def _check_reachable(data: Path, user: pwd.struct_passwd) -> None:

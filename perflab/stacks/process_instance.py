@@ -49,7 +49,7 @@ class ProcessInstance:
 
     def stop(self) -> None:
         """End the service in order, with all processes that it started, then remove its data."""
-        first = signal.Signals[self.launch.spec.process.stop_signal]
+        first = signal.Signals[self.launch.spec.stop_signal]
         labels = self.launch.labels
         others = of_service(labels.stack, labels.service) + working_in(self._data)
         end([*family(self._child.pid), *others], first, STOP_TIMEOUT_S)

@@ -6,15 +6,17 @@ import secrets
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import psutil
+
 from perflab.errors import BackendUnavailable, ServiceFailed
 from perflab.host.meters import ProcessTable
 from perflab.host.placing import Placement
 from perflab.stacks import hooks
 from perflab.stacks.backend import HOST, Backend, Instance, Labels, Launch, free_port
-from perflab.stacks.cleanup import Member, members
+from perflab.stacks.cleanup import is_alive, members
 from perflab.stacks.launching import ask, refuse_dead, start_all
 from perflab.stacks.patience import Interrupted, Work, go_on, never
-from perflab.stacks.plan import Residency, Resident, StackPlan, settle
+from perflab.stacks.plan import Node, Residency, StackPlan, settle
 from perflab.stacks.settings import Database, agree
 from perflab.stacks.spec import load_service
 
@@ -57,7 +59,7 @@ class Residents:
         self._tell = tell
         self._interrupted = interrupted
         self._instances: dict[str, Instance] = {}
-        self._lasting: dict[str, tuple[Member, ...]] = {}
+        self._lasting: dict[str, dict[psutil.Process, str]] = {}
         self._paused: set[str] = set()
         self._databases: dict[str, Database] = {}
 
@@ -92,7 +94,7 @@ class Residents:
             self.stop()
             raise
 
-    def _launch(self, resident: Resident) -> Instance:
+    def _launch(self, resident: Node) -> Instance:
         """Start a resident on its cores, with ports of its own and its dependencies' addresses."""
         self._tell(f"starting {resident.name}")
         spec = load_service(resident.service)
@@ -210,10 +212,14 @@ class Residents:
         lost = {}
         for instance in self.active(treatment).values():
             name = instance.launch.labels.service
-            ended = [member for member in self._lasting.get(name, ()) if not member.is_alive]
+            ended = [
+                f"{process.pid} ({command[:60].strip()})"
+                for process, command in self._lasting.get(name, {}).items()
+                if not is_alive(process)
+            ]
             # The first process replaces its children: the service is no longer the same.
             if ended and not instance.exit_reason():
-                lost[name] = "process " + ", ".join(map(str, ended))
+                lost[name] = f"process {', '.join(ended)}"
         return lost
 
     def stop(self) -> None:

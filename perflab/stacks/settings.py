@@ -6,7 +6,6 @@ which is part of what is measured.
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -23,9 +22,11 @@ from perflab.stacks.spec import ServiceSpec, Value, is_same
 RELOADED_WITHIN_S = 5.0
 # The server ends a statement that takes longer.
 STATEMENT_TIMEOUT_MS = 60_000
-# PostgreSQL's units of size, and how it writes them: a number of pages has the unit "8kB".
-BYTES = {"B": 1, "kB": 1024, "MB": 1024**2, "GB": 1024**3, "TB": 1024**4}
-_SIZE = re.compile(r"(\d*)(B|kB|MB|GB|TB)")
+BYTES = {"kB": 1024, "MB": 1024**2, "GB": 1024**3}
+SHOWN = """
+    SELECT name, setting, CASE WHEN unit LIKE '%%B' THEN pg_size_bytes(current_setting(name)) END
+    FROM pg_settings WHERE name = ANY(%s)
+"""
 WAITS = """
     SELECT coalesce(state, ''), coalesce(wait_event_type, ''), coalesce(wait_event, ''), count(*)
     FROM pg_stat_activity
@@ -107,23 +108,14 @@ class Database:
     def settings(self, spec: ServiceSpec) -> dict[str, Value]:
         """Return the settings that the server knows; sizes are in the unit of the setting."""
         names = {setting.parameter or name: name for name, setting in spec.settings.items()}
-        rows = self.rows(
-            "SELECT name, setting, coalesce(unit, '') FROM pg_settings WHERE name = ANY(%s)",
-            (list(names),),
-        )
-        return {
-            names[parameter]: _in_unit(text, unit, spec.settings[names[parameter]].unit)
-            for parameter, text, unit in rows
-        }
-
-
-def _in_unit(text: str, unit: str, wanted_unit: str) -> Value:
-    """Convert a size that PostgreSQL shows in pages (``8kB``) into the unit of the setting."""
-    size = _SIZE.fullmatch(unit)
-    if size is None or not wanted_unit:
-        return text
-    whole = int(text) * int(size[1] or 1) * BYTES[size[2]] / BYTES[wanted_unit]
-    return int(whole) if whole == int(whole) else whole
+        shown: dict[str, Value] = {}
+        for parameter, text, size in self.rows(SHOWN, (list(names),)):
+            name = names[parameter]
+            shown[name] = text
+            if (unit := spec.settings[name].unit) and size is not None:
+                whole, rest = divmod(int(size), BYTES[unit])
+                shown[name] = whole + rest / BYTES[unit] if rest else whole
+        return shown
 
 
 Line = Callable[[Instance], Database]
@@ -184,12 +176,9 @@ def refuse_silence(
     missing = [key for key in planned if key not in shown]
     if not missing:
         return
-    if spec.report is None:
-        way = "let [report] http of its service.toml name a path that answers a JSON object of them"
-    elif spec.is_postgres:
+    way = "let [report] http of its service.toml name a path that answers a JSON object of them"
+    if spec.is_postgres:
         way = "let 'parameter' of the setting in its service.toml be a name of pg_settings"
-    else:
-        way = f"let its GET {spec.report.http} answer a JSON object that holds them"
     raise SettingRefused(
         f"service '{name}' does not report {', '.join(missing)}: a setting that nobody sees in "
         f"force is not believed; {way}"

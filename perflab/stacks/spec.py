@@ -86,9 +86,7 @@ class Compile(_Frozen):
 
     sources: tuple[str, ...] = Field(min_length=1)
     output: str = Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.-]*$")
-    standard: str = "c++20"
     flags: tuple[str, ...] = ()
-    libraries: tuple[str, ...] = ()
 
     def files(self, folder: Path) -> list[str]:
         """Return the files to compile, relative to the service's folder; StackError without any."""
@@ -99,16 +97,14 @@ class Compile(_Frozen):
 
     def words(self, folder: Path, output: str) -> list[str]:
         """Return the command without the compiler itself."""
-        libraries = [f"-l{name}" for name in self.libraries]
-        return [f"-std={self.standard}", *self.flags, *self.files(folder), "-o", output, *libraries]
+        return [*self.flags, *self.files(folder), "-o", output]
 
 
 class DockerPart(_Frozen):
-    """The service in its container: placeholders, stop signal, image and user."""
+    """The service in its container: placeholders, image and user."""
 
     model_config = ConfigDict(frozen=True, extra="allow")
 
-    stop_signal: str = "SIGTERM"
     data: str = ""
     # The name of an existing image; nothing is built then.
     image: str = ""
@@ -122,9 +118,8 @@ class DockerPart(_Frozen):
 
 
 class ProcessPart(_Frozen):
-    """The service as a plain process: stop signal, preparation and programs."""
+    """The service as a plain process: its preparation and programs."""
 
-    stop_signal: str = "SIGTERM"
     prepare: tuple[str, ...] = ()
     unprivileged: bool = False
     binaries: Binaries | None = None
@@ -190,6 +185,7 @@ class ServiceSpec(_Frozen):
     needs: tuple[str, ...] = ()
     control: bool = False
     of_user: bool = False
+    stop_signal: str = "SIGTERM"
     credentials: tuple[str, ...] = ()
     environment: Mapping[str, str] = Field(default_factory=dict)
     compile: Compile | None = None
@@ -267,17 +263,12 @@ def load_service(name: str) -> ServiceSpec:
     """
     path = services_dir() / name / "service.toml"
     if not path.is_file():
-        path = _in_systems_or_variants(name)
+        paths = _described() | _variant(name)
+        if name not in paths:
+            listed = ", ".join(sorted(paths)) or "none"
+            raise StackError(f"no service '{name}'{did_you_mean(name, paths)}; services: {listed}")
+        path = paths[name]
     return _read(path, path.stat().st_mtime_ns)
-
-
-def _in_systems_or_variants(name: str) -> Path:
-    """Return the path of the description of a service that is not in the checkout's folder."""
-    paths = _described() | _variant(name)
-    if name not in paths:
-        listed = ", ".join(sorted(paths)) or "none"
-        raise StackError(f"no service '{name}'{did_you_mean(name, paths)}; services: {listed}")
-    return paths[name]
 
 
 @lru_cache(maxsize=256)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import subprocess
@@ -65,15 +64,6 @@ def test_the_lock_is_free_after_its_holder_was_killed(path: Path) -> None:
         pass
 
 
-def test_a_lock_in_a_folder_that_others_can_write_in_is_refused(tmp_path: Path) -> None:
-    tmp_path.chmod(0o1777)
-    with (
-        pytest.raises(UnsafePlace, match="can be written by others"),
-        measurement_lock("ours", path=tmp_path / "lock"),
-    ):
-        pass
-
-
 def test_a_link_is_not_followed_and_its_target_stays_as_it_was(tmp_path: Path) -> None:
     (tmp_path / "victim").write_text("precious")
     (tmp_path / "lock").symlink_to(tmp_path / "victim")
@@ -85,15 +75,11 @@ def test_a_link_is_not_followed_and_its_target_stays_as_it_was(tmp_path: Path) -
     assert (tmp_path / "victim").read_text() == "precious"
 
 
-@pytest.mark.parametrize("content", ["", "[", "{}", '{"holder": "boot/1/1", "what": "gone"}'])
-def test_a_note_of_a_dead_process_names_no_holder(tmp_path: Path, content: str) -> None:
-    (tmp_path / "lock").write_text(content)
-    assert holder(tmp_path / "lock") is None
-
-
-def test_a_lock_that_a_child_still_holds_is_busy(path: Path) -> None:
+def test_a_lock_that_a_child_still_holds_is_busy_whatever_its_note(path: Path) -> None:
     with measurement_lock("first", path=path):
-        path.write_text(json.dumps({"holder": "boot/1/1"}))
+        for note in ("", "[", '{"holder": "boot/1/1"}'):
+            path.write_text(note)
+            assert holder(path) is None
         with pytest.raises(HostBusy, match="cannot be seen"), measurement_lock("b", path=path):
             pass
 

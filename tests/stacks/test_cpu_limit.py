@@ -3,20 +3,13 @@
 from __future__ import annotations
 
 import time
-from types import SimpleNamespace
 
 import pytest
 
 from perflab.errors import BackendUnavailable
-from perflab.host.meters import (
-    ProcessTable,
-    folder_of,
-    groups_of,
-    unified_folder,
-)
+from perflab.host.meters import ProcessTable, folder_of, groups_of, unified_folder
 from perflab.host.placing import placement
 from perflab.stacks import cleanup
-from perflab.stacks.docker_backend import DockerBackend
 from perflab.stacks.launching import answers
 from perflab.stacks.plan import LEAST_CPUS, Node, StackPlan
 from perflab.stacks.process_backend import choose
@@ -76,15 +69,6 @@ def test_plain_processes_refuse_a_limit_before_anything_is_started() -> None:
         residents.prepare()
     assert residents.images == {}, "nothing was prepared"
     assert cleanup.everything() == []
-
-
-def test_an_engine_without_quotas_says_so() -> None:
-    def obstacle(**info: bool) -> str:
-        return DockerBackend(SimpleNamespace(info=lambda: info)).cpu_obstacle()
-
-    assert obstacle(CpuCfsPeriod=True, CpuCfsQuota=True) == ""
-    for info in ({}, {"CpuCfsPeriod": True, "CpuCfsQuota": False}):
-        assert "leave cpus out" in obstacle(**info)
 
 
 @pytest.mark.parametrize(("cpus", "quota_us"), [(LEAST_CPUS, 1_000), (0.29, 2_900), (2, 20_000)])

@@ -17,10 +17,7 @@ from perflab.stacks.environments import Environment
 from perflab.stacks.patience import Work
 from perflab.stacks.process_backend import ProcessBackend
 from perflab.stacks.spec import ServiceSpec
-from tests.support.small_disk import small_disk
 from tests.support.wheels import only_from, wheel
-
-__all__ = ["small_disk"]
 
 UNKNOWN = "--hash=sha256:" + "0" * 64
 DAY_S = 24 * 3600.0
@@ -105,22 +102,6 @@ def test_an_environment_is_made_once_and_again_when_the_pins_change(
     assert len(lines) == 2
 
 
-def test_compiled_modules_are_kept_in_the_environment_and_not_beside_the_sources(
-    specimen: ServiceSpec, root: Path
-) -> None:
-    (specimen.folder / "own.py").write_text("import thing\n")
-    environment = made(specimen, root)
-    subprocess.run(
-        [environment.python, "-c", "import own"], cwd=specimen.folder, check=True,
-        env={**os.environ, **environment.variables()},
-    )  # fmt: skip
-    modules = {
-        path.name.partition(".")[0] for path in (environment.folder / "compiled").rglob("*.pyc")
-    }
-    assert {"own", "thing"} <= modules
-    assert not (specimen.folder / "__pycache__").exists()
-
-
 def test_a_failure_says_the_way_out_and_leaves_nothing(
     specimen: ServiceSpec, root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -141,16 +122,6 @@ def test_an_interruption_ends_the_making_and_leaves_nothing(
     with pytest.raises(RunInterrupted, match="while the environment of specimen was made: enough"):
         made(specimen, root, why="enough")
     assert list(root.iterdir()) == []
-
-
-def test_two_processes_that_make_a_folder_at_once_both_have_it(tmp_path: Path) -> None:
-    def overtaken(_: Path) -> None:
-        (tmp_path / "it").mkdir()
-        (tmp_path / "it" / "theirs").touch()
-
-    builds.made(tmp_path / "it", overtaken)
-    assert [path.name for path in (tmp_path / "it").iterdir()] == ["theirs"]
-    assert list(tmp_path.iterdir()) == [tmp_path / "it"]
 
 
 def test_the_folder_of_a_killed_maker_is_never_used_and_is_removed(tmp_path: Path) -> None:

@@ -22,16 +22,12 @@ DATABASE = (Node(name="db", service="postgres", placement="database"),)
 
 
 @pytest.mark.slow
-def test_a_service_of_two_treatments_is_seeded_once() -> None:
+def test_a_service_of_two_treatments_is_seeded_once_and_stopped_where_that_fails() -> None:
     # A second seeding would fail, since the folder exists.
     once = Seed(node="echo", command=("sh", "-c", "mkdir {data}/made-once"))
     plan = StackPlan(nodes=ECHO, seed=(once,))
     with started("process", {"it": plan, "other": plan}):
         pass
-
-
-@pytest.mark.slow
-def test_a_stack_that_cannot_be_seeded_is_stopped() -> None:
     broken = Seed(node="echo", command=("sh", "-c", "echo lost >&2; exit 3"))
     residents = residents_of("process", {"it": StackPlan(nodes=ECHO, seed=(broken,))})
     with pytest.raises(HookFailed, match=r"seed of node 'echo': .*lost"):

@@ -74,6 +74,9 @@ def test_a_labelled_process_is_ended_and_its_stack_removed(runs: Runs, stack: Pa
     service, other = runs(ours().as_environment()), runs({})
     # Only their working folder identifies PostgreSQL's children.
     inside = runs({}, open_dir() / "data" / "run-1" / "postgres")
+    stack_2 = runs(Labels("2", "it", "run").as_environment())
+    cleanup.remove_stack("2")
+    assert stack_2.wait(5)
     assert [item.identity for item in cleanup.everything()] == [str(service.pid)]
     assert "removed postgres (run-1, process)" in perflab("stack", "down")
     assert service.wait(5)
@@ -81,13 +84,6 @@ def test_a_labelled_process_is_ended_and_its_stack_removed(runs: Runs, stack: Pa
     assert other.poll() is None
     assert not stack.exists()
     assert not (open_dir() / "data" / "run-1").exists()
-
-
-def test_the_end_of_one_stack_leaves_another(runs: Runs) -> None:
-    service, other = runs(ours().as_environment()), runs(Labels("2", "it", "run").as_environment())
-    cleanup.remove_stack("run-1")
-    assert service.wait(5)
-    assert other.poll() is None
 
 
 def test_another_users_process_is_left_alone_whatever_its_labels(
