@@ -9,6 +9,7 @@ made from.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import importlib.util
 import os
@@ -58,18 +59,11 @@ def made(target: Path, make: Callable[[Path], None]) -> Path:
 def drop_unused(root: Path) -> None:
     """Remove folders that nobody has used for 30 days, and incomplete ones of dead processes."""
     for folder in root.iterdir():
-        if _is_abandoned(folder):
-            shutil.rmtree(folder, ignore_errors=True)
-
-
-def _is_abandoned(folder: Path) -> bool:
-    _, separator, maker = folder.name.partition(MAKING)
-    if separator:
-        return alive(maker.replace("+", "/")) is None
-    try:
-        return time.time() - folder.stat().st_mtime > KEPT_UNUSED_S
-    except FileNotFoundError:
-        return False
+        _, is_incomplete, maker = folder.name.partition(MAKING)
+        with contextlib.suppress(FileNotFoundError):
+            is_old = time.time() - folder.stat().st_mtime > KEPT_UNUSED_S
+            if alive(maker.replace("+", "/")) is None if is_incomplete else is_old:
+                shutil.rmtree(folder, ignore_errors=True)
 
 
 def content_hash(*folders: Path) -> str:
@@ -83,11 +77,8 @@ def content_hash(*folders: Path) -> str:
 
 def files_of(folder: Path) -> list[Path]:
     """Return the files below a folder, sorted, without those that Python has compiled."""
-    return [
-        path
-        for path in sorted(folder.rglob("*"))
-        if path.is_file() and "__pycache__" not in path.parts
-    ]
+    paths = (path for path in sorted(folder.rglob("*")) if "__pycache__" not in path.parts)
+    return [path for path in paths if path.is_file()]
 
 
 def plain(versions: Mapping[str, str]) -> dict[str, str]:
@@ -134,10 +125,9 @@ def ensure(spec: ServiceSpec, root: Path, work: Work = NO_WORK) -> Path:
         _compile(spec, compiler, folder, root, work)
 
     try:
-        made(target.parent, make)
+        return made(target.parent, make) / target.name
     except OSError as error:
         raise ServiceFailed(spec.name, f"it cannot be compiled: {error}") from None
-    return target
 
 
 def program(spec: ServiceSpec, root: Path) -> Path:
@@ -214,12 +204,8 @@ def find_compiler() -> Compiler:
     for words in [choice] if choice else _candidates():
         if version := _version(words):
             return Compiler(tuple(words), version)
-    if choice:
-        raise BackendUnavailable(
-            f"CXX={os.environ['CXX']} does not run as a C++ compiler: name one that does, or "
-            "unset CXX"
-        )
-    raise BackendUnavailable(NONE)
+    unusable = f"CXX={shlex.join(choice)} does not run as a C++ compiler: name another or unset CXX"
+    raise BackendUnavailable(unusable if choice else NONE)
 
 
 def _candidates() -> list[list[str]]:

@@ -149,15 +149,11 @@ def family(pid: int) -> list[psutil.Process]:
 
 
 def working_in(folder: Path) -> list[psutil.Process]:
-    """Return the processes whose working folder is ``folder``, a folder of the lab's, or in it.
-
-    Only its owner can enter a service's folder, so no other user's process is among them.
-    """
+    """Return the processes that work in ``folder``, which only its owner can enter, or below it."""
     processes = []
     for process in psutil.process_iter():
         with contextlib.suppress(psutil.Error, OSError):
-            place = Path(process.cwd())
-            if place == folder or folder in place.parents:
+            if Path(process.cwd()).is_relative_to(folder):
                 processes.append(process)
     return processes
 
@@ -279,10 +275,10 @@ def processes() -> list[Found]:
     services = []
     for pid, labels in ours.items():
         with contextlib.suppress(psutil.Error):
-            process = psutil.Process(pid)
-            more: dict[str, Any] = {"state": process.status(), "began": identity(pid)}
-            if process.ppid() not in ours and more["began"]:
-                services.append(Found(**vars(labels), backend="process", identity=str(pid), **more))
+            process, began = psutil.Process(pid), identity(pid)
+            facts = {"identity": str(pid), "state": process.status(), "began": began}
+            if process.ppid() not in ours and began:
+                services.append(Found(**vars(labels), backend="process", **facts))
     return services
 
 
@@ -309,8 +305,8 @@ def remove(services: Iterable[Found]) -> list[Found]:
     _end_processes(item for item in removed if item.backend == "process")
     contained = [item for item in removed if item.backend == "docker"]
     client = docker_client() if contained else None
-    for item in contained if client else []:
-        _remove_container(client, item.identity)
+    if client is not None:
+        _remove_containers(contained, client)
     for stack in {item.stack for item in removed}:
         _remove_leftovers(stack, client)
     return removed
@@ -323,11 +319,12 @@ def _end_processes(services: Iterable[Found]) -> None:
     end((process for pid in pids for process in family(pid)), signal.SIGINT, timeout_s=5.0)
 
 
-def _remove_container(client: Any, identity: str) -> None:
+def _remove_containers(services: Iterable[Found], client: Any) -> None:
     from docker.errors import APIError
 
-    with contextlib.suppress(APIError):
-        client.containers.get(identity).remove(force=True, v=True)
+    for item in services:
+        with contextlib.suppress(APIError):
+            client.containers.get(item.identity).remove(force=True, v=True)
 
 
 def _remove_leftovers(stack: str, client: Any | None) -> None:
@@ -352,11 +349,8 @@ def remove_volumes(stack: str, client: Any) -> None:
 
 def remove_of_kind(kind: str | None, stack: str | None = None) -> list[Found]:
     """Remove services by kind (``run``, ``up``; None: all) and by stack (None: all)."""
-    return remove(
-        item
-        for item in everything()
-        if (kind is None or item.kind == kind) and (stack is None or item.stack == stack)
-    )
+    chosen = [item for item in everything() if kind in (None, item.kind)]
+    return remove(item for item in chosen if stack in (None, item.stack))
 
 
 def remove_unmeasured() -> tuple[list[Found], Holder | None]:
@@ -398,7 +392,5 @@ def log_of(item: Found, lines: int) -> str:
     """Return the last log lines of a service that is up."""
     if item.backend == "process":
         return tail(log_path(item.stack, item.service), lines)
-    client = docker_client()
-    if client is None:
-        return ""
-    return str(client.containers.get(item.identity).logs(tail=lines).decode(errors="replace"))
+    container = connect().containers.get(item.identity)
+    return str(container.logs(tail=lines).decode(errors="replace"))

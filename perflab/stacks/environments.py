@@ -70,7 +70,6 @@ def ensure(spec: ServiceSpec, root: Path, work: Work = NO_WORK) -> Environment:
     Raises BackendUnavailable where the lab's own environment lacks uv, and ServiceFailed, with the
     cause and uv's last lines, where uv fails.
     """
-    wanted_environment = environment(spec, root)
 
     def make(folder: Path) -> None:
         drop_unused(root)
@@ -78,18 +77,15 @@ def ensure(spec: ServiceSpec, root: Path, work: Work = NO_WORK) -> Environment:
         for words in _steps(spec, Environment(folder)):
             _run(spec, [_uv(), *words], work)
 
-    made(wanted_environment.folder, make)
-    return wanted_environment
+    return Environment(made(environment(spec, root).folder, make))
 
 
 def _steps(spec: ServiceSpec, target: Environment) -> list[list[str]]:
     """Return uv's commands; a service that pins nothing gets no packages."""
-    steps = [["venv", "--relocatable", "--allow-existing", "--python", _base(), str(target.folder)]]
-    if _requirements(spec):
-        pinned = str(spec.folder / REQUIREMENTS)
-        interpreter = ["--python", str(target.python)]
-        steps.append(["pip", "sync", "--require-hashes", *interpreter, pinned])
-    return steps
+    make = ["venv", "--relocatable", "--allow-existing", "--python", _base(), str(target.folder)]
+    pinned = str(spec.folder / REQUIREMENTS)
+    fill = ["pip", "sync", "--require-hashes", "--python", str(target.python), pinned]
+    return [make, fill] if _requirements(spec) else [make]
 
 
 def _run(spec: ServiceSpec, command: list[str], work: Work) -> None:

@@ -23,8 +23,8 @@ RESET_WITHIN_S = 45.0
 def fill(seed: Seed, instance: Instance, interrupted: Interrupted) -> None:
     """Run the command that fills a service.
 
-    Raises HookFailed, with the command's output, where it failed or took too long, and
-    ServiceFailed where the service has died.
+    Raises HookFailed, with the output, where it failed or took too long, and ServiceFailed where
+    the service has died.
     """
     with _named(f"seed of node '{seed.node}'", instance):
         instance.run(seed.command, seed.timeout_s, interrupted)

@@ -49,12 +49,8 @@ class Node(BaseModel):
 class Link(BaseModel):
     """A delay and a bandwidth between a service and a dependency; also a type of parameters.
 
-    Attributes
-    ----------
-    round_trip_ms : float
-        Delay of a round trip, half of it in each direction, 0 to 1,000 ms.
-    bytes_per_s : float or "unlimited"
-        Bytes per second of each connection; each direction has as much. 1,000 to 1,000,000,000.
+    Half of ``round_trip_ms`` is in each direction; ``bytes_per_s`` is of each connection, and each
+    direction has as much.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")

@@ -91,7 +91,6 @@ class ProcessBackend:
         for name, content in launch.secrets().items():
             _write_secret(data / SECRET_FILES[name], content, user)
         if user:
-            _check_reachable(data, user)
             os.chown(data, user.pw_uid, user.pw_gid)
         values = self._placeholders(launch, data)
         environment = self._variables(launch, values)
@@ -187,15 +186,6 @@ def _unprivileged() -> pwd.struct_passwd | None:
         raise BackendUnavailable(
             "there is no user 'nobody', as which root runs PostgreSQL"
         ) from None
-
-
-def _check_reachable(data: Path, user: pwd.struct_passwd) -> None:
-    for place in data.parents:
-        if not place.stat().st_mode & 0o001:
-            raise BackendUnavailable(
-                f"PostgreSQL runs as user {user.pw_name}, who cannot enter {place}: set "
-                "PERFLAB_STATE to a folder that others can pass through to, or chmod o+x that one"
-            )
 
 
 def _make_readable(folder: Path) -> None:

@@ -26,14 +26,8 @@ Tell = Callable[[str], None]
 class Residents:
     """Starts the instances that all treatments need, and activates one treatment at a time.
 
-    Attributes
-    ----------
-    images : dict
-        Service to the identity of what it was started from (an image, its sources).
-    versions : dict
-        Service to name and version of all that is installed for it.
-    reported : dict
-        Treatment to node to the settings that its service reported when it was last activated.
+    ``images`` has the identity of what each service was started from, ``versions`` what it has
+    installed, ``reported`` the settings that a treatment's nodes reported when last activated.
     """
 
     def __init__(
