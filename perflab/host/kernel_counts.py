@@ -18,6 +18,7 @@ import socket
 import struct
 import time
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -44,16 +45,13 @@ MOST_BYTES = 1 << 16
 
 def read(path: str) -> str:
     """Return the text of a file of ``/proc``, with the fewest calls; empty where there is none."""
-    try:
+    with suppress(OSError):
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    except OSError:
-        return ""
-    try:
-        return os.read(descriptor, MOST_BYTES).decode("ascii", "replace")
-    except OSError:
-        return ""
-    finally:
-        os.close(descriptor)
+        try:
+            return os.read(descriptor, MOST_BYTES).decode("ascii", "replace")
+        finally:
+            os.close(descriptor)
+    return ""
 
 
 def tcp_counts(net: Path = NET) -> dict[str, int]:
@@ -84,20 +82,14 @@ Account = tuple[int, int]
 
 
 def accounts_of(pids: Iterable[int]) -> dict[Thread, Account]:
-    """Return (run ns, delay ns) of every living thread, by process and thread.
-
-    The result is empty where the kernel keeps no such account.
-    """
+    """Return (run ns, delay ns) of every living thread, if the kernel keeps such accounts."""
     accounts = {}
     for pid in pids:
-        try:
-            threads = os.listdir(f"/proc/{pid}/task")
-        except OSError:
-            continue
-        for thread in threads:
-            account = account_of(f"/proc/{pid}/task/{thread}")
-            if account is not None:
-                accounts[pid, int(thread)] = account
+        with suppress(OSError):
+            for thread in os.listdir(f"/proc/{pid}/task"):
+                account = account_of(f"/proc/{pid}/task/{thread}")
+                if account is not None:
+                    accounts[pid, int(thread)] = account
     return accounts
 
 
@@ -109,10 +101,7 @@ def account_of(thread: str) -> Account | None:
 
 
 class ServiceAccount:
-    """How long the threads of one service have run and waited, cumulative.
-
-    A thread that has ended counts with its last reading: no file has the rest.
-    """
+    """How long the threads of one service have run and waited; ended ones by their last reading."""
 
     def __init__(self) -> None:
         self._ended = (0, 0)
@@ -178,10 +167,7 @@ class Listener:
 
 
 def listeners() -> list[Listener]:
-    """Return the IPv4 sockets that listen in this network namespace.
-
-    The list is empty where the kernel does not answer.
-    """
+    """Return the IPv4 sockets that listen in this network namespace; none without an answer."""
     try:
         kind = socket.SOCK_DGRAM | socket.SOCK_CLOEXEC
         with socket.socket(socket.AF_NETLINK, kind, NETLINK_SOCK_DIAG) as netlink:

@@ -100,26 +100,18 @@ class ProcessTreeMeter:
         members = table.tree(self.root)
         if not members:
             return None
-        cpu = tree_private = tree_shared = 0
+        cpu = private_pages = shared_pages = 0
         for pid in members:
-            try:
+            with suppress(OSError):
                 cpu += process_cpu_ns(pid) + table.reaped_ns[pid]
-                private, shared = _memory(pid)
-            except OSError:
-                continue
-            tree_private += private
-            tree_shared = max(tree_shared, shared)
+                with open(f"/proc/{pid}/statm", "rb") as file:
+                    _, resident, shared, *_ = map(int, file.read().split())
+                private_pages += resident - shared
+                # Shared pages count once per tree.
+                shared_pages = max(shared_pages, shared)
         # Between a child's end and its reaping, neither account has its time.
         self._highest = max(self._highest, cpu)
-        return Reading(self._highest, tree_private + tree_shared)
-
-
-def _memory(pid: int) -> tuple[int, int]:
-    """Return private and shared resident bytes; the caller counts shared pages once per tree."""
-    with open(f"/proc/{pid}/statm", "rb") as file:
-        fields = file.read().split()
-    resident, common = int(fields[1]) * PAGE_BYTES, int(fields[2]) * PAGE_BYTES
-    return resident - common, common
+        return Reading(self._highest, (private_pages + shared_pages) * PAGE_BYTES)
 
 
 def groups_of(pid: int | str) -> Mapping[str, str]:
@@ -194,13 +186,12 @@ class CoreTimes:
 def core_times() -> dict[int, CoreTimes]:
     """Return the times of every core from ``/proc/stat`` (resolution 10 ms)."""
     times = {}
-    with open("/proc/stat") as file:
-        for line in file:
-            name, *fields = line.split()
-            if name.startswith("cpu") and name != "cpu":
-                user, nice, system, _idle, _iowait, irq, softirq, steal = map(int, fields[:8])
-                busy = (user + nice + system + irq + softirq) * TICK_NS
-                times[int(name[3:])] = CoreTimes(busy, steal * TICK_NS)
+    for line in Path("/proc/stat").read_text().splitlines():
+        name, *fields = line.split()
+        if name.startswith("cpu") and name != "cpu":
+            user, nice, system, _idle, _iowait, irq, softirq, steal = map(int, fields[:8])
+            busy = (user + nice + system + irq + softirq) * TICK_NS
+            times[int(name[3:])] = CoreTimes(busy, steal * TICK_NS)
     return times
 
 
@@ -208,10 +199,7 @@ INTERVAL_S = 0.05
 
 
 class Repeated:
-    """Does a job every ``interval_s`` in a thread, until ``stop``; with ``at_end``, once more then.
-
-    Samplers note CLOCK_MONOTONIC, the clock of the requests, right before each reading.
-    """
+    """Does a job every ``interval_s`` in a thread until ``stop``; with ``at_end``, once more."""
 
     def __init__(self, job: Callable[[], None], interval_s: float, *, at_end: bool = False) -> None:
         self._job = job
@@ -241,7 +229,10 @@ class Repeated:
 
 
 class Sampler(Repeated):
-    """Samples CPU and memory of services, by name, of load workers (``client``) and of the lab."""
+    """Samples CPU and memory of services, by name, of load workers (``client``) and of the lab.
+
+    Instants are CLOCK_MONOTONIC, the clock of the requests, right before each reading.
+    """
 
     def __init__(self, meters: Mapping[str, Meter], client_pids: Sequence[int]) -> None:
         super().__init__(self._sample, INTERVAL_S, at_end=True)

@@ -42,8 +42,14 @@ def ensure(client: Any, spec: ServiceSpec, work: Work = NO_WORK) -> tuple[str, s
     Raises ImageError, with the last lines, where the base image is missing, or the build failed.
     The engine gives a build up when this process ends.
     """
-    if spec.docker.image:
-        return spec.docker.image, _named_image_id(client, spec)
+    if name := spec.docker.image:
+        try:
+            return name, str(client.images.get(name).id)
+        except APIError as error:
+            raise ImageError(
+                f"service '{spec.name}': the engine has no image '{name}' ({error.explanation}); "
+                f"build it, or 'docker pull {name}'"
+            ) from None
     tag = f"perflab/{spec.name}:{content_hash(*spec.sources)}"
     try:
         return tag, str(client.images.get(tag).id)
@@ -79,17 +85,6 @@ def ensure(client: Any, spec: ServiceSpec, work: Work = NO_WORK) -> tuple[str, s
         last = "\n".join(filter(None, log))[-2000:]
         raise ImageError(f"the image of '{spec.name}' cannot be built: {error}\n{last}") from None
     return tag, str(image.id)
-
-
-def _named_image_id(client: Any, spec: ServiceSpec) -> str:
-    name = spec.docker.image
-    try:
-        return str(client.images.get(name).id)
-    except (ImageNotFound, APIError) as error:
-        raise ImageError(
-            f"service '{spec.name}': the engine has no image '{name}' ({error.explanation}); build "
-            f"it, or 'docker pull {name}'"
-        ) from None
 
 
 def versions(client: Any, spec: ServiceSpec, tag: str, labels: Mapping[str, str]) -> dict[str, str]:

@@ -156,7 +156,7 @@ def apply(node: Node, instance: Instance, line: Line) -> None:
 
 
 def reported(node: Node, instance: Instance, line: Line) -> dict[str, Any]:
-    """Return the settings that a service reports; refuse those that differ from its node's."""
+    """Return the settings that a service reports; refuse those that it leaves out or changes."""
     spec = instance.launch.spec
     planned = spec.resolve(node.settings, "image", "start", "reload")
     shown: dict[str, Any] = {}
@@ -164,25 +164,16 @@ def reported(node: Node, instance: Instance, line: Line) -> dict[str, Any]:
         shown = line(instance).settings(spec)
     elif spec.report is not None:
         shown = ask(instance.launch.control_port, spec.report.http)
-    refuse_silence(node.name, spec, planned, shown)
+    if missing := [key for key in planned if key not in shown]:
+        way = "let [report] http of its service.toml name a path that answers a JSON object of them"
+        if spec.is_postgres:
+            way = "let 'parameter' of the setting in its service.toml be a name of pg_settings"
+        raise SettingRefused(
+            f"service '{node.name}' does not report {', '.join(missing)}: a setting that nobody "
+            f"sees in force is not believed; {way}"
+        )
     refuse_difference(node.name, planned, shown)
     return shown
-
-
-def refuse_silence(
-    name: str, spec: ServiceSpec, planned: Mapping[str, Value], shown: Mapping[str, Any]
-) -> None:
-    """Raise SettingRefused when a service does not report a setting that it was given."""
-    missing = [key for key in planned if key not in shown]
-    if not missing:
-        return
-    way = "let [report] http of its service.toml name a path that answers a JSON object of them"
-    if spec.is_postgres:
-        way = "let 'parameter' of the setting in its service.toml be a name of pg_settings"
-    raise SettingRefused(
-        f"service '{name}' does not report {', '.join(missing)}: a setting that nobody sees in "
-        f"force is not believed; {way}"
-    )
 
 
 def refuse_difference(name: str, planned: Mapping[str, Value], shown: Mapping[str, Any]) -> None:

@@ -22,13 +22,11 @@ class Time:
     def __init__(self) -> None:
         self.now_ns = 17 * SECOND
         self.line = Line(self, lambda: self.now_ns)
-        self.late_ns = 0
         self._order = itertools.count()
         self._planned: list[tuple[int, int, Callable[[], None]]] = []
 
     def set(self, due_ns: int) -> None:
         self._alarm = alarm = next(self._order)
-        due_ns += self.late_ns
         heapq.heappush(self._planned, (due_ns, alarm, lambda: self._ring(alarm)))
 
     def _ring(self, alarm: int) -> None:
@@ -135,14 +133,6 @@ def test_bytes_whose_receiver_is_gone_hold_up_nothing(time: Time) -> None:
     time.run_to(SECOND)
     assert [parcel for _, parcel in gone.arrived] == [Mark.CLOSE]
     assert other.arrived[-1][0] <= 100 * MS + TICK
-
-
-def test_a_timer_that_is_late_makes_the_line_no_slower(time: Time) -> None:
-    time.late_ns = 40 * MS
-    time.line.limit(800_000)
-    (sender,) = endless(time, 1)
-    time.run_to(5 * SECOND)
-    assert sender.bytes_between(SECOND, 5 * SECOND) == pytest.approx(3_200_000, rel=0.015)
 
 
 def test_a_link_that_was_stopped_does_not_catch_up_on_seconds(time: Time) -> None:

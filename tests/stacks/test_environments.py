@@ -62,13 +62,6 @@ def made(
     return environments.ensure(specimen, root, Work(tell, lambda: why))
 
 
-def version_inside(environment: Environment) -> str:
-    """Return the version that the environment's interpreter imports, under the lab's variables."""
-    code = "import thing; print(thing.VERSION)"
-    done = subprocess.run([environment.python, "-c", code], capture_output=True, text=True)
-    return done.stdout.strip()
-
-
 def test_a_service_runs_on_what_it_pins_and_not_on_what_the_lab_has(
     specimen: ServiceSpec, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -98,7 +91,7 @@ def test_an_environment_is_made_once_and_again_when_the_pins_change(
     assert lines == ["making the environment of specimen (once)"]
     (specimen.folder / "requirements.txt").write_text(wheel(tmp_path / "wheels", "thing", "1.1"))
     second = made(specimen, root, lines)
-    assert (version_inside(first), version_inside(second)) == ("1.0", "1.1")
+    assert (first.versions()["thing"], second.versions()["thing"]) == ("1.0", "1.1")
     assert len(lines) == 2
 
 

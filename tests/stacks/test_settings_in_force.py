@@ -26,9 +26,7 @@ SETTINGS = {
         ("220", 220, True),
         ("5e-1", 0.5, True),
         (8000, 8000.0, True),
-        (True, 1, False),
         (None, 0, False),
-        ([1], 1, False),
         ("unlimited", 8000, False),
     ],
 )
