@@ -1,7 +1,4 @@
-"""Start residents until all are healthy, and speak HTTP with running services.
-
-Services listen on loopback, so requests to them ignore the environment's proxies.
-"""
+"""Start residents until all are healthy; speak HTTP with them, past the environment's proxies."""
 
 from __future__ import annotations
 

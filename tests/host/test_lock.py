@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
 import subprocess
 import sys
 import threading
@@ -46,9 +45,7 @@ def test_a_second_measurement_waits_for_the_first_to_end(path: Path) -> None:
     first.__enter__()
     threading.Timer(0.3, first.__exit__, [None, None, None]).start()
     with measurement_lock("second", wait_s=10, path=path):
-        current = holder(path)
-        assert current is not None
-        assert current.what == "second"
+        assert "'second'" in str(holder(path))
 
 
 def test_the_lock_is_free_after_its_holder_was_killed(path: Path) -> None:
@@ -56,9 +53,8 @@ def test_the_lock_is_free_after_its_holder_was_killed(path: Path) -> None:
     assert child.stdout is not None
     assert child.stdout.readline() == b"held\n"
     assert holder(path) is not None
-    child.send_signal(signal.SIGKILL)
-    child.wait()
-    child.stdout.close()
+    child.kill()
+    child.communicate()
     assert holder(path) is None
     with measurement_lock("next", path=path):
         pass

@@ -15,13 +15,7 @@ import pytest
 
 from perflab.errors import ProfilerFailed
 from perflab.instruments import py_spy
-from perflab.instruments.py_spy import (
-    PySpy,
-    check_usable,
-    doubts,
-    refusal,
-    without_waiting,
-)
+from perflab.instruments.py_spy import PySpy, check_usable, doubts, refusal, without_waiting
 
 BUSY = """
 def spin():
@@ -77,11 +71,9 @@ def test_an_end_by_force_ends_the_profiler_and_not_the_process(busy) -> None:
 
 def test_a_process_that_is_no_python_is_refused_in_plain_words() -> None:
     with subprocess.Popen(["sleep", "30"]) as sleeper:
-        try:
-            with pytest.raises(ProfilerFailed, match=r"could not begin .* Python processes"):
-                PySpy(sleeper.pid, 100, 5).begin()
-        finally:
-            sleeper.kill()
+        with pytest.raises(ProfilerFailed, match=r"could not begin .* Python processes"):
+            PySpy(sleeper.pid, 100, 5).begin()
+        sleeper.kill()
 
 
 def test_errors_say_how_to_get_py_spy_or_its_permission(monkeypatch, tmp_path: Path) -> None:
