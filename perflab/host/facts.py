@@ -109,9 +109,7 @@ def _turbo() -> str:
     """Return whether the clock rate may rise above its base: on, off or unknown."""
     off = _first_line("/sys/devices/system/cpu/intel_pstate/no_turbo")
     boost = _first_line("/sys/devices/system/cpu/cpufreq/boost")
-    if off in "01":
-        return "off" if off == "1" else "on"
-    return {"1": "on", "0": "off"}.get(boost, "unknown")
+    return {"1": "off", "0": "on"}.get(off) or {"1": "on", "0": "off"}.get(boost, "unknown")
 
 
 def installed() -> dict[str, str]:

@@ -356,7 +356,7 @@ def remove_of_kind(kind: str | None, stack: str | None = None) -> list[Found]:
 def remove_unmeasured() -> tuple[list[Found], Holder | None]:
     """Remove all services but those of a measurement; return them and the lock's holder.
 
-    This process holds the lock meanwhile: a measurement that starts waits, and loses no services.
+    This process holds the lock meanwhile, so that a measurement that starts loses no services.
     """
     try:
         with measurement_lock("perflab stack down"):

@@ -6,6 +6,7 @@ import io
 import os
 import tarfile
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -63,17 +64,10 @@ def ensure(client: Any, spec: ServiceSpec, work: Work = NO_WORK) -> tuple[str, s
     if not spec.of_user:
         _ensure_base(client, work)
 
-    def build() -> Any:
-        return client.images.build(
-            fileobj=_context(spec),
-            custom_context=True,
-            tag=tag,
-            rm=True,
-            forcerm=True,
-            network_mode="host",
-            labels={"perflab.project": PROJECT},
-        )
-
+    build = partial(
+        client.images.build, fileobj=_context(spec), custom_context=True, tag=tag, rm=True,
+        forcerm=True, network_mode="host", labels={"perflab.project": PROJECT},
+    )  # fmt: skip
     try:
         during = f"while the image of {spec.name} was built"
         image, _ = patiently(build, work.interrupted, during)

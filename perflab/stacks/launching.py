@@ -115,10 +115,9 @@ def wait_healthy(
             refuse_dead(instances, waiting)
             go_on(interrupted, "while services started")
             for name in [name for name, answer in checks.items() if answer.done()]:
-                if checks.pop(name).result():
-                    continue
-                _refuse_late(name, waiting[name], began)
-                checks[name] = pool.submit(is_healthy, waiting[name])
+                if not checks.pop(name).result():
+                    _refuse_late(name, waiting[name], began)
+                    checks[name] = pool.submit(is_healthy, waiting[name])
             time.sleep(LOOK_EVERY_S)
     finally:
         pool.shutdown(wait=False, cancel_futures=True)
