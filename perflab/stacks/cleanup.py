@@ -276,9 +276,9 @@ def processes() -> list[Found]:
     for pid, labels in ours.items():
         with contextlib.suppress(psutil.Error):
             process, began = psutil.Process(pid), identity(pid)
-            facts = {"identity": str(pid), "state": process.status(), "began": began}
+            facts: dict[str, Any] = {"identity": str(pid), "state": process.status()}
             if process.ppid() not in ours and began:
-                services.append(Found(**vars(labels), backend="process", **facts))
+                services.append(Found(**vars(labels), backend="process", began=began, **facts))
     return services
 
 
