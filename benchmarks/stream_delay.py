@@ -31,7 +31,7 @@ from perflab.load.workers.generator import Generator
 from perflab.load.workload import ClosedLoop, Request, Workload
 from perflab.paths import environments_dir
 from perflab.stacks import environments
-from perflab.stacks.patience import never
+from perflab.stacks.patience import Work
 from perflab.stacks.spec import load_service
 
 SERVICE, PATH = "llm_upstream", "/v1/chat/completions"
@@ -68,7 +68,7 @@ def upstream(streams: int, tokens: int, rate: float) -> Iterator[Upstream]:
     """Serve on the servers' core, with the packages that the service pins."""
     spec = load_service(SERVICE)
     own = environments.environment(spec, own_folder(environments_dir()))
-    environments.ensure(spec, own.folder.parent, lambda text: print(text, file=sys.stderr), never)
+    environments.ensure(spec, own.folder.parent, Work(lambda text: print(text, file=sys.stderr)))
     port, secret = bench.free_port(), secrets.token_urlsafe(24)
     with tempfile.TemporaryDirectory() as folder:
         key = Path(folder) / "key"

@@ -6,7 +6,6 @@ import hashlib
 import json
 import os
 import platform
-import re
 import subprocess
 import sys
 import time
@@ -25,47 +24,20 @@ PLACES = ("perflab", "services")
 LOCKS = "*.lock"
 NO_SOURCES = {"__pycache__", ".git", ".venv", ".ipynb_checkpoints"}
 LENGTH = 16
-# The text after the package's name, to the end of the line or of a list in parentheses.
-IMPORTS = re.compile(r"\bperflab\.systems\b((?:[^\n(]*\([^)]*\))|[^\n]*)")
 
 
 def sources(systems: Iterable[str] | None = None) -> dict[str, str]:
     """Return a SHA-256 of each place: the package, the services, each lock, foreign systems.
 
-    Parameters
-    ----------
-    systems : iterable of str, optional
-        Of the foreign systems, take only these and those that they import: a system that a run
-        does not use cannot change its results. None takes all.
+    Foreign systems are left out where none of ``systems`` is foreign (None: they are in).
     """
     root = project_root()
     places = {place: root / place for place in PLACES}
     places |= {path.name: path for path in sorted(root.glob(LOCKS))}
-    # The names hold no paths: the same sources in another folder give the same fingerprint.
-    if systems is None:
+    if systems is None or foreign_systems().keys() & set(systems):
+        # The names hold no paths: the same sources in another folder give the same fingerprint.
         places |= {f"{FOREIGN} {number}": path for number, path in enumerate(foreign_dirs(), 1)}
-    else:
-        places |= {f"system {name}": folder for name, folder in used_by(systems).items()}
     return {name: _fingerprint(path) for name, path in places.items()}
-
-
-def used_by(systems: Iterable[str]) -> dict[str, Path]:
-    """Return the folders of foreign systems among ``systems``, and of those that they import."""
-    foreign = foreign_systems()
-    waiting, used = [name for name in systems if name in foreign], dict[str, Path]()
-    while waiting:
-        name = waiting.pop()
-        if name not in used:
-            used[name] = foreign[name]
-            waiting += _imported_by(foreign[name], foreign)
-    return dict(sorted(used.items()))
-
-
-def _imported_by(folder: Path, names: Iterable[str]) -> list[str]:
-    modules = [path for path in _files(folder) if path.suffix == ".py"]
-    text = "\n".join(path.read_text(encoding="utf-8", errors="replace") for path in modules)
-    words = {word for line in IMPORTS.findall(text) for word in re.findall(r"\w+", line)}
-    return [name for name in names if name in words]
 
 
 def of_all(places: Mapping[str, str]) -> str:
@@ -101,13 +73,9 @@ def _first_line(path: str) -> str:
 
 
 def _cpu_model() -> str:
-    try:
-        for line in Path("/proc/cpuinfo").read_text().splitlines():
-            if line.startswith("model name"):
-                return line.partition(":")[2].strip()
-    except OSError:
-        pass
-    return platform.processor() or "unknown"
+    lines = Path("/proc/cpuinfo").read_text().splitlines()
+    named = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+    return next(named, platform.processor() or "unknown")
 
 
 def machine() -> dict[str, Any]:
@@ -141,9 +109,7 @@ def _turbo() -> str:
     """Return whether the clock rate may rise above its base: on, off or unknown."""
     off = _first_line("/sys/devices/system/cpu/intel_pstate/no_turbo")
     boost = _first_line("/sys/devices/system/cpu/cpufreq/boost")
-    if off in "01":
-        return "off" if off == "1" else "on"
-    return {"1": "on", "0": "off"}.get(boost, "unknown")
+    return {"1": "off", "0": "on"}.get(off) or {"1": "on", "0": "off"}.get(boost, "unknown")
 
 
 def installed() -> dict[str, str]:
@@ -165,10 +131,7 @@ def session() -> dict[str, Any]:
 
 
 def code(systems: Iterable[str] | None = None) -> dict[str, Any]:
-    """Return the commit, whether the checkout is dirty, and a fingerprint of the sources.
-
-    ``systems`` limits the foreign systems as in :func:`sources`, whose result is in ``sources``.
-    """
+    """Return the commit, whether the checkout is dirty, and the :func:`sources` of ``systems``."""
     places = sources(systems)
     return {
         "commit": _git("rev-parse", "HEAD") or "no commit",
@@ -179,14 +142,9 @@ def code(systems: Iterable[str] | None = None) -> dict[str, Any]:
 
 
 def _git(*words: str) -> str:
+    command = ["git", "-C", str(project_root()), *words]
     try:
-        done = subprocess.run(
-            ["git", "-C", str(project_root()), *words],
-            capture_output=True,
-            text=True,
-            timeout=10,
-            check=False,
-        )
+        done = subprocess.run(command, capture_output=True, text=True, timeout=10, check=False)
     except (OSError, subprocess.TimeoutExpired):
         return ""
     return done.stdout.strip() if done.returncode == 0 else ""

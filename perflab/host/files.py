@@ -1,13 +1,11 @@
 """Write files and folders whole, check who owns a folder, and keep temporary folders.
 
-A process removes its temporary folders; a killed process, or one that forgets the record of a load,
-does not. So each folder names its owner, by process and start, and the next process that makes one
-removes the folders of owners that have ended.
+A killed process does not remove its temporary folders. So each folder names its owner, by process
+and start, and the next process that makes one removes the folders of owners that have ended.
 """
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import os
 import pwd
@@ -32,10 +30,9 @@ ELSEWHERE = "point PERFLAB_RUNS at another folder, and go on with --resume"
 def explained(
     path: Path, kept: str, elsewhere: str = ELSEWHERE, kind: type[PerflabError] = RecordingError
 ) -> Iterator[None]:
-    """Turn an OSError into an error that says what is safe and what to do.
+    """Turn an OSError of the block, which writes ``path``, into an error that says the way out.
 
-    The block writes ``path``; ``kept`` says what is still readable, ``elsewhere`` how to write to
-    another place.
+    ``kept`` says what is still readable, ``elsewhere`` how to write to another place.
     """
     try:
         yield
@@ -73,10 +70,7 @@ def replace_file(path: Path, content: bytes) -> None:
 
 @contextmanager
 def whole_file(path: Path) -> Iterator[BinaryIO]:
-    """Yield a temporary file to fill; it replaces ``path`` when the block ends without an error.
-
-    Two processes may write one file at once: the later file stays.
-    """
+    """Yield a temporary file to fill; it replaces ``path`` when the block ends without an error."""
     temporary = path.with_name(f".tmp-{path.name}-{secrets.token_hex(4)}")
     try:
         with temporary.open("xb") as file:
@@ -99,10 +93,7 @@ def remove(path: Path) -> None:
 
 
 def remove_broken_off(folder: Path, age_s: float = 0.0) -> None:
-    """Remove the temporary files and folders that killed writers left in a folder.
-
-    Those written within the last ``age_s`` seconds stay: somebody may still write them.
-    """
+    """Remove what killed writers left in a folder, unless it was written within ``age_s``."""
     for path in folder.glob(".tmp-*"):
         # A file that cannot be removed does no harm.
         with suppress(OSError):
@@ -133,7 +124,7 @@ def own_folder(path: Path, mode: int = 0o700) -> Path:
     """Make a folder unless this user has it; give it exactly ``mode``, whatever the umask.
 
     Raises UnsafePlace, before anything is written, where it is a link, belongs to another user, or
-    others can write in it. Raises OSError where it cannot be made.
+    others can write in it.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     path.mkdir(0o700, exist_ok=True)
@@ -176,9 +167,9 @@ OWNER = "owner"
 
 
 def temporary_folder(kind: str, place: Path | None = None) -> Path:
-    """Make a temporary folder of this process, and remove those of processes that have ended.
+    """Make ``perflab-<kind>-...`` of this process, and remove those of processes that have ended.
 
-    Its name begins with ``perflab-<kind>-``; by default it lies in ``TMPDIR``.
+    By default it lies in ``TMPDIR``.
     """
     place = place or Path(tempfile.gettempdir())
     remove_abandoned(place)
@@ -187,7 +178,7 @@ def temporary_folder(kind: str, place: Path | None = None) -> Path:
     return folder
 
 
-@contextlib.contextmanager
+@contextmanager
 def temporary(kind: str, place: Path | None = None) -> Iterator[Path]:
     """Yield a :func:`temporary_folder`, and remove it after the block."""
     folder = temporary_folder(kind, place)
@@ -200,14 +191,14 @@ def temporary(kind: str, place: Path | None = None) -> Iterator[Path]:
 def remove_abandoned(place: Path | None = None) -> None:
     """Remove temporary folders whose owner has ended; those without an owner file stay."""
     for folder in (place or Path(tempfile.gettempdir())).glob(f"{PREFIX}*"):
-        with contextlib.suppress(OSError):
+        with suppress(OSError):
             # A folder that is just being made may have no owner file yet.
-            owner = (folder / OWNER).read_text() if _is_own(folder) else ""
+            owner = (folder / OWNER).read_text() if is_own(folder) else ""
             if owner and alive(owner) is None:
                 shutil.rmtree(folder)
 
 
-def _is_own(folder: Path) -> bool:
-    """Return whether a folder is this user's and no link; nothing is read from any other."""
+def is_own(folder: Path) -> bool:
+    """Return whether a folder is this user's and no link."""
     facts = folder.lstat()
-    return stat.S_ISDIR(facts.st_mode) and facts.st_uid == os.geteuid()
+    return stat.S_ISDIR(facts.st_mode) and facts.st_uid == os.getuid()

@@ -31,7 +31,6 @@ NO_INDEX = "the package index cannot be reached; check network and proxy"
 WAYS_OUT = {
     "No space left": "the disk is full; free some space and call this again",
     "Failed to initialize cache": "uv cannot use its cache; set UV_CACHE_DIR to a folder of yours",
-    "network was disabled": "uv was told to stay offline, and its cache lacks a package",
     "Hash mismatch": "a package is not the one that was pinned (its hash differs); look which "
     "index it came from",
     "error sending request": NO_INDEX,
@@ -39,8 +38,6 @@ WAYS_OUT = {
     "No solution found": "the package index lacks a pinned package; pin again (make lock), or name "
     "an index that has it",
     "Failed to build": "a pinned package has no wheel for this machine and cannot be built here",
-    "parse requirement": "the list of pinned packages cannot be read; pin again (make lock)",
-    "must have a hash": "a package is pinned without a hash; pin again (make lock)",
 }
 
 
@@ -58,22 +55,20 @@ def variables(environment: Mapping[str, str] = os.environ) -> dict[str, str]:
     index may serve a package, as with pip.
     """
     settings = _pip_settings()
+    # pip ignores folders that do not exist; uv fails.
+    links = settings.get("find-links", "").split()
+    settings["find-links"] = " ".join(
+        link for link in links if "://" in link or Path(link).exists()
+    )
     chosen = {
-        name: separator.join(values)
+        name: separator.join(settings[setting].split())
         for setting, (name, separator) in UV_VARIABLES.items()
-        if (values := _usable(setting, settings.get(setting, "").split()))
+        if settings.get(setting)
     }
     chosen["UV_INDEX_STRATEGY"] = "unsafe-best-match"
     if _system_has_certificates():
         chosen["UV_SYSTEM_CERTS"] = "true"
     return {name: value for name, value in chosen.items() if name not in environment}
-
-
-def _usable(setting: str, values: list[str]) -> list[str]:
-    """Leave out folders that do not exist: pip ignores them, uv fails."""
-    if setting != "find-links":
-        return values
-    return [value for value in values if "://" in value or Path(value).exists()]
 
 
 def _pip_settings() -> dict[str, str]:

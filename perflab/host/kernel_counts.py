@@ -1,15 +1,14 @@
 """Counts of the kernel: TCP, the scheduler's account of services, and their accept queues.
 
-TCP counters (full backlogs, retransmits, resets, TIME_WAIT) cover a network namespace with all its
-processes: of a service with a network of its own, they show the client's side only.
+TCP counters cover a network namespace with all its processes: of a service with a network of its
+own, they show the client's side only.
 
-The scheduler keeps for each thread the nanoseconds on a core, and ready to run without one, in
-``/proc/<pid>/task/<tid>/schedstat`` (Linux, Documentation/scheduler/sched-stats.rst). Both are
-summed over threads: four threads that wait for one core wait four seconds a second.
+The scheduler keeps for each thread the nanoseconds on a core, and ready to run without one (Linux,
+Documentation/scheduler/sched-stats.rst). Both are summed over threads: four threads that wait for
+one core wait four seconds a second.
 
 Accept queues are counted per listening socket, which the port assigns to a service. The kernel
-reports them over netlink (Linux, ``sock_diag(7)``), and only listening sockets are asked for,
-however many connections there are.
+reports them over netlink (``sock_diag(7)``), which names listening sockets only.
 """
 
 from __future__ import annotations
@@ -19,8 +18,8 @@ import socket
 import struct
 import time
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
 
 import pandas as pd
@@ -46,16 +45,13 @@ MOST_BYTES = 1 << 16
 
 def read(path: str) -> str:
     """Return the text of a file of ``/proc``, with the fewest calls; empty where there is none."""
-    try:
+    with suppress(OSError):
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    except OSError:
-        return ""
-    try:
-        return os.read(descriptor, MOST_BYTES).decode("ascii", "replace")
-    except OSError:
-        return ""
-    finally:
-        os.close(descriptor)
+        try:
+            return os.read(descriptor, MOST_BYTES).decode("ascii", "replace")
+        finally:
+            os.close(descriptor)
+    return ""
 
 
 def tcp_counts(net: Path = NET) -> dict[str, int]:
@@ -65,18 +61,11 @@ def tcp_counts(net: Path = NET) -> dict[str, int]:
         lines = read(f"{net}/{name}").splitlines()
         # Each protocol has two lines: names, and values in the same order.
         for names, values in zip(lines[::2], lines[1::2], strict=False):
-            if places := _places(names):
-                cells = values.split()
-                counts |= {column: int(cells[place]) for place, column in places}
+            kind, *columns = names.split()
+            for column, value in zip(columns, values.split()[1:], strict=False):
+                if counter := COUNTERS.get(f"{kind.rstrip(':')} {column}"):
+                    counts[counter] = int(value)
     return counts
-
-
-@lru_cache(maxsize=32)
-def _places(names: str) -> tuple[tuple[int, str], ...]:
-    """Return place and column of each counter in a line; cached, as a kernel's names stay."""
-    kind, *columns = names.split()
-    trial_columns = [COUNTERS.get(f"{kind.rstrip(':')} {column}") for column in columns]
-    return tuple((place, column) for place, column in enumerate(trial_columns, 1) if column)
 
 
 # A sample opens a file per thread, and a stack has hundreds: 2% of a core at this rate.
@@ -87,38 +76,26 @@ Account = tuple[int, int]
 
 
 def accounts_of(pids: Iterable[int]) -> dict[Thread, Account]:
-    """Return (run ns, delay ns) of every living thread, by process and thread.
-
-    The result is empty where the kernel keeps no such account.
-    """
+    """Return (run ns, delay ns) of every living thread, if the kernel keeps such accounts."""
     accounts = {}
     for pid in pids:
-        try:
-            threads = os.listdir(f"/proc/{pid}/task")
-        except OSError:
-            continue
-        for thread in threads:
-            account = account_of(f"/proc/{pid}/task/{thread}")
-            if account is not None:
-                accounts[pid, int(thread)] = account
+        with suppress(OSError):
+            for thread in os.listdir(f"/proc/{pid}/task"):
+                account = account_of(f"/proc/{pid}/task/{thread}")
+                if account is not None:
+                    accounts[pid, int(thread)] = account
     return accounts
 
 
 def account_of(thread: str) -> Account | None:
     """Return the account in a thread's folder of ``/proc``; None where there is none."""
     words = read(f"{thread}/schedstat").split()
-    if len(words) != 3:
-        return None
-    run_ns, delay_ns, turns = map(int, words)
     # Without CONFIG_SCHED_INFO the file exists and holds zeros.
-    return (run_ns, delay_ns) if turns or run_ns else None
+    return (int(words[0]), int(words[1])) if len(words) == 3 and set(words) != {"0"} else None
 
 
 class ServiceAccount:
-    """How long the threads of one service have run and waited, cumulative.
-
-    A thread that has ended counts with its last reading: no file has the rest.
-    """
+    """How long the threads of one service have run and waited; ended ones by their last reading."""
 
     def __init__(self) -> None:
         self._ended = (0, 0)
@@ -184,10 +161,7 @@ class Listener:
 
 
 def listeners() -> list[Listener]:
-    """Return the IPv4 sockets that listen in this network namespace.
-
-    The list is empty where the kernel does not answer.
-    """
+    """Return the IPv4 sockets that listen in this network namespace; none without an answer."""
     try:
         kind = socket.SOCK_DGRAM | socket.SOCK_CLOEXEC
         with socket.socket(socket.AF_NETLINK, kind, NETLINK_SOCK_DIAG) as netlink:
@@ -246,11 +220,8 @@ class QueueSampler(Repeated):
         for listener in listeners():
             if name := self._services.get(listener.port):
                 waiting, backlog, drops = sums.get(name, (0, 0, 0))
-                sums[name] = (
-                    waiting + listener.waiting,
-                    backlog + listener.backlog,
-                    drops + listener.drops,
-                )
+                waiting, backlog = waiting + listener.waiting, backlog + listener.backlog
+                sums[name] = (waiting, backlog, drops + listener.drops)
         self._rows += [(now, name, *values) for name, values in sums.items()]
 
     def table(self) -> pd.DataFrame:

@@ -1,7 +1,6 @@
 """One measurement of a user per host: a lock that the kernel releases when its holder dies.
 
-The lock lies in the user's own folder. Another user has another lock: a measurement of another user
-is noise, which trials record; :func:`other_users` names those users.
+Another user has another lock, and measurements of others are noise: :func:`other_users` names them.
 """
 
 from __future__ import annotations
@@ -54,17 +53,10 @@ def holder(path: Path | None = None) -> Holder | None:
 
 @contextlib.contextmanager
 def measurement_lock(what: str, wait_s: float = 0.0, path: Path | None = None) -> Iterator[None]:
-    """Hold the host's lock while the block runs.
+    """Hold the host's lock while the block runs; others who find the host busy see ``what``.
 
-    Others who find the host busy see ``what``. The call waits ``wait_s`` for another measurement;
-    0 refuses at once.
-
-    Raises
-    ------
-    HostBusy
-        Another measurement runs; the message says which and since when.
-    UnsafePlace
-        The lock, or its folder, is not the user's own.
+    Raises HostBusy where another measurement runs and does not end within ``wait_s``, and
+    UnsafePlace where the lock, or its folder, is not the user's own.
     """
     path = path or lock_path()
     descriptor = _opened(path)

@@ -1,7 +1,6 @@
-"""Meters: cumulative CPU time and memory of a container, a process tree, or a host core.
+"""Meters: CPU time and memory of a container, a process tree, or a host core.
 
-Every meter returns CPU time since its subject began, so a lost sample costs resolution and no
-accuracy.
+CPU time is cumulative, so a lost sample costs resolution and no accuracy.
 """
 
 from __future__ import annotations
@@ -10,6 +9,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -74,10 +74,9 @@ class ProcessTable:
 
 
 def process_cpu_ns(pid: int) -> int:
-    """Return the CPU time (ns) of a process, with all threads that it ever had.
+    """Return the CPU time (ns) of a process, with all threads that it ever had, by its CPU clock.
 
-    It comes from the process's CPU clock, because ``/proc/<pid>/stat`` counts in ticks of 10 ms;
-    the clock's number follows from the pid (Linux, ``clock_getcpuclockid(3)``).
+    ``/proc/<pid>/stat`` counts in ticks of 10 ms. Source: clock_getcpuclockid(3).
     """
     return time.clock_gettime_ns((~pid << 3) | 2)
 
@@ -85,8 +84,7 @@ def process_cpu_ns(pid: int) -> int:
 class ProcessTreeMeter:
     """CPU and memory of a process and its descendants.
 
-    The kernel adds the CPU time of ended descendants to their parent's account of reaped children,
-    so the work of short-lived processes is not lost.
+    The kernel adds the time of ended descendants to their parent's account of reaped children.
     """
 
     def __init__(self, root: int) -> None:
@@ -102,34 +100,24 @@ class ProcessTreeMeter:
         members = table.tree(self.root)
         if not members:
             return None
-        cpu = tree_private = tree_shared = 0
+        cpu = private_pages = shared_pages = 0
         for pid in members:
-            try:
+            with suppress(OSError):
                 cpu += process_cpu_ns(pid) + table.reaped_ns[pid]
-                private, shared = _memory(pid)
-            except OSError:
-                continue
-            tree_private += private
-            tree_shared = max(tree_shared, shared)
+                with open(f"/proc/{pid}/statm", "rb") as file:
+                    _, resident, shared, *_ = map(int, file.read().split())
+                private_pages += resident - shared
+                # Shared pages count once per tree.
+                shared_pages = max(shared_pages, shared)
         # Between a child's end and its reaping, neither account has its time.
         self._highest = max(self._highest, cpu)
-        return Reading(self._highest, tree_private + tree_shared)
-
-
-def _memory(pid: int) -> tuple[int, int]:
-    """Return private and shared resident bytes; the caller counts shared pages once per tree."""
-    with open(f"/proc/{pid}/statm", "rb") as file:
-        fields = file.read().split()
-    resident, common = int(fields[1]) * PAGE_BYTES, int(fields[2]) * PAGE_BYTES
-    return resident - common, common
+        return Reading(self._highest, (private_pages + shared_pages) * PAGE_BYTES)
 
 
 def groups_of(pid: int | str) -> Mapping[str, str]:
     """Return the control groups of a process: controller ('' is version 2) to path.
 
-    Source: the kernel's Documentation/admin-guide/cgroup-v1/memory.rst and cgroup-v2.rst.
-
-    Raises OSError where the process is gone.
+    Raises OSError where the process is gone. Source: the kernel's cgroup-v2.rst.
     """
     groups: dict[str, str] = {}
     for line in Path(f"/proc/{pid}/cgroup").read_text().splitlines():
@@ -198,13 +186,12 @@ class CoreTimes:
 def core_times() -> dict[int, CoreTimes]:
     """Return the times of every core from ``/proc/stat`` (resolution 10 ms)."""
     times = {}
-    with open("/proc/stat") as file:
-        for line in file:
-            name, *fields = line.split()
-            if name.startswith("cpu") and name != "cpu":
-                user, nice, system, _idle, _iowait, irq, softirq, steal = map(int, fields[:8])
-                busy = (user + nice + system + irq + softirq) * TICK_NS
-                times[int(name[3:])] = CoreTimes(busy, steal * TICK_NS)
+    for line in Path("/proc/stat").read_text().splitlines():
+        name, *fields = line.split()
+        if name.startswith("cpu") and name != "cpu":
+            user, nice, system, _idle, _iowait, irq, softirq, steal = map(int, fields[:8])
+            busy = (user + nice + system + irq + softirq) * TICK_NS
+            times[int(name[3:])] = CoreTimes(busy, steal * TICK_NS)
     return times
 
 
@@ -212,11 +199,7 @@ INTERVAL_S = 0.05
 
 
 class Repeated:
-    """Does a job every ``interval_s`` in a thread, until ``stop``; with ``at_end``, once more then.
-
-    Samplers derive from it; their instants are CLOCK_MONOTONIC,
-    the clock of the requests, taken right before each reading.
-    """
+    """Does a job every ``interval_s`` in a thread until ``stop``; with ``at_end``, once more."""
 
     def __init__(self, job: Callable[[], None], interval_s: float, *, at_end: bool = False) -> None:
         self._job = job
@@ -253,7 +236,10 @@ class Repeated:
 
 
 class Sampler(Repeated):
-    """Samples CPU and memory of services, by name, of load workers (``client``) and of the lab."""
+    """Samples CPU and memory of services, by name, of load workers (``client``) and of the lab.
+
+    Instants are CLOCK_MONOTONIC, the clock of the requests, right before each reading.
+    """
 
     def __init__(self, meters: Mapping[str, Meter], client_pids: Sequence[int]) -> None:
         super().__init__(self._sample, INTERVAL_S, at_end=True)
@@ -276,10 +262,8 @@ class Sampler(Repeated):
 
     def _sample_cpu(self, name: str, pids: Sequence[int]) -> None:
         now = time.monotonic_ns()
-        try:
+        with suppress(OSError):
             self._samples.append((now, name, sum(process_cpu_ns(pid) for pid in pids), 0))
-        except OSError:
-            return
 
     def samples(self) -> pd.DataFrame:
         """Return t_ns, service, cpu_ns (cumulative) and memory_bytes."""

@@ -77,11 +77,6 @@ def placement(cores: Iterable[int] | None = None) -> Placement:
             available[begin:end] for begin, end in pairwise(ends)
         )
     return Placement(
-        services=services,
-        database=database,
-        link=link,
-        client=client,
-        sampler=sampler,
-        kernel=sampler,
-        shared=shared,
-    )
+        services=services, database=database, link=link, client=client, sampler=sampler,
+        kernel=sampler, shared=shared,
+    )  # fmt: skip

@@ -46,9 +46,8 @@ def how_it_ended(code: int) -> str:
 def go_first() -> bool:
     """Give the calling thread real-time priority; return whether the system allowed it.
 
-    Otherwise other work on its core (on some machines the kernel's own memory monitor, for
-    milliseconds, twice a second) delays it, and the delay looks like the server's. Needs root or
-    CAP_SYS_NICE. Source: sched(7), SCHED_FIFO.
+    Otherwise other work on its core (such as the kernel's own memory monitor) delays it, and the
+    delay looks like the server's. Needs root or CAP_SYS_NICE. Source: sched(7), SCHED_FIFO.
     """
     try:
         os.sched_setscheduler(0, os.SCHED_FIFO | RESET_ON_FORK, os.sched_param(1))

@@ -1,8 +1,7 @@
-"""What a backend must be able to do, and the labels on everything that the lab starts.
+"""What a backend must be able to do, and the labels by which clean-up finds what the lab starts.
 
-Clean-up finds the lab's services by their labels. Containers, volumes and images carry them as
-Docker labels; plain processes carry them in their environment, which the kernel keeps readable
-until the process ends. The lab trusts the labels only of what runs under the user's own id.
+Containers and volumes carry Docker labels; plain processes carry labels in their environment, which
+the kernel keeps readable until the process ends. The lab trusts only what runs under the user's id.
 """
 
 from __future__ import annotations
@@ -11,14 +10,14 @@ import json
 import os
 import re
 import socket
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
 from perflab.errors import StackError
 from perflab.host.meters import Meter
 from perflab.paths import lock_path
-from perflab.stacks.patience import Interrupted, never
+from perflab.stacks.patience import NO_WORK, Interrupted, Work, never
 from perflab.stacks.spec import ServiceSpec, Value, render
 
 PROJECT = "perflab"
@@ -33,11 +32,10 @@ class LabelProblem(ValueError):
 
 @dataclass(frozen=True)
 class Labels:
-    """The stack and the run that a service belongs to.
+    """The stack that a service belongs to.
 
-    ``kind`` is ``run`` for a measurement's services (clean-up removes them when the measurement is
-    gone) and ``up`` for services that a user started to keep. ``scope`` is the path of the host
-    lock: runs under different locks never clean up after each other.
+    ``kind`` is ``run`` for services of a measurement and ``up`` for those that a user keeps.
+    ``scope`` is the path of the host lock: runs under different locks leave each other's services.
     """
 
     stack: str
@@ -62,10 +60,9 @@ def _key(name: str, where: str) -> str:
 
 
 def read(values: Mapping[str, str], where: str) -> Labels:
-    """Return the labels in ``values``; ``where`` they come from is ``environment`` or ``docker``.
+    """Return the labels in ``values``; ``where`` is ``environment`` or ``docker``.
 
-    Raises LabelProblem where a label is missing, or is not as the lab writes it; the message names
-    the label.
+    Raises LabelProblem where a label is missing or is not as the lab writes it.
     """
     stack, service, kind, port, scope = (values.get(_key(name, where), "") for name in FIELDS)
     check_name(stack, _key("stack", where))
@@ -91,9 +88,7 @@ class Launch:
     """Everything a backend needs to start one service instance.
 
     ``addresses`` gives host and port for each role the service needs. ``secret`` is the stack's
-    password: it must not be printed, and a service gets it in a file that only its user can read.
-    ``cpus`` limits the service to a share of the time of its cores: 0.2 is a fifth of one core
-    (None: no limit).
+    password, which only a file of the service's user holds. ``cpus`` is as in a node of the plan.
     """
 
     spec: ServiceSpec
@@ -116,15 +111,12 @@ class Launch:
     def secrets(self) -> dict[str, str]:
         """Return the content of the service's secret files, by placeholder.
 
-        They hold the stack's password, and a JSON object of those of the user's credentials that
-        are set in the environment. No command line and no container's configuration holds them:
-        ``docker inspect`` would show them.
+        They are the stack's password, and a JSON object of the user's credentials that are set.
         """
         files = {"secret_file": self.secret} if self.spec.takes_secret else {}
         if self.spec.credentials:
-            values = {name: os.environ.get(name) for name in self.spec.credentials}
-            credentials = {name: value for name, value in values.items() if value}
-            files["credentials_file"] = json.dumps(credentials)
+            names = [name for name in self.spec.credentials if os.environ.get(name)]
+            files["credentials_file"] = json.dumps({name: os.environ[name] for name in names})
         return files
 
     def max_files(self) -> int | None:
@@ -180,17 +172,8 @@ class Backend(Protocol):
     name: str
     network_path: str
 
-    def prepare(
-        self,
-        spec: ServiceSpec,
-        tell: Callable[[str], None],
-        interrupted: Interrupted = never,
-        environment: Mapping[str, str] | None = None,
-    ) -> str:
-        """Make what the service needs to start (an image, a trained model); return its identity.
-
-        The processes that do this carry ``environment``: the labels by which clean-up finds them.
-        """
+    def prepare(self, spec: ServiceSpec, work: Work = NO_WORK) -> str:
+        """Make what the service needs to start (an image, a trained model); return its identity."""
 
     def versions(self, spec: ServiceSpec) -> dict[str, str]:
         """Return the versions of all that a prepared service has installed, Python too, by name."""

@@ -1,16 +1,15 @@
 """Compile services, and make folders once per content.
 
-A service is compiled once for its sources, its flags and the compiler. ``[compile]`` of
-``service.toml`` describes the command. The compiler is this machine's: the user's choice, the
-system's, else the one in a wheel. In an image, the image's own compiler runs the same command
-(``script``).
+A service is compiled once for its sources, its flags and the compiler, by the command of
+``[compile]`` in ``service.toml``; an image's own compiler runs the same command (``script``).
 
-Environments, artifacts and copies are folders that are made once per content and kept while they
-are used. Their names hold a hash of what they are made from.
+Programs, environments, artifacts and copies lie in folders whose names hold a hash of what they are
+made from.
 """
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import importlib.util
 import os
@@ -27,7 +26,7 @@ from pathlib import Path
 
 from perflab.errors import BackendUnavailable, ServiceFailed, StackError
 from perflab.host.processes import alive, identity
-from perflab.stacks.patience import Interrupted, run_command
+from perflab.stacks.patience import NO_WORK, Work
 from perflab.stacks.spec import Compile, ServiceSpec
 
 KEPT_UNUSED_S = 30 * 24 * 3600.0
@@ -37,9 +36,8 @@ MAKING = ".making-"
 def made(target: Path, make: Callable[[Path], None]) -> Path:
     """Return the folder ``target``, which ``make`` fills unless it exists.
 
-    ``make`` fills a folder of another name, which is renamed when it is whole: after a crash no
-    incomplete ``target`` is left. Where two processes make it at once, the second takes the folder
-    of the first.
+    ``make`` fills a folder of another name, which is renamed when it is whole. Where two processes
+    make it at once, the second takes the folder of the first.
     """
     if not target.exists():
         making = target.with_name(f"{target.name}{MAKING}{identity(os.getpid()).replace('/', '+')}")
@@ -47,40 +45,29 @@ def made(target: Path, make: Callable[[Path], None]) -> Path:
         making.mkdir(0o700)
         try:
             make(making)
-            _take_place(making, target)
+            making.rename(target)
+        except OSError:
+            # Another process may have made it meanwhile.
+            if not target.is_dir():
+                raise
         finally:
             shutil.rmtree(making, ignore_errors=True)
     os.utime(target)
     return target
 
 
-def _take_place(making: Path, target: Path) -> None:
-    try:
-        making.rename(target)
-    except OSError:
-        if not target.is_dir():
-            raise
-
-
 def drop_unused(root: Path) -> None:
     """Remove folders that nobody has used for 30 days, and incomplete ones of dead processes."""
     for folder in root.iterdir():
-        if _is_abandoned(folder):
-            shutil.rmtree(folder, ignore_errors=True)
-
-
-def _is_abandoned(folder: Path) -> bool:
-    _, separator, maker = folder.name.partition(MAKING)
-    if separator:
-        return alive(maker.replace("+", "/")) is None
-    try:
-        return time.time() - folder.stat().st_mtime > KEPT_UNUSED_S
-    except FileNotFoundError:
-        return False
+        _, is_incomplete, maker = folder.name.partition(MAKING)
+        with contextlib.suppress(FileNotFoundError):
+            is_old = time.time() - folder.stat().st_mtime > KEPT_UNUSED_S
+            if alive(maker.replace("+", "/")) is None if is_incomplete else is_old:
+                shutil.rmtree(folder, ignore_errors=True)
 
 
 def content_hash(*folders: Path) -> str:
-    """Return a short hash over the files of folders: the identity of what is made from them."""
+    """Return a short hash over the files of folders."""
     digest = hashlib.sha256()
     for folder in folders:
         for path in files_of(folder):
@@ -90,11 +77,8 @@ def content_hash(*folders: Path) -> str:
 
 def files_of(folder: Path) -> list[Path]:
     """Return the files below a folder, sorted, without those that Python has compiled."""
-    return [
-        path
-        for path in sorted(folder.rglob("*"))
-        if path.is_file() and "__pycache__" not in path.parts
-    ]
+    paths = (path for path in sorted(folder.rglob("*")) if "__pycache__" not in path.parts)
+    return [path for path in paths if path.is_file()]
 
 
 def plain(versions: Mapping[str, str]) -> dict[str, str]:
@@ -105,7 +89,7 @@ def plain(versions: Mapping[str, str]) -> dict[str, str]:
     return {re.sub(r"[-_.]+", "-", name).lower(): versions[name] for name in sorted(versions)}
 
 
-# The lab tries them in this order; the system's own choice comes first.
+# The lab tries them in this order.
 SYSTEM = ("c++", "g++", "clang++")
 WHEEL = "ziglang"
 NONE = (
@@ -126,31 +110,24 @@ class Compiler:
     version: str
 
 
-def ensure(
-    spec: ServiceSpec,
-    root: Path,
-    tell: Callable[[str], None],
-    interrupted: Interrupted,
-    labels: Mapping[str, str] | None = None,
-) -> Path:
+def ensure(spec: ServiceSpec, root: Path, work: Work = NO_WORK) -> Path:
     """Compile a service's program unless it exists, and return its path.
 
-    ``labels`` go into the environment of the compiler's processes. Raises BackendUnavailable where
-    there is no compiler, and ServiceFailed, with the compiler's last lines, where it fails.
+    Raises BackendUnavailable where there is no compiler, and ServiceFailed, with the compiler's
+    last lines, where it fails.
     """
     compiler = find_compiler()
     target = _place(spec, root, compiler)
 
     def make(folder: Path) -> None:
         drop_unused(root)
-        tell(f"compiling {spec.name} (once)")
-        _compile(spec, compiler, folder, root, interrupted, labels or {})
+        work.tell(f"compiling {spec.name} (once)")
+        _compile(spec, compiler, folder, root, work)
 
     try:
-        made(target.parent, make)
+        return made(target.parent, make) / target.name
     except OSError as error:
         raise ServiceFailed(spec.name, f"it cannot be compiled: {error}") from None
-    return target
 
 
 def program(spec: ServiceSpec, root: Path) -> Path:
@@ -159,15 +136,14 @@ def program(spec: ServiceSpec, root: Path) -> Path:
 
 
 def versions(spec: ServiceSpec, root: Path) -> dict[str, str]:
-    """Return the compiler, flags and libraries that were noted when the service was compiled."""
+    """Return the compiler and flags that a program was compiled with."""
     return described(spec, _note(program(spec, root)).read_text())
 
 
 def described(spec: ServiceSpec, compiler: str) -> dict[str, str]:
-    """Return compiler, flags and libraries by their names in the record."""
-    part = _description(spec)
-    words = [f"-std={part.standard}", *part.flags, *(f"-l{name}" for name in part.libraries)]
-    return {"compiler": compiler.strip(), "compiler flags": " ".join(words)}
+    """Return compiler and flags by their names in the record."""
+    flags = " ".join(_description(spec).flags)
+    return {"compiler": compiler.strip(), "compiler flags": flags}
 
 
 def script(spec: ServiceSpec) -> str:
@@ -179,14 +155,7 @@ def script(spec: ServiceSpec) -> str:
     return "\n".join(["set -eu", f"c++ {quoted}", version, ""])
 
 
-def _compile(
-    spec: ServiceSpec,
-    compiler: Compiler,
-    folder: Path,
-    root: Path,
-    interrupted: Interrupted,
-    labels: Mapping[str, str],
-) -> None:
+def _compile(spec: ServiceSpec, compiler: Compiler, folder: Path, root: Path, work: Work) -> None:
     part = _description(spec)
     output = folder / part.output
     # The folder goes away with what a killed compiler leaves in it.
@@ -194,10 +163,9 @@ def _compile(
     scratch.mkdir()
     # ziglang compiles its libraries at its first use, and keeps them.
     caches = {name: str(root / "zig") for name in ("ZIG_GLOBAL_CACHE_DIR", "ZIG_LOCAL_CACHE_DIR")}
-    variables = {**os.environ, "TMPDIR": str(scratch), "LC_ALL": "C", **caches, **labels}
+    variables = {"TMPDIR": str(scratch), "LC_ALL": "C", **caches}
     command = [*compiler.words, *part.words(spec.folder, str(output))]
-    during = f"while {spec.name} was compiled"
-    process = run_command(command, interrupted, during, variables, spec.folder)
+    process = work.run(command, f"while {spec.name} was compiled", variables, spec.folder)
     if process.returncode:
         problem = f"{' '.join(compiler.words)} failed"
         last = "\n".join((process.stdout + process.stderr).splitlines()[-LAST_LINES:])
@@ -230,20 +198,14 @@ def _note(output: Path) -> Path:
 def find_compiler() -> Compiler:
     """Return the compiler to use: ``CXX``, the system's, else ziglang's.
 
-    Raises BackendUnavailable, with the way out, where there is none, or where the compiler in
-    ``CXX`` does not run.
+    Raises BackendUnavailable, with the way out, where none runs.
     """
     choice = shlex.split(os.environ.get("CXX", ""))
     for words in [choice] if choice else _candidates():
-        version = _version(words)
-        if version:
+        if version := _version(words):
             return Compiler(tuple(words), version)
-    if choice:
-        raise BackendUnavailable(
-            f"CXX={os.environ['CXX']} does not run as a C++ compiler: name one that does, or "
-            "unset CXX"
-        )
-    raise BackendUnavailable(NONE)
+    unusable = f"CXX={shlex.join(choice)} does not run as a C++ compiler: name another or unset CXX"
+    raise BackendUnavailable(unusable if choice else NONE)
 
 
 def _candidates() -> list[list[str]]:

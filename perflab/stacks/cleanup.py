@@ -1,10 +1,8 @@
 """Find the lab's services on this machine, and remove those that a crash or a user left behind.
 
-The lab finds services by their labels, among what runs as this user.
-
 A service's first process may be gone while its children live on, and a child may have a session
 of its own and no readable environment (PostgreSQL's do). So the lab finds processes by descent, by
-their labels and by the folder they work in.
+their labels and by the folder they work in, among what runs as this user.
 
 A stack has its logs and records in ``stacks/<stack>`` of the state folder, and its data in
 ``data/<stack>`` of the open folder.
@@ -18,8 +16,8 @@ import os
 import re
 import shutil
 import signal
-import stat
 import time
+from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,7 +26,7 @@ from typing import Any
 import psutil
 
 from perflab.errors import BackendUnavailable, HostBusy
-from perflab.host.files import check_own, own_folder
+from perflab.host.files import check_own, is_own, own_folder
 from perflab.host.lock import UNSEEN, Holder, holder, measurement_lock
 from perflab.host.processes import alive, identity
 from perflab.paths import lock_path, open_dir, state_dir
@@ -72,13 +70,9 @@ def log_path(stack: str, service: str) -> Path:
 
 def tail(path: Path, lines: int) -> str:
     """Return the last lines of a text file, or an empty string when there is none."""
-    try:
-        with path.open("rb") as file:
-            file.seek(0, os.SEEK_END)
-            file.seek(max(0, file.tell() - 64 * 1024))
-            return "\n".join(file.read().decode(errors="replace").splitlines()[-lines:])
-    except OSError:
-        return ""
+    with contextlib.suppress(OSError), path.open(errors="replace") as file:
+        return "".join(deque(file, lines)).rstrip("\n")
+    return ""
 
 
 def record(folder: Path, labels: Labels, pid: int) -> None:
@@ -111,27 +105,14 @@ def folders() -> list[Path]:
         paths = sorted(root.iterdir())
     except FileNotFoundError:
         return []
-    return [path for path in paths if NAME.fullmatch(path.name) and _is_own_folder(path)]
-
-
-def _is_own_folder(path: Path) -> bool:
-    facts = path.lstat()
-    return stat.S_ISDIR(facts.st_mode) and facts.st_uid == os.getuid()
-
-
-def maker_of(folder: Path) -> int | None:
-    """Return the process that made a stack's folder, or None when it has ended."""
-    try:
-        return alive((folder / OWNER).read_text())
-    except (OSError, ValueError):
-        return None
+    return [path for path in paths if NAME.fullmatch(path.name) and is_own(path)]
 
 
 def remove_folders(stack: str) -> None:
     """Remove a stack's logs and data.
 
     Raises LabelProblem where no stack can have the name, and UnsafePlace where the state folder is
-    not the user's own; both before anything is removed.
+    not the user's own.
     """
     check_name(stack, "the stack's name")
     for root in (state_dir() / "stacks", open_dir() / "data"):
@@ -147,33 +128,16 @@ POLL_S = 0.02
 KILLED_WITHIN_S = 2.0
 
 
-@dataclass(frozen=True)
-class Member:
-    """One process of a service; ``identity`` tells it from a later one with the same id."""
-
-    pid: int
-    identity: str
-    command: str
-
-    @property
-    def is_alive(self) -> bool:
-        """Whether the process runs; one that has ended and waits for its parent does not."""
-        return alive(self.identity) is not None
-
-    def __str__(self) -> str:
-        return f"{self.pid} ({self.command[:60].strip()})"
-
-
-def members(pids: Iterable[int], lasting: str = "") -> tuple[Member, ...]:
-    """Return the processes with these ids whose command line matches a regular expression."""
-    matching = []
+def members(pids: Iterable[int], lasting: str = "") -> dict[psutil.Process, str]:
+    """Return the command lines of those of the processes that match a regular expression."""
+    commands = {}
     for pid in pids:
         with contextlib.suppress(psutil.Error):
-            command = " ".join(psutil.Process(pid).cmdline())
-            mark = identity(pid)
-            if mark and re.search(lasting, command):
-                matching.append(Member(pid, mark, command))
-    return tuple(matching)
+            process = psutil.Process(pid)
+            command = " ".join(process.cmdline())
+            if re.search(lasting, command):
+                commands[process] = command
+    return commands
 
 
 def family(pid: int) -> list[psutil.Process]:
@@ -185,24 +149,17 @@ def family(pid: int) -> list[psutil.Process]:
 
 
 def working_in(folder: Path) -> list[psutil.Process]:
-    """Return the processes whose working folder is ``folder``, a folder of the lab's, or in it.
-
-    Only its owner can enter a service's folder, so no other user's process is among them.
-    """
+    """Return the processes that work in ``folder``, which only its owner can enter, or below it."""
     processes = []
     for process in psutil.process_iter():
         with contextlib.suppress(psutil.Error, OSError):
-            place = Path(process.cwd())
-            if place == folder or folder in place.parents:
+            if Path(process.cwd()).is_relative_to(folder):
                 processes.append(process)
     return processes
 
 
 def labelled() -> dict[int, Labels]:
-    """Return the labels of every process of the lab, by process id.
-
-    The user's own processes carry labels; servers that run as another user have a record.
-    """
+    """Return the labels of every process of the lab, also of recorded servers."""
     return dict(_with_labels()) | dict(recorded())
 
 
@@ -230,8 +187,7 @@ def _with_labels() -> Iterator[tuple[int, Labels]]:
 def end(processes: Iterable[psutil.Process], first: int, timeout_s: float) -> None:
     """End processes together: signal those that have no parent among them, then kill the rest.
 
-    No process is waited for as a child: whoever started it can still ask how it ended, and no other
-    process gets its id until then.
+    No process is waited for as a child: whoever started it can still ask how it ended.
     """
     this_process = psutil.Process().pid
     chosen = {process.pid: process for process in processes if process.pid != this_process}
@@ -251,13 +207,14 @@ def end(processes: Iterable[psutil.Process], first: int, timeout_s: float) -> No
 def _still_there(processes: Iterable[psutil.Process], timeout_s: float) -> list[psutil.Process]:
     deadline = time.monotonic() + timeout_s
     while True:
-        running = [process for process in processes if _is_alive(process)]
+        running = [process for process in processes if is_alive(process)]
         if not running or time.monotonic() > deadline:
             return running
         time.sleep(POLL_S)
 
 
-def _is_alive(process: psutil.Process) -> bool:
+def is_alive(process: psutil.Process) -> bool:
+    """Return whether a process runs; one that has ended and waits for its parent does not."""
     try:
         return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
     except psutil.NoSuchProcess:
@@ -268,8 +225,7 @@ def _is_alive(process: psutil.Process) -> bool:
 class Found(Labels):
     """One service of this user that carries the lab's labels.
 
-    ``identity`` is the id of a container or process; ``began`` tells a process from a later one
-    with the same id (:func:`perflab.host.processes.identity`).
+    ``identity`` is the id of a container or process; ``began`` tells a process from a later one.
     """
 
     backend: str
@@ -290,13 +246,27 @@ def survey() -> list[Found]:
 
 
 def docker_client() -> Any | None:
-    """Return a Docker client when an engine answers, else None."""
-    from perflab.stacks.docker_backend import connect
-
+    """Return a client of this user's Docker engine; None where none answers."""
     try:
         return connect()
     except BackendUnavailable:
         return None
+
+
+def connect() -> Any:
+    """Return a client of this user's Docker engine; BackendUnavailable where none answers."""
+    import docker  # Late: this takes half a second.
+    from docker.errors import DockerException
+
+    try:
+        client = docker.from_env(timeout=120)
+        client.ping()
+    except (DockerException, OSError) as error:
+        raise BackendUnavailable(
+            f"no Docker engine answers ({str(error).splitlines()[0][:160]}); start it, or use "
+            "--backend process (parameter backend='process')"
+        ) from None
+    return client
 
 
 def processes() -> list[Found]:
@@ -305,10 +275,10 @@ def processes() -> list[Found]:
     services = []
     for pid, labels in ours.items():
         with contextlib.suppress(psutil.Error):
-            process = psutil.Process(pid)
-            more: dict[str, Any] = {"state": process.status(), "began": identity(pid)}
-            if process.ppid() not in ours and more["began"]:
-                services.append(Found(**vars(labels), backend="process", identity=str(pid), **more))
+            process, began = psutil.Process(pid), identity(pid)
+            facts: dict[str, Any] = {"identity": str(pid), "state": process.status()}
+            if process.ppid() not in ours and began:
+                services.append(Found(**vars(labels), backend="process", began=began, **facts))
     return services
 
 
@@ -332,16 +302,13 @@ def everything() -> list[Found]:
 def remove(services: Iterable[Found]) -> list[Found]:
     """End and remove services, their volumes and their folders; return what was removed."""
     removed = list(services)
-    plain = [item for item in removed if item.backend == "process"]
+    _end_processes(item for item in removed if item.backend == "process")
     contained = [item for item in removed if item.backend == "docker"]
-    _end_processes(plain)
-    for stack in {item.stack for item in plain}:
-        _remove_folders(stack)
     client = docker_client() if contained else None
-    for item in contained if client else []:
-        _remove_container(client, item.identity)
-    for stack in {item.stack for item in contained}:
-        _remove_volumes(stack, client)
+    if client is not None:
+        _remove_containers(contained, client)
+    for stack in {item.stack for item in removed}:
+        _remove_leftovers(stack, client)
     return removed
 
 
@@ -352,24 +319,26 @@ def _end_processes(services: Iterable[Found]) -> None:
     end((process for pid in pids for process in family(pid)), signal.SIGINT, timeout_s=5.0)
 
 
-def _remove_container(client: Any, identity: str) -> None:
+def _remove_containers(services: Iterable[Found], client: Any) -> None:
     from docker.errors import APIError
 
-    with contextlib.suppress(APIError):
-        client.containers.get(identity).remove(force=True, v=True)
+    for item in services:
+        with contextlib.suppress(APIError):
+            client.containers.get(item.identity).remove(force=True, v=True)
 
 
-def _remove_folders(stack: str) -> None:
-    """End the processes that still work in a stack's folders, then remove its logs and data."""
+def _remove_leftovers(stack: str, client: Any | None) -> None:
+    """End the processes that still work in a stack's folders; remove its folders and volumes."""
     check_name(stack, "the stack's name")
     for folder in (state_dir() / "stacks" / stack, open_dir() / "data" / stack):
         end(working_in(folder), signal.SIGINT, timeout_s=1.0)
     remove_folders(stack)
+    if client is not None:
+        remove_volumes(stack, client)
 
 
-def _remove_volumes(stack: str, client: Any | None) -> None:
-    if client is None:
-        return
+def remove_volumes(stack: str, client: Any) -> None:
+    """Remove the Docker volumes of this user's stack."""
     from docker.errors import APIError
 
     filters = {"label": [f"perflab.stack={stack}", f"perflab.uid={os.getuid()}"]}
@@ -380,17 +349,14 @@ def _remove_volumes(stack: str, client: Any | None) -> None:
 
 def remove_of_kind(kind: str | None, stack: str | None = None) -> list[Found]:
     """Remove services by kind (``run``, ``up``; None: all) and by stack (None: all)."""
-    return remove(
-        item
-        for item in everything()
-        if (kind is None or item.kind == kind) and (stack is None or item.stack == stack)
-    )
+    chosen = [item for item in everything() if kind in (None, item.kind)]
+    return remove(item for item in chosen if stack in (None, item.stack))
 
 
 def remove_unmeasured() -> tuple[list[Found], Holder | None]:
     """Remove all services but those of a measurement; return them and the lock's holder.
 
-    This process holds the lock meanwhile: a measurement that starts waits, and loses no services.
+    This process holds the lock meanwhile, so that a measurement that starts loses no services.
     """
     try:
         with measurement_lock("perflab stack down"):
@@ -402,8 +368,7 @@ def remove_unmeasured() -> tuple[list[Found], Holder | None]:
 def remove_stack(stack: str) -> None:
     """Remove all that is left of one stack, also when none of its services runs."""
     remove_of_kind("run", stack)
-    _remove_folders(stack)
-    _remove_volumes(stack, docker_client())
+    _remove_leftovers(stack, docker_client())
 
 
 def orphaned_folders() -> list[Path]:
@@ -412,15 +377,20 @@ def orphaned_folders() -> list[Path]:
     Services of every scope count, and so does a maker that has not started a service yet.
     """
     up = {item.stack for item in survey()}
-    idle = [folder for folder in folders() if folder.name not in up]
-    return [folder for folder in idle if maker_of(folder) in (None, os.getpid())]
+    return [path for path in folders() if path.name not in up and not _is_made_now(path)]
+
+
+def _is_made_now(folder: Path) -> bool:
+    """Tell whether another process that runs has made a stack's folder."""
+    try:
+        return alive((folder / OWNER).read_text()) not in (None, os.getpid())
+    except (OSError, ValueError):
+        return False
 
 
 def log_of(item: Found, lines: int) -> str:
     """Return the last log lines of a service that is up."""
     if item.backend == "process":
         return tail(log_path(item.stack, item.service), lines)
-    client = docker_client()
-    if client is None:
-        return ""
-    return str(client.containers.get(item.identity).logs(tail=lines).decode(errors="replace"))
+    container = connect().containers.get(item.identity)
+    return str(container.logs(tail=lines).decode(errors="replace"))

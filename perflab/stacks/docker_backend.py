@@ -5,21 +5,21 @@ from __future__ import annotations
 import contextlib
 import io
 import tarfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-import docker
 from docker.errors import APIError, DockerException, NotFound
 from docker.types import Ulimit
 
-from perflab.errors import BackendUnavailable, ServiceFailed, StackError
+from perflab.errors import ServiceFailed, StackError
 from perflab.host.meters import CgroupMeter
 from perflab.host.processes import how_it_ended
 from perflab.stacks import images
 from perflab.stacks.backend import Launch, printed_by, read, rendered
-from perflab.stacks.patience import Interrupted, never, patiently
+from perflab.stacks.cleanup import remove_volumes
+from perflab.stacks.patience import NO_WORK, Interrupted, Work, never, patiently
 from perflab.stacks.plan import CPU_PERIOD_US
 from perflab.stacks.spec import ServiceSpec, render
 
@@ -33,22 +33,6 @@ MAX_MEMORY_MIB = 4096
 MIB = 1024 * 1024
 # The engine refuses, or does not answer: an end in order goes on with the next container.
 NO_ANSWER = (DockerException, OSError)
-
-
-def connect() -> Any:
-    """Return a client of this user's Docker engine.
-
-    Raises BackendUnavailable where no engine answers.
-    """
-    try:
-        client = docker.from_env(timeout=120)
-        client.ping()
-    except (DockerException, OSError) as error:
-        raise BackendUnavailable(
-            f"no Docker engine answers ({str(error).splitlines()[0][:160]}); start it, or use "
-            "--backend process (parameter backend='process')"
-        ) from None
-    return client
 
 
 @dataclass(eq=False, repr=False)
@@ -139,28 +123,14 @@ class DockerBackend:
         self._tags: dict[str, str] = {}
         self._versions: dict[str, dict[str, str]] = {}
 
-    def prepare(
-        self,
-        spec: ServiceSpec,
-        tell: Callable[[str], None],
-        interrupted: Interrupted = never,
-        environment: Mapping[str, str] | None = None,
-    ) -> str:
+    def prepare(self, spec: ServiceSpec, work: Work = NO_WORK) -> str:
         """Build the service's image unless it exists, and find out what is installed in it."""
-        tag, identity = images.ensure(self.client, spec, tell, interrupted, environment)
+        tag, identity = images.ensure(self.client, spec, work)
         self._tags[spec.name] = tag
         if tag not in self._versions:
-            labels = read(environment, "environment").as_docker() if environment else {}
-            self._versions[tag] = self._installed(spec, tag, labels)
+            labels = read(work.labels, "environment").as_docker() if work.labels else {}
+            self._versions[tag] = images.versions(self.client, spec, tag, labels)
         return identity
-
-    def _installed(self, spec: ServiceSpec, tag: str, labels: Mapping[str, str]) -> dict[str, str]:
-        """Return the versions in an image: its packages, and what its program was compiled with."""
-        python = spec.docker.placeholders().get("python", "")
-        versions = images.versions(self.client, tag, python, labels) if python else {}
-        if spec.compile:
-            versions |= images.versions_of_compiled(self.client, spec, tag, labels)
-        return versions
 
     def versions(self, spec: ServiceSpec) -> dict[str, str]:
         """Return the versions of what is installed in the service's image, by name."""
@@ -168,9 +138,7 @@ class DockerBackend:
 
     def clear(self, stack: str) -> None:
         """Remove the data that a crashed stack of this name left; it holds an old password."""
-        for volume in self.client.volumes.list(filters={"label": f"perflab.stack={stack}"}):
-            with contextlib.suppress(APIError):
-                volume.remove(force=True)
+        remove_volumes(stack, self.client)
 
     def cpu_obstacle(self) -> str:
         """Return why the engine cannot limit CPU; empty if it can."""
@@ -185,7 +153,7 @@ class DockerBackend:
     def start(self, launch: Launch) -> DockerInstance:
         """Create and start the container on the host's network.
 
-        Raises ServiceFailed where the container cannot be created or started; nothing of it stays.
+        Raises ServiceFailed where that fails; nothing of it stays.
         """
         part = launch.spec.docker
         values = launch.placeholders() | part.placeholders() | SECRET_FILES
@@ -215,7 +183,7 @@ class DockerBackend:
                 memswap_limit=MAX_MEMORY_MIB * MIB,
                 environment=environment,
                 labels=launch.labels.as_docker(),
-                stop_signal=part.stop_signal,
+                stop_signal=launch.spec.stop_signal,
                 log_config={"Type": "json-file", "Config": {"max-size": "5m"}},
                 **options,
             )
@@ -238,12 +206,9 @@ class DockerBackend:
 
 def _secret_archive(path: str, secret: str, user: int) -> bytes:
     """Return an archive with one file, which only the service's user can read."""
-    entry = tarfile.TarInfo(path.lstrip("/"))
-    entry.mode, entry.uid, entry.gid = 0o600, user, user
-    entry.size = len(secret.encode())
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w") as archive:
-        archive.addfile(entry, io.BytesIO(secret.encode()))
+        images.add_bytes(archive, path.lstrip("/"), secret.encode(), user)
     return buffer.getvalue()
 
 

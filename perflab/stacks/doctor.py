@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from perflab.host.lock import holder, other_users
+from perflab.host.meters import CoreTimes, core_times
 from perflab.host.placing import placement
 from perflab.paths import runs_dir, state_dir
 from perflab.stacks import cleanup
@@ -32,14 +33,15 @@ SWITCHES = (
 LITTLE_GB, TOO_LITTLE_GB = 5.0, 0.5
 BUSY_SHARE, STOLEN_SHARE = 0.10, 0.01
 LOOK_S = 1.0
+Times = Mapping[int, CoreTimes]
 
 
 @dataclass(frozen=True)
 class Finding:
     """One row of the table.
 
-    ``state`` is ``ok``; ``beware``: measurements can be made, and something bears on them; or
-    ``wrong``: no measurement could be made or trusted. ``todo`` says what to do about both.
+    ``state`` is ``ok``; ``beware``: something bears on measurements; or ``wrong``: no measurement
+    could be made or trusted.
     """
 
     what: str
@@ -51,10 +53,10 @@ class Finding:
 def examine() -> list[Finding]:
     """Examine everything; this takes about a second and changes nothing."""
     state, runs, client = state_dir(), runs_dir(), cleanup.docker_client()
-    before = _first_line("/proc/stat")
+    before = core_times()
     time.sleep(LOOK_S)
     return [
-        *neighbours(before, _first_line("/proc/stat")),
+        *neighbours(before, core_times()),
         engine(None if client is None else client.info()),
         room("room for runs", runs, _free_gb(runs)),
         room("room for services", state, _free_gb(state)),
@@ -65,29 +67,27 @@ def examine() -> list[Finding]:
     ]
 
 
-def neighbours(before: str, after: str) -> list[Finding]:
-    """Judge the CPU time that other programs and other guests of the machine took meanwhile.
-
-    Parameters
-    ----------
-    before, after : str
-        The first line of /proc/stat at two instants: time of all cores together, in ticks. Source:
-        proc(5).
-    """
-    ticks = [list(map(int, line.split()[1:9])) for line in (before, after)]
-    user, nice, system, idle, waiting, irq, softirq, stolen = (
-        b - a for a, b in zip(*ticks, strict=True)
-    )
-    busy = user + nice + system + irq + softirq
-    total = max(1, busy + idle + waiting + stolen)
-    others = _share("other programs", busy / total, BUSY_SHARE, "stop what runs beside (see 'top')")
+def neighbours(before: Times, after: Times, seconds: float = LOOK_S) -> list[Finding]:
+    """Judge the time that other programs and other guests took of all cores meanwhile."""
+    whole_ns = seconds * 1e9 * len(before)
+    busy_ns = sum(after[core].busy_ns - before[core].busy_ns for core in before)
+    stolen_ns = sum(after[core].steal_ns - before[core].steal_ns for core in before)
     todo = "take a machine of your own, or measure when its neighbours rest"
-    return [others, _share("stolen time", stolen / total, STOLEN_SHARE, todo)]
+    return [
+        _share(
+            "other programs", busy_ns / whole_ns, BUSY_SHARE, "stop what runs beside (see 'top')"
+        ),
+        _share("stolen time", stolen_ns / whole_ns, STOLEN_SHARE, todo),
+    ]
 
 
 def _share(what: str, share: float, most: float, todo: str) -> Finding:
-    text = f"{share:.1%} of all cores in {LOOK_S:g} s"
-    return Finding(what, BEWARE, text, todo) if share > most else Finding(what, OK, text)
+    return _judged(what, f"{share:.1%} of all cores in {LOOK_S:g} s", todo * (share > most))
+
+
+def _judged(what: str, text: str, todo: str, bad: str = BEWARE) -> Finding:
+    """Return a finding, which is ``bad`` where there is something to do."""
+    return Finding(what, bad if todo else OK, text, todo)
 
 
 def engine(info: Mapping[str, Any] | None) -> Finding:
@@ -96,21 +96,18 @@ def engine(info: Mapping[str, Any] | None) -> Finding:
     if info is None:
         text = "none answers: services run as plain processes"
         return Finding("Docker engine", BEWARE, text, way_out)
-    version = str(info.get("ServerVersion", "unknown"))
     networks = (info.get("Plugins") or {}).get("Network") or []
-    if "host" not in networks or "Docker Desktop" in str(info.get("OperatingSystem", "")):
-        text = f"{version}, no host network: a proxy is in the path"
-        return Finding("Docker engine", BEWARE, text, way_out)
-    return Finding("Docker engine", OK, f"{version}, host network")
+    is_direct = "host" in networks and "Docker Desktop" not in str(info.get("OperatingSystem", ""))
+    network = "host network" if is_direct else "no host network: a proxy is in the path"
+    text = f"{info.get('ServerVersion', 'unknown')}, {network}"
+    return _judged("Docker engine", text, way_out * (not is_direct))
 
 
 def room(what: str, folder: Path, free_gb: float) -> Finding:
     """Judge the free space in a folder."""
-    text = f"{free_gb:,.1f} GB free in {folder}"
-    if free_gb >= LITTLE_GB:
-        return Finding(what, OK, text)
-    state = WRONG if free_gb < TOO_LITTLE_GB else BEWARE
-    return Finding(what, state, text, "remove old runs and images, or take another disk")
+    todo = "remove old runs and images, or take another disk" * (free_gb < LITTLE_GB)
+    bad = WRONG if free_gb < TOO_LITTLE_GB else BEWARE
+    return _judged(what, f"{free_gb:,.1f} GB free in {folder}", todo, bad)
 
 
 def _free_gb(folder: Path) -> float:
@@ -126,25 +123,24 @@ def database_disk(mounts: str, folder: Path) -> Finding:
     kind = max(reversed(above), key=lambda words: len(Path(words[1]).parts), default=[""] * 3)[2]
     if kind in ("tmpfs", "ramfs"):
         text = f"{folder} is in memory ({kind}): a flush costs nothing there"
-        return Finding("state folder", WRONG, text, "PERFLAB_STATE=/var/tmp/... on a real disk")
-    return Finding("state folder", OK, f"{folder} on {kind or 'an unknown file system'}")
+        return _judged("state folder", text, "PERFLAB_STATE=/var/tmp/... on a real disk", WRONG)
+    return _judged("state folder", f"{folder} on {kind or 'an unknown file system'}", "")
 
 
 def cores(available: Sequence[int]) -> Finding:
     """Tell which roles share a core."""
     shared = placement(available).shared
-    if not shared:
-        return Finding("cores", OK, f"{len(available)} cores: every role has its own")
     if len(available) < 2:
-        return Finding("cores", WRONG, shared, "give the lab two cores at least (cpuset)")
-    return Finding("cores", BEWARE, shared, "8 cores keep all of them apart")
+        return _judged("cores", shared, "give the lab two cores at least (cpuset)", WRONG)
+    text = shared or f"{len(available)} cores: every role has its own"
+    return _judged("cores", text, "8 cores keep all of them apart" * bool(shared))
 
 
 def switch(what: str, value: str, bad: Sequence[str], effect: str, todo: str) -> Finding:
     """Judge the value in a file of the kernel; a file that does not exist is no fault."""
     if value in bad:
-        return Finding(what, BEWARE, f"{value}: {effect}", todo)
-    return Finding(what, OK, value or "the kernel does not tell")
+        return _judged(what, f"{value}: {effect}", todo)
+    return _judged(what, value or "the kernel does not tell", "")
 
 
 def leftover() -> list[Finding]:
@@ -152,20 +148,15 @@ def leftover() -> list[Finding]:
     busy, others = holder(), other_users()
     up = [f"{item.service} ({item.stack}, {item.backend})" for item in cleanup.everything()]
     folders = [str(folder) for folder in cleanup.orphaned_folders()]
-    left = [] if busy else [*up, *folders]
+    left = "" if busy else ", ".join([*up, *folders])
+    lock = f"measuring now: {busy}" if busy else "free"
+    users = "; ".join(others) or "none measures"
+    services = f"up: {left}" if left else "none left"
     return [
-        _unless(
-            "host lock", "free", f"measuring now: {busy}" * bool(busy), "wait for its end (--wait)"
-        ),
-        _unless("other users", "none measures", "; ".join(others), "measure when they have ended"),
-        _unless(
-            "services", "none left", f"up: {', '.join(left)}" * bool(left), "perflab stack down"
-        ),
+        _judged("host lock", lock, "wait for its end (--wait)" * bool(busy)),
+        _judged("other users", users, "measure when they have ended" * bool(others)),
+        _judged("services", services, "perflab stack down" * bool(left)),
     ]
-
-
-def _unless(what: str, good: str, bad: str, todo: str) -> Finding:
-    return Finding(what, BEWARE, bad, todo) if bad else Finding(what, OK, good)
 
 
 def _first_line(path: str) -> str:

@@ -1,7 +1,7 @@
 """Python environments of services that run as plain processes: their own packages, not the lab's.
 
-An environment holds what ``services/<name>/requirements.txt`` pins, as the service's image does. It
-uses the lab's interpreter, and is made once per content of that file and interpreter.
+An environment holds what ``services/<name>/requirements.txt`` pins, on the lab's interpreter; it is
+made once per content of that file and interpreter.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ import os
 import platform
 import sys
 import sysconfig
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
@@ -19,7 +18,7 @@ from pathlib import Path
 from perflab.errors import BackendUnavailable, ServiceFailed
 from perflab.host import installer
 from perflab.stacks.builds import drop_unused, made, plain
-from perflab.stacks.patience import Interrupted, run_command
+from perflab.stacks.patience import NO_WORK, Work
 from perflab.stacks.spec import ServiceSpec
 
 REQUIREMENTS = "requirements.txt"
@@ -56,13 +55,8 @@ class Environment:
 
 
 def is_needed(spec: ServiceSpec) -> bool:
-    """Tell whether a service needs an environment.
-
-    A compiled service that pins nothing needs none, nor does one that brings its own packages.
-    """
-    if spec.of_user:
-        return False
-    return spec.compile is None or bool(_requirements(spec))
+    """Tell whether a service needs an environment: a user's or a compiled one may need none."""
+    return not spec.of_user and (spec.compile is None or bool(_requirements(spec)))
 
 
 def environment(spec: ServiceSpec, root: Path) -> Environment:
@@ -70,48 +64,34 @@ def environment(spec: ServiceSpec, root: Path) -> Environment:
     return Environment(root / f"{spec.name}-{_identity(_requirements(spec))}")
 
 
-def ensure(
-    spec: ServiceSpec,
-    root: Path,
-    tell: Callable[[str], None],
-    interrupted: Interrupted,
-    labels: Mapping[str, str] | None = None,
-) -> Environment:
+def ensure(spec: ServiceSpec, root: Path, work: Work = NO_WORK) -> Environment:
     """Make a service's environment unless it exists, and return it.
 
-    ``labels`` go into the environment of uv's processes. Environments that nobody has used for 30
-    days are removed first. Raises BackendUnavailable where the lab's own environment lacks uv, and
-    ServiceFailed, with the cause and uv's last lines, where uv fails.
+    Raises BackendUnavailable where the lab's own environment lacks uv, and ServiceFailed, with the
+    cause and uv's last lines, where uv fails.
     """
-    wanted_environment = environment(spec, root)
 
     def make(folder: Path) -> None:
         drop_unused(root)
-        tell(f"making the environment of {spec.name} (once)")
-        variables = {**installer.variables(), **(labels or {})}
+        work.tell(f"making the environment of {spec.name} (once)")
         for words in _steps(spec, Environment(folder)):
-            _run(spec, [_uv(), *words], interrupted, variables)
+            _run(spec, [_uv(), *words], work)
 
-    made(wanted_environment.folder, make)
-    return wanted_environment
+    return Environment(made(environment(spec, root).folder, make))
 
 
 def _steps(spec: ServiceSpec, target: Environment) -> list[list[str]]:
-    """Return uv's commands; a service that pins nothing gets an interpreter and no packages."""
-    steps = [["venv", "--relocatable", "--allow-existing", "--python", _base(), str(target.folder)]]
-    if _requirements(spec):
-        pinned = str(spec.folder / REQUIREMENTS)
-        interpreter = ["--python", str(target.python)]
-        steps.append(["pip", "sync", "--require-hashes", *interpreter, pinned])
-    return steps
+    """Return uv's commands; a service that pins nothing gets no packages."""
+    make = ["venv", "--relocatable", "--allow-existing", "--python", _base(), str(target.folder)]
+    pinned = str(spec.folder / REQUIREMENTS)
+    fill = ["pip", "sync", "--require-hashes", "--python", str(target.python), pinned]
+    return [make, fill] if _requirements(spec) else [make]
 
 
-def _run(
-    spec: ServiceSpec, command: list[str], interrupted: Interrupted, variables: dict[str, str]
-) -> None:
+def _run(spec: ServiceSpec, command: list[str], work: Work) -> None:
     during = f"while the environment of {spec.name} was made"
     # uv reads settings in its working folder and above, where others may write; not in the root.
-    process = run_command(command, interrupted, during, os.environ | variables, Path("/"))
+    process = work.run(command, during, installer.variables(), Path("/"))
     if process.returncode:
         output = process.stdout + process.stderr
         problem = f"its environment cannot be made: {installer.way_out(output)}"
@@ -132,8 +112,7 @@ def _requirements(spec: ServiceSpec) -> bytes:
 
 def _base() -> str:
     """Return the interpreter behind the lab's own environment."""
-    base = getattr(sys, "_base_executable", sys.executable)
-    return os.path.realpath(base)
+    return os.path.realpath(getattr(sys, "_base_executable", sys.executable))
 
 
 def _identity(requirements: bytes) -> str:

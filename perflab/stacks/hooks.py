@@ -1,8 +1,4 @@
-"""Fill services, reset them between trials, and count what a load has left in them.
-
-A command that runs in the service fills it, and a POST that its description names resets it. The
-lab's own connection to a PostgreSQL server carries the statements that empty it and count.
-"""
+"""Fill services, reset them between trials, and count what a load has left in them."""
 
 from __future__ import annotations
 
@@ -27,8 +23,8 @@ RESET_WITHIN_S = 45.0
 def fill(seed: Seed, instance: Instance, interrupted: Interrupted) -> None:
     """Run the command that fills a service.
 
-    Raises HookFailed, with the command's output, where it failed or took too long, and
-    ServiceFailed where the service has died.
+    Raises HookFailed, with the output, where it failed or took too long, and ServiceFailed where
+    the service has died.
     """
     with _named(f"seed of node '{seed.node}'", instance):
         instance.run(seed.command, seed.timeout_s, interrupted)
@@ -44,22 +40,17 @@ def forget(node: str, instance: Instance, interrupted: Interrupted) -> None:
     if reset is None:
         return
     what = f"reset of node '{node}' (POST {reset.http})"
-    deadline = time.monotonic() + RESET_WITHIN_S
+    port, deadline = instance.launch.control_port, time.monotonic() + RESET_WITHIN_S
     with _named(what, instance):
-        while not _has_forgotten(instance, reset.http, deadline):
+        while True:
+            left_s = max(ASK_AGAIN_S, deadline - time.monotonic())
+            status, text = exchange(port, "POST", reset.http, None, left_s)
+            if 200 <= status < 300:
+                return
+            if status != BUSY or time.monotonic() > deadline:
+                raise StackError(f"answered {status}: '{text.strip()[:SHOWN_CHARACTERS]}'")
             go_on(interrupted, f"during the {what}")
             time.sleep(ASK_AGAIN_S)
-
-
-def _has_forgotten(instance: Instance, path: str, deadline: float) -> bool:
-    left_s = deadline - time.monotonic()
-    patience_s = max(ASK_AGAIN_S, left_s)
-    status, text = exchange(instance.launch.control_port, "POST", path, None, patience_s)
-    if 200 <= status < 300:
-        return True
-    if status == BUSY and left_s > 0:
-        return False
-    raise StackError(f"answered {status}: '{text.strip()[:SHOWN_CHARACTERS]}'")
 
 
 def empty(statements: Sequence[str], database: Database, instance: Instance) -> None:

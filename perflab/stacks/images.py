@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import io
-import json
 import os
 import tarfile
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,185 +17,134 @@ from perflab.paths import project_root
 from perflab.stacks import builds
 from perflab.stacks.backend import PROJECT
 from perflab.stacks.builds import content_hash, files_of, plain
-from perflab.stacks.patience import Interrupted, never, patiently, run_command
+from perflab.stacks.patience import NO_WORK, Work, patiently
 from perflab.stacks.spec import ServiceSpec
 
 BASE = "debian:bookworm-slim"
-# For the image's own Python: its distributions, and the Debian packages beside them.
+# Debian packages, what the image's own Python ($1) has installed, and the compiler in the note $2.
 LISTING = """
-import importlib.metadata, json, platform, subprocess
-query = ["dpkg-query", "--show", "--showformat", "${Package}=${Version}\\n"]
-print(json.dumps({
-    "python": platform.python_version(),
-    "distributions": {item.name: item.version for item in importlib.metadata.distributions()},
-    "debian": subprocess.run(query, capture_output=True, text=True, check=True).stdout.split(),
-}))
+dpkg-query --show --showformat 'debian:${Package}=${Version}\\n'
+if [ -n "$1" ]; then "$1" - <<'END'
+import importlib.metadata, platform
+print(f"python={platform.python_version()}")
+for item in importlib.metadata.distributions():
+    print(f"{item.name}={item.version}")
+END
+fi
+if [ -n "$2" ]; then sed 's/^/compiler=/' "$2"; fi
 """
-# For an image without Python: what compiled its program, then the Debian packages.
-COMPILED_LISTING = "cat \"$1\"; dpkg-query --show --showformat '${Package}=${Version}\\n'"
 COMPILE_SCRIPT = "compile.sh"
 CA_VARIABLES = ("PERFLAB_CA_BUNDLE", "SSL_CERT_FILE", "REQUESTS_CA_BUNDLE")
 
 
-def ensure(
-    client: Any,
-    spec: ServiceSpec,
-    tell: Callable[[str], None],
-    interrupted: Interrupted = never,
-    environment: Mapping[str, str] | None = None,
-) -> tuple[str, str]:
+def ensure(client: Any, spec: ServiceSpec, work: Work = NO_WORK) -> tuple[str, str]:
     """Return tag and id of the service's image, and build it when its content has changed.
 
     Raises ImageError, with the last lines, where the base image is missing, or the build failed.
     The engine gives a build up when this process ends.
     """
-    if spec.docker.image:
-        return spec.docker.image, _named_image_id(client, spec)
+    if name := spec.docker.image:
+        try:
+            return name, str(client.images.get(name).id)
+        except APIError as error:
+            raise ImageError(
+                f"service '{spec.name}': the engine has no image '{name}' ({error.explanation}); "
+                f"build it, or 'docker pull {name}'"
+            ) from None
     tag = f"perflab/{spec.name}:{content_hash(*spec.sources)}"
     try:
         return tag, str(client.images.get(tag).id)
     except ImageNotFound:
-        tell(f"building the image of {spec.name} (once)")
+        work.tell(f"building the image of {spec.name} (once)")
     if not (spec.folder / "Dockerfile").is_file():
         raise ImageError(
             f"service '{spec.name}' has no Dockerfile in {spec.folder}: add one, or choose the "
             "backend 'process'"
         )
-    during = f"while the image of {spec.name} was built"
     if not spec.of_user:
-        _ensure_base(client, tell, interrupted, environment)
+        _ensure_base(client, work)
 
-    def build() -> Any:
-        return client.images.build(
-            fileobj=_context(spec),
-            custom_context=True,
-            tag=tag,
-            rm=True,
-            forcerm=True,
-            network_mode="host",
-            labels={"perflab.project": PROJECT},
-        )
-
+    build = partial(
+        client.images.build, fileobj=_context(spec), custom_context=True, tag=tag, rm=True,
+        forcerm=True, network_mode="host", labels={"perflab.project": PROJECT},
+    )  # fmt: skip
     try:
-        image, _ = patiently(build, interrupted, during)
-    except BuildError as error:
-        _remove_dangling(client)
-        lines = [str(item.get("stream", "")).rstrip() for item in error.build_log]
-        last = "\n".join(line for line in lines if line)[-2000:]
+        during = f"while the image of {spec.name} was built"
+        image, _ = patiently(build, work.interrupted, during)
+    except (APIError, BuildError) as error:
+        log = [str(item.get("stream", "")).rstrip() for item in getattr(error, "build_log", ())]
+        if log:
+            ours = f"perflab.project={PROJECT}"
+            client.images.prune(filters={"dangling": True, "label": ours})
+        last = "\n".join(filter(None, log))[-2000:]
         raise ImageError(f"the image of '{spec.name}' cannot be built: {error}\n{last}") from None
-    except APIError as error:
-        raise ImageError(f"the image of '{spec.name}' cannot be built: {error}") from None
     return tag, str(image.id)
 
 
-def _named_image_id(client: Any, spec: ServiceSpec) -> str:
-    """Return the id of the image that the service names."""
-    name = spec.docker.image
-    try:
-        return str(client.images.get(name).id)
-    except (ImageNotFound, APIError) as error:
-        raise ImageError(
-            f"service '{spec.name}': the engine has no image '{name}' ({error.explanation}); build "
-            f"it, or 'docker pull {name}'"
-        ) from None
+def versions(client: Any, spec: ServiceSpec, tag: str, labels: Mapping[str, str]) -> dict[str, str]:
+    """Return the versions of all that is installed in an image, by name; none of a user's image.
 
-
-def versions(client: Any, tag: str, python: str, labels: Mapping[str, str]) -> dict[str, str]:
-    """Return the versions of all that is installed in an image, by name, as its Python lists them.
-
-    The container that lists them carries ``labels``. Raises ImageError where that fails.
+    A container of its own lists them. Raises ImageError where that fails.
     """
-    printed = _printed(client, tag, [python, "-c", LISTING], labels)
-    try:
-        data = json.loads(printed)
-    except ValueError as error:
-        raise ImageError(f"the image {tag} does not say what it has installed: {error}") from None
-    return {"python": data["python"]} | plain(data["distributions"]) | _debian(data["debian"])
-
-
-def versions_of_compiled(
-    client: Any, spec: ServiceSpec, tag: str, labels: Mapping[str, str]
-) -> dict[str, str]:
-    """Return an image's compiler, flags and libraries, and the version of every Debian package.
-
-    Raises ImageError where the image cannot list them.
-    """
-    note = spec.docker.placeholders().get("program", "") + builds.COMPILER_SUFFIX
-    printed = _printed(client, tag, ["sh", "-euc", COMPILED_LISTING, "sh", note], labels)
-    compiler, *debian = printed.splitlines()
-    return builds.described(spec, compiler) | _debian(debian)
-
-
-def _printed(client: Any, tag: str, command: list[str], labels: Mapping[str, str]) -> str:
-    """Run a command in a container of its own and return its output."""
+    paths = spec.docker.placeholders()
+    python, program = paths.get("python", ""), paths.get("program", "")
+    if not python and not spec.compile:
+        return {}
+    note = f"{program}{builds.COMPILER_SUFFIX}" if spec.compile else ""
     try:
         printed: bytes = client.containers.run(
-            tag, command, remove=True, network_mode="none", user="65534:65534",
-            cap_drop=["ALL"], labels=dict(labels),
+            tag, ["sh", "-euc", LISTING, "sh", python, note], remove=True, network_mode="none",
+            user="65534:65534", cap_drop=["ALL"], labels=dict(labels),
         )  # fmt: skip
     except (APIError, ContainerError) as error:
         raise ImageError(f"the image {tag} does not say what it has installed: {error}") from None
-    return printed.decode(errors="replace")
+    lines = printed.decode(errors="replace").splitlines()
+    listed = dict(line.split("=", 1) for line in lines)
+    compiler = listed.pop("compiler", "")
+    debian = {name: listed.pop(name) for name in list(listed) if name.startswith("debian:")}
+    return plain(listed) | debian | (builds.described(spec, compiler) if spec.compile else {})
 
 
-def _debian(packages: list[str]) -> dict[str, str]:
-    return dict(f"debian:{line}".split("=", 1) for line in packages)
-
-
-def _ensure_base(
-    client: Any,
-    tell: Callable[[str], None],
-    interrupted: Interrupted,
-    environment: Mapping[str, str] | None,
-) -> None:
+def _ensure_base(client: Any, work: Work) -> None:
     """Pull the base image, or make it by the project's script, unless it exists."""
     try:
         client.images.get(BASE)
         return
     except ImageNotFound:
-        tell(f"fetching {BASE}")
+        work.tell(f"fetching {BASE}")
     script = project_root() / "scripts" / "base-image.sh"
-    variables = {**os.environ, **(environment or {})}
-    done = run_command([str(script)], interrupted, "while the base image was made", variables)
+    done = work.run([str(script)], "while the base image was made", {})
     if done.returncode:
         raise ImageError(f"{BASE} cannot be had: {(done.stdout + done.stderr).strip()[-1500:]}")
 
 
 def ca_bundle() -> Path | None:
     """Return the host's CA bundle if one is configured (networks that intercept TLS need it)."""
-    for name in CA_VARIABLES:
-        path = os.environ.get(name)
-        if path and Path(path).is_file():
-            return Path(path)
-    return None
+    paths = [Path(os.environ.get(name, "")) for name in CA_VARIABLES]
+    return next((path for path in paths if path.is_file()), None)
 
 
 def _context(spec: ServiceSpec) -> io.BytesIO:
-    """Return the build context as a tar in memory, the CA bundle included when configured.
-
-    It holds ``compile.sh`` where the service is compiled, and ``common/`` where the service uses
-    what services share.
-    """
+    """Return the build context as a tar: sources, ``common/``, ``compile.sh``, the CA bundle."""
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w") as archive:
         if spec.compile:
-            _add_bytes(archive, COMPILE_SCRIPT, builds.script(spec).encode())
+            add_bytes(archive, COMPILE_SCRIPT, builds.script(spec).encode())
         for folder, within in zip(spec.sources, ("", "common"), strict=False):
             for path in files_of(folder):
                 archive.add(path, arcname=str(within / path.relative_to(folder)))
-        _add_bytes(archive, "ca/.keep", b"")
+        add_bytes(archive, "ca/.keep", b"")
         bundle = ca_bundle()
         if bundle:
-            _add_bytes(archive, "ca/host.crt", bundle.read_bytes())
+            add_bytes(archive, "ca/host.crt", bundle.read_bytes())
     buffer.seek(0)
     return buffer
 
 
-def _add_bytes(archive: tarfile.TarFile, name: str, content: bytes) -> None:
+def add_bytes(archive: tarfile.TarFile, name: str, content: bytes, user: int = 0) -> None:
+    """Add a file; one of another user than root is readable for that user only."""
     entry = tarfile.TarInfo(name)
     entry.size = len(content)
+    if user:
+        entry.mode, entry.uid, entry.gid = 0o600, user, user
     archive.addfile(entry, io.BytesIO(content))
-
-
-def _remove_dangling(client: Any) -> None:
-    client.images.prune(filters={"dangling": True, "label": f"perflab.project={PROJECT}"})

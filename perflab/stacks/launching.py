@@ -1,7 +1,4 @@
-"""Start residents until all are healthy, and speak HTTP with running services.
-
-Services listen on loopback, so requests to them ignore the environment's proxies.
-"""
+"""Start residents until all are healthy; speak HTTP with them, past the environment's proxies."""
 
 from __future__ import annotations
 
@@ -17,7 +14,7 @@ from typing import Any
 from perflab.errors import ServiceFailed, StackError
 from perflab.stacks.backend import HOST, Instance
 from perflab.stacks.patience import Interrupted, go_on
-from perflab.stacks.plan import Resident
+from perflab.stacks.plan import Node
 from perflab.stacks.spec import Value
 
 
@@ -44,11 +41,9 @@ def answers(port: int, path: str, timeout_s: float = 2.0, any_status: bool = Fal
 def ask(port: int, path: str, body: Mapping[str, Value] | None = None) -> dict[str, Any]:
     """GET, or PUT when a body is given, and return the JSON object that comes back.
 
-    Raises StackError, with the cause, where there is no answer, a status other than success, or no
-    JSON object.
+    Raises StackError where there is no answer, no success, or no JSON object.
     """
-    method = "GET" if body is None else "PUT"
-    status, text = exchange(port, method, path, None if body is None else dict(body), 10.0)
+    status, text = exchange(port, "GET" if body is None else "PUT", path, body, 10.0)
     where = f"http://{HOST}:{port}{path}"
     if not 200 <= status < 300:
         raise StackError(f"{where}: HTTP Error {status}: {text[:500]}")
@@ -61,7 +56,7 @@ def ask(port: int, path: str, body: Mapping[str, Value] | None = None) -> dict[s
 def exchange(port: int, method: str, path: str, body: Any, timeout_s: float) -> tuple[int, str]:
     """Send one request and return status and text, of errors too; ``body`` None sends no JSON.
 
-    Raises StackError where nobody answers, or not in time.
+    Raises StackError where nobody answers in time.
     """
     request = urllib.request.Request(
         f"http://{HOST}:{port}{path}",
@@ -85,15 +80,14 @@ CAUSE_SEEN_WITHIN_S = 0.2
 
 
 def start_all(
-    residents: Sequence[Resident],
-    start: Callable[[Resident], Instance],
+    residents: Sequence[Node],
+    start: Callable[[Node], Instance],
     running: dict[str, Instance],
     interrupted: Interrupted,
 ) -> None:
     """Start residents, dependencies first; those of one level start side by side.
 
     Every instance is put into ``running``, by name, as soon as it is started, healthy or not.
-    Raises as :func:`wait_healthy` does.
     """
     waiting = list(residents)
     while waiting:
@@ -121,27 +115,24 @@ def wait_healthy(
             refuse_dead(instances, waiting)
             go_on(interrupted, "while services started")
             for name in [name for name, answer in checks.items() if answer.done()]:
-                if checks.pop(name).result():
-                    continue
-                _refuse_late(waiting[name], began)
-                checks[name] = pool.submit(is_healthy, waiting[name])
+                if not checks.pop(name).result():
+                    _refuse_late(name, waiting[name], began)
+                    checks[name] = pool.submit(is_healthy, waiting[name])
             time.sleep(LOOK_EVERY_S)
     finally:
         pool.shutdown(wait=False, cancel_futures=True)
 
 
-def _refuse_late(instance: Instance, began: float) -> None:
+def _refuse_late(name: str, instance: Instance, began: float) -> None:
     timeout_s = instance.launch.spec.health.timeout_s
     if time.monotonic() > began + timeout_s:
-        name = instance.launch.labels.service
         raise ServiceFailed(name, f"was not healthy within {timeout_s:g} s", instance.log())
 
 
 def refuse_dead(instances: Mapping[str, Instance], starting: Iterable[str] = ()) -> None:
-    """Raise ServiceFailed, with the log, for the first instance that has ended.
+    """Raise ServiceFailed, with the log, for the first instance that has ended: it is the cause.
 
-    Dependencies come first: the first dead instance is the cause. ``starting`` names the instances
-    that were not healthy yet.
+    ``instances`` are dependencies first; ``starting`` names those that were not healthy yet.
     """
     if not any(instance.exit_reason() for instance in instances.values()):
         return

@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, wait
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
@@ -32,6 +33,32 @@ def go_on(interrupted: Interrupted, during: str) -> None:
     reason = interrupted()
     if reason:
         raise RunInterrupted(f"the run was interrupted {during}: {reason}")
+
+
+@dataclass(frozen=True)
+class Work:
+    """Slow work: who hears of its steps, what interrupts it, and the labels of its processes.
+
+    ``labels`` are variables of the environment, by which clean-up finds the processes.
+    """
+
+    tell: Callable[[str], None] = lambda _: None
+    interrupted: Interrupted = never
+    labels: Mapping[str, str] = field(default_factory=dict)
+
+    def run(
+        self,
+        command: Sequence[str],
+        during: str,
+        variables: Mapping[str, str],
+        folder: Path | None = None,
+    ) -> subprocess.CompletedProcess[str]:
+        """Run a command as :func:`run_command` does, with ``variables`` over this environment."""
+        environment = {**os.environ, **variables, **self.labels}
+        return run_command(command, self.interrupted, during, environment, folder)
+
+
+NO_WORK = Work()
 
 
 def patiently(
@@ -66,11 +93,10 @@ def run_command(
     folder: Path | None = None,
     timeout_s: float = math.inf,
 ) -> subprocess.CompletedProcess[str]:
-    """Run a command in a session of its own; return its exit status and output.
+    """Run a command in a session and environment of its own; return its exit status and output.
 
-    ``environment`` is the command's whole environment. It holds the labels by which clean-up finds
-    the command when this process is killed. Raises RunInterrupted where the user wants to end, and
-    TimeoutError where the command takes too long; the command's session was killed then.
+    Raises RunInterrupted where the user wants to end, and TimeoutError where the command takes too
+    long; the command's session was killed then.
     """
     go_on(interrupted, during)
     deadline = time.monotonic() + timeout_s

@@ -12,10 +12,9 @@ from perflab.host.placing import ServiceRole
 from perflab.parameters import did_you_mean
 from perflab.stacks.spec import ServiceSpec, Value, load_service
 
-# The kernel stops a service that has used up its time until the next period begins: the kernel's
-# usual period would add pauses of up to 100 ms, which come from the limit and not from the service.
-# A shorter period than this brings nothing: most kernels count the time used at ticks of 4 ms, and
-# stop a service that overran its quota for several periods.
+# The kernel stops a service that has used up its time until the next period begins; its usual
+# period of 100 ms would add pauses that come from the limit. A shorter one than this is of no use:
+# most kernels count the time used at ticks of 4 ms.
 CPU_PERIOD_US = 10_000
 # The kernel takes no quota below 1 ms of a period.
 LEAST_CPUS, MOST_CPUS = 0.1, 64.0
@@ -31,10 +30,9 @@ class Node(BaseModel):
     """One service in a stack: its settings, its dependencies, its cores and its CPU limit.
 
     ``needs`` binds each role that the service names to another node; ``placement`` is a role of the
-    placement table; ``cpus`` limits the CPU of all its processes to a share of the time of their
-    cores: 0.2 is a fifth of one core (None: no limit; only Docker can limit it). Treatments share a
-    service of equal settings, unless ``apart`` differs: then no treatment meets what another has
-    left in it.
+    placement table; ``cpus`` limits the CPU of all its processes: 0.2 is a fifth of one core (None:
+    no limit; only Docker can limit it). Treatments share a service of equal settings, unless
+    ``apart`` differs.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -51,12 +49,8 @@ class Node(BaseModel):
 class Link(BaseModel):
     """A delay and a bandwidth between a service and a dependency; also a type of parameters.
 
-    Attributes
-    ----------
-    round_trip_ms : float
-        Delay of a round trip, half of it in each direction, 0 to 1,000 ms.
-    bytes_per_s : float or "unlimited"
-        Bytes per second of each connection; each direction has as much. 1,000 to 1,000,000,000.
+    Half of ``round_trip_ms`` is in each direction; ``bytes_per_s`` is of each connection, and each
+    direction has as much.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -65,10 +59,7 @@ class Link(BaseModel):
     bytes_per_s: BytesPerS = "unlimited"
 
     def node(self, upstream: str, name: str = "link") -> Node:
-        """Return the node of a stack that passes connections on to the node ``upstream``.
-
-        Every limit can change between trials, and is recorded as the link reports it.
-        """
+        """Return the node of a stack that passes connections on to the node ``upstream``."""
         return Node(
             name=name,
             service="link",
@@ -96,12 +87,9 @@ class StackPlan(BaseModel):
 
     ``database`` names the PostgreSQL node whose waits and flushes are watched. The statements
     ``reset`` empty it before every trial; the query ``count`` selects the number of rows that the
-    load has left. Services with a ``[reset]`` in service.toml are reset as well.
+    load has left.
 
-    Raises
-    ------
-    StackError
-        A name is of no node, or there are statements without a database.
+    Raises StackError where a name is of no node, or there are statements without a database.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -131,38 +119,25 @@ class StackPlan(BaseModel):
         raise StackError(f"{where}the stack has no node '{name}'{did_you_mean(name, names)}")
 
 
-class Resident(BaseModel):
-    """One service instance that lives through the whole run; several treatments may share it."""
-
-    model_config = ConfigDict(frozen=True)
-
-    name: str
-    node: str
-    service: str
-    settings: Mapping[str, Value]
-    needs: Mapping[str, str]
-    placement: ServiceRole
-    cpus: float | None
-
-
 class Residency(BaseModel):
-    """All residents, dependencies first, and which of them serves each node of each treatment."""
+    """The service instances that live through a run, and which serves each treatment's nodes.
+
+    ``residents``, dependencies first, have the names of instances, in ``needs`` too.
+    """
 
     model_config = ConfigDict(frozen=True)
 
-    residents: tuple[Resident, ...]
+    residents: tuple[Node, ...]
     serving: Mapping[str, Mapping[str, str]]
 
 
 def settle(plans: Mapping[str, StackPlan]) -> Residency:
     """Return the residents of all treatments; nodes of equal image and start settings share one.
 
-    ``plans`` are the stacks by treatment. Settings of scope ``reload`` and ``request`` need no
-    resident of their own: they change between trials.
-
-    Raises StackError where a node lacks a dependency of its service, or the database speaks no SQL.
+    ``plans`` are the stacks by treatment. Raises StackError where a node lacks a dependency of its
+    service, or the database speaks no SQL.
     """
-    residents: dict[tuple[object, ...], Resident] = {}
+    residents: dict[tuple[object, ...], Node] = {}
     serving: dict[str, dict[str, str]] = {}
     for treatment, plan in plans.items():
         _check_database(plan)
@@ -175,8 +150,8 @@ def settle(plans: Mapping[str, StackPlan]) -> Residency:
 
 
 def _resident_for(
-    node: Node, names: Mapping[str, str], residents: dict[tuple[object, ...], Resident]
-) -> Resident:
+    node: Node, names: Mapping[str, str], residents: dict[tuple[object, ...], Node]
+) -> Node:
     spec = load_service(node.service)
     _check_needs(spec, node, names)
     fixed = spec.resolve(node.settings, "image", "start")
@@ -184,24 +159,16 @@ def _resident_for(
     wiring = (tuple(sorted(fixed.items())), tuple(sorted(needs.items())))
     key = (node.name, node.service, *wiring, node.placement, node.cpus, node.apart)
     if key not in residents:
-        same = sum(resident.node == node.name for resident in residents.values())
-        residents[key] = Resident(
-            name=node.name if not same else f"{node.name}-{same + 1}",
-            node=node.name,
-            service=node.service,
-            settings=fixed,
-            needs=needs,
-            placement=node.placement,
-            cpus=node.cpus,
-        )
+        same = sum(name == node.name for name, *_ in residents)
+        name = f"{node.name}-{same + 1}" if same else node.name
+        changes = {"name": name, "settings": fixed, "needs": needs}
+        residents[key] = node.model_copy(update=changes)
     return residents[key]
 
 
 def _check_database(plan: StackPlan) -> None:
-    if not plan.database:
-        return
-    service = plan.node(plan.database).service
-    if not load_service(service).is_postgres:
+    service = plan.node(plan.database).service if plan.database else ""
+    if service and not load_service(service).is_postgres:
         raise StackError(f"database '{plan.database}' is a '{service}', which speaks no SQL")
 
 
@@ -209,6 +176,6 @@ def _check_needs(spec: ServiceSpec, node: Node, started: Iterable[str]) -> None:
     missing = [role for role in spec.needs if role not in node.needs]
     if missing:
         raise StackError(f"node '{node.name}' leaves {', '.join(missing)} unbound")
-    late = [target for target in node.needs.values() if target not in set(started)]
+    late = set(node.needs.values()) - set(started)
     if late:
         raise StackError(f"node '{node.name}' needs {', '.join(late)}, which must come before it")

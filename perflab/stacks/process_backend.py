@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import pwd
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from perflab.errors import BackendUnavailable, ServiceFailed, StackError
@@ -18,7 +17,7 @@ from perflab.stacks import builds, cleanup, environments
 from perflab.stacks.backend import Backend, Launch, rendered
 from perflab.stacks.builds import content_hash, made
 from perflab.stacks.environments import Environment
-from perflab.stacks.patience import Interrupted, never, run_command
+from perflab.stacks.patience import NO_WORK, Work
 from perflab.stacks.process_instance import ProcessInstance, bound_to
 from perflab.stacks.spec import Binaries, ServiceSpec, render
 
@@ -44,29 +43,21 @@ class ProcessBackend:
                 f"cannot write {state_dir()}: {error}; set PERFLAB_STATE to a folder on a real disk"
             ) from None
 
-    def prepare(
-        self,
-        spec: ServiceSpec,
-        tell: Callable[[str], None],
-        interrupted: Interrupted = never,
-        environment: Mapping[str, str] | None = None,
-    ) -> str:
+    def prepare(self, spec: ServiceSpec, work: Work = NO_WORK) -> str:
         """Make the service's program, environment and artifacts, once per content."""
         if spec.compile:
-            builds.ensure(spec, self.compiled, tell, interrupted, environment)
+            builds.ensure(spec, self.compiled, work)
         venv = self._environment(spec)
         if environments.is_needed(spec):
-            environments.ensure(spec, self.environments, tell, interrupted, environment)
-
-        # The user's PYTHONPATH is for the lab, not for the service.
-        variables = {**os.environ, "PYTHONPATH": "", **venv.variables(), **(environment or {})}
+            environments.ensure(spec, self.environments, work)
 
         def make(folder: Path) -> None:
-            tell(f"preparing {spec.name} (once)")
+            work.tell(f"preparing {spec.name} (once)")
             values = {"python": venv.python, "artifacts": folder, "source": spec.folder}
             command = rendered(spec.process.prepare, values)
-            during = f"while {spec.name} was prepared"
-            done = run_command(command, interrupted, during, variables, spec.folder)
+            # The user's PYTHONPATH is for the lab, not for the service.
+            variables = {"PYTHONPATH": "", **venv.variables()}
+            done = work.run(command, f"while {spec.name} was prepared", variables, spec.folder)
             if done.returncode:
                 raise ServiceFailed(spec.name, "its preparation failed", done.stdout + done.stderr)
 
@@ -100,7 +91,6 @@ class ProcessBackend:
         for name, content in launch.secrets().items():
             _write_secret(data / SECRET_FILES[name], content, user)
         if user:
-            _check_reachable(data, user)
             os.chown(data, user.pw_uid, user.pw_gid)
         values = self._placeholders(launch, data)
         environment = self._variables(launch, values)
@@ -179,10 +169,7 @@ class ProcessBackend:
 
 
 def _command(launch: Launch, values: Mapping[str, object]) -> list[str]:
-    """Return the service's command, behind a shell that first limits its open files if needed.
-
-    So the lab keeps its own limit, and the service never runs without the limit.
-    """
+    """Return the service's command, behind a shell that first limits its open files if needed."""
     command, files = rendered(launch.spec.command, values), launch.max_files()
     if files is None:
         return command
@@ -193,19 +180,12 @@ def _unprivileged() -> pwd.struct_passwd | None:
     """Return the user for servers that refuse to run as root; None when the lab is not root."""
     if os.getuid() != 0:
         return None
-    for name in ("nobody", "daemon"):
-        with contextlib.suppress(KeyError):
-            return pwd.getpwnam(name)
-    raise BackendUnavailable("running as root, and there is no user 'nobody' for PostgreSQL")
-
-
-def _check_reachable(data: Path, user: pwd.struct_passwd) -> None:
-    for place in data.parents:
-        if not place.stat().st_mode & 0o001:
-            raise BackendUnavailable(
-                f"PostgreSQL runs as user {user.pw_name}, who cannot enter {place}: set "
-                "PERFLAB_STATE to a folder that others can pass through to, or chmod o+x that one"
-            )
+    try:
+        return pwd.getpwnam("nobody")
+    except KeyError:
+        raise BackendUnavailable(
+            "there is no user 'nobody', as which root runs PostgreSQL"
+        ) from None
 
 
 def _make_readable(folder: Path) -> None:
@@ -233,7 +213,7 @@ BACKENDS = ("auto", "docker", "process")
 def choose(name: str = "auto") -> Backend:
     """Return the backend of that name; ``auto`` takes Docker when an engine answers.
 
-    Raises BackendUnavailable, with the way out, where the named backend cannot work here.
+    Raises BackendUnavailable where the named backend cannot work here.
     """
     if not sys.platform.startswith("linux"):
         raise BackendUnavailable(
@@ -242,12 +222,13 @@ def choose(name: str = "auto") -> Backend:
         )
     if name == "process":
         return ProcessBackend()
-    # Imported late: the package `docker` takes half a second to import.
-    from perflab.stacks.docker_backend import DockerBackend, connect
-
     try:
-        return DockerBackend(connect())
+        client = cleanup.connect()
     except BackendUnavailable:
         if name == "docker":
             raise
         return ProcessBackend()
+    # Late: the package `docker` takes half a second.
+    from perflab.stacks.docker_backend import DockerBackend
+
+    return DockerBackend(client)

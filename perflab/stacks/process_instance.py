@@ -18,12 +18,7 @@ from perflab.host.meters import ProcessTreeMeter
 from perflab.host.processes import how_it_ended
 from perflab.stacks import cleanup
 from perflab.stacks.backend import Launch, printed_by, rendered
-from perflab.stacks.cleanup import (
-    end,
-    family,
-    of_service,
-    working_in,
-)
+from perflab.stacks.cleanup import end, family, of_service, working_in
 from perflab.stacks.patience import Interrupted, never, run_command
 
 STOP_TIMEOUT_S = 10.0
@@ -54,7 +49,7 @@ class ProcessInstance:
 
     def stop(self) -> None:
         """End the service in order, with all processes that it started, then remove its data."""
-        first = signal.Signals[self.launch.spec.process.stop_signal]
+        first = signal.Signals[self.launch.spec.stop_signal]
         labels = self.launch.labels
         others = of_service(labels.stack, labels.service) + working_in(self._data)
         end([*family(self._child.pid), *others], first, STOP_TIMEOUT_S)
@@ -90,14 +85,12 @@ class ProcessInstance:
         during = f"while '{words[0]}' ran"
         try:
             with bound_to(self.launch.cores):
-                process = run_command(
-                    words, interrupted, during, self._environment, timeout_s=timeout_s
-                )
+                done = run_command(words, interrupted, during, self._environment, None, timeout_s)
         except TimeoutError:
             raise StackError(f"'{words[0]}' took longer than {timeout_s:g} s") from None
         except OSError as error:
             raise StackError(f"'{words[0]}' cannot run: {error}") from None
-        return printed_by(words, process.returncode, process.stdout, process.stderr)
+        return printed_by(words, done.returncode, done.stdout, done.stderr)
 
     @property
     def pid(self) -> int:

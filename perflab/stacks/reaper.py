@@ -1,8 +1,8 @@
 """The reapers: they end a stack when the process that owns it has ended, for whatever reason.
 
-The owner starts them before the first service, each in a session of its own, and each reads a pipe.
-The line ``done`` means that the owner cleaned up; a pipe that closes without it means that the
-owner died. There are two reapers: one remains when the other is killed together with the owner.
+The owner starts them before the first service. Each reads a pipe: the line ``done`` means that the
+owner cleaned up; a pipe that closes without it means that the owner died. There are two, since one
+may be killed together with the owner.
 """
 
 from __future__ import annotations
@@ -11,9 +11,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 
-from perflab.host.processes import how_it_ended
 from perflab.paths import project_root
 
 COUNT = 2
@@ -21,10 +19,9 @@ ATTEMPTS = 5
 
 
 class Reapers:
-    """The reapers of a stack; ``tell`` gets a line for each that somebody else has ended."""
+    """The reapers of a stack, each in a session of its own."""
 
-    def __init__(self, stack: str, tell: Callable[[str], None] = lambda _: None) -> None:
-        self._tell = tell
+    def __init__(self, stack: str) -> None:
         self._children = [
             subprocess.Popen(
                 [sys.executable, "-m", "perflab.stacks.reaper", stack],
@@ -40,8 +37,6 @@ class Reapers:
     def dismiss(self) -> None:
         """Tell the reapers that everything was cleaned up."""
         for child in self._children:
-            if (code := child.poll()) is not None:
-                self._tell(f"a reaper (pid {child.pid}) {how_it_ended(code)}")
             child.communicate(b"done\n", timeout=10)
 
 

@@ -6,15 +6,17 @@ import secrets
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import psutil
+
 from perflab.errors import BackendUnavailable, ServiceFailed
 from perflab.host.meters import ProcessTable
 from perflab.host.placing import Placement
 from perflab.stacks import hooks
 from perflab.stacks.backend import HOST, Backend, Instance, Labels, Launch, free_port
-from perflab.stacks.cleanup import Member, members
+from perflab.stacks.cleanup import is_alive, members
 from perflab.stacks.launching import ask, refuse_dead, start_all
-from perflab.stacks.patience import Interrupted, go_on, never
-from perflab.stacks.plan import Residency, Resident, StackPlan, settle
+from perflab.stacks.patience import Interrupted, Work, go_on, never
+from perflab.stacks.plan import Node, Residency, StackPlan, settle
 from perflab.stacks.settings import Database, agree
 from perflab.stacks.spec import load_service
 
@@ -24,25 +26,8 @@ Tell = Callable[[str], None]
 class Residents:
     """Starts the instances that all treatments need, and activates one treatment at a time.
 
-    Parameters
-    ----------
-    plans : mapping
-        Treatment name to its stack.
-    stack : str
-        Name of this stack, in every label.
-    kind : str
-        ``run`` or ``up``.
-    tell : callable
-        Gets one line per step of slow work.
-
-    Attributes
-    ----------
-    images : dict
-        Service to the identity of what it was started from (an image, its sources).
-    versions : dict
-        Service to name and version of all that is installed for it.
-    reported : dict
-        Treatment to node to the settings that its service reported when it was last activated.
+    ``images`` has the identity of what each service was started from, ``versions`` what it has
+    installed, ``reported`` the settings that a treatment's nodes reported when last activated.
     """
 
     def __init__(
@@ -68,7 +53,7 @@ class Residents:
         self._tell = tell
         self._interrupted = interrupted
         self._instances: dict[str, Instance] = {}
-        self._lasting: dict[str, tuple[Member, ...]] = {}
+        self._lasting: dict[str, dict[psutil.Process, str]] = {}
         self._paused: set[str] = set()
         self._databases: dict[str, Database] = {}
 
@@ -84,15 +69,12 @@ class Residents:
             go_on(self._interrupted, "before services started")
             labels = Labels(self.stack, f"preparation of {name}", self._kind).as_environment()
             spec = load_service(name)
-            self.images[name] = self.backend.prepare(spec, self._tell, self._interrupted, labels)
+            work = Work(self._tell, self._interrupted, labels)
+            self.images[name] = self.backend.prepare(spec, work)
             self.versions[name] = self.backend.versions(spec)
 
     def start(self) -> None:
-        """Start and seed every resident, dependencies first; those of one level at once.
-
-        Where one died or was not healthy in time (ServiceFailed), or could not be seeded
-        (HookFailed), all are stopped.
-        """
+        """Start and seed every resident; where one fails, stop all and raise its error."""
         self.backend.clear(self.stack)
         try:
             start_all(self.residency.residents, self._launch, self._instances, self._interrupted)
@@ -106,7 +88,7 @@ class Residents:
             self.stop()
             raise
 
-    def _launch(self, resident: Resident) -> Instance:
+    def _launch(self, resident: Node) -> Instance:
         """Start a resident on its cores, with ports of its own and its dependencies' addresses."""
         self._tell(f"starting {resident.name}")
         spec = load_service(resident.service)
@@ -131,9 +113,8 @@ class Residents:
 
     def active(self, treatment: str) -> dict[str, Instance]:
         """Return node name to instance for a treatment."""
-        return {
-            node: self._instances[name] for node, name in self.residency.serving[treatment].items()
-        }
+        serving = self.residency.serving[treatment]
+        return {node: self._instances[name] for node, name in serving.items()}
 
     def idle(self, treatment: str) -> dict[str, Instance]:
         """Return the residents that a treatment does not use."""
@@ -175,10 +156,7 @@ class Residents:
             hooks.forget(node, instance, self._interrupted)
 
     def count(self, treatment: str) -> int | None:
-        """Return the database's count of what the load has left; None where the plan has no count.
-
-        Raises HookFailed where the database does not answer with a number.
-        """
+        """Return the database's count of what the load has left; None where the plan has none."""
         plan = self.plans[treatment]
         if not plan.count:
             return None
@@ -199,21 +177,19 @@ class Residents:
         Raises SettingRefused where a service reports no value or another than the treatment's, and
         ServiceFailed where a service, or one of its processes, has died.
         """
-        for name, instance in self.idle(treatment).items():
+        active, idle = self.active(treatment), self.idle(treatment)
+        for name, instance in idle.items():
             if name not in self._paused:
                 instance.pause()
-                self._paused.add(name)
-        for instance in self.active(treatment).values():
-            name = instance.launch.labels.service
-            if name in self._paused:
+        for instance in active.values():
+            if instance.launch.labels.service in self._paused:
                 instance.resume()
-                self._paused.discard(name)
+        self._paused = set(idle)
         self.check_alive(treatment)
         for name, lost in self.lost(treatment).items():
             log = self._instances[name].log()
             raise ServiceFailed(name, f"lost {lost} since it was started", log)
-        plan = self.plans[treatment]
-        self.reported[treatment] = agree(plan, self.active(treatment), self._line)
+        self.reported[treatment] = agree(self.plans[treatment], active, self._line)
 
     def wake(self) -> None:
         """Resume all services: a block of slices pauses and resumes them by itself."""
@@ -226,17 +202,18 @@ class Residents:
         refuse_dead(self.active(treatment))
 
     def lost(self, treatment: str) -> dict[str, str]:
-        """Return in words the processes that running services of the treatment have lost.
-
-        The key is the name of the service; a service that lost none since its start is left out.
-        """
+        """Return in words the processes that running services have lost, by service."""
         lost = {}
         for instance in self.active(treatment).values():
             name = instance.launch.labels.service
-            ended = [member for member in self._lasting.get(name, ()) if not member.is_alive]
+            ended = [
+                f"{process.pid} ({command[:60].strip()})"
+                for process, command in self._lasting.get(name, {}).items()
+                if not is_alive(process)
+            ]
             # The first process replaces its children: the service is no longer the same.
             if ended and not instance.exit_reason():
-                lost[name] = "process " + ", ".join(map(str, ended))
+                lost[name] = f"process {', '.join(ended)}"
         return lost
 
     def stop(self) -> None:
@@ -261,9 +238,8 @@ def stand(plan: StackPlan, backend: Backend, places: Placement, tell: Tell) -> d
     except BaseException:
         residents.stop()
         raise
-    return {
-        name: f"http://{HOST}:{instance.launch.port}"
-        if instance.launch.spec.health.http
-        else f"{HOST}:{instance.launch.port}"
-        for name, instance in residents.active("up").items()
-    }
+    addresses = {}
+    for name, instance in residents.active("up").items():
+        scheme = "http://" if instance.launch.spec.health.http else ""
+        addresses[name] = f"{scheme}{HOST}:{instance.launch.port}"
+    return addresses

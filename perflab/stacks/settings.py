@@ -1,12 +1,11 @@
 """Settings of running services: the lab applies them, and checks that the services report them.
 
-The lab has its own connection to a PostgreSQL server of a stack, for settings, reset, counts and
-waits. It goes straight to the server and never through the link, which is part of what is measured.
+The lab's own connection to a PostgreSQL server goes straight to it and never through the link,
+which is part of what is measured.
 """
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -23,9 +22,11 @@ from perflab.stacks.spec import ServiceSpec, Value, is_same
 RELOADED_WITHIN_S = 5.0
 # The server ends a statement that takes longer.
 STATEMENT_TIMEOUT_MS = 60_000
-# PostgreSQL's units of size, and how it writes them: a number of pages has the unit "8kB".
-BYTES = {"B": 1, "kB": 1024, "MB": 1024**2, "GB": 1024**3, "TB": 1024**4}
-_SIZE = re.compile(r"(\d*)(B|kB|MB|GB|TB)")
+BYTES = {"kB": 1024, "MB": 1024**2, "GB": 1024**3}
+SHOWN = """
+    SELECT name, setting, CASE WHEN unit LIKE '%%B' THEN pg_size_bytes(current_setting(name)) END
+    FROM pg_settings WHERE name = ANY(%s)
+"""
 WAITS = """
     SELECT coalesce(state, ''), coalesce(wait_event_type, ''), coalesce(wait_event, ''), count(*)
     FROM pg_stat_activity
@@ -54,8 +55,8 @@ class Database:
     def rows(self, statement: Any, values: tuple[object, ...] = ()) -> list[tuple[Any, ...]]:
         """Run one statement and return its rows, if any.
 
-        Raises ServiceFailed where the server does not answer in time, and StackError, with the
-        server's reason, where it refuses the statement.
+        Raises ServiceFailed where the server does not answer in time, and StackError where it
+        refuses the statement.
         """
         try:
             if self._connection is None:
@@ -97,9 +98,7 @@ class Database:
         while not self._agrees(spec, settings):
             if time.monotonic() > deadline:
                 shown = self.settings(spec)
-                raise SettingRefused(
-                    f"service '{self._name}' shows {shown}, wanted {dict(settings)}"
-                )
+                raise SettingRefused(f"service '{self._name}' shows {shown}, wanted {settings}")
             time.sleep(0.02)
 
     def _agrees(self, spec: ServiceSpec, planned: Mapping[str, Value]) -> bool:
@@ -107,28 +106,16 @@ class Database:
         return all(name in shown and is_same(shown[name], planned[name]) for name in planned)
 
     def settings(self, spec: ServiceSpec) -> dict[str, Value]:
-        """Return the settings of a PostgreSQL service as the server shows them.
-
-        Settings that the server does not know are left out; sizes are in the unit of the setting.
-        """
+        """Return the settings that the server knows; sizes are in the unit of the setting."""
         names = {setting.parameter or name: name for name, setting in spec.settings.items()}
-        rows = self.rows(
-            "SELECT name, setting, coalesce(unit, '') FROM pg_settings WHERE name = ANY(%s)",
-            (list(names),),
-        )
-        return {
-            names[parameter]: _in_unit(text, unit, spec.settings[names[parameter]].unit)
-            for parameter, text, unit in rows
-        }
-
-
-def _in_unit(text: str, unit: str, wanted_unit: str) -> Value:
-    """Convert a size that PostgreSQL shows in pages (``8kB``) into the unit of the setting."""
-    size = _SIZE.fullmatch(unit)
-    if size is None or not wanted_unit:
-        return text
-    whole = int(text) * int(size[1] or 1) * BYTES[size[2]] / BYTES[wanted_unit]
-    return int(whole) if whole == int(whole) else whole
+        shown: dict[str, Value] = {}
+        for parameter, text, size in self.rows(SHOWN, (list(names),)):
+            name = names[parameter]
+            shown[name] = text
+            if (unit := spec.settings[name].unit) and size is not None:
+                whole, rest = divmod(int(size), BYTES[unit])
+                shown[name] = whole + rest / BYTES[unit] if rest else whole
+        return shown
 
 
 Line = Callable[[Instance], Database]
@@ -142,8 +129,7 @@ def agree(
     ``instances`` are by node; ``line`` returns the connection to a PostgreSQL instance.
 
     Raises SettingRefused where a service, or a database through a service's connection pool, shows
-    another value than the plan's, or where a service leaves a setting out: without a report nobody
-    knows that it is in force. Raises StackError where a service does not answer.
+    another value than the plan's or none. Raises StackError where a service does not answer.
     """
     for node in plan.nodes:
         apply(node, instances[node.name], line)
@@ -161,16 +147,16 @@ def apply(node: Node, instance: Instance, line: Line) -> None:
     """Give a running service its node's settings of scope ``reload``."""
     spec = instance.launch.spec
     planned = spec.resolve(node.settings, "reload")
-    if not planned or spec.reload is None:
+    if not planned or spec.report is None:
         return
-    if spec.reload.kind == "postgres":
+    if spec.is_postgres:
         line(instance).apply(spec, planned)
     else:
-        ask(instance.launch.control_port, spec.reload.http, planned)
+        ask(instance.launch.control_port, spec.report.http, planned)
 
 
 def reported(node: Node, instance: Instance, line: Line) -> dict[str, Any]:
-    """Return the settings that a service reports; refuse those that differ from its node's."""
+    """Return the settings that a service reports; refuse those that it leaves out or changes."""
     spec = instance.launch.spec
     planned = spec.resolve(node.settings, "image", "start", "reload")
     shown: dict[str, Any] = {}
@@ -178,28 +164,16 @@ def reported(node: Node, instance: Instance, line: Line) -> dict[str, Any]:
         shown = line(instance).settings(spec)
     elif spec.report is not None:
         shown = ask(instance.launch.control_port, spec.report.http)
-    refuse_silence(node.name, spec, planned, shown)
+    if missing := [key for key in planned if key not in shown]:
+        way = "let [report] http of its service.toml name a path that answers a JSON object of them"
+        if spec.is_postgres:
+            way = "let 'parameter' of the setting in its service.toml be a name of pg_settings"
+        raise SettingRefused(
+            f"service '{node.name}' does not report {', '.join(missing)}: a setting that nobody "
+            f"sees in force is not believed; {way}"
+        )
     refuse_difference(node.name, planned, shown)
     return shown
-
-
-def refuse_silence(
-    name: str, spec: ServiceSpec, planned: Mapping[str, Value], shown: Mapping[str, Any]
-) -> None:
-    """Raise SettingRefused when a service does not report a setting that it was given."""
-    missing = [key for key in planned if key not in shown]
-    if not missing:
-        return
-    if spec.report is None:
-        way = "let [report] http of its service.toml name a path that answers a JSON object of them"
-    elif spec.is_postgres:
-        way = "let 'parameter' of the setting in its service.toml be a name of pg_settings"
-    else:
-        way = f"let its GET {spec.report.http} answer a JSON object that holds them"
-    raise SettingRefused(
-        f"service '{name}' does not report {', '.join(missing)}: a setting that nobody sees in "
-        f"force is not believed; {way}"
-    )
 
 
 def refuse_difference(name: str, planned: Mapping[str, Value], shown: Mapping[str, Any]) -> None:

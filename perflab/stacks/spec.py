@@ -86,9 +86,7 @@ class Compile(_Frozen):
 
     sources: tuple[str, ...] = Field(min_length=1)
     output: str = Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.-]*$")
-    standard: str = "c++20"
     flags: tuple[str, ...] = ()
-    libraries: tuple[str, ...] = ()
 
     def files(self, folder: Path) -> list[str]:
         """Return the files to compile, relative to the service's folder; StackError without any."""
@@ -99,16 +97,14 @@ class Compile(_Frozen):
 
     def words(self, folder: Path, output: str) -> list[str]:
         """Return the command without the compiler itself."""
-        libraries = [f"-l{name}" for name in self.libraries]
-        return [f"-std={self.standard}", *self.flags, *self.files(folder), "-o", output, *libraries]
+        return [*self.flags, *self.files(folder), "-o", output]
 
 
 class DockerPart(_Frozen):
-    """The service in its container: placeholders, stop signal, image and user."""
+    """The service in its container: placeholders, image and user."""
 
     model_config = ConfigDict(frozen=True, extra="allow")
 
-    stop_signal: str = "SIGTERM"
     data: str = ""
     # The name of an existing image; nothing is built then.
     image: str = ""
@@ -122,9 +118,8 @@ class DockerPart(_Frozen):
 
 
 class ProcessPart(_Frozen):
-    """The service as a plain process: stop signal, preparation and programs."""
+    """The service as a plain process: its preparation and programs."""
 
-    stop_signal: str = "SIGTERM"
     prepare: tuple[str, ...] = ()
     unprivileged: bool = False
     binaries: Binaries | None = None
@@ -144,7 +139,7 @@ class Health(_Frozen):
 
 
 class Report(_Frozen):
-    """Where the running service reports its settings, or takes new ones (``reload``).
+    """Where the running service reports its settings, and takes those of scope ``reload``.
 
     Kind ``http``: a GET of the path returns a JSON object of settings, and a PUT changes them. Kind
     ``postgres``: the server's view ``pg_settings``, and ALTER SYSTEM.
@@ -155,20 +150,15 @@ class Report(_Frozen):
 
 
 class Place(_Frozen):
-    """A path of the running service.
-
-    A POST of ``reset`` makes the service forget what the last trial left; a GET of ``counts``
-    returns its counts since then.
-    """
+    """A path of the running service."""
 
     http: str
 
 
 class Limits(_Frozen):
-    """Limits of the service's processes; placeholders are those of the command.
+    """``files``: how many descriptors each process may have open; empty: the backend's limit.
 
-    ``files`` is the number of descriptors that each process may have open (RLIMIT_NOFILE, soft and
-    hard); empty leaves the backend's limit.
+    It is RLIMIT_NOFILE, soft and hard; placeholders are those of the command.
     """
 
     files: str = ""
@@ -184,9 +174,9 @@ class ServiceSpec(_Frozen):
     """One service as its folder describes it.
 
     ``credentials`` names variables of the user's environment that the service needs: those that
-    are set are in the file ``{credentials_file}``, a JSON object, and nowhere else. With
-    ``of_user`` the service is a user's own: it brings its packages and its base image, and as a
-    process it has the home folder of the user.
+    are set are in the file ``{credentials_file}``, a JSON object. With ``of_user`` the service is a
+    user's own: it brings its packages and its base image, and has the user's home folder. A POST of
+    ``reset`` makes it forget the last trial; a GET of ``counts`` returns its counts since then.
     """
 
     name: str
@@ -195,6 +185,7 @@ class ServiceSpec(_Frozen):
     needs: tuple[str, ...] = ()
     control: bool = False
     of_user: bool = False
+    stop_signal: str = "SIGTERM"
     credentials: tuple[str, ...] = ()
     environment: Mapping[str, str] = Field(default_factory=dict)
     compile: Compile | None = None
@@ -203,7 +194,6 @@ class ServiceSpec(_Frozen):
     processes: Processes = Processes()
     limits: Limits = Limits()
     health: Health
-    reload: Report | None = None
     report: Report | None = None
     reset: Place | None = None
     counts: Place | None = None
@@ -244,18 +234,16 @@ class ServiceSpec(_Frozen):
             for name in given
             if name not in self.settings
         ]
-        values = {name: given.get(name, setting.default) for name, setting in self.settings.items()}
+        values: dict[str, Value] = {}
         for name, setting in self.settings.items():
-            problem = setting.problem_with(values[name])
-            if problem:
-                problems.append(f"{name} = {values[name]!r} {problem}")
+            value = given.get(name, setting.default)
+            if problem := setting.problem_with(value):
+                problems.append(f"{name} = {value!r} {problem}")
+            if not scopes or setting.scope in scopes:
+                values[name] = value
         if problems:
             raise StackError(f"service '{self.name}': " + "; ".join(problems))
-        if not scopes:
-            return values
-        return {
-            name: value for name, value in values.items() if self.settings[name].scope in scopes
-        }
+        return values
 
 
 def is_same(shown: object, planned: Value) -> bool:
@@ -271,22 +259,16 @@ def is_same(shown: object, planned: Value) -> bool:
 def load_service(name: str) -> ServiceSpec:
     """Read ``services/<name>/service.toml`` of the checkout or of a system.
 
-    Raises StackError where there is no such service, or its description is wrong; the message names
-    the file and the key.
+    Raises StackError where there is no such service, or its description is wrong.
     """
     path = services_dir() / name / "service.toml"
     if not path.is_file():
-        path = _in_systems_or_variants(name)
+        paths = _described() | _variant(name)
+        if name not in paths:
+            listed = ", ".join(sorted(paths)) or "none"
+            raise StackError(f"no service '{name}'{did_you_mean(name, paths)}; services: {listed}")
+        path = paths[name]
     return _read(path, path.stat().st_mtime_ns)
-
-
-def _in_systems_or_variants(name: str) -> Path:
-    """Return the path of the description of a service that is not in the checkout's folder."""
-    paths = _described() | _variant(name)
-    if name not in paths:
-        listed = ", ".join(sorted(paths)) or "none"
-        raise StackError(f"no service '{name}'{did_you_mean(name, paths)}; services: {listed}")
-    return paths[name]
 
 
 @lru_cache(maxsize=256)
@@ -324,10 +306,7 @@ _PLACEHOLDER = re.compile(r"\{([a-z_]+(?:\.[a-z_]+)?)\}")
 
 
 def render(template: str, values: Mapping[str, Any]) -> str:
-    """Fill ``{placeholders}`` of a description.
-
-    Raises StackError where a placeholder has no value.
-    """
+    """Fill ``{placeholders}`` of a description; StackError where one has no value."""
 
     def fill(match: re.Match[str]) -> str:
         name = match.group(1)

@@ -161,7 +161,7 @@ class Conductor:
     ) -> Bench:
         plan = self._order.plan
         name = writer.record.run_id.rpartition("-")[2] + f"-{os.getpid()}"
-        ending.callback(Reapers(name, self._note).dismiss)
+        ending.callback(Reapers(name).dismiss)
         stacks = {treatment.name: treatment.stack for treatment in plan.treatments}
         residents = Residents(backend, stacks, places, name, "run", self._note, self._interrupted)
         residents.prepare()

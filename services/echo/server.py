@@ -26,25 +26,13 @@ clock = time.monotonic_ns
 class Echo:
     """What all connections share."""
 
-    def __init__(
-        self,
-        body_bytes: int,
-        delay_ms: float,
-        work: int,
-        name: str,
-        loop: asyncio.AbstractEventLoop,
-    ) -> None:
-        self.settings = {
-            "body_bytes": body_bytes,
-            "delay_ms": delay_ms,
-            "work": work,
-            "name": name,
-        }
+    def __init__(self, options: argparse.Namespace, loop: asyncio.AbstractEventLoop) -> None:
+        self.settings = {key: value for key, value in vars(options).items() if key != "listen"}
         self.loop = loop
-        self.delay_s = delay_ms / 1e3
-        self.work = work
+        self.delay_s = options.delay_ms / 1e3
+        self.work = options.work
         self.answered = 0
-        self.body = b"x" * body_bytes
+        self.body = b"x" * options.body_bytes
 
     def page(self, path: bytes) -> bytes | None:
         """Return a page about the server itself, or None for a path that is answered with load."""
@@ -138,7 +126,7 @@ async def serve(options: argparse.Namespace) -> None:
     ended = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, ended.set)
-    echo = Echo(options.body_bytes, options.delay_ms, options.work, options.name, loop)
+    echo = Echo(options, loop)
     host, _, port = options.listen.rpartition(":")
     server = await loop.create_server(lambda: Connection(echo), host, int(port), backlog=4096)
     await ended.wait()

@@ -10,8 +10,8 @@ from typing import Any
 from pacing import UNLIMITED
 
 WORD = "unlimited"
-MAX_ROUND_TRIP_MS = 1000
-MIN_BYTES_PER_S, MAX_BYTES_PER_S = 1000, 1_000_000_000
+# The least and the most of each setting.
+RANGES = {"round_trip_ms": (0, 1000), "bytes_per_s": (1000, 1_000_000_000)}
 
 
 @dataclass(frozen=True)
@@ -40,23 +40,16 @@ class Settings:
 
 def problem_with(wanted: object) -> str:
     """Return what is wrong with a body of PUT /settings, or an empty string."""
-    names = tuple(Settings.__dataclass_fields__)
-    if not isinstance(wanted, dict) or not wanted or not set(wanted) <= set(names):
-        return f"the body must be a JSON object with some of {', '.join(names)}"
-    problems = [problem_of(name, value) for name, value in wanted.items()]
-    return "; ".join(filter(None, problems))
+    if not isinstance(wanted, dict) or not wanted or not set(wanted) <= set(RANGES):
+        return f"the body must be a JSON object with some of {', '.join(RANGES)}"
+    return "; ".join(filter(None, (problem_of(name, value) for name, value in wanted.items())))
 
 
 def problem_of(name: str, value: object) -> str:
     """Return what is wrong with one setting, or an empty string."""
-    if name == "bytes_per_s":
-        if value == WORD:
-            return ""
-        least, most, or_else = MIN_BYTES_PER_S, MAX_BYTES_PER_S, f', or "{WORD}"'
-    else:
-        least, most, or_else = 0, MAX_ROUND_TRIP_MS, ""
-    if isinstance(value, bool) or not isinstance(value, int | float) or math.isnan(value):
-        return f"{name} = {value!r} must be a number{or_else}"
-    if not least <= value <= most:
-        return f"{name} = {value!r} must be {least} to {most}{or_else}"
-    return ""
+    (least, most), has_word = RANGES[name], name == "bytes_per_s"
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    if (has_word and value == WORD) or (is_number and least <= value <= most):  # type: ignore[operator]
+        return ""
+    or_word = f', or "{WORD}"' * has_word
+    return f"{name} = {value!r} must be a number from {least} to {most}{or_word}"

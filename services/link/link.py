@@ -49,8 +49,7 @@ async def serve(listen: tuple[str, int], at: tuple[str, int], upstream: tuple[st
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, ended.set)
     link = Link(loop)
-    tasks: set[asyncio.Task[None]] = set()
-    server = await loop.create_server(lambda: Client(link, upstream, tasks), *listen, backlog=1024)
+    server = await loop.create_server(lambda: Client(link, upstream), *listen, backlog=1024)
     runner = web.AppRunner(control(link), access_log=None)
     await runner.setup()
     await web.TCPSite(runner, *at).start()

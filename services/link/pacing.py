@@ -11,15 +11,14 @@ import math
 import time
 from collections import deque
 from collections.abc import Callable
+from enum import Enum
 from heapq import heappop, heappush
 from typing import Protocol
 
-from parcels import Mark, Parcel
-
 UNLIMITED = math.inf
 NS_PER_S = 1_000_000_000
-# A turn costs some 10 us of CPU, however many bytes it lets out: connections have their turns less
-# often the more of them there are. The last bytes that wait are due at their instant all the same.
+# A turn costs some 10 us of CPU, however many bytes it lets out: the more connections there are,
+# the less often each has its turn. The last bytes that wait are due at their instant all the same.
 TURN_NS_PER_CONNECTION = 400_000
 SHORTEST_TURN_NS, LONGEST_TURN_NS = 2_000_000, 40_000_000
 # Turns that are due within this part of their interval share a wake.
@@ -32,6 +31,15 @@ READ_AHEAD_TURNS = 4
 LONGEST_LATE_NS = 250_000_000
 ROUNDING_BYTES = 0.01
 
+
+class Mark(Enum):
+    """What can follow the last bytes of a direction."""
+
+    END = "no more bytes in this direction"
+    CLOSE = "the connection is gone"
+
+
+Parcel = bytes | memoryview | Mark
 HandOn = Callable[[Parcel, int], None]
 
 
@@ -43,15 +51,7 @@ class Alarm(Protocol):
 
 
 class Line:
-    """One direction of the link, with all connections on it.
-
-    Parameters
-    ----------
-    alarm : Alarm
-        Fires when :meth:`wake` is to be called.
-    clock : callable
-        Returns ns of CLOCK_MONOTONIC.
-    """
+    """One direction of the link, with all connections on it; ``clock`` is CLOCK_MONOTONIC in ns."""
 
     def __init__(self, alarm: Alarm, clock: Callable[[], int] = time.monotonic_ns) -> None:
         self.is_free = True
@@ -111,9 +111,8 @@ class Line:
         now_ns = self.clock()
         self._advance(now_ns)
         self._alarm_ns = 0
-        due = self._due
-        while due and due[0][0] <= self._clock_bytes + ROUNDING_BYTES:
-            _, ticket, channel = heappop(due)
+        while self._due and self._due[0][0] <= self._clock_bytes + ROUNDING_BYTES:
+            _, ticket, channel = heappop(self._due)
             if ticket == channel.ticket:
                 self._turn(channel, now_ns)
         self._arm()
@@ -165,12 +164,8 @@ class Line:
 class Channel:
     """The bytes of one connection, in one direction, that wait for their turn.
 
-    Parameters
-    ----------
-    hand_on : callable
-        Takes each parcel that leaves, with the instant in ns.
-    fullness_changed : callable
-        Called when ``is_full`` changes: while it is, no more is to be read.
+    ``hand_on`` takes each parcel that leaves, with the instant in ns; while ``is_full``, whose
+    changes ``fullness_changed`` hears of, no more is to be read.
     """
 
     def __init__(self, line: Line, hand_on: HandOn, fullness_changed: Callable[[], None]) -> None:
@@ -236,7 +231,7 @@ class Channel:
     def drop(self) -> None:
         """Forget the bytes that wait, and those still to come: their receiver is gone."""
         self._is_dropped = True
-        self._parcels = deque(each for each in self._parcels if isinstance(each, Mark))
+        self._parcels = deque(parcel for parcel in self._parcels if isinstance(parcel, Mark))
         self.held_bytes = 0
         if self.is_busy:
             self._line.leave(self)

@@ -8,8 +8,7 @@ import time
 from collections import deque
 
 from limits import Settings
-from pacing import Channel, Line
-from parcels import Mark, Parcel
+from pacing import Channel, Line, Mark, Parcel
 from timer import Timer
 
 MAX_QUEUED_BYTES = 4 * 1024 * 1024
@@ -19,11 +18,7 @@ KERNEL_BUFFER_BYTES = 131_072
 
 
 class Delays:
-    """Parcels on their way, first in, first out.
-
-    One queue serves all connections. Where a delay is shortened while parcels are under way, new
-    ones wait behind those.
-    """
+    """Parcels of all connections on their way: first in, first out, whatever the delay becomes."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self.round_trip_ms = 0.0
@@ -57,6 +52,8 @@ class Link:
         self.delays = Delays(loop)
         self.up, self.down = _line(loop), _line(loop)
         self.most_queued_bytes = MAX_QUEUED_BYTES
+        # The event loop keeps no task alive.
+        self.tasks: set[asyncio.Task[None]] = set()
 
     def change(self, wanted: Settings) -> None:
         """Set the delay, and the limit of each connection, the same in each direction."""
@@ -214,20 +211,17 @@ class Side(asyncio.Protocol):
 class Client(Side):
     """The accepted side: opens its upstream at once."""
 
-    def __init__(
-        self, link: Link, upstream: tuple[str, int], tasks: set[asyncio.Task[None]]
-    ) -> None:
+    def __init__(self, link: Link, upstream: tuple[str, int]) -> None:
         super().__init__(link, link.up)
         self._upstream = upstream
-        self._tasks = tasks
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
         self.peer = Side(self._link, self._link.down)
         self.peer.peer = self
         task = asyncio.get_running_loop().create_task(self._connect(self.peer))
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        self._link.tasks.add(task)
+        task.add_done_callback(self._link.tasks.discard)
 
     async def _connect(self, peer: Side) -> None:
         try:

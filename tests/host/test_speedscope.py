@@ -41,11 +41,7 @@ def test_equal_chains_of_all_threads_are_added_up_outermost_first() -> None:
     }
 
 
-def test_a_profile_without_samples_has_no_chains() -> None:
-    assert call_chains(profile([])).empty
-
-
-@pytest.mark.parametrize("text", ["", "main 3", "[]", '{"shared": {}}', profile(FRAMES, [[9]])])
+@pytest.mark.parametrize("text", ["", "[]", '{"shared": {}}', profile(FRAMES, [[9]])])
 def test_a_text_that_is_no_profile_is_refused(text: str) -> None:
     with pytest.raises(ProfilerFailed, match="no speedscope profile"):
         call_chains(text)
@@ -59,3 +55,4 @@ def test_joined_profiles_hold_all_chains_and_name_their_origin() -> None:
     ]  # fmt: skip
     chains = [*call_chains(one)["chain"], *call_chains(other)["chain"]]
     assert set(call_chains(both)["chain"]) == set(chains)
+    assert call_chains(profile([])).empty

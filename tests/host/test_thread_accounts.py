@@ -48,7 +48,3 @@ def test_a_thread_that_has_ended_keeps_its_account() -> None:
 def test_a_kernel_that_keeps_no_account_gives_none(tmp_path: Path, text: str) -> None:
     (tmp_path / "schedstat").write_text(text)
     assert account_of(str(tmp_path)) is None
-
-
-def test_a_process_that_is_gone_has_no_account() -> None:
-    assert accounts_of([2**22 + 1]) == {}

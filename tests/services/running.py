@@ -109,7 +109,7 @@ def start(
     backend = ProcessBackend()
     spec = load_service(service) if isinstance(service, str) else service
     name = spec.name
-    backend.prepare(spec, lambda _: None)
+    backend.prepare(spec)
     stack = f"services-{secrets.token_hex(4)}"
     port = quiet_port()
     launch = Launch(
@@ -128,14 +128,14 @@ def start(
 def environment_of(name: str) -> Environment:
     """Return the environment of a service, made when it is not there, with its artifacts."""
     backend, spec = ProcessBackend(), load_service(name)
-    backend.prepare(spec, lambda _: None)
+    backend.prepare(spec)
     return environments.environment(spec, backend.environments)
 
 
 def artifacts_of(name: str) -> Path:
     """Return what the service's preparation has made."""
     backend = ProcessBackend()
-    return backend.artifacts / f"{name}-{backend.prepare(load_service(name), lambda _: None)}"
+    return backend.artifacts / f"{name}-{backend.prepare(load_service(name))}"
 
 
 def told_inside(name: str, code: str) -> Any:

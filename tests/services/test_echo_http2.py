@@ -33,16 +33,12 @@ def test_bodies_larger_than_a_window_come_whole_on_one_connection(echo: Service)
         assert float(answer.headers["server-timing"].partition("dur=")[2]) >= 4.0
 
 
-def test_both_protocols_are_counted_together(echo: Service) -> None:
+def test_a_load_over_http2_is_answered_and_both_protocols_are_counted(echo: Service) -> None:
     before = call(echo.port, "GET", "/stats").body["answered"]
     assert httpx.get(f"http://127.0.0.1:{echo.port}/").http_version == "HTTP/1.1"
-    asyncio.run(_all_at_once(f"http://127.0.0.1:{echo.port}", 3))
-    assert call(echo.port, "GET", "/stats").body["answered"] == before + 4
-
-
-def test_a_load_over_http2_is_answered(echo: Service) -> None:
     shown = once.send(
         f"http://127.0.0.1:{echo.port}/", workers=1, users=4, requests=60, http2=True,
         expect_status=200,
     )  # fmt: skip
     assert (shown["requests"], shown["errors"]) == (60, 0)
+    assert call(echo.port, "GET", "/stats").body["answered"] >= before + 61

@@ -3,31 +3,19 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import os
 import socket
 import statistics
 import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from link_ends import (
-    AS_STARTED,
-    Upstream,
-    change,
-    connected,
-    echo,
-    read_all,
-    send_until_blocked,
-)
+from link_ends import AS_STARTED, Upstream, change, connected, echo, read_all, send_until_blocked
 from running import Service, Start, call, quiet_port, wait_until
 
-WAYS: list[dict[str, float]] = [
-    {"round_trip_ms": 0},
-    {"round_trip_ms": 20},
-    {"bytes_per_s": 20_000_000},
-]
+WAYS: list[dict[str, float]] = [{"round_trip_ms": 20}, {"bytes_per_s": 20_000_000}]
 
 
 @pytest.fixture
@@ -39,13 +27,13 @@ def link(started_link: Service, link_upstream: Upstream) -> Iterator[Service]:
 
 
 def echoes_ms(client: socket.socket, count: int) -> list[float]:
-    found = []
+    times_ms = []
     for _ in range(count):
         begin = time.perf_counter_ns()
         client.sendall(b"x" * 100)
         assert len(client.recv(65536)) == 100
-        found.append((time.perf_counter_ns() - begin) / 1e6)
-    return found
+        times_ms.append((time.perf_counter_ns() - begin) / 1e6)
+    return times_ms
 
 
 def quick(times_ms: list[float]) -> float:
@@ -54,16 +42,15 @@ def quick(times_ms: list[float]) -> float:
 
 
 @pytest.mark.alone
-@pytest.mark.parametrize("round_trip_ms", [1.0, 5.0])
-def test_a_round_trip_takes_the_delay_and_little_more(link: Service, round_trip_ms: float) -> None:
+def test_a_round_trip_takes_the_delay_and_little_more(link: Service) -> None:
     with connected(link) as client:
         direct = echoes_ms(client, 100)
-        change(link, round_trip_ms=round_trip_ms)
-        found = echoes_ms(client, 200)
-    assert min(found) >= round_trip_ms
+        change(link, round_trip_ms=5)
+        delayed = echoes_ms(client, 200)
+    assert min(delayed) >= 5
     # Timers of the event loop would add up to a millisecond in each direction, to every echo; other
     # programs add to some.
-    assert quick(found) < round_trip_ms + quick(direct) + 0.7
+    assert quick(delayed) < 5 + quick(direct) + 0.7
 
 
 def test_a_delay_that_shrinks_lets_no_byte_overtake(link: Service) -> None:
@@ -80,41 +67,20 @@ def test_a_delay_that_shrinks_lets_no_byte_overtake(link: Service) -> None:
 @pytest.mark.parametrize("how", WAYS, ids=str)
 def test_much_data_arrives_whole_and_in_order(link: Service, how: dict[str, float]) -> None:
     change(link, **how)
-    sent = os.urandom(24 * 1024 * 1024)
-    with connected(link) as client:
-        received: list[bytes] = []
-        reader = threading.Thread(target=lambda: received.append(read_all(client)))
-        reader.start()
+    sent = os.urandom(12 * 1024 * 1024)
+    with connected(link) as client, ThreadPoolExecutor(1) as reader:
+        received = reader.submit(read_all, client)
         client.sendall(sent)
         client.shutdown(socket.SHUT_WR)
-        reader.join(timeout=30)
-    assert received
-    assert len(received[0]) == len(sent)
-    assert hashlib.sha256(received[0]).digest() == hashlib.sha256(sent).digest()
+        assert received.result(timeout=30) == sent
 
 
 @pytest.mark.parametrize("how", WAYS, ids=str)
-def test_an_answer_still_comes_after_the_client_ended_its_side(
-    link: Service, link_upstream: Upstream, how: dict[str, float]
-) -> None:
-    def count_then_answer(connection: socket.socket) -> None:
-        connection.sendall(b"%d bytes" % len(read_all(connection)))
-        connection.close()
-
-    link_upstream.serve = count_then_answer
-    change(link, **how)
-    with connected(link) as client:
-        client.sendall(b"x" * 1000)
-        client.shutdown(socket.SHUT_WR)
-        assert read_all(client) == b"1000 bytes"
-
-
-@pytest.mark.parametrize("how", WAYS, ids=str)
-def test_when_upstream_closes_its_last_bytes_arrive_first(
+def test_each_side_may_end_and_its_last_bytes_arrive_first(
     link: Service, link_upstream: Upstream, how: dict[str, float]
 ) -> None:
     def answer_and_close(connection: socket.socket) -> None:
-        connection.recv(10)
+        assert read_all(connection) == b"hello", "to the end of the client's side"
         connection.sendall(b"y" * 300_000)
         connection.close()
 
@@ -122,6 +88,7 @@ def test_when_upstream_closes_its_last_bytes_arrive_first(
     change(link, **how)
     with connected(link) as client:
         client.sendall(b"hello")
+        client.shutdown(socket.SHUT_WR)
         assert read_all(client) == b"y" * 300_000
 
 
@@ -161,8 +128,7 @@ def test_without_upstream_the_client_is_closed(started: Start) -> None:
 @pytest.mark.parametrize(
     ("name", "value", "allowed"),
     [("round_trip_ms", 1001, "0 to 1000"), ("round_trip_ms", True, "a number"),
-     ("bytes_per_s", 999, 'or "unlimited"'), ("bytes_per_s", "fast", 'or "unlimited"'),
-     ("bandwidth", 1, "some of round_trip_ms")],
+     ("bytes_per_s", "fast", 'or "unlimited"'), ("bandwidth", 1, "some of round_trip_ms")],
 )  # fmt: skip
 def test_a_wrong_setting_is_refused_with_what_it_may_be_and_changes_nothing(
     link: Service, name: str, value: object, allowed: str

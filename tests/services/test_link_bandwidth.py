@@ -40,14 +40,14 @@ def arrives(clients: list[socket.socket], seconds: float) -> float:
     return received / (time.perf_counter() - begin)
 
 
-def assert_arrives(clients: list[socket.socket], expected: float, *, rel: float = 0.03) -> None:
+def assert_arrives(clients: list[socket.socket], expected: float) -> None:
     """Hold what clients receive over seconds against a limit.
 
     A busy machine that lets an end stand still moves bytes from one look to the next: of four looks
     one must see the limit. A link that keeps another rate shows it in all of them.
     """
     seen: list[float] = []
-    while not seen or seen[-1] != pytest.approx(expected, rel=rel):
+    while not seen or seen[-1] != pytest.approx(expected, rel=0.03):
         assert len(seen) < 4, f"{seen} bytes/s arrive, {expected:g} are the limit"
         seen.append(arrives(clients, 2.0))
 
@@ -58,12 +58,6 @@ def _received(selector: DefaultSelector, seconds: float) -> int:
         for key, _ in selector.select(0.02):
             received += key.fileobj.recv_into(key.data)  # type: ignore[union-attr]
     return received
-
-
-@contextlib.contextmanager
-def downloads(link: Service, count: int) -> Iterator[list[socket.socket]]:
-    with contextlib.ExitStack() as opened:
-        yield [opened.enter_context(connected(link)) for _ in range(count)]
 
 
 @pytest.mark.alone
@@ -79,8 +73,8 @@ def test_what_arrives_is_the_limit(
     link: Service, count: int, limits: dict[str, float], expected: float
 ) -> None:
     change(link, **limits)
-    with downloads(link, count) as clients:
-        assert_arrives(clients, expected)
+    with contextlib.ExitStack() as opened:
+        assert_arrives([opened.enter_context(connected(link)) for _ in range(count)], expected)
 
 
 def test_when_a_client_goes_in_mid_download_the_upstream_stops_soon(

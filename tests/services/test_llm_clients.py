@@ -56,7 +56,7 @@ def told_by_clients(ports: list[int]) -> list[dict[str, Any]]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("perflab.stacks.spec.services_dir", lambda: Path(__file__).parent)
         backend, spec = ProcessBackend(), load_service("llm_clients")
-    backend.prepare(spec, lambda _: None)
+    backend.prepare(spec)
     own = environments.environment(spec, backend.environments)
     clean = {name: text for name, text in os.environ.items() if "proxy" not in name.lower()}
     done = subprocess.run(

@@ -9,12 +9,9 @@ import pytest
 
 from perflab.errors import BackendUnavailable, ServiceFailed
 from perflab.stacks import builds
-from perflab.stacks.builds import WHEEL
+from perflab.stacks.patience import Work
 from perflab.stacks.process_backend import ProcessBackend
 from perflab.stacks.spec import ServiceSpec
-from tests.support.small_disk import small_disk
-
-__all__ = ["small_disk"]
 
 SOURCE = '#include "word.hpp"\n#include <cstdio>\nint main() { std::puts(WORD); }\n'
 FAILING = "int main() { return no_such_thing; }\n"
@@ -30,12 +27,7 @@ def specimen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ServiceSpec:
     monkeypatch.setenv("PERFLAB_STATE", str(tmp_path / "state"))
     monkeypatch.delenv("PERFLAB_COMPILED")
     monkeypatch.delenv("CXX", raising=False)
-    part = {
-        "sources": ["src/*.cpp"],
-        "output": "specimen",
-        "flags": ["-Wall", "-O1"],
-        "libraries": ["m"],
-    }
+    part = {"sources": ["src/*.cpp"], "output": "specimen", "flags": ["-Wall", "-O1"]}
     return ServiceSpec.model_validate(
         {"name": "specimen", "summary": "", "command": ["{program}"], "health": {},
          "folder": folder, "compile": part}
@@ -50,7 +42,7 @@ def root(specimen: ServiceSpec) -> Path:  # noqa: ARG001
 def word_of(specimen: ServiceSpec, root: Path, lines: list[str] | None = None) -> str:
     """Compile the service unless that is done, and return its output."""
     tell = (lines if lines is not None else []).append
-    program = builds.ensure(specimen, root, tell, lambda: "")
+    program = builds.ensure(specimen, root, Work(tell))
     return subprocess.run([program], capture_output=True, text=True, check=True).stdout.strip()
 
 
@@ -83,7 +75,7 @@ def test_another_compiler_makes_another_program_and_is_recorded_with_its_flags(
     monkeypatch.setenv("CXX", f"{other} -DMORE")
     assert builds.program(specimen, root) != first
     assert word_of(specimen, root) == "first"
-    versions = {"compiler": "other 1.0", "compiler flags": "-std=c++20 -Wall -O1 -lm"}
+    versions = {"compiler": "other 1.0", "compiler flags": "-Wall -O1"}
     assert builds.versions(specimen, root) == versions, "and no Python, which it has not"
 
 
@@ -112,24 +104,6 @@ def test_without_a_working_compiler_the_error_names_the_ways_out(
     monkeypatch.setattr(builds, "WHEEL", "no_such_package")
     with pytest.raises(BackendUnavailable, match=message):
         builds.find_compiler()
-
-
-def test_the_wheel_is_taken_only_where_the_system_has_no_compiler(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    monkeypatch.delenv("CXX", raising=False)
-    system = builds.find_compiler()
-    (tmp_path / WHEEL).mkdir()
-    (tmp_path / WHEEL / "__init__.py").touch()
-    (tmp_path / WHEEL / "__main__.py").write_text(
-        "import sys; assert sys.argv[1:] == ['c++', '--version']; print('clang of the wheel')"
-    )
-    monkeypatch.syspath_prepend(str(tmp_path))
-    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
-    assert builds.find_compiler() == system
-    monkeypatch.setenv("PATH", str(tmp_path))
-    compiler = builds.find_compiler()
-    assert (compiler.words[-3:], compiler.version) == (("-m", WHEEL, "c++"), "clang of the wheel")
 
 
 def test_an_image_is_compiled_by_the_same_command(specimen: ServiceSpec, tmp_path: Path) -> None:

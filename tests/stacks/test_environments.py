@@ -14,12 +14,10 @@ import pytest
 from perflab.errors import RunInterrupted, ServiceFailed
 from perflab.stacks import builds, environments
 from perflab.stacks.environments import Environment
+from perflab.stacks.patience import Work
 from perflab.stacks.process_backend import ProcessBackend
 from perflab.stacks.spec import ServiceSpec
-from tests.support.small_disk import small_disk
 from tests.support.wheels import only_from, wheel
-
-__all__ = ["small_disk"]
 
 UNKNOWN = "--hash=sha256:" + "0" * 64
 DAY_S = 24 * 3600.0
@@ -61,14 +59,7 @@ def made(
     specimen: ServiceSpec, root: Path, lines: list[str] | None = None, why: str = ""
 ) -> Environment:
     tell = (lines if lines is not None else []).append
-    return environments.ensure(specimen, root, tell, lambda: why)
-
-
-def version_inside(environment: Environment) -> str:
-    """Return the version that the environment's interpreter imports, under the lab's variables."""
-    code = "import thing; print(thing.VERSION)"
-    done = subprocess.run([environment.python, "-c", code], capture_output=True, text=True)
-    return done.stdout.strip()
+    return environments.ensure(specimen, root, Work(tell, lambda: why))
 
 
 def test_a_service_runs_on_what_it_pins_and_not_on_what_the_lab_has(
@@ -86,7 +77,7 @@ def test_a_service_runs_on_what_it_pins_and_not_on_what_the_lab_has(
     part = specimen.process.model_copy(update={"prepare": ("{python}", "-c", code)})
     prepared = specimen.model_copy(update={"process": part})
     backend = ProcessBackend()
-    identity = backend.prepare(prepared, lambda _: None)
+    identity = backend.prepare(prepared)
     assert (backend.artifacts / f"specimen-{identity}" / "v").read_text() == "1.0"
     assert backend.versions(prepared) == {"python": sys.version.split()[0], "thing": "1.0"}
 
@@ -100,24 +91,8 @@ def test_an_environment_is_made_once_and_again_when_the_pins_change(
     assert lines == ["making the environment of specimen (once)"]
     (specimen.folder / "requirements.txt").write_text(wheel(tmp_path / "wheels", "thing", "1.1"))
     second = made(specimen, root, lines)
-    assert (version_inside(first), version_inside(second)) == ("1.0", "1.1")
+    assert (first.versions()["thing"], second.versions()["thing"]) == ("1.0", "1.1")
     assert len(lines) == 2
-
-
-def test_compiled_modules_are_kept_in_the_environment_and_not_beside_the_sources(
-    specimen: ServiceSpec, root: Path
-) -> None:
-    (specimen.folder / "own.py").write_text("import thing\n")
-    environment = made(specimen, root)
-    subprocess.run(
-        [environment.python, "-c", "import own"], cwd=specimen.folder, check=True,
-        env={**os.environ, **environment.variables()},
-    )  # fmt: skip
-    modules = {
-        path.name.partition(".")[0] for path in (environment.folder / "compiled").rglob("*.pyc")
-    }
-    assert {"own", "thing"} <= modules
-    assert not (specimen.folder / "__pycache__").exists()
 
 
 def test_a_failure_says_the_way_out_and_leaves_nothing(
@@ -140,16 +115,6 @@ def test_an_interruption_ends_the_making_and_leaves_nothing(
     with pytest.raises(RunInterrupted, match="while the environment of specimen was made: enough"):
         made(specimen, root, why="enough")
     assert list(root.iterdir()) == []
-
-
-def test_two_processes_that_make_a_folder_at_once_both_have_it(tmp_path: Path) -> None:
-    def overtaken(_: Path) -> None:
-        (tmp_path / "it").mkdir()
-        (tmp_path / "it" / "theirs").touch()
-
-    builds.made(tmp_path / "it", overtaken)
-    assert [path.name for path in (tmp_path / "it").iterdir()] == ["theirs"]
-    assert list(tmp_path.iterdir()) == [tmp_path / "it"]
 
 
 def test_the_folder_of_a_killed_maker_is_never_used_and_is_removed(tmp_path: Path) -> None:

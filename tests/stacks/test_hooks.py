@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
@@ -22,16 +21,12 @@ DATABASE = (Node(name="db", service="postgres", placement="database"),)
 
 
 @pytest.mark.slow
-def test_a_service_of_two_treatments_is_seeded_once() -> None:
+def test_a_service_of_two_treatments_is_seeded_once_and_stopped_where_that_fails() -> None:
     # A second seeding would fail, since the folder exists.
     once = Seed(node="echo", command=("sh", "-c", "mkdir {data}/made-once"))
     plan = StackPlan(nodes=ECHO, seed=(once,))
     with started("process", {"it": plan, "other": plan}):
         pass
-
-
-@pytest.mark.slow
-def test_a_stack_that_cannot_be_seeded_is_stopped() -> None:
     broken = Seed(node="echo", command=("sh", "-c", "echo lost >&2; exit 3"))
     residents = residents_of("process", {"it": StackPlan(nodes=ECHO, seed=(broken,))})
     with pytest.raises(HookFailed, match=r"seed of node 'echo': .*lost"):
@@ -69,32 +64,23 @@ def test_a_database_is_emptied_and_counted_and_a_failing_step_is_named_in_time(
         assert time.monotonic() - began < 50, "each would take a minute"
 
 
-@dataclass
-class Answers:
-    """A service's answers in order, the last one again and again, and the paths of its requests."""
-
-    answers: list[tuple[int, str]] = field(default_factory=list)
-    paths: list[str] = field(default_factory=list)
-
-    def answer(self, _method: str, path: str, _body: bytes) -> tuple[int, str]:
-        self.paths.append(path)
-        return self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
-
-
-Forget = Callable[..., None]
+Forget = Callable[..., list[str]]
 
 
 @pytest.fixture
-def service() -> Answers:
-    return Answers()
+def forget() -> Forget:
+    """Return a function that resets a service with given answers, the last one again and again."""
 
+    def reset(
+        *answers: tuple[int, str], interrupted: Callable[[], str] = lambda: "", ended: str = ""
+    ) -> list[str]:
+        paths: list[str] = []
 
-@pytest.fixture
-def forget(service: Answers) -> Iterator[Forget]:
-    """Return a function that resets a service with the answers of ``service``."""
-    with answering(service.answer) as port:
+        def answer(_method: str, path: str, _body: bytes) -> tuple[int, str]:
+            paths.append(path)
+            return answers[min(len(paths), len(answers)) - 1]
 
-        def reset(interrupted: Callable[[], str] = lambda: "", ended: str = "") -> None:
+        with answering(answer) as port:
             labels = SimpleNamespace(service="web-2")
             spec = SimpleNamespace(reset=SimpleNamespace(http="/reset"))
             launch = SimpleNamespace(control_port=port, labels=labels, spec=spec)
@@ -102,25 +88,22 @@ def forget(service: Answers) -> Iterator[Forget]:
                 launch=launch, exit_reason=lambda: ended, log=lambda: "its log"
             )
             hooks.forget("web", instance, interrupted)
+        return paths
 
-        yield reset
+    return reset
 
 
 def test_a_busy_service_is_asked_again_until_the_time_is_up(
-    service: Answers, forget: Forget, monkeypatch: pytest.MonkeyPatch
+    forget: Forget, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    service.answers = [(409, "busy"), (409, "busy"), (204, "")]
-    forget()
-    assert service.paths == ["/reset"] * 3
-    service.answers = [(409, "still busy")]
+    assert forget((409, "busy"), (409, "busy"), (204, "")) == ["/reset"] * 3
     with pytest.raises(RunInterrupted, match=r"during the reset of node 'web'.*: enough"):
-        forget(interrupted=lambda: "enough" if len(service.paths) > 5 else "")
+        forget((409, "still busy"), interrupted=lambda: "enough")
     monkeypatch.setattr(hooks, "RESET_WITHIN_S", 0.4)
     with pytest.raises(HookFailed, match=r"answered 409: 'still busy'"):
-        forget()
+        forget((409, "still busy"))
 
 
-def test_a_dead_service_is_reported_as_dead_with_its_log(service: Answers, forget: Forget) -> None:
-    service.answers = [(500, "")]
+def test_a_dead_service_is_reported_as_dead_with_its_log(forget: Forget) -> None:
     with pytest.raises(ServiceFailed, match=r"'web-2': was ended by SIGKILL[\s\S]*its log"):
-        forget(ended="was ended by SIGKILL")
+        forget((500, ""), ended="was ended by SIGKILL")

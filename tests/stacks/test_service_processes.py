@@ -14,14 +14,7 @@ import pytest
 
 from perflab.host.processes import how_it_ended
 from perflab.stacks.backend import Labels
-from perflab.stacks.cleanup import (
-    Member,
-    end,
-    family,
-    members,
-    of_service,
-    working_in,
-)
+from perflab.stacks.cleanup import end, family, is_alive, members, of_service, working_in
 from tests.stacks.asking import wait_until
 
 # A master whose child hides as PostgreSQL's do: a session of its own, no environment, SIGINT
@@ -84,16 +77,13 @@ def test_a_process_that_ignores_the_signal_is_killed_and_its_parent_can_still_le
     assert how_it_ended(master.wait()) == "was ended by SIGTERM"
 
 
-def test_a_member_is_not_mistaken_for_a_later_process_of_its_id(
+def test_the_lasting_processes_are_chosen_by_their_command_and_their_end_is_seen(
     service: tuple[subprocess.Popen[str], int],
 ) -> None:
     master, child = service
-    both = members([master.pid, child])
-    assert [member.is_alive for member in both] == [True, True]
-    assert members([master.pid, child], lasting="^postgres: ") == ()
-    begun_before = both[1].identity.rpartition("/")[0] + "/1"
-    assert not Member(child, begun_before, "").is_alive
+    both = list(members([master.pid, child]))
+    assert [is_alive(process) for process in both] == [True, True]
+    assert members([master.pid, child], lasting="^postgres: ") == {}
     os.kill(child, signal.SIGKILL)
-    wait_until(lambda: not both[1].is_alive)
-    assert both[0].is_alive
-    assert str(both[1]).startswith(f"{child} (")
+    wait_until(lambda: not is_alive(both[1]))
+    assert is_alive(both[0])

@@ -26,8 +26,11 @@ def test_statements_need_a_database_that_speaks_sql() -> None:
     settle({"it": StackPlan(nodes=(POSTGRES,), database="db", reset=("SELECT 1",))})
 
 
-def test_nodes_with_different_cpu_limits_do_not_share_a_service() -> None:
+def test_treatments_share_services_of_equal_start_settings_and_cpu_limits() -> None:
     slow = StackPlan(nodes=(ECHO.model_copy(update={"cpus": 0.2}),))
-    residency = settle({"free": StackPlan(nodes=(ECHO,)), "slow": slow, "again": slow})
-    assert [resident.cpus for resident in residency.residents] == [None, 0.2]
+    named = StackPlan(nodes=(ECHO.model_copy(update={"settings": {"name": "other"}}),))
+    plans = {"free": StackPlan(nodes=(ECHO,)), "slow": slow, "again": slow, "named": named}
+    residency = settle(plans)
+    assert [resident.cpus for resident in residency.residents] == [None, 0.2, None]
+    assert residency.serving["named"] == {"echo": "echo-3"}
     assert residency.serving["slow"] == residency.serving["again"] == {"echo": "echo-2"}

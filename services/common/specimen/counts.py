@@ -13,8 +13,7 @@ from typing import Any
 class Counts:
     """Plain numbers, to which any thread may add; a service adds fields of its own.
 
-    ``open`` are requests under way; ``refused`` is by code. A field ``most_open`` follows ``open``
-    up to its highest, and so with any other name.
+    ``open`` are requests under way; ``refused`` is by code; ``most_x`` is the highest ``x``.
     """
 
     open: int = 0
@@ -42,7 +41,7 @@ class Counts:
         """Count from zero, but for what is under way."""
         with self._lock:
             fresh = type(self)()
-            for name in [each.name for each in fields(self)]:
+            for name in [item.name for item in fields(self)]:
                 if name.startswith("most_"):
                     setattr(self, name, getattr(self, name.removeprefix("most_")))
                 elif not hasattr(self, f"most_{name}"):
@@ -51,7 +50,7 @@ class Counts:
     def shown(self) -> dict[str, Any]:
         """Return the counts, with what the process itself uses now."""
         with self._lock:
-            counted = {each.name: getattr(self, each.name) for each in fields(self)}
+            counted = {item.name: getattr(self, item.name) for item in fields(self)}
             counted["refused"] = dict(self.refused)
         return {**counted, **process_use()}
 

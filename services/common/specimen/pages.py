@@ -17,10 +17,7 @@ def add_to(
     in_force: Callable[[], dict[str, Any]],
     forget: Callable[[], None] = lambda: None,
 ) -> None:
-    """Add the endpoints; none of them waits for a thread.
-
-    ``in_force`` returns the settings; ``forget`` sets back what the service keeps besides counts.
-    """
+    """Add the endpoints; ``forget`` sets back what the service keeps besides counts."""
 
     @app.get("/health")
     async def health() -> dict[str, str]:

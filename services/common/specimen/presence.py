@@ -16,17 +16,9 @@ class ClientGone(Exception):
 async def present(
     receive: Callable[[], Awaitable[MutableMapping[str, Any]]], work: Coroutine[Any, Any, T]
 ) -> T:
-    """Return what the work gives; end it when the client goes.
+    """Return what the work gives; when the client goes, end the work and raise ClientGone.
 
-    Parameters
-    ----------
-    receive : callable
-        ASGI's, once the request's body has been read.
-
-    Raises
-    ------
-    ClientGone
-        The client went before.
+    ``receive`` is ASGI's, once the request's body has been read.
     """
     working = asyncio.ensure_future(work)
     going = asyncio.ensure_future(_gone(receive))

@@ -8,7 +8,6 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Mapping
-from dataclasses import fields
 from pathlib import Path
 from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
@@ -22,26 +21,22 @@ PLACES_END = ("_host", "_port", "_address", "_file")
 def read(kind: type[T], prefix: str, env: Mapping[str, str] = os.environ) -> T:
     """Return settings: the field ``port`` is ``{prefix}PORT``; without a variable its default.
 
-    Raises
-    ------
-    ValueError
-        A variable has a value that is not allowed; the message names it.
+    Raises ValueError, which names the variable, where a value is not allowed.
     """
-    hints = get_type_hints(kind)
     given: dict[str, Any] = {}
-    for each in fields(kind):  # type: ignore[arg-type]
-        variable = f"{prefix}{each.name.upper()}"
+    for name, hint in get_type_hints(kind).items():
+        variable = f"{prefix}{name.upper()}"
         if variable in env:
-            given[each.name] = _value(variable, env[variable], hints[each.name])
+            given[name] = _value(variable, env[variable], hint)
     return kind(**given)
 
 
 def public(settings: Any) -> dict[str, object]:
     """Return the settings that ``service.toml`` names."""
     return {
-        each.name: getattr(settings, each.name)
-        for each in fields(settings)
-        if each.name not in PLACES and not each.name.endswith(PLACES_END)
+        name: value
+        for name, value in vars(settings).items()
+        if name not in PLACES and not name.endswith(PLACES_END)
     }
 
 

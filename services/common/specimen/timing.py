@@ -1,7 +1,6 @@
 """Server-Timing: inner phases of a request, reported in its own header.
 
-An ASGI application cannot see the accept queue: ``app`` begins when the server hands the request
-over, so what a connection waited before that is outside.
+``app`` begins when the server hands the request over; what a connection waited before is outside.
 """
 
 from __future__ import annotations

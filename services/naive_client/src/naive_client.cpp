@@ -12,13 +12,12 @@
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
+#include <future>
 #include <iostream>
 #include <map>
-#include <mutex>
-#include <sstream>
-#include <stdexcept>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -27,6 +26,8 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using Instant = Clock::time_point;
 using Seconds = std::chrono::duration<double>;
+/// Name to text: the settings that the lab gives and has checked, or the fields of a JSON object.
+using Texts = std::map<std::string, std::string>;
 
 constexpr std::string_view request =
     "POST /metrics HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
@@ -34,85 +35,55 @@ constexpr std::string_view request =
     R"({"client": "a", "metrics": [{"name": "cpu.0", "value": 0.5}]})";
 // Between two looks at a connection from which, unknown to the client, nothing more can come.
 constexpr std::chrono::milliseconds look_again{10};
-constexpr const char* running = R"({"status": "running"})";
 
 Clock::duration ticks(Seconds seconds) {
   return std::chrono::duration_cast<Clock::duration>(seconds);
 }
 
-/// What the client is started with, as service.toml has it; the lab has checked the values.
-struct Settings {
-  std::map<std::string, std::string> words{
-      {"port", "8000"}, {"target_port", "8001"}, {"clients", "100"}, {"rate", "2000"},
-      {"duration_s", "10"}, {"timeout_ms", "1000"}, {"connection", "per_request"}};
+double number(const Texts& settings, const std::string& name) {
+  return std::stod(settings.at(name));
+}
 
-  Settings(int count, char** given) {
-    for (int at = 1; at < count; ++at) {
-      const std::string word = given[at];
-      const auto equals = word.find('=');
-      const auto known = words.find(word.substr(0, equals));
-      if (known == words.end()) throw std::invalid_argument("unknown setting '" + word + "'");
-      known->second = word.substr(equals + 1);
-    }
+std::string object(const Texts& fields) {
+  std::string json;
+  for (const auto& [name, text] : fields) {
+    json += (json.empty() ? "{\"" : ", \"") + name + "\": " + text;
   }
+  return json + "}";
+}
 
-  double number(const std::string& name) const { return std::stod(words.at(name)); }
+/// Counts, and seconds in requests and connects, by name; each request ends in one way.
+using Tally = std::map<std::string, double>;
+constexpr std::array errors{"status", "reset", "timed_out", "closed_by_server", "other"};
 
-  [[nodiscard]] std::string to_json() const {
-    std::string json;
-    for (const auto& [name, text] : words) {
-      // Where it listens and what it loads is no setting: both are others after every start.
-      if (name.ends_with("port")) continue;
-      json += (json.empty() ? "{\"" : ", \"") + name + "\": ";
-      json += name == "connection" ? '"' + text + '"' : text;
-    }
-    return json + "}";
+std::string whole(double count) { return std::to_string(static_cast<long>(count)); }
+
+std::string mean_ms(double total_s, double count) {
+  return count > 0 ? std::to_string(1000 * total_s / count) : "null";
+}
+
+/// The results of a load that took so long, as the study's tools would have told them.
+std::string results(Tally tally, double target_rate, Seconds took) {
+  const double answered = tally["answered"];
+  const double achieved = answered / took.count();
+  double attempted = answered;
+  Texts failed;
+  for (const auto* error : errors) {
+    attempted += tally[error];
+    failed[error] = whole(tally[error]);
   }
-};
+  return object({{"attempted", whole(attempted)},
+                 {"answered", whole(answered)},
+                 {"errors", object(failed)},
+                 {"hung", whole(tally["hung"])},
+                 {"total_duration_s", std::to_string(took.count())},
+                 {"achieved_rate", std::to_string(achieved)},
+                 {"success_rate", std::to_string(achieved / target_rate)},
+                 {"mean_ms", mean_ms(tally["in_answered_s"], answered)},
+                 {"connect_ms", mean_ms(tally["in_connect_s"], tally["connections"])}});
+}
 
-/// What became of requests: each ends in one way, so that the counts add up to all attempted.
-struct Tally {
-  std::map<std::string, std::uint64_t> ended{
-      {"answered", 0}, {"status", 0}, {"reset", 0}, {"timed_out", 0}, {"closed_by_server", 0},
-      {"other", 0}};
-  std::uint64_t hung = 0;  ///< waited until their time-out, for whatever reason nothing came
-  std::uint64_t connections = 0;
-  Seconds in_answered{};
-  Seconds in_connect{};
-
-  void join(const Tally& one) {
-    for (const auto& [how, count] : one.ended) ended[how] += count;
-    hung += one.hung;
-    connections += one.connections;
-    in_answered += one.in_answered;
-    in_connect += one.in_connect;
-  }
-
-  /// The results of a load that took so long, as the study's tools would have told them.
-  [[nodiscard]] std::string to_json(double target_rate, Seconds took) const {
-    const auto answered = ended.at("answered");
-    const double achieved = static_cast<double>(answered) / took.count();
-    std::uint64_t attempted = 0;
-    std::string errors;
-    for (const auto& [how, count] : ended) {
-      attempted += count;
-      if (how == "answered") continue;
-      errors += (errors.empty() ? "\"" : ", \"") + how + "\": " + std::to_string(count);
-    }
-    std::ostringstream json;
-    json << "{\"attempted\": " << attempted << ", \"answered\": " << answered
-         << ", \"errors\": {" << errors << "}, \"hung\": " << hung
-         << ", \"total_duration_s\": " << took.count() << ", \"target_rate\": " << target_rate
-         << ", \"achieved_rate\": " << achieved << ", \"success_rate\": " << achieved / target_rate
-         << ", \"mean_ms\": " << mean_ms(in_answered, answered)
-         << ", \"connect_ms\": " << mean_ms(in_connect, connections) << "}";
-    return json.str();
-  }
-
-  static std::string mean_ms(Seconds total, std::uint64_t count) {
-    return count == 0 ? "null" : std::to_string(1000 * total.count() / static_cast<double>(count));
-  }
-};
+double seconds_since(Instant began) { return Seconds(Clock::now() - began).count(); }
 
 std::string word_of(int error) {
   if (error == ECONNRESET || error == EPIPE) return "reset";
@@ -149,19 +120,19 @@ bool is_whole(const std::string& read) {
 /// One client of the load, as the study's tests had them: it asks, sleeps, and asks again.
 class Client {
  public:
-  Client(const Settings& settings, Instant end)
+  Client(const Texts& settings, Instant end)
       : end_(end),
-        pause_(ticks(Seconds(settings.number("clients") / settings.number("rate")))),
-        timeout_(settings.number("timeout_ms") / 1000),
-        target_(address_of(settings.number("target_port"))),
-        is_persistent_(settings.words.at("connection") == "persistent") {}
+        pause_(ticks(Seconds(number(settings, "clients") / number(settings, "rate")))),
+        timeout_(number(settings, "timeout_ms") / 1000),
+        target_(address_of(number(settings, "target_port"))),
+        is_persistent_(settings.at("connection") == "persistent") {}
 
   Tally run() {
     while (Clock::now() < end_) {
       const auto began = Clock::now();
       const std::string how = ask(began + ticks(timeout_));
-      ++tally_.ended[how];
-      if (how == "answered") tally_.in_answered += Clock::now() - began;
+      ++tally_[how];
+      if (how == "answered") tally_["in_answered_s"] += seconds_since(began);
       if (!is_persistent_) close();
       // The naive pace: what the request took is not subtracted, so the rate is never reached.
       std::this_thread::sleep_until(std::min(Clock::now() + pause_, end_));
@@ -173,14 +144,13 @@ class Client {
  private:
   /// Send a request and read its answer; return how it ended.
   std::string ask(Instant until) {
-    // With one connection for all it was opened once; whether it still stands is not asked.
-    if (socket_ < 0 && !open()) return ended(word_of(errno));
-    std::string lost;
-    if (::send(socket_, request.data(), request.size(), MSG_NOSIGNAL) < 0) {
-      lost = word_of(errno);
-      // The client that keeps its connection does not look at what sending returned.
-      if (!is_persistent_) return ended(lost);
+    std::string lost = socket_ < 0 ? open() : "";
+    if (socket_ < 0) {
+      tally_["hung"] += lost == "timed_out";
+      return lost;
     }
+    // Whether the connection still stands is not asked.
+    if (::send(socket_, request.data(), request.size(), MSG_NOSIGNAL) < 0) lost = word_of(errno);
     std::array<char, 4096> piece;
     std::string read;
     while (!is_whole(read)) {
@@ -190,36 +160,29 @@ class Client {
         continue;
       }
       const std::string why = length < 0 ? word_of(errno) : "closed_by_server";
-      if (why == "timed_out" || (is_persistent_ && Clock::now() >= until)) {
-        ++tally_.hung;
-        return lost.empty() ? why : lost;
-      }
       if (lost.empty()) lost = why;
-      if (!is_persistent_) return lost;
+      const bool is_late = why == "timed_out" || (is_persistent_ && Clock::now() >= until);
+      tally_["hung"] += is_late;
+      if (is_late || !is_persistent_) return lost;
       // The client that keeps its connection takes its end for "nothing yet", and waits on.
       std::this_thread::sleep_until(std::min(Clock::now() + look_again, until));
     }
     return read.starts_with("HTTP/1.1 2") ? "answered" : "status";
   }
 
-  std::string ended(const std::string& why) {
-    tally_.hung += why == "timed_out";
-    return why;
-  }
-
-  bool open() {
+  /// Connect; return what went wrong, or nothing.
+  std::string open() {
     const auto began = Clock::now();
     socket_ = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
     limit_waits(socket_, timeout_);
     if (::connect(socket_, reinterpret_cast<const sockaddr*>(&target_), sizeof target_) != 0) {
-      const int why = errno;
+      const std::string why = word_of(errno);
       close();
-      errno = why;
-      return false;
+      return why;
     }
-    ++tally_.connections;
-    tally_.in_connect += Clock::now() - began;
-    return true;
+    ++tally_["connections"];
+    tally_["in_connect_s"] += seconds_since(began);
+    return "";
   }
 
   void close() {
@@ -237,62 +200,51 @@ class Client {
 };
 
 /// Have one load done, and return its results as JSON.
-std::string loaded(const Settings& settings) {
+std::string loaded(const Texts& settings) {
   const auto began = Clock::now();
-  const auto end = began + ticks(Seconds(settings.number("duration_s")));
-  std::vector<Tally> tallies(static_cast<std::size_t>(settings.number("clients")));
-  std::vector<std::thread> threads;
-  for (auto& tally : tallies) {
-    threads.emplace_back([&] { tally = Client(settings, end).run(); });
+  const auto end = began + ticks(Seconds(number(settings, "duration_s")));
+  std::vector<std::future<Tally>> clients;
+  for (double count = number(settings, "clients"); count > 0; --count) {
+    clients.push_back(std::async(std::launch::async, [&] { return Client(settings, end).run(); }));
   }
-  for (auto& thread : threads) thread.join();
   Tally all;
-  for (const auto& tally : tallies) all.join(tally);
-  const auto results = all.to_json(settings.number("rate"), Clock::now() - began);
-  return R"({"status": "completed", "results": )" + results + "}";
+  for (auto& client : clients) {
+    for (const auto& [name, count] : client.get()) all[name] += count;
+  }
+  return results(all, number(settings, "rate"), Clock::now() - began);
 }
 
-/// Answers requests by their first line; loads go on beside, one at a time.
-class Control {
- public:
-  explicit Control(const Settings& settings) : settings_(settings) {}
+/// The settings in force: where it listens and what it loads are others after every start.
+std::string settings_in_force(Texts settings) {
+  settings.erase("port");
+  settings.erase("target_port");
+  settings["connection"] = '"' + settings["connection"] + '"';
+  return object(settings);
+}
 
-  std::string answer(std::string_view line) {
-    const std::lock_guard lock(mutex_);
-    if (line.starts_with("POST /load ")) {
-      if (known_ == running) return bytes("409 Conflict", R"({"error": "a load goes on"})");
-      known_ = running;
-      std::thread([this] {
-        const auto results = loaded(settings_);
-        const std::lock_guard done(mutex_);
-        known_ = results;
-      }).detach();
-      return bytes("202 Accepted", R"({"status": "running", "results": "/results"})");
-    }
-    if (line.starts_with("GET /results ") && !known_.empty()) return bytes("200 OK", known_);
-    if (line.starts_with("GET /settings ")) return bytes("200 OK", settings_.to_json());
-    if (line.starts_with("GET /health ")) return bytes("200 OK", R"({"status": "ok"})");
-    return bytes("404 Not Found", R"({"error": "POST /load; then GET /results"})");
+/// Answer a request by its first line with JSON, or nothing; `load` has the last load's results.
+std::string answer(std::string_view line, const Texts& settings,
+                   std::shared_future<std::string>& load) {
+  const bool is_running = load.valid() && load.wait_for(Seconds(0)) != std::future_status::ready;
+  if (line.starts_with("POST /load ")) {
+    if (!is_running) load = std::async(std::launch::async, loaded, std::cref(settings)).share();
+    return R"({"status": "running", "results": "/results"})";
   }
-
- private:
-  static std::string bytes(const std::string& status, const std::string& json) {
-    return "HTTP/1.1 " + status + "\r\nContent-Type: application/json\r\nContent-Length: " +
-           std::to_string(json.size()) + "\r\nConnection: close\r\n\r\n" + json;
+  if (line.starts_with("GET /results ") && load.valid()) {
+    if (is_running) return R"({"status": "running"})";
+    return object({{"status", "\"completed\""}, {"results", load.get()}});
   }
-
-  const Settings& settings_;
-  std::mutex mutex_;
-  std::string known_;  ///< of the last load, as JSON
-};
+  if (line.starts_with("GET /settings ")) return settings_in_force(settings);
+  return line.starts_with("GET /health ") ? R"({"status": "ok"})" : "";
+}
 
 /// Serve one visitor after the other, each one request.
-void serve(const Settings& settings) {
-  Control control(settings);
+void serve(const Texts& settings) {
+  std::shared_future<std::string> load;
   const int listener = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   const int on = 1;
   ::setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-  const auto address = address_of(settings.number("port"));
+  const auto address = address_of(number(settings, "port"));
   if (::bind(listener, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 ||
       ::listen(listener, 64) != 0) {
     throw std::system_error(errno, std::generic_category(), "listen");
@@ -300,15 +252,13 @@ void serve(const Settings& settings) {
   std::array<char, 4096> piece;
   while (true) {
     const int visitor = ::accept4(listener, nullptr, nullptr, SOCK_CLOEXEC);
-    if (visitor < 0) {
-      std::this_thread::sleep_for(look_again);
-      continue;
-    }
     limit_waits(visitor, Seconds(2));
     const auto length = ::recv(visitor, piece.data(), piece.size(), 0);
     if (length > 0) {
       const std::string_view asked(piece.data(), static_cast<std::size_t>(length));
-      const auto told = control.answer(asked.substr(0, asked.find('\r')));
+      const auto json = answer(asked.substr(0, asked.find('\r')), settings, load);
+      const std::string told = (json.empty() ? "HTTP/1.1 404 Not Found" : "HTTP/1.1 200 OK") +
+                               std::string("\r\nConnection: close\r\n\r\n") + json;
       ::send(visitor, told.data(), told.size(), MSG_NOSIGNAL);
       // To close on unread bytes would reset the connection under the answer.
       ::shutdown(visitor, SHUT_WR);
@@ -323,8 +273,12 @@ void serve(const Settings& settings) {
 
 int main(int count, char** words) {
   for (const int number : {SIGTERM, SIGINT}) std::signal(number, [](int) { std::_Exit(0); });
+  Texts settings;
+  for (int at = 1; at < count; ++at) {
+    const std::string word = words[at];
+    settings[word.substr(0, word.find('='))] = word.substr(word.find('=') + 1);
+  }
   try {
-    const Settings settings(count, words);
     serve(settings);
   } catch (const std::exception& error) {
     std::cerr << "naive_client: " << error.what() << '\n';

@@ -40,8 +40,7 @@ def main() -> None:
         timeout=PATIENCE_S,
         shutdown_timeout=1,
     )
-    # Left alone it keeps 10, and tells every further connection that this was its last answer: a
-    # client with a larger pool would have nothing to keep.
+    # Left alone it keeps 10 connections, and closes every further one after its answer.
     server.keep_alive_conn_limit = None
     signal.signal(signal.SIGTERM, lambda *_: sys.exit())
     try:
