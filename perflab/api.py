@@ -100,17 +100,8 @@ def runs() -> list[Run]:
 def import_results(groups: Mapping[str, Sequence[str | Path]]) -> Run:
     """Import results of another load tool as a run; what the tool does not report is missing.
 
-    Parameters
-    ----------
-    groups : mapping of str to sequence of str or Path
-        The files of every treatment: one per load, all of one tool.
-
-    Raises
-    ------
-    ParameterError
-        A name or a number of files is not allowed.
-    ImportRefused
-        A file is damaged, or of another tool; the message names file and line. Nothing was written.
+    ``groups`` has the files of every treatment: one per load, all of one tool. ImportRefused names
+    file and line where a file is damaged or of another tool; then nothing was written.
     """
     from perflab.recordings.imports import import_files
 
@@ -135,10 +126,8 @@ def latest_runs(most: int = 10) -> Shown:
 def compare(a: Compared, b: Compared) -> Shown:
     """Show what changed from runs A to runs B of one experiment, per treatment and response.
 
-    Parameters
-    ----------
-    a, b : Run or reference (see :func:`open_run`), or several of them
-        With three or more a side the run is the unit, and responses are better or worse.
+    A side is a run, a reference (see :func:`open_run`), or several of them. With three or more a
+    side the run is the unit, and responses are better or worse.
     """
     from perflab.reports.shown import shown_comparison
 
@@ -151,26 +140,14 @@ def compare(a: Compared, b: Compared) -> Shown:
 def trials_of(which: Compared | None = None) -> pd.DataFrame:
     """Return the trials of several runs as one table with a row per trial, run by run.
 
-    Parameters
-    ----------
-    which : Run or reference (see :func:`open_run`), or several of them, optional
-        By default all runs, oldest first.
-
-    Returns
-    -------
-    DataFrame
-        The first columns are about the run: ``run``, ``experiment``, ``backend``, ``run_state``,
-        ``created_at`` (UTC), ``commit``, ``dirty``, ``machine``, ``question_id`` (equal where two
-        runs asked the same on the same machine and backend), and ``parameter_<name>`` for each
-        parameter that differs between the runs. Then the columns of
-        :meth:`perflab.recordings.Run.trials` without lists; ``reasons`` and ``warnings`` are text.
-        The table has trials of every state, superseded ones too. ``.attrs["problems"]`` names
-        damaged trials, which are left out.
-
-    Raises
-    ------
-    RunNotFound
-        No run, or more than one, answers to a reference.
+    ``which`` is a run, a reference (see :func:`open_run`), or several of them; by default all runs,
+    oldest first. The first columns are about the run: ``run``, ``experiment``, ``backend``,
+    ``run_state``, ``created_at`` (UTC), ``commit``, ``dirty``, ``machine``, ``question_id`` (equal
+    where two runs asked the same on the same machine and backend), and ``parameter_<name>`` for
+    each parameter that differs between the runs. Then come the columns of
+    :meth:`perflab.recordings.Run.trials` without lists; ``reasons`` and ``warnings`` are text.
+    Trials have every state, superseded ones too; ``.attrs["problems"]`` names damaged ones, which
+    are left out.
     """
     return recordings.trials_of_runs(runs() if which is None else _listed(which))
 
@@ -218,15 +195,9 @@ def show(what: pd.DataFrame | Iterable[Run]) -> Shown:
 def claim_ledger(study: str = "", answer: str = "", backend: str = "") -> Shown:
     """Show every published row with what became of it; ``.table`` is the data.
 
-    Parameters
-    ----------
-    study : str
-        Only rows of this study.
-    answer : str
-        Only rows with this kind of answer (``contrast``, ``not comparable``...) or this outcome
-        (``judged``, ``not measured yet``...).
-    backend : str
-        Only verdicts of runs on this backend: docker or process.
+    ``study`` limits the rows, and ``backend`` (docker or process) the runs whose verdicts count.
+    ``answer`` limits the rows to a kind of answer (``contrast``, ``not comparable``...) or an
+    outcome (``judged``, ``not measured yet``...).
     """
     from perflab.reports.ledger import ledger, narrowed
     from perflab.reports.ledger.shown import shown_ledger
@@ -245,12 +216,8 @@ def claim_counts(study: str = "", backend: str = "") -> Shown:
 def study_check(study: str = "", finding: str = "") -> Shown:
     """Show what the published numbers say by themselves, without any run.
 
-    Parameters
-    ----------
-    study : str
-        Only checks of this study.
-    finding : str
-        Only checks with this result: ``inconsistent``, ``consistent`` or ``cannot be told``.
+    ``study`` and ``finding`` (``inconsistent``, ``consistent`` or ``cannot be told``) limit the
+    checks.
     """
     from perflab.reports.ledger.shown import shown_checks
     from perflab.reports.ledger.study_check import check_table

@@ -70,13 +70,7 @@ def from_text(text: str) -> Any:
 
 
 def parse_assignments(assignments: Iterable[str]) -> dict[str, Any]:
-    """Read ``key=value`` words into a dictionary.
-
-    Raises
-    ------
-    ParameterError
-        A word has no ``=`` or names its parameter twice.
-    """
+    """Read ``key=value`` words; ParameterError for one without ``=`` or a parameter named twice."""
     values: dict[str, Any] = {}
     problems = []
     for word in assignments:
@@ -94,22 +88,11 @@ def parse_assignments(assignments: Iterable[str]) -> dict[str, Any]:
 
 
 def check(model: type[P], values: Mapping[str, Any], subject: str) -> P:
-    """Validate ``values`` against ``model``.
+    """Validate ``values`` by name against ``model``; ``subject`` names their owner in the error.
 
-    Parameters
-    ----------
-    model : type of Parameters
-        The allowed parameters.
-    values : mapping
-        The values by name; a list may be text: JSON, or values separated by commas.
-    subject : str
-        The owner of the parameters, for the error.
-
-    Raises
-    ------
-    ParameterError
-        Lists every problem: unknown names with the nearest known one, wrong types, values out of
-        range, impossible combinations.
+    A list may be text: JSON, or values separated by commas. ParameterError lists every problem:
+    unknown names with the nearest known one, wrong types, values out of range, impossible
+    combinations.
     """
     known = list(model.model_fields)
     problems = [

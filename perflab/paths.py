@@ -19,12 +19,8 @@ def found(start: Path | None = None) -> Path | None:
     """Return the nearest ``perflab.toml``, in ``start`` (default: the working folder) or above it.
 
     The file names folders whose modules are executed. So a file counts only if it belongs to this
-    user or to root: one that a stranger put into ``/tmp`` is passed over.
-
-    Raises
-    ------
-    ParameterError
-        The file is this user's, and others can change it.
+    user or to root: one that a stranger put into ``/tmp`` is passed over. One of this user that
+    others can change raises a ParameterError.
     """
     try:
         begin = (start or Path.cwd()).resolve()
@@ -51,13 +47,7 @@ def _is_trusted(file: Path) -> bool:
 
 
 def folders_named(start: Path | None = None) -> list[Path]:
-    """Return the folders of experiments in ``perflab.toml``; relative ones begin at the file.
-
-    Raises
-    ------
-    ParameterError
-        The file cannot be read, or holds something else.
-    """
+    """Return the folders of experiments in ``perflab.toml``; relative ones begin at the file."""
     file = found(start)
     if file is None:
         return []
@@ -112,13 +102,7 @@ def project_root() -> Path:
 
 
 def runs_dir() -> Path:
-    """Return the folder of recordings (``PERFLAB_RUNS`` overrides it).
-
-    Raises
-    ------
-    ParameterError
-        ``PERFLAB_RUNS`` is the address of a store.
-    """
+    """Return the folder of recordings (``PERFLAB_RUNS`` overrides it, but not by an address)."""
     override = os.environ.get("PERFLAB_RUNS", "")
     if "://" in override:
         raise ParameterError(

@@ -6,15 +6,12 @@ import sys
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from perflab.cli.outputs import make_console
 from perflab.errors import ParameterError
-
-if TYPE_CHECKING:
-    from perflab.analysis.thresholds import Threshold
 
 EXPERIMENT = "custom_service"
 VARIANTS, LOAD_TABLE = "variants", "load"
@@ -144,11 +141,6 @@ def _read_duel(path: Path) -> dict[str, Any]:
 
     ``[variants]`` holds NAME = "KIND:WHAT", ``[load]`` the parameters of the load; all others stand
     at the top. Relative paths begin at the folder of the file, unless it names another.
-
-    Raises
-    ------
-    ParameterError
-        The file cannot be read, or names a parameter twice.
     """
     try:
         content = tomllib.loads(path.read_text())
@@ -179,31 +171,17 @@ def _text(body: str) -> str:
         raise ParameterError("perflab duel", [f"--body {body}: {error}"]) from None
 
 
-def _checked(values: dict[str, Any], bounds: list[str]) -> list[Threshold]:
-    """Return the bounds; the error for a wrong one also lists the problems of the parameters."""
-    from perflab import systems
-    from perflab.analysis.thresholds import thresholds_of
-
-    try:
-        return thresholds_of(bounds)
-    except ParameterError as error:
-        problems = [f"--fail-on: {problem}" for problem in error.problems]
-        if "resume" not in values:
-            try:
-                systems.experiment(EXPERIMENT).check(values)
-            except ParameterError as more:
-                problems += more.problems
-        raise ParameterError("perflab duel", problems) from None
-
-
 def _carry_out(values: dict[str, Any], bounds: list[str], strict: bool) -> None:
     """Run, print the verdict, save the figures; end with the status of the gate."""
     from perflab import api
     from perflab.analysis.evaluation import evaluate
-    from perflab.analysis.thresholds import Crossed, judged
+    from perflab.analysis.thresholds import Crossed, judged, thresholds_of
     from perflab.reports.variant_sentences import gate_lines
 
-    thresholds = _checked(values, bounds)
+    try:
+        thresholds = thresholds_of(bounds)
+    except ParameterError as error:
+        raise ParameterError("perflab duel --fail-on", error.problems) from None
     run = api.run(EXPERIMENT, values)
     console = make_console()
     console.print(str(api.verdict(run)), markup=False, highlight=False)

@@ -67,13 +67,7 @@ def command(
 def main_job_values(
     chosen: Iterable[Experiment], given: Mapping[str, Any]
 ) -> dict[str, dict[str, Any]]:
-    """Return the parameters of each experiment: given ones go to the experiments that have them.
-
-    Raises
-    ------
-    ParameterError
-        No experiment has one of the given parameters.
-    """
+    """Return the parameters of each experiment: given ones go to the experiments that have them."""
     from perflab.errors import ParameterError
     from perflab.parameters import did_you_mean
 

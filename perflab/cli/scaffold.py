@@ -39,12 +39,7 @@ def lay_out(name: str) -> NewExperiment:
 
     It goes to the first folder that ``perflab.toml`` names. Otherwise it goes to
     ``perflab_experiments`` here, and a new ``perflab.toml`` names that folder. System, service and
-    stack have the experiment's name.
-
-    Raises
-    ------
-    ParameterError
-        The message lists every problem; nothing was written.
+    stack have the experiment's name. ParameterError lists every problem; then nothing was written.
     """
     problems = problems_with(name)
     folders = paths.folders_named()

@@ -21,7 +21,7 @@ from perflab.sweeps.attempt import (
     resume_parameters,
 )
 from perflab.sweeps.cells import Cell, Sweep
-from perflab.sweeps.folder import changes, locked, new_folder, newest_folder, session_now
+from perflab.sweeps.folder import locked, new_folder, newest_folder, refuse_changes, session_now
 from perflab.sweeps.index import write_index
 from perflab.sweeps.journal import (
     INTERRUPTED,
@@ -119,8 +119,7 @@ def active_sweep(
         journal = Journal(folder)
         now = session_now(sweep, machine)
         show(Note(text=f"sweep {folder}"))
-        if change := changes(journal, now):
-            show(Note(text=change))
+        refuse_changes(journal, now)
         journal.add(now)
         write_index(folder, sweep, journal)
         yield ActiveSweep(sweep, how, folder, journal, show, asked)

@@ -69,7 +69,6 @@ def session_now(sweep: Sweep, machine: Mapping[str, Any] | None = None) -> Sessi
     """Return the session that begins now, on this host or another ``machine``."""
     return SessionBegun(
         cells=tuple(cell.id for cell in sweep.cells),
-        file_sha256=hashlib.sha256(sweep.content).hexdigest(),
         sources={**sources(systems_of(sweep.cells)), **digests_of_notebooks(sweep.cells)},
         machine=dict(facts.machine() if machine is None else machine),
     )
@@ -83,26 +82,14 @@ def digests_of_notebooks(cells: Iterable[Cell]) -> dict[str, str]:
     }
 
 
-def changes(journal: Journal, now: SessionBegun) -> str:
-    """Say how the sweep file changed since the last session; refuse changed code and machines.
+def refuse_changes(journal: Journal, now: SessionBegun) -> None:
+    """Refuse code or a machine that changed since the last session.
 
-    The changed file decides which cells there are; finished cells stay.
+    The sweep file may change: it decides which cells there are, and finished cells stay.
     """
     if not journal.sessions:
-        return ""
+        return
     before = journal.sessions[-1]
-    _refuse_changes(journal.path.parent, before, now)
-    if before.file_sha256 == now.file_sha256:
-        return ""
-    new, gone = set(now.cells) - set(before.cells), set(before.cells) - set(now.cells)
-    unchanged = len(set(now.cells) & set(before.cells))
-    return (
-        f"the sweep file changed: {len(new)} cells are new, {len(gone)} are no longer asked for, "
-        f"{unchanged} are as they were"
-    )
-
-
-def _refuse_changes(folder: Path, before: SessionBegun, now: SessionBegun) -> None:
     # A notebook of only one of the two sessions has nothing to compare with.
     both = [name for name in now.sources if name in before.sources]
     old, new = ({name: item.sources[name] for name in both} for item in (before, now))
@@ -113,6 +100,6 @@ def _refuse_changes(folder: Path, before: SessionBegun, now: SessionBegun) -> No
     if problems:
         listed = "\n".join(f"  - {problem}" for problem in problems)
         raise ResumeRefused(
-            f"{folder}: its cells would not compare. Changed since it was last gone on with:\n"
+            f"{journal.path.parent}: its cells would not compare. Changed since the last session:\n"
             f"{listed}\nUndo that, or begin anew without --resume"
         )

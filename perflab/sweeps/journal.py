@@ -40,7 +40,6 @@ class SessionBegun(_Entry):
 
     event: Literal["session"] = "session"
     cells: tuple[str, ...]
-    file_sha256: str
     sources: dict[str, str]
     machine: dict[str, Any]
 

@@ -13,7 +13,7 @@ from typing import Any
 from perflab.errors import ClusterError, HostsDiffer
 from perflab.sweeps.cells import Cell
 from perflab.sweeps.hosts.hosts import BENCH, check_installed, host_facts, unfit, worker_facts
-from perflab.sweeps.hosts.order import ENDED, CellOrder, execute
+from perflab.sweeps.hosts.order import ENDED, CellOrder, News, execute
 from perflab.trials.client import ORDERLY_END_S
 
 CONNECT_S = 30
@@ -21,17 +21,6 @@ LOOK_S = 1.0
 NONE_LEFT = "no worker is left of those that were there at the start"
 # The variable that sets how often the Dask scheduler retries a cell whose worker was lost.
 FAILURES = "DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES=0"
-
-
-@dataclass(frozen=True)
-class News:
-    """News of a running cell: ``what`` is its beginning, its run, a line of progress or its end."""
-
-    what: str
-    text: str
-    cell: str
-    attempt: int
-    host: str
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,8 @@ from perflab.errors import ClusterError
 from perflab.sweeps.attempt import interruption
 from perflab.sweeps.cells import Cell, Sweep
 from perflab.sweeps.execution import ActiveSweep, SweepOptions, SweepOutcome, active_sweep
-from perflab.sweeps.hosts.dispatch import Dispatch, News, OrderEnd, compared, connected
-from perflab.sweeps.hosts.order import BEGUN, RUN, CellOrder
+from perflab.sweeps.hosts.dispatch import Dispatch, OrderEnd, compared, connected
+from perflab.sweeps.hosts.order import BEGUN, RUN, CellOrder, News
 from perflab.sweeps.hosts.store import Store
 from perflab.sweeps.journal import (
     INTERRUPTED,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,17 @@ from perflab.trials.progress import Narrator
 LOOK_S = 0.5
 AGAIN_S = 3.0
 BEGUN, RUN, LINE, ENDED = "begun", "run", "line", "ended"
+
+
+@dataclass(frozen=True)
+class News:
+    """News of a running cell: ``what`` is its beginning, its run, a line of progress or its end."""
+
+    what: str
+    text: str
+    cell: str
+    attempt: int
+    host: str
 
 
 @dataclass(frozen=True)
@@ -51,43 +62,31 @@ def execute(order: CellOrder) -> str:
     from distributed import get_worker
 
     worker = get_worker()
-    sender = _NewsSender(worker, order)
+    host = host_name()
+
+    def send(what: str, text: str) -> None:
+        news = News(what, text, order.cell.id, order.attempt, host)
+        # Several threads send news, but only the thread of the loop may write.
+        worker.loop.add_callback(worker.log_event, order.topic, asdict(news))
+
+    narrator = Narrator()
+
+    def on_event(event: Event) -> None:
+        if isinstance(event, RunBegun):
+            send(RUN, event.run_id)
+        text, stays = narrator.line(event)
+        if stays:
+            send(LINE, text)
+
     resumed = resume_parameters(CellState(run_id=order.resumes))
-    sender.send(BEGUN, next(iter(resumed.values()), ""))
+    send(BEGUN, next(iter(resumed.values()), ""))
     task = str(worker.get_current_task())
     with temporary("cell") as folder, _ended_with_its_task(worker, task):
-        ended = carry_out(order.cell, order.attempt, resumed, folder, order.wait_s, sender.on_event)
+        ended = carry_out(order.cell, order.attempt, resumed, folder, order.wait_s, on_event)
         ended = stored(ended, order, folder)
-    line = ended.model_copy(update={"host": host_name()}).model_dump_json()
-    sender.send(ENDED, line)
+    line = ended.model_copy(update={"host": host}).model_dump_json()
+    send(ENDED, line)
     return line
-
-
-class _NewsSender:
-    """Sends news of the cell to the process of the sweep."""
-
-    def __init__(self, worker: Any, order: CellOrder) -> None:
-        self._worker = worker
-        self._order = order
-        self._narrator = Narrator()
-
-    def send(self, what: str, text: str) -> None:
-        news = {
-            "what": what,
-            "text": text,
-            "cell": self._order.cell.id,
-            "attempt": self._order.attempt,
-            "host": host_name(),
-        }
-        # Several threads send news, but only the thread of the loop may write.
-        self._worker.loop.add_callback(self._worker.log_event, self._order.topic, news)
-
-    def on_event(self, event: Event) -> None:
-        if isinstance(event, RunBegun):
-            self.send(RUN, event.run_id)
-        text, stays = self._narrator.line(event)
-        if stays:
-            self.send(LINE, text)
 
 
 @contextlib.contextmanager

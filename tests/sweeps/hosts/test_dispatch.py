@@ -11,13 +11,8 @@ import pytest
 
 from perflab.errors import ClusterError
 from perflab.sweeps.cells import Cell, open_sweep
-from perflab.sweeps.hosts.dispatch import (
-    NONE_LEFT,
-    Dispatch,
-    News,
-    OrderEnd,
-)
-from perflab.sweeps.hosts.order import BEGUN, ENDED, CellOrder
+from perflab.sweeps.hosts.dispatch import NONE_LEFT, Dispatch, OrderEnd
+from perflab.sweeps.hosts.order import BEGUN, ENDED, CellOrder, News
 
 ONE, TWO = "tcp://one:1", "tcp://two:1"
 HOSTS = {ONE: "one", TWO: "two"}
