@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from perflab.analysis.decision import CONDITIONS, as_shares, different, power_table
+from perflab.analysis.decision import CALM, CONDITIONS, as_shares, different, power_table
 from perflab.paths import project_root
 from tests.support.simulations.several_responses import told_of_nothing
 
 
 @pytest.mark.parametrize(
-    ("blocks", "condition"), [*((8, condition) for condition in CONDITIONS), (3, "drift")]
+    ("blocks", "condition"), [*((8, condition) for condition in CONDITIONS), (3, CALM)]
 )
 def test_equal_treatments_are_called_different_in_no_more_than_one_of_twenty(
     blocks: int, condition: str
