@@ -116,7 +116,7 @@ class _OtherLoad(Look):
             key = settings.requests
             return Observation(columns, {TABLE: told_requests(results[key])} if key else {})
         except (LookupError, TypeError, ValueError) as error:
-            text = f"{self._name} says nothing that can be used: {error}"[:SHOWN_CHARACTERS]
+            text = f"{self._name} gave no usable numbers: {error}"[:SHOWN_CHARACTERS]
             reason = Reason(code="other_load.results", side="server", text=text)
             return Observation(dict.fromkeys(settings.columns, math.nan), reasons=[reason])
 

@@ -75,9 +75,9 @@ class Capacity:
             return f"at least {self.low:g}: beyond it the client is the limit ({why})"
         if self.limit == "unknown":
             why = next(probe.unclear[0] for probe in self.probes if probe.unclear)
-            return f"at least {self.low:g}: whose limit {self.high:g} is cannot be told ({why})"
+            return f"at least {self.low:g}: it is unknown whose limit {self.high:g} is ({why})"
         if self.high is None:
-            return f"at least {self.low:g}; no higher level was surely too much"
+            return f"at least {self.low:g}; no higher level failed for certain"
         if not self.low:
             return f"below {self.high:g}: the lowest level tried missed the objective"
         return f"between {self.low:g} (held) and {self.high:g} (did not hold); the server's limit"

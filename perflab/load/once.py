@@ -100,8 +100,8 @@ def _error_text(error: Exception) -> str:
 
 def _where_kept(record_place: Place) -> str:
     return (
-        f"what was recorded is kept in {record_place.raw}: a folder for each worker, which "
-        "perflab.load.records.columns.frame(FOLDER, 0) reads"
+        f"the requests so far are kept in {record_place.raw}: a folder for each worker; "
+        "perflab.load.records.columns.frame(FOLDER, 0) reads one"
     )
 
 

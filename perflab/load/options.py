@@ -139,7 +139,7 @@ class LoadOptions(LoadParameters):
     script: str = option(
         "", "users of a Python class: FILE.py:Class (see perflab.load.users)", ARRIVALS
     )
-    seed: int = option(0, "of Poisson arrivals, and of a script", ARRIVALS)
+    seed: int = option(0, "seed of Poisson arrivals, and of a script", ARRIVALS)
     pacing_s: float = option(0.0, "seconds between a user's requests", ARRIVALS)
     ramp_s: float = option(0.0, "seconds over which users join", ARRIVALS)
     connections: int = option(0, "cap on open connections (0: users, or 2000)", REQUEST)
@@ -149,18 +149,18 @@ class LoadOptions(LoadParameters):
     stream: Literal["", "sse"] = option(
         "", "the answer is a stream: sse (server-sent events)", REQUEST
     )
-    min_chunks: int = option(0, "least chunks of a stream (default 1)", REQUEST)
+    min_chunks: int = option(0, "fewest chunks of a stream (default 1)", REQUEST)
     end_marker: str = option("", "last event of a stream, like [DONE]", REQUEST)
     http2: bool = option(False, "HTTP/2, by httpx (perflab[http2])", REQUEST, "--http2")
     insecure: bool = option(False, "do not verify TLS", REQUEST, "--insecure")
     ca_file: str = option("", "trust this CA bundle", REQUEST, "--ca-file", "--ca")
     requests: int = option(0, "end a closed loop after this many", ENDING, "--requests", "-n")
     stop_after_failures: int = option(
-        0, "end at this many failures, of all workers; what is under way ends (0: never)", ENDING
+        0, "end the load at this many failures, of all workers together (0: never)", ENDING
     )
     objectives: tuple[Annotated[str, AfterValidator(Objective.checked)], ...] = option(
         (),
-        "what is to hold: 'p99<1000ms'; of streams 'ttft_p95<500ms', 'gap_p99<100ms'; repeatable",
+        "an objective: 'p99<1000ms'; of streams 'ttft_p95<500ms', 'gap_p99<100ms'; repeatable",
         ENDING,
         "--objective",
     )
@@ -187,7 +187,7 @@ class LoadOptions(LoadParameters):
         refuse_foreign(self.url, self.allow_targets)
         origin, path = split(self.url)
         if origin.scheme not in ("http", "https"):
-            raise TargetRefused(f"'{self.url}': load goes to http and https addresses")
+            raise TargetRefused(f"'{self.url}': load can be sent to http and https addresses only")
         # Imported late: ``--help`` needs none of these.
         from perflab.load.clients.exchange import Prepared
         from perflab.load.clients.library_client import out_of_reach

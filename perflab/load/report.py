@@ -116,7 +116,7 @@ def _warnings(total: int, succeeded: int, objectives: Sequence[Mapping[str, Any]
         remarks.append(Remark(code="load.successes_only", text=text))
     small = [f"p{share}" for share in OF_TRIALS if succeeded < needed_n(share)]
     if small:
-        text = f"n too small for {', '.join(small)} (n = {succeeded})"
+        text = f"too few successes for {', '.join(small)} (n = {succeeded})"
         remarks.append(Remark(code="load.small_sample", text=text))
     for objective in objectives:
         if objective["held"] is False:
@@ -132,8 +132,8 @@ def _late(late_count: int, succeeded: int) -> list[Remark]:
     """Return a warning where most answers came too late to count for throughput."""
     if 2 * late_count <= succeeded:
         return []
-    text = f"{late_count} of {succeeded} successes were done after the last request was planned"
-    return [Remark(code="load.late_answers", text=f"{text}: throughput leaves them out")]
+    text = f"throughput leaves out {late_count} of {succeeded} successes: they ended after the last"
+    return [Remark(code="load.late_answers", text=f"{text} request was planned")]
 
 
 def by_name(result: LoadResult) -> list[dict[str, Any]]:

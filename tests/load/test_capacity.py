@@ -53,7 +53,7 @@ def test_a_limit_of_unknown_side_is_reported_as_unknown() -> None:
 
     result = search(probe, 100, most=1e6)
     assert (result.limit, result.low, result.high) == ("unknown", 200, 400)
-    assert "cannot be told (the machine slept)" in result.sentence
+    assert "it is unknown whose limit 400 is (the machine slept)" in result.sentence
 
 
 @pytest.mark.parametrize("spoilt", [{"faults": (LATE,)}, {"unclear": (SLEPT,)}])

@@ -31,7 +31,7 @@ def test_a_load_of_known_size_is_refused_when_requests_are_missing(
 ) -> None:
     judgement = judged(tmp_path / "lost", arrivals, 9)
     assert any(
-        "500 requests were planned, but 9 recorded" in reason for reason in judgement.reasons
+        "500 requests were planned, but 9 were recorded" in reason for reason in judgement.reasons
     )
     judgement = judged(tmp_path / "unsent", arrivals, 9, unsent=491)
     assert any("491 planned requests were never sent" in reason for reason in judgement.reasons)
@@ -69,6 +69,9 @@ def test_requests_without_a_connection_are_the_servers_fault_and_unstarted_ones_
     waited = judged(tmp_path / "a", OPEN, 500, errors={"unsent": 200})
     (reason,) = waited.reasons
     assert reason.side == "server"
-    assert "200 planned requests were never sent: 60.1/s were reached of 100/s" in reason
+    assert (
+        "200 planned requests were never sent: the load reached 60.1/s of the planned 100/s"
+        in reason
+    )
     late = judged(tmp_path / "b", OPEN, 300, unsent=200)
     assert [reason.side for reason in late.reasons] == ["client"]

@@ -132,7 +132,7 @@ def test_the_summary_has_the_stop_and_the_requests_on_both_sides_of_it(tmp_path:
     assert "until the stop: 395 successes, 5 failures (5 x reset)" in words
     # A response takes 0.3 s, so 30 of the 90 had been started by then.
     assert "after it, 30 having been under way: 87 successes, 3 failures, 10 given up" in words
-    assert "times and throughput are of what ended until then" in words
+    assert "times and throughput cover the requests that ended before" in words
     assert max(map(len, text.splitlines())) <= WIDTH
     assert status_of(shown) == Status.MISSED
 

@@ -69,6 +69,6 @@ def test_a_full_backlog_has_a_remark_with_its_meaning_and_its_scope(tmp_path: Pa
     assert told.code == "host.tcp_backlog"
     assert "12 overflows of a listen backlog, 12 SYNs sent again" in told.text
     assert "network namespace" in told.text
-    assert "of this load 3 waited 1 s or longer" in told.text
+    assert "3 connections of this load waited 1 s or longer" in told.text
     assert remarks_on_tcp(replace(result, kernel=dict.fromkeys(counted, 0))) == []
     assert load_columns(result)["tcp_listen_overflows"] == 12

@@ -108,7 +108,7 @@ def test_windows_in_the_warm_up_are_sent_and_do_not_count() -> None:
     ("turns", "problem"),
     [
         ([(0.0, 0.05)], "nothing of it would count"),
-        ([(0.0, 0.4), (0.3, 0.6)], "begins before the one before"),
+        ([(0.0, 0.4), (0.3, 0.6)], "begins before the previous one"),
     ],
 )
 def test_windows_that_overlap_or_are_too_short_are_refused(
@@ -125,7 +125,7 @@ def test_windows_that_overlap_or_are_too_short_are_refused(
         ({"max_duration_s": 1.2}, "make the load longer"),
         ({"warmup_s": 0.2}, "end between two windows"),
         ({"warmup_s": 1.4}, "nothing would count"),
-        ({"requests": 100}, "windows go with duration_s"),
+        ({"requests": 100}, "windows need duration_s"),
     ],
 )
 def test_windows_that_do_not_fit_their_load_are_refused(
@@ -137,7 +137,7 @@ def test_windows_that_do_not_fit_their_load_are_refused(
 
 def test_a_stream_is_not_cut_into_windows() -> None:
     arrivals = ClosedLoop(users=1, duration_s=1.5, windows=of(TURNS))
-    with pytest.raises(ValueError, match="windows go without streams"):
+    with pytest.raises(ValueError, match="cannot be cut into windows"):
         Workload(request=Request(stream="sse"), arrivals=arrivals)
 
 

@@ -86,7 +86,7 @@ def test_a_redirect_off_the_list_or_to_nowhere_is_refused_before_anything_is_sen
 
 
 def test_a_request_with_a_body_follows_no_redirect() -> None:
-    with pytest.raises(ValidationError, match="by a GET alone"):
+    with pytest.raises(ValidationError, match="only a GET follows"):
         Request(redirects=1, method="POST")
 
 

@@ -108,8 +108,8 @@ def test_a_stream_is_a_success_or_has_an_error_class_of_its_own(
     ("words", "said"),
     [
         ({"min_chunks": 3}, "need stream="),
-        ({"method": "HEAD"}, "no load is made of HEAD"),
-        ({"stream": "sse", "redirects": 1}, "goes without redirects"),
+        ({"method": "HEAD"}, "HEAD cannot be sent"),
+        ({"stream": "sse", "redirects": 1}, "follows no redirects"),
         ({"stream": "sse", "end_marker": "a\nb"}, "one line"),
     ],
 )

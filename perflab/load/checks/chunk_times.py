@@ -159,7 +159,7 @@ def remarks(chunk_times: ChunkTimes | None) -> list[Remark]:
     }
     notes = of_client_time(numbers)
     if chunk_times.at_once_share > MANY_AT_ONCE:
-        text = f"{chunk_times.at_once_share:.0%} of the gaps between chunks are 0: one read brought"
-        text += " both chunks, and what the server took between them cannot be seen"
+        text = f"{chunk_times.at_once_share:.0%} of the gaps between chunks are 0: the client read"
+        text += " both chunks at once, so the time between them is unknown"
         notes.append(Remark(code="stream.at_once", text=text))
     return notes

@@ -55,8 +55,8 @@ def _missing(result: LoadResult, workload: Workload, failed: int) -> list[Reason
     planned = planned_count(workload.arrivals)
     problems = []
     if planned >= 0 and recorded + result.unsent != planned:
-        text = f"{planned} requests were planned, but {recorded} recorded and"
-        text += f" {result.unsent} unsent"
+        text = f"{planned} requests were planned, but {recorded} were recorded and"
+        text += f" {result.unsent} were not sent"
         problems.append(Reason(code="load.incomplete", side="client", text=text))
     if result.stopped:
         return problems
@@ -87,13 +87,13 @@ def _unsent(
         return Reason(code="load.unsent", side=side, text=text)
     length_s = max(last_instant_s(arrivals), 1e-9)
     total = sent + result.unsent + given_up
-    text += f": {_rate(sent / length_s)} were reached of {_rate(total / length_s)} planned"
+    text += f": the load reached {_rate(sent / length_s)} of the planned {_rate(total / length_s)}"
     # The client alone starts requests by a schedule. A request that it started and could not send
     # waited for a connection that the server had not given back.
     side = "client" if result.unsent else "server"
     why = "the client could not keep up"
     if side == "server":
-        why = "the server held every connection (--connections)"
+        why = "the server kept all connections busy (--connections sets their number)"
     return Reason(code="load.unsent", side=side, text=f"{text}; {why}")
 
 

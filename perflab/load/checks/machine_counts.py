@@ -78,6 +78,6 @@ def waited_for_syn(result: LoadResult) -> int:
 
 def _backlog_meaning(waited: int) -> str:
     return (
-        "a connection that a full backlog drops is tried again after a second; of this load "
-        f"{waited} waited 1 s or longer, and that wait is not that of the service's code"
+        "the kernel tries a connection that a full backlog dropped again after a second; "
+        f"{waited} connections of this load waited 1 s or longer, which is no time of the service"
     )

@@ -134,7 +134,7 @@ def check(result: LoadResult, workload: Workload) -> SelfCheck:
         reasons += _timing_reasons(judgement, least_p99(delays.looks), service_ns, closed)
         reasons += stalls.reasons(result, judged)
         if result.steal_share > MAX_STEAL:
-            text = f"{stolen(result)}: what was measured in it is their time"
+            text = f"{stolen(result)}: the numbers contain that time"
             reasons.append(Reason(code="host.steal", text=text))
         reasons += _law_reasons(judgement.littles_law_ratio)
     warnings = (
@@ -233,7 +233,7 @@ def _timing_reasons(
         text = (
             f"the client was ready but had no core for {judgement.run_delay_share:.0%} of the time"
         )
-        text += ": something else runs on its cores"
+        text += ": another program runs on its cores"
         reasons.append(Reason(code="generator.run_delay", side="client", text=text))
     working = judgement.cpu_share > MAX_CLIENT_CPU
     # A closed loop slows down with its client, unseen. The client of an open loop that keeps its
@@ -242,7 +242,9 @@ def _timing_reasons(
     queues = judgement.loop_delay_p50_ms > MAX_BUSY_DELAY_P50_MS
     queues |= least_p99_ms > MAX_BUSY_DELAY_P99_MS
     if working and (closed or queues):
-        text = f"the client used {judgement.cpu_share:.0%} of its cores: the limit may be its own"
+        text = (
+            f"the client used {judgement.cpu_share:.0%} of its cores: the client may be the limit"
+        )
         reasons.append(Reason(code="generator.cpu", side="client", text=text))
     return reasons
 
@@ -258,7 +260,7 @@ def _record_reasons(result: LoadResult) -> list[Reason]:
         )
     reasons = []
     if wrong:
-        text = f"{wrong} instants are out of order"
+        text = f"{wrong} instants of requests are out of order: the record is not true"
         reasons.append(Reason(code="generator.instants", side="client", text=text))
     if abs(result.clock_step_ms) > MAX_CLOCK_STEP_MS:
         text = "the machine slept or its clock was set during the load: real time moved"
@@ -298,5 +300,5 @@ def _law_reasons(ratio: float) -> list[Reason]:
     """Return a reason if Little's law does not hold."""
     if not abs(ratio - 1) > MAX_OFF:
         return []
-    text = f"Little's law is off: ratio {ratio:.2f}, and not 1"
+    text = f"Little's law does not hold: the ratio is {ratio:.2f}, not 1"
     return [Reason(code="generator.littles_law", side="client", text=text)]

@@ -124,14 +124,16 @@ def reasons(result: LoadResult, times: Times) -> list[Reason]:
         if usual - lower > MAX_CLIENT_SHARE * usual
     ]
     if moved_numbers:
-        texts[STALLS] = f"{stalls_text}: without that, {moved_numbers[-1]}"
+        texts[STALLS] = f"{stalls_text}: without these stalls, {moved_numbers[-1]}"
     share = stalled_share(result)
     if share > MAX_CLIENT_SHARE:
-        texts[STALLED_TIME] = f"{stalls_text}, {share:.0%} of the time: it measured its own pauses"
+        texts[STALLED_TIME] = (
+            f"{stalls_text}, {share:.0%} of the time: the numbers contain its own pauses"
+        )
     late_ms, mean_ms = times.mean_late_ms(), _mean_ms(times)
     if late_ms > max(LEAST_MEAN_LATE_MS, MAX_CLIENT_SHARE * mean_ms):
-        text = f"the client was late by {late_ms:.2f} ms on the mean"
-        texts[MEAN_DELAY] = f"{text}, of a mean response time of {mean_ms:.2f} ms"
+        text = f"the client was late by {late_ms:.2f} ms on average"
+        texts[MEAN_DELAY] = f"{text}, and the mean response time is {mean_ms:.2f} ms"
     return [Reason(code=code, side="client", text=text) for code, text in texts.items()]
 
 

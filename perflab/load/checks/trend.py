@@ -126,7 +126,7 @@ def of_load(result: LoadResult) -> list[Remark]:
     if result.stopped:
         text = f"the load was ended early: {result.stopped}"
         if result.failure_stop is not None:
-            text += "; times and throughput are of what ended until then"
+            text += "; times and throughput cover the requests that ended before"
         texts["load.stopped"] = text
     if result.capped:
         text = f"{result.capped} requests waited for a free connection; see connection wait"
@@ -155,11 +155,11 @@ def of_numbers(response: Times, trend: Trend) -> list[Remark]:
     ]
     remarks = []
     if trend.too_large:
-        text = f"the load was not steady: {trend}; a longer one would have others"
+        text = f"the load was not steady: {trend}; a longer load would have others"
         remarks.append(Remark(code=OF_LOAD, text=text))
     if bounds:
-        text = f"{len(response.elapsed)} requests were cut off before their end, and could move "
-        text += f"what is given as a bound: {', '.join(bounds)}"
+        text = f"{len(response.elapsed)} requests were cut off before their end, so these numbers "
+        text += f"are bounds: {', '.join(bounds)}"
         remarks.append(Remark(code="load.censored", text=text))
     return [*remarks, *of_client_time(numbers)]
 
@@ -167,14 +167,14 @@ def of_numbers(response: Times, trend: Trend) -> list[Remark]:
 def of_client_time(numbers: Mapping[str, Number]) -> list[Remark]:
     """Return a remark on times of which too much may be the client's own."""
     parts = [
-        f"{name} of {number.value:.3g} ms up to {number.client_ms:.2g} ms"
+        f"up to {number.client_ms:.2g} ms of {name} {number.value:.3g} ms"
         for name, number in numbers.items()
         if number.is_the_clients and not np.isnan(number.value)
     ]
     if not parts:
         return []
-    text = f"more than a tenth may be the client's own time: of {', of '.join(parts)}"
-    text += "; marked ~, and compared with nothing"
+    text = f"more than a tenth of these times may be the client's own: {', '.join(parts)}"
+    text += "; they are marked ~ and not compared"
     return [Remark(code="generator.client_time", side="client", text=text)]
 
 

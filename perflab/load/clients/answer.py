@@ -14,8 +14,8 @@ from perflab.load.clients.streams import Streamed, Streaming
 BODY, CHECKSUM = CODES["body"], CODES["checksum"]
 KEPT_BYTES = 64 * 1024 * 1024
 TOO_LARGE = (
-    f"a script is handed bodies of at most {KEPT_BYTES >> 20} MiB: ask with keep_body=False for "
-    "those that nobody reads"
+    f"a script can keep bodies of at most {KEPT_BYTES >> 20} MiB: give keep_body=False for bodies "
+    "that it does not read"
 )
 
 

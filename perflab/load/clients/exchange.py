@@ -43,7 +43,7 @@ class Prepared:
             payloads = [render(request, body, origin, life.closing) for body in request.bodies]
             text = request.expect_body.encode()
         except UnicodeEncodeError as error:
-            raise ParameterError("request", [f"it holds what UTF-8 cannot: {error}"]) from None
+            raise ParameterError("request", [f"UTF-8 cannot encode its text: {error}"]) from None
         self.payload = payloads[0]
         self.turn = cycle(payloads) if len(payloads) > 1 else None
         self.wants_answer = False
@@ -103,15 +103,15 @@ def followed(
     Raise TargetRefused or ValueError for one too many, or one that leads nowhere or elsewhere.
     """
     if number > base.redirects:
-        raise TargetRefused("too many redirects")
+        raise TargetRefused(f"more than {base.redirects} redirects")
     if not location:
-        raise TargetRefused("a redirect to nowhere")
+        raise TargetRefused("a redirect without a location")
     request = base.request
     url = urljoin(f"{base.origin.scheme}://{base.origin.authority}{request.path}", location)
     refuse_foreign(url, allowed)
     origin, path = split(url)
     if origin.scheme not in ("http", "https"):
-        raise TargetRefused(f"a redirect to {origin.scheme}")
+        raise TargetRefused(f"a redirect to an address of {origin.scheme}")
     dropped = OF_ORIGINS if origin != base.origin else frozenset()
     headers = {
         name: value for name, value in request.headers.items() if name.lower() not in dropped

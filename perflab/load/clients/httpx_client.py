@@ -168,6 +168,6 @@ def _by_preface(opened: socket.socket, origin: Origin) -> None:
 
 def _refused(origin: Origin, why: str) -> LoadError:
     return LoadError(
-        f"{origin.authority} does not speak HTTP/2: {why}. Leave --http2 away, or let the server "
+        f"{origin.authority} does not speak HTTP/2: {why}. Remove --http2, or let the server "
         "speak it; nothing was sent"
     )

@@ -92,7 +92,9 @@ class ResponseReader:
         try:
             self._parser.feed_data(data)
         except httptools.HttpParserUpgrade:
-            raise BadResponse("protocol", "the server switched protocols unasked") from None
+            raise BadResponse(
+                "protocol", "the server switched protocols, which no request asked for"
+            ) from None
         except httptools.HttpParserError as error:
             raise BadResponse("protocol", str(error)) from None
         if self._refused:

@@ -90,12 +90,16 @@ class WebSocket:
         if self._offers_deflate:
             self._deflate = Deflate(agreed(answers))
         elif answers:
-            raise WebSocketError("handshake", f"nobody asked for {', '.join(answers)}")
+            raise WebSocketError(
+                "handshake", f"the server chose {', '.join(answers)}, which was not offered"
+            )
         if (
             "Sec-WebSocket-Protocol" in headers
             and "sec-websocket-protocol" not in self._sent_headers
         ):
-            raise WebSocketError("handshake", "nobody asked for a subprotocol")
+            raise WebSocketError(
+                "handshake", "the server chose a subprotocol, and none was offered"
+            )
 
     def take(self, frame: Any) -> None:
         """Take a frame; the last frame of a message hands it to the listener."""

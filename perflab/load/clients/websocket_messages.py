@@ -64,10 +64,10 @@ class Pieces:
             raise WebSocketError("message_too_big", f"a message of more than {limits}", TOO_BIG)
         if self.count == 1:
             if opcode == CONTINUATION:
-                raise WebSocketError("protocol", "a continuation of no message")
+                raise WebSocketError("protocol", "a continuation without a message")
             self._opcode, self._packed = opcode, packed
         elif opcode != CONTINUATION:
-            raise WebSocketError("protocol", "a message within another one")
+            raise WebSocketError("protocol", "a message began before the one before had ended")
         elif packed:
             raise WebSocketError("protocol", "RSV1 in a continuation")
         self._parts += data
@@ -110,7 +110,9 @@ def agreed(answers: Sequence[str]) -> Terms:
         raise WebSocketError("handshake", f"the server does not agree to {NAME}")
     name, *parameters = (part.strip() for part in extensions[0].split(";"))
     if len(extensions) > 1 or name.lower() != NAME:
-        raise WebSocketError("handshake", f"nobody asked for the extensions {', '.join(answers)}")
+        raise WebSocketError(
+            "handshake", f"the server chose {', '.join(answers)}, not {NAME} alone"
+        )
     values: dict[str, str] = {}
     for parameter in parameters:
         key, _, value = (word.strip().strip('"') for word in parameter.partition("="))

@@ -81,8 +81,8 @@ class MessageRecorder:
     def _number(self, kind: str) -> int:
         if len(self._kinds) == MOST_KINDS:
             raise ValueError(
-                f"{kind!r} would be one of more than {MOST_KINDS} kinds of messages: what differs "
-                "between messages of one kind goes into the key"
+                f"{kind!r} is one kind of messages too many, for at most {MOST_KINDS} are allowed: "
+                "use the key for what differs between messages of one kind"
             )
         return self._kinds.setdefault(kind, len(self._kinds))
 

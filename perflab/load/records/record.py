@@ -113,7 +113,7 @@ def check_space(folder: Path, workload: Workload) -> None:
     free = shutil.disk_usage(folder).free
     if free < needed:
         text = f"{folder} has {free >> 20} MiB free, the record may need {needed >> 20}"
-        way_out = "make room, name another disk with --out, or set TMPDIR where there is no --out"
+        way_out = "make room, or name another disk with --out (without --out: with TMPDIR)"
         raise ParameterError("perflab load", [f"{text}: {way_out}"])
 
 

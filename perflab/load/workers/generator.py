@@ -263,7 +263,9 @@ class Generator:
                 selector.register(worker.child.stdout, selectors.EVENT_READ, number)
             while len(reports) < len(self._workers):
                 if time.monotonic() > deadline:
-                    raise LoadError("the load workers did not end within the bounds of their load")
+                    raise LoadError(
+                        "the load workers did not end in the time of their load: start it again"
+                    )
                 news = False
                 for key, _ in selector.select(timeout=0.25):
                     worker = self._workers[key.data]

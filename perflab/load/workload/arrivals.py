@@ -45,7 +45,9 @@ class ClosedLoop(FrozenModel):
         if not self.requests and not self.duration_s:
             raise ValueError("give requests or duration_s: a load without an end is refused")
         if self.keep_up and not self.requests:
-            raise ValueError("keep_up goes with requests: a load of a given time keeps its users")
+            raise ValueError(
+                "keep_up needs requests: a load with a duration keeps its users anyway"
+            )
         if self.think_time_s and self.pacing_s:
             raise ValueError("give think_time_s or pacing_s, not both")
         if self.warmup_requests and self.warmup_s:
@@ -56,7 +58,9 @@ class ClosedLoop(FrozenModel):
 
     def _has_fitting_windows(self) -> None:
         if self.requests or self.warmup_requests or self.ramp_s:
-            raise ValueError("windows go with duration_s; not with numbers of requests, or ramp_s")
+            raise ValueError(
+                "windows need duration_s, without numbers of requests and without ramp_s"
+            )
         length_s = self.warmup_s + self.duration_s
         check_windows(self.windows, self.warmup_s, min(length_s, self.max_duration_s))
 

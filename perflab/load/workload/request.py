@@ -108,7 +108,7 @@ class Request(FrozenModel):
     def _has_an_answer_with_a_body(cls, method: str) -> str:
         if method == "HEAD":
             raise ValueError(
-                "no load is made of HEAD: its answers announce bodies that do not come"
+                "HEAD cannot be sent as load, for its answers have no body: give another method"
             )
         return method
 
@@ -116,7 +116,9 @@ class Request(FrozenModel):
     @classmethod
     def _has_two_ends(cls, points: int) -> int:
         if points == 1:
-            raise ValueError("give 2 points at least, for the first byte and the last, or 0")
+            raise ValueError(
+                "progress_points must be 0, or at least 2: for the first byte and for the last"
+            )
         return points
 
     @property
@@ -148,7 +150,7 @@ class Request(FrozenModel):
             return self
         if self.redirects:
             raise ValueError(
-                "a stream goes without redirects: name the address that streams (redirects=0)"
+                "a stream follows no redirects: give the address that streams, and redirects=0"
             )
         if "\r" in self.end_marker or "\n" in self.end_marker:
             raise ValueError("end_marker is one line: no CR or LF")
@@ -157,5 +159,5 @@ class Request(FrozenModel):
     @model_validator(mode="after")
     def _can_be_redirected(self) -> Self:
         if self.redirects and self.method != "GET":
-            raise ValueError("redirects are followed by a GET alone")
+            raise ValueError("only a GET follows redirects: leave redirects at 0 for other methods")
         return self

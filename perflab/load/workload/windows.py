@@ -50,8 +50,8 @@ class Windows(FrozenModel):
         for before, after in pairwise(self.spans):
             if after.start_s < before.end_s:
                 raise ValueError(
-                    f"the window that begins at {after.start_s:g} s begins before the one before "
-                    f"it ends, at {before.end_s:g} s: give windows in order, none within another"
+                    f"the window from {after.start_s:g} s begins before the previous one ends, at "
+                    f"{before.end_s:g} s: give windows in order, without overlap"
                 )
         return self
 
@@ -76,7 +76,9 @@ def check_windows(windows: Windows | None, warmup_s: float, length_s: float) -> 
             "make the load longer (duration_s and max_duration_s) or give fewer windows"
         )
     if windows.spans[-1].end_s <= warmup_s:
-        raise ValueError("every window lies in warmup_s: nothing would count")
+        raise ValueError(
+            "every window lies in warmup_s, so nothing would count: make warmup_s shorter"
+        )
     for window in windows.spans:
         if window.start_s < warmup_s < window.end_s:
             raise ValueError(

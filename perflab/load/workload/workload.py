@@ -126,7 +126,9 @@ class Workload(FrozenModel):
     @model_validator(mode="after")
     def _streams_without_windows(self) -> Self:
         if self.request.stream and self.windows is not None:
-            raise ValueError("windows go without streams: chunks come after a window's end, too")
+            raise ValueError(
+                "a stream cannot be cut into windows: chunks also come after a window's end"
+            )
         return self
 
     @property
