@@ -94,7 +94,9 @@ class _OtherLoad(Look):
         answer = exchange(self._port, "POST", settings.path, body, START_WITHIN_S)
         self._place = self._read(*answer, "results")
         if not self._place.startswith("/"):
-            raise self._failure(f"its start was answered with '{self._place}', which is no path")
+            raise self._failure(
+                f"the answer to its start names '{self._place}' as results, which is no path"
+            )
 
     def end(self) -> None:
         """Wait until the other load is over; raise StackError where it lasts too long or fails."""
@@ -122,7 +124,7 @@ class _OtherLoad(Look):
             return Observation(columns, self._requests())
         except LookupError as error:
             problem = _shown(str(error.args[0]))
-            text = f"{self._name} says nothing that can be used: {problem}"
+            text = f"the results of {self._name} cannot be used: {problem}"
             reason = Reason(code="other_load.results", side="server", text=text)
             nothing = dict.fromkeys(settings.columns, math.nan)
             return Observation(nothing, self.left(), reasons=[reason])
@@ -135,7 +137,7 @@ class _OtherLoad(Look):
         self._go_on()
         left_s = self._deadline_s - time.monotonic()
         if left_s <= 0:
-            raise self._failure(f"not over within longest_s = {self._settings.longest_s:g}")
+            raise self._failure(f"it was not over within longest_s = {self._settings.longest_s:g}")
         patience_s = min(PATIENCE_S, max(LOOK_EVERY_S, left_s))
         try:
             answer = exchange(self._port, "GET", self._place, None, patience_s)
@@ -157,7 +159,7 @@ class _OtherLoad(Look):
         except (ValueError, LookupError):
             value = None
         if not 200 <= status < 300 or not isinstance(value, str):
-            raise self._failure(f"no text '{key}' in its answer {status}: {text}")
+            raise self._failure(f"its answer (status {status}) has no text '{key}': {text}")
         return value
 
     def _failure(self, what: str) -> StackError:
@@ -194,7 +196,7 @@ def told_requests(listed: Any) -> pd.DataFrame:
     Raises LookupError where they are no list, or lack a column; the message says which.
     """
     if not isinstance(listed, list):
-        raise LookupError("its requests are no list")
+        raise LookupError("its list of requests is no list")
     table = pd.DataFrame(listed, columns=None if listed else [*REQUEST])
     kinds = {key: kind.replace("double", "float64") for key, kind in REQUEST.items()}
     return table.assign(place=range(len(table)))[[*REQUEST]].astype(kinds)
@@ -204,7 +206,7 @@ def _number(value: Any, key: str) -> float:
     if value is None:
         return math.nan
     if isinstance(value, bool) or not isinstance(value, (int, float)) or math.isinf(value):
-        raise LookupError(f"no number at '{key}' but {json.dumps(value)}")
+        raise LookupError(f"'{key}' is {json.dumps(value)}, which is no number")
     return float(value)
 
 
@@ -212,6 +214,6 @@ def _at(document: Any, key: str) -> Any:
     value = document
     for step in key.split("."):
         if not isinstance(value, Mapping) or step not in value:
-            raise LookupError(f"nothing at '{key}': it has no '{step}'")
+            raise LookupError(f"'{key}' is missing: there is no '{step}'")
         value = value[step]
     return value

@@ -148,7 +148,7 @@ def test_an_interruption_does_not_wait_for_the_other_load(side: OtherSide) -> No
 @pytest.mark.parametrize(
     ("start", "problem"),
     [
-        ((409, {"error": "one is under way"}), "answer 409.*one is under way"),
+        ((409, {"error": "one is under way"}), "status 409.*one is under way"),
         ((202, {"results": 7}), "no text 'results'"),
         ((202, {"results": "http://elsewhere/"}), "which is no path"),
     ],
@@ -166,8 +166,8 @@ def test_a_load_that_does_not_start_fails_the_trial(
     ("answer", "problem"),
     [
         ({"status": "failed", "why": "no files left"}, "no files left"),
-        ({"status": "completed", "results": {"good": 3}}, "nothing at 'total_s'"),
-        ({"status": "completed", "results": {"good": True, "total_s": 1}}, "no number at 'good'"),
+        ({"status": "completed", "results": {"good": 3}}, "'total_s' is missing"),
+        ({"status": "completed", "results": {"good": True, "total_s": 1}}, "'good' is true, which is no number"),
     ],
     ids=["failed", "missing", "true"],
 )
