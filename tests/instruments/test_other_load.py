@@ -167,7 +167,10 @@ def test_a_load_that_does_not_start_fails_the_trial(
     [
         ({"status": "failed", "why": "no files left"}, "no files left"),
         ({"status": "completed", "results": {"good": 3}}, "'total_s' is missing"),
-        ({"status": "completed", "results": {"good": True, "total_s": 1}}, "'good' is true, which is no number"),
+        (
+            {"status": "completed", "results": {"good": True, "total_s": 1}},
+            "'good' is true, which is no number",
+        ),
     ],
     ids=["failed", "missing", "true"],
 )

@@ -50,7 +50,10 @@ def test_short_responses_give_slices_and_long_ones_whole_trials() -> None:
     assert (slices.kind, slices.slice_ms) == ("slices", 310.0)
     paces = {"a": Pace(2.0), "b": Pace(float("inf"))}
     silent = chosen(AUTO, paces, "process")
-    assert (silent.kind, silent.why) == ("trials", "no request of the first short load was answered")
+    assert (silent.kind, silent.why) == (
+        "trials",
+        "no request of the first short load was answered",
+    )
     assert chosen(Design(kind="slices"), paces, "process").kind == "slices"
 
 
