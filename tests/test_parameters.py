@@ -90,7 +90,7 @@ REFUSED: list[tuple[str, dict[str, object], str]] = [
     ("client_overhead", {"rate": [5]}, "fewer than 10 requests"),
     ("client_overhead", {"delay_ms": 500, "timeout_s": 0.5}, "every request would fail"),
     ("lab_check", {"work": 10_000_000}, r"service 'echo': work = 10500000 must be at most"),
-    ("lab_check", {"work": 100, "planted": [1.001]}, "would give 1; raise work"),
+    ("lab_check", {"work": 100, "planted": [1.001]}, "would be 1 in whole rounds"),
     ("lab_check", {"planted": [1.05, 1.050000000000001]}, "cannot be told apart"),
     ("lab_check", {"overload_rps": 40}, "fewer than 10 requests"),
     ("chat_ladder", {"rungs": ["best_100000"]}, "at most 99999"),

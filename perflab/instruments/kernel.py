@@ -126,9 +126,8 @@ def full_backlogs(queues: pd.DataFrame) -> list[Remark]:
         if dropped > 0:
             room, longest = int(queue["backlog"].max()), int(queue["waiting"].max())
             text = (
-                f"the listening socket of service '{name}' dropped a connection {dropped:.0f} "
-                f"times during the load: up to {longest} were seen that it had not accepted yet, "
-                f"and it has room for {room + 1}"
+                f"service '{name}' dropped {dropped:.0f} connections during the load: its "
+                f"listening socket has room for {room + 1}, and up to {longest} waited there"
             )
             remarks.append(Remark(code="service.backlog", side="server", text=text))
     return remarks

@@ -125,8 +125,8 @@ def unseen(counts: Mapping[str, int], watch: Mapping[str, str], samples: int) ->
     return tuple(
         Remark(
             code="profiler.unseen",
-            text=f"watched '{name}' is in none of {samples} samples: it takes less time than they "
-            "can show (a higher rate_hz or longer trials show more), or no frame matches "
+            text=f"the watched function '{name}' is in none of {samples} samples: either it takes "
+            "too little time (raise rate_hz, or make trials longer), or no function matches "
             f"'{watch[name]}'",
         )
         for name, count in counts.items()

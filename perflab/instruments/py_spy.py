@@ -54,7 +54,9 @@ def call_chains(text: str) -> pd.DataFrame:
             if sample
         )
     except (ValueError, LookupError, TypeError) as error:
-        raise ProfilerFailed(f"what py-spy left is no speedscope profile: {error!r}") from None
+        raise ProfilerFailed(
+            f"the file that py-spy wrote is no speedscope profile: {error!r}"
+        ) from None
     table = pd.DataFrame(sorted(counts.items()), columns=["chain", "samples"])
     return table.astype({"chain": str, "samples": "int64"})
 
@@ -97,8 +99,8 @@ _WAITING = re.compile(
     r"|_worker \(\S*futures/thread\.py\))$"
 )
 IN_ANOTHER_NAMESPACE = (
-    "the service has thread numbers of its own (a container): whether a thread runs cannot be "
-    "seen, so samples that end in a call that waits are left out of all shares"
+    "the service runs in a container, where py-spy cannot see whether a thread runs: samples that "
+    "end in a call that waits are left out of all shares"
 )
 _COUNTED = re.compile(r"Samples: (\d+) Errors: (\d+)")
 _BEHIND = re.compile(r"([\d.]+)s behind in sampling")
@@ -200,7 +202,7 @@ class PySpy:
         try:
             text = (self._folder / "profile").read_text(errors="replace")
         except FileNotFoundError:
-            raise ProfilerFailed(f"{TOOL} left no call chains: {output}") from None
+            raise ProfilerFailed(f"{TOOL} wrote no call chains: {output}") from None
         chains, warnings = call_chains(text), doubts(output)
         if self._blind:
             chains, warnings = without_waiting(chains), (*warnings, IN_ANOTHER_NAMESPACE)
@@ -246,7 +248,9 @@ def tool() -> str:
     scripts = sysconfig.get_path("scripts")
     program = shutil.which(TOOL, path=scripts) or shutil.which(TOOL)
     if program is None:
-        raise ProfilerFailed(f"{TOOL} is not installed: run 'make setup', or take profiler=['off']")
+        raise ProfilerFailed(
+            f"{TOOL} is not installed: run 'make setup', or measure with profiler=['off']"
+        )
     return program
 
 
@@ -273,13 +277,13 @@ def refusal(output: str) -> ProfilerFailed:
     """Return the error for the output of a failed py-spy, with the way out where it is known."""
     if "ermission" in output or "Operation not permitted" in output:
         return ProfilerFailed(
-            f"{TOOL} may not look at the process (ptrace is not permitted). Way out: run as root, "
-            "or 'sysctl kernel.yama.ptrace_scope=0', or in a container --cap-add SYS_PTRACE; "
-            "profiler=['off'] does without"
+            f"{TOOL} may not read the process (ptrace is not permitted). Run as root, or allow it "
+            "by 'sysctl kernel.yama.ptrace_scope=0', in a container by --cap-add SYS_PTRACE; or "
+            "measure without a profiler (profiler=['off'])"
         )
     return ProfilerFailed(
-        f"{TOOL} could not begin (it reads Python processes alone): "
-        f"{output.strip() or 'it said nothing'}"
+        f"{TOOL} could not begin; it can only read Python processes. Its output: "
+        f"{output.strip() or 'none'}"
     )
 
 

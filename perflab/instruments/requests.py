@@ -121,7 +121,7 @@ class Chunks(Instrument):
     def obstacles(self, stack: StackPlan, workload: Workload) -> Iterable[str]:  # noqa: ARG002
         """Yield a problem where it is known before the load that nothing is streamed."""
         if workload.request.stream is None and not isinstance(workload.arrivals, Scripted):
-            yield "chunks: no answer is streamed; say in its Request stream='sse'"
+            yield "chunks: no answer is streamed; give the Request stream='sse' or stream='ndjson'"
 
     def observe(self, load: Load) -> Observation:
         """Return the columns of the streams."""
@@ -164,7 +164,7 @@ class FailureThreshold(Instrument):
     def obstacles(self, stack: StackPlan, workload: Workload) -> Iterable[str]:  # noqa: ARG002
         """Yield a problem where no number of failures ends the load."""
         if not workload.stop.failures:
-            yield "failure_threshold: no number of failures ends it; say StopRules(failures=5)"
+            yield "failure_threshold: no failures end the load; give StopRules(failures=5)"
 
     def observe(self, load: Load) -> Observation:
         """Return the columns of the stop."""
@@ -223,5 +223,5 @@ class _ServerCount(Look):
         columns = {"server_count": self._counted}
         if self._counted == told:
             return Observation(columns)
-        text = f"the server counted {self._counted} writes, the client was told of {told}"
+        text = f"the server counted {self._counted} writes, the client {told} successful answers"
         return Observation(columns, reasons=[Reason(code="server.count", text=text)])

@@ -64,10 +64,10 @@ class UsersHeld(Instrument):
     def obstacles(self, stack: StackPlan, workload: Workload) -> Iterable[str]:  # noqa: ARG002
         """Yield a problem where a load has no users, or the fewest give too few answers."""
         if not isinstance(workload.arrivals, ClosedLoop):
-            yield "users held: only a closed loop has a number of users to search"
+            yield "users held: the search needs a closed loop"
             return
         if self.start > self.most:
-            yield f"users held: it begins at {self.start} users, and may try {self.most} at most"
+            yield f"users held: start = {self.start} users is above most = {self.most}"
         for objective in self.objectives:
             if objective.of != "response" and workload.request.stream is None:
                 yield f"users held: {objective.text}: no answer is streamed"

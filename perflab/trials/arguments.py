@@ -36,7 +36,7 @@ def asked_for(chosen: Experiment, given: Mapping[str, Any] | RunParameters) -> R
     if len(references) > 1:
         raise ParameterError(
             f"experiment '{chosen.name}'",
-            ["from_run shows a run and resume finishes one; give one of them"],
+            ["from_run shows a run, and resume finishes one; give only one of them"],
         )
     reference = references[0]
     run = existing(str(given[reference]), chosen.name, reference)
@@ -52,7 +52,9 @@ def existing(reference: str, experiment: str, parameter: str) -> Run:
     """Open a recorded run of an experiment; ``parameter`` is the one that holds the reference."""
     run = open_run(reference, runs_dir())
     if run.record.experiment != experiment:
-        text = f"run {run.run_id} is of '{run.record.experiment}', not '{experiment}'"
+        text = (
+            f"run {run.run_id} is one of experiment '{run.record.experiment}', not '{experiment}'"
+        )
         raise ParameterError(parameter, [text])
     return run
 

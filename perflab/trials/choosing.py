@@ -106,7 +106,7 @@ def chosen(open_design: Design, paces: Mapping[str, Pace], backend: str) -> Desi
     needed_ms = needed_slice_ms(paces.values(), backend)
     slowest_ms = max(pace.response_ms for pace in paces.values())
     if not math.isfinite(needed_ms):
-        why = "nothing was answered when it was looked at"
+        why = "no request of the first short load was answered"
         if open_design.kind == "auto":
             return Design(kind="trials", why=why)
         return Design(kind="slices", slice_ms=MOST_SLICE_MS, why=why)

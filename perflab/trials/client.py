@@ -107,7 +107,7 @@ def conduct(order: Order, show: Callable[[Event], None]) -> Path:
         except KeyboardInterrupt:
             if not interrupted:
                 conducted.ask_to_stop()
-                show(Note(text="interrupted: ending the trial in order"))
+                show(Note(text="interrupted: the trial under way is ended in order"))
             interrupted = True
         except BaseException:
             # An event is unknown, or ``show`` failed.
@@ -129,7 +129,7 @@ def _resume_hint(text: str, path: Path | None) -> str:
     if path is None:
         return f"{text}; nothing had been measured yet"
     return (
-        f"{text}; committed trials are in {path}. Go on with 'perflab run --resume {path.name}' "
+        f"{text}; the finished trials are in {path}. Go on with 'perflab run --resume {path.name}' "
         f"(parameter resume='{path.name}')"
     )
 

@@ -114,7 +114,7 @@ class Conductor:
                     raise
                 if not waiting:
                     waiting = True
-                    self._note(f"waiting: this host measures {busy.who}")
+                    self._note(f"waiting until this host is free: it measures {busy.who}")
             go_on(self._interrupted, "while it waited for the host")
             time.sleep(0.2)
 

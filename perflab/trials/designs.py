@@ -165,17 +165,17 @@ def not_cut(workload: Workload) -> str:
     """Return why a load cannot be sent in windows; an empty string where it can."""
     arrivals = workload.arrivals
     if not isinstance(arrivals, ClosedLoop | OpenLoop):
-        return "a load of bursts or scripted users cannot be cut into windows"
+        return "a load of bursts or scripted users cannot be cut into slices"
     if workload.request.stream:
-        return "streams go on after a window's end"
+        return "streams go on after the end of a slice"
     if workload.stop.failures:
-        return "a load that ends by a rule cannot share its time"
+        return "failures may end this load at any time (stop rules)"
     if isinstance(arrivals, ClosedLoop) and (arrivals.requests or arrivals.warmup_requests):
-        return "a load of so many requests has no length; give it seconds"
+        return "a load that is counted in requests has no length; give duration_s instead"
     if isinstance(arrivals, ClosedLoop):
         if arrivals.ramp_s:
-            return "a load whose users come and go is not the same in all windows"
+            return "users come and go, so slices would not have the same load"
         return ""
     if len(arrivals.stages) > 1 or arrivals.stages[0].to_rate is not None:
-        return "a load whose rate changes is not the same in all windows"
+        return "the rate changes, so slices would not have the same load"
     return ""

@@ -98,7 +98,7 @@ def parse(line: str | bytes) -> Event:
         text = line.decode(errors="replace") if isinstance(line, bytes) else line
         first = error.errors(include_url=False)[0]["msg"]
         raise UnknownEvent(
-            f"the run says what this perflab does not understand ({first:.{LONGEST_SHOWN}}): "
-            f"{text.strip():.{LONGEST_SHOWN}}. Both must be of one version: was perflab changed "
-            "since this program or kernel was started? Start it again"
+            f"the run sent a line that this perflab cannot read ({first:.{LONGEST_SHOWN}}): "
+            f"{text.strip():.{LONGEST_SHOWN}}. Both must be of one version: where perflab was "
+            "changed after this program or kernel was started, start it again"
         ) from error

@@ -44,29 +44,29 @@ class RunParameters(Parameters):
     blocks: Annotated[int, Field(ge=1, le=1000)] | Literal["until_decided"] = Field(
         default=8,
         description="how often everything is measured: a block holds one trial of each treatment, "
-        "in random order; 8 keep their power when one is spoilt; until_decided: blocks are added "
-        "until every claim is decided",
+        "in random order; 8 keep their power where one is not valid; until_decided: blocks are "
+        "added until every claim is decided",
     )
     least_blocks: int = Field(
         default=8,
         ge=1,
         le=200,
-        description="with blocks = until_decided: after so many is the first look, and before it "
-        "nothing is decided; below 6 no look so early can show anything",
+        description="with blocks = until_decided: the first interim analysis comes after so many "
+        "blocks; below 6 it can show nothing",
     )
     most_blocks: int = Field(
         default=20,
         ge=6,
         le=200,
-        description="with blocks = until_decided: then the run ends, whatever is undecided; on the "
-        "way there is a look every 6 blocks or sooner, and the more looks there are, the more "
-        "certain each must be",
+        description="with blocks = until_decided: the run ends after so many blocks, decided or "
+        "not; there is an interim analysis every 6 blocks or sooner, and the more there are, the "
+        "more certain each must be",
     )
     seed: int | None = Field(
         default=None,
         ge=0,
         le=2**63 - 1,
-        description="decides the random order of trials; none: one is drawn and recorded",
+        description="decides the random order of trials; none: a seed is drawn and recorded",
     )
     fresh_blocks: int = Field(
         default=1,
@@ -76,8 +76,8 @@ class RunParameters(Parameters):
     )
     from_run: str | None = Field(
         default=None,
-        description="show this run, measure nothing: its id, the start of it, its folder, latest "
-        "or latest:EXPERIMENT",
+        description="show this run and measure nothing: its id, the beginning of its id, its "
+        "folder, latest or latest:EXPERIMENT",
     )
     resume: str | None = Field(
         default=None, description="finish this run, which was interrupted or killed"
@@ -166,7 +166,7 @@ class DesignParameters(RunParameters):
     def _slices_have_a_length(self) -> DesignParameters:
         if self.slice_ms is not None and self.design != "slices":
             raise ValueError(
-                f"slice_ms = {self.slice_ms:g} goes with design = slices; design is {self.design}"
+                f"slice_ms = {self.slice_ms:g} needs design = slices; design is {self.design}"
             )
         return self
 
@@ -278,7 +278,7 @@ class Experiment:
         if plan.until_decided is None or any(map(can_be_decided, plan.contrasts)):
             return []
         return [
-            f"blocks = {UNTIL_DECIDED}: with these parameters nothing is claimed that could be "
+            f"blocks = {UNTIL_DECIDED}: with these parameters there is no claim that could be "
             "decided; give a number of blocks"
         ]
 

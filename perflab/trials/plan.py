@@ -105,15 +105,14 @@ class RunPlan(BaseModel):
         count = len(self.treatments)
         if not FEWEST_TREATMENTS <= count <= MOST_TREATMENTS:
             numbers = f"{FEWEST_TREATMENTS} to {MOST_TREATMENTS}"
-            causes.append(f"it is for {numbers} treatments, and there are {count}")
+            causes.append(f"slices need {numbers} treatments, and there are {count}")
         for treatment in self.treatments:
             if why := not_cut(treatment.workload):
                 causes.append(why)
             names = [type(item).__name__ for item in treatment.instruments if not item.shares_time]
             if names:
                 causes.append(
-                    f"{', '.join(names)} would see what all treatments do together, and not each "
-                    "for itself"
+                    f"{', '.join(names)} cannot tell treatments apart that share a block's time"
                 )
         return list(dict.fromkeys(causes))
 

@@ -28,7 +28,7 @@ def obstacles(plan: RunPlan) -> list[str]:
     """Return a sentence for everything that would stop a run of ``plan`` after its start."""
     checks = (_treatments, _settings, _loads, _targets, _instruments, _tables, _claims)
     problems = [problem for check in checks for problem in check(plan)]
-    way_out = "measure them one after the other (design = trials)"
+    way_out = "measure one treatment after the other (design = trials)"
     kind = plan.design.kind
     problems += [f"design = {kind}: {cause}; {way_out}" for cause in plan.hindrances()]
     if not problems:
@@ -41,7 +41,7 @@ def obstacles(plan: RunPlan) -> list[str]:
 
 def _treatments(plan: RunPlan) -> Iterator[str]:
     if not plan.treatments:
-        yield "there is no treatment: nothing would be measured"
+        yield "there is no treatment to measure"
     names = Counter(treatment.name for treatment in plan.treatments)
     for name, count in names.items():
         if count > 1:
@@ -82,7 +82,7 @@ def _tables(plan: RunPlan) -> Iterator[str]:
     for kind in sorted(kinds, key=kind_of):
         for name, columns in kind.tables.items():
             if tables.setdefault(name, columns) != columns:
-                yield f"table '{name}' has other columns in two instruments; rename one of them"
+                yield f"two instruments have different columns for table '{name}'; rename one"
             try:
                 declared_schema(name, columns)
             except RecordingError as error:
@@ -103,8 +103,8 @@ def _loads(plan: RunPlan) -> Iterator[str]:
     for workload in (treatment.workload for treatment in plan.treatments):
         if workload.windows is not None:
             yield (
-                "a trial's load has windows only where the design of the run gives it some "
-                "(design = slices): leave windows out"
+                "only the design of a run gives a load its windows (design = slices): "
+                "leave windows out of the workload"
             )
         yield from out_of_reach(workload)
         if isinstance(workload.arrivals, OpenLoop):
@@ -137,7 +137,7 @@ def too_few_blocks(contrasts: Sequence[Contrast], blocks: int) -> list[Remark]:
     if blocks >= needed:
         return []
     text = (
-        f"among the {claims} claims about {response} {blocks} blocks can show no single effect, "
-        f"be it ever so large; {needed} blocks can"
+        f"with {claims} claims about {response}, {blocks} blocks can show no single effect, "
+        f"however large it is; {needed} blocks can"
     )
     return [Remark(code="plan.blocks", text=text)]

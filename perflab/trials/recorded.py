@@ -77,5 +77,5 @@ def confirm(writer: RunWriter, treatment: str, reported: Mapping[str, Any]) -> l
         return []
     more = [f"and {len(changed) - SHOWN} more"] if len(changed) > SHOWN else []
     listed = ", ".join([*changed[:SHOWN], *more])
-    text = f"services report other settings than the run's record has: {listed}"
+    text = f"services report other settings than those in the run's record: {listed}"
     return [Reason(code="stack.settings", text=text)]

@@ -222,9 +222,9 @@ class Session:
         if self._restarts > MAX_RESTARTS:
             raise StackError(
                 f"{self._restarts} trials failed, although the services were started afresh "
-                f"{MAX_RESTARTS} times; committed trials are kept. The last reason: {reason}"
+                f"{MAX_RESTARTS} times; finished trials are kept. The last reason: {reason}"
             )
-        lost = f"a trial was lost ({reason.splitlines()[0]})"
+        lost = f"a trial failed ({reason.splitlines()[0]})"
         self._emit(Note(text=f"{lost}; starting the services afresh"))
         self._restart()
 
@@ -257,11 +257,11 @@ def _in_words(rule: UntilDecided) -> str:
         return f"block {last.blocks}: every contrast is decided"
     names = ", ".join(last.undecided[:SHOWN])
     more = f" and {len(last.undecided) - SHOWN} more" if len(last.undecided) > SHOWN else ""
-    ahead = f"next look after block {rule.next_look(last.blocks)}"
+    ahead = f"next interim analysis after block {rule.next_look(last.blocks)}"
     if rule.next_look(last.blocks) < rule.most_blocks:
         ahead += f", at most {counted(rule.most_blocks, 'block')}"
     if rule.ended:
-        ahead = "it has the most blocks that it may have"
+        ahead = "most_blocks is reached"
     return f"block {last.blocks}, undecided: {names}{more}; {ahead}"
 
 

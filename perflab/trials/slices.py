@@ -48,7 +48,7 @@ AHEAD_NS = 1_000_000_000
 LATE_SHARE = 0.02
 # Above this share of requests carried over into another turn, the trial gets a warning.
 CARRIED_SHARE = 0.05
-WAY_OUT = "take longer slices (slice_ms), or trials one after the other (design = trials)"
+WAY_OUT = "take longer slices (slice_ms), or whole trials (design = trials)"
 
 
 @dataclass
@@ -217,22 +217,22 @@ def judged_turns(
     reasons, warnings = [], []
     if late > LATE_SHARE * len(table):
         text = (
-            f"{late} of {len(table)} turns came later than {rounds.settle_ms:g} ms, the part of a "
-            "slice that is not counted: something else took the machine"
+            f"{late} of {len(table)} turns began later than {rounds.settle_ms:g} ms, the part of a "
+            "slice that is not counted: other programs used the machine"
         )
         reasons.append(Reason(code="turns.late", text=text))
     finished = max(1, int(table["finished"].sum()))
     carried = int(table["carried_over"].sum()) / finished
     if paused_share > MAX_MOVED_SHARE:
         text = (
-            f"{carried:.0%} of the requests were under way when their service was paused, and took "
-            f"up to {paused_share:.0%} longer on average for it: {WAY_OUT}"
+            f"{carried:.0%} of the requests were under way when their service was paused, which "
+            f"made them up to {paused_share:.0%} longer on average: {WAY_OUT}"
         )
         reasons.append(Reason(code="turns.paused", text=text))
     elif carried > CARRIED_SHARE:
         text = (
-            f"{carried:.0%} of the requests were under way when their slice ended, and met those "
-            f"of the next: {WAY_OUT}"
+            f"{carried:.0%} of the requests were under way when their slice ended, and ended in a "
+            f"later slice: {WAY_OUT}"
         )
         warnings.append(Remark(code="turns.carried_over", text=text))
     return reasons, warnings

@@ -121,8 +121,8 @@ def losses_of(residents: Residents, name: str) -> list[Reason]:
         Reason(
             code="service.lost_processes",
             side="server",
-            text=f"service '{service}' lost {lost} during the trial: what answered before and "
-            "after is not the same",
+            text=f"service '{service}' lost {lost} during the trial: other processes answered "
+            "before and after that",
         )
         for service, lost in residents.lost(name).items()
     ]
@@ -261,7 +261,10 @@ def _add_columns(row: dict[str, Any], observation: Observation) -> None:
     """Add an instrument's columns to a trial's row; refuse columns that are there already."""
     twice = sorted(set(observation.columns) & {*row, "state", "reasons", "warnings"})
     if twice:
-        raise ExperimentError(f"two instruments, or one and the lab, measure {', '.join(twice)}")
+        raise ExperimentError(
+            f"two instruments, or an instrument and the lab, both measure {', '.join(twice)}; "
+            "rename one of the columns"
+        )
     row.update(observation.columns)
 
 

@@ -30,7 +30,7 @@ def test_the_service_whose_backlog_overflowed_is_named_and_no_other() -> None:
     table = queues((0, "a", 0, 5, 40), (0, "b", 0, 128, 0), (1, "a", 6, 5, 78), (1, "b", 9, 128, 0))
     (warning,) = full_backlogs(table)
     assert (warning.code, warning.side) == ("service.backlog", "server")
-    assert "service 'a' dropped a connection 38 times" in warning.text
+    assert "service 'a' dropped 38 connections" in warning.text
     assert "up to 6" in warning.text
     assert "room for 6" in warning.text
 

@@ -99,7 +99,7 @@ def test_a_run_is_not_resumed_with_other_parameters(runs: Path) -> None:
     run_id = recorded(runs)
     with pytest.raises(ParameterError, match="blocks = 12 is given, the run has 3"):
         api.run("synchronous_commit", {"resume": run_id, "blocks": 12})
-    with pytest.raises(ParameterError, match="give one of them"):
+    with pytest.raises(ParameterError, match="give only one of them"):
         api.run("synchronous_commit", {"resume": run_id, "from_run": run_id})
     done = subprocess.run(
         [PERFLAB, "run", "--resume", run_id, "-p", "requests=20", "--backend", "docker"],

@@ -54,5 +54,5 @@ def test_wrong_values_are_refused_with_the_way_out(values: dict[str, object], wo
 
 
 def test_where_nothing_can_be_decided_the_error_asks_for_a_number() -> None:
-    with pytest.raises(ParameterError, match="nothing is claimed that could be decided"):
+    with pytest.raises(ParameterError, match="there is no claim that could be decided"):
         experiment("client_overhead").check({"blocks": "until_decided", "client": ["lean"]})

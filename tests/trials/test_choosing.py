@@ -50,7 +50,10 @@ def test_short_responses_give_slices_and_long_ones_whole_trials() -> None:
     assert (slices.kind, slices.slice_ms) == ("slices", 310.0)
     paces = {"a": Pace(2.0), "b": Pace(float("inf"))}
     silent = chosen(AUTO, paces, "process")
-    assert (silent.kind, silent.why) == ("trials", "nothing was answered when it was looked at")
+    assert (silent.kind, silent.why) == (
+        "trials",
+        "no request of the first short load was answered",
+    )
     assert chosen(Design(kind="slices"), paces, "process").kind == "slices"
 
 
@@ -68,6 +71,6 @@ def test_custom_services_leave_the_design_open_and_a_length_needs_slices() -> No
     custom = systems.experiment("custom_service")
     assert not custom.plan(custom.check({})).design.is_settled
     values: dict[str, Any] = {"slice_ms": 100}
-    with pytest.raises(ParameterError, match="slice_ms = 100 goes with design = slices"):
+    with pytest.raises(ParameterError, match="slice_ms = 100 needs design = slices"):
         custom.check(values)
     assert custom.plan(custom.check({**values, "design": "slices"})).design.slice_ms == 100

@@ -68,8 +68,8 @@ def test_one_undecided_contrast_keeps_the_run_going_to_its_most_blocks(
     looks = [(look.blocks, look.undecided) for look in record.until_decided.looks]
     assert looks == [(blocks, ("a is greater",)) for blocks in (6, 8)]
     assert session.notes() == [
-        "block 6, undecided: a is greater; next look after block 8",
-        "block 8, undecided: a is greater; it has the most blocks that it may have",
+        "block 6, undecided: a is greater; next interim analysis after block 8",
+        "block 8, undecided: a is greater; most_blocks is reached",
     ]
 
 

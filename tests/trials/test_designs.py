@@ -86,7 +86,7 @@ def test_the_counted_time_of_a_cut_load_stays_as_long_within_one_slice(
         (Burst(size=3), {}, "bursts or scripted users"),
         (ClosedLoop(users=1, duration_s=3, ramp_s=1), {}, "users come and go"),
         (OpenLoop(stages=(Stage(rate=1, to_rate=9, duration_s=3),)), {}, "rate changes"),
-        (CLOSED, {"stop": {"failures": 3}}, "ends by a rule"),
+        (CLOSED, {"stop": {"failures": 3}}, "failures may end this load"),
     ],
 )
 def test_loads_that_cannot_share_their_time_are_refused_with_the_way_out(
@@ -106,7 +106,7 @@ def test_slices_of_nine_and_instruments_that_see_everybody_are_refused_before_th
     assert "2 to 8 treatments" in sharing(nine).hindrances()[0]
     of_run = sharing([item.model_copy(update={"instruments": STANDARD}) for item in three[:2]])
     (problem,) = (item for item in obstacles(of_run) if "design" in item)
-    assert "SchedulerAccounts, AcceptQueues would see what all treatments do" in problem
+    assert "SchedulerAccounts, AcceptQueues cannot tell treatments apart" in problem
     # A settled plan leaves out the standard instruments that see everybody.
     in_slices = of_run.settled(Design(kind="slices", slice_ms=50))
     kinds = {type(item).__name__ for item in in_slices.treatments[0].instruments}
@@ -153,7 +153,7 @@ def test_late_turns_refuse_a_trial_and_carried_over_requests_give_a_warning() ->
     assert judged_turns(punctual, rounds) == ([], [])
     late = taken.assign(late_ns=[61_000_000] * 2 + [0] * 48)
     (reason,), _ = judged_turns(turn_table(windows(carried_over=[0] * 50), late), rounds)
-    assert reason.text.startswith("2 of 50 turns came later than 60 ms")
+    assert reason.text.startswith("2 of 50 turns began later than 60 ms")
     # A shared machine makes one turn of fifty late, which has a fiftieth of a slice's effect.
     one = taken.assign(late_ns=[61_000_000] + [0] * 49)
     assert judged_turns(turn_table(windows(carried_over=[0] * 50), one), rounds) == ([], [])
@@ -167,7 +167,7 @@ def test_a_trial_whose_response_times_contain_pauses_is_refused() -> None:
     table = turn_table(windows(carried_over=[1] * 50), taken)
     assert judged_turns(table, rounds, paused_share=0.05)[0] == []
     (reason,), warnings = judged_turns(table, rounds, paused_share=0.06)
-    assert "took up to 6% longer on average" in reason.text
+    assert "up to 6% longer on average" in reason.text
     assert "design = trials" in reason.text
     assert warnings == []
 

@@ -56,12 +56,16 @@ class _RightAnswer(Look):
         try:
             status, text = _answer(request, self._scene.workload.timeout_s)
         except (OSError, http.client.HTTPException) as error:
-            raise self._no_answer(f"{what} has no answer: {error}") from None
+            raise self._no_answer(f"{what} got no answer: {error}") from None
         if status != template.expect_status:
-            problem = f"{what} is answered with {status}, and {template.expect_status} was expected"
+            problem = (
+                f"the answer to {what} has status {status} instead of {template.expect_status}"
+            )
             raise self._wrong(problem, text)
         if template.expect_body not in text:
-            raise self._wrong(f"the answer to {what} holds no '{template.expect_body}'", text)
+            raise self._wrong(
+                f"the answer to {what} does not contain '{template.expect_body}'", text
+            )
 
     def _local_address(self) -> str:
         running = self._scene.residents.instance(self._scene.treatment, self._instrument.variant)
@@ -70,9 +74,9 @@ class _RightAnswer(Look):
     def _wrong(self, why: str, text: str) -> WrongAnswer:
         excerpt = " ".join(text.split())[:SHOWN]
         return WrongAnswer(
-            f"variant '{self._instrument.variant}' is compared with nothing: {why}"
+            f"variant '{self._instrument.variant}' gives another answer than expected: {why}"
             + (f" ('{excerpt}')" if excerpt else " (its body is empty)")
-            + "; mend it, or say what is right (expect_status, expect_body)"
+            + "; mend the variant, or change expect_status or expect_body"
         )
 
     def _no_answer(self, why: str) -> LoadError | ServiceFailed:

@@ -31,7 +31,7 @@ class OwnServiceParameters(LoadParameters, DesignParameters):
 
     folder: str = Field(
         default="",
-        description="where relative places and command variants begin; empty: the example that "
+        description="folder for relative places and for command variants; empty: the example that "
         "comes with the lab",
     )
     variants: tuple[str, ...] = Field(
@@ -42,17 +42,18 @@ class OwnServiceParameters(LoadParameters, DesignParameters):
     )
     command: str = Field(
         default="",
-        description="starts a git variant, with {port}; empty: by the Dockerfile of the revision",
+        description="command that starts a git variant, with {port}; empty: the Dockerfile of the "
+        "revision starts it",
     )
     prepare: str = Field(
         default="",
-        description="shell words that are run once in the files of each git variant, such as those "
-        "that install its packages; goes with command",
+        description="shell command that is run once in the files of each git variant, for example "
+        "to install its packages; only with command",
     )
     health: str = Field(
         default="",
-        description="path that answers 200 when a variant is ready; empty: any answer of the "
-        "workload's path below 500",
+        description="path that answers 200 when a variant is ready; empty: the path of the "
+        "requests, with any status below 500",
     )
     start_timeout_s: float = Field(
         default=60.0, gt=0, le=3600, description="seconds within which a variant must be ready"
@@ -80,7 +81,7 @@ class OwnServiceParameters(LoadParameters, DesignParameters):
         if not place.is_dir():
             raise ValueError("no such folder")
         if "{" in str(place):
-            raise ValueError("a brace in its path would be taken for a placeholder")
+            raise ValueError("its path has a brace, which would be read as a placeholder")
         return str(place)
 
     @field_validator("variants")
@@ -118,9 +119,9 @@ class OwnServiceParameters(LoadParameters, DesignParameters):
             except ValueError as error:
                 problems.append(f"command: {error}")
             if not git_variants:
-                problems.append("command starts git variants, and there is none")
+                problems.append("command is only for git variants, and there is none; leave it out")
         elif self.prepare:
-            problems.append("prepare goes with command: an image is prepared by its Dockerfile")
+            problems.append("prepare needs command: without one, the Dockerfile prepares the image")
         for variant in git_variants if not self.command else []:
             if not holds(Path(variant.place), variant.commit, "Dockerfile"):
                 problems.append(
@@ -128,7 +129,9 @@ class OwnServiceParameters(LoadParameters, DesignParameters):
                     "that starts it (--command 'python app.py --port {port}')"
                 )
         if self.health and not self.health.startswith("/"):
-            problems.append(f"health = '{self.health}' is no path; write it like /health")
+            problems.append(
+                f"health = '{self.health}' is no path; a path begins with /, like /health"
+            )
         return problems
 
     def _of_load(self) -> list[str]:
@@ -158,7 +161,7 @@ class OwnServiceParameters(LoadParameters, DesignParameters):
             words = "; ".join(
                 f"{name}: {', '.join(names)}" for name, names in names_by_backend.items()
             )
-            return self.backend, [f"variants of one duel run all alike, not on two sides ({words})"]
+            return self.backend, [f"variants of one duel must all run on one backend ({words})"]
         needed = next(iter(names_by_backend), BACKENDS[2])
         if self.backend not in (BACKENDS[0], needed):
             return self.backend, [

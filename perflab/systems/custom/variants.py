@@ -68,7 +68,7 @@ def all_variants(texts: Iterable[str], folder: Path) -> tuple[Variant, ...]:
     names = [variant.name for variant in variants]
     twice = [name for name in dict.fromkeys(names) if names.count(name) > 1]
     if twice:
-        problems.append(f"{', '.join(twice)} names two variants; give each a name of its own")
+        problems.append(f"two variants are named {', '.join(twice)}; give each another name")
     if problems:
         raise ValueError("; ".join(problems))
     return tuple(variants)
@@ -81,12 +81,14 @@ def _variant_of(text: str, folder: Path) -> Variant:
         raise ValueError(f"'{text}' is not NAME=KIND:WHAT, like new=git:.@HEAD")
     if not NAME.fullmatch(name) or name in TAKEN:
         raise ValueError(
-            f"'{name}' cannot name a variant: use up to 31 letters, digits, '.', '_' or '-', but "
-            f"not {' or '.join(TAKEN)}"
+            f"'{name}' cannot be the name of a variant: use up to 31 letters, digits, '.', '_' or "
+            f"'-', but not {' or '.join(TAKEN)}"
         )
     if kind not in KINDS:
         kinds = ", ".join(f"{known}:{form}" for known, form in KINDS.items())
-        raise ValueError(f"{name}: no kind '{kind}'{did_you_mean(kind, KINDS)}; kinds: {kinds}")
+        raise ValueError(
+            f"{name}: there is no kind '{kind}'{did_you_mean(kind, KINDS)}; kinds: {kinds}"
+        )
     try:
         return Variant(name, kind, *_checked(kind, place.strip(), folder))
     except (ValueError, TargetRefused) as error:
@@ -106,9 +108,9 @@ def _checked(kind: str, place: str, folder: Path) -> tuple[str, ...]:
         case "url":
             origin, target = split(place)
             if origin.scheme not in ("http", "https"):
-                raise ValueError(f"'{place}': load goes to http and https addresses")
+                raise ValueError(f"'{place}' is no http or https address")
             if target != "/":
-                raise ValueError(f"'{place}' has a path; give it as --path, for all alike")
+                raise ValueError(f"'{place}' has a path; give the path of all variants by --path")
             return (place.rstrip("/"),)
         case "command":
             words_of(place)

@@ -99,7 +99,9 @@ def work_share(run: Run) -> float:
     requests = run.requests(trial_ids=copies["trial_id"].tolist())
     successes = requests[requests["error"] == ""]
     if "phase_app_ms" not in successes or successes.empty:
-        raise AnalysisError("the copies have no successful request that tells its work")
+        raise AnalysisError(
+            "no successful request of a copy reports the time of its work (phase_app_ms)"
+        )
     response_ms = (successes["done_ns"] - successes["planned_ns"]) / 1e6
     return float(successes["phase_app_ms"].sum() / response_ms.sum())
 
@@ -154,7 +156,9 @@ def copies_noise(run: Run, response: str = "mean_ms") -> float:
     copies = wide[[name for name in wide.columns if name.startswith(COPY)]]
     freedom = (copies.count(axis=1) - 1).clip(lower=0)
     if (freedom > 0).sum() < 2:
-        raise AnalysisError("too few valid trials of copies to tell the noise; raise blocks")
+        raise AnalysisError(
+            "there are too few valid trials of copies to know the noise; raise blocks"
+        )
     return math.sqrt(float((copies.var(axis=1) * freedom).sum() / freedom.sum()))
 
 

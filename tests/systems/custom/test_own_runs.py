@@ -111,10 +111,10 @@ def test_a_service_that_runs_already_is_measured_and_not_ended() -> None:
 @pytest.mark.slow
 def test_a_variant_with_another_answer_ends_the_run_at_once() -> None:
     with pytest.raises(
-        WrongAnswer, match=r"variant '(old|new)' is compared with nothing"
+        WrongAnswer, match=r"variant '(old|new)' gives another answer than expected"
     ) as caught:
         api.run("custom_service", {**SMALL, "expect_body": "goodbye"})
-    assert "the answer to GET / holds no 'goodbye' ('" in str(caught.value)
+    assert "the answer to GET / does not contain 'goodbye' ('" in str(caught.value)
     assert "\n" not in str(caught.value)
     run = api.runs()[-1]
     assert (run.record.state, run.record.reason) == ("failed", str(caught.value))

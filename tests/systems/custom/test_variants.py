@@ -74,7 +74,7 @@ def test_all_problems_of_all_variants_are_reported_at_once(repository: Path) -> 
         folder=str(repository.parent),
         expect_status=7,
     )
-    for words in ("a: ", "did you mean 'command'?", "'client' cannot name", "no Dockerfile"):
+    for words in ("a: ", "did you mean 'command'?", "'client' cannot be the name", "no Dockerfile"):
         assert words in message
     assert "'d' is not NAME=KIND:WHAT" in message
     assert "expect_status" in message
@@ -93,7 +93,7 @@ def test_a_host_that_nobody_allowed_is_refused_before_anything_starts() -> None:
 
 def test_processes_and_containers_are_not_compared() -> None:
     message = problems(variants=[f"a=command:{COMMAND}", "b=image:some:tag"])
-    assert "run all alike" in message
+    assert "all run on one backend" in message
 
 
 def test_variants_decide_their_backend() -> None:

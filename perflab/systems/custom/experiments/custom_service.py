@@ -175,22 +175,22 @@ def _contrast(
 def _warnings(parameters: OwnServiceParameters) -> Sequence[Remark]:
     variants = parameters.parsed_variants
     texts = [
-        f"{place} has changes that are not committed: they are in no revision that was measured"
+        f"{place} has changes that are not committed: no measured revision holds them"
         for place in dict.fromkeys(variant.place for variant in variants if variant.kind == "git")
         if is_dirty(Path(place))
     ]
     commands = [variant.name for variant in variants if variant.kind == "command"]
     if commands and parameters.folder:
         texts.append(
-            f"what {', '.join(commands)} is made of is not recorded: commit it and name a revision "
+            f"the code of {', '.join(commands)} is not recorded: commit it and name its revision "
             "(git:REPOSITORY@REVISION)"
         )
     urls = [variant.name for variant in variants if variant.kind == "url"]
     if urls:
         texts.append(
-            f"{', '.join(urls)} runs already: it is not started afresh for every block, so that a "
-            "difference of a percent or two may be that of its process; its CPU and memory are "
-            "not known, and are compared with nothing"
+            f"{', '.join(urls)}: the lab did not start it, and cannot start it afresh for every "
+            "block, so a difference of 1 or 2% may be that of its process; its CPU and memory are "
+            "not known and not compared"
         )
     return [Remark(code="own.variants", text=text) for text in texts]
 

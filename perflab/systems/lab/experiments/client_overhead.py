@@ -31,7 +31,8 @@ class ClientOverheadParameters(RunParameters):
     rate: tuple[Rate, ...] = Field(
         default=(200.0, 1000.0, 3000.0),
         min_length=1,
-        description="levels to compare: requests a second, sent whether or not answers came",
+        description="levels to compare: requests a second, sent whether or not earlier ones "
+        "were answered",
     )
     duration_s: float = Field(
         default=1.0, ge=0.1, le=600, description="seconds of each trial that count"

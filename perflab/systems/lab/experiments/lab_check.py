@@ -136,8 +136,8 @@ class LabCheckParameters(RunParameters):
             rounded = round(self.work * factor) / self.work
             if abs(rounded - factor) > ROUNDED_SHARE * (factor - 1):
                 raise ValueError(
-                    f"planted = {factor:g} cannot be planted in whole rounds: work = {self.work} "
-                    f"would give {rounded:g}; raise work"
+                    f"planted = {factor:g} would be {rounded:g} in whole rounds of "
+                    f"work = {self.work}; raise work"
                 )
         return self
 
