@@ -98,7 +98,7 @@ class Database:
         while not self._agrees(spec, settings):
             if time.monotonic() > deadline:
                 shown = self.settings(spec)
-                raise SettingRefused(f"service '{self._name}' shows {shown}, wanted {settings}")
+                raise SettingRefused(f"service '{self._name}' keeps {shown}, wanted {settings}")
             time.sleep(0.02)
 
     def _agrees(self, spec: ServiceSpec, planned: Mapping[str, Value]) -> bool:
