@@ -157,8 +157,8 @@ def user_name(uid: int) -> str:
 
 def _refusal(problem: str, path: Path) -> UnsafePlace:
     return UnsafePlace(
-        f"{problem}; what is in it may be somebody else's, so the lab neither uses nor changes it. "
-        f"Way out: remove {path} after a look, or point PERFLAB_STATE at a folder of your own"
+        f"{problem}; another user may have written in it, so the lab does not use it. Way out: "
+        f"look at {path} and remove it, or set PERFLAB_STATE to a folder of your own"
     )
 
 

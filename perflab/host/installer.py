@@ -29,14 +29,14 @@ SECTIONS = ("global", "install", ":env:")
 NO_INDEX = "the package index cannot be reached; check network and proxy"
 # Text that uv prints, and what it means for the user; the first text that occurs counts.
 WAYS_OUT = {
-    "No space left": "the disk is full; free some space and call this again",
-    "Failed to initialize cache": "uv cannot use its cache; set UV_CACHE_DIR to a folder of yours",
-    "Hash mismatch": "a package is not the one that was pinned (its hash differs); look which "
-    "index it came from",
+    "No space left": "the disk is full; free some space and try again",
+    "Failed to initialize cache": "uv cannot use its cache; set UV_CACHE_DIR to another folder",
+    "Hash mismatch": "a package is not the pinned one (its hash differs); check the index "
+    "that it came from",
     "error sending request": NO_INDEX,
     "Failed to fetch": NO_INDEX,
-    "No solution found": "the package index lacks a pinned package; pin again (make lock), or name "
-    "an index that has it",
+    "No solution found": "the package index lacks a pinned package; run 'make lock', or set an "
+    "index that has it",
     "Failed to build": "a pinned package has no wheel for this machine and cannot be built here",
 }
 

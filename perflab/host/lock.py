@@ -81,7 +81,7 @@ def _opened(path: Path) -> int:
     except OSError as error:
         raise UnsafePlace(
             f"the host's lock {path} cannot be opened ({error.strerror}), so nothing was started. "
-            "Way out: remove it after a look, or set PERFLAB_LOCK to a file in a folder of your own"
+            "Way out: look at it and remove it, or set PERFLAB_LOCK to a file of your own"
         ) from None
 
 
@@ -93,8 +93,8 @@ def _acquire(descriptor: int, path: Path, deadline: float) -> None:
         if time.monotonic() >= deadline:
             who = str(holder(path) or UNSEEN)
             raise HostBusy(
-                f"this host is measuring already: {who}. Two measurements at once would spoil "
-                "each other. Wait for it to end, or give --wait SECONDS (wait_s in a notebook).",
+                f"another measurement runs on this host: {who}. Two measurements at once would "
+                "disturb each other. Wait for its end: --wait SECONDS (wait_s in a notebook).",
                 who,
             )
         time.sleep(LOOK_EVERY_S)
@@ -115,4 +115,6 @@ def other_users() -> list[str]:
             uid = process.uids().real
             if uid != os.getuid() and any(word in MEASURES for word in process.cmdline()):
                 users.add(user_name(uid))
-    return [f"{user} measures on this host now, too: that is noise here" for user in sorted(users)]
+    return [
+        f"{user} also measures on this host now, which disturbs trials" for user in sorted(users)
+    ]

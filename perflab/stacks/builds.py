@@ -93,8 +93,8 @@ def plain(versions: Mapping[str, str]) -> dict[str, str]:
 SYSTEM = ("c++", "g++", "clang++")
 WHEEL = "ziglang"
 NONE = (
-    "no C++ compiler is here (looked for CXX, c++, g++, clang++ and the package ziglang): install "
-    "one (Debian: apt-get install g++) or run 'make setup' with a package index in reach, or "
+    "no C++ compiler was found (CXX, c++, g++, clang++ and the package ziglang): install one "
+    "(Debian: apt-get install g++), run 'make setup' where a package index can be reached, or "
     "choose the backend 'docker'"
 )
 # The file beside the program that holds the version of the image's compiler.
@@ -204,7 +204,7 @@ def find_compiler() -> Compiler:
     for words in [choice] if choice else _candidates():
         if version := _version(words):
             return Compiler(tuple(words), version)
-    unusable = f"CXX={shlex.join(choice)} does not run as a C++ compiler: name another or unset CXX"
+    unusable = f"CXX={shlex.join(choice)} is no C++ compiler that runs: set another or unset CXX"
     raise BackendUnavailable(unusable if choice else NONE)
 
 

@@ -146,8 +146,8 @@ class DockerBackend:
         if abilities.get("CpuCfsPeriod") and abilities.get("CpuCfsQuota"):
             return ""
         return (
-            "the engine keeps no quota of CPU time; take one whose kernel has CONFIG_CFS_BANDWIDTH "
-            "and which may use the control group 'cpu', or leave cpus out"
+            "this Docker engine cannot limit CPU time; use an engine whose kernel has "
+            "CONFIG_CFS_BANDWIDTH and the control group 'cpu', or leave cpus out"
         )
 
     def start(self, launch: Launch) -> DockerInstance:

@@ -20,7 +20,7 @@ OK, BEWARE, WRONG = "ok", "beware", "wrong"
 CPU = "/sys/devices/system/cpu"
 # Name, the kernel's file, the values that bear on results, their effect, and what to do.
 SWITCHES = (
-    ("SMT", f"{CPU}/smt/active", ("1",), "two logical cores share one, and slow each other down",
+    ("SMT", f"{CPU}/smt/active", ("1",), "two logical cores share a real one: each is slower",
      f"echo off > {CPU}/smt/control"),
     ("governor", f"{CPU}/cpu0/cpufreq/scaling_governor",
      ("powersave", "ondemand", "conservative", "schedutil"), "the clock rate follows the load",
@@ -72,10 +72,10 @@ def neighbours(before: Times, after: Times, seconds: float = LOOK_S) -> list[Fin
     whole_ns = seconds * 1e9 * len(before)
     busy_ns = sum(after[core].busy_ns - before[core].busy_ns for core in before)
     stolen_ns = sum(after[core].steal_ns - before[core].steal_ns for core in before)
-    todo = "take a machine of your own, or measure when its neighbours rest"
+    todo = "use a machine of your own, or measure when its other guests are idle"
     return [
         _share(
-            "other programs", busy_ns / whole_ns, BUSY_SHARE, "stop what runs beside (see 'top')"
+            "other programs", busy_ns / whole_ns, BUSY_SHARE, "stop the other programs (see 'top')"
         ),
         _share("stolen time", stolen_ns / whole_ns, STOLEN_SHARE, todo),
     ]
@@ -94,7 +94,7 @@ def engine(info: Mapping[str, Any] | None) -> Finding:
     """Judge the Docker engine by its ``info`` (None: none answers), above all its network."""
     way_out = "use an engine on Linux itself, or --backend process"
     if info is None:
-        text = "none answers: services run as plain processes"
+        text = "no engine answers: services run as plain processes"
         return Finding("Docker engine", BEWARE, text, way_out)
     networks = (info.get("Plugins") or {}).get("Network") or []
     is_direct = "host" in networks and "Docker Desktop" not in str(info.get("OperatingSystem", ""))
@@ -105,7 +105,7 @@ def engine(info: Mapping[str, Any] | None) -> Finding:
 
 def room(what: str, folder: Path, free_gb: float) -> Finding:
     """Judge the free space in a folder."""
-    todo = "remove old runs and images, or take another disk" * (free_gb < LITTLE_GB)
+    todo = "remove old runs and images, or use another disk" * (free_gb < LITTLE_GB)
     bad = WRONG if free_gb < TOO_LITTLE_GB else BEWARE
     return _judged(what, f"{free_gb:,.1f} GB free in {folder}", todo, bad)
 
@@ -122,7 +122,7 @@ def database_disk(mounts: str, folder: Path) -> Finding:
     # The innermost mount counts, and of two on one point the later one.
     kind = max(reversed(above), key=lambda words: len(Path(words[1]).parts), default=[""] * 3)[2]
     if kind in ("tmpfs", "ramfs"):
-        text = f"{folder} is in memory ({kind}): a flush costs nothing there"
+        text = f"{folder} is in memory ({kind}), where a flush costs nothing"
         return _judged("state folder", text, "PERFLAB_STATE=/var/tmp/... on a real disk", WRONG)
     return _judged("state folder", f"{folder} on {kind or 'an unknown file system'}", "")
 
@@ -131,16 +131,16 @@ def cores(available: Sequence[int]) -> Finding:
     """Tell which roles share a core."""
     shared = placement(available).shared
     if len(available) < 2:
-        return _judged("cores", shared, "give the lab two cores at least (cpuset)", WRONG)
+        return _judged("cores", shared, "give the lab at least two cores (cpuset)", WRONG)
     text = shared or f"{len(available)} cores: every role has its own"
-    return _judged("cores", text, "8 cores keep all of them apart" * bool(shared))
+    return _judged("cores", text, "with 8 cores every role has its own" * bool(shared))
 
 
 def switch(what: str, value: str, bad: Sequence[str], effect: str, todo: str) -> Finding:
     """Judge the value in a file of the kernel; a file that does not exist is no fault."""
     if value in bad:
         return _judged(what, f"{value}: {effect}", todo)
-    return _judged(what, value or "the kernel does not tell", "")
+    return _judged(what, value or "the kernel does not report it", "")
 
 
 def leftover() -> list[Finding]:

@@ -97,7 +97,7 @@ def versions(client: Any, spec: ServiceSpec, tag: str, labels: Mapping[str, str]
             user="65534:65534", cap_drop=["ALL"], labels=dict(labels),
         )  # fmt: skip
     except (APIError, ContainerError) as error:
-        raise ImageError(f"the image {tag} does not say what it has installed: {error}") from None
+        raise ImageError(f"the packages in image {tag} cannot be listed: {error}") from None
     lines = printed.decode(errors="replace").splitlines()
     listed = dict(line.split("=", 1) for line in lines)
     compiler = listed.pop("compiler", "")
@@ -115,7 +115,9 @@ def _ensure_base(client: Any, work: Work) -> None:
     script = project_root() / "scripts" / "base-image.sh"
     done = work.run([str(script)], "while the base image was made", {})
     if done.returncode:
-        raise ImageError(f"{BASE} cannot be had: {(done.stdout + done.stderr).strip()[-1500:]}")
+        raise ImageError(
+            f"the base image {BASE} cannot be made: {(done.stdout + done.stderr).strip()[-1500:]}"
+        )
 
 
 def ca_bundle() -> Path | None:

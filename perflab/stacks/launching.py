@@ -50,7 +50,7 @@ def ask(port: int, path: str, body: Mapping[str, Value] | None = None) -> dict[s
     try:
         return dict(json.loads(text or "{}"))
     except (ValueError, TypeError):
-        raise StackError(f"{where} answers no JSON object: {text[:500]}") from None
+        raise StackError(f"{where} did not answer with a JSON object: {text[:500]}") from None
 
 
 def exchange(port: int, method: str, path: str, body: Any, timeout_s: float) -> tuple[int, str]:
@@ -140,7 +140,7 @@ def refuse_dead(instances: Mapping[str, Instance], starting: Iterable[str] = ())
     for name, instance in instances.items():
         reason = instance.exit_reason()
         if reason:
-            text = f"died while starting: it {reason}" if name in starting else reason
+            text = f"ended before it was healthy: it {reason}" if name in starting else reason
             raise ServiceFailed(name, text, instance.log())
 
 

@@ -107,7 +107,9 @@ class StackPlan(BaseModel):
         if self.database:
             self.node(self.database, "database: ")
         elif self.reset or self.count:
-            raise StackError("reset and count are statements of a database: say which node it is")
+            raise StackError(
+                "reset and count are SQL statements: name the database's node in 'database'"
+            )
         return self
 
     def node(self, name: str, where: str = "") -> Node:
@@ -169,13 +171,15 @@ def _resident_for(
 def _check_database(plan: StackPlan) -> None:
     service = plan.node(plan.database).service if plan.database else ""
     if service and not load_service(service).is_postgres:
-        raise StackError(f"database '{plan.database}' is a '{service}', which speaks no SQL")
+        raise StackError(
+            f"database '{plan.database}' is service '{service}', which is no PostgreSQL"
+        )
 
 
 def _check_needs(spec: ServiceSpec, node: Node, started: Iterable[str]) -> None:
     missing = [role for role in spec.needs if role not in node.needs]
     if missing:
-        raise StackError(f"node '{node.name}' leaves {', '.join(missing)} unbound")
+        raise StackError(f"node '{node.name}': 'needs' names no node for {', '.join(missing)}")
     late = set(node.needs.values()) - set(started)
     if late:
-        raise StackError(f"node '{node.name}' needs {', '.join(late)}, which must come before it")
+        raise StackError(f"node '{node.name}' needs {', '.join(late)}: list that node before it")

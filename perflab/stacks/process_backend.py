@@ -77,8 +77,8 @@ class ProcessBackend:
     def cpu_obstacle(self) -> str:
         """Return why the backend cannot limit the CPU of plain processes."""
         return (
-            "plain processes are bound to cores and have no quota of their time; use --backend "
-            "docker (parameter backend='docker')"
+            "the backend 'process' cannot limit CPU time; use --backend docker (parameter "
+            "backend='docker')"
         )
 
     def start(self, launch: Launch) -> ProcessInstance:
@@ -153,7 +153,9 @@ class ProcessBackend:
         parts = [part for part in (package, libraries) if part.is_dir()]
         if package not in parts:
             pinned = spec.folder / environments.REQUIREMENTS
-            raise StackError(f"service '{spec.name}': {pinned} installs no '{binaries.module}'")
+            raise StackError(
+                f"service '{spec.name}': {pinned} does not install '{binaries.module}'"
+            )
         copy = self._readable_copy(parts, f"{environment.folder.name}-binaries")
         return copy / package.name / binaries.folder
 
@@ -183,9 +185,7 @@ def _unprivileged() -> pwd.struct_passwd | None:
     try:
         return pwd.getpwnam("nobody")
     except KeyError:
-        raise BackendUnavailable(
-            "there is no user 'nobody', as which root runs PostgreSQL"
-        ) from None
+        raise BackendUnavailable("root runs PostgreSQL as user 'nobody', who is missing") from None
 
 
 def _make_readable(folder: Path) -> None:

@@ -64,7 +64,7 @@ class Residents:
         """
         limited = [item.name for item in self.residency.residents if item.cpus]
         if limited and (why := self.backend.cpu_obstacle()):
-            raise BackendUnavailable(f"cpus of {', '.join(limited)} cannot be kept here: {why}")
+            raise BackendUnavailable(f"the CPU limit of {', '.join(limited)} cannot be set: {why}")
         for name in dict.fromkeys(resident.service for resident in self.residency.residents):
             go_on(self._interrupted, "before services started")
             labels = Labels(self.stack, f"preparation of {name}", self._kind).as_environment()

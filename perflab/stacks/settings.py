@@ -98,7 +98,7 @@ class Database:
         while not self._agrees(spec, settings):
             if time.monotonic() > deadline:
                 shown = self.settings(spec)
-                raise SettingRefused(f"service '{self._name}' shows {shown}, wanted {settings}")
+                raise SettingRefused(f"service '{self._name}' keeps {shown}, wanted {settings}")
             time.sleep(0.02)
 
     def _agrees(self, spec: ServiceSpec, planned: Mapping[str, Value]) -> bool:
@@ -169,8 +169,8 @@ def reported(node: Node, instance: Instance, line: Line) -> dict[str, Any]:
         if spec.is_postgres:
             way = "let 'parameter' of the setting in its service.toml be a name of pg_settings"
         raise SettingRefused(
-            f"service '{node.name}' does not report {', '.join(missing)}: a setting that nobody "
-            f"sees in force is not believed; {way}"
+            f"service '{node.name}' does not report {', '.join(missing)}, so the lab cannot check "
+            f"the settings in force; {way}"
         )
     refuse_difference(node.name, planned, shown)
     return shown

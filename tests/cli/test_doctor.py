@@ -40,7 +40,7 @@ def test_cores_that_cannot_be_kept_apart_are_told(count: int, state: str) -> Non
         ("governor", "performance", "ok", ""),
         ("turbo (Intel)", "0", "beware", "echo 1 >"),
         ("turbo", "1", "beware", "echo 0 >"),
-        ("governor", "", "ok", "does not tell"),
+        ("governor", "", "ok", "does not report"),
     ],
 )
 def test_what_the_kernel_tells_is_judged(what: str, value: str, state: str, word: str) -> None:

@@ -92,8 +92,8 @@ def test_a_failing_compiler_shows_its_own_last_lines_and_leaves_nothing(
 @pytest.mark.parametrize(
     ("chosen", "message"),
     [
-        ("", r"^no C\+\+ compiler is here .*apt-get install g\+\+"),
-        ("no-such-compiler -O9", "CXX=no-such-compiler -O9 does not run"),
+        ("", r"^no C\+\+ compiler was found .*apt-get install g\+\+"),
+        ("no-such-compiler -O9", "CXX=no-such-compiler -O9 is no C\\+\\+ compiler"),
     ],
 )
 def test_without_a_working_compiler_the_error_names_the_ways_out(

@@ -56,7 +56,7 @@ def test_a_limited_service_is_stopped_when_its_time_is_used_up_and_a_free_one_is
 
 def test_plain_processes_refuse_a_limit_before_anything_is_started() -> None:
     residents = Residents(choose("process"), {"it": echo(CPUS)}, placement(), "refused")
-    with pytest.raises(BackendUnavailable, match=r"^cpus of echo cannot .*--backend docker"):
+    with pytest.raises(BackendUnavailable, match=r"^the CPU limit of echo .*--backend docker"):
         residents.prepare()
     assert residents.images == {}, "nothing was prepared"
     assert cleanup.everything() == []

@@ -40,7 +40,7 @@ def test_where_a_dependency_and_its_dependent_died_the_dependency_is_named(
     with pytest.raises(ServiceFailed, match="'database': was ended by SIGKILL"):
         wait_healthy(["service"], started, lambda: "")
     assert time.monotonic() - began < 10
-    with pytest.raises(ServiceFailed, match="'service': died while starting: it was ended by"):
+    with pytest.raises(ServiceFailed, match="'service': ended before it was healthy: it was"):
         wait_healthy(["service"], {"service": started["service"]}, lambda: "")
 
 

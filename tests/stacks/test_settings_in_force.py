@@ -40,8 +40,8 @@ def test_a_value_is_the_same_however_its_number_is_spelt(
     ("shown", "described", "problem"),
     [
         ('{"color": "red"}', {"report": {"http": "/"}},
-         r"'it' does not report threads: .*a path that answ"),
-        ("{}", {}, r"does not report threads, color: .*\[report\] http"),
+         r"'it' does not report threads, so .*a path that answ"),
+        ("{}", {}, r"does not report threads, color, so .*\[report\] http"),
         ('{"threads": 3, "color": "red"}', {"report": {"http": "/"}},
          r"threads is 3, wanted 4$"),
     ],

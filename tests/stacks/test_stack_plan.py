@@ -19,9 +19,9 @@ def test_a_missing_node_is_refused_with_the_nearest_name() -> None:
 
 
 def test_statements_need_a_database_that_speaks_sql() -> None:
-    with pytest.raises(StackError, match="say which node it is"):
+    with pytest.raises(StackError, match="name the database's node"):
         StackPlan(nodes=(POSTGRES,), count="SELECT 1")
-    with pytest.raises(StackError, match="'echo' is a 'echo', which speaks no SQL"):
+    with pytest.raises(StackError, match="'echo' is service 'echo', which is no PostgreSQL"):
         settle({"it": StackPlan(nodes=(ECHO,), database="echo")})
     settle({"it": StackPlan(nodes=(POSTGRES,), database="db", reset=("SELECT 1",))})
 

@@ -125,7 +125,7 @@ def test_a_variant_with_another_answer_ends_the_run_at_once() -> None:
 @pytest.mark.slow
 def test_a_variant_that_dies_is_named_with_its_output() -> None:
     dies = """command:python3 -c 'print("no such table"); raise SystemExit(3)'"""
-    with pytest.raises(StackError, match=r"(?s)'b': died while starting.*no such table"):
+    with pytest.raises(StackError, match=r"(?s)'b': ended before it was healthy.*no such table"):
         api.run("custom_service", {**SMALL, "variants": [f"a=command:{COMMAND}", f"b={dies}"]})
     assert our_stacks() == []
 
