@@ -93,8 +93,8 @@ def miscounted(requests: pd.DataFrame, completed: int) -> str:
     if answered <= completed <= sent:
         return ""
     return (
-        f"the proxy completed {completed} requests; the client was answered {answered} in full, and"
-        f" sent {sent}"
+        f"the proxy says that it completed {completed} requests, but the client sent {sent} and got"
+        f" {answered} whole answers"
     )
 
 
@@ -114,7 +114,7 @@ class BrokenOff(Instrument):
     def obstacles(self, stack: StackPlan, workload: Workload) -> Iterable[str]:  # noqa: ARG002
         """Return a problem if no number of failures ends the load."""
         if not workload.stop.failures:
-            yield "broken off: no number of failures ends it; say StopRules(failures=5)"
+            yield "broken off: no number of failures ends the load; set StopRules(failures=5)"
 
 
 class _BrokenOff(Look):

@@ -121,6 +121,6 @@ def miscounted(requests: pd.DataFrame, taken: int, metrics: int) -> str:
     if answered <= taken <= sent:
         return ""
     return (
-        f"the server took {taken} samples; the client was told of {answered}, and sent {sent} at "
-        "most"
+        f"the server says that it took {taken} samples, but the client sent {sent} at most, and "
+        f"{answered} of them were answered"
     )

@@ -73,17 +73,19 @@ async def _read(request: Request) -> Asked:
         parts.append(part)
         length += len(part)
         if length > MOST_BYTES:
-            raise Refused(413, "too_large", f"a request has {MOST_BYTES} bytes at most")
+            raise Refused(
+                413, "too_large", f"the request is longer than {MOST_BYTES} bytes; send less"
+            )
     body = b"".join(parts)
     try:
         given = json.loads(body)
     except (ValueError, RecursionError):
-        raise Refused(400, "invalid_json", "the body is no JSON") from None
+        raise Refused(400, "invalid_json", "the body is not JSON") from None
     path, kinds = request.url.path, {"model": str, "messages": list, "stream": bool}
     asked = {"stream": path == OLLAMA, **given} if isinstance(given, dict) else {}
     if not all(isinstance(asked.get(name), kind) for name, kind in kinds.items()):
-        reason = "the body must be an object with 'model' (a name), 'messages' (a list), 'stream'"
-        raise Refused(422, "invalid_request", f"{reason} (true or false, or left out)")
+        reason = "the body must be an object with 'model' (a name) and 'messages' (a list)"
+        raise Refused(422, "invalid_request", f"{reason}; 'stream', if given, is true or false")
     return Asked(path, body, asked["stream"], is_openai=path == OPENAI)
 
 
@@ -119,4 +121,4 @@ async def _whole(
     with suppress(ValueError, RecursionError):
         if "error" in json.loads(body):
             return body
-    raise broken(f"the upstream answers with status {response.status} and no reason")
+    raise broken(f"the upstream answered with status {response.status} and gave no reason")

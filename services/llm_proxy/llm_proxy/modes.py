@@ -73,7 +73,7 @@ class Lines(Mode):
             elif line.startswith(b"data:"):
                 yield self._event(line[5:].removeprefix(b" "))
             elif line and not line.startswith((b":", b"event:", b"id:", b"retry:")):
-                raise broken("the upstream sent a line that is no server-sent event")
+                raise broken("the upstream sent a line that is not a server-sent event")
 
     def _complete(self, data: bytes) -> Iterator[bytes]:
         """Yield the lines that are complete, without their ends; refuse one that is too long."""

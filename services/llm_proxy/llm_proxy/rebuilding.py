@@ -23,7 +23,7 @@ def rebuilt(content: str | bytes, is_openai: bool) -> str:
             return json.dumps(_openai(given) if is_openai else _ollama(given))
         told = _reason(given["error"])
     except (ValueError, RecursionError, LookupError, TypeError, AttributeError):
-        reason = "the upstream sent a chunk that is not what its API says"
+        reason = "the upstream sent a chunk that its API does not allow"
         raise Refused(502, "upstream_malformed", reason) from None
     raise Refused(502, "upstream_error", f"the upstream failed: {told}")
 

@@ -49,7 +49,7 @@ def endpoint(settings: Settings) -> Endpoint:
         return Endpoint(settings.upstream_address, content(settings.secret_file))
     parts = urlsplit(settings.upstream_url)
     if parts.username is not None or parts.password is not None or parts.query:
-        raise ValueError(f"upstream_url holds a name, password or query: leave it out, set {KEY}")
+        raise ValueError(f"upstream_url has a user name, password or query; set {KEY} instead")
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise ValueError(f"upstream_url = {settings.upstream_url!r} must be an http(s) address")
     known = json.loads(content(settings.credentials_file) or "{}")

@@ -75,30 +75,34 @@ def faults_named() -> Iterator[None]:
     try:
         yield
     except TimeoutError:
-        raise Refused(504, "upstream_silent", "the upstream does not answer in time") from None
+        raise Refused(504, "upstream_silent", "the upstream did not answer in time") from None
     except aiohttp.ClientConnectorError as error:
         if error.os_error.errno in NO_FILES:
-            reason = "the proxy has no descriptor left for a connection"
+            reason = (
+                "the proxy has no descriptor left for a connection to the upstream; raise max_files"
+            )
             raise Refused(503, "out_of_files", reason) from None
-        raise Refused(503, "upstream_down", "the upstream cannot be reached") from None
+        raise Refused(
+            503, "upstream_down", "the proxy cannot reach the upstream; check that it runs"
+        ) from None
     except aiohttp.ClientPayloadError:
         raise broken("the upstream broke off in the middle of its answer") from None
     except (aiohttp.ClientError, OSError):
-        raise broken("the upstream broke the connection off") from None
+        raise broken("the upstream closed the connection before its answer ended") from None
 
 
 async def whole_body(response: aiohttp.ClientResponse) -> bytes:
     """Read an answer to its end; raise Refused for one that is not whole, or may repeat the key."""
     if response.status in (401, 403):
-        raise Refused(502, "upstream_refuses", f"the upstream refuses the proxy's key ({KEY})")
+        raise Refused(502, "upstream_refuses", f"the upstream refuses the proxy's key; check {KEY}")
     if response.status < 200 or 300 <= response.status < 400:
-        raise broken(f"the upstream answers with status {response.status}")
+        raise broken(f"the upstream answered with status {response.status}")
     parts, length = [], 0
     with faults_named():
         while data := await response.content.readany():
             parts.append(data)
             length += len(data)
             if length > MOST_BYTES:
-                reason = f"the upstream's answer has over {MOST_BYTES} bytes"
+                reason = f"the upstream's answer is longer than {MOST_BYTES} bytes"
                 raise Refused(502, "too_long", reason)
     return b"".join(parts)

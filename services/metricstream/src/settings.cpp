@@ -20,7 +20,7 @@ std::size_t number(const Words& words, const std::string& name) {
 template <typename Kind>
 Kind choice(const Words& words, const std::string& name, const std::map<std::string, Kind>& kinds) {
   const auto found = kinds.find(words.at(name));
-  if (found == kinds.end()) throw SettingError(name + ": no choice '" + words.at(name) + "'");
+  if (found == kinds.end()) throw SettingError(name + ": '" + words.at(name) + "' is not allowed");
   return found->second;
 }
 

@@ -131,7 +131,7 @@ class Health:
     async def start(self, workload: Workload) -> JSONResponse:
         """Start the workload in the background and answer at once."""
         if self._last and self._last.status == RUNNING:
-            reason = f"run {self._last.run_id} goes on: wait for its end, then start again"
+            reason = f"run {self._last.run_id} is not finished; wait for its end and start again"
             raise Refused(409, "under_way", reason)
         run = self._last = Run(workload)
         self._task = asyncio.create_task(self._work(run))
@@ -141,7 +141,9 @@ class Health:
     async def results(self, run_id: str) -> dict[str, object]:
         """Return how far a run is, or its results; the last one is kept."""
         if self._last is None or self._last.run_id != run_id:
-            raise Refused(404, "unknown_run", "this is not the last run since the service started")
+            raise Refused(
+                404, "unknown_run", "the service keeps only its last run, and this is another one"
+            )
         return self._last.shown()
 
     async def _work(self, run: Run) -> None:

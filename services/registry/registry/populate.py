@@ -86,7 +86,7 @@ def main() -> None:
     try:
         new = populate(read(Settings, "REGISTRY_"), wanted.models, wanted.size)
     except (ValueError, ClientError, BotoCoreError) as error:
-        sys.exit(f"populate: {error}; when that is mended start again: what is there stays")
+        sys.exit(f"populate: {error}; repair that and start again: stored models stay")
     print(f"populated: {new} new models in {time.monotonic() - began_s:.1f} s")
 
 

@@ -43,4 +43,4 @@ def translated(what: str) -> Iterator[None]:
         raise Refused(503, "store_down", f"{what} does not answer; try again") from None
     except _BROKEN as error:
         log.warning("%s: %s", what, error)
-        raise store_broken(f"{what} refuses or broke off its answer") from None
+        raise store_broken(f"{what} refused the request or broke its answer off") from None

@@ -20,7 +20,7 @@ from registry.settings import Settings
 CHUNK_BYTES = 256 * 1024
 SIGNING: Any = {"signature_version": "s3v4", "s3": {"addressing_style": "path"}}
 WITHOUT_FILE = "the object store does not have this model's file"
-OTHER_LENGTH = "the object store has another length than the metadata"
+OTHER_LENGTH = "the file in the object store is longer or shorter than the metadata say"
 
 
 def places(settings: Settings) -> tuple[dict[str, str], dict[str, str]]:
@@ -88,7 +88,7 @@ class Body:
         with translated(STORE):
             data: bytes = self._stream.read(min(CHUNK_BYTES, self.left))
         if not data:
-            raise store_broken(f"the object store ended {self.left} bytes too early")
+            raise store_broken(f"the object store's answer ended {self.left} bytes too early")
         self.left -= len(data)
         return data
 
@@ -127,7 +127,7 @@ class AsyncStore:
                 with translated(STORE):
                     data = await answer["Body"].read(CHUNK_BYTES)
                 if not data:
-                    raise store_broken(f"the object store ended {left} bytes too early")
+                    raise store_broken(f"the object store's answer ended {left} bytes too early")
                 left -= len(data)
                 yield data
         finally:

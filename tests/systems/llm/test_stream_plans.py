@@ -99,7 +99,7 @@ def test_with_a_constant_cycle_the_load_sets_the_rate_and_it_is_not_judged() -> 
 
 
 def test_an_answer_that_is_longer_than_the_cycle_is_refused() -> None:
-    with pytest.raises(ParameterError, match="the cycle is 1 s: no user could keep it"):
+    with pytest.raises(ParameterError, match="the cycle is 1 s, so no user can keep the cycle"):
         plan(tokens=200)
 
 

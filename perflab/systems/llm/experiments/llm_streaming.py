@@ -32,8 +32,8 @@ class StreamingParameters(LadderParameters):
 
     preset: Preset = Field(
         default="quick",
-        description="published: the study's users, cycle, length and threshold for whatever is not "
-        "given; the model's speed and the answers' length it does not state",
+        description="published: the study's users, cycle, length and threshold, unless you give "
+        "others; the study does not state the model's speed and the length of answers",
     )
     sets: tuple[Set, ...] = Field(
         default=("kinds",),
@@ -48,7 +48,7 @@ class StreamingParameters(LadderParameters):
         default=1.0,
         gt=0,
         le=3600,
-        description="constant cycle of every user: the wait is the interval without the time taken",
+        description="constant cycle of every user, who waits for the rest of it after an answer",
     )
     duration_s: float = Field(
         default=7.0, ge=0.5, le=86_400, description="seconds of each trial that count"
@@ -61,7 +61,7 @@ class StreamingParameters(LadderParameters):
         default=100.0, gt=0, le=1e6, description="tokens a second of every answer"
     )
     first_token_ms: float = Field(
-        default=50.0, ge=0, le=600_000, description="when the first token is due"
+        default=50.0, ge=0, le=600_000, description="time until the first token is due, in ms"
     )
     tool_calls: int = Field(
         default=2, ge=0, le=10, description="tools that the model calls before it answers"
@@ -78,7 +78,7 @@ class StreamingParameters(LadderParameters):
         default=250, ge=1, le=10_000, description="most users of the set 'limits'"
     )
     ramp_s: float = Field(
-        default=8.0, ge=1, le=86_400, description="seconds in which they join, evenly"
+        default=8.0, ge=1, le=86_400, description="seconds in which these users join, evenly"
     )
     failures: int = Field(
         default=5, ge=1, le=1_000_000, description="failures that end a trial of the set 'limits'"
@@ -86,8 +86,8 @@ class StreamingParameters(LadderParameters):
     objectives: tuple[str, ...] = Field(
         default=("ttft_p95<250ms", "gap_p99<100ms"),
         min_length=1,
-        description="of the set 'capacity': what a number of users must hold, on the time to the "
-        "first chunk (ttft), gaps between chunks (gap) or the whole answer (p95<2s)",
+        description="objectives of the set 'capacity', on the time to the first chunk (ttft), the "
+        "gaps between chunks (gap) or the whole answer (p95<2s)",
     )
     search_most: int = Field(
         default=1000, ge=1, le=10_000, description="most users that the search may try"
@@ -96,7 +96,8 @@ class StreamingParameters(LadderParameters):
         default=4.0,
         ge=0.5,
         le=3600,
-        description="seconds of each of its steps that count, after a cycle in which users join",
+        description="seconds that count of each step of the search, after a cycle in which users "
+        "join",
     )
     timeout_s: float = Field(
         default=5.0, gt=0, le=3600, description="seconds after which an answer has failed"
@@ -116,8 +117,8 @@ class StreamingParameters(LadderParameters):
         answer_s = self.first_token_ms / 1e3 + (self.tokens - 1) / self.token_rate
         if answer_s >= self.interval_s:
             raise ValueError(
-                f"an answer takes {answer_s:g} s, the cycle is {self.interval_s:g} s: no user "
-                "could keep it; make interval_s longer or tokens fewer"
+                f"an answer takes {answer_s:g} s, the cycle is {self.interval_s:g} s, so no user "
+                "can keep the cycle; raise interval_s or lower tokens"
             )
         return self
 
@@ -244,16 +245,16 @@ def remarks_on(parameters: StreamingParameters) -> Sequence[Remark]:
     """Return remarks for readers of the plan on success, the failure threshold and capacity."""
     least = parameters.chunks_for_success
     text = (
-        f"a stream succeeds with its last event and more than {least} chunks, which are counted and"
-        " not parsed; the model is a stand-in that sends tokens by a schedule, so that how long an"
-        " answer lasts is mostly set by that"
+        f"a stream succeeds with its last event and more than {least} chunks, which the client"
+        " counts and does not parse; the model is a stand-in, whose schedule mostly sets how long"
+        " an answer lasts"
     )
     remarks = [Remark(code="llm.success", text=text)]
     of_run = rungs(parameters).values()
     if any(rung.is_ramp for rung in of_run):
         text = (
-            f"users join until {parameters.failures} requests have failed; what is under way then"
-            " goes on to its end and is in no time and no throughput"
+            f"users join until {parameters.failures} requests have failed; requests that are under"
+            " way then go on to their end, but count in no time and no throughput"
         )
         remarks.append(Remark(code="llm.threshold", text=text))
     if any(rung.is_search for rung in of_run):

@@ -56,8 +56,8 @@ class LifeCycleParameters(LadderParameters):
 
     preset: Preset = Field(
         default="quick",
-        description="published: trials of 10 s with the study's clients and target rate, for "
-        "whatever is not given; the study does not say how long its own were",
+        description="published: trials of 10 s with the study's clients and target rate, unless "
+        "you give others; the study does not say how long its own trials were",
     )
     sets: tuple[Set, ...] = Field(
         default=("phases",),
@@ -74,14 +74,12 @@ class LifeCycleParameters(LadderParameters):
         description="most connections at a time at a target rate; users of the closed loops",
     )
     target_rate: float = Field(
-        default=2000.0, gt=0, le=100_000, description="requests a second that are planned"
+        default=2000.0, gt=0, le=100_000, description="planned requests a second"
     )
     duration_s: float = Field(
         default=0.6, ge=0.1, le=600, description="seconds of each trial that count"
     )
-    warmup_s: float = Field(
-        default=0.2, ge=0, le=60, description="seconds before them, recorded apart"
-    )
+    warmup_s: float = Field(default=0.2, ge=0, le=60, description="seconds of warm-up before them")
     closed_requests: int = Field(
         default=3000,
         ge=20,
@@ -92,7 +90,7 @@ class LifeCycleParameters(LadderParameters):
         default=1.0,
         gt=0,
         le=60,
-        description="seconds within which an answer must be there to be a success",
+        description="seconds within which an answer must come to be a success",
     )
     server_cpus: Cpus | None = Field(
         default=None,
@@ -239,8 +237,8 @@ LADDER = Ladder(levels, stack, workload, instruments)
 def remarks(parameters: LifeCycleParameters) -> Sequence[Remark]:
     """Return remarks for readers of the plan on success and on the limit of a load."""
     success = (
-        f"success is an answer of 202 within {parameters.timeout_s:g} s, of all requests planned; "
-        "the study does not define its own, so its percentages lie beside and are not compared"
+        f"success is the share of planned requests that get a 202 within {parameters.timeout_s:g} "
+        "s; the study does not define its success, so its percentages are shown and not compared"
     )
     on_plan = [Remark(code="metricstream.success", text=success)]
     of_run = rungs(parameters).values()
@@ -248,16 +246,16 @@ def remarks(parameters: LifeCycleParameters) -> Sequence[Remark]:
         on_plan.append(_cpu_limit(parameters.server_cpus))
     if any(rung.load == "closed" for rung in of_run):
         text = (
-            "closed loops without think time: with a whole core this server answers faster than "
-            "one core of a client can ask; where the client is the limit, the trial is refused, "
-            "and that is the answer"
+            "in closed loops without think time a server with a whole core answers faster than "
+            "one core of the client can ask; a trial in which the client is the limit is refused; "
+            "give the server less with server_cpus"
         )
         on_plan.append(Remark(code="metricstream.closed_loop", text=text))
     if any(rung.load_from != "lab" for rung in of_run):
         text = (
-            "with the load from the naive client its own numbers are told (told_*): it counts its "
-            "warm-up, leaves out what hung, and calls success what it achieved of its target; the "
-            "lab vouches for none of them"
+            "numbers named told_* are the naive client's own, and the lab vouches for none of "
+            "them: the naive client counts its warm-up, leaves out requests that hung, and calls "
+            "the achieved share of its target rate success"
         )
         on_plan.append(Remark(code="metricstream.naive_client", text=text))
     return on_plan
@@ -266,9 +264,9 @@ def remarks(parameters: LifeCycleParameters) -> Sequence[Remark]:
 def _cpu_limit(cpus: float) -> Remark:
     period_ms = CPU_PERIOD_US / 1e3
     text = (
-        f"the server could use {cpus:g} CPUs, by a quota of {cpus * period_ms:g} ms of CPU time in "
-        f"every period of {period_ms:g} ms: its rates are not those of the machine, and its "
-        "response times hold waits for the next period"
+        f"the server can use {cpus:g} CPUs, by a quota of {cpus * period_ms:g} ms of CPU time in "
+        f"every period of {period_ms:g} ms, so its rates are lower than the machine's, and its "
+        "response times include waits for the next period"
     )
     return Remark(code="metricstream.cpu_limit", text=text)
 

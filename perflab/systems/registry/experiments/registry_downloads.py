@@ -63,8 +63,8 @@ class DownloadParameters(LadderParameters):
 
     preset: Preset = Field(
         default="quick",
-        description="published: take the published study's load for whatever is not given; a "
-        "block of the ladder then takes a quarter of an hour",
+        description="published: the study's load, unless you give another; a block of the ladder "
+        "then takes a quarter of an hour",
     )
     sets: tuple[Set, ...] = Field(
         default=("ladder",),
@@ -106,9 +106,9 @@ class DownloadParameters(LadderParameters):
     def _starts_afresh(self) -> DownloadParameters:
         if self.fresh_blocks != 1:
             raise ValueError(
-                f"fresh_blocks = {self.fresh_blocks}: a service whose clients gave up works off "
-                "what they asked for, for minutes; only with fresh_blocks = 1 does no trial meet "
-                "the queue of another"
+                f"fresh_blocks = {self.fresh_blocks}: after its clients gave up, a service works "
+                "for minutes on their requests, so a trial could meet the queue of another; set "
+                "fresh_blocks = 1"
             )
         return self
 
@@ -117,7 +117,7 @@ class DownloadParameters(LadderParameters):
         if "inside" in self.sets and not self.timeout_s.is_integer():
             raise ValueError(
                 f"timeout_s = {self.timeout_s:g}: the service's own generator takes whole seconds; "
-                "give those, or leave 'inside' out of sets"
+                "give a whole number, or leave 'inside' out of sets"
             )
         return self
 
@@ -230,7 +230,7 @@ LADDER = Ladder(levels, stack_of, workload, instruments)
 def remarks_on(parameters: DownloadParameters) -> list[Remark]:
     """Return a remark on the differences of a run's load from the published one."""
     texts = differences(parameters)
-    text = f"published sizes are not compared: {'; '.join(texts)}"
+    text = f"published sizes are not compared, because {'; '.join(texts)}"
     return [Remark(code="registry.load", text=text)] if texts else []
 
 
