@@ -105,7 +105,7 @@ def rung_named(name: str) -> Rung:
     if kind in RUNGS and NUMBER.fullmatch(users) and int(users) <= MOST_USERS:
         return _but(RUNGS[kind], users=int(users))
     choices = (
-        f"there are: {', '.join(RUNGS)}; and each with a number of users behind it (json_300), at "
+        f"there are: {', '.join(RUNGS)}; a number of users may follow each name (json_300), at "
         f"most {MOST_USERS}"
     )
     raise ParameterError("rungs", [f"no rung '{name}'{did_you_mean(name, RUNGS)}; {choices}"])
@@ -273,8 +273,8 @@ def _too_few_pings(parameters: ChatParameters, rungs: Collection[Rung], share: i
     if fewest >= needed:
         return ""
     return (
-        f"a p{share} needs {needed} pings; at one a second the shorter trial has about {fewest} "
-        "(at the published load so had the study)"
+        f"a p{share} needs {needed} pings; with one ping a second the shorter trial has about "
+        f"{fewest}, and the study's trials had no more"
     )
 
 

@@ -50,8 +50,8 @@ class ChatParameters(PresetParameters):
 
     preset: Preset = Field(
         default="quick",
-        description="published: take the published study's load for whatever is not given; trials "
-        "then take minutes",
+        description="published: parameters that are not given have the published study's values; a "
+        "trial then takes minutes",
     )
     actions: int | None = Field(
         default=None,
@@ -72,8 +72,7 @@ class ChatParameters(PresetParameters):
         default=11,
         ge=4,
         le=16,
-        description="what a hashed login costs: 2 to the power of this many rounds; one more "
-        "doubles it",
+        description="cost of hashing a password at login: 2 to this power; one more doubles it",
     )
     subscriber_share: float = Field(
         default=0.64,
@@ -99,8 +98,8 @@ class ChatParameters(PresetParameters):
     def _has_a_plateau(self) -> ChatParameters:
         if self.actions is None and self.plateau_s < self.action_s:
             raise ValueError(
-                f"plateau_s = {self.plateau_s:g} holds no action: users act every "
-                f"{self.action_s:g} s (action_s)"
+                f"plateau_s = {self.plateau_s:g} is too short: users act every "
+                f"{self.action_s:g} s (action_s); make it at least as long"
             )
         return self
 

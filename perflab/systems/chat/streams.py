@@ -134,7 +134,11 @@ def observed(
     columns = {**stream_columns(table, samples, services), **_latency_columns(numbers)}
     judgement = judged(table, counts, columns.get("plateau_cpu_share_client", math.nan))
     if not columns["plateau_s"]:
-        judgement.warn("no_plateau", "there was no plateau: users left before all of them acted")
+        judgement.warn(
+            "no_plateau",
+            "there was no plateau: users left before all of them had acted; raise actions or "
+            "plateau_s",
+        )
     warnings = (*judgement.warnings, *of_client_time(numbers))
     return Observation({**columns, **judgement.row}, {}, tuple(judgement.reasons), warnings)
 
@@ -284,7 +288,9 @@ def judged(
         judgement.refuse("error_frames", f"{errors} frames were answered with an error", side)
     if client_cpu > MAX_CLIENT_CPU:
         text = f"the client used {client_cpu:.0%} of a core on the plateau"
-        judgement.refuse("client_cpu", f"{text}: the limit may be its own", "client")
+        judgement.refuse(
+            "client_cpu", f"{text}: the limit may be the client, not the service", "client"
+        )
     return judgement
 
 
@@ -295,7 +301,7 @@ def _answers(judgement: Judgement, number: Mapping[str, int]) -> None:
     pings, pongs = number.get("ping", 0), number.get("pong", 0)
     for name, sent, answered in (("actions", acted, action_answers), ("pings", pings, pongs)):
         missing = judgement.row[f"unanswered_{name}"] = sent - answered
-        text = f"{missing} of {sent} {name} were never answered: their times are in no column"
+        text = f"{missing} of {sent} {name} were never answered, so the trial has no times of them"
         if missing < 0:
             judgement.refuse("answers", f"{sent} {name} had {answered} answers")
         elif missing > MAX_CENSORED_SHARE * max(1, sent):
@@ -321,13 +327,13 @@ def _counts(
     if received != sent:
         # A server cannot receive more than was sent: then the client's own record is incomplete.
         side: Side = "server" if received < sent else "client"
-        text = f"{sent} messages were sent, the server received {received}"
+        text = f"{sent} messages were sent, but the server received {received}"
         judgement.refuse("received", text, side)
     if lost < 0 or lost > MAX_LOST_SHARE * max(1, delivered):
-        text = f"the server delivered {delivered} messages, the receivers read {read}"
+        text = f"the server delivered {delivered} messages, but the receivers read {read}"
         judgement.refuse("lost", text, "server" if lost > 0 else "unknown")
     elif lost:
-        text = f"{lost} of {delivered} delivered messages were not read by a leaving user"
+        text = f"users who left did not read {lost} of {delivered} delivered messages"
         judgement.warn("lost", text)
     if not_stored:
         judgement.refuse(
@@ -352,7 +358,7 @@ def _dropped(judgement: Judgement, table: pd.DataFrame) -> None:
     offered = judgement.row["server_delivered"] + dropped
     text = f"the server dropped {dropped} of {offered} messages: the p99 could be"
     if moved > MAX_MOVED_SHARE:
-        by = f"{moved:.0%} higher" if math.isfinite(moved) else "anything"
+        by = f"{moved:.0%} higher" if math.isfinite(moved) else "of any size"
         judgement.refuse("dropped", f"{text} {by}", "server")
     else:
         judgement.warn("dropped", f"{text} {moved:.1%} higher")

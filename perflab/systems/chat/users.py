@@ -270,7 +270,7 @@ class ChatUser(Connected):
         if self.now_ns() > latest_ns:
             late_s = (latest_ns - self.load_began_ns) / 1e9
             raise RuntimeError(
-                f"logins were to be over {late_s:g} s after the load began, and are not: let "
+                f"logins must be over {late_s:g} s after the load began, and they are not: let "
                 "users join more slowly (join_s, ramp_s) or log in more cheaply (bcrypt_rounds)"
             )
 

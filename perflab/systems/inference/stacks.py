@@ -109,14 +109,17 @@ class LoadParameters(PresetParameters):
 
     preset: Preset = Field(
         default="quick",
-        description="published: take the published study's settings for whatever is not given",
+        description="published: parameters that are not given have the published study's values",
     )
     requests: int = Field(
         default=1000, ge=10, le=1_000_000, description="requests that count, in each trial"
     )
     # Throughput rises for some 3 s after services start, with asyncpg by a fifth.
     warmup_requests: int = Field(
-        default=2000, ge=0, le=1_000_000, description="requests before them, recorded apart"
+        default=2000,
+        ge=0,
+        le=1_000_000,
+        description="warm-up requests before these, recorded apart",
     )
     concurrency: int = Field(
         default=50,

@@ -204,8 +204,9 @@ def _filled_by_others(run: Run, busy: Finding) -> str:
     if of_services.effect is None or of_services.verdict.direction is not Way.SHOWN:
         return ""
     return (
-        f"other processes filled the services' cores: these were busy {busy.effect.estimate:.0%} "
-        f"of the time, with the services alone {of_services.effect.estimate:.0%}"
+        "other processes filled the services' cores: the cores were busy "
+        f"{busy.effect.estimate:.0%} of the time, but services used only "
+        f"{of_services.effect.estimate:.0%} of it"
     )
 
 

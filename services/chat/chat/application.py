@@ -126,7 +126,7 @@ async def log_in(request: Request, response: Response, login: Login) -> dict[str
     with phases.phase("hash"):
         is_known = known and accounts.is_password(login.password, known, state.settings.login_hash)
     if not is_known:
-        raise Refused(401, "wrong_login", "no such user, or another password")
+        raise Refused(401, "wrong_login", "no such user, or a wrong password")
     with phases.phase("store"):
         token, digest = state.tokens.issue(login.user)
         state.commits.token(digest, login.user)

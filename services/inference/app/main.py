@@ -61,7 +61,7 @@ async def lifespan(app: FastAPI) -> AsyncIterator[None]:
 
 
 def loaded(settings: Settings) -> runtimes.Predict:
-    """Return the model; end the whole service where its runtime cannot be had."""
+    """Return the model; end the whole service where its runtime cannot run."""
     try:
         return runtimes.load(settings.runtime, settings.artifacts)
     except ValueError as error:

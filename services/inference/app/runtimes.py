@@ -61,9 +61,9 @@ def compiled(artifacts: Path) -> Predict:
     if not path.exists():
         why = compiling.facts(artifacts).get("trouble", "it was not compiled")
         raise ValueError(
-            f"INFERENCE_RUNTIME = 'compiled' cannot be had: {why}. Install a C++ compiler "
-            f"(apt-get install g++) and remove {artifacts}, or take other runtimes, or the backend "
-            "docker"
+            f"INFERENCE_RUNTIME = 'compiled' cannot run: {why}. Install a C++ compiler "
+            f"(apt-get install g++) and remove {artifacts}, or choose other runtimes or the "
+            "backend docker"
         )
     run = ctypes.CDLL(str(path)).predict
     run.restype = None

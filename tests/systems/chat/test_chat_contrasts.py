@@ -96,7 +96,7 @@ def test_the_claim_says_that_the_first_delay_of_earlier_rows_is_unknown() -> Non
 def test_a_percentile_of_too_few_pings_is_not_compared() -> None:
     by_name = contrasts(preset="published", rungs=list(SCENARIOS))
     too_few = by_name["no_deflate_425 against no_deflate, p99 of pings"]
-    assert too_few.not_testable.startswith("a p99 needs 368 pings; at one a second the shorter")
+    assert too_few.not_testable.startswith("a p99 needs 368 pings; with one ping a second")
     assert not by_name["no_deflate_425 against no_deflate_300, p99 of pings"].not_testable
     assert not by_name["no_deflate_425 against no_deflate, p95 of pings"].not_testable
 

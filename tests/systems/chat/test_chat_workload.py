@@ -146,12 +146,12 @@ def test_the_effect_of_logins_on_deliveries_is_compared_in_direction_only() -> N
 @pytest.mark.parametrize(
     ("name", "parameters", "changes", "words"),
     [
-        ("json_login", {"actions": 41}, {}, "users take 41 actions (published: 40)"),
+        ("json_login", {"actions": 41}, {}, "each user takes 41 actions (published: 40)"),
         ("json_login", {"join_s": 0.3}, {}, "users join every 0.3 s (published: 0.25)"),
-        ("json_login", {"preset": "quick", "actions": 40}, {}, "pings do not wait"),
+        ("json_login", {"preset": "quick", "actions": 40}, {}, "a ping does not wait"),
         ("json_login", {"bcrypt_rounds": 9}, {}, "bcrypt_rounds is 9 (published: 11)"),
         ("json_login", {}, {"users": 200}, "there are 200 users (published: 250)"),
-        ("json_login", {}, {"first_delay": "scaled"}, "the first delay is 'scaled'"),
+        ("json_login", {}, {"first_delay": "scaled"}, "first_delay is 'scaled'"),
         ("no_deflate_425", {}, {"join_factor": 1.4}, "every 0.35 s (published: 0.25)"),
         ("json", {}, {"ramp_s": 20.0, "first_delay": "together"}, "users join within 20 s"),
     ],

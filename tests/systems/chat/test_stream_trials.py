@@ -71,10 +71,10 @@ def test_what_a_late_sender_adds_is_the_clients_own() -> None:
 @pytest.mark.parametrize(
     ("counts", "reason"),
     [
-        ({"delivered": 2500}, "the server delivered 2500 messages, the receivers read 2400"),
-        ({"received": 601}, "600 messages were sent, the server received 601"),
+        ({"delivered": 2500}, "the server delivered 2500 messages, but the receivers read 2400"),
+        ({"received": 601}, "600 messages were sent, but the server received 601"),
         ({"refused": {"bad_frame": 2}}, "2 bad_frame"),
-        ({"dropped": 30}, "the server dropped 30 of 2430 messages: the p99 could be anything"),
+        ({"dropped": 30}, "the server dropped 30 of 2430 messages: the p99 could be of any size"),
         ({"not_stored": 1}, "the server could not store 1 messages"),
     ],
 )

@@ -209,8 +209,8 @@ def test_the_reason_that_others_filled_the_cores_is_in_the_picture(recorded: Pat
     claim = judged_claims(run)["claim 4"]
     reason = claim.findings[0].verdict.reason
     assert reason == (
-        "other processes filled the services' cores: these were busy 97% of the time, with the "
-        "services alone 40%"
+        "other processes filled the services' cores: the cores were busy 97% of the time, but "
+        "services used only 40% of it"
     )
     assert reason in claim.verdict.reason
     table = shares_table(run).set_index("name")

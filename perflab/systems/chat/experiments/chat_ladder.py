@@ -61,15 +61,15 @@ class ChatLadderParameters(ChatParameters):
     rungs: tuple[str, ...] = Field(
         default=SUBSET,
         min_length=1,
-        description="configurations to compare, by name: json, best, best_800 (with 800 users); an "
-        "unknown name is answered with all of them",
+        description="configurations to compare, by name: json, best, best_800 (with 800 users); "
+        "the message about an unknown name lists them all",
     )
     ramp_s: float | None = Field(
         default=None,
         gt=0,
         le=3600,
-        description="let all users join within so many seconds, where messages start later; none: "
-        "as join_s says",
+        description="all users join within so many seconds, in configurations whose messages start "
+        "after all logins; none: users join as join_s says",
     )
 
     @classmethod
@@ -232,7 +232,7 @@ def load_warnings(parameters: ChatParameters, rungs: Mapping[str, Rung]) -> list
     if any(rung.first_delay in TOGETHER for rung in rungs.values()):
         text = (
             "where logins are over before messages start, all users begin within "
-            f"{parameters.action_s:g} s; the study's began as slowly as they had joined"
+            f"{parameters.action_s:g} s; the study's began one after the other, as they had joined"
         )
         warnings.append(Remark(code="chat.begin_together", text=text))
     return warnings
@@ -252,7 +252,7 @@ def differences(parameters: ChatParameters, rung: Rung, name: str) -> list[str]:
         (beat_s(parameters, rung), published_value(STUDY, *joins, "join_delay"),
          "users join every {:g} s"),
         (actions(parameters, rung), published_value(*BASE_CASE, "actions"),
-         "users take {:g} actions"),
+         "each user takes {:g} actions"),
         (rung.users, _published_users(scenario), "there are {:g} users"),
         (parameters.bcrypt_rounds, default, "bcrypt_rounds is {:g}"),
     ]  # fmt: skip
@@ -265,9 +265,11 @@ def differences(parameters: ChatParameters, rung: Rung, name: str) -> list[str]:
         texts.append(f"users join within {rung.ramp_s:g} s")
     first_delay = "action" if RUNGS[name].first_delay == "action" else "scaled"
     if rung.first_delay != first_delay:
-        texts.append(f"the first delay is '{rung.first_delay}' (that row's: '{first_delay}')")
+        texts.append(f"first_delay is '{rung.first_delay}' (in that row: '{first_delay}')")
     if parameters.preset != "published":
-        texts.append("pings do not wait for the answer of the one before (published: they do)")
+        texts.append(
+            "a ping does not wait for the answer to the ping before it (published: it does)"
+        )
     return texts
 
 

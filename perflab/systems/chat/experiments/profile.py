@@ -69,23 +69,24 @@ class ProfileParameters(ChatParameters):
     loop: tuple[Loop, ...] = Field(
         default=("asyncio",),
         min_length=1,
-        description="levels to compare: the service's event loop; both show what uvloop saves",
+        description="levels to compare: the service's event loop; a run of both shows what uvloop "
+        "saves",
     )
     deflate: tuple[Switch, ...] = Field(
         default=("off",),
         min_length=1,
-        description="levels to compare: messages compressed or not; both show what compression "
-        "costs in sending",
+        description="levels to compare: messages compressed or not; a run of both shows what "
+        "compression costs in sending",
     )
     profiler: tuple[Switch, ...] = Field(
         default=("off", "on"),
         min_length=1,
-        description="levels to compare: with the profiler looking on from outside, or without; "
-        "both show what looking costs",
+        description="levels to compare: with the profiler or without; a run of both shows what the "
+        "profiler costs",
     )
     users: int = Field(default=70, ge=1, le=2000, description="users of the chat service")
     rate_hz: int = Field(
-        default=100, ge=1, le=1000, description="how often a second the profiler looks"
+        default=100, ge=1, le=1000, description="samples a second that the profiler takes"
     )
 
 

@@ -45,8 +45,8 @@ class SerializationParameters(RunParameters):
     operation: tuple[Operation, ...] = Field(
         default=("serialize", "deserialize", "serialize_values", "deserialize_values"),
         min_length=1,
-        description="levels to compare: writing or reading a message, as it is or with its values "
-        "made or read",
+        description="levels to compare: writing or reading a message; with _values, its values are "
+        "made or read, too",
     )
     message: tuple[MessageName, ...] = Field(
         default=("published", "chat"),
@@ -60,7 +60,10 @@ class SerializationParameters(RunParameters):
         description="repetitions in each trial, each of 10,000 operations",
     )
     warmup_requests: int = Field(
-        default=3, ge=0, le=1_000_000, description="repetitions before them, recorded apart"
+        default=3,
+        ge=0,
+        le=1_000_000,
+        description="warm-up repetitions before these, recorded apart",
     )
 
 

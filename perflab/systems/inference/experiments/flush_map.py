@@ -60,7 +60,7 @@ class FlushMapParameters(LoadParameters):
         default=200, ge=10, le=1_000_000, description="requests that count, in each trial"
     )
     warmup_requests: int = Field(
-        default=50, ge=0, le=1_000_000, description="requests before them, recorded apart"
+        default=50, ge=0, le=1_000_000, description="warm-up requests before these, recorded apart"
     )
     commit_delay_us: Annotated[tuple[CommitDelay, ...], OneOrMore] = Field(
         default=(0, 20_000, 100_000),

@@ -36,13 +36,16 @@ class InferenceRuntimeParameters(InferenceParameters):
         default=250, ge=10, le=1_000_000, description="requests that count, in each trial"
     )
     warmup_requests: int = Field(
-        default=1000, ge=0, le=1_000_000, description="requests before them, recorded apart"
+        default=1000,
+        ge=0,
+        le=1_000_000,
+        description="warm-up requests before these, recorded apart",
     )
     runtime: Annotated[tuple[Runtime, ...], OneOrMore] = Field(
         default=("sklearn", "onnx"),
         min_length=1,
-        description="what predicts: sklearn, onnx, or compiled (C++ made from the model; a plain "
-        "process needs a C++ compiler for it, and so it is left out unless it is asked for)",
+        description="levels to compare: sklearn, onnx, or compiled (C++ made from the model; on "
+        "the backend process it needs a C++ compiler, so it is not among the defaults)",
     )
 
     @field_validator("runtime")

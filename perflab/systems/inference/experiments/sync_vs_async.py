@@ -45,8 +45,8 @@ class SyncVsAsyncParameters(LoadParameters):
     pool_minconn: Annotated[tuple[Literal["max", "1", 1], ...], OneOrMore] = Field(
         default=("max", "1"),
         min_length=1,
-        description="levels to compare: connections that a pool keeps open; psycopg2's closes "
-        "every one above that when it is given back",
+        description="levels to compare: connections that a pool keeps open; psycopg2's pool closes "
+        "any further one when it is given back",
     )
     workers: Annotated[tuple[Workers, ...], OneOrMore] = Field(
         default=(4,),
