@@ -183,7 +183,7 @@ def obstacles(a: Sequence[Run], b: Sequence[Run]) -> tuple[str, ...]:
 def _obstacles_between(a: Run, b: Run, name_a: str, name_b: str) -> Iterator[str]:
     one, other = a.record, b.record
     if one.experiment != other.experiment:
-        yield f"{name_a} is of '{one.experiment}', {name_b} of '{other.experiment}'"
+        yield f"{name_a} is a run of '{one.experiment}', {name_b} of '{other.experiment}'"
         return
     if one.backend != other.backend:
         yield f"{name_a} ran on {one.backend}, {name_b} on {other.backend}"

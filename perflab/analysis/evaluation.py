@@ -243,8 +243,8 @@ def _not_counted_yet(run: Run) -> str:
     rule, judged = run.record.until_decided, run.judged_blocks
     if rule is None or judged == run.blocks_so_far:
         return ""
-    after = f"after block {judged}, the last that was looked at"
-    return f"what was measured {after}, counts once there are {rule.next_look(judged)} blocks"
+    counts = f"count once there are {rule.next_look(judged)} blocks"
+    return f"the blocks after the last look, at {judged} blocks, {counts}"
 
 
 def _decision(effect: Effect, contrast: Contrast, among: Corrected | None) -> Decision | None:

@@ -30,7 +30,7 @@ MAX_INVALID_SHARE = 0.1
 SPEED = "cpu_probe_before_ms"
 # 100 ticks of 10 ms, enough to measure a share of a few percent.
 SMALLEST_MEASURED_NS = 1e9
-UNKNOWN = "not told by this machine"
+UNKNOWN = "this machine does not report it"
 
 
 class Fact(NamedTuple):

@@ -81,7 +81,7 @@ def profile_of(run: Run, treatment: str) -> Profile:
     if table.empty:
         known = ", ".join(profiled(run)) or "none of this run"
         raise AnalysisError(
-            f"'{treatment}' has no profiled trial that is valid; there are: {known}"
+            f"treatment '{treatment}' has no valid profiled trial; those that have one: {known}"
         )
     innermost: dict[int, Counter[str]] = {}
     anywhere: dict[int, Counter[str]] = {}

@@ -98,12 +98,12 @@ def _threshold(text: str) -> Threshold:
     name, sign, bound = match[1], match[2], float(match[3])
     worse = "<" if name in MORE_IS_BETTER else ">"
     if sign != worse:
-        raise ValueError(f"would fail what is better: {name} is worse where it is {worse}")
+        raise ValueError(f"would fail an improvement; write '{name}{worse}{match[3]}'")
     if name in DIFFERENCES:
         if bound >= 1:
             raise ValueError("is a share of all requests: 0.01 is one more failure in a hundred")
     elif (bound < 1) == (worse == ">") and bound != 1:
-        raise ValueError("would fail what is no worse: 1 is no change, p99>1.05 is 5% slower")
+        raise ValueError("would fail a run without a change: p99>1.05 fails 5% slower, 1 is equal")
     return Threshold(text.strip(), NAMES[name], worse == ">", bound)
 
 

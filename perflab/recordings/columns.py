@@ -168,9 +168,9 @@ def declared_schema(name: str, columns: Mapping[str, str]) -> pa.Schema:
         kinds = ", ".join(COLUMN_TYPES)
         raise RecordingError(f"table {name}: no column type {error}; there are: {kinds}") from None
     if not len(schema):
-        raise RecordingError(f"table {name}: has no column")
+        raise RecordingError(f"table {name}: it has no column")
     if name in TABLES and schema != TABLES[name]:
-        raise RecordingError(f"table {name}: the lab has one of that name with other columns")
+        raise RecordingError(f"table {name}: the lab has a table of that name with other columns")
     return schema
 
 

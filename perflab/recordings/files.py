@@ -22,7 +22,7 @@ def open_plain(path: Path) -> BufferedReader:
     """Open a plain file to read; refuse a link, a folder, a pipe and a device."""
     # The flags guard against a link or a pipe that replaces the file after this check.
     if not stat.S_ISREG(os.lstat(path).st_mode):
-        raise RecordingError(f"{path}: is no plain file (a link, a folder, a pipe or a device)")
+        raise RecordingError(f"{path}: is no plain file, but a link, a folder, a pipe or a device")
     descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     return os.fdopen(descriptor, "rb")
 
@@ -41,7 +41,7 @@ def read_plain(path: Path, largest_bytes: int) -> bytes:
 def check_folder(path: Path) -> None:
     """Refuse a path that is no folder, or a link to one."""
     if not stat.S_ISDIR(os.lstat(path).st_mode):
-        raise RecordingError(f"{path}: is no folder, or a link to one")
+        raise RecordingError(f"{path}: is not a folder, or is a link to one")
 
 
 FILE = "manifest.json"

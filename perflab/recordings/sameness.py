@@ -30,12 +30,12 @@ def check_services(
     ``images`` and ``versions`` are those of each service now.
     """
     changed = [
-        f"service {difference}: install what the run had, as its commit pins it"
+        f"service {difference}: install the version that the run had; its commit pins it"
         for difference in differences(before.versions, dict(versions))
     ]
     if not changed:
         changed = [
-            f"what service {difference} is started from: bring that image back"
+            f"the image of service {difference}: bring the earlier image back"
             for difference in differences(before.images, dict(images))
         ]
     _refuse(before, changed)
@@ -49,7 +49,7 @@ def _refuse(before: RunRecord, changes: Sequence[str]) -> None:
         shown.append(f"and {len(changes) - SHOWN} more differences")
     lines = "\n".join(f"  - {line}" for line in shown)
     raise ResumeRefused(
-        f"run {before.run_id} cannot be continued, its halves would not compare. Changed:\n"
+        f"run {before.run_id} cannot be continued: its parts would not be comparable. Changed:\n"
         f"{lines}\nUndo that, or start a new run"
     )
 
@@ -74,13 +74,18 @@ def _set_up(before: RunRecord, now: RunRecord) -> Iterator[str]:
     order = now.order[: before.blocks] if ended else now.order
     old, new = before.environment, now.environment
     for name, first, second, way_out in (
-        ("machine", old.get("machine", {}), new.get("machine", {}), "go on where the run began"),
-        ("python", old.get("python"), new.get("python"), "make the environment again with it"),
+        (
+            "machine",
+            old.get("machine", {}),
+            new.get("machine", {}),
+            "continue on the first machine",
+        ),
+        ("python", old.get("python"), new.get("python"), "set up the first Python again"),
         ("package", old.get("packages"), new.get("packages"), "'make setup' at the run's commit"),
         ("backend", before.backend, now.backend, "choose it with --backend"),
-        ("network_path", before.network_path, now.network_path, "choose the backend that has it"),
-        ("placement", before.placement, now.placement, "give the lab the cores that it had"),
-        ("order", before.order, order, "give the run its own parameters and seed"),
+        ("network_path", before.network_path, now.network_path, "choose the first backend"),
+        ("placement", before.placement, now.placement, "give the lab the first cores"),
+        ("order", before.order, order, "use the run's parameters and seed"),
     ):
         for difference in differences(first, second, name):
             yield f"{difference}: {way_out}"
@@ -89,11 +94,11 @@ def _set_up(before: RunRecord, now: RunRecord) -> Iterator[str]:
 def _treatments(before: RunRecord, now: RunRecord) -> Iterator[str]:
     old, new = _words(before), _words(now)
     if sorted(old) != sorted(new):
-        yield f"the treatments ({', '.join(old)} -> {', '.join(new)}): ask for the same ones"
+        yield f"the treatments ({', '.join(old)} -> {', '.join(new)}): choose the same again"
         return
     for name in old:
         for difference in differences(old[name], new[name], f"treatment '{name}'"):
-            yield f"{difference}: undo what changed it"
+            yield f"{difference}: undo this change"
 
 
 def _words(record: RunRecord) -> dict[str, dict[str, Any]]:

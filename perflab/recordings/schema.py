@@ -205,7 +205,7 @@ class RunRecord(_Record):
             raise ValueError(f"order has {len(self.order)} blocks, not {self.blocks}")
         for block, order in enumerate(self.order):
             if sorted(order) != names:
-                raise ValueError(f"order of block {block}: is not each treatment once")
+                raise ValueError(f"order of block {block}: it does not hold each treatment once")
         return self
 
     @model_validator(mode="after")
@@ -271,8 +271,8 @@ def read_record(path: Path) -> RunRecord:
         raise RecordingError(f"{file}: is damaged or unreadable: {error!r:.300}") from error
     if type(version) is int and version != SCHEMA_VERSION:
         raise RecordingError(
-            f"{file}: has schema version {str(version)[:20]}, this perflab reads {SCHEMA_VERSION} "
-            "alone; read it with the perflab that wrote it, or measure anew"
+            f"{file}: has schema version {str(version)[:20]}, and this perflab reads only version "
+            f"{SCHEMA_VERSION}; read it with the perflab that wrote it, or measure anew"
         )
     try:
         return RunRecord.model_validate(words)

@@ -38,7 +38,7 @@ MAX_TREND = math.log(1.1)
 GROSS_TREND = math.log(1.5)
 SMALLEST_N = 3
 CONFIDENCE = 0.90
-WAY_OUT = "a longer warm-up leaves less of a drift, more blocks tell one from chance"
+WAY_OUT = "a longer warm-up leaves less drift, and more blocks tell a drift from chance"
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,9 @@ class TrendOverBlocks:
         )
         drifted = abs(self.mean) > MAX_TREND
         sentence = (
-            "the loads were not steady" if drifted else "whether the loads were steady is open"
+            "the loads were not steady"
+            if drifted
+            else "it is unknown whether the loads were steady"
         )
         sentence += f": over {self.n} blocks response times changed by {mean} [{low}, {high}] from"
         return f"{sentence} begin to end"

@@ -104,7 +104,9 @@ class RunWriter:
         files = {"trial": table, **self._typed(tables, f"trial {name}")}
         target = self.path / "trials" / name
         if target.exists():
-            raise RecordingError(f"{target}: this trial is committed already; take a new attempt")
+            raise RecordingError(
+                f"{target}: this trial is committed already; a new attempt needs a new number"
+            )
         with explained(target, "all trials before it are committed and readable"):
             self._write(target, files)
         return target

@@ -141,7 +141,7 @@ def check_row(row: Mapping[str, Any]) -> None:
         except ValidationError as error:
             first = error.errors(include_url=False)[0]
             raise RecordingError(
-                f"trial {expected}: {name} are models with code, side and text: "
+                f"trial {expected}: {name} must be models with code, side and text: "
                 f"{first['msg']:.200} ({first['input']!r:.100})"
             ) from error
 
@@ -231,7 +231,7 @@ def _naming(path: Path) -> Iterator[None]:
 
 def _check_row(table: pa.Table, name: str, record: RunRecord) -> None:
     if table.num_rows != 1:
-        raise RecordingError("it has no row")
+        raise RecordingError(f"it has {table.num_rows} rows, not one")
     for field in TRIAL:
         if field.name in table.schema.names and table.schema.field(field.name).type != field.type:
             raise RecordingError(f"the column {field.name} is no {field.type}")

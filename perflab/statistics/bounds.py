@@ -90,8 +90,8 @@ def bounded(ends: Ends, scale: Scale = "ratio", rule: UntilDecided | None = None
     if not known.any():
         raise AnalysisError("no block has a valid trial on both sides; there is nothing to compare")
     raise AnalysisError(
-        "requests were cut off before their end on both sides, or on one side in one block and on "
-        "the other in another: nothing limits the effect; a longer time-out would"
+        "requests were cut off before their end on both sides, or on different sides in different "
+        "blocks: nothing limits the effect; set a longer time-out"
     )
 
 

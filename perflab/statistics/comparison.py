@@ -134,7 +134,7 @@ def effect_of(
     warnings = []
     left_out = [str(block) for block in by_block.index[by_block.isna()]]
     if left_out:
-        warnings.append(f"left out for want of a side: block {', '.join(left_out)}")
+        warnings.append(f"left out, because a side has no valid trial: block {', '.join(left_out)}")
     if not len(x):
         raise AnalysisError("no block has a valid trial on both sides; there is nothing to compare")
     if len(x) == 1:
@@ -145,7 +145,7 @@ def effect_of(
             by_block=(float(x[0]),), looks=looks,
         )  # fmt: skip
     if rule is None and len(x) < SMALLEST_SIGNED_RANK:
-        warnings.append(f"below {SMALLEST_SIGNED_RANK} blocks the noise is taken for normal")
+        warnings.append(f"below {SMALLEST_SIGNED_RANK} blocks the noise is assumed to be normal")
     if np.ptp(x) < 1e-12:
         warnings.append("all blocks give the same effect: the interval has no width")
     wide, narrow = (mean_interval(x, level, looks) for level in (confidence, narrower(confidence)))

@@ -60,11 +60,11 @@ class UntilDecided(BaseModel):
         ends = (blocks[0], blocks[-1])
         if ends != (self.least_blocks, self.most_blocks) or blocks != sorted(set(blocks)):
             raise ValueError(
-                f"plan looks after {blocks} blocks: that does not lead from {self.least_blocks} "
-                f"to {self.most_blocks}"
+                f"plan looks after {blocks} blocks: these numbers must rise from "
+                f"{self.least_blocks} to {self.most_blocks}"
             )
         if sum(look.share for look in self.plan) > 1 + ROUNDING:
-            raise ValueError("plan gives its looks more than the whole error")
+            raise ValueError("plan gives its looks shares of the error that add up to more than 1")
         return self
 
     def is_due(self, blocks: int) -> bool:

@@ -65,5 +65,5 @@ def test_a_run_without_a_profiler_has_no_profile(tmp_path: Path) -> None:
     assert top_functions(run).empty
     assert run.calls().empty
     assert watched(run).empty
-    with pytest.raises(AnalysisError, match="no profiled trial"):
+    with pytest.raises(AnalysisError, match="no valid profiled trial"):
         profile_of(run, "synchronous_commit=on")

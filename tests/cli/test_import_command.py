@@ -61,7 +61,7 @@ def test_treatments_are_shown_against_the_first_with_n(perflab: Tell, tmp_path: 
     perflab(tmp_path, "import", *words.split())
     output, _ = perflab(tmp_path, "show", COLUMNS="300")
     assert "not judged" in output
-    assert "all trials: no planned instants" in output
+    assert "all trials: wrk has no planned instants" in output
     assert "b / a" in output
     assert "2, 2" in output
     assert "nothing pairs these loads" in output

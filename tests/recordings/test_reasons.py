@@ -59,5 +59,5 @@ def test_reasons_and_warnings_are_read_back_as_models(tmp_path: Path) -> None:
 
 
 def test_a_text_is_no_reason(tmp_path: Path) -> None:
-    with pytest.raises(RecordingError, match="reasons are models with code, side and text"):
+    with pytest.raises(RecordingError, match="reasons must be models with code, side and text"):
         committed(tmp_path, reasons=["lost"])

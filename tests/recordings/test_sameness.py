@@ -74,8 +74,8 @@ def test_an_unchanged_run_may_go_on(before: RunRecord) -> None:
             {"code__fingerprint": "bbbb", "code__sources__services": "s2"},
             ["in services (fingerprint aaaa -> bbbb)", "go back to commit 0123456789ab"],
         ),
-        ({"environment__machine__cores": 8}, ["machine.cores (2 -> 8)", "go on where"]),
-        ({"environment__python": "3.12.1"}, ["python (3.11.9 -> 3.12.1)", "environment again"]),
+        ({"environment__machine__cores": 8}, ["machine.cores (2 -> 8)", "on the first machine"]),
+        ({"environment__python": "3.12.1"}, ["python (3.11.9 -> 3.12.1)", "first Python again"]),
         (
             {"environment__packages__uvloop": "0.20.0"},
             ["package.uvloop (0.19.0 -> 0.20.0)", "make setup"],
@@ -89,7 +89,7 @@ def test_an_unchanged_run_may_go_on(before: RunRecord) -> None:
 def test_a_change_is_refused_and_named_with_both_values_and_the_way_out(
     before: RunRecord, changes: dict[str, Any], words: list[str]
 ) -> None:
-    with pytest.raises(ResumeRefused, match="halves would not compare") as refusal:
+    with pytest.raises(ResumeRefused, match="parts would not be comparable") as refusal:
         check_same(before, now(before, **changes))
     for text in (*words, "start a new run"):
         assert text in str(refusal.value)

@@ -84,7 +84,7 @@ def test_below_six_pairs_it_is_student() -> None:
     assert effect.estimate == pytest.approx(math.exp(logs.mean()))
     assert "t interval" in effect.method
     assert effect.p_value == pytest.approx(stats.ttest_1samp(logs, 0).pvalue)
-    assert any("taken for normal" in warning for warning in effect.warnings)
+    assert any("assumed to be normal" in warning for warning in effect.warnings)
 
 
 positive = st.lists(st.floats(0.01, 1e4), min_size=2, max_size=12)

@@ -46,7 +46,7 @@ def read(path: Path, text: str) -> ToolResult:
     def count(name: str) -> int:
         value = cell(name)
         if not (value >= 0 and value.is_integer()):
-            raise refused(path, line, f"column '{name}': '{row[name]}' is no number of things")
+            raise refused(path, line, f"column '{name}': '{row[name]}' is not a count")
         return int(value)
 
     requests, rate = count("Request Count"), cell("Requests/s")
@@ -71,11 +71,13 @@ def _row(path: Path, text: str) -> tuple[int, dict[str, str]]:
     try:
         for row in table:
             if None in row or None in row.values():
-                raise refused(path, table.line_num, "it has not as many cells as the header")
+                raise refused(
+                    path, table.line_num, "it has another number of cells than the header"
+                )
             if row["Name"] == ALL:
                 rows.append((table.line_num, dict(row)))
     except csv.Error as error:
         raise refused(path, table.line_num, str(error)) from None
     if len(rows) != 1:
-        raise refused(path, 0, f"it has {len(rows)} rows '{ALL}', not one; is it cut off?")
+        raise refused(path, 0, f"it has {len(rows)} rows '{ALL}' and must have one; is it cut off?")
     return rows[0]

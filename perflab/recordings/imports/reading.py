@@ -46,7 +46,7 @@ def text_of(path: Path, content: bytes) -> str:
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
         way_out = "unpack it, or save it as UTF-8"
-        raise refused(path, line, f"it is no UTF-8 ({error.reason}): {way_out}") from None
+        raise refused(path, line, f"it is not UTF-8 ({error.reason}): {way_out}") from None
 
 
 def number(text: str) -> float:
@@ -182,14 +182,14 @@ class Numbers:
         except OverflowError:
             value = math.inf
         if not (value >= 0 and math.isfinite(value)):
-            raise self._fault(names, f"is {value:g}, which cannot be")
+            raise self._fault(names, f"is {value:g}, and must be finite and at least 0")
         return value
 
     def count(self, *names: str) -> int:
         """Return a count."""
         value = self.number(*names)
         if not value.is_integer():
-            raise self._fault(names, f"is {value:g}, which counts nothing")
+            raise self._fault(names, f"is {value:g}, which is not a count")
         return int(value)
 
     def _at(self, names: tuple[str, ...]) -> Any:
@@ -276,14 +276,14 @@ def result_columns(result: ToolResult) -> dict[str, Any]:
 def not_judged(tool: str) -> Reason:
     """Return why an imported trial is neither valid nor invalid."""
     text = (
-        f"not judged: {tool} tells nothing of itself (its lag, stalls and CPU), nor of the machine"
+        f"not judged: {tool} reports neither its own lag, stalls and CPU, nor facts of the machine"
     )
     return Reason(code="import.not_judged", side="unknown", text=text)
 
 
 def remarks_of(result: ToolResult, tool: str) -> list[Remark]:
     """Return the remarks on a load's numbers."""
-    text = "no planned instants: response time is not computed, the times are service times"
+    text = f"{tool} has no planned instants: response time is not computed, times are service times"
     remarks = [*result.remarks, Remark(code="import.service_time", side="client", text=text)]
     shares = {share_name(share): share for share in SHARES}
     few = [
@@ -292,6 +292,8 @@ def remarks_of(result: ToolResult, tool: str) -> list[Remark]:
         if name in shares and not math.isnan(value) and result.requests < needed_n(shares[name])
     ]
     if few:
-        text = f"{result.requests:,} requests are too few for {', '.join(few)}; {tool} gives it"
+        text = (
+            f"{result.requests:,} requests are too few for {', '.join(few)}, which {tool} reports"
+        )
         remarks.append(Remark(code="import.too_few", side="client", text=text))
     return remarks

@@ -39,16 +39,16 @@ from perflab.recordings.schema import MOST_BLOCKS, MOST_TREATMENTS
 from perflab.recordings.tables import NOT_JUDGED
 
 _SENT = (
-    "Coordinated omission is not corrected: a request that waits for its turn counts from its "
-    "sending."
+    "Coordinated omission is not corrected: times do not hold the wait of a request before it is "
+    "sent."
 )
 _K6 = (
-    "Coordinated omission is not corrected: times count from the sending, also where an arrival "
-    "rate planned the iterations; those that it could not start are dropped_iterations."
+    "Coordinated omission is not corrected: times count from the sending, even if an arrival rate "
+    "plans the iterations; k6 reports those that it could not start as dropped_iterations."
 )
 _OHA = (
-    "oha counts from its plan with -q and --latency-correction only, and its JSON does not say "
-    "whether it did: what is called a service time here may be one from the plan on."
+    "oha counts from its plan only with -q and --latency-correction, and its JSON does not say "
+    "whether it did: a service time here may count from the planned instant."
 )
 _WRK = (
     "wrk corrects by a guess: for a time that is much longer than its mean interval between "
@@ -82,8 +82,8 @@ def format_of(path: Path, text: str) -> Format:
         if form.fits(text):
             return form
     tools = ", ".join(form.tool for form in FORMATS)
-    problem = f"it is no output of {tools} that can be taken over"
-    raise refused(path, 1, f"{problem}; docs/import.md says which of their outputs can")
+    problem = f"it is no output of {tools} that perflab imports"
+    raise refused(path, 1, f"{problem}; docs/import.md lists the outputs")
 
 
 EXPERIMENT = "imported"
@@ -161,8 +161,8 @@ def _loads(groups: Mapping[str, Sequence[Path]]) -> dict[str, list[ImportedLoad]
         if load.form is not first.form:
             raise ImportRefused(
                 f"{load.path}: it is of {load.form.tool}, and {first.path} is of "
-                f"{first.form.tool}; what is compared must be told in the same way: import them "
-                "one by one"
+                f"{first.form.tool}; a run holds loads of one tool: import each tool's files by "
+                "themselves"
             )
     return loads
 
@@ -206,7 +206,7 @@ def _record(loads: Mapping[str, Sequence[ImportedLoad]]) -> RunRecord:
         run_id=new_run_id(EXPERIMENT),
         experiment=EXPERIMENT,
         title=f"Imported: {form.tool} ({form.name})",
-        question=f"What did {form.tool} tell of {', '.join(loads)}?",
+        question=f"What did {form.tool} report of {', '.join(loads)}?",
         responses=declared_responses(form.tool),
         state="finished",
         created_at=now,
