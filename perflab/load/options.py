@@ -146,11 +146,13 @@ class LoadOptions(LoadParameters):
     body_file: str = option("", "send this file's bytes, up to 16 MiB", REQUEST)
     expect_bytes: int = option(-1, "length of every body (-1: any)", REQUEST)
     redirects: int = option(0, "redirects to follow", REQUEST)
-    stream: Literal["", "sse"] = option(
-        "", "the answer is a stream: sse (server-sent events)", REQUEST
+    stream: Literal["", "sse", "ndjson"] = option(
+        "", "the answer is a stream: sse (server-sent events) or ndjson", REQUEST
     )
     min_chunks: int = option(0, "fewest chunks of a stream (default 1)", REQUEST)
-    end_marker: str = option("", "last event of a stream, like [DONE]", REQUEST)
+    end_marker: str = option(
+        "", "last event of a stream: [DONE]; of ndjson a member: '\"done\":true'", REQUEST
+    )
     http2: bool = option(False, "HTTP/2, by httpx (perflab[http2])", REQUEST, "--http2")
     insecure: bool = option(False, "do not verify TLS", REQUEST, "--insecure")
     ca_file: str = option("", "trust this CA bundle", REQUEST, "--ca-file", "--ca")
@@ -231,7 +233,7 @@ class LoadOptions(LoadParameters):
             if getattr(self, name) and not any(getattr(self, other) for other in others)
         ]
         return problems + [
-            f"--objective {bound.text}: only streams have that time; give --stream sse"
+            f"--objective {bound.text}: only streams have that time; give --stream sse or ndjson"
             for bound in map(Objective.of_text, self.objectives)
             if bound.of != "response" and not (self.stream or self.script)
         ]

@@ -90,7 +90,7 @@ def test_a_text_that_is_no_objective_is_refused_with_an_example(text: str, words
 
 def test_objectives_on_times_of_streams_need_a_stream() -> None:
     options = {"url": URL, "users": 1, "objectives": ["ttft_p95<500ms"]}
-    with pytest.raises(ParameterError, match="give --stream sse"):
+    with pytest.raises(ParameterError, match="give --stream sse or ndjson"):
         LoadOptions.of(options).workload()
     workload = LoadOptions.of({**options, "stream": "sse"}).workload()
     assert [objective.of for objective in workload.objectives] == ["ttft"]

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Sequence
+from functools import partial
 from itertools import pairwise
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from perflab.load.clients.streams import ServerSentEvents
+from perflab.load.clients.streams import JsonLines, ServerSentEvents
 from tests.support.examples import examples
 
 SSE_WORDS = [
     b"data", b"data: ", b"data:", b":", b" ", b"\n", b"\r", b"\r\n", b"\n\n", b"x", b"[DONE]",
     b"\xef\xbb\xbf", b"id: 1", b"event: a", b"retry: 3", "é\u2028".encode(), b"\xff", b"\x0b\x85",
 ]  # fmt: skip
+JSON_WORDS = [b"{}", b'{"done":true}', b'{"done":1}', b'"', b"\n", b"\r", b"\r\n", b" ", b"{"]
+MEMBER = '"done":true'
 
 
 def cut(whole: bytes, places: Iterable[int]) -> list[bytes]:
@@ -24,7 +28,9 @@ def cut(whole: bytes, places: Iterable[int]) -> list[bytes]:
     return [whole[begin:end] for begin, end in pairwise(edges)]
 
 
-def fed(events: ServerSentEvents, pieces: Sequence[bytes]) -> tuple[list[int], bool, bool]:
+def fed(
+    events: ServerSentEvents | JsonLines, pieces: Sequence[bytes]
+) -> tuple[list[int], bool, bool]:
     lengths = [length for piece in pieces for length in events.feed(piece)]
     return lengths, events.is_ended, events.too_long
 
@@ -46,6 +52,19 @@ def dispatched(whole: bytes) -> list[str]:
     return found
 
 
+def lines_of(whole: bytes) -> list[bytes]:
+    *lines, _ = whole.split(b"\n")
+    return [line for line in (raw.removesuffix(b"\r") for raw in lines) if line]
+
+
+def has_member(line: bytes) -> bool:
+    try:
+        found = json.loads(line)
+    except ValueError:
+        return False
+    return isinstance(found, dict) and found.get("done") is True
+
+
 @settings(max_examples=examples(400), deadline=None)
 @given(
     st.lists(st.sampled_from(SSE_WORDS), max_size=30).map(b"".join),
@@ -63,18 +82,38 @@ def test_server_sent_events_are_those_of_the_standard_however_the_bytes_are_cut(
 
 @settings(max_examples=examples(200), deadline=None)
 @given(
-    st.lists(st.sampled_from(SSE_WORDS), max_size=20).map(b"".join),
+    st.lists(st.sampled_from(JSON_WORDS), max_size=30).map(b"".join),
     st.lists(st.integers(0, 10_000), max_size=12),
+)
+def test_lines_of_json_are_the_same_however_the_bytes_are_cut(
+    whole: bytes, places: list[int]
+) -> None:
+    expected = lines_of(whole)
+    lengths, is_ended, too_long = fed(JsonLines(MEMBER), cut(whole, places))
+    assert lengths == [len(line) for line in expected]
+    assert is_ended == (bool(expected) and has_member(expected[-1]))
+    assert not too_long
+
+
+@settings(max_examples=examples(200), deadline=None)
+@given(
+    st.sampled_from([(ServerSentEvents, SSE_WORDS), (JsonLines, JSON_WORDS)]),
     st.integers(1, 20),
+    st.data(),
 )
 def test_an_event_is_too_long_whatever_pieces_it_comes_in(
-    whole: bytes, places: list[int], most: int
+    known: tuple[type[ServerSentEvents] | type[JsonLines], list[bytes]],
+    most: int,
+    data: st.DataObject,
 ) -> None:
-    at_once, in_pieces, by_byte = (
-        fed(ServerSentEvents(longest_bytes=most), pieces)
-        for pieces in ([whole], cut(whole, places), cut(whole, range(len(whole))))
+    kind, words = known
+    whole = data.draw(st.lists(st.sampled_from(words), max_size=20).map(b"".join))
+    places = data.draw(st.lists(st.integers(0, 10_000), max_size=12))
+    made = partial(kind, longest_bytes=most)
+    assert fed(made(), cut(whole, places)) == fed(made(), [whole])
+    assert fed(made(), [whole[place : place + 1] for place in range(len(whole))]) == fed(
+        made(), [whole]
     )
-    assert at_once == in_pieces == by_byte
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from pydantic import ValidationError
 
 from perflab.errors import ParameterError
 from perflab.load.checks.selfcheck import check
+from perflab.load.clients import streams
 from perflab.load.clients.streams import LONGEST_EVENT_BYTES, Streamed, Streaming
 from perflab.load.options import LoadOptions
 from perflab.load.records import record
@@ -57,7 +58,7 @@ def stream_of(report: ClientReport) -> Streamed:
 
 
 def test_an_event_has_the_instant_of_the_read_that_completed_it() -> None:
-    stream = Streamed(Streaming())
+    stream = Streamed(Streaming("sse"))
     stream.take(b"data: one\n\ndata: tw")
     stream.note(1_000)
     stream.take(b"o")
@@ -92,6 +93,9 @@ def test_chunks_come_while_the_answer_does() -> None:
         (whole(DONE), {}, "stream_short"),
         (whole(event(b"a")), {}, "stream_unended"),
         (whole(event(b"a"), DONE, event(b"b")), {}, "stream_unended"),
+        (whole(b'{"x":1}\n{"done":true}\n'), {"stream": "ndjson", "end_marker": '"done":true'}, ""),
+        (whole(b'{"x":1}\n{"done":true}\n'), {"stream": "ndjson", "end_marker": '"done":false'},
+         "stream_unended"),
         (whole(b"data: " + b"x" * LONGEST_EVENT_BYTES), {}, "event_too_long"),
         (Script((Part(HEAD + framed(event(b"a"))),)), {}, "truncated"),
         (whole(event(b"a"), DONE), {"expect_body": "b"}, "body"),
@@ -104,6 +108,11 @@ def test_a_stream_is_a_success_or_has_an_error_class_of_its_own(
     assert asked(script, request).errors == [expected]
 
 
+def test_a_stream_of_too_many_chunks_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(streams, "MOST_CHUNKS", 5)
+    assert asked(whole(event(b"a") * 9, DONE), SSE).errors == ["stream_too_long"]
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
@@ -111,6 +120,7 @@ def test_a_stream_is_a_success_or_has_an_error_class_of_its_own(
         ({"method": "HEAD"}, "HEAD cannot be sent"),
         ({"stream": "sse", "redirects": 1}, "follows no redirects"),
         ({"stream": "sse", "end_marker": "a\nb"}, "one line"),
+        ({"stream": "ndjson", "end_marker": "[DONE]"}, "no member of a JSON object"),
     ],
 )
 def test_impossible_expectations_of_a_stream_are_refused_before_the_load(
@@ -123,7 +133,7 @@ def test_impossible_expectations_of_a_stream_are_refused_before_the_load(
 def test_the_options_of_the_command_make_a_streaming_request() -> None:
     asked = {"url": "http://127.0.0.1:1/", "users": 1, "min_chunks": 3}
     options = LoadOptions.of({**asked, "stream": "sse", "end_marker": "[DONE]"})
-    assert options.workload().request.streaming == Streaming(3, "[DONE]")
+    assert options.workload().request.streaming == Streaming("sse", 3, "[DONE]")
     with pytest.raises(ParameterError, match="--min-chunks needs --stream"):
         LoadOptions.of(asked).workload()
 

@@ -12,8 +12,10 @@ dispatched. Bytes are enough to parse this: all line ends and field names are AS
 
 from __future__ import annotations
 
+import json
 from array import array
 from dataclasses import dataclass
+from typing import Any, Literal
 
 from perflab.load.clients.outcome import CODES
 
@@ -109,16 +111,111 @@ class ServerSentEvents:
         return bool(self._marker) and size == len(last) and last == self._marker
 
 
+def members_of(end_marker: str) -> dict[str, Any]:
+    """Return the members that an end marker like ``"done":true`` names; ValueError if none."""
+    try:
+        members = json.loads("{" + end_marker + "}")
+    except ValueError:
+        members = {}
+    if not members:
+        raise ValueError(
+            f"end_marker {end_marker!r:.80} is no member of a JSON object; give it like "
+            '"done":true, quotes included'
+        )
+    return dict(members)
+
+
+class JsonLines:
+    """Splits bytes into lines of newline-delimited JSON; see :class:`ServerSentEvents`.
+
+    The length of a line is without its end. The end marker names members that the object in the
+    last line of a stream has.
+    """
+
+    __slots__ = ("_last", "_members", "_most", "_pending", "too_long")
+
+    def __init__(self, end_marker: str = "", longest_bytes: int = LONGEST_EVENT_BYTES) -> None:
+        self._members = members_of(end_marker) if end_marker else {}
+        self._most = longest_bytes
+        self._pending = bytearray()
+        self._last = b""
+        self.too_long = False
+
+    def feed(self, data: bytes) -> list[int]:
+        """Take bytes; return the length of each line that they completed, in bytes."""
+        if self.too_long:
+            return []
+        lines = data.split(b"\n")
+        rest = lines.pop()
+        lengths: list[int] = []
+        if lines:
+            if self._pending:
+                lines[0] = bytes(self._pending + lines[0])
+                self._pending.clear()
+            self._take(lines, lengths)
+        self._pending += rest
+        # A CR at the end may belong to the line end.
+        if len(self._pending) - self._pending.endswith(b"\r") > self._most:
+            self.too_long = True
+        return lengths
+
+    def _take(self, lines: list[bytes], lengths: list[int]) -> None:
+        for line in lines:
+            size = len(line) - line.endswith(b"\r")
+            if size > self._most:
+                self.too_long = True
+                return
+            if size:
+                lengths.append(size)
+                self._last = line
+
+    @property
+    def is_ended(self) -> bool:
+        """Whether the last line so far has the members of the end marker."""
+        if not self._members:
+            return False
+        try:
+            last = json.loads(self._last)
+        except ValueError:
+            return False
+        # Compared as text: true and 1 are equal in Python, and differ in JSON.
+        return isinstance(last, dict) and all(
+            name in last and _as_text(last[name]) == _as_text(value)
+            for name, value in self._members.items()
+        )
+
+
+def _as_text(value: Any) -> str:
+    return json.dumps(value, sort_keys=True)
+
+
+Format = Literal["sse", "ndjson"]
+FORMATS: dict[Format, type[ServerSentEvents] | type[JsonLines]] = {
+    "sse": ServerSentEvents,
+    "ndjson": JsonLines,
+}
+# A chunk takes 12 bytes until its answer is recorded.
+MOST_CHUNKS = 5_000_000
 SHORT, UNENDED = CODES["stream_short"], CODES["stream_unended"]
+TOO_MANY = f"a stream of more than {MOST_CHUNKS:,} chunks"
 TOO_LONG = f"an event of more than {LONGEST_EVENT_BYTES >> 20} MiB"
 
 
 @dataclass(frozen=True)
 class Streaming:
-    """The least number of chunks and the end marker that a request expects of a stream."""
+    """The format, least number of chunks and end marker that a request expects of a stream."""
 
+    format: Format
     min_chunks: int = 1
     end_marker: str = ""
+
+
+def check_marker(kind: Format, end_marker: str) -> None:
+    """Raise ValueError for an end marker that no stream of a format can have."""
+    if "\r" in end_marker or "\n" in end_marker:
+        raise ValueError("end_marker is one line: no CR or LF")
+    if kind == "ndjson" and end_marker:
+        members_of(end_marker)
 
 
 class Streamed:
@@ -136,7 +233,7 @@ class Streamed:
 
     def __init__(self, expected: Streaming) -> None:
         self._expected = expected
-        self._events = ServerSentEvents(expected.end_marker)
+        self._events = FORMATS[expected.format](expected.end_marker)
         self.at_ns, self.sizes = array("q"), array("i")
         self.refused: tuple[str, str] | None = None
 
@@ -145,6 +242,8 @@ class Streamed:
         if self.refused is not None:
             return
         self.sizes.extend(self._events.feed(data))
+        if len(self.sizes) > MOST_CHUNKS:
+            self.refused = ("stream_too_long", TOO_MANY)
         if self._events.too_long:
             self.refused = ("event_too_long", TOO_LONG)
 

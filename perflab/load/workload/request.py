@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, Field, field_validator, model_validator
 
-from perflab.load.clients.streams import Streaming
+from perflab.load.clients.streams import Format, Streaming, check_marker
 from perflab.load.workload.windows import FrozenModel
 
 TOKEN = r"^[!#$%&'*+.^_`|~0-9A-Za-z-]+$"
@@ -83,9 +83,10 @@ class Request(FrozenModel):
     points of the body's arrival are recorded (the ``progress`` table). ``redirects`` is the number
     of redirects that a GET follows (0: a 3xx is an answer like others).
 
-    ``stream`` says that the answer is a stream of server-sent events: the instant of each chunk is
-    recorded (the ``chunks`` table), and there must be at least ``min_chunks`` of them.
-    ``end_marker``, where given, must be all data of the last event (``[DONE]``). It is no chunk.
+    ``stream`` says that the answer is a stream, of server-sent events (``sse``) or of lines of JSON
+    (``ndjson``): the instant of each chunk is recorded (the ``chunks`` table), and there must be at
+    least ``min_chunks`` of them. ``end_marker``, where given, must be the last event: all of its
+    data (``[DONE]``), or members of the object in the last line (``"done":true``). It is no chunk.
     """
 
     node: str = ""
@@ -99,7 +100,7 @@ class Request(FrozenModel):
     expect_crc32: int = Field(default=-1, ge=-1, le=0xFFFFFFFF)
     redirects: int = Field(default=0, ge=0, le=20)
     progress_points: int = Field(default=0, ge=0, le=10_000)
-    stream: Literal["sse"] | None = None
+    stream: Format | None = None
     min_chunks: int = Field(default=1, ge=1, le=1_000_000)
     end_marker: str = Field(default="", max_length=10_000)
 
@@ -140,20 +141,19 @@ class Request(FrozenModel):
         """Return the expectations of a streamed answer; None without a stream."""
         if self.stream is None:
             return None
-        return Streaming(self.min_chunks, self.end_marker)
+        return Streaming(self.stream, self.min_chunks, self.end_marker)
 
     @model_validator(mode="after")
     def _can_be_streamed(self) -> Self:
         if self.stream is None:
             if self.min_chunks != 1 or self.end_marker:
-                raise ValueError("min_chunks and end_marker need stream='sse'")
+                raise ValueError("min_chunks and end_marker need stream='sse' or stream='ndjson'")
             return self
         if self.redirects:
             raise ValueError(
                 "a stream follows no redirects: give the address that streams, and redirects=0"
             )
-        if "\r" in self.end_marker or "\n" in self.end_marker:
-            raise ValueError("end_marker is one line: no CR or LF")
+        check_marker(self.stream, self.end_marker)
         return self
 
     @model_validator(mode="after")
