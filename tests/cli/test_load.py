@@ -135,7 +135,9 @@ def test_what_was_recorded_outlives_a_failure_to_sum_it_up(
         raise ValueError("broken")
 
     monkeypatch.setattr("perflab.load.report.summary", broken)
-    with pytest.raises(LoadError, match="ValueError: broken; the requests so far are kept in") as told:
+    with pytest.raises(
+        LoadError, match="ValueError: broken; the requests so far are kept in"
+    ) as told:
         perflab_package.send_load(server[0], users=2, requests=50)
     raw = Path(str(told.value).partition("kept in ")[2].partition(": a folder")[0])
     assert len(frame(raw / "0", 0)) == 50
