@@ -23,7 +23,7 @@ from perflab.trials.progress import showing
 if TYPE_CHECKING:
     from perflab.figures import LabFigure
     from perflab.load.report import LoadSummary
-    from perflab.reports.shown import Saved
+    from perflab.reports.verdicts import Saved
 
 # Functions import what they need to judge and draw, so that a measurement does not wait for it.
 
@@ -129,7 +129,7 @@ def compare(a: Compared, b: Compared) -> Shown:
     A side is a run, a reference (see :func:`open_run`), or several of them. With three or more a
     side the run is the unit, and responses are better or worse.
     """
-    from perflab.reports.shown import shown_comparison
+    from perflab.reports.verdicts import shown_comparison
 
     sides = _listed(a), _listed(b)
     if not all(sides):
@@ -159,14 +159,14 @@ def _listed(which: Compared) -> list[Run]:
 
 def findings(run: Run) -> Shown:
     """Show published against measured, with the evidence of verdicts; ``.table`` is the data."""
-    from perflab.reports.shown import shown_findings
+    from perflab.reports.verdicts import shown_findings
 
     return shown_findings(run)
 
 
 def summary(run: Run) -> Shown:
     """Show what each treatment did: trials, throughput, latency, CPU, flush cost."""
-    from perflab.reports.shown import shown_summary
+    from perflab.reports.verdicts import shown_summary
 
     return shown_summary(run)
 
@@ -187,7 +187,7 @@ def bottlenecks(run: Run) -> Lines:
 
 def show(what: pd.DataFrame | Iterable[Run]) -> Shown:
     """Show a table, or a list of runs, whole; pandas would cut long cells."""
-    from perflab.reports.shown import shown_runs, shown_table
+    from perflab.reports.verdicts import shown_runs, shown_table
 
     return shown_table(what) if isinstance(what, pd.DataFrame) else shown_runs(what)
 
@@ -236,7 +236,7 @@ def save(run: Run) -> Saved:
     """Save every figure (SVG, PNG and table) and the section of the run; return their paths."""
     from perflab.reports import figures
     from perflab.reports.section import write_section
-    from perflab.reports.shown import Saved
+    from perflab.reports.verdicts import Saved
 
     folder = figures_dir() / run.run_id
     paths = list(figures.save_all(run, folder))
@@ -258,7 +258,7 @@ def export(
     figures. ``brief`` sections have only the question, the findings and the figures.
     """
     from perflab.reports import exporting
-    from perflab.reports.shown import Saved
+    from perflab.reports.verdicts import Saved
 
     runs_to_export = [what] if isinstance(what, Run) else list(what)
     target = exporting.Target(Path(to), overwrite=overwrite)

@@ -12,7 +12,7 @@ import pandas as pd
 from perflab.analysis.decision import Kind
 from perflab.analysis.evaluation import Finding, evaluate
 from perflab.analysis.verdict import Outcome, Verdict, Way
-from perflab.recordings import Bound, Contrast, Run
+from perflab.recordings import Contrast, Run, SizeBound
 from perflab.statistics.bounds import BOUND
 from perflab.statistics.comparison import Effect
 from perflab.statistics.in_words import at_least, at_most, counted, number
@@ -58,7 +58,7 @@ def _row(finding: Finding) -> dict[str, Any]:
     }
 
 
-def _end(effect: Effect | None, open_where: Bound) -> float:
+def _end(effect: Effect | None, open_where: SizeBound) -> float:
     """Return an end of an effect's interval; NaN if it is open."""
     if effect is None or effect.bound == open_where:
         return math.nan

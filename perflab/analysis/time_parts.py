@@ -33,8 +33,7 @@ import pyarrow.parquet as pq
 from perflab.errors import AnalysisError
 from perflab.recordings.columns import PHASE_COLUMN
 from perflab.statistics.in_words import counted, number, signed
-from perflab.statistics.percentiles import CENSORED, bounds_of
-from perflab.statistics.quantiles import quantile, t_interval
+from perflab.statistics.quantiles import CENSORED, bounds_of, quantile, t_interval
 
 WHOLE = "app"
 COLUMNS = [

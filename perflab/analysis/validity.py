@@ -10,9 +10,8 @@ from typing import Any, get_args
 import pandas as pd
 
 from perflab.recordings import Remark, Response, Run, typical
-from perflab.recordings.imported import is_imported
 from perflab.recordings.responses import at_least_column
-from perflab.recordings.schema import TrialState
+from perflab.recordings.schema import TrialState, is_imported
 from perflab.recordings.tables import NOT_JUDGED
 from perflab.statistics.in_words import counted
 from perflab.statistics.quantiles import across_trials

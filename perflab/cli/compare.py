@@ -86,7 +86,7 @@ def _references(side: str) -> list[str]:
 
 def _way_out(a: list[Run], b: list[Run], fail_on: float) -> str:
     from perflab.analysis.between_runs import ENOUGH_RUNS
-    from perflab.recordings.imported import is_imported
+    from perflab.recordings.schema import is_imported
 
     counts = f"there are {len(a)} and {len(b)}"
     if is_imported(a[0].record):
@@ -119,6 +119,6 @@ def _print(a: list[Run], b: list[Run], comparison: RunComparison) -> None:
 
 def print_comparison(table: pd.DataFrame) -> None:
     """Print the rows of a comparison, with coloured verdicts."""
-    from perflab.reports.shown import comparison_text
+    from perflab.reports.verdicts import comparison_text
 
     print_table(frame_table(comparison_text(table), {"verdict": STYLES}))

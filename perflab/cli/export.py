@@ -159,7 +159,7 @@ def _verify(paths: list[Path]) -> bool:
     Without a path it checks ``figures/`` and ``docs/`` of the project.
     """
     from perflab.paths import project_root
-    from perflab.reports.verifying import verify
+    from perflab.reports.figures import verify
 
     root = project_root()
     default = [folder for folder in (root / "figures", root / "docs") if folder.exists()]

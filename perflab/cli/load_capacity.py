@@ -102,7 +102,7 @@ HIGHEST_USERS = 20_000
 
 def problems(options: LoadOptions, workload: Workload, outputs: Mapping[str, str]) -> list[str]:
     """Return the options that a search lacks, and those that it cannot use."""
-    from perflab.statistics.percentiles import OF_LOADS
+    from perflab.statistics.quantiles import OF_LOADS
 
     known = ", ".join(f"p{share:g}" for share in OF_LOADS)
     texts = [

@@ -42,7 +42,7 @@ def command(
         return
     from perflab import api
     from perflab.analysis.noise import noise_report
-    from perflab.recordings.imported import is_imported
+    from perflab.recordings.schema import is_imported
     from perflab.reports.verdicts import to_terminal, verdict_table
 
     run = api.open_run(reference)
@@ -126,7 +126,7 @@ def _show_requests(path: Path) -> None:
     support are left out; those that requests without an end could move are bounds (>=).
     """
     from perflab.analysis.time_parts import summarise
-    from perflab.reports.markdown import cell_text, measured
+    from perflab.reports.conversion import cell_text, measured
     from perflab.statistics.in_words import MISSING, number
 
     summary = summarise(path / REQUESTS if path.is_dir() else path)

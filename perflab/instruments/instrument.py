@@ -28,8 +28,7 @@ from perflab.host.placing import Placement
 from perflab.load.records.result import LoadResult
 from perflab.load.workload import Workload
 from perflab.recordings import Reason, Remark
-from perflab.stacks.backend import Instance
-from perflab.stacks.patience import Interrupted, never
+from perflab.stacks.backend import Instance, Interrupted, never
 from perflab.stacks.plan import StackPlan
 
 if TYPE_CHECKING:

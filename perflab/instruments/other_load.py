@@ -16,8 +16,8 @@ from perflab.instruments.instrument import Instrument, Load, Look, Observation, 
 from perflab.load.workload import Workload
 from perflab.recordings import Reason
 from perflab.recordings.responses import at_least_column
+from perflab.stacks.backend import go_on
 from perflab.stacks.launching import exchange
-from perflab.stacks.patience import go_on
 from perflab.stacks.plan import StackPlan
 
 TABLE = "other_load"

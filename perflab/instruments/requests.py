@@ -11,7 +11,7 @@ import pandas as pd
 
 from perflab.instruments.instrument import Instrument, Load, Look, Observation, Scene
 from perflab.load.checks.chunk_times import OF_STREAMS, ChunkTimes, times_of_chunks
-from perflab.load.checks.failure_causes import around_stop
+from perflab.load.checks.failures import around_stop
 from perflab.load.checks.times import Number, times_of
 from perflab.load.checks.trend import response_trend
 from perflab.load.records.result import LoadResult
@@ -21,7 +21,7 @@ from perflab.recordings.columns import PHASE_COLUMN
 from perflab.recordings.responses import at_least_column
 from perflab.recordings.steadiness import OF_LOAD, TREND
 from perflab.stacks.plan import StackPlan
-from perflab.statistics.percentiles import CENSORED, OF_TRIALS, bounds_of
+from perflab.statistics.quantiles import CENSORED, OF_TRIALS, bounds_of
 
 STOP_COLUMNS = (
     "users_at_stop", "stop_after_s", "under_way_at_stop", "requests_until_stop",

@@ -21,7 +21,7 @@ from perflab.load.workload import ClosedLoop, Objective, Workload
 from perflab.recordings import Remark
 from perflab.recordings.responses import at_least_column
 from perflab.stacks.plan import StackPlan
-from perflab.statistics.percentiles import needed_n
+from perflab.statistics.quantiles import needed_n
 
 TABLE = "capacity_steps"
 USERS, MISSED = "users_held", "users_missed"

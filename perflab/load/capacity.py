@@ -12,13 +12,13 @@ from typing import Any, Literal
 
 from perflab.errors import LoadError
 from perflab.load import report
-from perflab.load.checks.completeness import MAX_ERROR_SHARE
+from perflab.load.checks.failures import MAX_ERROR_SHARE
 from perflab.load.checks.selfcheck import check
 from perflab.load.records.result import LoadResult
 from perflab.load.workload.arrivals import ClosedLoop, Stage
 from perflab.load.workload.workload import Measured, Objective, StopRules, Workload
 from perflab.recordings.schema import Reason
-from perflab.statistics.percentiles import needed_n
+from perflab.statistics.quantiles import needed_n
 
 Limit = Literal["server", "client", "unknown", "range"]
 LONGEST_PROBE_S = 60.0

@@ -1,7 +1,8 @@
 """Recordings: the schema, the store and the readers of runs."""
 
-from perflab.recordings.contrasts import Contrast, ContrastPair
 from perflab.recordings.published_results import (
+    Contrast,
+    ContrastPair,
     claims,
     published,
     published_value,
@@ -34,13 +35,12 @@ from perflab.recordings.schema import (
 )
 from perflab.recordings.store import Remainder, RunWriter, new_run_id, remainder, remaining_blocks
 from perflab.recordings.tables import trial_id
-from perflab.statistics.scales import Bound, Scale
-from perflab.statistics.until_decided import Look, PlannedLook, UntilDecided
+from perflab.statistics.comparison import Scale, SizeBound
+from perflab.statistics.interim_analysis import Look, PlannedLook, UntilDecided
 
 __all__ = [
     "FREE_PARAMETERS",
     "SCHEMA_VERSION",
-    "Bound",
     "Contrast",
     "ContrastPair",
     "Look",
@@ -56,6 +56,7 @@ __all__ = [
     "Selected",
     "SessionRecord",
     "Side",
+    "SizeBound",
     "Steady",
     "TreatmentRecord",
     "UntilDecided",

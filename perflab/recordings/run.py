@@ -15,8 +15,7 @@ from perflab.parameters import did_you_mean
 from perflab.recordings.columns import ALWAYS, STREAMED, schemas
 from perflab.recordings.display import named_values
 from perflab.recordings.files import check_folder
-from perflab.recordings.imported import is_imported
-from perflab.recordings.schema import read_record
+from perflab.recordings.schema import is_imported, read_record
 from perflab.recordings.steadiness import judged
 from perflab.recordings.tables import (
     KINDS_OF_REMARK,

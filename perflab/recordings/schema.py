@@ -14,9 +14,9 @@ from pydantic_core import from_json
 
 from perflab.errors import RecordingError
 from perflab.recordings.columns import TURNS, schemas
-from perflab.recordings.contrasts import Contrast
 from perflab.recordings.files import read_plain
-from perflab.statistics.until_decided import UntilDecided
+from perflab.recordings.published_results import Contrast
+from perflab.statistics.interim_analysis import UntilDecided
 
 Side = Literal["client", "server", "unknown"]
 # The form of the codes of remarks; the codes of a system begin with its name.
@@ -289,3 +289,12 @@ def _first_problems(error: ValidationError) -> str:
     ]
     more = f"; and {len(listed) - SHOWN_ERRORS} more" if len(listed) > SHOWN_ERRORS else ""
     return "; ".join(shown) + more
+
+
+# It stands in the place of the backend.
+BACKEND = "imported"
+
+
+def is_imported(record: RunRecord) -> bool:
+    """Return whether a run holds results of another tool."""
+    return record.backend == BACKEND

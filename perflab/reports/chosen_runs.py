@@ -11,7 +11,7 @@ from perflab import systems
 from perflab.errors import ParameterError, PerflabError
 from perflab.paths import runs_dir
 from perflab.recordings import FREE_PARAMETERS, Run, Selected, list_runs, select
-from perflab.recordings.imported import is_imported
+from perflab.recordings.schema import is_imported
 
 BACKENDS = ("docker", "process")
 

@@ -32,7 +32,12 @@ from perflab.analysis.validity import measured_responses, measures, summary_tabl
 from perflab.errors import AnalysisError
 from perflab.recordings import Response, Run
 from perflab.recordings.tables import NOT_JUDGED
-from perflab.reports.markdown import count, effect_text, measured, p_value
+from perflab.reports.conversion import (
+    count,
+    effect_text,
+    measured,
+    p_value,
+)
 from perflab.reports.variant_sentences import are_variants, compared
 from perflab.statistics.in_words import MISSING, missing, number
 

@@ -13,8 +13,8 @@ import pandas as pd
 from perflab.figures.origin import commit, n_text, perflab_version, shared_note
 from perflab.recordings import Run, RunRecord
 from perflab.recordings.display import plain
-from perflab.recordings.imported import is_imported
-from perflab.reports.markdown import to_markdown
+from perflab.recordings.schema import is_imported
+from perflab.reports.conversion import to_markdown
 from perflab.statistics.in_words import counted, number
 
 STATISTICS = (

@@ -13,6 +13,7 @@ from perflab.analysis.noise import noise_report
 from perflab.figures.export import write_whole
 from perflab.figures.origin import n_text
 from perflab.recordings import Run
+from perflab.reports.conversion import cell, to_markdown
 from perflab.reports.figures import views_of
 from perflab.reports.findings import (
     bottlenecks,
@@ -22,7 +23,6 @@ from perflab.reports.findings import (
     reading_notes,
     sentences,
 )
-from perflab.reports.markdown import cell, to_markdown
 from perflab.reports.methods import (
     AT_THE_END,
     first_said,

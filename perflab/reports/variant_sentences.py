@@ -9,7 +9,7 @@ from perflab.analysis.evaluation import Finding, evaluate
 from perflab.analysis.findings import evidence
 from perflab.analysis.thresholds import Crossed, Judged
 from perflab.recordings import Run
-from perflab.reports.markdown import estimate
+from perflab.reports.conversion import estimate
 from perflab.statistics.comparison import Effect
 from perflab.statistics.in_words import counted, number
 

@@ -25,8 +25,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from perflab.errors import BackendUnavailable, ServiceFailed, StackError
-from perflab.host.processes import alive, identity
-from perflab.stacks.patience import NO_WORK, Work
+from perflab.host.meters import alive, identity
+from perflab.stacks.backend import NO_WORK, Work
 from perflab.stacks.spec import Compile, ServiceSpec
 
 KEPT_UNUSED_S = 30 * 24 * 3600.0

@@ -14,12 +14,20 @@ from docker.errors import APIError, DockerException, NotFound
 from docker.types import Ulimit
 
 from perflab.errors import ServiceFailed, StackError
-from perflab.host.meters import CgroupMeter
-from perflab.host.processes import how_it_ended
+from perflab.host.meters import CgroupMeter, how_it_ended
 from perflab.stacks import images
-from perflab.stacks.backend import Launch, printed_by, read, rendered
+from perflab.stacks.backend import (
+    NO_WORK,
+    Interrupted,
+    Launch,
+    Work,
+    never,
+    patiently,
+    printed_by,
+    read,
+    rendered,
+)
 from perflab.stacks.cleanup import remove_volumes
-from perflab.stacks.patience import NO_WORK, Interrupted, Work, never, patiently
 from perflab.stacks.plan import CPU_PERIOD_US
 from perflab.stacks.spec import ServiceSpec, render
 

@@ -17,8 +17,8 @@ from pathlib import Path
 
 from perflab.errors import BackendUnavailable, ServiceFailed
 from perflab.host import installer
+from perflab.stacks.backend import NO_WORK, Work
 from perflab.stacks.builds import drop_unused, made, plain
-from perflab.stacks.patience import NO_WORK, Work
 from perflab.stacks.spec import ServiceSpec
 
 REQUIREMENTS = "requirements.txt"

@@ -7,9 +7,8 @@ import time
 from collections.abc import Iterator, Sequence
 
 from perflab.errors import HookFailed, ServiceFailed, StackError
-from perflab.stacks.backend import Instance
+from perflab.stacks.backend import Instance, Interrupted, go_on
 from perflab.stacks.launching import CAUSE_SEEN_WITHIN_S, exchange, refuse_dead
-from perflab.stacks.patience import Interrupted, go_on
 from perflab.stacks.plan import Seed
 from perflab.stacks.settings import Database
 

@@ -15,9 +15,8 @@ from docker.errors import APIError, BuildError, ContainerError, ImageNotFound
 from perflab.errors import ImageError
 from perflab.paths import project_root
 from perflab.stacks import builds
-from perflab.stacks.backend import PROJECT
+from perflab.stacks.backend import NO_WORK, PROJECT, Work, patiently
 from perflab.stacks.builds import content_hash, files_of, plain
-from perflab.stacks.patience import NO_WORK, Work, patiently
 from perflab.stacks.spec import ServiceSpec
 
 BASE = "debian:bookworm-slim"

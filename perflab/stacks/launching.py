@@ -12,8 +12,7 @@ from http.client import HTTPException
 from typing import Any
 
 from perflab.errors import ServiceFailed, StackError
-from perflab.stacks.backend import HOST, Instance
-from perflab.stacks.patience import Interrupted, go_on
+from perflab.stacks.backend import HOST, Instance, Interrupted, go_on
 from perflab.stacks.plan import Node
 from perflab.stacks.spec import Value
 

@@ -14,10 +14,9 @@ from perflab.errors import BackendUnavailable, ServiceFailed, StackError
 from perflab.host.files import own_folder
 from perflab.paths import compiled_dir, environments_dir, state_dir
 from perflab.stacks import builds, cleanup, environments
-from perflab.stacks.backend import Backend, Launch, rendered
+from perflab.stacks.backend import NO_WORK, Backend, Launch, Work, rendered
 from perflab.stacks.builds import content_hash, made
 from perflab.stacks.environments import Environment
-from perflab.stacks.patience import NO_WORK, Work
 from perflab.stacks.process_instance import ProcessInstance, bound_to
 from perflab.stacks.spec import Binaries, ServiceSpec, render
 

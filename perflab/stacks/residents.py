@@ -12,10 +12,20 @@ from perflab.errors import BackendUnavailable, ServiceFailed
 from perflab.host.meters import ProcessTable
 from perflab.host.placing import Placement
 from perflab.stacks import hooks
-from perflab.stacks.backend import HOST, Backend, Instance, Labels, Launch, free_port
+from perflab.stacks.backend import (
+    HOST,
+    Backend,
+    Instance,
+    Interrupted,
+    Labels,
+    Launch,
+    Work,
+    free_port,
+    go_on,
+    never,
+)
 from perflab.stacks.cleanup import is_alive, members
 from perflab.stacks.launching import ask, refuse_dead, start_all
-from perflab.stacks.patience import Interrupted, Work, go_on, never
 from perflab.stacks.plan import Node, Residency, StackPlan, settle
 from perflab.stacks.settings import Database, agree
 from perflab.stacks.spec import load_service

@@ -23,9 +23,8 @@ import numpy as np
 import pandas as pd
 
 from perflab.errors import AnalysisError
-from perflab.statistics.comparison import Effect, effect_of, positive
-from perflab.statistics.scales import Scale
-from perflab.statistics.until_decided import UntilDecided
+from perflab.statistics.comparison import Effect, Scale, effect_of, positive
+from perflab.statistics.interim_analysis import UntilDecided
 
 
 @dataclass(frozen=True)

@@ -5,16 +5,18 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
 
 from perflab.errors import AnalysisError
 from perflab.statistics import interim_analysis, signed_rank
-from perflab.statistics.interim_analysis import LooksTaken
-from perflab.statistics.scales import Bound, Scale
-from perflab.statistics.until_decided import UntilDecided
+from perflab.statistics.interim_analysis import LooksTaken, UntilDecided
+
+Scale = Literal["ratio", "difference"]
+SizeBound = Literal["", "at most", "at least"]
+
 
 CONFIDENCE = 0.95
 SMALLEST_SIGNED_RANK = 6
@@ -51,7 +53,7 @@ class Effect:
     by_block: tuple[float, ...] = ()
     narrow_low: float = math.nan
     narrow_high: float = math.nan
-    bound: Bound = ""
+    bound: SizeBound = ""
     looks: LooksTaken | None = None
 
     @property

@@ -3,12 +3,137 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from perflab.statistics.percentiles import CONFIDENCE, check, smallest_n
+from perflab.errors import AnalysisError
+
+CONFIDENCE = 0.95
+# The percentiles in the row of a trial, and in the summary of a load.
+OF_TRIALS = (50, 90, 95, 99)
+OF_LOADS = (*OF_TRIALS, 99.9)
+# The recorded errors of requests that were cut off: without that they would have taken longer.
+CENSORED = ("timeout", "aborted", "unsent")
+# Requests that were cut off, lost or never answered may move a number by at most this share.
+MAX_MOVED_SHARE = 0.05
+
+
+def smallest_n(p: float, confidence: float = CONFIDENCE) -> int:
+    """Return the smallest n whose extremes bound the p-quantile at ``confidence``.
+
+    Each tail gets half of 1 - confidence: the largest of n values lies below the p-quantile with
+    probability p^n and the smallest above it with (1 - p)^n; both must be at most that half. For
+    95% this gives 72 for p95, 368 for p99 and 3,688 for p99.9.
+
+    Raises
+    ------
+    AnalysisError
+        p or the confidence is not inside (0, 1).
+    """
+    check(p, confidence)
+    tail = (1 - confidence) / 2
+    return math.ceil(math.log(tail) / math.log(max(p, 1 - p)))
+
+
+def needed_n(percentile: float) -> int:
+    """Return how many values a percentile (0 to 100) needs; the largest value needs one."""
+    return smallest_n(percentile / 100) if percentile < 100 else 1
+
+
+def percentile(values: np.ndarray, share: float) -> float:
+    """Return a percentile (0 to 100); NaN where the sample is too small for it."""
+    return percentiles_of(values, (share,))[share]
+
+
+def percentiles_of(values: np.ndarray, shares: Sequence[float]) -> dict[float, float]:
+    """Return several percentiles of one sample; NaN for those that it is too small for."""
+    known = [share for share in shares if len(values) >= needed_n(share)]
+    values_of_known = np.percentile(values, known).tolist() if known else []
+    return dict.fromkeys(shares, math.nan) | dict(zip(known, values_of_known, strict=True))
+
+
+@dataclass(frozen=True)
+class Bound:
+    """The two ends between which a number lies; ``high`` is infinite where nothing limits it.
+
+    Both are NaN where the sample is too small for the number.
+    """
+
+    low: float
+    high: float
+
+    @property
+    def value(self) -> float:
+        """Return the number if its ends are at most 5% apart, else NaN."""
+        return self.low if self.high <= self.low * (1 + MAX_MOVED_SHARE) else math.nan
+
+    @property
+    def at_least(self) -> float:
+        """Return the lower end if there is no :attr:`value`, else NaN."""
+        return self.low if math.isnan(self.value) else math.nan
+
+
+def bounds_of(
+    known: np.ndarray, elapsed: np.ndarray, shares: Sequence[float]
+) -> dict[float, Bound]:
+    """Return percentiles of values some of which were cut off, each between its bounds.
+
+    ``known`` are the complete values. The others would have been larger than the ``elapsed`` values
+    at which they were cut off.
+
+    The lower bound takes a value that was cut off as it is, the upper bound takes it as infinite. A
+    percentile whose rank is below that of all values that were cut off is exact.
+    """
+    total = len(known) + len(elapsed)
+    shown = [share for share in shares if total >= needed_n(share)]
+    bounds = dict.fromkeys(shares, Bound(math.nan, math.nan))
+    if not shown:
+        return bounds
+    lows = np.percentile(np.concatenate([known, elapsed]), shown).tolist()
+    if not len(elapsed):
+        return bounds | {share: Bound(low, low) for share, low in zip(shown, lows, strict=True)}
+    # The percentile of all values, as a percentile of the known ones.
+    last = len(known) - 1
+    places = {share: share / 100 * (total - 1) for share in shown}
+    within = {share: place for share, place in places.items() if math.ceil(place - 1e-9) <= last}
+    highs = dict.fromkeys(shown, math.inf)
+    if within:
+        ranks = [min(100.0, 100 * place / max(1, last)) for place in within.values()]
+        highs |= zip(within, np.percentile(known, ranks).tolist(), strict=True)
+    return bounds | {
+        share: Bound(low, highs[share]) for share, low in zip(shown, lows, strict=True)
+    }
+
+
+def mean_bound(known: np.ndarray, elapsed: np.ndarray) -> Bound:
+    """Return the bounds of a mean; if a value was cut off, the mean has no upper bound."""
+    total = len(known) + len(elapsed)
+    if not total:
+        return Bound(math.nan, math.nan)
+    low = (float(known.sum()) + float(elapsed.sum())) / total
+    return Bound(low, math.inf if len(elapsed) else low)
+
+
+def hidden_share(known: np.ndarray, missing: int, quantile: float) -> float:
+    """Return the share by which a quantile rises if all missing values are the highest.
+
+    Nothing is known of the missing values, not even when they were cut off. At most
+    ``MAX_MOVED_SHARE`` is tolerated. The share is infinite if the quantile is a missing value.
+    """
+    place = quantile * (len(known) + missing) / len(known) if len(known) else math.inf
+    if place > 1:
+        return math.inf
+    usual, worst = np.quantile(known, [quantile, place])
+    return float(worst / usual - 1)
+
+
+def check(p: float, confidence: float) -> None:
+    """Raise AnalysisError where p or the confidence is not inside (0, 1)."""
+    if not 0 < p < 1 or not 0 < confidence < 1:
+        raise AnalysisError(f"p = {p} and confidence = {confidence} must lie between 0 and 1")
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from perflab.reports.verdicts import verdict_table
 from perflab.sweeps.cells import Cell
 from perflab.sweeps.journal import INTERRUPTED, NOT_TO_BE_RESUMED, AttemptEnded, CellState
 from perflab.sweeps.notebook import Executed, execute
-from perflab.trials.events import Event, RunBegun
+from perflab.trials.progress import Event, RunBegun
 
 # Errors of services, images, the host and the lab's processes: another attempt may succeed.
 INFRASTRUCTURE = frozenset(

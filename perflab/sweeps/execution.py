@@ -21,8 +21,14 @@ from perflab.sweeps.attempt import (
     resume_parameters,
 )
 from perflab.sweeps.cells import Cell, Sweep
-from perflab.sweeps.folder import locked, new_folder, newest_folder, refuse_changes, session_now
-from perflab.sweeps.index import write_index
+from perflab.sweeps.folder import (
+    locked,
+    new_folder,
+    newest_folder,
+    refuse_changes,
+    session_now,
+    write_index,
+)
 from perflab.sweeps.journal import (
     INTERRUPTED,
     NOT_TO_BE_RESUMED,
@@ -31,8 +37,13 @@ from perflab.sweeps.journal import (
     Journal,
     RunMade,
 )
-from perflab.trials.events import Event, Note, RunBegun, TrialBegun
-from perflab.trials.progress import showing
+from perflab.trials.progress import (
+    Event,
+    Note,
+    RunBegun,
+    TrialBegun,
+    showing,
+)
 
 
 @dataclass(frozen=True)

@@ -18,8 +18,7 @@ from perflab.errors import NotebookFailed
 from perflab.host.files import remove_broken_off, replace_file, temporary
 from perflab.paths import figures_dir, foreign_environment, notebook_file, project_root
 from perflab.systems import experiment
-from perflab.trials.events import Event, RunBegun
-from perflab.trials.progress import Terminal, followed
+from perflab.trials.progress import Event, RunBegun, Terminal, followed
 
 # The escape sequences that colour a traceback in a terminal.
 ESCAPES = re.compile(r"\x1b\[[0-9;]*m")

@@ -22,8 +22,7 @@ from traitlets import Unicode
 from traitlets.config import Config
 
 from perflab.host.files import temporary
-from perflab.trials.events import Event
-from perflab.trials.progress import Terminal, followed
+from perflab.trials.progress import Event, Terminal, followed
 
 # So many bytes are kept of the end of a kernel's own output.
 MOST_WORDS = 4000

@@ -15,10 +15,9 @@ import numpy as np
 
 from perflab.load.records.result import LoadResult
 from perflab.load.workload import ClosedLoop, Workload
-from perflab.trials.designs import GAP_SHARE, LONGEST_MS, Design
+from perflab.trials.designs import ENDING_SHARE, GAP_SHARE, LONGEST_MS, Design
 from perflab.trials.plan import RunPlan
 from perflab.trials.trial import Bench, send_beside
-from perflab.trials.turns import ENDING_SHARE
 
 LOOK_S, LOOK_WARMUP_S = 0.5, 0.2
 # The percentile of response times; longer responses are marked where a pause meets them.

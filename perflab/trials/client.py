@@ -12,10 +12,16 @@ from pathlib import Path
 
 from perflab import errors
 from perflab.errors import ConductorLost, PerflabError, RunInterrupted
-from perflab.host.processes import how_it_ended
+from perflab.host.meters import how_it_ended
 from perflab.paths import foreign_environment, project_root
-from perflab.trials.events import Event, Failed, Note, RunBegun, parse
 from perflab.trials.plan import Order
+from perflab.trials.progress import (
+    Event,
+    Failed,
+    Note,
+    RunBegun,
+    parse,
+)
 
 ORDERLY_END_S = 45.0
 

@@ -30,18 +30,22 @@ from perflab.recordings import (
     remaining_blocks,
 )
 from perflab.stacks import cleanup
-from perflab.stacks.backend import Backend, Labels
-from perflab.stacks.patience import go_on
+from perflab.stacks.backend import Backend, Labels, go_on
 from perflab.stacks.process_backend import choose
 from perflab.stacks.reaper import Reapers
 from perflab.stacks.residents import Residents
 from perflab.stacks.spec import load_service
 from perflab.trials import choosing
 from perflab.trials.designs import Design
-from perflab.trials.events import Event, Failed, Note, RunBegun
 from perflab.trials.plan import Order, RunPlan
-from perflab.trials.recorded import treatment_records
+from perflab.trials.progress import (
+    Event,
+    Failed,
+    Note,
+    RunBegun,
+)
 from perflab.trials.session import Remaining, Session, state_of
+from perflab.trials.summary import treatment_records
 from perflab.trials.trial import Bench
 
 ASKER_GONE = "the program that asked for it is gone"

@@ -19,8 +19,7 @@ from perflab.recordings.responses import COMMON
 from perflab.stacks.plan import StackPlan
 from perflab.statistics.interim_analysis import planned
 from perflab.trials.designs import LONGEST_MS, Design, Kind
-from perflab.trials.plan import RunPlan, Treatment
-from perflab.trials.plan_obstacles import obstacles, too_few_blocks
+from perflab.trials.plan import RunPlan, Treatment, obstacles, too_few_blocks
 
 BY_REQUESTS = Steady()
 UNTIL_DECIDED = "until_decided"

@@ -12,7 +12,7 @@ from perflab.instruments import Instrument
 from perflab.load.workload import Workload
 from perflab.parameters import did_you_mean
 from perflab.recordings import Contrast
-from perflab.recordings.contrasts import Direction
+from perflab.recordings.published_results import Direction
 from perflab.stacks.plan import StackPlan
 from perflab.trials.experiment import PresetParameters, RunParameters
 from perflab.trials.plan import Treatment

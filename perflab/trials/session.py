@@ -11,15 +11,21 @@ from typing import Any
 from perflab.errors import PerflabError, RunInterrupted, StackError
 from perflab.load.workers.generator import Progress
 from perflab.load.workload import Workload
-from perflab.load.workload.schedule import planned_count
+from perflab.load.workload.arrivals import planned_count
 from perflab.recordings import Run, RunWriter, UntilDecided, steadiness, trial_id
-from perflab.stacks.patience import go_on
+from perflab.stacks.backend import go_on
 from perflab.statistics.in_words import counted
 from perflab.trials import summary
-from perflab.trials.events import Event, LoadProgress, Note, TrialBegun, TrialDone
 from perflab.trials.plan import RunPlan, Treatment
-from perflab.trials.recorded import confirm
+from perflab.trials.progress import (
+    Event,
+    LoadProgress,
+    Note,
+    TrialBegun,
+    TrialDone,
+)
 from perflab.trials.slices import measure_block
+from perflab.trials.summary import confirm
 from perflab.trials.trial import Bench, TrialTables, measure
 
 MAX_RESTARTS = 3

@@ -26,8 +26,8 @@ from perflab.recordings import Reason, Remark
 from perflab.recordings.columns import TURN_COLUMNS, TURNS
 from perflab.stacks.backend import Instance
 from perflab.stacks.residents import Residents
-from perflab.statistics.percentiles import MAX_MOVED_SHARE
-from perflab.trials.designs import Rounds
+from perflab.statistics.quantiles import MAX_MOVED_SHARE
+from perflab.trials.designs import Rounds, TurnsTaken, take_turns
 from perflab.trials.plan import Treatment
 from perflab.trials.surroundings import steal_ns
 from perflab.trials.trial import (
@@ -40,7 +40,6 @@ from perflab.trials.trial import (
     prepare,
     send,
 )
-from perflab.trials.turns import TurnsTaken, take_turns
 
 # By then all looks have begun, and all load workers know the start.
 AHEAD_NS = 1_000_000_000

@@ -27,8 +27,7 @@ from perflab.load.records.result import LoadResult
 from perflab.load.workers.generator import Generator, Progress, StopLoad
 from perflab.load.workload import Workload
 from perflab.recordings import Reason, Side
-from perflab.stacks.backend import HOST
-from perflab.stacks.patience import Interrupted, go_on, never
+from perflab.stacks.backend import HOST, Interrupted, go_on, never
 from perflab.stacks.residents import Residents
 from perflab.trials import summary
 from perflab.trials.plan import Treatment

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from perflab.load.workload import ClosedLoop, Request, Workload
 from perflab.stacks.plan import StackPlan
-from perflab.trials.plan import RunPlan, Target, Treatment
-from perflab.trials.plan_obstacles import obstacles
-from perflab.trials.recorded import treatment_records
+from perflab.trials.plan import RunPlan, Target, Treatment, obstacles
+from perflab.trials.summary import treatment_records
 
 
 def treatment(target: Target | None) -> Treatment:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from matplotlib.figure import Figure
 
-from perflab.figures.charts.axes import log_axis
+from perflab.figures.charts.rows import log_axis
 
 
 @pytest.mark.parametrize("order", [(0, 1), (1, 0)])

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 
 from perflab.figures.origin import page_of
 from perflab.figures.plots.throughput import BEYOND, draw_throughput, throughput_table
-from perflab.figures.points import ARROW, draw_interval, reach
+from perflab.figures.view import ARROW, draw_interval, reach
 from tests.figures.shown import all_words
 from tests.support.synthetic import write_run
 

@@ -13,8 +13,8 @@ from perflab.figures import EFFECT, FLUSH_COST, LATENCY_ECDF, THROUGHPUT, TIME_B
 from perflab.figures.plots import time_breakdown
 from perflab.figures.plots.throughput import throughput_view
 from perflab.figures.plots.time_breakdown import time_breakdown_view
-from perflab.figures.points import OTHER_LOAD, SAME_LOAD
 from perflab.figures.theme import luminance
+from perflab.figures.view import OTHER_LOAD, SAME_LOAD
 from perflab.recordings import Run
 from perflab.reports.figures import views_of
 from perflab.systems.lab.views import CLIENT_COST

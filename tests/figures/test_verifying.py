@@ -20,14 +20,14 @@ from perflab.figures.export import (
 )
 from perflab.paths import project_root
 from perflab.recordings import Run
-from perflab.reports.figures import views_of
-from perflab.reports.regions import filled
-from perflab.reports.verifying import (
+from perflab.reports.figures import (
     NOT_HERE,
     NothingToVerify,
     Verified,
     verify,
+    views_of,
 )
+from perflab.reports.regions import filled
 from tests.figures.studies import VIEWS
 
 REBUILD = """

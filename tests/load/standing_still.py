@@ -11,7 +11,7 @@ import numpy as np
 from perflab.load.records.looks import Looks, LoopProbe
 from perflab.load.records.result import LoadResult
 from perflab.load.workload import ClosedLoop, OpenLoop, Request, Stage, Workload
-from perflab.statistics.percentiles import OF_TRIALS, percentiles_of
+from perflab.statistics.quantiles import OF_TRIALS, percentiles_of
 from tests.load.planted import BEGIN_NS, S, load_result
 
 MS = 1_000_000

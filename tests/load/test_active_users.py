@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from perflab.load.workload import Burst, ClosedLoop, Scripted
-from perflab.load.workload.schedule import active
+from perflab.load.workload.arrivals import active
 from tests.load.virtual import MS, S, Sent, World
 
 # As published: up to 500 users, a request of each every 20 s, for eight minutes.

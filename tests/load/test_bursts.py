@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from perflab.load.checks.failure_causes import causes, in_words
+from perflab.load.checks.failures import causes, in_words
 from perflab.load.checks.selfcheck import check
 from perflab.load.records.result import LoadResult
 from perflab.load.workload import Burst, Request, Workload

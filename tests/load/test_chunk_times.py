@@ -13,7 +13,7 @@ import pytest
 from perflab.instruments.requests import chunk_columns
 from perflab.load.checks.chunk_times import ChunkTimes, times_of_chunks
 from perflab.load.checks.selfcheck import check
-from perflab.load.records.chunk_record import FILE, NOTHING, ROW
+from perflab.load.records.columns import CHUNK_ROW, CHUNKS_FILE, NOTHING
 from perflab.load.records.result import LoadResult
 from perflab.load.report import summary, table
 from perflab.load.workload import ClosedLoop, Request, Workload
@@ -46,7 +46,7 @@ def planted(
             rows.append((0, NOTHING, number))
         elif end:
             rows.append((planned_ns + 290 * MS, END, number))
-    (folder / "0" / FILE).write_bytes(np.array(rows, dtype=ROW).tobytes())
+    (folder / "0" / CHUNKS_FILE).write_bytes(np.array(rows, dtype=CHUNK_ROW).tobytes())
     return result
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from perflab.errors import ParameterError
 from perflab.load.options import LoadOptions
 from perflab.load.workload import Objective, OpenLoop
-from perflab.load.workload.schedule import last_instant_s, planned_count
+from perflab.load.workload.arrivals import last_instant_s, planned_count
 
 URL = "http://127.0.0.1:9/"
 

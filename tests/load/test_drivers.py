@@ -16,7 +16,7 @@ from perflab.load.users import User, action
 from perflab.load.workers import scripted
 from perflab.load.workers.scripted import ScriptedDriver
 from perflab.load.workload import Burst, ClosedLoop, Connections, OpenLoop, Scripted, Stage
-from perflab.load.workload.schedule import instants
+from perflab.load.workload.arrivals import instants
 from tests.load.virtual import MS, ORIGIN, START_NS, S, Sent, World
 
 WORLDS = st.builds(

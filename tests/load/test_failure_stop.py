@@ -22,7 +22,7 @@ from perflab.load.clients.outcome import (
 )
 from perflab.load.records import columns
 from perflab.load.records.looks import FailureStop, mark
-from perflab.load.records.merging import failure_stop_of
+from perflab.load.records.record import failure_stop_of
 from perflab.load.records.result import LoadResult
 from perflab.load.report import WIDTH, summary, table
 from perflab.load.workload import ClosedLoop, Request, StopRules, Workload

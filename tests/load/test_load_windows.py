@@ -18,7 +18,7 @@ from perflab.load.clients.outcome import MEASURE, WARMUP
 from perflab.load.records.looks import Looks
 from perflab.load.records.result import LoadResult
 from perflab.load.workload import ClosedLoop, OpenLoop, Request, Stage, Workload
-from perflab.load.workload.schedule import instants, instants_of, planned_count
+from perflab.load.workload.arrivals import instants, instants_of, planned_count
 from perflab.load.workload.windows import Windows, cut_at, window_of
 from tests.load.planted import BEGIN_NS, load_result
 from tests.load.virtual import MS, S, Sent, World

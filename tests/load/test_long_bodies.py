@@ -12,9 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from perflab.load.clients import response
-from perflab.load.clients.answer import BodyRules
 from perflab.load.clients.client import LeanClient
-from perflab.load.clients.exchange import Exchange, Prepared
+from perflab.load.clients.exchange import BodyRules, Exchange, Prepared
 from perflab.load.clients.outcome import ERRORS
 from perflab.load.clients.response import BadResponse, ResponseReader
 from perflab.load.clients.targets import split

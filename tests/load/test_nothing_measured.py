@@ -10,7 +10,7 @@ import pytest
 
 from perflab.load.checks.machine_counts import MachineCounts
 from perflab.load.checks.selfcheck import check
-from perflab.load.records.merging import merged
+from perflab.load.records.record import merged
 from perflab.load.workload import ClosedLoop, Request, Workload
 from tests.load.planted import BEGIN_NS, S, load_result
 

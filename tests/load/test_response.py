@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from perflab.load.clients import answer as body
-from perflab.load.clients.answer import Body, BodyRules
+from perflab.load.clients import exchange as body
+from perflab.load.clients.exchange import Body, BodyRules
 from perflab.load.clients.response import (
     BadResponse,
     ResponseReader,

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from perflab.load.workload import Burst, OpenLoop, Stage
-from perflab.load.workload.schedule import instants, planned_count
+from perflab.load.workload.arrivals import instants, planned_count
 
 
 def whole(arrivals: OpenLoop | Burst) -> np.ndarray:

@@ -13,7 +13,7 @@ from perflab.load.checks.selfcheck import check
 from perflab.load.clients.outcome import LONGEST_TEXT, MOST_KINDS, FirstErrors
 from perflab.load.report import WIDTH, percentiles_ms, summary, table
 from perflab.load.workload import ClosedLoop, Objective, Request, Workload
-from perflab.statistics.percentiles import needed_n
+from perflab.statistics.quantiles import needed_n
 from tests.load.planted import load_result, scripted
 
 

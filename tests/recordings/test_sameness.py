@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from perflab.errors import ResumeRefused
 from perflab.recordings import RunRecord, check_same, check_services
 from perflab.recordings.sameness import differences
-from perflab.trials.recorded import shared
+from perflab.trials.summary import shared
 from tests.support.synthetic import write_run
 
 STACK = {

@@ -14,8 +14,7 @@ from perflab.analysis.evaluation import evaluate
 from perflab.recordings import Run
 from perflab.reports.findings import readable_findings, sentences
 from perflab.reports.section import section_text
-from perflab.reports.shown import shown_findings
-from perflab.reports.verdicts import to_terminal, verdict_table
+from perflab.reports.verdicts import shown_findings, to_terminal, verdict_table
 from tests.support.synthetic import Planted, contrast_of, write_run
 from tests.systems.llm.planted_streams import write_streams
 from tests.systems.metricstream.test_client_or_server import planted, run_of

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from perflab.reports.markdown import (
+from perflab.reports.conversion import (
     count,
     estimate,
     measured,

@@ -12,8 +12,7 @@ from rich.console import Console
 from perflab.figures import EFFECT
 from perflab.recordings import Remark, Run, RunWriter
 from perflab.reports.section import section_text
-from perflab.reports.shown import shown_findings
-from perflab.reports.verdicts import to_terminal, verdict_table
+from perflab.reports.verdicts import shown_findings, to_terminal, verdict_table
 from tests.figures.shown import one_line, overlapping, picture
 from tests.support.synthetic import ON_AND_OFF, contrast_of, write_run
 

@@ -18,8 +18,7 @@ from perflab.recordings import Run, RunWriter
 from perflab.recordings.display import Lines, Shown
 from perflab.reports.findings import claims_by_rule, columns, readable_findings
 from perflab.reports.section import section_text
-from perflab.reports.shown import Saved
-from perflab.reports.verdicts import to_terminal, verdict_table
+from perflab.reports.verdicts import Saved, to_terminal, verdict_table
 from perflab.systems import experiment, names
 from perflab.systems.inference.experiments.synchronous_commit import SynchronousCommitParameters
 from tests.support.synthetic import ON_AND_OFF, Planted, contrast_of, variants, write_run

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from perflab.reports.markdown import to_markdown
+from perflab.reports.conversion import to_markdown
 from perflab.reports.verdicts import verdict_table
 from tests.support.synthetic import ON_AND_OFF, contrast_of, write_run
 

@@ -9,7 +9,7 @@ import pytest
 
 from perflab.errors import BackendUnavailable, ServiceFailed
 from perflab.stacks import builds
-from perflab.stacks.patience import Work
+from perflab.stacks.backend import Work
 from perflab.stacks.process_backend import ProcessBackend
 from perflab.stacks.spec import ServiceSpec
 

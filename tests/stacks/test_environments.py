@@ -13,8 +13,8 @@ import pytest
 
 from perflab.errors import RunInterrupted, ServiceFailed
 from perflab.stacks import builds, environments
+from perflab.stacks.backend import Work
 from perflab.stacks.environments import Environment
-from perflab.stacks.patience import Work
 from perflab.stacks.process_backend import ProcessBackend
 from perflab.stacks.spec import ServiceSpec
 from tests.support.wheels import only_from, wheel

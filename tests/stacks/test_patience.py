@@ -9,9 +9,8 @@ from pathlib import Path
 import pytest
 
 from perflab.errors import ImageError, RunInterrupted
-from perflab.stacks.backend import Labels
+from perflab.stacks.backend import Labels, never, patiently, run_command
 from perflab.stacks.cleanup import of_service
-from perflab.stacks.patience import never, patiently, run_command
 
 ENVIRONMENT = {**os.environ, **Labels("patience", "it", "run").as_environment()}
 

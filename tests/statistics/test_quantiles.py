@@ -7,8 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from perflab.statistics.percentiles import smallest_n
-from perflab.statistics.quantiles import across_trials, quantile
+from perflab.statistics.quantiles import across_trials, quantile, smallest_n
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from perflab.statistics.single_runs import apart, scatter
+from perflab.statistics.two_samples import apart, scatter
 
 
 def test_two_runs_differ_by_students_t() -> None:

@@ -15,8 +15,7 @@ import pytest
 from papermill.engines import papermill_engines
 from tqdm import tqdm
 
-from perflab.trials.events import Event, Note, RunBegun
-from perflab.trials.progress import PROGRESS_FILE
+from perflab.trials.progress import PROGRESS_FILE, Event, Note, RunBegun
 
 
 def shown_after(*events: Event) -> SimpleNamespace:
@@ -50,7 +49,7 @@ def test_papermill_takes_the_engine_without_being_asked() -> None:
 CELL = f"""
 import os
 from ipykernel.kernelapp import IPKernelApp
-from perflab.trials.events import TrialBegun, TrialDone
+from perflab.trials.progress import TrialBegun, TrialDone
 with open(os.environ["{PROGRESS_FILE}"], "a") as file:
     for number in (1, 2):
         trial = TrialBegun(number=number, of=2, block=1, blocks=1, treatment="on", label="on")

@@ -9,8 +9,7 @@ import pytest
 from perflab.errors import HostBusy, RecordingError, ResumeRefused
 from perflab.sweeps.attempt import resume_parameters
 from perflab.sweeps.cells import Sweep, open_sweep
-from perflab.sweeps.folder import locked, new_folder, refuse_changes, session_now
-from perflab.sweeps.index import write_index
+from perflab.sweeps.folder import locked, new_folder, refuse_changes, session_now, write_index
 from perflab.sweeps.journal import AttemptBegun, AttemptEnded, Journal, RunMade
 from tests.cli.conftest import Tell
 from tests.support.synthetic import write_run

@@ -19,12 +19,17 @@ from perflab.instruments.requests import Requests, ServerCount
 from perflab.load.records.result import LoadResult
 from perflab.load.workers.generator import Progress, StopLoad
 from perflab.load.workload import ClosedLoop, Request, Workload
-from perflab.load.workload.schedule import instants_of
+from perflab.load.workload.arrivals import instants_of
 from perflab.recordings import Run, RunWriter
 from perflab.stacks.plan import Node, StackPlan
 from perflab.trials.conductor import new_record
-from perflab.trials.events import Event, Note, TrialBegun, TrialDone
 from perflab.trials.plan import RunPlan, Treatment
+from perflab.trials.progress import (
+    Event,
+    Note,
+    TrialBegun,
+    TrialDone,
+)
 from perflab.trials.session import Remaining, Session
 from perflab.trials.trial import Bench
 from tests.load.planted import BEGIN_NS, S, load_result

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from perflab.recordings import Contrast, UntilDecided
-from perflab.recordings.contrasts import Direction
+from perflab.recordings.published_results import Direction
 from perflab.statistics.interim_analysis import planned
-from perflab.trials.events import Note, TrialBegun
+from perflab.trials.progress import Note, TrialBegun
 from tests.trials.fakes import Told
 
 RULE = planned(6, 8)

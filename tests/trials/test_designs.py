@@ -16,12 +16,11 @@ from hypothesis import strategies as st
 
 from perflab.instruments import STANDARD, Requests
 from perflab.load.workload import Burst, ClosedLoop, OpenLoop, Request, Stage, Workload
-from perflab.load.workload.schedule import instants_of
+from perflab.load.workload.arrivals import instants_of
 from perflab.load.workload.windows import COUNTED, END
 from perflab.recordings.columns import TURN_COLUMNS, TURNS
-from perflab.trials.designs import Design, Rounds
-from perflab.trials.plan import RunPlan, Treatment
-from perflab.trials.plan_obstacles import obstacles
+from perflab.trials.designs import Design, Rounds, Taken, TurnsTaken
+from perflab.trials.plan import RunPlan, Treatment, obstacles
 from perflab.trials.slices import (
     judged_turns,
     measure_block,
@@ -29,7 +28,6 @@ from perflab.trials.slices import (
     turn_table,
 )
 from perflab.trials.summary import identity_columns
-from perflab.trials.turns import Taken, TurnsTaken
 from tests.trials.fakes import Instance, Residents, bench, plan, treatment
 
 CLOSED = ClosedLoop(users=3, duration_s=3.0, warmup_s=1.0, max_duration_s=10)

@@ -7,8 +7,15 @@ from typing import Any
 
 import pytest
 
-from perflab.trials.events import LoadProgress, Note, TrialBegun, TrialDone
-from perflab.trials.progress import NOT_THE_RESULT, LiveCell, Narrator
+from perflab.trials.progress import (
+    NOT_THE_RESULT,
+    LiveCell,
+    LoadProgress,
+    Narrator,
+    Note,
+    TrialBegun,
+    TrialDone,
+)
 
 TRIAL = TrialBegun(
     number=2, of=6, block=1, blocks=3, treatment="on", label="commit <on>", left_s=80.0

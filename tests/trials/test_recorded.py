@@ -13,7 +13,7 @@ from perflab.recordings import RunRecord, check_same
 from perflab.stacks.spec import load_service
 from perflab.systems import experiment, names
 from perflab.trials.conductor import new_record
-from perflab.trials.recorded import treatment_records
+from perflab.trials.summary import treatment_records
 from tests.trials.fakes import BACKEND, Residents, Told
 
 

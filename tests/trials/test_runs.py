@@ -25,8 +25,8 @@ from perflab.recordings import Run
 from perflab.stacks import cleanup
 from perflab.systems import experiment
 from perflab.trials.client import conduct
-from perflab.trials.events import Event, LoadProgress, TrialDone
 from perflab.trials.plan import Order
+from perflab.trials.progress import Event, LoadProgress, TrialDone
 
 SMALL = {
     "blocks": 2, "requests": 60, "warmup_requests": 10, "concurrency": 5, "workers": 1,

@@ -8,7 +8,7 @@ import pytest
 
 from perflab.errors import LoadError, RunInterrupted, StackError
 from perflab.recordings import Run
-from perflab.trials.events import Note, TrialBegun, TrialDone
+from perflab.trials.progress import Note, TrialBegun, TrialDone
 from tests.trials.fakes import Told
 
 

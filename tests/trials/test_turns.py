@@ -12,8 +12,7 @@ from collections.abc import Iterator
 import psutil
 import pytest
 
-from perflab.trials.designs import Rounds
-from perflab.trials.turns import TurnsTaken, take_turns
+from perflab.trials.designs import Rounds, TurnsTaken, take_turns
 
 pytestmark = pytest.mark.slow
 SLICE_MS, GAP_MS, ROUNDS = 400, 80, 3

@@ -14,8 +14,8 @@ from matplotlib.patches import Patch
 
 from perflab.figures.charts.layers import highest_of, rows_of
 from perflab.figures.origin import Page
-from perflab.figures.points import draw_interval
 from perflab.figures.theme import INK, MUTED, luminance, text_width_in
+from perflab.figures.view import draw_interval
 
 STACK_PT, STACK_IN = 7.2, 2.9
 # The share of a row's height that its bars take together.

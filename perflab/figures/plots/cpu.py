@@ -21,9 +21,8 @@ from perflab.analysis.profiles import function_shares, profiled
 from perflab.figures.canvas import LabFigure
 from perflab.figures.charts import Axis, Bars, Marks, RowChart, Stack
 from perflab.figures.origin import Page
-from perflab.figures.points import ARROW
 from perflab.figures.theme import INK, PALETTE, in_order, looks_of
-from perflab.figures.view import View
+from perflab.figures.view import ARROW, View
 from perflab.recordings import Run
 
 CORE_TITLE = "what an answer costs the cores, and how long threads waited for one"

@@ -13,8 +13,8 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import NullLocator
 
 from perflab.figures.canvas import MARGIN_IN, WIDTH_IN
-from perflab.figures.points import draw_interval
 from perflab.figures.theme import FAINT, INK, MUTED, PALETTE, text_width_in, wrap
+from perflab.figures.view import draw_interval
 from perflab.statistics.in_words import at_least, at_most, counted, number
 
 LEFT_IN, RIGHT_IN = 2.45, 1.72

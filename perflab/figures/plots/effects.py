@@ -37,9 +37,8 @@ from perflab.figures.plots.effect_rows import (
     ratio_axis,
     row,
 )
-from perflab.figures.points import ARROW
 from perflab.figures.theme import MUTED, wrap
-from perflab.figures.view import View
+from perflab.figures.view import ARROW, View
 from perflab.recordings import Contrast, Run
 
 TITLE = "what every claim comes to, block by block"

@@ -18,7 +18,7 @@ from perflab.figures.theme import FAINT, Look
 from perflab.figures.view import View
 from perflab.recordings import Run
 from perflab.statistics.correlation import Correlation, correlate, windows
-from perflab.statistics.percentiles import CENSORED, smallest_n
+from perflab.statistics.quantiles import CENSORED, smallest_n
 
 TITLE = "response time against CPU use of each service"
 WINDOW_S = 0.1

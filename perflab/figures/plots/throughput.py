@@ -36,12 +36,16 @@ from perflab.figures.charts import (
     Published,
     RowChart,
 )
-from perflab.figures.evidence import TYPICAL, in_words, typical_rows
-from perflab.figures.origin import Page
-from perflab.figures.points import ARROW, PUBLISHED, nothing_published, reach
-from perflab.figures.points import Published as PublishedValues
+from perflab.figures.origin import TYPICAL, Page, in_words, typical_rows
 from perflab.figures.theme import FAINT, INK, PALETTE, Look, in_order
-from perflab.figures.view import View
+from perflab.figures.view import (
+    ARROW,
+    PUBLISHED,
+    View,
+    nothing_published,
+    reach,
+)
+from perflab.figures.view import Published as PublishedValues
 from perflab.recordings import Run
 from perflab.statistics.in_words import number
 

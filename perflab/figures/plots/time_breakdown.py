@@ -14,10 +14,9 @@ from perflab.analysis.time_parts import decompose, mean_responses, part_words
 from perflab.figures.canvas import LabFigure
 from perflab.figures.charts import Axis, Intervals, Published, RowChart, Stack
 from perflab.figures.origin import Page
-from perflab.figures.points import PUBLISHED, nothing_published
-from perflab.figures.points import Published as PublishedValues
 from perflab.figures.theme import looks_of
-from perflab.figures.view import View
+from perflab.figures.view import PUBLISHED, View, nothing_published
+from perflab.figures.view import Published as PublishedValues
 from perflab.recordings import Run
 
 # They differ from the treatments' colours, are safe for colour-blind readers, and differ in

@@ -3,7 +3,7 @@
 The LLM field calls them TTFT (time to first token) and ITL (inter-token latency). The first counts
 from the planned instant, as all response times do. Events that one read completed have one instant:
 the gaps between them are 0, and a remark says how many there are. The end marker is no chunk and
-ends no gap. Percentiles obey the rules of all others (:mod:`perflab.statistics.percentiles`): a
+ends no gap. Percentiles obey the rules of all others (:mod:`perflab.statistics.quantiles`): a
 stream that was cut off (a time-out) has its gaps up to its last chunk, and its last gap (or its
 time to the first chunk) is cut off with it.
 """
@@ -18,7 +18,7 @@ import numpy as np
 from perflab.load.checks.times import Times, known, of_rows, short_delays_ms, shown
 from perflab.load.checks.trend import of_client_time
 from perflab.load.clients.outcome import CENSORED_CODES, MEASURE
-from perflab.load.records.chunk_record import NOTHING, chunk_rows
+from perflab.load.records.columns import NOTHING, chunk_rows
 from perflab.load.records.looks import Looks
 from perflab.load.records.result import LoadResult, completed, per_second
 from perflab.recordings.schema import Remark

@@ -25,8 +25,7 @@ from itertools import pairwise
 import numpy as np
 import pandas as pd
 
-from perflab.load.checks import completeness, stalls, trend
-from perflab.load.checks.failure_causes import causes
+from perflab.load.checks import failures, stalls, trend
 from perflab.load.checks.times import MAX_CLIENT_SHARE, times_of
 from perflab.load.checks.trend import MAX_STEAL, response_trend, stolen
 from perflab.load.clients.outcome import CODES
@@ -36,7 +35,7 @@ from perflab.load.workload.arrivals import ClosedLoop
 from perflab.load.workload.windows import time_before
 from perflab.load.workload.workload import Workload
 from perflab.recordings.schema import Reason, Remark
-from perflab.statistics.percentiles import OF_TRIALS, needed_n, percentile
+from perflab.statistics.quantiles import OF_TRIALS, needed_n, percentile
 
 # Below the first, lateness does not matter; above the second, it always does.
 LATE_P50_MS = (0.2, 2.0)
@@ -103,9 +102,9 @@ def check(result: LoadResult, workload: Workload) -> SelfCheck:
         lag_ns = np.concatenate([lag_ns, _since_planned(streamed, "sent")])
         received_ns = _since_planned(streamed, "received")
         service_ns = received_ns if len(received_ns) else service_ns
-    failures = causes(result)
+    causes = failures.causes(result)
     measured = len(result.measured(lambda rows: rows["error"]))
-    refused = sum(cause.count for cause in failures if cause.error in REFUSALS)
+    refused = sum(cause.count for cause in causes if cause.error in REFUSALS)
     wall_ns = max(1, result.counted_ns)
     delays = stalls.delays(result, workload)
     response = times_of(result)
@@ -126,7 +125,7 @@ def check(result: LoadResult, workload: Workload) -> SelfCheck:
         steal_share=result.steal_share,
         censored=len(response.elapsed),
     )
-    reasons = [*completeness.reasons(result, workload, failures), *_record_reasons(result)]
+    reasons = [*failures.reasons(result, workload, causes), *_record_reasons(result)]
     # A client whose requests are refused is busy with sending again: that is not its fault.
     if refused <= MOSTLY * measured:
         closed = isinstance(workload.arrivals, ClosedLoop)

@@ -27,7 +27,7 @@ from perflab.load.records.result import LoadResult
 from perflab.load.workload.arrivals import Scripted
 from perflab.load.workload.workload import Workload
 from perflab.recordings.schema import Reason
-from perflab.statistics.percentiles import OF_TRIALS
+from perflab.statistics.quantiles import OF_TRIALS
 
 # Below it, lateness on the whole is a warning and refuses nothing.
 LEAST_MEAN_LATE_MS = 0.2

@@ -1,7 +1,7 @@
 """Times of a load as numbers, each with its bound and the client's share.
 
 Three things can make a percentile or a mean untrue although the load is valid: requests that were
-cut off before their end (:class:`~perflab.statistics.percentiles.Bound`), requests under way while
+cut off before their end (:class:`~perflab.statistics.quantiles.Bound`), requests under way while
 their service was paused for others to have their turn (they took at least the rest of their time,
 and at most all of it), and the client's own lateness, which every time holds. Two parts of that are
 known for each request: its generator lag, and how long the client stood still while the request was
@@ -22,7 +22,13 @@ from perflab.load.clients.outcome import CENSORED_CODES
 from perflab.load.records.looks import Looks
 from perflab.load.records.result import LoadResult
 from perflab.load.workload.windows import BEGIN, COUNTED, END, time_within, window_of
-from perflab.statistics.percentiles import OF_LOADS, Bound, bounds_of, mean_bound, percentiles_of
+from perflab.statistics.quantiles import (
+    OF_LOADS,
+    Bound,
+    bounds_of,
+    mean_bound,
+    percentiles_of,
+)
 
 # What the client itself may add to a time that it reports.
 MAX_CLIENT_SHARE = 0.10

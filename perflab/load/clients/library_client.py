@@ -12,8 +12,7 @@ import time
 from collections.abc import AsyncIterable, Iterator, Mapping
 from itertools import cycle
 
-from perflab.load.clients.answer import Body
-from perflab.load.clients.exchange import Exchange
+from perflab.load.clients.exchange import Body, Exchange
 from perflab.load.clients.outcome import CODES, ERRORS, FirstErrors
 from perflab.load.clients.response import parse_server_timing
 from perflab.load.workload.arrivals import Scripted

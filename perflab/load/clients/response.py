@@ -10,7 +10,7 @@ from typing import Any
 
 import httptools
 
-from perflab.load.clients.answer import Body, BodyRules
+from perflab.load.clients.exchange import Body, BodyRules
 from perflab.load.clients.streams import Streamed
 
 MAX_HEAD_BYTES = 64 * 1024

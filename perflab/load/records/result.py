@@ -19,8 +19,7 @@ import numpy as np
 import pandas as pd
 
 from perflab.load.clients.outcome import MEASURE
-from perflab.load.records.chunk_record import chunks
-from perflab.load.records.columns import ROW, frame, rows
+from perflab.load.records.columns import ROW, chunks, frame, rows
 from perflab.load.records.looks import FailureStop, Looks
 from perflab.load.records.message_record import messages
 from perflab.load.records.progress import progress

@@ -17,14 +17,13 @@ from pathlib import Path
 from typing import Any
 
 from perflab.errors import LoadError
-from perflab.host.processes import give_way, how_it_ended
+from perflab.host.meters import give_way, how_it_ended
 from perflab.load.checks.machine_counts import MachineCounts
 from perflab.load.clients.outcome import MEASURE
 from perflab.load.clients.targets import refuse_foreign
 from perflab.load.records.columns import rows_since
 from perflab.load.records.looks import is_failure
-from perflab.load.records.merging import merged
-from perflab.load.records.record import raw_folder
+from perflab.load.records.record import merged, raw_folder
 from perflab.load.records.result import LoadResult
 from perflab.load.workload.workload import StopRules, Workload
 from perflab.paths import project_root

@@ -13,7 +13,7 @@ from typing import Any
 from perflab.errors import ImportRefused, RecordingError
 from perflab.recordings import Reason, Remark, Response
 from perflab.recordings.files import read_plain
-from perflab.statistics.percentiles import needed_n
+from perflab.statistics.quantiles import needed_n
 
 LARGEST_BYTES = 16 * 2**20
 _NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d{1,3})?", re.ASCII)

@@ -23,7 +23,6 @@ from perflab.recordings import (
     new_run_id,
     trial_id,
 )
-from perflab.recordings.imported import BACKEND
 from perflab.recordings.imports import ab, k6, locust, oha, wrk
 from perflab.recordings.imports.reading import (
     ToolResult,
@@ -35,7 +34,7 @@ from perflab.recordings.imports.reading import (
     result_columns,
     text_of,
 )
-from perflab.recordings.schema import MOST_BLOCKS, MOST_TREATMENTS
+from perflab.recordings.schema import BACKEND, MOST_BLOCKS, MOST_TREATMENTS
 from perflab.recordings.tables import NOT_JUDGED
 
 _SENT = (

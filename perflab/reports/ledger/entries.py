@@ -17,6 +17,7 @@ from perflab.figures import View
 from perflab.parameters import check
 from perflab.recordings import FREE_PARAMETERS, Contrast, Run, Selected
 from perflab.reports.chosen_runs import judged_runs
+from perflab.reports.conversion import count, effect_text
 from perflab.reports.figures import declared_views, views_of
 from perflab.reports.ledger.rows import (
     KINDS,
@@ -29,7 +30,6 @@ from perflab.reports.ledger.rows import (
     rows,
 )
 from perflab.reports.ledger.study_check import Check, checks
-from perflab.reports.markdown import count, effect_text
 from perflab.trials.plan import RunPlan
 
 

@@ -10,7 +10,7 @@ from itertools import pairwise
 from operator import add, mul
 
 from perflab.reports.ledger.rows import Interval, Parts, Result, Word, exactly
-from perflab.statistics.percentiles import needed_n
+from perflab.statistics.quantiles import needed_n
 
 NOTHING, ONE = exactly(0.0), exactly(1.0)
 # From this share of an effect on, a difference between equal rows explains too much of it.
@@ -213,7 +213,7 @@ def circular(parts: Parts) -> Result:
 def percentile_support(parts: Parts) -> Result:
     """Say whether ``n`` values (several: the ends of a range) are enough for ``percentile``.
 
-    See :func:`perflab.statistics.percentiles.smallest_n` (order statistics, 95%).
+    See :func:`perflab.statistics.quantiles.smallest_n` (order statistics, 95%).
     """
     needed = needed_n(100 * parts.value("percentile").middle)
     counts = [value.middle for value in parts.values("n")]

@@ -22,11 +22,9 @@ from perflab.figures.charts import (
     Texts,
     Typical,
 )
-from perflab.figures.evidence import trials_shown, typical_rows
-from perflab.figures.origin import Page
-from perflab.figures.points import OTHER_LOAD, PUBLISHED, SAME_LOAD
+from perflab.figures.origin import Page, trials_shown, typical_rows
 from perflab.figures.theme import PALETTE, Look
-from perflab.figures.view import View
+from perflab.figures.view import OTHER_LOAD, PUBLISHED, SAME_LOAD, View
 from perflab.recordings import Run, TreatmentRecord, targets
 from perflab.statistics.two_samples import Rate
 from perflab.systems.chat.rungs import published_of

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from perflab.recordings import Response, Steady
 from perflab.recordings.responses import CPU, MEMORY, PHASES, PROFILE, REQUESTS
-from perflab.statistics.percentiles import OF_TRIALS
+from perflab.statistics.quantiles import OF_TRIALS
 
 # All users act on the plateau, so deliveries must be steady there.
 STEADY = Steady(kind="delivery")

@@ -11,7 +11,7 @@ from typing import Literal
 from perflab.errors import ParameterError
 from perflab.parameters import did_you_mean
 from perflab.recordings import Contrast, published, published_value
-from perflab.statistics.percentiles import needed_n
+from perflab.statistics.quantiles import needed_n
 from perflab.systems.chat.stacks import STUDY, ChatParameters, Rung, expected_pings
 
 RESULTS, TABLE = "published results", "chat study, published results"

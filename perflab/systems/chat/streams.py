@@ -19,7 +19,7 @@ from perflab.load.checks.trend import of_client_time
 from perflab.load.records.looks import Looks
 from perflab.load.records.message_record import WIRE
 from perflab.recordings import Reason, Remark, Side
-from perflab.statistics.percentiles import MAX_MOVED_SHARE, OF_TRIALS, hidden_share
+from perflab.statistics.quantiles import MAX_MOVED_SHARE, OF_TRIALS, hidden_share
 from perflab.trials.summary import cpu_share, message_table
 
 STORED_WITHIN_S = 1.0

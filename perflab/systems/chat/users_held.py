@@ -11,8 +11,7 @@ import pandas as pd
 from perflab.analysis.validity import typical_values
 from perflab.figures.canvas import LabFigure, empty_figure
 from perflab.figures.charts import Axis, Intervals, Lines, Plane, Planes, Points, Rules
-from perflab.figures.evidence import trials_shown
-from perflab.figures.origin import Page
+from perflab.figures.origin import Page, trials_shown
 from perflab.figures.theme import Look, appearance
 from perflab.figures.view import View
 from perflab.recordings import Run, fault

@@ -27,9 +27,8 @@ from perflab.figures import (
 from perflab.figures.canvas import LabFigure
 from perflab.figures.charts import Axis, Intervals, Lines, Marks, Plane, Planes, RowChart, Rules
 from perflab.figures.origin import Page
-from perflab.figures.points import OTHER_LOAD, SAME_LOAD
 from perflab.figures.theme import INK, MUTED, PALETTE, Look, appearance, wrap
-from perflab.figures.view import Judging, View
+from perflab.figures.view import OTHER_LOAD, SAME_LOAD, Judging, View
 from perflab.recordings import Run, published
 from perflab.statistics.in_words import counted
 from perflab.systems.inference.experiments.flush_map import (

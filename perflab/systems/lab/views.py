@@ -21,8 +21,7 @@ from perflab.figures.charts import (
     RowChart,
     Rules,
 )
-from perflab.figures.evidence import TYPICAL, estimate_row, trials_shown
-from perflab.figures.origin import Page
+from perflab.figures.origin import TYPICAL, Page, estimate_row, trials_shown
 from perflab.figures.plots.effect_rows import limits
 from perflab.figures.theme import INK, PALETTE, Look, appearance
 from perflab.figures.view import View

@@ -19,10 +19,8 @@ from perflab.analysis.validity import typical_values
 from perflab.analysis.verdict import SMALLEST_N
 from perflab.figures.canvas import LabFigure
 from perflab.figures.charts import Axis, Intervals, Marks, Points, RowChart
-from perflab.figures.evidence import trials_shown
-from perflab.figures.origin import Page
-from perflab.figures.points import ARROW
-from perflab.figures.view import View
+from perflab.figures.origin import Page, trials_shown
+from perflab.figures.view import ARROW, View
 from perflab.recordings import Run
 from perflab.recordings.responses import at_least_column
 from perflab.statistics.comparison import Effect

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from perflab.parameters import Parameters
 from perflab.recordings import Contrast, ContrastPair, published_value
-from perflab.recordings.contrasts import Direction
+from perflab.recordings.published_results import Direction
 from perflab.trials.ladders import between, having
 
 Version = Literal["old", "new", "raw"]

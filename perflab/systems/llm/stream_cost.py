@@ -15,7 +15,7 @@ import pandas as pd
 from perflab.instruments import Instrument, Load, Look, Observation, Scene
 from perflab.instruments.instrument import no_node
 from perflab.load.checks.chunk_times import times_of_chunks
-from perflab.load.checks.failure_causes import AroundStop, around_stop
+from perflab.load.checks.failures import AroundStop, around_stop
 from perflab.load.clients.outcome import CUT_OFF
 from perflab.load.workload import Workload
 from perflab.recordings import Reason

@@ -23,15 +23,14 @@ from perflab.analysis.noise import noise_flags
 from perflab.analysis.verdict import Outcome, Verdict, Way
 from perflab.figures.canvas import LabFigure
 from perflab.figures.charts import Axis, Lines, Marks, Plane, Planes, Points
-from perflab.figures.evidence import trials_shown
-from perflab.figures.origin import Page
+from perflab.figures.origin import Page, trials_shown
 from perflab.figures.theme import Look, appearance
 from perflab.figures.view import Judging, View
 from perflab.recordings import Contrast, Response, Run, published_value
 from perflab.recordings.responses import at_least_column
 from perflab.statistics.comparison import Effect
 from perflab.statistics.in_words import counted, number
-from perflab.statistics.single_runs import Apart, apart, scatter
+from perflab.statistics.two_samples import Apart, apart, scatter
 from perflab.systems.llm.rungs import RESULTS, STUDY, USERS, VERSIONS
 
 NAMES = {"old": "old: chunks are made anew", "new": "new: passed through", "raw": "raw bytes"}
@@ -144,7 +143,7 @@ def limits_table(run: Run) -> pd.DataFrame:
     ``at least``: fewer requests failed than the threshold. ``share`` is the failure rate that
     counts requests under way as failed. ``needed``: users whose streams take all descriptors.
     ``said``: how far two single runs of the same proxy lie apart
-    (:mod:`perflab.statistics.single_runs`), and the verdict on claim 3.
+    (:mod:`perflab.statistics.two_samples`), and the verdict on claim 3.
     """
     trials = trials_shown(run)
     if trials.empty or USERS not in trials:

@@ -23,13 +23,11 @@ from perflab.figures.charts import (
     Rules,
     Typical,
 )
-from perflab.figures.evidence import trials_shown, typical_rows
-from perflab.figures.origin import Page
+from perflab.figures.origin import Page, trials_shown, typical_rows
 from perflab.figures.plots.effect_rows import limits, marks
 from perflab.figures.plots.effect_rows import ratio_number as ratio_words
-from perflab.figures.points import ARROW
 from perflab.figures.theme import INK, PALETTE, Look
-from perflab.figures.view import View
+from perflab.figures.view import ARROW, View
 from perflab.recordings import Run
 from perflab.statistics.in_words import number
 from perflab.systems.llm.capacity_methods import CAPACITY_BY_METHOD

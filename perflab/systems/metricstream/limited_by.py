@@ -36,8 +36,7 @@ from perflab.analysis.findings import JointClaim, joined
 from perflab.analysis.noise import noise_flags
 from perflab.analysis.verdict import SMALLEST_N, Limit, Outcome, Verdict, Way, judge
 from perflab.figures.charts import Axis, Points, RowChart, Rules
-from perflab.figures.evidence import trials_shown
-from perflab.figures.origin import Page
+from perflab.figures.origin import Page, trials_shown
 from perflab.figures.theme import PALETTE, Look
 from perflab.figures.view import Judging, View
 from perflab.recordings import Contrast, Response, Run

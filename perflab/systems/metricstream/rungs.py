@@ -14,7 +14,7 @@ from typing import Any, Literal
 from perflab.load.workload import Reuse
 from perflab.parameters import Parameters
 from perflab.recordings import Contrast, ContrastPair, published_value
-from perflab.recordings.contrasts import Direction
+from perflab.recordings.published_results import Direction
 from perflab.trials.ladders import between, having
 
 Threading = Literal["thread", "producer_consumer", "pool", "epoll"]

@@ -22,8 +22,7 @@ from perflab.figures.charts import (
     Texts,
     Typical,
 )
-from perflab.figures.evidence import in_words, trials_shown, typical_rows
-from perflab.figures.origin import Page, valid_counts
+from perflab.figures.origin import Page, in_words, trials_shown, typical_rows, valid_counts
 from perflab.figures.theme import PALETTE, Look
 from perflab.figures.view import View
 from perflab.recordings import Run, published, published_value

@@ -13,8 +13,8 @@ from typing import Any, Literal
 
 from perflab.parameters import Parameters
 from perflab.recordings import Contrast, published_value
-from perflab.recordings.contrasts import Direction
 from perflab.recordings.display import plain
+from perflab.recordings.published_results import Direction
 from perflab.trials.experiment import RunParameters
 from perflab.trials.ladders import between, having
 

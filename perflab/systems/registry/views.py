@@ -11,11 +11,9 @@ import pandas as pd
 from perflab.figures import EFFECT
 from perflab.figures.canvas import LabFigure
 from perflab.figures.charts import Axis, Lines, Plane, Planes, Points, Published, RowChart
-from perflab.figures.evidence import trials_shown
-from perflab.figures.origin import Page
-from perflab.figures.points import OTHER_LOAD, PUBLISHED, SAME_LOAD
+from perflab.figures.origin import Page, trials_shown
 from perflab.figures.theme import PALETTE, Look
-from perflab.figures.view import View
+from perflab.figures.view import OTHER_LOAD, PUBLISHED, SAME_LOAD, View
 from perflab.recordings import Run, published_value
 from perflab.recordings.responses import at_least_column
 from perflab.statistics.in_words import counted

@@ -11,7 +11,7 @@ import pytest
 from perflab.instruments import Observation
 from perflab.load.records.looks import Looks
 from perflab.load.records.message_record import RECEIVED, SENT, WIRE
-from perflab.statistics.percentiles import hidden_share
+from perflab.statistics.quantiles import hidden_share
 from perflab.systems.chat import streams
 from perflab.systems.chat.streams import observed
 from perflab.trials.summary import message_table

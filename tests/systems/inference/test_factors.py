@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from perflab.errors import ParameterError
-from perflab.figures.points import OTHER_LOAD, SAME_LOAD
+from perflab.figures.view import OTHER_LOAD, SAME_LOAD
 from perflab.systems import experiment
 from perflab.systems.inference.views import published_absolutes
 from perflab.trials.plan import RunPlan

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from perflab.errors import ParameterError
-from perflab.load.checks.failure_causes import AroundStop, Part
+from perflab.load.checks.failures import AroundStop, Part
 from perflab.load.records.looks import FailureStop
 from perflab.load.workload import ClosedLoop
 from perflab.systems import experiment

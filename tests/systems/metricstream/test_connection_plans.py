@@ -18,7 +18,7 @@ from perflab.systems.metricstream.connection_cost import (
 )
 from perflab.systems.metricstream.rungs import BEFORE, CROSSED, PHASES, SETS
 from perflab.trials.plan import RunPlan
-from perflab.trials.recorded import resolved
+from perflab.trials.summary import resolved
 from tests.load.planted import load_result
 from tests.systems.metricstream.planted_connections import NUMBER, PLANTED_US, posts
 

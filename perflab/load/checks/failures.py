@@ -1,0 +1,242 @@
+"""Which requests of a load failed or never ended, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from perflab.load.clients.outcome import AFTER, CODES, CUT_OFF, ERRORS
+from perflab.load.records.looks import FailureStop
+from perflab.load.records.result import LoadResult
+from perflab.load.workload.arrivals import (
+    ClosedLoop,
+    OpenLoop,
+    Scripted,
+    last_instant_s,
+    planned_count,
+)
+from perflab.load.workload.workload import Workload
+from perflab.recordings.schema import Reason, Side
+
+# Texts for error classes whose failures have no message of their own.
+WORDS = {
+    "timeout": "no whole answer within the time-out (--timeout)",
+    "closed": "the server closed the connection before it answered",
+    "truncated": "the server closed the connection in the middle of its answer",
+    "aborted": "still under way when the load was ended",
+    "unsent": "no connection became free before the load ended",
+}
+MOST_STATUSES = 1_000
+STATUS = CODES["status"]
+UNSENT = CODES["unsent"]
+
+
+@dataclass(frozen=True)
+class Cause:
+    """``count`` requests failed alike; ``status`` is not 0 only for unexpected statuses."""
+
+    error: str
+    status: int
+    count: int
+    first: str
+
+    @property
+    def text(self) -> str:
+        """Return it in words: ``100 x status 404 (first: HTTP/1.1 404 Not Found, 9 bytes)``."""
+        label = f"{self.error} {self.status}" if self.status else self.error
+        return f"{self.count} x {label}" + (f" (first: {self.first})" if self.first else "")
+
+
+def causes(result: LoadResult) -> list[Cause]:
+    """Return the causes of failure in the measure stage, the most frequent first."""
+    return _counted(result, [_keys(rows) for _, rows in result.measured_by_worker()])
+
+
+def _counted(result: LoadResult, pieces: Sequence[np.ndarray]) -> list[Cause]:
+    all_keys = np.concatenate(pieces) if pieces else np.empty(0, dtype=np.int32)
+    keys, counts = np.unique(all_keys, return_counts=True)
+    causes = []
+    for key, count in zip(keys.tolist(), counts.tolist(), strict=True):
+        code, status = divmod(key, MOST_STATUSES)
+        if code:
+            kind = ERRORS[code]
+            causes.append(Cause(kind, status, count, _first(result, kind, status)))
+    return sorted(causes, key=lambda cause: -cause.count)
+
+
+def in_words(causes: Sequence[Cause], most: int = 3) -> str:
+    """Return the most frequent causes as one line."""
+    shown = ", ".join(cause.text for cause in causes[:most])
+    return shown + (f", and {len(causes) - most} more causes" if len(causes) > most else "")
+
+
+def _keys(rows: np.ndarray) -> np.ndarray:
+    codes = rows["error"].astype(np.int32)
+    keys: np.ndarray = codes * MOST_STATUSES + np.where(codes == STATUS, rows["status"], 0)
+    return keys
+
+
+def _first(result: LoadResult, kind: str, status: int) -> str:
+    texts = result.first_errors
+    of_kind = (text for (text_kind, _), text in texts.items() if text_kind == kind)
+    return texts.get((kind, status)) or next(of_kind, "") or WORDS.get(kind, "")
+
+
+@dataclass(frozen=True)
+class Part:
+    """Requests on one side of the stop; the load's own end cut ``given_up`` of them off."""
+
+    requests: int
+    successes: int
+    failures: int
+    given_up: int
+    causes: tuple[Cause, ...]
+
+
+@dataclass(frozen=True)
+class AroundStop:
+    """Requests that ended until the stop (warm-up included), after it, or were under way at it.
+
+    ``until.failures`` is the number that ended the load; it is larger only if several failures
+    ended at the same instant. ``under_way`` requests were started and had not ended.
+    """
+
+    stop: FailureStop
+    until: Part
+    after: Part
+    under_way: int
+
+
+def around_stop(result: LoadResult) -> AroundStop | None:
+    """Return the requests on both sides of the stop; None where failures did not end the load."""
+    stop = result.failure_stop
+    if stop is None:
+        return None
+    under_way = sum(
+        int(((rows["started_ns"] <= stop.at_ns) & (rows["done_ns"] > stop.at_ns)
+             & (rows["error"] != UNSENT)).sum())
+        for rows in result.chunks()
+    )  # fmt: skip
+    return AroundStop(
+        stop, _part(result, stop, late=False), _part(result, stop, late=True), under_way
+    )
+
+
+def _part(result: LoadResult, stop: FailureStop, *, late: bool) -> Part:
+    requests, pieces = 0, []
+    for rows in result.chunks():
+        of_part = rows[(rows["done_ns"] > stop.at_ns) == late]
+        requests += len(of_part)
+        pieces.append(_keys(of_part))
+    causes = _counted(result, pieces)
+    given_up = sum(cause.count for cause in causes if cause.error in CUT_OFF)
+    failures = sum(cause.count for cause in causes) - given_up
+    return Part(requests, requests - failures - given_up, failures, given_up, tuple(causes))
+
+
+def stop_shown(result: LoadResult) -> dict[str, Any]:
+    """Return the member ``stop`` of a summary, where failures ended the load; else nothing."""
+    around = around_stop(result)
+    if around is None:
+        return {}
+    shown = asdict(around)
+    return {"stop": {**shown.pop("stop"), **shown}}
+
+
+MAX_ERROR_SHARE = 0.01
+MIN_LASTED_SHARE = 0.99
+CLIENT_FAULTS = ("ports", "files", "script")
+# A result of the study, not a failure, where the workload says so (``may_time_out``).
+TIMEOUT = "timeout"
+
+
+def failed(causes: Sequence[Cause]) -> int:
+    """Return how many measured requests failed by the server's fault."""
+    return sum(cause.count for cause in causes if cause.error not in (*CUT_OFF, *CLIENT_FAULTS))
+
+
+def reasons(result: LoadResult, workload: Workload, causes: Sequence[Cause]) -> list[Reason]:
+    """Return the reasons against a load's numbers, given its :func:`failure_causes.causes`."""
+    measured = len(result.measured(lambda rows: rows["error"]))
+    problems = _missing(result, workload, failed(causes))
+    if not measured:
+        problems.append(Reason(code="load.nothing_measured", text="no request was measured"))
+    for cause in causes:
+        if cause.error in CLIENT_FAULTS:
+            text = f"requests failed on the client's side: {cause.text}"
+            problems.append(Reason(code="client.failures", side="client", text=text))
+    expected = (TIMEOUT,) if workload.may_time_out else ()
+    unexpected = [cause for cause in causes if cause.error not in (*CLIENT_FAULTS, *expected)]
+    # With a stop by failures, the failures are the result of the study.
+    if not workload.stop.failures and failed(unexpected) > MAX_ERROR_SHARE * measured:
+        text = f"{failed(unexpected)} of {measured} requests failed: {in_words(unexpected)}"
+        problems.append(Reason(code="server.failures", side="server", text=text))
+    return problems
+
+
+def _missing(result: LoadResult, workload: Workload, failed: int) -> list[Reason]:
+    # Requests of the stage ``after`` only keep the load up: they are not of the plan.
+    recorded = sum(int((rows["stage"] != AFTER).sum()) for rows in result.chunks())
+    planned = planned_count(workload.arrivals)
+    problems = []
+    if planned >= 0 and recorded + result.unsent != planned:
+        text = f"{planned} requests were planned, but {recorded} were recorded and"
+        text += f" {result.unsent} were not sent"
+        problems.append(Reason(code="load.incomplete", side="client", text=text))
+    if result.stopped:
+        return problems
+    given_up = sum(
+        int(((rows["error"] == UNSENT) & (rows["stage"] != AFTER)).sum())
+        for rows in result.chunks()
+    )
+    if result.unsent + given_up:
+        problems.append(_unsent(result, workload, recorded - given_up, given_up, failed))
+    planned_s = _planned_s(result, workload)
+    if result.lasted_s < MIN_LASTED_SHARE * planned_s:
+        text = f"the load ended after {result.lasted_s:.3g} s, but {planned_s:g} s were planned"
+        side: Side = "server" if failed else "unknown"
+        problems.append(Reason(code="load.short", side=side, text=text))
+    return problems
+
+
+def _unsent(
+    result: LoadResult, workload: Workload, sent: int, given_up: int, failed: int
+) -> Reason:
+    arrivals = workload.arrivals
+    text = f"{result.unsent + given_up} planned requests were never sent"
+    side: Side
+    if not isinstance(arrivals, OpenLoop):
+        # Users whose requests failed lost their turns. Otherwise nobody can tell who kept them
+        # waiting; a late client has reasons of its own.
+        side = "server" if failed or given_up else "unknown"
+        return Reason(code="load.unsent", side=side, text=text)
+    length_s = max(last_instant_s(arrivals), 1e-9)
+    total = sent + result.unsent + given_up
+    text += f": the load reached {_rate(sent / length_s)} of the planned {_rate(total / length_s)}"
+    # The client alone starts requests by a schedule. A request that it started and could not send
+    # waited for a connection that the server had not given back.
+    side = "client" if result.unsent else "server"
+    why = "the client could not keep up"
+    if side == "server":
+        why = "the server kept all connections busy (--connections sets their number)"
+    return Reason(code="load.unsent", side=side, text=f"{text}; {why}")
+
+
+def _rate(per_s: float) -> str:
+    return f"{per_s:,.0f}/s" if per_s >= 100 else f"{per_s:.3g}/s"
+
+
+def _planned_s(result: LoadResult, workload: Workload) -> float:
+    """Return how long the load was to last; 0 where a number of requests ended it."""
+    arrivals = workload.arrivals
+    if isinstance(arrivals, Scripted):
+        return 0.0 if arrivals.actions else arrivals.warmup_s + arrivals.duration_s
+    if not isinstance(arrivals, ClosedLoop) or not arrivals.duration_s:
+        return 0.0
+    measured = len(result.measured(lambda rows: rows["stage"]))
+    if arrivals.requests and measured >= arrivals.requests:
+        return 0.0
+    return arrivals.warmup_s + arrivals.duration_s
