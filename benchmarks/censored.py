@@ -19,7 +19,7 @@ import numpy as np
 from benchmarks import bench
 from perflab.load.checks.selfcheck import check
 from perflab.load.checks.times import times_of
-from perflab.statistics.percentiles import OF_LOADS, percentiles_of
+from perflab.statistics.quantiles import OF_LOADS, percentiles_of
 from perflab.statistics.two_samples import Rate
 
 RATE, TIMEOUT_S, DELAY_MS, HANG_MS = 1000.0, 0.5, 5.0, 1500.0
