@@ -99,6 +99,11 @@ class RunPlan(BaseModel):
             treatments = tuple(map(_alone, treatments))
         return self.model_copy(update={"design": design, "treatments": treatments})
 
+    def seeded(self, seed: int) -> RunPlan:
+        """Return the plan with another seed, which is recorded among its parameters."""
+        update = {"seed": seed, "parameters": {**self.parameters, "seed": seed}}
+        return self.model_copy(update=update)
+
     def where_it_can(self) -> RunPlan:
         """Return the plan; in whole trials if its design is ``auto`` and slices are impossible."""
         if self.design.kind != "auto":

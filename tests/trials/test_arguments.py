@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -126,10 +127,26 @@ def test_a_preset_takes_the_place_of_defaults_in_a_notebook_too() -> None:
     assert in_notebook("inference_runtime", cell).requests == 250
 
 
-def test_a_seed_that_is_left_open_is_drawn_for_every_run_and_recorded() -> None:
+def test_a_notebooks_run_is_planned_once_and_its_seed_drawn_for_every_run(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     chosen = experiment("synchronous_commit")
-    parameters = asked_for(chosen, in_notebook(blocks=3))
-    first, second = (order_of(chosen, parameters).plan for _ in range(2))
+    plans: list[object] = []
+    counted = replace(chosen, treatments=lambda item: plans.append(item) or chosen.treatments(item))
+    monkeypatch.setattr("perflab.systems.experiment", lambda _: counted)
+    checked = in_notebook(blocks=3)
+    parameters = asked_for(counted, checked)
+    assert parameters is checked
+    first, second = (order_of(counted, parameters).plan for _ in range(2))
+    assert len(plans) == 1
     assert first.seed != second.seed
     assert first.parameters["seed"] == first.seed
     assert first.treatments == second.treatments
+
+
+def test_parameters_that_were_changed_after_their_check_are_planned_anew() -> None:
+    chosen = experiment("synchronous_commit")
+    checked = chosen.check({"blocks": 3, "seed": 7})
+    assert chosen.plan(checked).blocks == 3
+    assert chosen.plan(checked.model_copy(update={"blocks": 5})).blocks == 5
+    assert chosen.check({"blocks": 3, "seed": 7}) == checked
