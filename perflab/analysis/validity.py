@@ -183,7 +183,7 @@ def _range(values: Sequence[str]) -> str:
 
 
 def why_absent(run: Run, treatments: Collection[str], response: Response) -> str:
-    """Return why trials of these treatments have no value; empty if all have one."""
+    """Return why trials of these treatments have no value of a response; empty if all have one."""
     trials = run.trials()
     chosen = trials[trials["treatment"].isin(treatments) & ~trials["superseded"].astype(bool)]
     valid = chosen[chosen["state"] == "valid"]

@@ -124,7 +124,7 @@ def trial_table(row: Mapping[str, Any]) -> pa.Table:
 
 
 def check_row(row: Mapping[str, Any]) -> None:
-    """Refuse a trial's row that lacks a required column or contradicts itself."""
+    """Raise RecordingError for a trial's row with a missing column, wrong id, state or remarks."""
     missing = [name for name in REQUIRED if name not in row]
     if missing:
         raise RecordingError(f"a trial's row lacks {', '.join(missing)}")

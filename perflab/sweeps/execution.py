@@ -137,9 +137,10 @@ def active_sweep(
 
 
 def carry_out_sweep(sweep: Sweep, how: SweepOptions) -> SweepOutcome:
-    """Carry a sweep out, or continue it; a failed cell does not end it.
+    """Carry a sweep out, or continue it; a failed cell does not end the sweep.
 
-    RunInterrupted where the user ended it; see also :func:`active_sweep`.
+    No cell begins after ``how.minutes``. Raises RunInterrupted if the user stops the sweep, and the
+    errors of :func:`active_sweep`.
     """
     with active_sweep(sweep, how) as active:
         cells = active.cells_to_do()

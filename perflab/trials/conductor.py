@@ -106,7 +106,7 @@ class Conductor:
             self._measure(ending, backend, places)
 
     def _take_lock(self, ending: ExitStack) -> None:
-        """Take the host's lock; wait as long as the order says, or until the run is to end."""
+        """Hold the host's lock until ``ending`` closes; HostBusy after a wait of ``wait_s``."""
         deadline = time.monotonic() + self._order.wait_s
         waiting = False
         while True:

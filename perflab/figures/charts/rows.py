@@ -100,7 +100,10 @@ class Axis:
         return not self.log and (self.below is not None or None not in self.ends)
 
     def apply(self, axes: Axes, which: Literal["x", "y"], highest: float) -> None:
-        """Give ``axes`` this axis; ``highest`` is the largest value along it."""
+        """Set scale, limits and ticks of an axis of ``axes``.
+
+        ``highest`` is the largest value along it; ``below`` and ``above`` are shares of it.
+        """
         axis, limits = (axes.xaxis, axes.set_xlim) if which == "x" else (axes.yaxis, axes.set_ylim)
         if self.log:
             log_axis(axes, which)

@@ -112,7 +112,7 @@ def draw_effects(table: pd.DataFrame, page: Page) -> LabFigure:
         _title(claims),
         plot_height_in=sum(_height_in(kind, rows) for kind, rows in panels.items()),
         subtitle=_subtitle(claims),
-        key=_key(claims),
+        key=_legend_handles(claims),
     )
     top = _plot_top(figure)
     # Panels are placed in inches, so that words and rows lie side by side.
@@ -214,7 +214,8 @@ def _scale(axes: Axes, kind: Kind, claims: list[Claim]) -> None:
     only_grid(axes, "x")
 
 
-def _key(claims: list[Claim]) -> list[Line2D]:
+def _legend_handles(claims: list[Claim]) -> list[Line2D]:
+    """Return the legend's marks that occur among the claims; none if nothing was measured."""
     measured = [claim for claim in claims if claim.of_blocks]
     if not measured:
         return []

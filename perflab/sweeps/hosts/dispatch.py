@@ -130,8 +130,12 @@ class Dispatch:
         return order
 
     def _end_of(self, future: Any) -> Iterator[OrderEnd]:
+        """Yield the end of a future's order once; a lost worker's host gets no more orders.
+
+        Raises ClusterError where Dask could not execute the order.
+        """
         if future not in self._submitted:
-            return  # its end came as news
+            return  # news of its host told its end already
         if future.status == "finished":
             line = future.result()
             yield OrderEnd(self._take_back(future), line=line)

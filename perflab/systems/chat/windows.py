@@ -65,7 +65,7 @@ def windows(run: Run) -> pd.DataFrame:
     """
     if run not in _windows_of:
         parts = [
-            _of_trial(run, row)
+            _windows_of_trial(run, row)
             for row in run.valid_trials().to_dict("records")
             if not math.isnan(float(row.get("messages_delivered") or math.nan))
         ]
@@ -74,7 +74,8 @@ def windows(run: Run) -> pd.DataFrame:
     return _windows_of[run]
 
 
-def _of_trial(run: Run, row: Mapping[Any, Any]) -> pd.DataFrame:
+def _windows_of_trial(run: Run, row: Mapping[Any, Any]) -> pd.DataFrame:
+    """Return one row per whole second of a trial; the last, partial second is left out."""
     trial = str(row["trial_id"])
     table, samples = run.messages([trial]), run.samples([trial])
     begin, end = int(table["at_ns"].min()), int(table["at_ns"].max())

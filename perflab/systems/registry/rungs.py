@@ -241,7 +241,7 @@ def contrasts(rungs: Collection[str], as_published: bool) -> list[Contrast]:
             ("pool_10", LAST), "connections thrown away", "store_connections_discarded", discarded
         ),
         *_beyond(),
-        *_load_from(as_published),
+        *_contrasts_of_inside_load(as_published),
     ]  # fmt: skip
     return having(all_contrasts, rungs)
 
@@ -297,8 +297,11 @@ def _beyond() -> Iterator[Contrast]:
             yield _between((name, LAST), response, None, claim)
 
 
-def _load_from(as_published: bool) -> Iterator[Contrast]:
-    """Yield the same rungs with the load from inside, as the service's own generator counts."""
+def _contrasts_of_inside_load(as_published: bool) -> Iterator[Contrast]:
+    """Yield contrasts of the load that the service's own process sends, as it counts it itself.
+
+    After the last fix against before the first; then, for each rung, this load against the lab's.
+    """
     words, response = "successful as told", "told_succeeded"
     claim = (
         "with the load from inside all 100 downloads succeed after the three fixes, and none "
