@@ -18,7 +18,7 @@ from typing import cast
 import numpy as np
 import uvloop
 
-from perflab.host.meters import go_first
+from perflab.host.processes import go_first
 from perflab.load.workers.timer import Timer
 
 clock = time.monotonic_ns

@@ -2,138 +2,9 @@
 
 from __future__ import annotations
 
-import keyword
-import os
-import re
-import shutil
-from collections.abc import Iterator
-from dataclasses import dataclass
-from importlib import resources
-from importlib.resources.abc import Traversable
-from pathlib import Path, PurePosixPath
-from typing import Annotated, Any, cast
+from typing import Annotated
 
 import typer
-
-from perflab import paths, systems
-from perflab.errors import ParameterError
-from perflab.paths import notebook_file
-from perflab.stacks.spec import service_names
-
-ALLOWED = re.compile(r"[a-z][a-z0-9_]{0,39}")
-# The suffix keeps tools from taking templates for modules of the package.
-SUFFIX, NAME, FILLED = ".in", "NAME", "@NAME@"
-# How a cell begins in the template of a notebook: its kind, and its id.
-CELL = re.compile(r"^# %% (\[markdown\] )?([a-z-]+)\n", re.M)
-
-
-@dataclass(frozen=True)
-class NewExperiment:
-    """A new experiment: its folder, the files in it, and ``perflab.toml`` where that is new."""
-
-    home: Path
-    files: tuple[Path, ...]
-    settings: Path | None
-
-
-def lay_out(name: str) -> NewExperiment:
-    """Write a system folder with an experiment, a notebook, an example of a service and a test.
-
-    It goes to the first folder that ``perflab.toml`` names. Otherwise it goes to
-    ``perflab_experiments`` here, and a new ``perflab.toml`` names that folder. System, service and
-    stack have the experiment's name. ParameterError lists every problem; then nothing was written.
-    """
-    problems = problems_with(name)
-    folders = paths.folders_named()
-    home = (folders[0] if folders else Path.cwd() / paths.DEFAULT) / name
-    settings = None if folders else Path.cwd() / paths.NAME
-    if not problems and os.path.lexists(home):
-        problems.append(f"{home} exists; choose another name, or move it away")
-    if problems:
-        raise ParameterError("perflab new experiment", problems)
-    files = dict(_files(resources.files(__package__) / "templates", PurePosixPath(), name))
-    try:
-        _write(home, files)
-        if settings is not None:
-            settings.write_text(paths.text(), encoding="utf-8")
-    except OSError as error:
-        raise ParameterError("perflab new experiment", [f"{home}: {error}"]) from None
-    return NewExperiment(home, tuple(home / place for place in files), settings)
-
-
-def problems_with(name: str) -> list[str]:
-    """Return in sentences why a new experiment cannot have this name."""
-    if not ALLOWED.fullmatch(name) or keyword.iskeyword(name) or keyword.issoftkeyword(name):
-        return [
-            f"'{name}' cannot be the name of a module: use up to 40 lower-case letters, digits and "
-            "_, a letter first"
-        ]
-    taken = list(dict.fromkeys(_taken(name)))
-    return [f"'{name}' is taken by {' and '.join(taken)}; choose another name"] if taken else []
-
-
-def _taken(name: str) -> Iterator[str]:
-    if name in systems.names():
-        yield "an experiment"
-    if name in systems.systems():
-        yield "a system"
-    if name in service_names():
-        yield "a service"
-    if name in systems.ready_stacks():
-        yield "a stack"
-    if notebook_file(name).exists():
-        yield "a notebook"
-    # The module is imported as perflab.systems.<name> and would hide that attribute.
-    if hasattr(systems, name):
-        yield "the package perflab.systems itself"
-
-
-def _files(
-    folder: Traversable, place: PurePosixPath, name: str
-) -> Iterator[tuple[PurePosixPath, str]]:
-    """Yield path and text of every file of the template, with the name filled in."""
-    for item in sorted(folder.iterdir(), key=lambda item: item.name):
-        at = place / item.name.replace(NAME, name).removesuffix(SUFFIX)
-        if item.is_dir():
-            yield from _files(item, at, name)
-        elif item.name.endswith(SUFFIX):
-            text = item.read_text(encoding="utf-8").replace(FILLED, name)
-            yield at, _notebook(text) if at.suffix == ".ipynb" else text
-
-
-def _notebook(text: str) -> str:
-    """Return a notebook as JSON; its cells begin with ``# %% id`` or ``# %% [markdown] id``."""
-    import nbformat
-
-    # nbformat types only a part of its functions.
-    v4, writes = cast(Any, nbformat.v4), cast(Any, nbformat.writes)
-    _, *parts = CELL.split(text)
-    cells = []
-    for words, name, source in zip(parts[::3], parts[1::3], parts[2::3], strict=True):
-        make = v4.new_markdown_cell if words else v4.new_code_cell
-        tags = {"tags": ["parameters"]} if name == "parameters" else {}
-        cells.append(make(source.rstrip("\n"), id=name, metadata=tags))
-    kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
-    about = {"kernelspec": kernel, "language_info": {"name": "python"}}
-    return str(writes(v4.new_notebook(cells=cells, metadata=about))) + "\n"
-
-
-def _write(home: Path, files: dict[PurePosixPath, str]) -> None:
-    """Write the files beside their place and rename them into it."""
-    home.parent.mkdir(parents=True, exist_ok=True)
-    making = home.with_name(f".{home.name}.making")
-    shutil.rmtree(making, ignore_errors=True)
-    try:
-        for place, text in files.items():
-            file = making / place
-            file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_text(text, encoding="utf-8")
-        if home.exists():
-            raise FileExistsError(str(home))
-        making.rename(home)
-    finally:
-        shutil.rmtree(making, ignore_errors=True)
-
 
 app = typer.Typer(no_args_is_help=True, help="Create an experiment that is ready to run.")
 
@@ -157,6 +28,7 @@ def experiment(
 
     Example: perflab new experiment checkout_speed
     """
+    from perflab.cli.scaffold import lay_out
 
     new = lay_out(name)
     if new.settings is not None:

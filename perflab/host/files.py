@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from perflab.errors import PerflabError, RecordingError, UnsafePlace
-from perflab.host.meters import alive, identity
+from perflab.host.processes import alive, identity
 
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 ELSEWHERE = "point PERFLAB_RUNS at another folder, and go on with --resume"

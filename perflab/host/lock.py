@@ -18,7 +18,7 @@ import psutil
 
 from perflab.errors import HostBusy, UnsafePlace
 from perflab.host.files import check_own, user_name
-from perflab.host.meters import alive, identity
+from perflab.host.processes import alive, identity
 from perflab.paths import lock_path
 
 LOOK_EVERY_S = 0.2

@@ -5,9 +5,7 @@ CPU time is cumulative, so a lost sample costs resolution and no accuracy.
 
 from __future__ import annotations
 
-import contextlib
 import os
-import signal
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -271,61 +269,3 @@ class Sampler(Repeated):
         """Return t_ns, service, cpu_ns (cumulative) and memory_bytes."""
         frame = pd.DataFrame(self._samples, columns=["t_ns", "service", "cpu_ns", "memory_bytes"])
         return frame.astype({"t_ns": "int64", "cpu_ns": "int64", "memory_bytes": "int64"})
-
-
-# SCHED_RESET_ON_FORK: threads and children that are made later have normal priority.
-RESET_ON_FORK = getattr(os, "SCHED_RESET_ON_FORK", 0x40000000)
-
-
-def identity(pid: int) -> str:
-    """Return a text that identifies a process on this host, also after a reboot.
-
-    It is boot, process id and start in clock ticks; empty when the process has ended.
-    Source: proc(5), /proc/pid/stat, field 22.
-    """
-    try:
-        fields = Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()
-        boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
-    except OSError:
-        return ""
-    return f"{boot}/{pid}/{fields[19]}" if fields[0] not in "ZX" else ""
-
-
-def alive(mark: str) -> int | None:
-    """Return the id of the process with that identity, or None when it has ended."""
-    number = mark.split("/")[1] if mark.count("/") == 2 else ""
-    if not (number.isascii() and number.isdigit() and len(number) < 10):
-        return None
-    return int(number) if identity(int(number)) == mark else None
-
-
-def how_it_ended(code: int) -> str:
-    """Say how a process ended; a negative code is the signal that ended it, as in subprocess."""
-    if code >= 0:
-        return f"ended with exit status {code}"
-    try:
-        return f"was ended by {signal.Signals(-code).name}"
-    except ValueError:
-        return f"was ended by signal {-code}"
-
-
-def go_first() -> bool:
-    """Give the calling thread real-time priority; return whether the system allowed it.
-
-    Otherwise other work on its core (such as the kernel's own memory monitor) delays it, and the
-    delay looks like the server's. Needs root or CAP_SYS_NICE. Source: sched(7), SCHED_FIFO.
-    """
-    try:
-        os.sched_setscheduler(0, os.SCHED_FIFO | RESET_ON_FORK, os.sched_param(1))
-    except (OSError, AttributeError):
-        return False
-    return True
-
-
-def give_way() -> None:
-    """Give the calling thread the lowest priority on its core; it cannot be raised again.
-
-    Source: sched(7), SCHED_IDLE.
-    """
-    with contextlib.suppress(OSError, AttributeError):
-        os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))

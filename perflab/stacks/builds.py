@@ -25,7 +25,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from perflab.errors import BackendUnavailable, ServiceFailed, StackError
-from perflab.host.meters import alive, identity
+from perflab.host.processes import alive, identity
 from perflab.stacks.backend import NO_WORK, Work
 from perflab.stacks.spec import Compile, ServiceSpec
 

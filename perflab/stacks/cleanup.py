@@ -28,7 +28,7 @@ import psutil
 from perflab.errors import BackendUnavailable, HostBusy
 from perflab.host.files import check_own, is_own, own_folder
 from perflab.host.lock import UNSEEN, Holder, holder, measurement_lock
-from perflab.host.meters import alive, identity
+from perflab.host.processes import alive, identity
 from perflab.paths import lock_path, open_dir, state_dir
 from perflab.stacks.backend import NAME, PROJECT, LabelProblem, Labels, check_name, read
 

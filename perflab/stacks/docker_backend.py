@@ -14,7 +14,8 @@ from docker.errors import APIError, DockerException, NotFound
 from docker.types import Ulimit
 
 from perflab.errors import ServiceFailed, StackError
-from perflab.host.meters import CgroupMeter, how_it_ended
+from perflab.host.meters import CgroupMeter
+from perflab.host.processes import how_it_ended
 from perflab.stacks import images
 from perflab.stacks.backend import (
     NO_WORK,

@@ -14,7 +14,8 @@ from pathlib import Path
 import psutil
 
 from perflab.errors import StackError
-from perflab.host.meters import ProcessTreeMeter, how_it_ended
+from perflab.host.meters import ProcessTreeMeter
+from perflab.host.processes import how_it_ended
 from perflab.stacks import cleanup
 from perflab.stacks.backend import Interrupted, Launch, never, printed_by, rendered, run_command
 from perflab.stacks.cleanup import end, family, of_service, working_in

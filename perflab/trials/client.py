@@ -12,7 +12,7 @@ from pathlib import Path
 
 from perflab import errors
 from perflab.errors import ConductorLost, PerflabError, RunInterrupted
-from perflab.host.meters import how_it_ended
+from perflab.host.processes import how_it_ended
 from perflab.paths import foreign_environment, project_root
 from perflab.trials.plan import Order
 from perflab.trials.progress import (

@@ -84,7 +84,6 @@ def test_users_are_known_where_their_number_does_not_change(tmp_path: Path) -> N
     assert recorded(closed, tmp_path / "a") == 50
     assert recorded({**closed, "ramp_s": 1.0, "warmup_s": 2.0}, tmp_path / "b") == 50
     assert math.isnan(recorded({**closed, "ramp_s": 2.0, "warmup_s": 1.0}, tmp_path / "c"))
-    assert math.isnan(recorded({**closed, "stages": [{"users": 3}]}, tmp_path / "d"))
     assert math.isnan(recorded({"kind": "open"}, tmp_path / "e"))
 
 

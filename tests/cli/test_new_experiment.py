@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from perflab.cli.new import lay_out
+from perflab.cli.scaffold import lay_out
 from perflab.errors import ParameterError
 from perflab.paths import project_root
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from perflab import paths
-from perflab.cli.new import lay_out
+from perflab.cli.scaffold import lay_out
 from perflab.errors import ParameterError
 from perflab.host import facts
 from perflab.host.placing import placement

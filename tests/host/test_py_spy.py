@@ -71,7 +71,7 @@ def test_an_end_by_force_ends_the_profiler_and_not_the_process(busy) -> None:
 
 def test_a_process_that_is_no_python_is_refused_in_plain_words() -> None:
     with subprocess.Popen(["sleep", "30"]) as sleeper:
-        with pytest.raises(ProfilerFailed, match=r"could not begin .* Python processes"):
+        with pytest.raises(ProfilerFailed, match=r"could not begin.*Python processes"):
             PySpy(sleeper.pid, 100, 5).begin()
         sleeper.kill()
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from perflab.host.meters import how_it_ended
+from perflab.host.processes import how_it_ended
 from perflab.stacks.backend import Labels
 from perflab.stacks.cleanup import end, family, is_alive, members, of_service, working_in
 from tests.stacks.asking import wait_until

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from perflab.errors import LoadError
-from perflab.host.meters import give_way, how_it_ended
+from perflab.host.processes import give_way, how_it_ended
 from perflab.load.checks.machine_counts import MachineCounts
 from perflab.load.clients.outcome import MEASURE
 from perflab.load.clients.targets import refuse_foreign

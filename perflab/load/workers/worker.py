@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 import uvloop
 
-from perflab.host.meters import go_first
+from perflab.host.processes import go_first
 from perflab.load.clients.client import DEFAULT_CONNECTIONS, Client, make_client
 from perflab.load.clients.exchange import Exchange, Prepared
 from perflab.load.clients.outcome import CUT_OFF_CODES

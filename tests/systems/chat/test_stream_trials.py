@@ -56,7 +56,7 @@ def test_latencies_that_may_be_the_clients_own_are_marked_and_compared_with_noth
     assert math.isnan(row["all_ping_p50_ms"])
     (warning,) = observation.warnings
     assert warning.code == "generator.client_time"
-    assert "of all_ping p50 of 2 ms up to 0.3 ms" in warning.text
+    assert "up to 0.3 ms of all_ping p50 2 ms" in warning.text
     assert "delivery" not in warning.text
 
 

@@ -73,7 +73,7 @@ def test_versions_are_searched_with_the_same_load_and_room_for_all_users() -> No
     ("wrong", "words"),
     [
         ({"objectives": ["ttft_p95"]}, "is not like"),
-        ({"search_most": 30}, "begins at 40 users"),
+        ({"search_most": 30}, "start = 40 users is above most = 30"),
     ],
 )
 def test_a_search_that_can_find_nothing_is_refused(wrong: dict[str, object], words: str) -> None:
