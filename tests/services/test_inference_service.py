@@ -74,15 +74,19 @@ OF_WRITES = {"pool", "execute", "commit", "release"}
 def test_an_endpoint_answers_and_times_its_phases(
     service: Service, path: str, phases: set[str]
 ) -> None:
-    answer = infer(service, path)
-    assert answer.status == 200
-    assert answer.body["label"] == 0
-    assert 0.5 <= answer.body["probability"] <= 1
-    assert (answer.body["id"] is None) == ("no_db" in path)
-    assert set(answer.phases) == phases
-    # The phases name all of the application's time: half a millisecond is for what lies between.
-    inside = sum(answer.phases.values()) - answer.phases["app"]
-    assert answer.phases["app"] - 0.5 <= inside <= answer.phases["app"] + 0.01
+    answers = [infer(service, path) for _ in range(10)]
+    unnamed = []
+    for answer in answers:
+        assert answer.status == 200
+        assert answer.body["label"] == 0
+        assert 0.5 <= answer.body["probability"] <= 1
+        assert (answer.body["id"] is None) == ("no_db" in path)
+        assert set(answer.phases) == phases
+        named = sum(answer.phases.values()) - answer.phases["app"]
+        unnamed.append(answer.phases["app"] - named)
+    # The phases name all of the application's time. What lies between two of them takes less than
+    # half a millisecond; a busy machine may add to it in one answer, though not in all ten.
+    assert -0.01 <= min(unnamed) < 0.5
 
 
 @pytest.mark.parametrize("path", WRITING.values())
