@@ -143,9 +143,7 @@ class Conductor:
             raise
         finally:
             state, reason = state_of(error)
-            notes = {**writer.record.notes, "load_average_after": list(os.getloadavg())}
-            ended_at = facts.session()["at"]
-            writer.update(state=state, reason=reason, finished_at=ended_at, notes=notes)
+            writer.update(state=state, reason=reason, finished_at=facts.session()["at"])
 
     def _open(self, backend: Backend, places: Placement) -> tuple[RunWriter, Remaining]:
         plan = self._order.plan
