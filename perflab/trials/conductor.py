@@ -92,6 +92,8 @@ class Conductor:
     def run(self) -> None:
         """Hold the host's lock, clean up after crashes, and measure."""
         plan = self._order.plan
+        for warning in plan.warnings:
+            self._note(f"warning: {warning.text}")
         with ExitStack() as ending:
             self._take_lock(ending)
             # This process holds the lock, so nobody uses the services of crashed runs.
