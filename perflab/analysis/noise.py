@@ -73,7 +73,7 @@ def _facts(run: Run) -> Iterator[Fact]:
     yield from _machine(run.record.environment)
     yield from _cores(run.record.placement)
     yield from _of_trials(trials)
-    yield from _foreign(run, trials)
+    yield from _foreign(run)
 
 
 def _machine(environment: dict[str, Any]) -> Iterator[Fact]:
@@ -181,12 +181,27 @@ def _steal(trials: pd.DataFrame) -> Iterator[Fact]:
         )
 
 
-def _foreign(run: Run, trials: pd.DataFrame) -> Iterator[Fact]:
-    """Yield the share of the lab's cores that went to processes of others.
+def _foreign(run: Run) -> Iterator[Fact]:
+    share = share_of_others(run)
+    if math.isnan(share):
+        return
+    yield _flagged(
+        "others on the lab's cores",
+        f"{share:.1%} of their measured time",
+        share > MAX_FOREIGN_SHARE,
+        "other processes ran there (interrupts count too)",
+        f"others used {share:.0%} of the cores",
+    )
+
+
+def share_of_others(run: Run) -> float:
+    """Return the share of the lab's cores that went to processes of others; NaN if unknown.
 
     The share is over all trials together: the kernel counts a core's busy time in ticks of 10 ms,
     too coarse for one short trial.
     """
+    trials = run.trials()
+    trials = trials[~trials["superseded"].astype(bool)]
     cores = {
         core
         for role, role_cores in run.record.placement.items()
@@ -202,15 +217,8 @@ def _foreign(run: Run, trials: pd.DataFrame) -> Iterator[Fact]:
             foreign_ns += trials_ns
             measured_ns += (end_ns - begin_ns) * len(cores)
     if measured_ns < SMALLEST_MEASURED_NS:
-        return
-    share = max(0.0, foreign_ns / measured_ns)
-    yield _flagged(
-        "others on the lab's cores",
-        f"{share:.1%} of their measured time",
-        share > MAX_FOREIGN_SHARE,
-        "other processes ran there (interrupts count too)",
-        f"others used {share:.0%} of the cores",
-    )
+        return math.nan
+    return max(0.0, foreign_ns / measured_ns)
 
 
 def _at_once(run: Run, trials: pd.DataFrame) -> list[list[dict[Any, Any]]]:
