@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     Answered = tuple[Run, Path, list[Answer]]
 
 PAGE_FOLDER = "lab"
+# Nobody waits for more blocks than these; then the answer stands as it is.
+MOST_BLOCKS = 60
 
 
 def command(
@@ -95,7 +97,7 @@ def _table(answers: Sequence[Answered]) -> list[str]:
     for run, answer in rows:
         study = f"   (study: {answer.study})" if answer.study else ""
         lines.append(f"  {answer.question:{width}}  {answer.text}{study}")
-        if answer.blocks > 0:
+        if 0 < answer.blocks <= MOST_BLOCKS:
             lines.append(f"  {'':{width}}  {_way_out(run, answer.blocks)}")
     return lines
 
@@ -124,7 +126,12 @@ def _links(answers: Sequence[Answered]) -> list[str]:
     page = folder / "index.html"
     replace_file(page, answer_page("What the lab found", answered, folder).encode())
     notebooks = " ".join(notebook.stem for _, notebook, _ in answers)
-    return [f"Look at  {page}", f"Next     make notebook   ({notebooks})"]
+    return [f"Look at  {named_here(page)}", f"Next     make notebook   ({notebooks})"]
+
+
+def named_here(path: Path) -> str:
+    """Return a path as one types it in the working folder."""
+    return str(path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path)
 
 
 def main_job_values(

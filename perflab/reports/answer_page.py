@@ -41,7 +41,7 @@ def _card(answer: Answer, notebook: Path, folder: Path) -> str:
     evidence = "".join(f"<p>{html.escape(sentence(finding))}</p>" for finding in answer.findings)
     svgs = sorted(notebook.parent.glob("*.svg"), key=lambda path: path.stem != EFFECT)
     picture = ""
-    if svgs:
+    if svgs and any(finding.effect for finding in answer.findings):
         alt = html.escape(f"{answer.question} {answer.text}")
         picture = f'<img src="{_address(svgs[0], folder)}" alt="{alt}">\n'
     links = {
