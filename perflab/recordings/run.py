@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 import pyarrow as pa
@@ -89,6 +88,8 @@ class Run:
         :class:`Remark`.
         """
         trials = self._trials
+        if not self._damaged:
+            return trials.copy()
         return trials[~trials["trial_id"].isin(self._damaged)].reset_index(drop=True)
 
     def valid_trials(self) -> pd.DataFrame:
@@ -249,16 +250,15 @@ class Run:
         unknown = [name for name in chosen if name not in trials.index]
         if unknown:
             raise RecordingError(f"run {self.run_id} has no readable trial {', '.join(unknown)}")
-        parts = []
-        for name in chosen:
-            table = self._table(kind, str(name))
-            if table is not None and len(table):
-                identity: Any = {column: trials.at[name, column] for column in IDENTITY}
-                parts.append(table.assign(**identity))
+        tables = {str(name): self._table(kind, str(name)) for name in chosen}
+        parts = {name: part for name, part in tables.items() if part is not None and len(part)}
         if not parts:
             empty: pd.DataFrame = schemas(self.record.tables)[kind].empty_table().to_pandas()
             return empty.assign(trial_id="", treatment="", block=0)
-        return pd.concat(parts, ignore_index=True)
+        joined = pd.concat(parts.values(), ignore_index=True)
+        of_trials = trials.loc[list(parts), list(IDENTITY)].reset_index(drop=True)
+        repeated = of_trials.loc[of_trials.index.repeat([len(part) for part in parts.values()])]
+        return pd.concat([joined, repeated.reset_index(drop=True)], axis=1)
 
     def _table(self, kind: str, trial: str) -> pd.DataFrame | None:
         if (kind, trial) in self._cache:
