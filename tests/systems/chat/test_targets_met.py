@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from perflab.recordings import Run
-from perflab.systems.chat.ladder import PINGED, TARGETS_MET, targets_met
+from perflab.systems.chat.ladder import TARGETS_MET, targets_met
 from tests.figures.shown import all_words, cut_off, overlapping, picture
 from tests.support.synthetic import BUSY
 from tests.systems.chat.synthetic_streams import write_ladder
@@ -69,11 +69,3 @@ def test_too_few_pings_for_a_percentile_are_stated_and_not_counted_as_met(run: R
     assert "2 of 4" in words
     assert cut_off(figure) == []
     assert overlapping(figure) == []
-
-
-def test_pings_of_a_rung_stand_beside_its_published_ones(run: Run) -> None:
-    table = PINGED.table(run)
-    published = table[table["what"] == "published"]
-    assert list(published["ms"]) == [342, 748, 2162]
-    assert set(published["state"]) == {"published load"}
-    assert cut_off(picture(PINGED, run)) == []

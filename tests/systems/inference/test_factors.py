@@ -23,28 +23,6 @@ def settings_of(plan: RunPlan, node: str) -> list[dict[str, object]]:
     return [dict(treatment.stack.node(node).settings) for treatment in plan.treatments]
 
 
-def test_on_off_and_no_write_are_in_the_same_blocks() -> None:
-    run_plan = plan("synchronous_commit")
-    assert [treatment.levels for treatment in run_plan.treatments] == [
-        {"database_write": "yes", "synchronous_commit": "on"},
-        {"database_write": "yes", "synchronous_commit": "off"},
-        {"database_write": "no", "synchronous_commit": "none"},
-    ]
-    paths = [treatment.workload.request.path for treatment in run_plan.treatments]
-    assert paths == ["/inferences", "/inferences", "/inferences_no_db"]
-    assert [bool(treatment.stack.count) for treatment in run_plan.treatments] == [True, True, False]
-
-
-def test_drivers_are_compared_by_default_where_the_published_ratio_can_be_an_artefact() -> None:
-    run_plan = plan("sync_vs_async")
-    assert [contrast.name for contrast in run_plan.contrasts] == [
-        "async against sync, 0 ms, minconn max",
-        "async against sync, 0 ms, minconn 1",
-        "async against sync, 5 ms, minconn max",
-    ]
-    assert len(run_plan.treatments) == 6
-
-
 def test_the_levels_of_factors_reach_the_services() -> None:
     run_plan = plan("sync_vs_async", workers=[4, 1], pool_meaning=["total", "per_worker"])
     pools = {

@@ -11,7 +11,6 @@ from perflab.systems.metricstream.views import (
     LIFE_CYCLE_PARTS,
     clients_table,
     parts_table,
-    success_table,
 )
 from tests.figures.saved import check_drawn_from_files
 from tests.figures.shown import all_words, cut_off, overlapping, picture, pictures
@@ -57,15 +56,6 @@ def test_a_treatment_without_a_valid_trial_says_so_in_its_place(tmp_path: Path) 
     table = parts_table(run)
     assert list(table.loc[table["treatment"] == NEW, "what"]) == ["no valid trial"]
     assert "no valid trial" in all_words(picture(LIFE_CYCLE_PARTS, run))
-
-
-def test_success_stands_beside_the_published_success_before_and_after_the_phase(
-    phases: Run,
-) -> None:
-    table = success_table(phases)
-    of_phase = table[table["treatment"] == NEW].set_index("what")["value"]
-    assert (of_phase["published before"], of_phase["published after"]) == (50.69, 51.34)
-    assert set(table[table["treatment"] == REUSED]["what"]) == {"trial", "typical"}
 
 
 def test_the_published_limit_is_stated_in_cores_of_the_measured_server(tmp_path: Path) -> None:
