@@ -15,12 +15,11 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel, ConfigDict, Field
 from specimen.settings import read
-from specimen.timing import ServerTiming
+from specimen.timing import KEY, Phases, ServerTiming
 
 from app import async_store, blocking_store, runtimes
 from app.readiness import Sign
 from app.settings import Settings
-from app.timing import KEY, Phases
 
 SHOWN = ("synchronous_commit", "server_version")
 FEATURES = 30
@@ -73,7 +72,7 @@ def loaded(settings: Settings) -> runtimes.Predict:
 
 
 application = FastAPI(lifespan=lifespan, docs_url=None, redoc_url=None)
-application.add_middleware(ServerTiming, make=Phases)
+application.add_middleware(ServerTiming)
 
 
 async def handed_over(request: Request) -> int:

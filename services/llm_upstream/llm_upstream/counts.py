@@ -45,4 +45,3 @@ class Counts(counts.Counts):
     ended: int = 0
     aborted: int = 0
     tokens_sent: int = 0
-    bytes_sent: int = 0

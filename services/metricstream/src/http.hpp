@@ -38,9 +38,6 @@ class RequestReader {
   /// The answer to what it refused.
   [[nodiscard]] const Response& refusal() const { return refusal_; }
 
-  /// Whether a part of a request is there.
-  [[nodiscard]] bool has_begun() const { return in_body_ || !buffer_.empty(); }
-
  private:
   Outcome refuse(int status, std::string_view reason);
 

@@ -12,8 +12,7 @@ namespace {
 [[noreturn]] void serve(const Settings& settings) {
   Counters counters;
   const auto store = make_store(settings, counters);
-  const Handler handler(settings, counters, *store);
-  const Shared shared{settings, counters, handler};
+  const Shared shared{settings, counters, *store};
   const auto listener = listen_at(settings);
   switch (settings.threading) {
     case Threading::Pool: serve_by_pool(listener, shared);
