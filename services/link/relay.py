@@ -67,7 +67,7 @@ class Link:
 
 def _line(loop: asyncio.AbstractEventLoop) -> Line:
     timer = Timer()
-    line = Line(timer)
+    line = Line(timer.set)
 
     def fire() -> None:
         timer.acknowledge()

@@ -54,7 +54,6 @@ async def lifespan(app: FastAPI) -> AsyncIterator[None]:
     app.state.nonblocking = await async_store.AsyncStore.open(settings)
     app.state.sign = Sign(settings.port)
     yield
-    app.state.sign.take_down()
     app.state.blocking.close()
     await app.state.nonblocking.close()
 

@@ -30,11 +30,8 @@ int main(int count, char** words) {
   try {
     metricstream::serve(metricstream::read_settings(
         std::span(words, static_cast<std::size_t>(count)).subspan(1)));
-  } catch (const metricstream::SettingError& error) {
-    std::cerr << "metricstream: " << error.what() << '\n';
-    return 2;
   } catch (const std::exception& error) {
     std::cerr << "metricstream: " << error.what() << '\n';
-    return 1;
+    return 2;
   }
 }
