@@ -8,12 +8,12 @@ import json
 import socket
 import struct
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-from running import SECRET, Service, call, wait_until
+from running import SECRET, Service
 
 OPENAI, OLLAMA = "/v1/chat/completions", "/api/chat"
 MODEL = "stand-in"
@@ -203,11 +203,3 @@ def broken_model() -> Iterator[BrokenServer]:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         yield server
         server.shutdown()
-
-
-def counts(service: Service) -> dict[str, Any]:
-    return dict(call(service.port, "GET", "/counts").body)
-
-
-def until(service: Service, true: Callable[[dict[str, Any]], bool], timeout_s: float = 20) -> None:
-    wait_until(lambda: true(counts(service)), timeout_s)

@@ -76,14 +76,11 @@ HALF_A_PAIR = b'{"kind": "send", "channel": "channel1", "text": "\\ud800"}'
 @pytest.mark.parametrize(
     ("codec", "frame"),
     [
-        ("json", '{"kind": "send", "channel": "channel1"}'),
         ("json", '{"kind": "shout", "channel": "channel1", "text": "x"}'),
         *((codec, HALF_A_PAIR) for codec in ("json", "orjson", "msgspec")),
         ("json", b"[" * 15_000),
-        ("orjson", b'{"kind": "ping", "stamp": "1"}'),
         ("msgspec", b'{"kind": "ping", "stamp": 9223372036854775808}'),
         ("protobuf", b""),
-        ("protobuf", '{"kind": "ping"}'),
         ("msgpack", b"\x81\xa4kind\xa4ping\x00"),
     ],
     ids=str,

@@ -12,7 +12,6 @@ from chatting import (
     EASY,
     IMPLEMENTATIONS,
     PASSWORD,
-    counts,
     join,
     join_all,
     log_in,
@@ -20,7 +19,7 @@ from chatting import (
     run,
     until,
 )
-from running import Service, Start, call
+from running import Service, Start, call, counts
 
 TEXT = 'Grüße aus 東京 🙂 with a "quote" and a \\'
 LOOPS = ("asyncio", "uvloop")

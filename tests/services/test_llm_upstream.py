@@ -15,14 +15,12 @@ from asking_models import (
     ask,
     ask_model,
     asking,
-    counts,
     question,
-    until,
 )
 from llm_upstream.requested import read
 from llm_upstream.script import Script, script
 from llm_upstream.settings import Settings
-from running import SECRET, Service, Start, call
+from running import SECRET, Service, Start, call, counts, until
 
 MS = 1_000_000
 TOKENS, RATE, FIRST_MS = 6, 200, 10

@@ -126,23 +126,17 @@ def test_room_depends_on_the_cores_that_the_server_may_use(
         assert word_of(blocks_of(run, PAIRS[0])) == word
 
 
-def test_two_blocks_are_too_few_for_a_word(tmp_path: Path) -> None:
-    run = run_of(tmp_path, planted(0.5, 1.0), blocks=2)
-    assert list(blocks_of(run, PAIRS[0])["word"]) == [CLIENT] * 2
-    assert word_of(blocks_of(run, PAIRS[0])) == UNDECIDED
-    assert str(judged_claims(run)["claim 4"].verdict) == "undecided"
-
-
-def test_one_other_block_of_four_does_not_change_the_word_and_two_of_five_do(
-    tmp_path: Path,
+@pytest.mark.parametrize(
+    ("others", "blocks", "word"), [(1, 4, CLIENT), (2, 5, UNDECIDED), (0, 2, UNDECIDED)]
+)
+def test_a_word_needs_three_blocks_and_most_of_them(
+    others: int, blocks: int, word: str, tmp_path: Path
 ) -> None:
-    for odd, blocks, word in ((1, 4, CLIENT), (2, 5, UNDECIDED)):
+    def columns(rung: str, block: int) -> Mapping[str, Any]:
+        return planted(0.99 if block < others else 0.5, 1.0)(rung, block)
 
-        def columns(rung: str, block: int, odd: int = odd) -> Mapping[str, Any]:
-            return planted(0.99 if block < odd else 0.5, 1.0)(rung, block)
-
-        run = run_of(tmp_path / str(odd), columns, blocks)
-        assert word_of(blocks_of(run, PAIRS[0])) == word
+    run = run_of(tmp_path, columns, blocks)
+    assert word_of(blocks_of(run, PAIRS[0])) == word
 
 
 def test_both_generators_get_the_same_server_and_load_in_every_block() -> None:
