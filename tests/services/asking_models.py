@@ -66,14 +66,15 @@ class Told:
         return [json.loads(line) for line in self.body.splitlines()]
 
     @property
+    def parts(self) -> list[dict[str, Any]]:
+        """What each chunk adds to the answer."""
+        deltas = [choice["delta"] for chunk in self.chunks for choice in chunk.get("choices", ())]
+        return deltas + [chunk["message"] for chunk in self.chunks if "message" in chunk]
+
+    @property
     def words(self) -> list[str]:
         """The text of each chunk that has one."""
-        found = []
-        for chunk in self.chunks:
-            for part in (*(each["delta"] for each in chunk.get("choices", ())),
-                         chunk.get("message", {})):  # fmt: skip
-                found += [part["content"]] if part.get("content") else []
-        return found
+        return [part["content"] for part in self.parts if part.get("content")]
 
     @property
     def error(self) -> Any:

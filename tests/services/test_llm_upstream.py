@@ -47,12 +47,7 @@ def model(started: Start) -> Service:
 
 def called(told: Told) -> list[Any]:
     """Return the tools that a streamed answer calls, with their arguments."""
-    found = []
-    for chunk in told.chunks:
-        for part in (*(each["delta"] for each in chunk.get("choices", ())),
-                     chunk.get("message", {})):  # fmt: skip
-            found += [each["function"] for each in part.get("tool_calls") or ()]
-    return found
+    return [call["function"] for part in told.parts for call in part.get("tool_calls") or ()]
 
 
 @pytest.mark.slow

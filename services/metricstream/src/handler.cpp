@@ -57,15 +57,11 @@ Response take_metrics(const Request& request, const Shared& shared, std::string&
   add_timing(timing, "parse", Clock::now() - began);
   const auto samples = batch.samples.size();
   PutTimes times;
-  if (!shared.store.put(std::move(batch), times)) {
-    auto full = problem(503, "the queue is full");
-    full.headers = "Retry-After: 1\r\n";
-    return full;
-  }
+  if (!shared.store.put(std::move(batch), times)) return problem(503, "the queue is full");
   shared.counters.samples_taken += samples;
   add_timing(timing, "lock", times.waited);
   add_timing(timing, "store", times.stored);
-  return {202, "{\"accepted\": " + std::to_string(samples) + "}", ""};
+  return {202, "{\"accepted\": " + std::to_string(samples) + "}"};
 }
 
 }  // namespace
@@ -78,12 +74,12 @@ Response answer(const Request& request, const Shared& shared, std::string& timin
   }
   if (request.method != (posts ? "POST" : "GET")) return problem(405, posts ? "POST it" : "GET it");
   if (path == "/metrics") return take_metrics(request, shared, timing);
-  if (path == "/settings") return {200, to_json(shared.settings), ""};
-  if (path == "/counts") return {200, shared.counters.to_json(), ""};
-  if (path == "/health") return {200, R"({"status": "ok"})", ""};
+  if (path == "/settings") return {200, to_json(shared.settings)};
+  if (path == "/counts") return {200, shared.counters.to_json()};
+  if (path == "/health") return {200, R"({"status": "ok"})"};
   shared.store.clear();
   shared.counters.reset();
-  return {200, R"({"status": "reset"})", ""};
+  return {200, R"({"status": "reset"})"};
 }
 
 }  // namespace metricstream

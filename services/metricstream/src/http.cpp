@@ -100,7 +100,7 @@ RequestReader::Outcome RequestReader::refuse(int status, std::string_view reason
 }
 
 Response problem(int status, std::string_view reason) {
-  return {status, "{\"error\": " + json_quoted(reason) + "}", ""};
+  return {status, "{\"error\": " + json_quoted(reason) + "}"};
 }
 
 void add_timing(std::string& to, std::string_view phase, Clock::duration took) {
@@ -112,7 +112,7 @@ void add_timing(std::string& to, std::string_view phase, Clock::duration took) {
 
 void append_bytes(std::string& to, const Response& response, std::string_view timing,
                   bool keeps_alive) {
-  to.reserve(to.size() + 256 + response.headers.size() + response.body.size());
+  to.reserve(to.size() + 256 + response.body.size());
   // A phrase after the status is optional, the blank before it is not (RFC 9112, section 4).
   to += "HTTP/1.1 " + std::to_string(response.status) + " \r\n";
   to += "Content-Type: application/json\r\n";
@@ -123,7 +123,6 @@ void append_bytes(std::string& to, const Response& response, std::string_view ti
     to += timing;
     to += "\r\n";
   }
-  to += response.headers;
   to += "\r\n";
   to += response.body;
 }

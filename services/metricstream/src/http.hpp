@@ -19,8 +19,7 @@ struct Request {
 /// An answer before it is put into bytes.
 struct Response {
   int status = 200;
-  std::string body;     ///< JSON
-  std::string headers;  ///< further lines, each with its end
+  std::string body;  ///< JSON
 };
 
 /// Cuts what comes from a connection into requests; a body must come with its length.

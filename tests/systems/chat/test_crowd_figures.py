@@ -10,14 +10,7 @@ from perflab.recordings import Run, TreatmentRecord
 from perflab.systems.chat.views import DELIVERY_CPU
 from perflab.systems.chat.windows import STREAM_TIMELINE
 from tests.figures.saved import check_columns_are_seen, check_drawn_from_files
-from tests.figures.shown import (
-    all_words,
-    cut_off,
-    one_line,
-    overlapping,
-    picture,
-    pictures,
-)
+from tests.figures.shown import check_texts, one_line, picture, pictures
 
 NAMES = [
     "effect", "ladder", "targets_met", "users_held", "delivery_cpu", "stream_timeline",
@@ -40,12 +33,8 @@ def with_more(run: Run, count: int) -> Run:
 @pytest.mark.parametrize("case", ["streams", "refused"])
 def test_a_run_of_streams_has_the_figures_of_streams_and_no_text_is_cut_off(case, request) -> None:
     run = request.getfixturevalue(case)
-    figures = pictures(run)
-    assert list(figures) == NAMES
-    for figure in figures.values():
-        assert cut_off(figure) == []
-        assert overlapping(figure) == []
-        assert run.run_id in all_words(figure)
+    assert list(pictures(run)) == NAMES
+    check_texts(run, NAMES)
 
 
 @pytest.mark.slow

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -20,22 +19,18 @@ PINGS: dict[str, object] = {
 }  # fmt: skip
 
 
-def write_targets(folder: Path) -> Run:
-    """Write a rung, and one at the published load with too few pings for a p99."""
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """A run of a rung, and of one at the published load with too few pings for a p99."""
     late = {"delivery_p90_ms": 231.0}
     return write_ladder(
-        folder,
+        tmp_path_factory.mktemp("targets"),
         {("json", 250): [{}, {}, late, REFUSED], ("json_login", 250): [PINGS] * 3},
         {
             ("json", 250): {"scenario": ""},
             ("json_login", 250): {"scenario": "JSON, with login"},
         },
     )
-
-
-@pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
-    return write_targets(tmp_path_factory.mktemp("targets"))
 
 
 def row(run: Run, name: str, percentile: str) -> pd.Series:

@@ -10,7 +10,7 @@ from perflab.recordings import Run
 from perflab.systems.registry.views import ladder_table, thread_table
 from perflab.systems.registry.waterfall import waterfall_table
 from tests.figures.saved import check_columns_are_seen, check_drawn_from_files
-from tests.figures.shown import all_words, cut_off, overlapping, pictures
+from tests.figures.shown import all_words, check_texts, pictures
 from tests.systems.registry.planted_downloads import write_downloads
 
 OF_LADDER = ["download_ladder", "waterfall", "counts_over_time"]
@@ -33,12 +33,8 @@ def inside(tmp_path_factory: pytest.TempPathFactory) -> Run:
 
 
 def test_a_run_of_downloads_has_its_figures_and_no_text_is_cut(threads: Run) -> None:
-    drawn = pictures(threads)
-    assert [name for name in drawn if name in OF_THREADS] == OF_THREADS
-    for name in OF_THREADS:
-        assert cut_off(drawn[name]) == [], name
-        assert overlapping(drawn[name]) == [], name
-        assert threads.run_id in all_words(drawn[name])
+    assert [name for name in pictures(threads) if name in OF_THREADS] == OF_THREADS
+    check_texts(threads, OF_THREADS)
 
 
 @pytest.mark.slow
@@ -82,19 +78,9 @@ def test_a_load_from_inside_stands_beside_the_labs_own_and_is_called_as_told(ins
     assert "as told, at least" in set(total["rung=step_0_inside"])
     drawn = pictures(inside)
     assert [name for name in drawn if name in OF_THREADS] == OF_LADDER
-    for name in OF_LADDER:
-        assert (cut_off(drawn[name]), overlapping(drawn[name])) == ([], []), name
+    check_texts(inside, OF_LADDER)
     for name in ("download_ladder", "waterfall"):
         assert "the service's own generator" in " ".join(all_words(drawn[name]).split())
-
-
-def test_a_waterfall_of_a_load_from_inside_has_no_probes_of_the_lab(inside: Run) -> None:
-    table = waterfall_table(inside)
-    assert (table.groupby("treatment").size() == 20).all()
-    of_rung = table[table["treatment"] == "rung=step_0_inside"]
-    assert (of_rung["outcome"] == "whole").sum() == 9
-    assert set(of_rung["outcome"]) == {"whole", "timeout"}
-    assert of_rung["work_s"].isna().all()
 
 
 def test_the_thread_curve_has_only_the_last_step_from_outside_and_draws_batches(
