@@ -9,7 +9,7 @@ from perflab.figures.view import reread
 from perflab.recordings import Run, TreatmentRecord
 from perflab.systems.chat.views import DELIVERY_CPU
 from perflab.systems.chat.windows import STREAM_TIMELINE
-from tests.figures.saved import check_columns_are_seen, check_drawn_from_files
+from tests.figures.saved import check_drawn_from_files
 from tests.figures.shown import check_texts, one_line, picture, pictures
 
 NAMES = [
@@ -44,14 +44,6 @@ def test_a_run_of_streams_has_the_figures_of_streams_and_no_text_is_cut_off(case
 )
 def test_stream_figures_are_drawn_from_their_files_alone(case, names, request, tmp_path) -> None:
     check_drawn_from_files(request.getfixturevalue(case), names, tmp_path)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("case", "names"), [("streams", NAMES[4:]), ("rungs", ["ladder", "users_held"])]
-)
-def test_every_column_of_a_stream_figures_file_is_seen(case, names, request) -> None:
-    check_columns_are_seen(request.getfixturevalue(case), names)
 
 
 def test_a_knee_is_a_line_in_the_band_of_its_interval(streams: Run) -> None:
