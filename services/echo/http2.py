@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import Protocol
 
 from h2.config import H2Configuration
 from h2.connection import H2Connection
@@ -23,22 +22,15 @@ from h2.events import (
 from h2.exceptions import ProtocolError
 
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
-# What answers a request: its path, and whom to give body and headers, now or later.
+# Takes the body and further headers of an answer.
 Give = Callable[[bytes, list[tuple[bytes, bytes]]], None]
 
 
-class Answers(Protocol):
-    """What the server has to say, over whichever protocol."""
-
-    def answer(self, path: bytes, give: Give) -> None:
-        """Give body and further headers of a path's answer, now or after the delay."""
-
-
 class Streams(asyncio.Protocol):
-    """One connection of HTTP/2; each of its streams is answered by itself."""
+    """One connection of HTTP/2; ``answer`` gives the answer to a path, now or after the delay."""
 
-    def __init__(self, echo: Answers, transport: asyncio.Transport) -> None:
-        self._echo = echo
+    def __init__(self, answer: Callable[[bytes, Give], None], transport: asyncio.Transport) -> None:
+        self._answer_path = answer
         self._transport: asyncio.Transport | None = transport
         self._paths: dict[int, bytes] = {}
         self._unsent: dict[int, bytes] = {}
@@ -90,7 +82,7 @@ class Streams(asyncio.Protocol):
             self._send(stream)
             self._flush()
 
-        self._echo.answer(self._paths[stream].partition(b"?")[0], give)
+        self._answer_path(self._paths[stream].partition(b"?")[0], give)
 
     def _send(self, stream: int) -> None:
         """Send as much of a body as the client has room for."""

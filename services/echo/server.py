@@ -87,7 +87,7 @@ class Connection(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         """Parse; what is not HTTP is refused."""
         if self._is_first and data.startswith(PREFACE[:4]) and self._transport is not None:
-            streams = Streams(self._echo, self._transport)
+            streams = Streams(self._echo.answer, self._transport)
             self._transport.set_protocol(streams)
             streams.data_received(data)
             return

@@ -13,7 +13,6 @@ from collections import deque
 from collections.abc import Callable
 from enum import Enum
 from heapq import heappop, heappush
-from typing import Protocol
 
 UNLIMITED = math.inf
 NS_PER_S = 1_000_000_000
@@ -43,22 +42,20 @@ Parcel = bytes | memoryview | Mark
 HandOn = Callable[[Parcel, int], None]
 
 
-class Alarm(Protocol):
-    """A timer that calls :meth:`Line.wake` once it is due."""
-
-    def set(self, due_ns: int) -> None:
-        """Fire at an instant of CLOCK_MONOTONIC."""
-
-
 class Line:
-    """One direction of the link, with all connections on it; ``clock`` is CLOCK_MONOTONIC in ns."""
+    """One direction of the link, with all connections on it; ``clock`` is CLOCK_MONOTONIC in ns.
 
-    def __init__(self, alarm: Alarm, clock: Callable[[], int] = time.monotonic_ns) -> None:
+    ``set_alarm`` takes the instant at which :meth:`wake` is to be called.
+    """
+
+    def __init__(
+        self, set_alarm: Callable[[int], None], clock: Callable[[], int] = time.monotonic_ns
+    ) -> None:
         self.is_free = True
         self.clock = clock
         self.read_ahead_bytes = READ_AHEAD_BYTES
         self.bytes_per_s = UNLIMITED
-        self._alarm = alarm
+        self._set_alarm = set_alarm
         self._alarm_ns = 0
         self._holding: set[Channel] = set()
         self._busy = 0
@@ -158,7 +155,7 @@ class Line:
         due_ns = self._at_ns + 1 + int(max(wait_ns, self._turn_ns / WAKES_PER_TURN))
         if not self._alarm_ns or due_ns < self._alarm_ns:
             self._alarm_ns = due_ns
-            self._alarm.set(due_ns)
+            self._set_alarm(due_ns)
 
 
 class Channel:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import socket
 import time
 from collections import deque
 
-from limits import Settings
 from pacing import Channel, Line, Mark, Parcel
 from timer import Timer
 
@@ -55,21 +55,19 @@ class Link:
         # The event loop keeps no task alive.
         self.tasks: set[asyncio.Task[None]] = set()
 
-    def change(self, wanted: Settings) -> None:
+    def change(self, round_trip_ms: float, bytes_per_s: float) -> None:
         """Set the delay, and the limit of each connection, the same in each direction."""
-        self.delays.round_trip_ms = wanted.round_trip_ms
-        self.most_queued_bytes = MAX_QUEUED_BYTES + wanted.under_way_bytes()
+        self.delays.round_trip_ms = round_trip_ms
+        # What one full connection has on its way in one direction.
+        under_way = 0 if math.isinf(bytes_per_s) else int(bytes_per_s * round_trip_ms / 2000)
+        self.most_queued_bytes = MAX_QUEUED_BYTES + under_way
         for line in (self.up, self.down):
-            line.limit(wanted.bytes_per_s)
-
-    def in_force(self) -> Settings:
-        """Return the settings that bytes meet now."""
-        return Settings(self.delays.round_trip_ms, self.down.bytes_per_s)
+            line.limit(bytes_per_s)
 
 
 def _line(loop: asyncio.AbstractEventLoop) -> Line:
     timer = Timer()
-    line = Line(timer)
+    line = Line(timer.set)
 
     def fire() -> None:
         timer.acknowledge()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import cache
 from itertools import combinations
 
@@ -73,3 +74,11 @@ def overlapping(figure: Figure) -> list[tuple[str, str]]:
         and one.y0 + 1 < two.y1 - 1
         and two.y0 + 1 < one.y1 - 1
     ]
+
+
+def check_texts(run: Run, names: Iterable[str]) -> None:
+    """Check that no text of figures is cut off or overlaps another, and each names the run."""
+    for name in names:
+        figure = pictures(run)[name]
+        assert (cut_off(figure), overlapping(figure)) == ([], []), name
+        assert run.run_id in all_words(figure), name

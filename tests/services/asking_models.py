@@ -8,12 +8,12 @@ import json
 import socket
 import struct
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-from running import SECRET, Service, call, wait_until
+from running import SECRET, Service
 
 OPENAI, OLLAMA = "/v1/chat/completions", "/api/chat"
 MODEL = "stand-in"
@@ -66,14 +66,15 @@ class Told:
         return [json.loads(line) for line in self.body.splitlines()]
 
     @property
+    def parts(self) -> list[dict[str, Any]]:
+        """What each chunk adds to the answer."""
+        deltas = [choice["delta"] for chunk in self.chunks for choice in chunk.get("choices", ())]
+        return deltas + [chunk["message"] for chunk in self.chunks if "message" in chunk]
+
+    @property
     def words(self) -> list[str]:
         """The text of each chunk that has one."""
-        found = []
-        for chunk in self.chunks:
-            for part in (*(each["delta"] for each in chunk.get("choices", ())),
-                         chunk.get("message", {})):  # fmt: skip
-                found += [part["content"]] if part.get("content") else []
-        return found
+        return [part["content"] for part in self.parts if part.get("content")]
 
     @property
     def error(self) -> Any:
@@ -203,11 +204,3 @@ def broken_model() -> Iterator[BrokenServer]:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         yield server
         server.shutdown()
-
-
-def counts(service: Service) -> dict[str, Any]:
-    return dict(call(service.port, "GET", "/counts").body)
-
-
-def until(service: Service, true: Callable[[dict[str, Any]], bool], timeout_s: float = 20) -> None:
-    wait_until(lambda: true(counts(service)), timeout_s)

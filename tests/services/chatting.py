@@ -37,11 +37,6 @@ def log_in(service: Service, user: str, password: str = PASSWORD) -> Answer:
     return call(service.port, "POST", "/login", {"user": user, "password": password})
 
 
-def counts(service: Service) -> dict[str, Any]:
-    shown: dict[str, Any] = call(service.port, "GET", "/counts").body
-    return shown
-
-
 def address(port: int, token: str) -> str:
     return f"ws://127.0.0.1:{port}/ws?token={token}"
 

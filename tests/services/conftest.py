@@ -18,16 +18,8 @@ from perflab.stacks.spec import ServiceSpec
 
 # Sources of the services are no packages of the project: they are found as their images find them.
 for name in (
-    "common",
-    "inference",
-    "link",
-    "postgres",
-    "chat",
-    "registry",
-    "objectstore",
-    "llm_upstream",
-    "llm_proxy",
-):
+    "common", "inference", "link", "postgres", "chat", "registry", "llm_upstream", "llm_proxy",
+):  # fmt: skip
     sys.path.insert(0, str(services_dir() / name))
 
 

@@ -86,15 +86,6 @@ class Lab:
         found = (each["kernel"] for each in sessions if each["path"] == f"{name}.ipynb")
         return dict(next(found, {}))
 
-    def notebook(self, name: str) -> Any:
-        """Return a notebook as it was saved."""
-        return nbformat.read(self.folder / f"{name}.ipynb", as_version=4)
-
-    def outputs(self, name: str) -> list[Any]:
-        """Return all outputs of a notebook as it was saved."""
-        cells = self.notebook(name).cells
-        return [output for cell in cells for output in cell.get("outputs", [])]
-
     def give(self, name: str, parameters: Mapping[str, object]) -> None:
         """Write values into the parameters cell, as a person does, and save."""
         notebook = nbformat.read(notebooks_dir() / f"{name}.ipynb", as_version=4)
@@ -139,10 +130,17 @@ def jupyterlab(root: Path) -> Iterator[Lab]:
 
 def _told(runtime: Path) -> dict[str, Any]:
     """Return what a server says of itself; nothing before it has written that to its end."""
-    for path in runtime.glob("jpserver-*.json"):
-        with suppress(json.JSONDecodeError):
-            return dict(json.loads(path.read_text()))
-    return {}
+    texts = [_read(path) for path in runtime.glob("jpserver-*.json")]
+    return dict(json.loads(texts[0])) if texts and texts[0] else {}
+
+
+def _read(path: Path) -> str:
+    """Return a file of JSON, or nothing while the server writes over it in its place."""
+    text = path.read_text()
+    with suppress(ValueError):
+        json.loads(text)
+        return text
+    return ""
 
 
 class Person:
@@ -221,20 +219,13 @@ class Person:
         return bool(self.script(RUN)) and self._is_idle() and self._is_connected()
 
     def save(self) -> list[Any]:
-        """Save; return the outputs as they are on disk."""
+        """Save; return all outputs as they are on disk."""
         path = self._lab.folder / f"{self.name}.ipynb"
         before = path.stat().st_mtime_ns
         self.choose("File", "Save Notebook")
-        self.wait(lambda: path.stat().st_mtime_ns != before and self._is_whole(path))
-        return self._lab.outputs(self.name)
-
-    @staticmethod
-    def _is_whole(path: Path) -> bool:
-        # The server writes over the file in its place.
-        try:
-            return bool(json.loads(path.read_text()))
-        except ValueError:
-            return False
+        self.wait(lambda: path.stat().st_mtime_ns != before and _read(path))
+        cells = nbformat.reads(_read(path), as_version=4).cells
+        return [output for cell in cells for output in cell.get("outputs", [])]
 
     def shown(self) -> str:
         """Return the text of all outputs that are on the page."""

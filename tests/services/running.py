@@ -12,19 +12,25 @@ import sys
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import psycopg2
+
 from perflab.errors import StackError
+from perflab.host.placing import placement
 from perflab.paths import open_dir, services_dir
-from perflab.stacks import environments
+from perflab.stacks import cleanup, environments
 from perflab.stacks.backend import HOST, Labels, Launch
 from perflab.stacks.environments import Environment
 from perflab.stacks.launching import answers
-from perflab.stacks.process_backend import ProcessBackend
+from perflab.stacks.plan import StackPlan
+from perflab.stacks.process_backend import ProcessBackend, choose
 from perflab.stacks.process_instance import ProcessInstance
+from perflab.stacks.residents import Residents
 from perflab.stacks.spec import ServiceSpec, load_service
 
 SECRET = secrets.token_urlsafe(24)
@@ -125,9 +131,23 @@ def start(
     return Service(backend, launch, backend.start(launch))
 
 
-def environment_of(name: str) -> Environment:
+@contextmanager
+def residing(backend_name: str, plans: Mapping[str, StackPlan]) -> Iterator[Residents]:
+    """Start the services of plans as an experiment does; nothing is left of them at the end."""
+    residents = Residents(choose(backend_name), plans, placement(), secrets.token_hex(8))
+    residents.prepare()
+    residents.start()
+    try:
+        yield residents
+    finally:
+        residents.stop()
+    assert cleanup.everything() == []
+
+
+def environment_of(service: str | ServiceSpec) -> Environment:
     """Return the environment of a service, made when it is not there, with its artifacts."""
-    backend, spec = ProcessBackend(), load_service(name)
+    backend = ProcessBackend()
+    spec = load_service(service) if isinstance(service, str) else service
     backend.prepare(spec)
     return environments.environment(spec, backend.environments)
 
@@ -158,6 +178,22 @@ def use_packages_of(name: str) -> None:
     folder = str(environment_of(name).packages)
     if folder not in sys.path:
         sys.path.append(folder)
+
+
+def database(postgres: Service, password: str = SECRET) -> Any:
+    """Connect to a PostgreSQL service; each statement is a transaction."""
+    connection = psycopg2.connect(
+        host=HOST, port=postgres.port, dbname="perflab", user="perflab", password=password
+    )
+    connection.autocommit = True
+    return connection
+
+
+def value_of(postgres: Service, statement: str) -> Any:
+    """Return the one value that a statement gives."""
+    with closing(database(postgres)) as connection, connection.cursor() as cursor:
+        cursor.execute(statement)
+        return cursor.fetchone()[0]
 
 
 def server_pid(postgres: Service) -> int:
@@ -197,6 +233,17 @@ def _answer(status: int, answer: Any) -> Answer:
     return Answer(
         status, json.loads(answer.read()), {name: float(duration) for name, duration in entries}
     )
+
+
+def counts(service: Service) -> dict[str, Any]:
+    return dict(call(service.port, "GET", "/counts").body)
+
+
+def until(
+    service: Service, true: Callable[[dict[str, Any]], bool], timeout_s: float = 20.0
+) -> None:
+    """Wait until a service's counts are as they should be."""
+    wait_until(lambda: true(counts(service)), timeout_s)
 
 
 def wait_until(true: Callable[[], bool], timeout_s: float) -> None:

@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-import os
-
 import pytest
 from chat.envelopes import Ack, Message, Send
 from chatting import EASY, join_at, part, run
-from running import call
+from running import call, residing
 
-from perflab.host.placing import placement
-from perflab.stacks import cleanup
 from perflab.stacks.plan import Node, StackPlan
-from perflab.stacks.process_backend import choose
-from perflab.stacks.residents import Residents
 
 SETTINGS = {**EASY, "codec": "protobuf", "websocket": "websockets-sansio", "loop": "uvloop"}
 
@@ -21,19 +15,13 @@ SETTINGS = {**EASY, "codec": "protobuf", "websocket": "websockets-sansio", "loop
 @pytest.mark.slow
 def test_users_chat_in_both_backends(backend_name: str) -> None:
     plan = StackPlan(nodes=(Node(name="chat", service="chat", settings=SETTINGS),))
-    residents = Residents(choose(backend_name), {"it": plan}, placement(), f"chat-{os.getpid()}")
-    residents.prepare()
-    residents.start()
-    try:
+    with residing(backend_name, {"it": plan}) as residents:
         residents.activate("it")  # compares the settings in force with those that are wanted
         port = residents.instance("it", "chat").launch.port
         run(two_users_chat(port))
         shown = call(port, "GET", "/settings").body
         assert shown["protobuf_backend"] == "upb"
         assert shown["cores"] == list(residents.instance("it", "chat").launch.cores)
-    finally:
-        residents.stop()
-    assert cleanup.everything() == []
 
 
 async def two_users_chat(port: int) -> None:

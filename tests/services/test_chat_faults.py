@@ -17,14 +17,13 @@ from chatting import (
     PASSWORD,
     User,
     address,
-    counts,
     join,
     join_all,
     part,
     run,
     until,
 )
-from running import Service, Start, call
+from running import Service, Start, call, counts
 from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed
 

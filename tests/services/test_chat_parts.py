@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from chat.channels import Channels, begins_subscribed
+from chat.channels import begins_subscribed
 from chat.envelopes import Message
 from chat.settings import Settings
 from chat.store import BATCH_SIZE, FIRST_SEQUENCE, Commits, Counts, Store
@@ -36,27 +36,6 @@ def test_a_message_reaches_the_share_of_those_who_are_there(share: float) -> Non
         for channel in range(10):
             reached = sum(begins_subscribed(user, channel, 10, share) for user in range(users))
             assert reached == pytest.approx(share * users, abs=3)
-
-
-def test_joins_and_leaves_stay_until_they_are_cleared() -> None:
-    channels = Channels(10, 0.64, [("user1", "channel1", 1), ("user1", "channel0", 0)])
-    before = set(Channels(10, 0.64, []).of("user1"))
-    assert set(channels.of("user1")) == before ^ {"channel0", "channel1"}
-    channels.change("user1", "channel1", subscribed=False)
-    assert set(channels.of("user1")) == before - {"channel0"}
-    channels.clear()
-    assert set(channels.of("user1")) == before
-
-
-@pytest.mark.parametrize(("login_hash", "begin"), [("none", "correct"), ("bcrypt", "$2b$05$")])
-def test_every_hashing_takes_the_password_and_no_other(
-    accounts: Any, login_hash: str, begin: str
-) -> None:
-    (_, known), *_ = accounts.pool(3, login_hash, 5)
-    assert known.startswith(begin)
-    assert accounts.is_password(accounts.PASSWORD, known, login_hash)
-    for wrong in ("", "correct horsf", accounts.PASSWORD + "x", "ü" * 500, "\0"):
-        assert not accounts.is_password(wrong, known, login_hash)
 
 
 def test_a_token_is_its_users_and_is_kept_as_a_digest(accounts: Any) -> None:

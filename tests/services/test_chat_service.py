@@ -12,7 +12,6 @@ from chatting import (
     EASY,
     IMPLEMENTATIONS,
     PASSWORD,
-    counts,
     join,
     join_all,
     log_in,
@@ -20,7 +19,7 @@ from chatting import (
     run,
     until,
 )
-from running import Service, Start, call
+from running import Service, Start, call, counts
 
 TEXT = 'Grüße aus 東京 🙂 with a "quote" and a \\'
 LOOPS = ("asyncio", "uvloop")
@@ -148,7 +147,8 @@ def test_a_login_verifies_and_times_its_phases(started: Start) -> None:
     assert answer.phases["hash"] > 10
     parts = answer.phases["hash"] + answer.phases["store"]
     assert parts == pytest.approx(answer.phases["app"], rel=0.01)
-    for user, password in (("user499", PASSWORD + "!"), ("user500", PASSWORD)):
+    wrong = ("user499", PASSWORD + "!"), ("user499", "ü" * 500), ("user500", PASSWORD)
+    for user, password in wrong:
         refused = log_in(service, user, password)
         assert (refused.status, refused.body["error"]["code"]) == (401, "wrong_login")
     assert call(service.port, "GET", "/settings").body["cprofile"] == "on"

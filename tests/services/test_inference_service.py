@@ -7,27 +7,15 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 
 import psutil
-import psycopg2
 import pytest
-from running import SECRET, Answer, Service, Start, call
+from running import Answer, Service, Start, call, value_of
 
 from perflab.systems.inference.stacks import FEATURES
 
 WRITING = {"psycopg2": "/inferences", "asyncpg": "/inferences_async"}
 ENDPOINTS = [*WRITING.values(), "/inferences_no_db", "/inferences_no_db_async"]
+COUNT = "SELECT count(*) FROM inferences"
 GOOD = {"features": list(FEATURES)}
-
-
-def rows(postgres: Service, statement: str = "SELECT count(*) FROM inferences") -> int:
-    connection = psycopg2.connect(
-        host="127.0.0.1", port=postgres.port, dbname="perflab", user="perflab", password=SECRET
-    )
-    with connection.cursor() as cursor:
-        cursor.execute(statement)
-        row = cursor.fetchone()
-    connection.close()
-    assert row is not None
-    return int(row[0])
 
 
 def infer(service: Service, path: str, body: object = GOOD) -> Answer:
@@ -93,7 +81,7 @@ def test_an_endpoint_answers_and_times_its_phases(
 def test_the_answers_id_is_the_row_it_wrote(service: Service, postgres: Service, path: str) -> None:
     body = infer(service, path).body
     where = f"id = {body['id']} AND label = {body['label']} AND probability = {body['probability']}"
-    assert rows(postgres, f"SELECT count(*) FROM inferences WHERE {where}") == 1
+    assert value_of(postgres, f"{COUNT} WHERE {where}") == 1
 
 
 @pytest.mark.parametrize("path", ENDPOINTS)
@@ -115,12 +103,12 @@ def test_a_wrong_body_is_refused(service: Service, path: str) -> None:
 def test_more_requests_than_connections_wait_and_all_succeed(
     service: Service, postgres: Service, path: str
 ) -> None:
-    before = rows(postgres)
+    before = value_of(postgres, COUNT)
     with ThreadPoolExecutor(24) as threads:
         answers = list(threads.map(lambda _: infer(service, path), range(120)))
     assert {answer.status for answer in answers} == {200}
     assert len({answer.body["id"] for answer in answers}) == 120
-    assert rows(postgres) == before + 120
+    assert value_of(postgres, COUNT) == before + 120
 
 
 @pytest.mark.parametrize(("minconn", "kept"), [("max", 3), ("1", 1)])
@@ -131,7 +119,7 @@ def test_both_pools_open_their_minimum_at_the_start(
         "SELECT coalesce(extract(epoch FROM max(backend_start)) * 1000000, 0)::bigint "
         "FROM pg_stat_activity"
     )
-    before = rows(postgres, latest)
+    before = value_of(postgres, latest)
     service = started(
         "inference", {"database": postgres.port}, workers=1, pool_size=3, pool_minconn=minconn
     )
@@ -140,7 +128,7 @@ def test_both_pools_open_their_minimum_at_the_start(
             "SELECT count(*) FROM pg_stat_activity WHERE application_name = "
             f"'inference-{driver}' AND extract(epoch FROM backend_start) * 1000000 > {before}"
         )
-        assert rows(postgres, opened) == kept
+        assert value_of(postgres, opened) == kept
     service.instance.stop()
 
 

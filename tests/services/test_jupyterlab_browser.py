@@ -16,16 +16,13 @@ from perflab.stacks import cleanup
 from perflab.trials.progress import NOT_THE_RESULT
 
 pytestmark = [pytest.mark.slow, pytest.mark.browser]
-INFERENCE = {
+SMALL = {
     "backend": "process", "blocks": 1, "fresh_blocks": 0, "requests": 60, "warmup_requests": 10,
     "concurrency": 5, "workers": 1, "pool_size": 4,
 }  # fmt: skip
-# A notebook, small parameters to the end, and those with which there is time to press stop.
-OWN = {"blocks": 2, "duration_s": 0.5, "warmup_s": 0.1, "users": 1}
-NOTEBOOKS = [
-    ("synchronous_commit", INFERENCE, {"requests": 6000, "blocks": 2}),
-    ("custom_service", OWN, {"duration_s": 20}),
-]
+# With these there is time to press stop.
+LONG = {**SMALL, "requests": 6000, "blocks": 2}
+NAME = "synchronous_commit"
 
 
 @pytest.fixture(scope="module")
@@ -66,12 +63,11 @@ def test_the_first_page_runs_to_its_end(browser: Any, lab: Lab) -> None:
     person.leave()
 
 
-@pytest.mark.parametrize(("name", "small", "long"), NOTEBOOKS, ids=[each[0] for each in NOTEBOOKS])
 def test_a_notebook_is_stopped_in_order_and_then_runs_to_its_figures(
-    browser: Any, lab: Lab, name: str, small: dict[str, object], long: dict[str, object]
+    browser: Any, lab: Lab
 ) -> None:
-    lab.give(name, {**small, **long})
-    person = Person(browser, lab, name)
+    lab.give(NAME, LONG)
+    person = Person(browser, lab, NAME)
     person.run_all()
     person.wait(lambda: "live: " in person.shown())
     assert NOT_THE_RESULT in person.shown()
@@ -85,8 +81,8 @@ def test_a_notebook_is_stopped_in_order_and_then_runs_to_its_figures(
     assert (cleanup.everything(), holder()) == ([], None)
     person.leave()
 
-    lab.give(name, small)
-    person = Person(browser, lab, name)
+    lab.give(NAME, SMALL)
+    person = Person(browser, lab, NAME)
     person.run_all()
     person.wait_done()
     outputs = person.save()

@@ -61,20 +61,10 @@ def _received(selector: DefaultSelector, seconds: float) -> int:
 
 
 @pytest.mark.alone
-@pytest.mark.parametrize(
-    ("count", "limits", "expected"),
-    [
-        (1, {"bytes_per_s": 20_000_000, "round_trip_ms": 200}, 20_000_000),
-        (5, {"bytes_per_s": 800_000}, 4_000_000),
-    ],
-    ids=str,
-)
-def test_what_arrives_is_the_limit(
-    link: Service, count: int, limits: dict[str, float], expected: float
-) -> None:
-    change(link, **limits)
+def test_what_arrives_is_the_limit_of_each_connection(link: Service) -> None:
+    change(link, bytes_per_s=800_000, round_trip_ms=200)
     with contextlib.ExitStack() as opened:
-        assert_arrives([opened.enter_context(connected(link)) for _ in range(count)], expected)
+        assert_arrives([opened.enter_context(connected(link)) for _ in range(5)], 4_000_000)
 
 
 def test_when_a_client_goes_in_mid_download_the_upstream_stops_soon(

@@ -9,10 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from running import Service, Start
+from running import Start, environment_of
 
-from perflab.stacks import environments
-from perflab.stacks.process_backend import ProcessBackend
 from perflab.stacks.spec import load_service
 
 pytestmark = pytest.mark.slow
@@ -55,27 +53,20 @@ print(json.dumps([told_of(port) for port in sys.argv[1:]]))
 def told_by_clients(ports: list[int]) -> list[dict[str, Any]]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("perflab.stacks.spec.services_dir", lambda: Path(__file__).parent)
-        backend, spec = ProcessBackend(), load_service("llm_clients")
-    backend.prepare(spec)
-    own = environments.environment(spec, backend.environments)
+        environment = environment_of(load_service("llm_clients"))
     clean = {name: text for name, text in os.environ.items() if "proxy" not in name.lower()}
     done = subprocess.run(
-        [own.python, "-c", CODE, *map(str, ports)], capture_output=True, text=True, check=False,
-        env={**clean, "PYTHONPATH": "", **own.variables()}, timeout=120,
+        [environment.python, "-c", CODE, *map(str, ports)], capture_output=True, text=True,
+        env={**clean, "PYTHONPATH": "", **environment.variables()}, timeout=120, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     return list(json.loads(done.stdout))
 
 
-@pytest.fixture(scope="module")
-def model(started: Start) -> Service:
-    return started("llm_upstream", tokens=6, token_rate=500, first_token_ms=5)
-
-
 def test_official_clients_read_answers_tools_and_errors_of_every_mode(
-    started: Start, model: Service
+    started: Start,
 ) -> None:
-    at = {"upstream": model.port}
+    at = {"upstream": started("llm_upstream", tokens=6, token_rate=500, first_token_ms=5).port}
     ports = [started("llm_proxy", at, mode=mode).port for mode in ("rebuild", "pass", "raw")]
     for told in told_by_clients(ports):
         said = told["openai whole"]

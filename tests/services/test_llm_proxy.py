@@ -23,11 +23,9 @@ from asking_models import (
     ask_over,
     asking,
     broken_model,
-    counts,
     question,
-    until,
 )
-from running import SECRET, Service, Start, call, quiet_port, wait_until
+from running import SECRET, Service, Start, call, counts, quiet_port, until, wait_until
 
 pytestmark = pytest.mark.slow
 SILENCE_S = 2.0

@@ -8,10 +8,9 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from llm_proxy.modes import LONGEST_LINE, mode_of
+from llm_proxy.modes import mode_of
 from llm_proxy.rebuilding import rebuilt
 from llm_proxy.settings import Settings, endpoint
-from specimen.refusal import Refused
 from specimen.settings import public, read
 
 WORDS = st.lists(st.text(st.characters(exclude_categories=["Cs"]), max_size=8), max_size=5)
@@ -60,21 +59,6 @@ def test_lines_are_passed_unchanged_and_rebuilt_with_the_same_content(
     data = "".join(json.dumps(line) + "\n" for line in lines).encode()
     assert b"".join(map(bytes, passed("pass", False, data, cuts))) == data  # type: ignore[arg-type]
     assert [json.loads(line) for line in passed("rebuild", False, data, cuts)] == lines
-
-
-def test_a_line_that_never_ends_is_refused_at_the_limit_and_not_held() -> None:
-    mode = mode_of("pass", is_openai=True)
-    assert list(mode.feed(b"x" * LONGEST_LINE)) == []
-    with pytest.raises(Refused, match=f"over {LONGEST_LINE} bytes"):
-        list(mode.feed(b"x"))
-
-
-def test_a_stream_that_ends_before_its_last_chunk_is_not_whole() -> None:
-    for name in ("pass", "rebuild", "raw"):
-        mode = mode_of(name, True)
-        list(mode.feed(b'data: {"choices": []}\n\n'))
-        with pytest.raises(Refused, match="before its last chunk"):
-            mode.end()
 
 
 def test_what_is_rebuilt_has_the_parts_that_are_known_and_no_other() -> None:

@@ -15,14 +15,12 @@ from asking_models import (
     ask,
     ask_model,
     asking,
-    counts,
     question,
-    until,
 )
 from llm_upstream.requested import read
 from llm_upstream.script import Script, script
 from llm_upstream.settings import Settings
-from running import SECRET, Service, Start, call
+from running import SECRET, Service, Start, call, counts, until
 
 MS = 1_000_000
 TOKENS, RATE, FIRST_MS = 6, 200, 10
@@ -49,12 +47,7 @@ def model(started: Start) -> Service:
 
 def called(told: Told) -> list[Any]:
     """Return the tools that a streamed answer calls, with their arguments."""
-    found = []
-    for chunk in told.chunks:
-        for part in (*(each["delta"] for each in chunk.get("choices", ())),
-                     chunk.get("message", {})):  # fmt: skip
-            found += [each["function"] for each in part.get("tool_calls") or ()]
-    return found
+    return [call["function"] for part in told.parts for call in part.get("tool_calls") or ()]
 
 
 @pytest.mark.slow

@@ -13,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from running import Answer, Service, Start, call, wait_until
+from running import Answer, Service, Start, call, counts, until, wait_until
 from speaking import Speaker, batch, get, post, speaking
 
 # A compiler under load may need minutes.
@@ -35,11 +35,6 @@ def server(request: pytest.FixtureRequest, started: Start) -> Iterator[Service]:
     assert not service.instance.exit_reason(), service.instance.log()
 
 
-def counts(service: Service) -> dict[str, int]:
-    found: dict[str, int] = call(service.port, "GET", "/counts").body
-    return found
-
-
 def sent(service: Service, body: bytes) -> Answer:
     return call(service.port, "POST", "/metrics", body.decode())
 
@@ -52,7 +47,7 @@ def test_samples_are_stored_and_counted_and_forgotten(server: Service) -> None:
     assert call(server.port, "POST", "/reset").status == 200
     with speaking(server.port, post(batch("a", 1, 2)) + post(batch("b", 3))) as speaker:
         assert [speaker.reply().body for _ in range(2)] == [{"accepted": 2}, {"accepted": 1}]
-    wait_until(lambda: counts(server)["samples_stored"] == 3, timeout_s=10)
+    until(server, lambda now: now["samples_stored"] == 3)
     assert (counts(server)["samples_taken"], counts(server)["series"]) == (3, 2)
     call(server.port, "POST", "/reset")
     assert {counts(server)[name] for name in ("samples_taken", "samples_stored", "series")} == {0}
@@ -67,7 +62,7 @@ def test_every_store_keeps_what_many_clients_send_at_once(
     with ThreadPoolExecutor(8) as clients:
         said = clients.map(lambda n: sent(server, batch(f"client{n % 5}", 1, 2, 3)), range(200))
         assert {answer.status for answer in said} == {202}
-    wait_until(lambda: counts(server)["samples_stored"] == 600, timeout_s=10)
+    until(server, lambda now: now["samples_stored"] == 600)
     assert (counts(server)["samples_taken"], counts(server)["series"]) == (600, 5)
 
 
@@ -77,10 +72,10 @@ def test_only_a_thread_per_connection_grows_with_them(
 ) -> None:
     server = started("metricstream", threading=threading, threads=4, keep_alive="on")
     assert sent(server, batch("a", 1)).status == 202
-    wait_until(lambda: counts(server)["open_connections"] == 1, timeout_s=10)
+    until(server, lambda now: now["open_connections"] == 1)
     alone = threads_of(server)
     held = [Speaker(server.port) for _ in range(6)]
-    wait_until(lambda: counts(server)["open_connections"] == 7, timeout_s=10)
+    until(server, lambda now: now["open_connections"] == 7)
     wait_until(lambda: threads_of(server) == alone + more, timeout_s=10)
     for speaker in held:
         speaker.socket.close()
@@ -175,7 +170,7 @@ def test_others_are_served_while_clients_take_their_time(server: Service) -> Non
 def test_connections_beyond_the_bound_are_turned_away_and_those_within_go_on(
     server: Service,
 ) -> None:
-    wait_until(lambda: counts(server)["open_connections"] == 1, timeout_s=10)
+    until(server, lambda now: now["open_connections"] == 1)
     before = counts(server)["turned_away"]
     within = [Speaker(server.port) for _ in range(MAX_CONNECTIONS)]
     time.sleep(0.1)
@@ -185,7 +180,7 @@ def test_connections_beyond_the_bound_are_turned_away_and_those_within_go_on(
     assert within[0].reply().status == 202
     for speaker in within + beyond:
         speaker.socket.close()
-    wait_until(lambda: counts(server).get("open_connections") == 1, timeout_s=10)
+    until(server, lambda now: now.get("open_connections") == 1)
     assert counts(server)["turned_away"] >= before + 5
 
 

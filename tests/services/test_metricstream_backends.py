@@ -2,15 +2,9 @@
 
 from __future__ import annotations
 
-import os
-
 import pytest
-from running import call, wait_until
+from running import call, residing, wait_until
 
-from perflab.host.placing import placement
-from perflab.stacks import cleanup
-from perflab.stacks.process_backend import choose
-from perflab.stacks.residents import Residents
 from perflab.systems import ready_stacks
 
 # A compiler under load may need minutes.
@@ -19,13 +13,10 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
 def test_both_are_compiled_and_count_the_same_in_both_backends(backend_name: str) -> None:
     plan = ready_stacks()["naive_client"].plan()
-    residents = Residents(choose(backend_name), {"it": plan}, placement(), f"naive-{os.getpid()}")
-    residents.prepare()
-    versions = residents.versions["metricstream"]
-    assert versions["compiler"].startswith(("c++", "g++", "clang"))
-    assert "-Werror" in versions["compiler flags"].split()
-    residents.start()
-    try:
+    with residing(backend_name, {"it": plan}) as residents:
+        versions = residents.versions["metricstream"]
+        assert versions["compiler"].startswith(("c++", "g++", "clang"))
+        assert "-Werror" in versions["compiler flags"].split()
         residents.activate("it")  # compares the settings in force with those that are wanted
         server = residents.instance("it", "metricstream").launch.port
         client = residents.instance("it", "naive_client").launch.port
@@ -37,6 +28,3 @@ def test_both_are_compiled_and_count_the_same_in_both_backends(backend_name: str
         assert results["answered"] > 0
         stored = call(server, "GET", "/counts").body["samples_stored"]
         assert results["answered"] <= stored <= results["attempted"]
-    finally:
-        residents.stop()
-    assert cleanup.everything() == []

@@ -5,12 +5,12 @@ from __future__ import annotations
 import contextlib
 import socket
 import struct
-import threading
 import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from link_ends import Upstream
 from running import Service, Start, call, wait_until
 
 # A compiler under load may need minutes.
@@ -46,21 +46,13 @@ def serving(act: Callable[[socket.socket], Any]) -> Iterator[int]:
     """Answer one request per connection in some way, and close it; yields the port."""
 
     def serve(connection: socket.socket) -> None:
-        with connection, contextlib.suppress(OSError):
+        with connection:
             connection.recv(4096)
             act(connection)
 
-    def accept() -> None:
-        with contextlib.suppress(OSError):
-            while True:
-                threading.Thread(target=serve, args=(listener.accept()[0],), daemon=True).start()
-
-    with socket.create_server(("127.0.0.1", 0), backlog=128) as listener:
-        thread = threading.Thread(target=accept)
-        thread.start()
-        yield listener.getsockname()[1]
-        listener.shutdown(socket.SHUT_RDWR)
-        thread.join()
+    with contextlib.closing(Upstream()) as server:
+        server.serve = serve
+        yield server.port
 
 
 def load(started: Start, target: int, **settings: object) -> Any:

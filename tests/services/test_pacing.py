@@ -21,7 +21,7 @@ class Time:
 
     def __init__(self) -> None:
         self.now_ns = 17 * SECOND
-        self.line = Line(self, lambda: self.now_ns)
+        self.line = Line(self.set, lambda: self.now_ns)
         self._order = itertools.count()
         self._planned: list[tuple[int, int, Callable[[], None]]] = []
 

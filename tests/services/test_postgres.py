@@ -5,43 +5,22 @@ from __future__ import annotations
 import os
 import signal
 from pathlib import Path
-from typing import Any
 
 import psycopg2
-import psycopg2.extensions
 import pytest
-from running import SECRET, Service, server_pid, start
-
-
-def connect(service: Service, password: str = SECRET) -> psycopg2.extensions.connection:
-    connection = psycopg2.connect(
-        host="127.0.0.1", port=service.port, dbname="perflab", user="perflab", password=password
-    )
-    connection.autocommit = True
-    return connection
-
-
-def one(service: Service, statement: str) -> Any:
-    connection = connect(service)
-    try:
-        with connection.cursor() as cursor:
-            cursor.execute(statement)
-            row = cursor.fetchone()
-            return row[0] if row else None
-    finally:
-        connection.close()
+from running import SECRET, Service, database, server_pid, start, value_of
 
 
 def test_the_table_takes_a_row_and_numbers_it(postgres: Service) -> None:
     inserted = "INSERT INTO inferences (label, probability) VALUES (1, 0.5) RETURNING id"
-    assert one(postgres, inserted) == 1
-    assert one(postgres, inserted) == 2
-    assert one(postgres, "SELECT count(*) FROM inferences WHERE created_at <= now()") == 2
+    assert value_of(postgres, inserted) == 1
+    assert value_of(postgres, inserted) == 2
+    assert value_of(postgres, "SELECT count(*) FROM inferences WHERE created_at <= now()") == 2
 
 
 def test_a_wrong_password_is_refused(postgres: Service) -> None:
     with pytest.raises(psycopg2.OperationalError, match="password authentication failed"):
-        connect(postgres, password="wrong")
+        database(postgres, password="wrong")
 
 
 def test_the_password_is_neither_left_on_disk_nor_in_the_servers_environment(
@@ -57,58 +36,28 @@ def test_the_password_is_neither_left_on_disk_nor_in_the_servers_environment(
     assert SECRET not in postgres.instance.log(lines=1000)
 
 
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        ("listen_addresses", "127.0.0.1"),
-        ("unix_socket_directories", ""),
-        ("fsync", "on"),
-        ("full_page_writes", "on"),
-        ("synchronous_commit", "on"),
-        ("autovacuum", "off"),
-        ("jit", "off"),
-        ("max_connections", "30"),
-        ("shared_buffers", "128MB"),
-        ("server_encoding", "UTF8"),
-        ("lc_collate", "C"),
-        ("password_encryption", "scram-sha-256"),
-    ],
-)
-def test_the_server_runs_with(postgres: Service, name: str, value: str) -> None:
-    if name == "lc_collate":
-        shown = one(postgres, "SELECT datcollate FROM pg_database WHERE datname = 'perflab'")
-    else:
-        shown = one(postgres, f"SELECT current_setting('{name}')")
-    assert shown == value
+IN_FORCE = {
+    "listen_addresses": "127.0.0.1", "unix_socket_directories": "", "fsync": "on",
+    "full_page_writes": "on", "synchronous_commit": "on", "autovacuum": "off", "jit": "off",
+    "max_connections": "30", "shared_buffers": "128MB", "server_encoding": "UTF8",
+    "password_encryption": "scram-sha-256",
+}  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("parameter", "value"),
-    [("synchronous_commit", "off"), ("commit_delay", "700"), ("commit_siblings", "0")],
-)
-def test_reload_settings_can_be_changed_while_it_runs(
-    postgres: Service, parameter: str, value: str
-) -> None:
-    connection = connect(postgres)
-    with connection.cursor() as cursor:
-        cursor.execute(f"ALTER SYSTEM SET {parameter} = '{value}'")
-        cursor.execute("SELECT pg_reload_conf()")
-        cursor.execute("SELECT pg_sleep(0.2)")
-        cursor.execute("SELECT setting FROM pg_settings WHERE name = %s", (parameter,))
-        assert cursor.fetchone() == (value,)
-        cursor.execute("ALTER SYSTEM RESET ALL")
-        cursor.execute("SELECT pg_reload_conf()")
-    connection.close()
+def test_the_server_runs_with_the_settings_that_the_studies_need(postgres: Service) -> None:
+    shown = {name: value_of(postgres, f"SELECT current_setting('{name}')") for name in IN_FORCE}
+    assert shown == IN_FORCE
+    assert value_of(postgres, "SELECT datcollate FROM pg_database WHERE datname = 'perflab'") == "C"
 
 
 def test_a_killed_server_comes_back_with_its_committed_rows() -> None:
     service = start("postgres").wait_healthy()
     try:
-        one(service, "INSERT INTO inferences (label, probability) VALUES (0, 1) RETURNING id")
+        value_of(service, "INSERT INTO inferences (label, probability) VALUES (0, 1) RETURNING id")
         os.kill(server_pid(service), signal.SIGKILL)
         assert "SIGKILL" in service.wait_ended()
         service.again().wait_healthy()
-        assert one(service, "SELECT count(*) FROM inferences") == 1
+        assert value_of(service, "SELECT count(*) FROM inferences") == 1
     finally:
         service.instance.stop()
 
@@ -116,7 +65,7 @@ def test_a_killed_server_comes_back_with_its_committed_rows() -> None:
 def test_sigint_ends_it_in_order_although_clients_are_connected() -> None:
     service = start("postgres").wait_healthy()
     try:
-        connection = connect(service)
+        connection = database(service)
         os.kill(server_pid(service), signal.SIGINT)
         assert service.wait_ended() == "ended with exit status 0"
         connection.close()

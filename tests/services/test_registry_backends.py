@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-import os
-
 import pytest
 from registering import MODELS, SIZE, download
+from running import residing
 
-from perflab.host.placing import placement
-from perflab.stacks import cleanup
-from perflab.stacks.process_backend import choose
-from perflab.stacks.residents import Residents
 from perflab.systems.registry.stacks import stack
 
 pytestmark = pytest.mark.slow
@@ -26,16 +21,10 @@ def test_it_is_filled_and_serves_over_connections_that_the_store_keeps(backend_n
         )
         for handler in HANDLERS
     }
-    residents = Residents(choose(backend_name), plans, placement(), f"registry-{os.getpid()}")
-    residents.prepare()
-    residents.start()
-    try:
+    with residing(backend_name, plans) as residents:
         for handler in HANDLERS:
             residents.activate(handler)  # compares the settings in force with those wanted
             port = residents.active(handler)["registry"].launch.port
             assert [len(download(port)[2]) for _ in range(2)] == [SIZE, SIZE]
             counted = residents.counts(handler)["registry"]
             assert (counted["completed"], counted["store_created"]) == (2, 1)
-    finally:
-        residents.stop()
-    assert cleanup.everything() == []

@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 from registering import (
-    PATH,
     SIZE,
     VARIANTS,
     Registry,
@@ -18,7 +17,6 @@ from registering import (
     asking,
     download,
     health_within,
-    refusal,
     serving,
     settings_for,
 )
@@ -135,11 +133,3 @@ def test_a_reset_forgets_counts_and_wants_no_download_under_way(store: Service, 
         assert registry.counts()["bytes_read"] == SIZE
         assert call(registry.port, "POST", "/reset", {}).status == 200
         assert registry.counts()["completed"] == registry.counts()["bytes_read"] == 0
-
-
-def test_unknown_models_are_refused(store: Service) -> None:
-    with serving(settings_for(store, handler="threads")) as registry:
-        port = registry.port
-        assert refusal(port, "/performance/nobody/main/model.zip")[:2] == (404, "unknown_model")
-        assert refusal(port, PATH.replace("main", "v2"))[:2] == (404, "unknown_model")
-        assert registry.counts()["open"] == 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 import http.client
 
 import pytest
-from registering import SIZE, Tap, download, refusal, serving, settings_for
+from registering import PATH, SIZE, Tap, download, refusal, serving, settings_for
 from running import Service, quiet_port
 
 pytestmark = pytest.mark.slow
@@ -55,3 +55,4 @@ def test_an_object_of_another_length_than_its_metadata_says_is_refused(store: Se
         assert refusal(registry.port, f"/{key}")[:2] == (502, "store_broken")
         objects.delete_object(Bucket="models", Key=key)
         assert refusal(registry.port, f"/{key}")[:2] == (404, "unknown_model")
+        assert refusal(registry.port, PATH.replace("main", "v2"))[:2] == (404, "unknown_model")

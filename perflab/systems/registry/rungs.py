@@ -21,6 +21,8 @@ from perflab.trials.ladders import between, having
 Handler = Literal["blocking", "threads", "to_thread", "executor", "async", "redirect", "ranged"]
 Set = Literal["ladder", "beyond", "threads", "pools", "clients", "inside"]
 LoadFrom = Literal["outside", "inside"]
+# The handler ``ranged`` reads a model in as many parts, each in a thread.
+RANGES = 4
 # FastAPI runs plain defs in this many threads (anyio's default limiter).
 FRAMEWORK_THREADS = 40
 
@@ -40,7 +42,6 @@ class Rung(Parameters):
     retry_attempts: int = 5
     retry_mode: Literal["legacy", "standard"] = "legacy"
     body: Literal["buffered", "streamed"] = "buffered"
-    range_parts: int = 4
     one_client: bool = False
     load_from: LoadFrom = "outside"
 
@@ -134,7 +135,7 @@ def lanes(rung: Rung, cores: int) -> int | None:
     if rung.handler in ("async", "redirect"):
         return None
     threads = rung.executor_threads or min(32, cores + 4)
-    return max(1, threads // rung.range_parts) if rung.handler == "ranged" else threads
+    return max(1, threads // RANGES) if rung.handler == "ranged" else threads
 
 
 STUDY = "registry"

@@ -12,13 +12,11 @@ from importlib.metadata import version
 from typing import Annotated, Any, Literal
 
 from fastapi import FastAPI, Query, Request, Response, WebSocket
-from fastapi.exceptions import RequestValidationError
-from fastapi.responses import JSONResponse
 from pydantic import BaseModel, Field
 from specimen import pages
 from specimen.refusal import Refused
 from specimen.server import prepared, server
-from specimen.settings import public, read
+from specimen.settings import public
 from specimen.timing import Phases
 
 from chat import accounts, benchmark
@@ -52,32 +50,16 @@ async def lifespan(app: FastAPI) -> AsyncIterator[None]:
     store.close()
 
 
-def made() -> tuple[Settings, FastAPI]:
-    """Return settings and application; the server that runs it adds itself as ``state.server``."""
-    settings = read(Settings, "CHAT_")
+def create_app(settings: Settings) -> FastAPI:
+    """Return the application; the server that runs it adds itself as ``state.server``."""
     app = FastAPI(lifespan=lifespan, docs_url=None, redoc_url=None, openapi_url=None)
     app.state.settings, app.state.counts = settings, Counts()
-    app.add_exception_handler(Refused, refuse)
-    app.add_exception_handler(RequestValidationError, refuse_request)
+    pages.add_refusals(app, app.state.counts)
     pages.add_to(app, app.state.counts, lambda: in_force(app.state), lambda: forget(app.state))
     app.post("/login")(log_in)
     app.websocket("/ws")(chat)
     app.get("/codec-bench")(codec_bench)
-    return settings, app
-
-
-async def refuse(request: Request, error: Exception) -> JSONResponse:
-    """Answer a refusal with its code."""
-    assert isinstance(error, Refused)
-    request.app.state.counts.refuse(error.code)
-    return JSONResponse({"error": {"code": error.code, "reason": error.reason}}, error.status)
-
-
-async def refuse_request(request: Request, error: Exception) -> JSONResponse:
-    """Name the fields that are wrong, but not their values: one may be a password."""
-    assert isinstance(error, RequestValidationError)
-    wrong = (f"{'.'.join(map(str, item['loc']))}: {item['msg']}" for item in error.errors())
-    return await refuse(request, Refused(422, "bad_request", "; ".join(wrong)))
+    return app
 
 
 def in_force(state: Any) -> dict[str, object]:
@@ -163,7 +145,7 @@ async def codec_bench(
 
 def main() -> None:
     """Bind to a core where wanted, and serve until SIGTERM."""
-    settings, app = prepared("chat", made)
+    settings, app = prepared("chat", Settings, create_app)
     if settings.bind == "on":
         # Before any thread is there, so that all of them inherit it.
         os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})

@@ -54,7 +54,6 @@ def step_of(
 
 
 def _timed(step: Callable[[Any], object], argument: Any, loops: int) -> int:
-    collecting = gc.isenabled()
     gc.disable()
     try:
         begin_ns = time.perf_counter_ns()
@@ -62,5 +61,4 @@ def _timed(step: Callable[[Any], object], argument: Any, loops: int) -> int:
             step(argument)
         return time.perf_counter_ns() - begin_ns
     finally:
-        if collecting:
-            gc.enable()
+        gc.enable()

@@ -1,4 +1,4 @@
-"""What a FastAPI service says of itself: health, settings in force, counts; and its reset."""
+"""What a FastAPI service says of itself: health, settings, counts, refusals; and its reset."""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ from collections.abc import Callable
 from typing import Any
 
 from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
 
 from specimen.counts import Counts
-from specimen.refusal import check_reset
+from specimen.refusal import Refused, check_reset
 
 
 def add_to(
@@ -37,3 +39,20 @@ def add_to(
         forget()
         counts.clear()
         return {"status": "reset"}
+
+
+def add_refusals(app: FastAPI, counts: Counts) -> None:
+    """Answer what is refused with a code and a reason, and count it."""
+
+    @app.exception_handler(Refused)
+    async def refuse(_: Request, refused: Refused) -> JSONResponse:
+        counts.refuse(refused.code)
+        told = {"error": {"code": refused.code, "reason": refused.reason}}
+        headers = {"Retry-After": "1"} if refused.status == 503 else {}
+        return JSONResponse(told, refused.status, headers)
+
+    @app.exception_handler(RequestValidationError)
+    async def refuse_fields(request: Request, error: RequestValidationError) -> JSONResponse:
+        """Name the fields that are wrong, but not their values: one may be a password."""
+        wrong = (f"{'.'.join(map(str, item['loc']))}: {item['msg']}" for item in error.errors())
+        return await refuse(request, Refused(422, "bad_request", "; ".join(wrong)))

@@ -9,12 +9,18 @@ from typing import Any, Literal
 
 import uvicorn
 
+from specimen.settings import read
 
-def prepared(name: str, make: Callable[[], tuple[Any, Any]]) -> tuple[Any, Any]:
-    """Return settings and application; end with a sentence where a setting cannot be."""
+
+def prepared(name: str, kind: type, make: Callable[[Any], Any]) -> tuple[Any, Any]:
+    """Return settings, out of variables such as ``CHAT_PORT``, and the application made of them.
+
+    A setting that cannot be ends the process with a sentence.
+    """
     logging.basicConfig(level=logging.WARNING, format="%(name)s: %(message)s")
     try:
-        return make()
+        settings = read(kind, f"{name.upper()}_")
+        return settings, make(settings)
     except (ValueError, OSError) as error:
         sys.exit(f"{name}: {error}")
 

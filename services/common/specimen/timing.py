@@ -20,6 +20,7 @@ class Phases:
     def __init__(self) -> None:
         self.durations_ms: dict[str, float] = {}
         self.begin_ns = clock()
+        self._answered_ns = 0
 
     @contextmanager
     def phase(self, name: str) -> Iterator[None]:
@@ -39,8 +40,14 @@ class Phases:
         """Note how long after the request's begin something has happened."""
         self.durations_ms[name] = (clock() - self.begin_ns) / 1e6
 
+    def done(self) -> None:
+        """Note that the endpoint has its answer; the phase ``answer`` is what is left to do."""
+        self._answered_ns = clock()
+
     def header(self) -> str:
         """Return the header's value, with ``app``: all until the answer begins."""
+        if self._answered_ns:
+            self.add("answer", self._answered_ns)
         self.reached("app")
         # A copy at once: a part that outlives its request may still add to it.
         noted = dict(self.durations_ms)
@@ -50,15 +57,15 @@ class Phases:
 class ServerTiming:
     """ASGI middleware that gives each request its ``Phases``, and the answer their header."""
 
-    def __init__(self, app: Callable[..., Awaitable[None]], make: type[Phases] = Phases) -> None:
-        self._app, self._make = app, make
+    def __init__(self, app: Callable[..., Awaitable[None]]) -> None:
+        self._app = app
 
     async def __call__(self, scope: MutableMapping[str, Any], receive: Any, send: Any) -> None:
         """Handle one request."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        phases = scope[KEY] = self._make()
+        phases = scope[KEY] = Phases()
 
         async def send_timed(message: MutableMapping[str, Any]) -> None:
             if message["type"] == "http.response.start":

@@ -7,9 +7,9 @@ from typing import Any
 
 import asyncpg
 from specimen.settings import content
+from specimen.timing import Phases
 
 from app.settings import Settings
-from app.timing import Phases
 
 INSERT = "INSERT INTO inferences (label, probability) VALUES ($1, $2) RETURNING id"
 NEVER = 2**62

@@ -10,9 +10,9 @@ import psycopg2
 from psycopg2 import extensions
 from psycopg2.pool import ThreadedConnectionPool
 from specimen.settings import content
+from specimen.timing import Phases
 
 from app.settings import Settings
-from app.timing import Phases
 
 INSERT = "INSERT INTO inferences (label, probability) VALUES (%s, %s) RETURNING id"
 

@@ -15,12 +15,11 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel, ConfigDict, Field
 from specimen.settings import read
-from specimen.timing import ServerTiming
+from specimen.timing import KEY, Phases, ServerTiming
 
 from app import async_store, blocking_store, runtimes
 from app.readiness import Sign
 from app.settings import Settings
-from app.timing import KEY, Phases
 
 SHOWN = ("synchronous_commit", "server_version")
 FEATURES = 30
@@ -55,7 +54,6 @@ async def lifespan(app: FastAPI) -> AsyncIterator[None]:
     app.state.nonblocking = await async_store.AsyncStore.open(settings)
     app.state.sign = Sign(settings.port)
     yield
-    app.state.sign.take_down()
     app.state.blocking.close()
     await app.state.nonblocking.close()
 
@@ -73,7 +71,7 @@ def loaded(settings: Settings) -> runtimes.Predict:
 
 
 application = FastAPI(lifespan=lifespan, docs_url=None, redoc_url=None)
-application.add_middleware(ServerTiming, make=Phases)
+application.add_middleware(ServerTiming)
 
 
 async def handed_over(request: Request) -> int:

@@ -25,7 +25,3 @@ class Sign:
     def count(self) -> int:
         """Return how many workers are ready, this one included."""
         return LISTED.read_text().count(f" @{self._prefix}")
-
-    def take_down(self) -> None:
-        """Stop being ready."""
-        self._socket.close()

@@ -11,6 +11,7 @@ from fastapi import FastAPI, Request
 from fastapi.responses import JSONResponse
 from specimen import pages
 from specimen.refusal import Refused
+from specimen.server import prepared, server
 from specimen.settings import public
 from starlette.exceptions import HTTPException
 
@@ -60,3 +61,7 @@ async def refuse_path(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, HTTPException)
     reason = f"{request.method} {request.url.path}: {error.detail}"
     return await refuse(request, Refused(error.status_code, "unknown_path", reason))
+
+
+if __name__ == "__main__":
+    server(*prepared("llm_proxy", Settings, create_app)).run()

@@ -10,6 +10,7 @@ from typing import Any
 
 from specimen.presence import ClientGone, present
 from specimen.refusal import Refused, check_reset
+from specimen.server import prepared, server
 from specimen.settings import content, public
 
 from llm_upstream.counts import Counts, Stream
@@ -93,26 +94,22 @@ class Application:
             raise Refused(401, "invalid_api_key", "the key is missing or wrong")
 
     async def _stream(self, exchange: Exchange, framed: Format, begun_ns: int) -> None:
-        stream, counts = Stream(begun_ns), self.counts
+        stream = Stream(begun_ns)
         self.streams.append(stream)
         await exchange.start(200, {"content-type": framed.stream_type})
         for number, data in enumerate(_chunks(framed)):
             due_ns = begun_ns + self.settings.due_ns(number)
             await until(due_ns)
             stream.note(due_ns, clock())
-            counts.tokens_sent += 1
-            counts.bytes_sent += len(data)
+            self.counts.tokens_sent += 1
             await exchange.give(data)
-        end = framed.end()
-        counts.bytes_sent += len(end)
-        await exchange.give(end, more=False)
+        await exchange.give(framed.end(), more=False)
 
     async def _whole(self, exchange: Exchange, framed: Format, begun_ns: int) -> None:
         """Send the answer in one piece when its last token would have come."""
         await until(begun_ns + framed.took_ns)
-        text = framed.whole()
-        self.counts.add(tokens_sent=framed.script.tokens, bytes_sent=len(text))
-        await exchange.answer(200, text)
+        self.counts.add(tokens_sent=framed.script.tokens)
+        await exchange.answer(200, framed.whole())
 
     def _in_force(self) -> dict[str, Any]:
         return {
@@ -126,3 +123,8 @@ def _chunks(framed: Format) -> Iterator[bytes]:
         yield from framed.call(framed.script.call)
     for number, word in enumerate(framed.script.words()):
         yield framed.token(word, number == 0)
+
+
+if __name__ == "__main__":
+    served = prepared("llm_upstream", Settings, Application)
+    server(*served, loop="uvloop", lifespan="off").run()

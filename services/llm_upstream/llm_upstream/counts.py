@@ -8,8 +8,6 @@ from typing import Any
 
 from specimen import counts
 
-KEPT_TOKENS = 20_000
-
 
 @dataclass
 class Stream:
@@ -24,10 +22,9 @@ class Stream:
     sent_ns: array[int] = field(default_factory=lambda: array("q"))
 
     def note(self, due_ns: int, sent_ns: int) -> None:
-        """Keep the instants of one token, of the first ones of a stream."""
-        if len(self.sent_ns) < KEPT_TOKENS:
-            self.due_ns.append(due_ns)
-            self.sent_ns.append(sent_ns)
+        """Keep the instants of one token."""
+        self.due_ns.append(due_ns)
+        self.sent_ns.append(sent_ns)
 
     def shown(self) -> dict[str, Any]:
         """Return it as JSON has it."""
@@ -45,4 +42,3 @@ class Counts(counts.Counts):
     ended: int = 0
     aborted: int = 0
     tokens_sent: int = 0
-    bytes_sent: int = 0

@@ -43,10 +43,7 @@ Connection::Receipt Connection::receive() {
   std::array<char, piece_bytes> piece;
   const auto length = ::recv(socket_.number(), piece.data(), piece.size(), 0);
   if (length < 0 && (errno == EAGAIN || errno == EINTR)) return Receipt::Later;
-  if (length <= 0) {
-    if (length < 0 || reader_.has_begun()) ++shared_.counters.resets;
-    return Receipt::End;
-  }
+  if (length <= 0) return Receipt::End;
   const auto read = static_cast<std::size_t>(length);
   reader_.feed({piece.data(), read});
   // A piece that is not full was all there is: to ask again would only be told so. What comes
@@ -61,14 +58,12 @@ void Connection::answer() {
   std::string timing;
   timing.reserve(timing_bytes);
   add_timing(timing, "taken", std::exchange(untaken_, Clock::duration::zero()));
-  const auto response = shared_.handler.answer(request, timing);
-  if (response.status >= 400) ++shared_.counters.refused_requests;
+  const auto response = metricstream::answer(request, shared_, timing);
   append_bytes(unsent_, response, timing, !ends_);
 }
 
 void Connection::refuse(const Response& response) {
   ends_ = lingers_ = true;
-  ++shared_.counters.refused_requests;
   append_bytes(unsent_, response, "", false);
 }
 
@@ -78,7 +73,6 @@ bool Connection::flush() {
     if (length < 0 && errno == EINTR) continue;
     if (length < 0 && errno == EAGAIN) return false;
     if (length < 0) {
-      ++shared_.counters.resets;
       close();
       return false;
     }

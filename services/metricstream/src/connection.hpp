@@ -3,20 +3,11 @@
 #include <cstddef>
 #include <string>
 
-#include "counters.hpp"
 #include "handler.hpp"
 #include "http.hpp"
-#include "settings.hpp"
 #include "sockets.hpp"
 
 namespace metricstream {
-
-/// What all connections of a server share.
-struct Shared {
-  const Settings& settings;
-  Counters& counters;
-  const Handler& handler;
-};
 
 /// One client's connection. It never waits: whoever drives it is told what to wait for.
 ///

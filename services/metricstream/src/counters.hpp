@@ -15,8 +15,6 @@ struct Counters {
   Count accepted{0};          ///< connections
   Count turned_away{0};       ///< connections that found no room: over max_connections, a full queue
   Count requests{0};          ///< whole requests, whatever their answer
-  Count refused_requests{0};  ///< answers 4xx and 5xx
-  Count resets{0};            ///< connections that ended amid a request or answer
   Count samples_taken{0};     ///< samples of requests that were answered with 202
   Count samples_stored{0};    ///< samples in the store
   // What is there now; no reset changes it.
@@ -24,19 +22,16 @@ struct Counters {
   Count open_connections{0};
 
   void reset() {
-    for (auto* each : {&accepted, &turned_away, &requests, &refused_requests, &resets,
-                       &samples_taken, &samples_stored}) {
+    for (auto* each : {&accepted, &turned_away, &requests, &samples_taken, &samples_stored}) {
       each->store(0);
     }
   }
 
   [[nodiscard]] std::string to_json() const {
-    const std::array<std::pair<const char*, const Count&>, 9> named{{
+    const std::array<std::pair<const char*, const Count&>, 7> named{{
         {"accepted", accepted},
         {"turned_away", turned_away},
         {"requests", requests},
-        {"refused_requests", refused_requests},
-        {"resets", resets},
         {"samples_taken", samples_taken},
         {"samples_stored", samples_stored},
         {"series", series},

@@ -46,44 +46,40 @@ Batch read_batch(ParserKind parser, std::string_view body) {
   return batch;
 }
 
-}  // namespace
-
-Response Handler::answer(const Request& request, std::string& timing) const {
-  const auto& path = request.path;
-  const bool posts = path == "/metrics" || path == "/reset";
-  if (!posts && path != "/health" && path != "/counts" && path != "/settings") {
-    return problem(404, "there is nothing here");
-  }
-  if (request.method != (posts ? "POST" : "GET")) return problem(405, posts ? "POST it" : "GET it");
-  if (path == "/metrics") return take_metrics(request, timing);
-  if (path == "/settings") return {200, to_json(settings_), ""};
-  if (path == "/counts") return {200, counters_.to_json(), ""};
-  if (path == "/health") return {200, R"({"status": "ok"})", ""};
-  store_.clear();
-  counters_.reset();
-  return {200, R"({"status": "reset"})", ""};
-}
-
-Response Handler::take_metrics(const Request& request, std::string& timing) const {
+Response take_metrics(const Request& request, const Shared& shared, std::string& timing) {
   const auto began = Clock::now();
   Batch batch;
   try {
-    batch = read_batch(settings_.parser, request.body);
+    batch = read_batch(shared.settings.parser, request.body);
   } catch (const Misfit& misfit) {
     return problem(400, misfit.why);
   }
   add_timing(timing, "parse", Clock::now() - began);
   const auto samples = batch.samples.size();
   PutTimes times;
-  if (!store_.put(std::move(batch), times)) {
-    auto full = problem(503, "the queue is full");
-    full.headers = "Retry-After: 1\r\n";
-    return full;
-  }
-  counters_.samples_taken += samples;
+  if (!shared.store.put(std::move(batch), times)) return problem(503, "the queue is full");
+  shared.counters.samples_taken += samples;
   add_timing(timing, "lock", times.waited);
   add_timing(timing, "store", times.stored);
-  return {202, "{\"accepted\": " + std::to_string(samples) + "}", ""};
+  return {202, "{\"accepted\": " + std::to_string(samples) + "}"};
+}
+
+}  // namespace
+
+Response answer(const Request& request, const Shared& shared, std::string& timing) {
+  const auto& path = request.path;
+  const bool posts = path == "/metrics" || path == "/reset";
+  if (!posts && path != "/health" && path != "/counts" && path != "/settings") {
+    return problem(404, "there is nothing here");
+  }
+  if (request.method != (posts ? "POST" : "GET")) return problem(405, posts ? "POST it" : "GET it");
+  if (path == "/metrics") return take_metrics(request, shared, timing);
+  if (path == "/settings") return {200, to_json(shared.settings)};
+  if (path == "/counts") return {200, shared.counters.to_json()};
+  if (path == "/health") return {200, R"({"status": "ok"})"};
+  shared.store.clear();
+  shared.counters.reset();
+  return {200, R"({"status": "reset"})"};
 }
 
 }  // namespace metricstream

@@ -19,8 +19,7 @@ struct Request {
 /// An answer before it is put into bytes.
 struct Response {
   int status = 200;
-  std::string body;     ///< JSON
-  std::string headers;  ///< further lines, each with its end
+  std::string body;  ///< JSON
 };
 
 /// Cuts what comes from a connection into requests; a body must come with its length.
@@ -37,9 +36,6 @@ class RequestReader {
   Request take_request() { return std::move(request_); }
   /// The answer to what it refused.
   [[nodiscard]] const Response& refusal() const { return refusal_; }
-
-  /// Whether a part of a request is there.
-  [[nodiscard]] bool has_begun() const { return in_body_ || !buffer_.empty(); }
 
  private:
   Outcome refuse(int status, std::string_view reason);

@@ -12,8 +12,7 @@ namespace {
 [[noreturn]] void serve(const Settings& settings) {
   Counters counters;
   const auto store = make_store(settings, counters);
-  const Handler handler(settings, counters, *store);
-  const Shared shared{settings, counters, handler};
+  const Shared shared{settings, counters, *store};
   const auto listener = listen_at(settings);
   switch (settings.threading) {
     case Threading::Pool: serve_by_pool(listener, shared);
@@ -31,11 +30,8 @@ int main(int count, char** words) {
   try {
     metricstream::serve(metricstream::read_settings(
         std::span(words, static_cast<std::size_t>(count)).subspan(1)));
-  } catch (const metricstream::SettingError& error) {
-    std::cerr << "metricstream: " << error.what() << '\n';
-    return 2;
   } catch (const std::exception& error) {
     std::cerr << "metricstream: " << error.what() << '\n';
-    return 1;
+    return 2;
   }
 }

@@ -8,6 +8,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <stdexcept>
 #include <thread>
 #include <unordered_map>
 #include <utility>
@@ -202,7 +203,7 @@ FileDescriptor listen_at(const Settings& settings) {
   address.sin_family = AF_INET;
   address.sin_port = htons(static_cast<std::uint16_t>(settings.port));
   if (::inet_pton(AF_INET, settings.host.c_str(), &address.sin_addr) != 1) {
-    throw SettingError("host: '" + settings.host + "' must be an IPv4 address");
+    throw std::invalid_argument("host: '" + settings.host + "' must be an IPv4 address");
   }
   const auto* generic = reinterpret_cast<const sockaddr*>(&address);
   if (::bind(socket.number(), generic, sizeof address) != 0 ||

@@ -1,6 +1,6 @@
 #include "settings.hpp"
 
-#include <utility>
+#include <stdexcept>
 
 namespace metricstream {
 namespace {
@@ -20,7 +20,7 @@ std::size_t number(const Words& words, const std::string& name) {
 template <typename Kind>
 Kind choice(const Words& words, const std::string& name, const std::map<std::string, Kind>& kinds) {
   const auto found = kinds.find(words.at(name));
-  if (found == kinds.end()) throw SettingError(name + ": '" + words.at(name) + "' is not allowed");
+  if (found == kinds.end()) throw std::invalid_argument(name + ": '" + words.at(name) + "' is not allowed");
   return found->second;
 }
 
@@ -36,7 +36,7 @@ Settings read_settings(std::span<char* const> given) {
     const auto equals = word.find('=');
     const auto known = words.find(word.substr(0, equals));
     if (equals == std::string::npos || known == words.end()) {
-      throw SettingError("unknown setting '" + word + "'");
+      throw std::invalid_argument("unknown setting '" + word + "'");
     }
     known->second = word.substr(equals + 1);
   }

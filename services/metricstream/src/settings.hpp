@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <map>
 #include <span>
-#include <stdexcept>
 #include <string>
 
 namespace metricstream {
@@ -30,14 +29,8 @@ struct Settings {
   std::size_t max_connections;
 };
 
-/// A word of the command line that is no setting; its text names the word.
-class SettingError : public std::runtime_error {
- public:
-  using std::runtime_error::runtime_error;
-};
-
-/// Read words such as `threading=pool`; throw SettingError for any that is unknown. Ranges are the
-/// lab's to check, by service.toml.
+/// Read words such as `threading=pool`; throw std::invalid_argument for any that is unknown. Ranges
+/// are the lab's to check, by service.toml.
 Settings read_settings(std::span<char* const> words);
 
 /// Return the settings in force as a JSON object, by the names that the command line has for them.

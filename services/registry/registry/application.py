@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import os
+import resource
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
 
-from fastapi import FastAPI, Request
-from fastapi.responses import JSONResponse
+from fastapi import FastAPI
 from specimen import pages
-from specimen.refusal import Refused
+from specimen.server import prepared, server
 from specimen.settings import public
 from specimen.timing import ServerTiming
 
@@ -41,7 +42,6 @@ def create_app(settings: Settings) -> FastAPI:
     app.state.settings, app.state.counts = settings, counts
     app.add_middleware(Counting, counts=counts)
     app.add_middleware(ServerTiming)
-    app.add_exception_handler(Refused, refuse)
     downloads.add_to(app, settings.handler)
 
     def in_force() -> dict[str, Any]:
@@ -54,15 +54,16 @@ def create_app(settings: Settings) -> FastAPI:
             "retry_mode": config.retries["mode"],
         }
 
+    pages.add_refusals(app, counts)
     pages.add_to(app, counts, in_force)
     health.add_to(app, settings.port)
     return app
 
 
-async def refuse(request: Request, error: Exception) -> JSONResponse:
-    """Answer a refusal with its name."""
-    assert isinstance(error, Refused)
-    request.app.state.counts.refuse(error.code)
-    headers = {"Retry-After": "1"} if error.status == 503 else {}
-    told = {"error": {"code": error.code, "reason": error.reason}}
-    return JSONResponse(told, error.status, headers)
+if __name__ == "__main__":
+    # Both ends of each download that it makes of itself, and what each has open behind.
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+    server(*prepared("registry", Settings, create_app)).run()
+    # Threads that wait for a slow store would hold up the end of the process.
+    os._exit(0)

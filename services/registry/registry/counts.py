@@ -19,12 +19,7 @@ class BrokenOff(Exception):
 
 @dataclass
 class Counts(counts.Counts):
-    """Downloads, work that waits for a thread or has one, and connections to the store.
-
-    ``open`` are downloads between their request and the last byte of their answer; ``completed``
-    and ``redirected`` those that were given to the server whole, also where their client was gone;
-    ``bytes_read`` came from the store.
-    """
+    """Downloads, work that waits for a thread or has one, and connections to the store."""
 
     completed: int = 0
     redirected: int = 0

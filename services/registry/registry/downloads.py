@@ -23,6 +23,8 @@ from registry.stores import AsyncStore, BlockingStore, Body
 PATH = "/performance/{model_id}/{version}/model.zip"
 ZIP = "application/zip"
 LINK_VALID_S = 3600
+# Of a model that is read in ranges.
+PARTS = 4
 
 
 @dataclass(frozen=True)
@@ -86,8 +88,8 @@ class Blocking:
 class Ranged:
     """Reads each model in parts side by side, each over a connection and in a thread of its own."""
 
-    def __init__(self, store: BlockingStore, line: Line, settings: Settings) -> None:
-        self._store, self._line, self._parts = store, line, settings.range_parts
+    def __init__(self, store: BlockingStore, line: Line) -> None:
+        self._store, self._line = store, line
 
     async def answer(self, download: Download) -> Response:
         """Find a model and read its parts."""
@@ -103,7 +105,7 @@ class Ranged:
             return self._store.find(download.model_id, download.version)
 
     def _reading(self, model: Model, view: memoryview, download: Download) -> Iterator[Any]:
-        ends = [model.size_bytes * number // self._parts for number in range(self._parts + 1)]
+        ends = [model.size_bytes * number // PARTS for number in range(PARTS + 1)]
         for first, end in pairwise(ends):
             if end > first:
                 work = partial(self._read, model, view[first:end], first, end, download)
@@ -151,7 +153,7 @@ def handler_of(settings: Settings, store: Any, line: Line) -> Callable[[Download
     if settings.handler == "redirect":
         return partial(redirect, store)
     if settings.handler == "ranged":
-        return Ranged(store, line, settings).answer
+        return Ranged(store, line).answer
     blocking = Blocking(store, line, settings)
     return blocking.answer_here if settings.handler == "threads" else blocking.answer
 

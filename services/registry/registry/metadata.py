@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from registry.refusals import store_broken, unknown_model
+from registry.refusals import unknown_model
 
 BUCKET = TABLE = "models"
 
@@ -39,7 +39,4 @@ def model_from(model_id: str, version: str, answer: Mapping[str, Any]) -> Model:
     item = answer.get("Item")
     if item is None:
         raise unknown_model("the registry has no such model and version")
-    try:
-        return Model(model_id, version, int(item["size_bytes"]["N"]))
-    except (KeyError, ValueError, TypeError):
-        raise store_broken("the metadata of this model cannot be read") from None
+    return Model(model_id, version, int(item["size_bytes"]["N"]))

@@ -22,4 +22,3 @@ class Settings:
     pool_connections: int = 10
     retry_attempts: int = 5
     retry_mode: Literal["legacy", "standard"] = "legacy"
-    range_parts: int = 4

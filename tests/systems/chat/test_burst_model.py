@@ -35,12 +35,6 @@ def test_the_delay_between_joins_sets_the_number_of_instants(
     assert (len(acting.at_s), acting.users.max(), acting.users.sum()) == (instants, most, 425)
 
 
-def test_without_overlap_the_p90_is_nine_tenths_of_a_burst() -> None:
-    acting = beat(240, 0.25, T_S)
-    burst = RATE * T_S / 24
-    assert computed_quantile(acting, RATE, C_S) == pytest.approx(0.9 * burst * C_S)
-
-
 def test_where_bursts_meet_the_model_is_a_queue_with_one_server() -> None:
     acting = Beat(np.array([0.0, 0.1, 0.15, 3.0]), np.array([5, 1, 9, 2]), T_S)
     deliveries = acting.users * 400

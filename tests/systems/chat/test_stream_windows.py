@@ -8,21 +8,16 @@ import pytest
 from perflab.recordings import Run
 from perflab.systems.chat.views import bands
 from perflab.systems.chat.windows import windows as windows_of
-from tests.systems.chat.synthetic_streams import RECEIVERS, write_stream_run
+from tests.systems.chat.synthetic_streams import RECEIVERS
 
 
 @pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
-    return write_stream_run(tmp_path_factory.mktemp("streams"), blocks=3)
-
-
-@pytest.fixture(scope="module")
-def windows(run: Run) -> pd.DataFrame:
-    return windows_of(run)
+def windows(streams: Run) -> pd.DataFrame:
+    return windows_of(streams)
 
 
 def test_windows_follow_a_crowd_through_its_phases(windows: pd.DataFrame) -> None:
-    of_trial = windows[windows["trial_id"] == "b000-p00-a0"].set_index("t_s")
+    of_trial = windows[windows["trial_id"] == "b000-p01-a0"].set_index("t_s")
     assert list(of_trial["phase"].unique()) == ["ramp", "plateau", "tail"]
     # At the middle of the fifth second the tenth user joins.
     assert of_trial.loc[4, "users"] == 10

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-from pathlib import Path
 
 import pandas as pd
 import pytest
 
 from perflab.recordings import Run
-from perflab.systems.chat.ladder import PINGED, TARGETS_MET, targets_met
+from perflab.systems.chat.ladder import TARGETS_MET, targets_met
 from tests.figures.shown import all_words, cut_off, overlapping, picture
 from tests.support.synthetic import BUSY
 from tests.systems.chat.synthetic_streams import write_ladder
@@ -20,22 +19,18 @@ PINGS: dict[str, object] = {
 }  # fmt: skip
 
 
-def write_targets(folder: Path) -> Run:
-    """Write a rung, and one at the published load with too few pings for a p99."""
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """A run of a rung, and of one at the published load with too few pings for a p99."""
     late = {"delivery_p90_ms": 231.0}
     return write_ladder(
-        folder,
+        tmp_path_factory.mktemp("targets"),
         {("json", 250): [{}, {}, late, REFUSED], ("json_login", 250): [PINGS] * 3},
         {
             ("json", 250): {"scenario": ""},
             ("json_login", 250): {"scenario": "JSON, with login"},
         },
     )
-
-
-@pytest.fixture(scope="module")
-def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
-    return write_targets(tmp_path_factory.mktemp("targets"))
 
 
 def row(run: Run, name: str, percentile: str) -> pd.Series:
@@ -69,11 +64,3 @@ def test_too_few_pings_for_a_percentile_are_stated_and_not_counted_as_met(run: R
     assert "2 of 4" in words
     assert cut_off(figure) == []
     assert overlapping(figure) == []
-
-
-def test_pings_of_a_rung_stand_beside_its_published_ones(run: Run) -> None:
-    table = PINGED.table(run)
-    published = table[table["what"] == "published"]
-    assert list(published["ms"]) == [342, 748, 2162]
-    assert set(published["state"]) == {"published load"}
-    assert cut_off(picture(PINGED, run)) == []

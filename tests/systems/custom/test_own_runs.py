@@ -216,10 +216,11 @@ SLOWLY = f"await asyncio.sleep(0.13); {ANSWERS}"
 def test_a_service_that_dies_in_its_slice_fails_the_block_and_the_run_goes_on(
     tmp_path: Path,
 ) -> None:
-    program = tmp_path / "dies_once.py"
-    program.write_text(DIES_ONCE)
-    command = [sys.executable, str(program), "{port}", str(EXAMPLE), str(tmp_path / "was there")]
-    variants = [f"old=command:{COMMAND}", f"new=command:{shlex.join(command)}"]
+    mark = tmp_path / "was_there"
+    served = f"{sys.executable} {EXAMPLE} --port {{port}}"
+    dies_once = f"if ! test -f {mark}; then touch {mark}; exec timeout -s KILL 2.5 {served}; fi"
+    script = shlex.quote(f"{dies_once}; exec {served}")
+    variants = [f"old=command:{COMMAND}", f"new=command:sh -c {script}"]
     run = api.run(
         "custom_service", {**SMALL, "variants": variants, "design": "slices", "fresh_blocks": 0}
     )
@@ -230,17 +231,3 @@ def test_a_service_that_dies_in_its_slice_fails_the_block_and_the_run_goes_on(
     reasons = trials[trials["state"] == "failed"]["reasons"]
     assert all("'new'" in reason[0].text for reason in reasons)
     assert our_stacks() == []
-
-
-DIES_ONCE = """
-import os, pathlib, runpy, sys, threading, time
-port, server, mark = sys.argv[1:]
-def end():
-    time.sleep(2.5)
-    os._exit(7)
-if not pathlib.Path(mark).exists():
-    pathlib.Path(mark).touch()
-    threading.Thread(target=end, daemon=True).start()
-sys.argv = ["server.py", "--port", port]
-runpy.run_path(server, run_name="__main__")
-"""

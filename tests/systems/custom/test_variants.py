@@ -80,20 +80,10 @@ def test_all_problems_of_all_variants_are_reported_at_once(repository: Path) -> 
     assert "expect_status" in message
 
 
-def test_a_revision_without_a_way_to_start_it_is_refused(repository: Path) -> None:
-    message = problems(variants=["a=git:.@v1", "b=git:.@HEAD"], folder=str(repository))
-    assert "has no Dockerfile; give the command" in message
-
-
 def test_a_host_that_nobody_allowed_is_refused_before_anything_starts() -> None:
     urls = ["a=url:http://example.com", "b=url:http://127.0.0.1:8001"]
     assert "example.com" in problems(variants=urls)
     assert checked(variants=urls, allow_targets=["example.com"]).variants
-
-
-def test_processes_and_containers_are_not_compared() -> None:
-    message = problems(variants=[f"a=command:{COMMAND}", "b=image:some:tag"])
-    assert "all run on one backend" in message
 
 
 def test_variants_decide_their_backend() -> None:
@@ -102,14 +92,19 @@ def test_variants_decide_their_backend() -> None:
     assert "need 'process'" in problems(backend="docker")
 
 
-def test_a_command_with_an_unknown_placeholder_is_refused() -> None:
-    message = problems(variants=["a=command:serve {prot}", "b=command:serve {port}"])
-    assert "'{prot}'" in message
-    assert "{port}" in message
-
-
-def test_two_loads_at_once_are_refused() -> None:
-    assert "give rate, or users" in problems(users=3, rate=5)
+@pytest.mark.parametrize(
+    ("values", "words"),
+    [
+        ({"variants": ["a=git:.@v1", "b=git:.@HEAD"]}, "has no Dockerfile; give the command"),
+        ({"variants": [f"a=command:{COMMAND}", "b=image:some:tag"]}, "all run on one backend"),
+        ({"variants": ["a=command:serve {prot}", f"b=command:{COMMAND}"]}, "'{prot}'"),
+        ({"users": 3, "rate": 5}, "give rate, or users"),
+    ],
+)
+def test_what_cannot_be_compared_is_refused(
+    values: dict[str, object], words: str, repository: Path
+) -> None:
+    assert words in problems(folder=str(repository), **values)
 
 
 def test_a_variant_is_described_once_and_found_by_its_name(repository: Path) -> None:

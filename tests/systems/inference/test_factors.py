@@ -9,6 +9,12 @@ import pytest
 from perflab.errors import ParameterError
 from perflab.figures.view import OTHER_LOAD, SAME_LOAD
 from perflab.systems import experiment
+from perflab.systems.inference.experiments.flush_map import (
+    INSIDE,
+    OUTSIDE,
+    WITH_NO_EFFECT,
+    _where,
+)
 from perflab.systems.inference.views import published_absolutes
 from perflab.trials.plan import RunPlan
 from tests.support.synthetic import Planted, write_run
@@ -21,28 +27,6 @@ def plan(name: str, **parameters: object) -> RunPlan:
 
 def settings_of(plan: RunPlan, node: str) -> list[dict[str, object]]:
     return [dict(treatment.stack.node(node).settings) for treatment in plan.treatments]
-
-
-def test_on_off_and_no_write_are_in_the_same_blocks() -> None:
-    run_plan = plan("synchronous_commit")
-    assert [treatment.levels for treatment in run_plan.treatments] == [
-        {"database_write": "yes", "synchronous_commit": "on"},
-        {"database_write": "yes", "synchronous_commit": "off"},
-        {"database_write": "no", "synchronous_commit": "none"},
-    ]
-    paths = [treatment.workload.request.path for treatment in run_plan.treatments]
-    assert paths == ["/inferences", "/inferences", "/inferences_no_db"]
-    assert [bool(treatment.stack.count) for treatment in run_plan.treatments] == [True, True, False]
-
-
-def test_drivers_are_compared_by_default_where_the_published_ratio_can_be_an_artefact() -> None:
-    run_plan = plan("sync_vs_async")
-    assert [contrast.name for contrast in run_plan.contrasts] == [
-        "async against sync, 0 ms, minconn max",
-        "async against sync, 0 ms, minconn 1",
-        "async against sync, 5 ms, minconn max",
-    ]
-    assert len(run_plan.treatments) == 6
 
 
 def test_the_levels_of_factors_reach_the_services() -> None:
@@ -125,3 +109,9 @@ def test_without_a_runtime_there_is_no_contrast_on_it() -> None:
     assert [contrast.name for contrast in run_plan.contrasts] == ["no write against write (onnx)"]
     with pytest.raises(ParameterError, match="named twice"):
         plan("inference_runtime", runtime=["onnx", "onnx"])
+
+
+def test_an_interval_that_also_holds_no_effect_is_not_marked_on_the_map() -> None:
+    assert _where(1.6, 1.2, 1.9) == INSIDE
+    assert _where(1.6, 0.6, 4.0) == WITH_NO_EFFECT
+    assert _where(1.6, 0.6, 1.5) == OUTSIDE

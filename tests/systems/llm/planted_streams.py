@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
-from unittest.mock import patch
 
 import numpy as np
 import pandas as pd
 
-from perflab.host.placing import placement
-from perflab.recordings import Run, RunWriter, trial_id
-from perflab.stacks.process_backend import choose
-from perflab.systems import experiment
-from perflab.trials.conductor import new_record
+from perflab.recordings import Run
+from perflab.trials.plan import Treatment
 from tests.support.synthetic import HOUR_NS
+from tests.systems.planned import write_planned
 
 MS = 1_000_000
 NUMBER, CHUNKS = 40, 5
@@ -68,8 +65,6 @@ def answers(version: str = "old", failed: int = 0) -> tuple[pd.DataFrame, pd.Dat
     return requests, chunks
 
 
-# A planted run need not survive a crash of the machine.
-@patch("os.fsync", new=lambda _: None)
 def write_streams(
     root: Path, sets: tuple[str, ...], blocks: int = 3, scatter: float = 1.0, **parameters: Any
 ) -> Run:
@@ -77,37 +72,30 @@ def write_streams(
 
     Each block has ``scatter`` more users at the stop than the one before.
     """
-    streaming = experiment("llm_streaming")
-    plan = streaming.plan(
-        streaming.check({"sets": sets, "blocks": blocks, "seed": 1, **parameters})
-    )
-    writer = RunWriter.create(root, new_record(plan, choose("process"), placement()))
-    for block in range(blocks):
-        for position, treatment in enumerate(plan.treatments):
-            version, files = treatment.levels["version"], treatment.levels["max_files"]
-            requests, chunks = answers(version, failed=0 if files == "enough" else 5)
-            unpaced = treatment.levels["pacing"] == "none"
-            row = {
-                "trial_id": trial_id(block, position, 0), "block": block, "position": position,
-                "attempt": 0, "treatment": treatment.name, "state": "valid", "reasons": [],
-                **{f"factor_{name}": level for name, level in treatment.levels.items()},
-                "server_cpu_us_per_answer": CPU_US[version] * (1 + 0.01 * block),
-                "server_cpu_us_per_chunk": CPU_US[version] / CHUNKS,
-                "mean_ms": 100.0 + 0.1 * block,
-                "throughput_rps": 60.0 if not unpaced else 1e6 / CPU_US[version],
-                # Without pacing both versions use all of their core.
-                "cpu_share_proxy": 1.0 if unpaced else CPU_US[version] / 1e4 * (1 + 0.01 * block),
-            }  # fmt: skip
-            if files != "enough":
-                row |= {
-                    "users_at_stop": int(files) * 0.75 + scatter * block,
-                    "requests_begun": int(files) * 2.0,
-                    "successes_until_stop": int(files) * 1.0,
-                    "failure_share_broken_off": 0.3,
-                }
-            if treatment.levels["rung"].startswith("capacity_"):
-                row["users_held"] = USERS_HELD[version] + float(block)
-            own_chunks = chunks if treatment.levels["kind"] != "batch" else None
-            writer.commit_trial(row, requests, None, chunks=own_chunks)
-    writer.update(state="finished", finished_at="2026-01-02T03:14:05Z")
-    return Run(writer.path)
+
+    def plant(treatment: Treatment, block: int, _: int) -> tuple[Any, pd.DataFrame, Any]:
+        version, files = treatment.levels["version"], treatment.levels["max_files"]
+        requests, chunks = answers(version, failed=0 if files == "enough" else 5)
+        unpaced = treatment.levels["pacing"] == "none"
+        cost_us = CPU_US[version] * (1 + 0.01 * block)
+        columns = {
+            "server_cpu_us_per_answer": cost_us,
+            "server_cpu_us_per_chunk": CPU_US[version] / CHUNKS,
+            "mean_ms": 100.0 + 0.1 * block,
+            "throughput_rps": 60.0 if not unpaced else 1e6 / CPU_US[version],
+            # Without pacing both versions use all of their core.
+            "cpu_share_proxy": 1.0 if unpaced else cost_us / 1e4,
+        }
+        if files != "enough":
+            columns |= {
+                "users_at_stop": int(files) * 0.75 + scatter * block,
+                "requests_begun": int(files) * 2.0,
+                "successes_until_stop": int(files) * 1.0,
+                "failure_share_broken_off": 0.3,
+            }
+        if treatment.levels["rung"].startswith("capacity_"):
+            columns["users_held"] = USERS_HELD[version] + float(block)
+        is_batch = treatment.levels["kind"] == "batch"
+        return columns, requests, {"chunks": None if is_batch else chunks}
+
+    return write_planned(root, "llm_streaming", plant, sets=sets, blocks=blocks, **parameters)

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from unittest.mock import patch
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from perflab.host.placing import placement
-from perflab.recordings import Run, RunWriter, trial_id
-from perflab.stacks.process_backend import choose
-from perflab.systems import experiment
+from perflab.recordings import Run
 from perflab.systems.metricstream.connection_cost import part_columns
-from perflab.trials.conductor import new_record
+from perflab.trials.plan import Treatment
 from tests.support.synthetic import HOUR_NS
+from tests.systems.planned import write_planned
 
 US = 1_000
 # Connect, send, wait, receive and close of every planted request, in us.
@@ -53,8 +51,6 @@ def posts(connected: bool = True) -> pd.DataFrame:
     )
 
 
-# A planted run need not survive a crash of the machine.
-@patch("os.fsync", new=lambda _: None)
 def write_posts(
     root: Path,
     sets: tuple[str, ...],
@@ -63,31 +59,19 @@ def write_posts(
     cores: int = 2,
     **parameters: object,
 ) -> Run:
-    """Write a run.
+    """Write a run; ``planted`` returns further columns of a trial, by its rung and block."""
 
-    ``planted`` returns further columns of a trial, by its rung and block; ``parameters`` are
-    further ones of the experiment.
-    """
-    lifecycle = experiment("connection_lifecycle")
-    plan = lifecycle.plan(
-        lifecycle.check({"sets": sets, "blocks": blocks, "seed": 1, **parameters})
-    )
-    placed = placement(range(cores))
-    writer = RunWriter.create(root, new_record(plan, choose("process"), placed))
-    for block in range(blocks):
-        for position, treatment in enumerate(plan.treatments):
-            requests = posts(treatment.levels["connection"] == "per_request")
-            row = {
-                "trial_id": trial_id(block, position, 0), "block": block, "position": position,
-                "attempt": 0, "treatment": treatment.name, "state": "valid", "reasons": [],
-                **{f"factor_{name}": level for name, level in treatment.levels.items()},
-                **part_columns(requests),
-                "success_share": 1 - 0.01 * position - 0.002 * block,
-                "server_cpu_us_per_request": 50.0,
-                "throughput_rps": 2000.0 * (1 + 0.02 * block),
-                "mean_ms": 0.1 + 0.01 * position,
-                **planted(treatment.levels["rung"], block),
-            }  # fmt: skip
-            writer.commit_trial(row, requests, None)
-    writer.update(state="finished", finished_at="2026-01-02T03:14:05Z")
-    return Run(writer.path)
+    def plant(treatment: Treatment, block: int, position: int) -> tuple[Any, pd.DataFrame, Any]:
+        requests = posts(treatment.levels["connection"] == "per_request")
+        columns = {
+            **part_columns(requests),
+            "success_share": 1 - 0.01 * position - 0.002 * block,
+            "server_cpu_us_per_request": 50.0,
+            "throughput_rps": 2000.0 * (1 + 0.02 * block),
+            "mean_ms": 0.1 + 0.01 * position,
+            **planted(treatment.levels["rung"], block),
+        }
+        return columns, requests, {}
+
+    wanted = {"sets": sets, "blocks": blocks, **parameters}
+    return write_planned(root, "connection_lifecycle", plant, cores, **wanted)

@@ -15,23 +15,18 @@ from perflab.recordings import Run
 from perflab.stacks.plan import Node
 from perflab.systems.metricstream.limited_by import (
     CLIENT,
-    NAIVE,
     NOBODY,
-    OWN,
     PAIRS,
-    SAID,
     SERVER,
     UNDECIDED,
     blocks_of,
     has_pairs,
     judged_claims,
-    limits_table,
     word_of,
 )
 from perflab.systems.metricstream.rungs import OF_THE_LAB
-from perflab.systems.metricstream.views import parts_table
 from tests.figures.saved import check_columns_are_seen, check_drawn_from_files
-from tests.figures.shown import all_words, cut_off, overlapping, pictures
+from tests.figures.shown import check_texts
 from tests.systems.metricstream.planted_connections import Planted, write_posts
 from tests.systems.metricstream.test_connection_plans import plan
 
@@ -126,23 +121,17 @@ def test_room_depends_on_the_cores_that_the_server_may_use(
         assert word_of(blocks_of(run, PAIRS[0])) == word
 
 
-def test_two_blocks_are_too_few_for_a_word(tmp_path: Path) -> None:
-    run = run_of(tmp_path, planted(0.5, 1.0), blocks=2)
-    assert list(blocks_of(run, PAIRS[0])["word"]) == [CLIENT] * 2
-    assert word_of(blocks_of(run, PAIRS[0])) == UNDECIDED
-    assert str(judged_claims(run)["claim 4"].verdict) == "undecided"
-
-
-def test_one_other_block_of_four_does_not_change_the_word_and_two_of_five_do(
-    tmp_path: Path,
+@pytest.mark.parametrize(
+    ("others", "blocks", "word"), [(1, 4, CLIENT), (2, 5, UNDECIDED), (0, 2, UNDECIDED)]
+)
+def test_a_word_needs_three_blocks_and_most_of_them(
+    others: int, blocks: int, word: str, tmp_path: Path
 ) -> None:
-    for odd, blocks, word in ((1, 4, CLIENT), (2, 5, UNDECIDED)):
+    def columns(rung: str, block: int) -> Mapping[str, Any]:
+        return planted(0.99 if block < others else 0.5, 1.0)(rung, block)
 
-        def columns(rung: str, block: int, odd: int = odd) -> Mapping[str, Any]:
-            return planted(0.99 if block < odd else 0.5, 1.0)(rung, block)
-
-        run = run_of(tmp_path / str(odd), columns, blocks)
-        assert word_of(blocks_of(run, PAIRS[0])) == word
+    run = run_of(tmp_path, columns, blocks)
+    assert word_of(blocks_of(run, PAIRS[0])) == word
 
 
 def test_both_generators_get_the_same_server_and_load_in_every_block() -> None:
@@ -166,30 +155,9 @@ def test_both_generators_get_the_same_server_and_load_in_every_block() -> None:
         assert by_rung[match].workload.request.body == sent_by_the_naive_client
 
 
-def test_the_table_holds_every_trial_of_both_clients_and_the_sentences(tmp_path: Path) -> None:
-    run = run_of(tmp_path, planted(0.5, 1.0))
-    table = limits_table(run)
-    rates = table[table["panel"] == "rate"].groupby("what")["value"]
-    assert dict(rates.size()) == {NAIVE: 18, OWN: 18, "mark": 1}
-    assert rates.median()[OWN] == TARGET
-    assert rates.median()[NAIVE] == pytest.approx(0.5 * TARGET, rel=0.02)
-    sentences = list(table.loc[table["what"] == SAID, "words"])
-    assert sentences[0].startswith(
-        "a connection per request: client-limited (6 blocks: 6 client-lim"
-    )
-    assert sentences[0].endswith("claim 4: direction shown")
-    # Trials of the naive client have no parts of a request.
-    treatments = set(parts_table(run)["treatment"])
-    assert {f"rung={match}" for match in OF_THE_LAB.values()} <= treatments
-    assert not {f"rung={naive}" for naive in OF_THE_LAB} & treatments
-
-
 @pytest.mark.slow
 def test_the_figure_is_drawn_from_its_file_and_no_text_is_cut(tmp_path: Path) -> None:
     run = run_of(tmp_path, planted(0.5, 1.0))
-    figure = pictures(run)["client_or_server"]
-    assert cut_off(figure) == []
-    assert overlapping(figure) == []
-    assert run.run_id in all_words(figure)
+    check_texts(run, ["client_or_server"])
     check_drawn_from_files(run, ["client_or_server"], tmp_path)
     check_columns_are_seen(run, ["client_or_server"])

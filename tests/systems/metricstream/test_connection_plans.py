@@ -16,7 +16,7 @@ from perflab.systems.metricstream.connection_cost import (
     part_columns,
     success_share,
 )
-from perflab.systems.metricstream.rungs import BEFORE, CROSSED, PHASES, SETS
+from perflab.systems.metricstream.rungs import BEFORE, CROSSED, PHASES
 from perflab.trials.plan import RunPlan
 from perflab.trials.summary import resolved
 from tests.load.planted import load_result
@@ -53,15 +53,6 @@ def test_each_phase_changes_what_it_is_named_after_and_nothing_else() -> None:
         "phase_4": {"store"}, "phase_5": {"store"}, "phase_6": {"threading"},
         "phase_7": {"keep_alive"}, "long_linear": {"parser"},
     }  # fmt: skip
-
-
-def test_no_size_is_compared_where_success_is_not_defined() -> None:
-    run_plan = plan(sets=list(SETS))
-    assert run_plan.contrasts
-    for contrast in run_plan.contrasts:
-        assert contrast.published_ratio is None
-        assert contrast.published_difference is None
-    assert "metricstream.success" in {warning.code for warning in run_plan.warnings}
 
 
 def test_a_cpu_limit_reaches_only_the_server_and_is_recorded() -> None:

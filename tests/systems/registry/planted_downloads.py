@@ -4,58 +4,45 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
-from unittest.mock import patch
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from perflab.host.placing import placement
-from perflab.recordings import Run, RunWriter, trial_id
-from perflab.stacks.process_backend import choose
-from perflab.systems import experiment
+from perflab.recordings import Run
 from perflab.systems.registry.counts import COUNTED, counted_columns, download_columns
 from perflab.systems.registry.rungs import RUNGS, lanes
-from perflab.trials.conductor import new_record
+from perflab.trials.plan import Treatment
 from tests.support.synthetic import HOUR_NS
+from tests.systems.planned import write_planned
 
 S = 1_000_000_000
 CLIENTS, EACH_S, TIMEOUT_S = 20, 3.0, 30.0
 LOOK_S = 0.5
 
 
-# A planted run need not survive a crash of the machine.
-@patch("os.fsync", new=lambda _: None)
 def write_downloads(
     root: Path, sets: tuple[str, ...] = ("ladder",), blocks: int = 1, rungs: tuple[str, ...] = ()
 ) -> Run:
     """Write a run whose downloads end in batches of as many as the rung lets run at a time."""
-    downloads = experiment("registry_downloads")
-    parameters = {"sets": sets, "clients": CLIENTS, "blocks": blocks, "seed": 1, "rungs": rungs}
-    plan = downloads.plan(downloads.check(parameters))
-    writer = RunWriter.create(root, new_record(plan, choose("process"), placement()))
-    for block in range(blocks):
-        for position, treatment in enumerate(plan.treatments):
-            rung = treatment.levels["rung"]
-            requests, progress = batches(rung)
-            counts = looks(rung, float(requests["done_ns"].max() - HOUR_NS) / S)
-            end_ns = int(requests["done_ns"].max())
-            row = {
-                "trial_id": trial_id(block, position, 0), "block": block, "position": position,
-                "attempt": 0, "treatment": treatment.name, "state": "valid", "reasons": [],
-                **{f"factor_{name}": level for name, level in treatment.levels.items()},
-                **counted_columns(counts, HOUR_NS, end_ns),
-            }  # fmt: skip
-            if RUNGS[rung].load_from == "inside":
-                others = {"other_load": told_of(requests)}
-                row |= told_columns(download_columns(requests))
-                requests = requests.head(3)  # the lab's own probes
-            else:
-                others = {"progress": progress}
-                row |= download_columns(requests)
-                row["mean_ms"] = float((requests["done_ns"] - requests["planned_ns"]).mean()) / 1e6
-            writer.commit_trial(row, requests, None, registry_counts=counts, **others)
-    writer.update(state="finished", finished_at="2026-01-02T03:14:05Z")
-    return Run(writer.path)
+    wanted = {"sets": sets, "clients": CLIENTS, "blocks": blocks, "rungs": rungs}
+    return write_planned(root, "registry_downloads", planted, **wanted)
+
+
+def planted(treatment: Treatment, _: int, __: int) -> tuple[Any, pd.DataFrame, dict[str, Any]]:
+    """Return the columns, requests and further tables of a trial."""
+    rung = treatment.levels["rung"]
+    requests, progress = batches(rung)
+    end_ns = int(requests["done_ns"].max())
+    counts = looks(rung, float(end_ns - HOUR_NS) / S)
+    columns, tables = counted_columns(counts, HOUR_NS, end_ns), {"registry_counts": counts}
+    if RUNGS[rung].load_from == "inside":
+        columns |= told_columns(download_columns(requests))
+        tables["other_load"] = told_of(requests)
+        return columns, requests.head(3), tables  # the lab's own probes
+    mean_ms = float((requests["done_ns"] - requests["planned_ns"]).mean()) / 1e6
+    columns |= {**download_columns(requests), "mean_ms": mean_ms}
+    return columns, requests, {**tables, "progress": progress}
 
 
 def batches(rung: str) -> tuple[pd.DataFrame, pd.DataFrame]:

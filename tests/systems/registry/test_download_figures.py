@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from perflab.recordings import Run
-from perflab.systems.registry.views import DOWNLOAD_LADDER, counts_table, ladder_table, thread_table
+from perflab.systems.registry.views import ladder_table, thread_table
 from perflab.systems.registry.waterfall import waterfall_table
 from tests.figures.saved import check_columns_are_seen, check_drawn_from_files
-from tests.figures.shown import all_words, cut_off, overlapping, picture, pictures
+from tests.figures.shown import all_words, check_texts, pictures
 from tests.systems.registry.planted_downloads import write_downloads
 
 OF_LADDER = ["download_ladder", "waterfall", "counts_over_time"]
@@ -33,12 +33,8 @@ def inside(tmp_path_factory: pytest.TempPathFactory) -> Run:
 
 
 def test_a_run_of_downloads_has_its_figures_and_no_text_is_cut(threads: Run) -> None:
-    drawn = pictures(threads)
-    assert [name for name in drawn if name in OF_THREADS] == OF_THREADS
-    for name in OF_THREADS:
-        assert cut_off(drawn[name]) == [], name
-        assert overlapping(drawn[name]) == [], name
-        assert threads.run_id in all_words(drawn[name])
+    assert [name for name in pictures(threads) if name in OF_THREADS] == OF_THREADS
+    check_texts(threads, OF_THREADS)
 
 
 @pytest.mark.slow
@@ -82,26 +78,9 @@ def test_a_load_from_inside_stands_beside_the_labs_own_and_is_called_as_told(ins
     assert "as told, at least" in set(total["rung=step_0_inside"])
     drawn = pictures(inside)
     assert [name for name in drawn if name in OF_THREADS] == OF_LADDER
-    for name in OF_LADDER:
-        assert (cut_off(drawn[name]), overlapping(drawn[name])) == ([], []), name
+    check_texts(inside, OF_LADDER)
     for name in ("download_ladder", "waterfall"):
         assert "the service's own generator" in " ".join(all_words(drawn[name]).split())
-
-
-def test_a_waterfall_of_a_load_from_inside_has_no_probes_of_the_lab(inside: Run) -> None:
-    table = waterfall_table(inside)
-    assert (table.groupby("treatment").size() == 20).all()
-    of_rung = table[table["treatment"] == "rung=step_0_inside"]
-    assert (of_rung["outcome"] == "whole").sum() == 9
-    assert set(of_rung["outcome"]) == {"whole", "timeout"}
-    assert of_rung["work_s"].isna().all()
-
-
-def test_a_service_that_did_not_answer_has_no_numbers_in_the_counts(ladder: Run) -> None:
-    table = counts_table(ladder)
-    silent = table[table["answered"] == "no"]
-    assert set(silent["treatment"]) == {"rung=step_0"}
-    assert silent[["in_flight", "waiting_for_thread", "memory_mb"]].isna().all(axis=None)
 
 
 def test_the_thread_curve_has_only_the_last_step_from_outside_and_draws_batches(
@@ -115,10 +94,3 @@ def test_the_thread_curve_has_only_the_last_step_from_outside_and_draws_batches(
     # 20 downloads of 2,483,401 bytes at 800,000 bytes/s: 4 batches with 6 threads, 1 with 20.
     assert curve[6] == pytest.approx(4 * 3.10425, rel=1e-4)
     assert curve[20] == pytest.approx(3.10425, rel=1e-4)
-
-
-def test_rungs_stand_in_the_order_of_the_ladder_whatever_is_compared(tmp_path: Path) -> None:
-    rungs = ("step_0", "step_1_32", "step_2", "step_3", "streamed")
-    drawn = picture(DOWNLOAD_LADDER, write_downloads(tmp_path, ("ladder", "beyond"), rungs=rungs))
-    labels = [text.get_text() for text in drawn.axes[0].get_yticklabels()]
-    assert [label.split(":")[0] for label in labels[:4]] == [f"step {n}" for n in range(4)]

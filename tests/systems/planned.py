@@ -1,0 +1,42 @@
+"""A planted run of an experiment's own plan, written through the real store, with no service."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+import pandas as pd
+
+from perflab.host.placing import placement
+from perflab.recordings import Run, RunWriter, trial_id
+from perflab.stacks.process_backend import choose
+from perflab.systems import experiment
+from perflab.trials.conductor import new_record
+from perflab.trials.plan import Treatment
+
+# Columns, requests and further tables of a trial, by its treatment, block and position.
+Plant = Callable[[Treatment, int, int], tuple[dict[str, Any], pd.DataFrame, dict[str, Any]]]
+
+
+# A planted run need not survive a crash of the machine.
+@patch("os.fsync", new=lambda _: None)
+def write_planned(root: Path, name: str, plant: Plant, cores: int = 2, **parameters: Any) -> Run:
+    """Write a run of an experiment whose trials are all valid unless planted otherwise."""
+    chosen = experiment(name)
+    plan = chosen.plan(chosen.check({"seed": 1, **parameters}))
+    placed = placement(range(cores))
+    writer = RunWriter.create(root, new_record(plan, choose("process"), placed))
+    for block in range(parameters["blocks"]):
+        for position, treatment in enumerate(plan.treatments):
+            columns, requests, tables = plant(treatment, block, position)
+            row = {
+                "trial_id": trial_id(block, position, 0), "block": block, "position": position,
+                "attempt": 0, "treatment": treatment.name, "state": "valid", "reasons": [],
+                **{f"factor_{factor}": level for factor, level in treatment.levels.items()},
+                **columns,
+            }  # fmt: skip
+            writer.commit_trial(row, requests, None, **tables)
+    writer.update(state="finished", finished_at="2026-01-02T03:14:05Z")
+    return Run(writer.path)
