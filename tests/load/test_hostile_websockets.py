@@ -23,6 +23,7 @@ from tests.load.hostile_websockets import (
     DEFLATE,
     PEERS,
     TEXT,
+    Ears,
     Peer,
     closing,
     frame,
@@ -92,17 +93,6 @@ def check(result: LoadResult, peers: Sequence[Peer]) -> None:
     # The loop's last look is at the end of the load.
     took_s = np.ptp(result.looks[0].woken_ns) / 1e9
     assert took_s < STAY_S[any(peer.floods for peer in peers)] + TIMEOUT_S + OVERTIME_S
-
-
-class Ears:
-    def __init__(self) -> None:
-        self.ends: list[tuple[str, int]] = []
-        self.both = (self.message, self.closed)
-
-    def message(self, data: bytes, at_ns: int) -> None: ...
-
-    def closed(self, kind: str, code: int) -> None:
-        self.ends.append((kind, code))
 
 
 async def close_code_of(data: bytes, extensions: str, ears: Ears | None = None) -> int:

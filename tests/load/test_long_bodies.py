@@ -18,15 +18,12 @@ from perflab.load.clients.outcome import ERRORS
 from perflab.load.clients.response import BadResponse, ResponseReader
 from perflab.load.clients.targets import split
 from perflab.load.workload import Request
-from tests.load.hostile import Hostile, Script, on_uvloop
+from tests.load.hostile import on_uvloop
 from tests.load.meter import PIECE, Meter, crc32_of
 from tests.support.examples import examples
 
 MIB = 1 << 20
 LONG = 5 * MIB + 3
-HEAD = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % LONG
-BODY = (PIECE * (LONG // len(PIECE) + 1))[:LONG]
-SUMMED = {"expect_bytes": LONG, "expect_crc32": crc32_of(LONG)}
 
 
 async def ask(
@@ -44,24 +41,6 @@ async def ask(
         async with asyncio.timeout(20):
             await over.wait()
         outcomes.append((ERRORS[exchange.error], exchange.bytes))
-    return outcomes
-
-
-def outcomes_of(
-    scripts: Sequence[Script], *requests: dict[str, Any], timeout_s: float = 10.0
-) -> tuple[list[tuple[str, int]], int]:
-    """Let one user send requests; return their outcomes and the number of connections."""
-
-    async def go() -> tuple[list[tuple[str, int]], int]:
-        server = Hostile(scripts)
-        async with server as url:
-            client = LeanClient(asyncio.get_running_loop(), timeout_s=timeout_s)
-            try:
-                return await ask(client, url, requests), server.connections
-            finally:
-                await client.close()
-
-    outcomes: tuple[list[tuple[str, int]], int] = on_uvloop(go)
     return outcomes
 
 
