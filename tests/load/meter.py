@@ -115,7 +115,6 @@ async def drive(work: Workload, url: str, requests: int) -> list[str]:
             errors.append(ERRORS[exchange.error])
     finally:
         await client.close()
-    await asyncio.sleep(0.05)
     return errors
 
 
