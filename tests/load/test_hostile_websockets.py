@@ -18,16 +18,7 @@ from perflab.load.clients.websocket_messages import Deflate, Terms, WebSocketErr
 from perflab.load.records.result import LoadResult
 from perflab.load.workload import Request, Scripted, Workload
 from tests.load.hostile import Hostile, Script, accepting, beside, peak_bytes
-from tests.load.hostile_websockets import (
-    CONT,
-    DEFLATE,
-    PEERS,
-    TEXT,
-    Ears,
-    Peer,
-    closing,
-    frame,
-)
+from tests.load.hostile_websockets import CONT, DEFLATE, PEERS, TEXT, Ears, Peer, closing, frame
 from tests.load.processes import a_worker
 
 SCRIPT = """

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -26,22 +25,16 @@ MIB = 1 << 20
 LONG = 5 * MIB + 3
 
 
-async def ask(
-    client: LeanClient, url: str, requests: Sequence[dict[str, Any]]
-) -> list[tuple[str, int]]:
-    """Send requests one after the other as one user; return error classes and bytes."""
-    origin, path = split(url)
-    outcomes = []
-    for words in requests:
-        over = asyncio.Event()
-        prepared = Prepared(Request.model_validate({"path": path or "/", **words}), origin)
-        exchange = Exchange(prepared, 0, lambda _, over=over: over.set())
-        exchange.planned_ns = exchange.started_ns = time.monotonic_ns()
-        client.submit(exchange)
-        async with asyncio.timeout(20):
-            await over.wait()
-        outcomes.append((ERRORS[exchange.error], exchange.bytes))
-    return outcomes
+async def ask(client: LeanClient, url: str, size: int) -> tuple[str, int]:
+    """Ask for so many bytes; return the error class and the bytes."""
+    over = asyncio.Event()
+    request = Request(path=f"/{size}", expect_crc32=crc32_of(size))
+    exchange = Exchange(Prepared(request, split(url)[0]), 0, lambda _: over.set())
+    exchange.planned_ns = exchange.started_ns = time.monotonic_ns()
+    client.submit(exchange)
+    async with asyncio.timeout(20):
+        await over.wait()
+    return ERRORS[exchange.error], exchange.bytes
 
 
 def read(raw: bytes, cuts: list[int], rules: BodyRules | None) -> tuple[Any, ...]:
@@ -94,17 +87,11 @@ def test_bodies_that_share_a_buffer_are_summed_apart() -> None:
     async def go() -> list[tuple[str, int]]:
         async with Meter() as good, Meter(flaw_at=flaw_at) as bad:
             client = LeanClient(asyncio.get_running_loop())
+            places = [*[(good, size) for size in sizes], (bad, LONG), (good, LONG)]
             try:
-                places = [*[(good, size) for size in sizes], (bad, LONG), (good, LONG)]
-                answers = await asyncio.gather(
-                    *(
-                        ask(client, f"{url}/{size}", [{"expect_crc32": crc32_of(size)}])
-                        for url, size in places
-                    )
-                )
+                return await asyncio.gather(*(ask(client, url, size) for url, size in places))
             finally:
                 await client.close()
-            return [outcome for (outcome,) in answers]
 
     outcomes = on_uvloop(go)
     assert [kind for kind, _ in outcomes] == [*[""] * 6, "checksum", ""]

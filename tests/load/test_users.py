@@ -10,13 +10,7 @@ import pytest
 from perflab.errors import ParameterError
 from perflab.load.checks.selfcheck import check
 from perflab.load.records.result import LoadResult
-from perflab.load.users import (
-    Answer,
-    NotServed,
-    User,
-    action,
-    actions,
-)
+from perflab.load.users import Answer, NotServed, User, action, actions
 from perflab.load.workers.scripted import find
 from perflab.load.workload import Request, Scripted, Workload
 from tests.load.processes import a_worker, served
