@@ -203,29 +203,19 @@ def acted(world: World, kind: str, folder: Path, **words: object) -> list[Sent]:
         return world.live(driver.run(START_NS))
 
 
+@pytest.mark.parametrize("kind", ["Paced", "Pausing"])
 @settings(max_examples=12, deadline=None)
 @given(world=WORLDS)
-def test_scripted_users_keep_a_constant_pace_however_late_the_client_is(
-    tmp_path_factory: pytest.TempPathFactory, world: World
+def test_scripted_users_keep_their_pace_or_wait_from_the_last_answer_on_however_late_the_client_is(
+    tmp_path_factory: pytest.TempPathFactory, kind: str, world: World
 ) -> None:
-    requests = acted(world, "Paced", tmp_path_factory.mktemp("pace"))
-    firsts = [request for request in requests if request.template == 0]
-    ends = [request.done_ns for request in requests if request.template == 1]
-    for (before, after), end_ns in zip(pairwise(firsts), ends, strict=False):
-        assert after.planned_ns == max(before.planned_ns + 50 * MS, end_ns)
-
-
-@settings(max_examples=12, deadline=None)
-@given(world=WORLDS)
-def test_scripted_users_wait_from_the_last_answer_on_however_late_the_client_is(
-    tmp_path_factory: pytest.TempPathFactory, world: World
-) -> None:
-    requests = acted(world, "Pausing", tmp_path_factory.mktemp("wait"))
+    requests = acted(world, kind, tmp_path_factory.mktemp("users"))
     firsts = [request for request in requests if request.template == 0]
     ends = [request.done_ns for request in requests if request.template == 1]
     assert firsts
-    for after, end_ns in zip(firsts[1:], ends, strict=False):
-        assert after.planned_ns == end_ns + 50 * MS
+    for (before, after), end_ns in zip(pairwise(firsts), ends, strict=False):
+        paced_ns = max(before.planned_ns + 50 * MS, end_ns)
+        assert after.planned_ns == (paced_ns if kind == "Paced" else end_ns + 50 * MS)
 
 
 def test_a_pause_counts_from_the_last_answer_and_ends_with_the_load(tmp_path: Path) -> None:
