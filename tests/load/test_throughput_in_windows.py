@@ -24,8 +24,6 @@ from perflab.trials.choosing import Pace, needed_slice_ms
 from tests.load.closed_loops import MS, Server, cut, load
 from tests.load.planted import S, load_result
 
-TIMES_AND_USERS = [(4.5, 1), (7.0, 12)]
-
 
 def sleeping(time_ms: float) -> Server:
     """Return a service that only waits."""
@@ -39,7 +37,7 @@ def slices(p95_ms: float, count: int, cycle_ms: float = 0.0) -> np.ndarray:
 
 
 @pytest.mark.parametrize(("work_ms", "error"), [(0.0, 1e-3), (0.3, 5e-3)])
-@pytest.mark.parametrize(("time_ms", "users"), TIMES_AND_USERS)
+@pytest.mark.parametrize(("time_ms", "users"), [(4.5, 1), (7.0, 12)])
 def test_throughput_of_a_service_that_waits_and_computes_is_right_to_half_a_percent(
     tmp_path: Path, time_ms: float, users: int, work_ms: float, error: float
 ) -> None:
