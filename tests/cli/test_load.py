@@ -26,7 +26,7 @@ from tests.load.processes import served
 
 @pytest.fixture
 def server() -> Iterator[tuple[str, int]]:
-    with served("0.002", "good") as (port, pid):
+    with served("0.002") as (port, pid):
         yield f"http://127.0.0.1:{port}/", pid
 
 

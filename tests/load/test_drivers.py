@@ -148,13 +148,11 @@ def test_constant_pacing_keeps_to_its_grid_unless_an_answer_comes_later(
 
 
 def test_a_late_client_does_not_make_a_constant_pace_drift() -> None:
-    requests = closed(World(late_ns=7 * MS, handling_ns=3 * MS), CLOSED_PACE)
+    pace = ClosedLoop(users=1, requests=20, pacing_s=0.05)
+    requests = closed(World(late_ns=7 * MS, handling_ns=3 * MS), pace)
     assert [request.planned_ns for request in requests[0]] == [
         number * 50 * MS for number in range(20)
     ]
-
-
-CLOSED_PACE = ClosedLoop(users=1, requests=20, pacing_s=0.05)
 
 
 class Paced(User):

@@ -17,7 +17,7 @@ from tests.load.processes import a_worker, served
 
 @pytest.fixture
 def worker_and_url() -> Iterator[tuple[Generator, str]]:
-    with served("0.02", "good") as (port, _), a_worker() as generator:
+    with served("0.02") as (port, _), a_worker() as generator:
         yield generator, f"http://127.0.0.1:{port}"
 
 

@@ -77,7 +77,7 @@ def script(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 @pytest.fixture
 def server() -> Iterator[int]:
-    with served("0.002", "good") as (port, _):
+    with served("0.002") as (port, _):
         yield port
 
 
