@@ -21,14 +21,3 @@ def test_the_study_check_says_how_many_findings_there_are(perflab: Tell, tmp_pat
     output, _ = perflab(tmp_path, "claims", "--check", "--study", "metricstream")
     assert max(map(len, output.splitlines())) <= 80
     assert "2 to 3 in flight of 100 users" in " ".join(output.split())
-
-
-def test_a_study_or_an_answer_that_there_is_not_is_answered_with_the_nearest(
-    perflab: Tell, tmp_path: Path
-) -> None:
-    for words, hint in (
-        (["--study", "inferense"], "did you mean 'inference'"),
-        (["--answer", "contrasts"], "did you mean 'contrast'"),
-        (["--check", "--study", "chats"], "did you mean 'chat'"),
-    ):
-        assert hint in perflab(tmp_path, "claims", *words, code=1)[1]

@@ -8,13 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from perflab.paths import runs_dir
 from tests.cli.conftest import Tell
 
 PERFLAB = str(Path(sys.executable).with_name("perflab"))
-# The cheapest stack; the test of the main job runs the inference service.
-SMALL = ["-p", "blocks=1", "-p", 'client=["lean", "aiohttp"]', "-p", "rate=[200]",
-         "-p", "duration_s=0.5"]  # fmt: skip
 
 
 def typed(*words: str, code: int = 0) -> str:
@@ -39,6 +35,10 @@ def test_errors_are_sentences_not_tracebacks(perflab: Tell, tmp_path: Path) -> N
     for words, expected in (
         (["run", "synchronous_commit", "-p", "blokcs=2"], "did you mean 'blocks'"),
         (["run"], "no experiment is named"),
+        (["runs", "--experiment", "sync_vs_asinc"], "did you mean 'sync_vs_async'"),
+        (["claims", "--study", "inferense"], "did you mean 'inference'"),
+        (["claims", "--answer", "contrasts"], "did you mean 'contrast'"),
+        (["claims", "--check", "--study", "chats"], "did you mean 'chat'"),
         (["show", "nosuchrun"], "no run"),
         (["stack", "up", "inferense"], "did you mean 'inference'"),
         (["stack", "logs", "nothing"], "no service"),
@@ -61,12 +61,3 @@ def test_a_stack_can_be_put_up_looked_at_and_taken_down(
         removed = typed("stack", "down")
     assert "inference" in removed
     assert "no services are up" in perflab(tmp_path, "stack", "ps")[0]
-
-
-@pytest.mark.slow
-def test_run_ends_with_a_verdict_and_figures_and_show_repeats_it(perflab: Tell) -> None:
-    text = typed("run", "client_overhead", "--backend", "process", *SMALL)
-    assert "throughput.svg" in text
-    assert "process" in perflab(runs_dir(), "runs")[0]
-    shown = perflab(runs_dir(), "show", "latest:client_overhead")[0]
-    assert "b000-p00-a0" in shown

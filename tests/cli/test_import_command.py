@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from perflab.recordings import Run, list_runs
+from perflab.recordings import list_runs
 from tests.cli.conftest import Tell
 
 DATA = Path(__file__).parents[1] / "recordings" / "imports" / "data"
@@ -16,17 +16,6 @@ DATA = Path(__file__).parents[1] / "recordings" / "imports" / "data"
 @pytest.fixture(autouse=True)
 def _among_the_files(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(DATA)
-
-
-def newest(runs: Path) -> Run:
-    return list_runs(runs)[-1]
-
-
-def by_treatment(run: Run) -> dict[str, list[str]]:
-    trials = run.trials()
-    return {
-        str(name): list(group["told_by"]) for name, group in trials.groupby("treatment", sort=False)
-    }
 
 
 @pytest.mark.parametrize(
@@ -43,7 +32,8 @@ def test_a_file_may_name_its_treatment(
     perflab: Tell, tmp_path: Path, words: str, expected: dict[str, list[str]]
 ) -> None:
     perflab(tmp_path, "import", *words.split())
-    assert by_treatment(newest(tmp_path)) == expected
+    by_treatment = list_runs(tmp_path)[-1].trials().groupby("treatment")["told_by"]
+    assert by_treatment.agg(list).to_dict() == expected
 
 
 def test_it_says_whose_file_it_is_what_is_missing_and_who_corrects(

@@ -51,13 +51,6 @@ def test_json_has_parameters_blocks_valid_trials_and_the_path(perflab: Tell, run
     assert Path(run["path"]) == runs / "20260101-first"
 
 
-def test_an_experiment_that_there_is_not_is_answered_with_the_nearest(
-    perflab: Tell, runs: Path
-) -> None:
-    errors = perflab(runs, "runs", "--experiment", "sync_vs_asinc", code=1)[1]
-    assert "did you mean 'sync_vs_async'" in errors
-
-
 def test_a_run_that_cannot_be_read_is_named_and_hides_no_other(
     perflab: Tell, tmp_path: Path
 ) -> None:

@@ -16,20 +16,21 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-import perflab as perflab_package
+import perflab
 from perflab.errors import LoadError
 from perflab.load.records.columns import frame
 from perflab.paths import project_root
+from tests.cli.conftest import Tell
 from tests.load.processes import served
 
 
 @pytest.fixture
 def server() -> Iterator[tuple[str, int]]:
-    with served("0.002", "good") as (port, pid):
+    with served("0.002") as (port, pid):
         yield f"http://127.0.0.1:{port}/", pid
 
 
-def perflab(
+def load(
     *words: str, code: int | None = 0, cwd: Path | None = None, codes: tuple[int, ...] = (0, 3)
 ) -> tuple[str, str]:
     """Run a load; without ``code`` the numbers may be invalid, because the machine may be busy."""
@@ -43,7 +44,7 @@ def perflab(
 
 @pytest.mark.alone
 def test_json_is_one_object_with_the_promised_fields(server: tuple[str, int]) -> None:
-    out, _ = perflab(server[0], "--rate", "500", "-d", "2", "--json", code=None)
+    out, _ = load(server[0], "--rate", "500", "-d", "2", "--json", code=None)
     shown = json.loads(out)
     assert (shown["requests"], shown["errors"]) == (1000, 0)
     for name in ("response_time_ms", "service_time_ms"):
@@ -60,7 +61,7 @@ def test_json_is_one_object_with_the_promised_fields(server: tuple[str, int]) ->
 def test_the_recording_holds_every_request(server: tuple[str, int], tmp_path: Path) -> None:
     before = set(project_root().iterdir())
     words = ("--users", "5", "-n", "300", "--out", "new/result", "--workers", "2")
-    out, _ = perflab(server[0], *words, code=None, cwd=tmp_path)
+    out, _ = load(server[0], *words, code=None, cwd=tmp_path)
     folder = tmp_path / "new" / "result"
     assert set(project_root().iterdir()) == before
     assert "300 requests" in out
@@ -71,30 +72,30 @@ def test_the_recording_holds_every_request(server: tuple[str, int], tmp_path: Pa
     record = json.loads((folder / "load.json").read_text())
     assert record["workload"]["arrivals"]["users"] == 5
     assert sorted(path.name for path in folder.iterdir()) == ["load.json", "requests.parquet"]
-    _, error = perflab(server[0], "--users", "5", "-n", "9", "--out", str(folder), code=1)
+    _, error = load(server[0], "--users", "5", "-n", "9", "--out", str(folder), code=1)
     assert "nothing is overwritten" in error
 
 
-def test_every_problem_is_told_at_once_before_anything_is_sent() -> None:
-    _, error = perflab(
-        "http://127.0.0.1:9/", "--users", "3", "--rate", "5", "--pacing", "1", "--end-marker", "z",
-        "--burst", "2", "-d", "9", code=1,
-    )  # fmt: skip
-    for text in ("give one of", "--end-marker needs", "--duration does not go", "nothing was"):
-        assert text in error
-    _, error = perflab(
-        "http://127.0.0.1:9/", "--users", "3", "--header", "x", "--objective", "y",
-        "--timeout", "-1", code=1,
-    )  # fmt: skip
-    assert "--header: 'x' is not like 'Name: value'" in error
-    assert "--objective: 'y' is not like 'p99<1000ms'" in error
-    assert "--timeout -1.0: Input should be greater than 0" in error
-    _, error = perflab("http://example.org/", "--users", "3", code=1)
-    assert "--allow-target example.org" in error
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ("http://127.0.0.1:9/ --users 3 --rate 5 --pacing 1 --end-marker z --burst 2 -d 9",
+         ("give one of", "--end-marker needs", "--duration does not go", "nothing was")),
+        ("http://127.0.0.1:9/ --users 3 --header x --objective y --timeout -1",
+         ("--header: 'x' is not like 'Name: value'", "--objective: 'y' is not like 'p99<1000ms'",
+          "--timeout -1.0: Input should be greater than 0")),
+        ("http://example.org/ --users 3", ("--allow-target example.org",)),
+    ],
+)  # fmt: skip
+def test_every_problem_is_told_at_once_before_anything_is_sent(
+    perflab: Tell, tmp_path: Path, words: str, told: tuple[str, ...]
+) -> None:
+    _, error = perflab(tmp_path, "load", *words.split(), code=1, COLUMNS="200")
+    assert all(text in error for text in told), error
 
 
 def test_few_requests_have_no_p99() -> None:
-    out, _ = perflab("http://127.0.0.1:9/", "--users", "2", "-n", "20", "--json", code=4)
+    out, _ = load("http://127.0.0.1:9/", "--users", "2", "-n", "20", "--json", code=4)
     shown = json.loads(out)
     assert [(one["error"], one["count"]) for one in shown["errors_by_cause"]] == [("connect", 20)]
     assert shown["response_time_ms"]["p99"] is None
@@ -105,7 +106,7 @@ def test_few_requests_have_no_p99() -> None:
 def test_a_missed_objective_ends_with_the_status_of_a_missed_threshold(
     server: tuple[str, int],
 ) -> None:
-    out, _ = perflab(
+    out, _ = load(
         server[0], "--users", "1", "-n", "60", "--objective", "p90<1ms", "--json",
         code=None, codes=(99, 3),
     )  # fmt: skip
@@ -121,7 +122,7 @@ def test_a_record_that_cannot_be_written_is_kept_as_it_is(
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("perflab.load.records.record.write", full)
-    shown = perflab_package.send_load(server[0], users=2, requests=50, out=str(tmp_path / "out"))
+    shown = perflab.send_load(server[0], users=2, requests=50, out=str(tmp_path / "out"))
     assert shown["requests"] == 50
     assert "No space left on device" in shown["unwritten"]
     assert str(tmp_path / "out" / "raw") in shown["unwritten"]
@@ -138,34 +139,10 @@ def test_what_was_recorded_outlives_a_failure_to_sum_it_up(
     with pytest.raises(
         LoadError, match="ValueError: broken; the requests so far are kept in"
     ) as told:
-        perflab_package.send_load(server[0], users=2, requests=50)
+        perflab.send_load(server[0], users=2, requests=50)
     raw = Path(str(told.value).partition("kept in ")[2].partition(": a folder")[0])
     assert len(frame(raw / "0", 0)) == 50
     shutil.rmtree(raw.parent)
-
-
-def test_streams_to_users_who_join_end_at_their_failures_and_the_record_tells_both_sides(
-    tmp_path: Path,
-) -> None:
-    body = "data: a\n\ndata: b\n\n"
-    with served("0.2", "fail_from:20", body) as (port, _):
-        out, _ = perflab(
-            f"http://127.0.0.1:{port}/", "--users", "30", "--ramp", "3", "--pacing", "1",
-            "-d", "20", "--stream", "sse", "--stop-after-failures", "5", "--workers", "2",
-            "--json", "--out", str(tmp_path / "out"), code=None, codes=(99, 3),
-        )  # fmt: skip
-    shown = json.loads(out)
-    stop = shown["stop"]
-    assert shown["stopped"] == "5 requests failed"
-    assert (stop["failures"], stop["until"]["failures"], stop["until"]["successes"]) == (5, 5, 20)
-    assert [cause["error"] for cause in stop["until"]["causes"]] == ["status"]
-    rows = pd.read_parquet(tmp_path / "out" / "requests.parquet")
-    assert dict(rows["stage"].value_counts()).get("after_stop", 0) == stop["after"]["requests"]
-    assert len(rows) == 25 + stop["after"]["requests"]
-    stopped_ns = rows.loc[rows["stage"] == "measure", "done_ns"].max()
-    users = rows.loc[rows["planned_ns"] <= stopped_ns, "user"].nunique()
-    # Users join every 0.1 s, and the last before the stop may not have sent yet.
-    assert 0 <= stop["users"] - users <= 3
 
 
 def test_ctrl_c_ends_the_load_in_order(server: tuple[str, int], tmp_path: Path) -> None:
@@ -204,7 +181,7 @@ def test_a_freeze_is_charged_to_the_requests_that_it_kept_waiting(
     thread = threading.Thread(target=freeze, daemon=True)
     thread.start()
     words = ("--rate", "400", "-d", "6", "--json", "--out", str(tmp_path / "out"))
-    out, _ = perflab(url, *words, code=None)
+    out, _ = load(url, *words, code=None)
     thread.join()
     shown = json.loads(out)
     assert (shown["requests"], shown["errors"]) == (2400, 0)

@@ -26,39 +26,27 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def python(*words: str) -> str:
-    """Run Python in the working folder, as a separate process; return its output."""
-    done = subprocess.run([sys.executable, *words], capture_output=True, text=True, timeout=250)
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
-
-
 def written(place: Path) -> set[str]:
     return {str(path.relative_to(place)) for path in place.rglob("*")}
 
 
 @pytest.mark.slow
-def test_it_is_found_agrees_with_its_notebook_and_is_clean(here: Path) -> None:
+def test_the_files_of_an_experiment_are_clean_by_the_rules_of_the_lab(here: Path) -> None:
     new = lay_out("cart_speed")
     assert new.settings == here / "perflab.toml"
     assert all(file.is_file() for file in new.files)
     assert not re.search(r"@[A-Z_]+@", "".join(file.read_text() for file in new.files))
-    python(
-        "-m", "pytest", "-q", "-p", "no:cacheprovider", str(new.home / "tests"), "-k", "notebook"
-    )
-    check_style(new.home)
-
-
-def check_style(home: Path) -> None:
-    """The files of an experiment are clean by the rules of the lab."""
-    ruff = [sys.executable, "-m", "ruff"]
-    config = ["--config", str(project_root() / "pyproject.toml"), "--no-cache"]
+    settings = str(project_root() / "pyproject.toml")
+    config = ["--config", settings, "--no-cache"]
     imports = ["--config", 'lint.isort.known-third-party=["perflab"]']
-    for words in (["check", *config, *imports], ["format", "--check", *config]):
-        done = subprocess.run([*ruff, *words, str(home)], capture_output=True, text=True)
-        assert done.returncode == 0, done.stdout
-    server = home / "services" / home.name / "server.py"
-    python("-m", "mypy", "--strict", "--config-file", config[1], str(server))
+    server = new.home / "services" / new.home.name / "server.py"
+    for words in (
+        ["ruff", "check", *config, *imports, str(new.home)],
+        ["ruff", "format", "--check", *config, str(new.home)],
+        ["mypy", "--strict", "--config-file", settings, str(server)],
+    ):
+        done = subprocess.run([sys.executable, "-m", *words], capture_output=True, text=True)
+        assert done.returncode == 0, done.stdout + done.stderr
 
 
 @pytest.mark.parametrize(

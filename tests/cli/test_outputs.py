@@ -11,14 +11,11 @@ import pytest
 PERFLAB = [sys.executable, "-c", "from perflab.cli import main; main()"]
 
 
-def run(
-    *words: str, stdout: str = "", without: tuple[str, ...] = (), **environment: str
-) -> subprocess.CompletedProcess[str]:
+def run(*words: str, stdout: str = "", **environment: str) -> subprocess.CompletedProcess[str]:
     """Run the command line in a shell with the redirection ``stdout``."""
-    inherited = {name: value for name, value in os.environ.items() if name not in without}
     return subprocess.run(
         ["sh", "-c", f'exec "$@" {stdout}', "sh", *PERFLAB, *words],
-        env=inherited | environment,
+        env=os.environ | environment,
         capture_output=True,
         text=True,
         errors="replace",

@@ -12,7 +12,6 @@ import pytest
 from perflab.host import installer
 from tests.support.wheels import only_from, wheel
 
-NOWHERE = "http://127.0.0.1:9/simple"
 UNKNOWN = "--hash=sha256:" + "0" * 64
 
 

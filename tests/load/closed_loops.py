@@ -11,12 +11,7 @@ import numpy as np
 
 from perflab.load.clients.outcome import MEASURE, WARMUP
 from perflab.load.records.result import LoadResult
-from perflab.load.workload.windows import (
-    BEGIN,
-    COUNTED,
-    Cycles,
-    window_of,
-)
+from perflab.load.workload.windows import BEGIN, COUNTED, Cycles, window_of
 from tests.load.planted import BEGIN_NS, load_result
 
 MS = 1_000_000

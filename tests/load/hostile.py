@@ -25,8 +25,6 @@ from perflab.load.clients.targets import split
 from perflab.load.workload import Connections, Request
 
 End = Literal["close", "reset", "hang", "keep"]
-
-
 ENDLESS = 1 << 60
 
 
@@ -194,7 +192,6 @@ async def send(
     count: int = 1,
     request: Request | None = None,
     together: bool = False,
-    bound_s: float = 5.0,
     pause_s: float = 0.0,
     abort_after_s: float = -1,
     **client: Any,
@@ -225,7 +222,7 @@ async def send(
     if abort_after_s >= 0:
         loop.call_later(abort_after_s, lean.abort)
     try:
-        async with asyncio.timeout(bound_s):
+        async with asyncio.timeout(5):
             for number in range(count):
                 exchange = report.exchanges[number if together else 0]
                 exchange.renew()

@@ -6,6 +6,7 @@ be silent, send what nobody awaits, or end the connection in order.
 
 from __future__ import annotations
 
+import asyncio
 import struct
 import zlib
 from dataclasses import dataclass
@@ -55,6 +56,30 @@ class Peer:
     def floods(self) -> bool:
         """Whether it sends without end or pause, and so starves the others."""
         return any(part.times == ENDLESS and not part.pause_s for part in self.script.parts)
+
+
+class Ears:
+    """A listener that keeps its messages."""
+
+    def __init__(self) -> None:
+        self.messages: list[tuple[bytes, int]] = []
+        self.ends: list[tuple[str, int]] = []
+        self.news = asyncio.Event()
+        self.both = (self.message, self.closed)
+
+    def message(self, data: bytes, at_ns: int) -> None:
+        self.messages.append((data, at_ns))
+        self.news.set()
+
+    def closed(self, kind: str, code: int) -> None:
+        self.ends.append((kind, code))
+        self.news.set()
+
+    async def until(self, count: int = 0, ends: int = 0, bound_s: float = 10.0) -> None:
+        async with asyncio.timeout(bound_s):
+            while len(self.messages) < count or len(self.ends) < ends:
+                self.news.clear()
+                await self.news.wait()
 
 
 def answers(name: str, outcome: str, *parts: bytes | Part, end: End = "close") -> Peer:

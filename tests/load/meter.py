@@ -7,7 +7,7 @@ import ssl
 import time
 import zlib
 from collections.abc import Callable, Coroutine
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any
 
@@ -31,37 +31,33 @@ class TakenRequest:
     sha256: str
 
 
-@dataclass
-class SeenConnection:
-    """A connection that the server saw."""
-
-    requests: list[TakenRequest] = field(default_factory=list)
-
-
 class Meter:
     """Answers ``/N`` with N bytes of a known pattern; notes every connection and request."""
 
-    def __init__(self, tls: ssl.SSLContext | None = None, flaw_at: int = -1) -> None:
-        self.connections: list[SeenConnection] = []
+    def __init__(
+        self, tls: ssl.SSLContext | None = None, flaw_at: int = -1, host: str = "127.0.0.1"
+    ) -> None:
+        self.connections: list[list[TakenRequest]] = []
+        self._host = host
         self._tls = tls
         self._flaw_at = flaw_at
 
     async def __aenter__(self) -> str:
-        self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0, ssl=self._tls)
+        self._server = await asyncio.start_server(self._serve, self._host, 0, ssl=self._tls)
         scheme = "https" if self._tls else "http"
-        return f"{scheme}://127.0.0.1:{self._server.sockets[0].getsockname()[1]}"
+        return f"{scheme}://{self._host}:{self._server.sockets[0].getsockname()[1]}"
 
     async def __aexit__(self, *_: object) -> None:
         self._server.close()
         await asyncio.sleep(0.02)
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        connection = SeenConnection()
+        connection: list[TakenRequest] = []
         self.connections.append(connection)
         try:
             while True:
                 head = await reader.readuntil(b"\r\n\r\n")
-                connection.requests.append(await read_body(head.lower(), reader))
+                connection.append(await read_body(head.lower(), reader))
                 await self._answer(int(head.split()[1][1:] or 0), writer)
         except (asyncio.IncompleteReadError, ConnectionError):
             pass
@@ -101,20 +97,14 @@ def crc32_of(size: int) -> int:
     return crc32
 
 
-async def drive(
-    work: Workload,
-    url: str,
-    requests: int,
-) -> list[str]:
-    """Let every user send so many requests with a worker's own client; return error classes."""
+async def drive(work: Workload, url: str, requests: int) -> list[str]:
+    """Let one user send so many requests with a worker's own client; return error classes."""
     prepared = Prepared(work.request, split(url)[0], work.connections)
-    users = getattr(work.arrivals, "users", 1)
-    client = make_client(work, prepared, work.connections.most or users, sticky=True)
+    client = make_client(work, prepared, 1, sticky=True)
     errors: list[str] = []
-
-    async def user(number: int) -> None:
-        over = asyncio.Event()
-        exchange = Exchange(prepared, number, lambda _: over.set())
+    over = asyncio.Event()
+    exchange = Exchange(prepared, 0, lambda _: over.set())
+    try:
         for _ in range(requests):
             over.clear()
             exchange.renew()
@@ -123,14 +113,8 @@ async def drive(
             async with asyncio.timeout(20):
                 await over.wait()
             errors.append(ERRORS[exchange.error])
-
-    try:
-        async with asyncio.TaskGroup() as crowd:
-            for number in range(users):
-                crowd.create_task(user(number))
     finally:
         await client.close()
-    await asyncio.sleep(0.05)
     return errors
 
 

@@ -16,6 +16,7 @@ from perflab.load.workload import Request, Scripted, Workload
 
 S = 1_000_000_000
 BEGIN_NS = 3_600 * S
+NONE = np.zeros(0)
 
 
 def scripted(**words: Any) -> Workload:
@@ -27,12 +28,12 @@ def scripted(**words: Any) -> Workload:
 def load_result(
     folder: Path,
     done_s: np.ndarray,
-    delivered_s: np.ndarray | None = None,
-    delays: tuple[np.ndarray, np.ndarray] | None = None,
+    delivered_s: np.ndarray = NONE,
+    delays: tuple[np.ndarray, np.ndarray] = (NONE, NONE),
     latency_s: float = 0.3,
     errors: dict[str, int] | None = None,
     change: Callable[[np.ndarray], object] = lambda _: None,
-    sent: np.ndarray | None = None,
+    sent: np.ndarray = NONE,
     **facts: Any,
 ) -> LoadResult:
     """Write and return a load of one worker.
@@ -66,21 +67,17 @@ def load_result(
     (place / "requests.rows").write_bytes(rows.tobytes())
     (place / "phases.rows").write_bytes(b"")
     (place / "phases.names").write_text("")
-    received_rows = np.zeros(
-        0 if delivered_s is None else len(delivered_s), dtype=message_record.ROW
-    )
-    if delivered_s is not None:
-        received_rows["at_ns"] = BEGIN_NS + (delivered_s * S).astype("int64")
-        received_rows["key"] = received_rows["at_ns"] - round(latency_s * S)
-        received_rows["direction"] = message_record.RECEIVED
-    sent_rows = np.zeros(0 if sent is None else len(sent), dtype=message_record.ROW)
-    if sent is not None:
-        sent_rows["key"] = BEGIN_NS + S + np.arange(len(sent)) * S // 100
-        sent_rows["at_ns"] = sent_rows["key"] + (sent * S).astype("int64")
-        sent_rows["direction"] = message_record.SENT
+    received_rows = np.zeros(len(delivered_s), dtype=message_record.ROW)
+    received_rows["at_ns"] = BEGIN_NS + (delivered_s * S).astype("int64")
+    received_rows["key"] = received_rows["at_ns"] - round(latency_s * S)
+    received_rows["direction"] = message_record.RECEIVED
+    sent_rows = np.zeros(len(sent), dtype=message_record.ROW)
+    sent_rows["key"] = BEGIN_NS + S + np.arange(len(sent)) * S // 100
+    sent_rows["at_ns"] = sent_rows["key"] + (sent * S).astype("int64")
+    sent_rows["direction"] = message_record.SENT
     (place / "messages.rows").write_bytes(received_rows.tobytes() + sent_rows.tobytes())
     (place / "messages.names").write_text('["price"]')
-    woken_s, late_ms = delays if delays is not None else (np.zeros(0), np.zeros(0))
+    woken_s, late_ms = delays
     defaults: dict[str, Any] = {
         "folder": folder, "workers": 1, "cpu_ns": S, "run_delay_share": 0.0, "unsent": 0,
         "capped": 0, "stopped": "", "clock_step_ms": 0.0,

@@ -43,13 +43,13 @@ def a_worker(workers: int = 1, real_time: bool = False) -> Iterator[Generator]:
         generator.close()
 
 
-def a_certificate(folder: Path, name: str = "localhost") -> tuple[Path, Path]:
+def a_certificate(folder: Path) -> tuple[Path, Path]:
     """Make a key and a certificate for this machine; return their paths."""
-    key, cert = folder / f"{name}.key", folder / f"{name}.pem"
+    key, cert = folder / "localhost.key", folder / "localhost.pem"
     subprocess.run(
         [
             "openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2",
-            "-keyout", str(key), "-out", str(cert), "-subj", f"/CN={name}",
+            "-keyout", str(key), "-out", str(cert), "-subj", "/CN=localhost",
             "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1",
         ],
         check=True,

@@ -1,20 +1,21 @@
-"""A small server with known answers, run as a process of its own."""
+"""A small server with known answers, as a process of its own.
+
+Its words are the delay of an answer in s, and, if given, the number of answers before it fails.
+"""
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import itertools
 import sys
 
-BODY = sys.argv[3].encode() if len(sys.argv) > 3 else b'{"label": 1}'
-ONE_AT_A_TIME = asyncio.Lock()
+BODY = b'{"label": 1}'
+DELAY_S = float(sys.argv[1])
+GOOD = int(sys.argv[2]) if len(sys.argv) > 2 else sys.maxsize
 ANSWERS = itertools.count()
 
 
 async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    delay_s = float(sys.argv[1])
-    mode = sys.argv[2]
     try:
         while True:
             head = await reader.readuntil(b"\r\n\r\n")
@@ -23,18 +24,11 @@ async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> 
                 if line.lower().startswith(b"content-length:"):
                     length = int(line.split(b":")[1])
             await reader.readexactly(length)
-            async with ONE_AT_A_TIME if mode == "one" else contextlib.nullcontext():
-                await asyncio.sleep(delay_s)
-            if mode == "reset":
-                writer.transport.abort()
-                return
-            failing = mode == "fail"
-            if mode.startswith("fail_from:"):
-                failing = next(ANSWERS) >= int(mode.removeprefix("fail_from:"))
-            status = b"500 Oops" if failing else b"200 OK"
+            await asyncio.sleep(DELAY_S)
+            status = b"200 OK" if next(ANSWERS) < GOOD else b"500 Oops"
             writer.write(
                 b"HTTP/1.1 %s\r\nContent-Length: %d\r\nServer-Timing: app;dur=%d, x\r\n\r\n%s"
-                % (status, len(BODY), delay_s * 1000, BODY)
+                % (status, len(BODY), DELAY_S * 1000, BODY)
             )
             await writer.drain()
     except (asyncio.IncompleteReadError, ConnectionError):

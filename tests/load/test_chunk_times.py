@@ -105,14 +105,6 @@ def test_streams_that_failed_have_no_times(tmp_path: Path) -> None:
     assert chunk_times.chunks == 120
 
 
-def test_chunks_per_second_are_those_of_successes_in_the_window_of_throughput(
-    tmp_path: Path,
-) -> None:
-    # 4 chunks every 100 ms are 40 a second, less those after the last planned instant.
-    chunk_times = times_of(planted(tmp_path, count=400))
-    assert chunk_times.per_s == pytest.approx(40, rel=0.02)
-
-
 def test_stalls_of_the_client_count_against_the_gaps_around_them(tmp_path: Path) -> None:
     # The client stood still for 25 ms, from 125 ms on: in the 30 ms gaps of the first two streams.
     delays = (np.array([0.15]), np.array([25.0]))
@@ -121,15 +113,14 @@ def test_stalls_of_the_client_count_against_the_gaps_around_them(tmp_path: Path)
     assert 1 <= int((gaps.late > 20 * MS).sum()) <= 2
 
 
-def test_the_summary_has_the_share_of_chunks_that_came_with_the_one_before(tmp_path: Path) -> None:
-    result = planted(tmp_path)
+def test_the_summary_and_the_columns_of_a_trial_have_the_times_and_the_rate(tmp_path: Path) -> None:
+    result = planted(tmp_path, count=400)
     shown = summary(result, STREAM, check(result, STREAM))
     assert shown["first_chunk_ms"]["p50"] == pytest.approx(100)
     assert "33% of the gaps between chunks are 0" in " ".join(table(shown).split())
-
-
-def test_the_instrument_gives_columns_that_are_declared_responses(tmp_path: Path) -> None:
-    columns = chunk_columns(times_of(planted(tmp_path, count=400)))
+    # 4 chunks every 100 ms are 40 a second, less those after the last planned instant.
+    assert times_of(result).per_s == pytest.approx(40, rel=0.02)
+    columns = chunk_columns(times_of(result))
     assert columns["first_chunk_p99_ms"] == pytest.approx(100)
     assert columns["chunk_gap_p50_ms"] == pytest.approx(20)
     for response in STREAMS:

@@ -92,5 +92,6 @@ def test_objectives_on_times_of_streams_need_a_stream() -> None:
     options = {"url": URL, "users": 1, "objectives": ["ttft_p95<500ms"]}
     with pytest.raises(ParameterError, match="give --stream sse or ndjson"):
         LoadOptions.of(options).workload()
-    workload = LoadOptions.of({**options, "stream": "sse"}).workload()
+    workload = LoadOptions.of({**options, "stream": "sse", "stop_after_failures": 5}).workload()
     assert [objective.of for objective in workload.objectives] == ["ttft"]
+    assert workload.stop.failures == 5

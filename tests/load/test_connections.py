@@ -1,17 +1,20 @@
-"""The cap on connections of the lean client: which requests wait, count, and come first."""
+"""Connections: how long they live, and which requests wait for one, count, and come first."""
 
 from __future__ import annotations
 
 import asyncio
 import time
+from itertools import chain
+from typing import Any
 
 import pytest
 
 from perflab.load.clients.client import LeanClient
 from perflab.load.clients.exchange import Exchange, Prepared
 from perflab.load.clients.targets import split
-from perflab.load.workload import Connections, Request, Reuse
+from perflab.load.workload import ClosedLoop, Connections, Request, Reuse, Workload
 from tests.load.hostile import OK, Hostile, Part, Script, check, on_uvloop, play
+from tests.load.meter import Meter, drive, on_loop
 
 
 @pytest.mark.parametrize("connection", ["keep_alive", "per_request"])
@@ -70,3 +73,39 @@ def test_a_request_may_time_out_while_it_waits_for_a_connection() -> None:
     )
     check(report, 3)
     assert set(report.errors) == {"timeout"}
+
+
+CLOSED = ClosedLoop(users=1, requests=1)
+
+
+@pytest.mark.parametrize("client", ["lean", "aiohttp", "httpx"])
+@pytest.mark.parametrize(("reuse", "expected"), [("keep_alive", [5]), ("per_request", [1] * 5)])
+def test_a_connection_has_all_requests_or_one(client: str, reuse: str, expected: list[int]) -> None:
+    words = {"request": {}, "arrivals": CLOSED, "client": client, "connections": reuse}
+    work = Workload.model_validate(words)
+
+    async def go() -> Meter:
+        async with (meter := Meter()) as url:
+            assert await drive(work, url, 5) == [""] * 5
+        return meter
+
+    meter: Meter = on_loop(go)
+    assert [len(requests) for requests in meter.connections] == expected
+    if client == "lean":
+        says = {b"connection: close" in request.head for request in chain(*meter.connections)}
+        assert says == {reuse == "per_request"}
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ({}, Connections()),
+        ({"connections": "keep_alive"}, Connections()),
+        ({"connections": "per_request"}, Connections(reuse="per_request")),
+        ({"connections": 7}, Connections(most=7)),
+    ],
+)
+def test_words_and_caps_stand_for_connections(words: Any, expected: Connections) -> None:
+    work = Workload.model_validate({"request": {}, "arrivals": CLOSED, **words})
+    assert work.connections == expected
+    assert Workload.model_validate_json(work.model_dump_json()) == work

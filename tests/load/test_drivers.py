@@ -16,7 +16,7 @@ from perflab.load.users import User, action
 from perflab.load.workers import scripted
 from perflab.load.workers.scripted import ScriptedDriver
 from perflab.load.workload import Burst, ClosedLoop, Connections, OpenLoop, Scripted, Stage
-from perflab.load.workload.arrivals import instants
+from perflab.load.workload.arrivals import active, instants
 from tests.load.virtual import MS, ORIGIN, START_NS, S, Sent, World
 
 WORLDS = st.builds(
@@ -133,7 +133,7 @@ def test_users_plan_the_next_request_for_the_end_of_the_last_and_their_think_tim
     "arrivals",
     [
         ClosedLoop(users=2, requests=40, pacing_s=0.05),
-        ClosedLoop(users=2, duration_s=1.0, pacing_s=0.05),
+        ClosedLoop(users=2, duration_s=1.0, pacing_s=0.05, ramp_s=0.1),
     ],
 )
 @settings(max_examples=12, deadline=None)
@@ -141,19 +141,18 @@ def test_users_plan_the_next_request_for_the_end_of_the_last_and_their_think_tim
 def test_constant_pacing_keeps_to_its_grid_unless_an_answer_comes_later(
     arrivals: ClosedLoop, world: World
 ) -> None:
-    for of_user in closed(world, arrivals).values():
+    for user, of_user in closed(world, arrivals).items():
+        assert of_user[0].planned_ns == round(arrivals.ramp_s * 1e9 * user / arrivals.users)
         for before, after in pairwise(of_user):
             assert after.planned_ns == max(before.planned_ns + 50 * MS, before.done_ns)
 
 
 def test_a_late_client_does_not_make_a_constant_pace_drift() -> None:
-    requests = closed(World(late_ns=7 * MS, handling_ns=3 * MS), CLOSED_PACE)
+    pace = ClosedLoop(users=1, requests=20, pacing_s=0.05)
+    requests = closed(World(late_ns=7 * MS, handling_ns=3 * MS), pace)
     assert [request.planned_ns for request in requests[0]] == [
         number * 50 * MS for number in range(20)
     ]
-
-
-CLOSED_PACE = ClosedLoop(users=1, requests=20, pacing_s=0.05)
 
 
 class Paced(User):
@@ -202,29 +201,19 @@ def acted(world: World, kind: str, folder: Path, **words: object) -> list[Sent]:
         return world.live(driver.run(START_NS))
 
 
+@pytest.mark.parametrize("kind", ["Paced", "Pausing"])
 @settings(max_examples=12, deadline=None)
 @given(world=WORLDS)
-def test_scripted_users_keep_a_constant_pace_however_late_the_client_is(
-    tmp_path_factory: pytest.TempPathFactory, world: World
+def test_scripted_users_keep_their_pace_or_wait_from_the_last_answer_on_however_late_the_client_is(
+    tmp_path_factory: pytest.TempPathFactory, kind: str, world: World
 ) -> None:
-    requests = acted(world, "Paced", tmp_path_factory.mktemp("pace"))
-    firsts = [request for request in requests if request.template == 0]
-    ends = [request.done_ns for request in requests if request.template == 1]
-    for (before, after), end_ns in zip(pairwise(firsts), ends, strict=False):
-        assert after.planned_ns == max(before.planned_ns + 50 * MS, end_ns)
-
-
-@settings(max_examples=12, deadline=None)
-@given(world=WORLDS)
-def test_scripted_users_wait_from_the_last_answer_on_however_late_the_client_is(
-    tmp_path_factory: pytest.TempPathFactory, world: World
-) -> None:
-    requests = acted(world, "Pausing", tmp_path_factory.mktemp("wait"))
+    requests = acted(world, kind, tmp_path_factory.mktemp("users"))
     firsts = [request for request in requests if request.template == 0]
     ends = [request.done_ns for request in requests if request.template == 1]
     assert firsts
-    for after, end_ns in zip(firsts[1:], ends, strict=False):
-        assert after.planned_ns == end_ns + 50 * MS
+    for (before, after), end_ns in zip(pairwise(firsts), ends, strict=False):
+        paced_ns = max(before.planned_ns + 50 * MS, end_ns)
+        assert after.planned_ns == (paced_ns if kind == "Paced" else end_ns + 50 * MS)
 
 
 def test_a_pause_counts_from_the_last_answer_and_ends_with_the_load(tmp_path: Path) -> None:
@@ -241,3 +230,20 @@ def test_time_that_a_script_takes_after_the_last_answer_is_added_to_the_wait(
     assert len(requests) > 5
     for before, after in pairwise(requests):
         assert after.planned_ns == before.done_ns + 20 * MS + 50 * MS
+
+
+def test_the_record_shows_as_many_users_at_any_time_as_the_plan_has() -> None:
+    ramp = ClosedLoop(users=60, duration_s=40, pacing_s=5, ramp_s=30)
+    by_user = closed(World(service_ns=S, late_ns=3 * MS), ramp)
+    joined_ns = [min(request.planned_ns for request in requests) for requests in by_user.values()]
+    assert len(set(joined_ns)) == 60
+    for at_s in (0.0, 0.499, 0.5, 7.3, 29.4, 29.5, 35.0):
+        recorded = sum(join_ns <= at_s * S for join_ns in joined_ns)
+        assert recorded == active(ramp, round(at_s * S))
+    assert active(ramp, 40 * S) == 0, "the load is over"
+
+
+def test_scripted_users_join_one_by_one_and_a_burst_has_no_users() -> None:
+    one_by_one = Scripted(script="a:B", users=5, duration_s=9, join_s=2)
+    assert [active(one_by_one, at * S) for at in (0, 1, 2, 20)] == [1, 1, 2, 5]
+    assert active(Burst(size=3), 0) is None

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -14,12 +12,7 @@ import pytest
 from perflab.cli.load_capacity import Status, status_of
 from perflab.instruments.requests import stop_columns
 from perflab.load.checks.selfcheck import check
-from perflab.load.clients.outcome import (
-    AFTER_STOP,
-    CODES,
-    MEASURE,
-    WARMUP,
-)
+from perflab.load.clients.outcome import AFTER_STOP, CODES, MEASURE, WARMUP
 from perflab.load.records import columns
 from perflab.load.records.looks import FailureStop, mark
 from perflab.load.records.record import failure_stop_of
@@ -85,7 +78,7 @@ WORK = Workload(
 )
 
 
-def stopped(folder: Path, change: Any = lambda _: None) -> LoadResult:
+def stopped(folder: Path) -> LoadResult:
     """Plant a load of 500 requests in 5 s, the last 100 of which ended after the fifth failure."""
 
     def cut(rows: np.ndarray) -> None:
@@ -96,7 +89,6 @@ def stopped(folder: Path, change: Any = lambda _: None) -> LoadResult:
         rows["stage"][400:] = AFTER_STOP
         # Requests that ended later took long.
         rows["done_ns"][400:490] += 20 * S
-        change(rows)
 
     result = load_result(folder, np.linspace(0.41, 5.4, 500), change=cut)
     at_ns = int(result.rows[0]["done_ns"][399])
@@ -161,29 +153,16 @@ def test_a_stop_after_the_last_user_s_end_is_a_bound_and_not_no_users(tmp_path: 
     assert columns["users_at_stop_at_least"] == over.requests["user"].nunique() > 0
 
 
-@pytest.fixture
-def failing() -> Iterator[tuple[str, int]]:
-    """Yield the address of a server that takes 0.1 s, and after how many answers it fails."""
-    with served("0.1", "fail_from:12") as (port, _):
-        yield f"http://127.0.0.1:{port}", 12
-
-
-def sent(workers: int, workload: Workload, url: str) -> LoadResult:
-    with a_worker(workers) as generator:
-        return generator.run(workload, url)
-
-
 REFUSALS = {"server.failures", "load.incomplete", "load.unsent", "load.short", "client.failures"}
 
 
-def test_the_failures_of_several_workers_end_the_load_of_all_together(
-    failing: tuple[str, int],
-) -> None:
-    url, good = failing
+def test_the_failures_of_several_workers_end_the_load_of_all_together() -> None:
+    good = 12
     # All four users of each worker fail in the second round: no single worker has nine failures.
     arrivals = ClosedLoop(users=12, duration_s=30, pacing_s=3)
     work = Workload(request=Request(), arrivals=arrivals, stop=StopRules(failures=9))
-    result = sent(3, work, url)
+    with served("0.1", str(good)) as (port, _), a_worker(3) as generator:
+        result = generator.run(work, f"http://127.0.0.1:{port}")
     assert result.failure_stop is not None
     assert (result.failure_stop.failures, result.failure_stop.users) == (9, 12)
     rows = result.requests

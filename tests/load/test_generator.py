@@ -17,15 +17,15 @@ from perflab.load.workers.generator import Generator
 from perflab.load.workload import ClosedLoop, OpenLoop, Request, Stage, Workload
 from tests.load.processes import a_worker, served
 
-Serve = Callable[[float, str], tuple[str, int]]
+Serve = Callable[[float], tuple[str, int]]
 
 
 @pytest.fixture
 def serve() -> Iterator[Serve]:
     with ExitStack() as stack:
 
-        def start(delay_s: float = 0.0, mode: str = "good") -> tuple[str, int]:
-            port, pid = stack.enter_context(served(str(delay_s), mode))
+        def start(delay_s: float) -> tuple[str, int]:
+            port, pid = stack.enter_context(served(str(delay_s)))
             return f"http://127.0.0.1:{port}", pid
 
         yield start
@@ -49,7 +49,7 @@ def workload(**arrivals: object) -> Workload:
 def test_every_request_is_recorded_with_its_instants_in_order(
     serve: Serve, generator: Generator, connection: str
 ) -> None:
-    url, _ = serve(0.01, "good")
+    url, _ = serve(0.01)
     result = generator.run(workload(connections=connection), url)
     stages = result.requests["stage"].value_counts()
     assert stages.to_dict() == {"measure": 200, "warmup": 20}
@@ -69,7 +69,7 @@ def test_every_request_is_recorded_with_its_instants_in_order(
 def test_a_frozen_server_ends_in_time_and_unsent_requests_are_counted(
     serve: Serve, generator: Generator
 ) -> None:
-    url, pid = serve(0.0, "good")
+    url, pid = serve(0.0)
     os.kill(pid, signal.SIGSTOP)
     begin = time.monotonic()
     result = generator.run(workload(timeout_s=0.5, max_duration_s=1.2, requests=5000), url)
@@ -80,7 +80,7 @@ def test_a_frozen_server_ends_in_time_and_unsent_requests_are_counted(
 
 
 def test_a_dead_worker_is_an_error_not_a_hang(serve: Serve, generator: Generator) -> None:
-    url, _ = serve(0.05, "good")
+    url, _ = serve(0.05)
     threading.Timer(0.3, os.kill, (generator.pids[0], signal.SIGKILL)).start()
     with pytest.raises(LoadError, match="died"):
         generator.run(workload(), url)
@@ -96,7 +96,7 @@ def test_foreign_targets_are_refused_before_anything_is_sent(generator: Generato
 def test_an_open_load_ends_with_its_schedule_though_the_server_is_far_behind(
     serve: Serve, generator: Generator
 ) -> None:
-    url, _ = serve(0.5, "good")
+    url, _ = serve(0.5)
     arrivals = OpenLoop(stages=(Stage(rate=400, duration_s=1),))
     work = Workload(request=Request(), arrivals=arrivals, connections=20)
     begin = time.monotonic()
@@ -115,7 +115,7 @@ def test_an_open_load_ends_with_its_schedule_though_the_server_is_far_behind(
 def test_library_clients_give_up_waiting_requests_when_an_open_load_ends(
     serve: Serve, generator: Generator, client: str
 ) -> None:
-    url, _ = serve(0.5, "good")
+    url, _ = serve(0.5)
     arrivals = OpenLoop(stages=(Stage(rate=100, duration_s=0.5),))
     work = Workload.model_validate(
         {"request": Request(), "arrivals": arrivals, "connections": 5, "client": client}
@@ -135,7 +135,7 @@ def stopped_for(pid: int, seconds: float) -> None:
 def test_a_worker_that_stood_still_keeps_its_schedule_and_records_the_lag(
     serve: Serve, generator: Generator
 ) -> None:
-    url, _ = serve(0.001, "good")
+    url, _ = serve(0.001)
     work = Workload(request=Request(), arrivals=OpenLoop(stages=(Stage(rate=500, duration_s=2),)))
     threading.Timer(0.8, stopped_for, (generator.pids[0], 0.3)).start()
     result = generator.run(work, url)

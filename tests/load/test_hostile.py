@@ -99,18 +99,19 @@ def test_every_request_to_a_hostile_server_ends_once_with_a_named_class(
     check(report, 4)
 
 
+async def sent_to(hostile: Hostile, count: int, **options: Any) -> ClientReport:
+    async with hostile as url:
+        return await send(url, count, **options)
+
+
 @pytest.mark.parametrize("end", ["close", "reset"])
 @pytest.mark.parametrize("sticky", [False, True])
 def test_a_connection_that_ends_between_requests_is_opened_again(end: End, sticky: bool) -> None:
-    async def work() -> tuple[ClientReport, int]:
-        hostile = Hostile([Script((Part(OK),), end)])
-        async with hostile as url:
-            return await send(url, 3, pause_s=0.01, sticky=sticky), hostile.connections
-
-    report, connections = on_uvloop(work)
+    hostile = Hostile([Script((Part(OK),), end)])
+    report = on_uvloop(lambda: sent_to(hostile, 3, pause_s=0.01, sticky=sticky))
     check(report, 3)
     assert report.errors == [""] * 3
-    assert connections == 3
+    assert hostile.connections == 3
 
 
 def test_unrequested_bytes_are_no_answer_to_the_next_request() -> None:
@@ -145,17 +146,13 @@ def test_a_name_that_does_not_exist_is_dns(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_an_answer_before_the_request_was_sent_is_taken_and_the_connection_dropped() -> None:
-    async def work() -> tuple[ClientReport, int]:
-        hostile = Hostile([Script((Part(OK),), "hang", reads=False)])
-        async with hostile as url:
-            big = Request(method="POST", body="x" * 5_000_000)
-            return await send(url, 4, request=big), hostile.connections
-
-    report, connections = on_uvloop(work)
+    hostile = Hostile([Script((Part(OK),), "hang", reads=False)])
+    big = Request(method="POST", body="x" * 5_000_000)
+    report = on_uvloop(lambda: sent_to(hostile, 4, request=big))
     check(report, 4)
     assert report.errors == [""] * 4
     # An unsent rest of a body would become the begin of the next request on the connection.
-    assert connections == 4
+    assert hostile.connections == 4
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import socket
-from collections.abc import Iterator
 
 import pytest
 
@@ -20,13 +19,6 @@ MAX_GROWTH_BYTES = 200 * 1024 * 1024
 CLIENTS = ["lean", "aiohttp", "httpx"]
 
 
-@pytest.fixture
-def fresh() -> Iterator[Generator]:
-    """A worker of one test, so that its peak of memory is that of the test."""
-    with a_worker() as running:
-        yield running
-
-
 def load(generator: Generator, url: str, client: str) -> LoadResult:
     """Send one request."""
     workload = Workload(
@@ -41,21 +33,22 @@ def load(generator: Generator, url: str, client: str) -> LoadResult:
 
 @pytest.mark.parametrize("client", CLIENTS)
 def test_each_peer_is_counted_once_with_its_class_in_time_and_in_little_memory(
-    fresh: Generator, client: str
+    client: str,
 ) -> None:
-    before = peak_bytes(fresh.pids[0])
-    errors = {}
-    for peer in PEERS:
-        with beside(Hostile([peer.script])) as url:
-            result = load(fresh, url, client)
-        (row,) = result.requests.to_dict("records")
-        errors[peer.name] = row["error"]
-        assert (row["done_ns"] - row["planned_ns"]) / 1e9 < TIMEOUT_S + OVERTIME_S
-        result.discard()
-    with socket.socket() as silent:
+    # The worker's peak of memory is that of the test.
+    with a_worker() as fresh, socket.socket() as silent:
+        before = peak_bytes(fresh.pids[0])
+        errors = {}
+        for peer in PEERS:
+            with beside(Hostile([peer.script])) as url:
+                result = load(fresh, url, client)
+            (row,) = result.requests.to_dict("records")
+            errors[peer.name] = row["error"]
+            assert (row["done_ns"] - row["planned_ns"]) / 1e9 < TIMEOUT_S + OVERTIME_S
+            result.discard()
+        assert errors == {peer.name: peer.outcome_for(client) for peer in PEERS}
         silent.bind(("127.0.0.1", 0))
         refused = load(fresh, f"http://127.0.0.1:{silent.getsockname()[1]}", client)
-    assert list(refused.requests["error"]) == ["connect"]
-    refused.discard()
-    assert errors == {peer.name: peer.outcome_for(client) for peer in PEERS}
-    assert peak_bytes(fresh.pids[0]) - before < MAX_GROWTH_BYTES
+        assert list(refused.requests["error"]) == ["connect"]
+        refused.discard()
+        assert peak_bytes(fresh.pids[0]) - before < MAX_GROWTH_BYTES

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import asyncio
 import ssl
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from perflab.load.workload import Request
 from perflab.load.workload.workload import Trust
 from tests.load.hostile import ClientReport, End, Hostile, Script, check, on_uvloop, send
+from tests.load.meter import Meter
 from tests.load.processes import a_certificate
 
 
@@ -20,29 +21,12 @@ def certificate(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 
 
 async def over_tls(
-    certificate: tuple[Path, Path],
-    count: int,
-    scheme: str = "https",
-    host: str = "localhost",
-    **client: Any,
+    certificate: tuple[Path, Path], count: int, host: str = "127.0.0.1", **client: Any
 ) -> ClientReport:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(certificate[1], certificate[0])
-    body = b"b" * 300_000
-
-    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        try:
-            while await reader.readuntil(b"\r\n\r\n"):
-                writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
-        except (OSError, asyncio.IncompleteReadError):
-            writer.close()
-
-    server = await asyncio.start_server(answer, host, 0, ssl=context)
-    port = server.sockets[0].getsockname()[1]
-    try:
-        return await send(f"{scheme}://{host}:{port}/", count, **client)
-    finally:
-        server.close()
+    async with Meter(context, host=host) as url:
+        return await send(url, count, request=Request(path="/300000"), **client)
 
 
 def test_tls_works_with_a_trusted_certificate_and_is_refused_without(

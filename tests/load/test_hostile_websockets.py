@@ -18,15 +18,7 @@ from perflab.load.clients.websocket_messages import Deflate, Terms, WebSocketErr
 from perflab.load.records.result import LoadResult
 from perflab.load.workload import Request, Scripted, Workload
 from tests.load.hostile import Hostile, Script, accepting, beside, peak_bytes
-from tests.load.hostile_websockets import (
-    CONT,
-    DEFLATE,
-    PEERS,
-    TEXT,
-    Peer,
-    closing,
-    frame,
-)
+from tests.load.hostile_websockets import CONT, DEFLATE, PEERS, TEXT, Ears, Peer, closing, frame
 from tests.load.processes import a_worker
 
 SCRIPT = """
@@ -92,17 +84,6 @@ def check(result: LoadResult, peers: Sequence[Peer]) -> None:
     # The loop's last look is at the end of the load.
     took_s = np.ptp(result.looks[0].woken_ns) / 1e9
     assert took_s < STAY_S[any(peer.floods for peer in peers)] + TIMEOUT_S + OVERTIME_S
-
-
-class Ears:
-    def __init__(self) -> None:
-        self.ends: list[tuple[str, int]] = []
-        self.both = (self.message, self.closed)
-
-    def message(self, data: bytes, at_ns: int) -> None: ...
-
-    def closed(self, kind: str, code: int) -> None:
-        self.ends.append((kind, code))
 
 
 async def close_code_of(data: bytes, extensions: str, ears: Ears | None = None) -> int:

@@ -28,15 +28,10 @@ Tcp: 1 7 8 9 10
 """
 
 
-def net(folder: Path) -> Path:
-    folder.mkdir()
-    (folder / "netstat").write_text(NETSTAT)
-    (folder / "snmp").write_text(SNMP)
-    return folder
-
-
 def test_counters_are_read_by_their_names_and_are_none_where_nothing_counts(tmp_path: Path) -> None:
-    counts = tcp_counts(net(tmp_path / "net"))
+    (tmp_path / "netstat").write_text(NETSTAT)
+    (tmp_path / "snmp").write_text(SNMP)
+    counts = tcp_counts(tmp_path)
     assert counts == {
         "tcp_listen_overflows": 3, "tcp_listen_drops": 4, "tcp_timeouts": 5,
         "tcp_syn_retransmits": 6, "tcp_failed_connects": 7, "tcp_resets": 8, "tcp_retransmits": 9,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -18,51 +17,24 @@ from perflab.load.clients.outcome import ERRORS
 from perflab.load.clients.response import BadResponse, ResponseReader
 from perflab.load.clients.targets import split
 from perflab.load.workload import Request
-from tests.load.hostile import Hostile, Script, on_uvloop
+from tests.load.hostile import on_uvloop
 from tests.load.meter import PIECE, Meter, crc32_of
 from tests.support.examples import examples
 
 MIB = 1 << 20
 LONG = 5 * MIB + 3
-HEAD = b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % LONG
-BODY = (PIECE * (LONG // len(PIECE) + 1))[:LONG]
-SUMMED = {"expect_bytes": LONG, "expect_crc32": crc32_of(LONG)}
 
 
-async def ask(
-    client: LeanClient, url: str, requests: Sequence[dict[str, Any]]
-) -> list[tuple[str, int]]:
-    """Send requests one after the other as one user; return error classes and bytes."""
-    origin, path = split(url)
-    outcomes = []
-    for words in requests:
-        over = asyncio.Event()
-        prepared = Prepared(Request.model_validate({"path": path or "/", **words}), origin)
-        exchange = Exchange(prepared, 0, lambda _, over=over: over.set())
-        exchange.planned_ns = exchange.started_ns = time.monotonic_ns()
-        client.submit(exchange)
-        async with asyncio.timeout(20):
-            await over.wait()
-        outcomes.append((ERRORS[exchange.error], exchange.bytes))
-    return outcomes
-
-
-def outcomes_of(
-    scripts: Sequence[Script], *requests: dict[str, Any], timeout_s: float = 10.0
-) -> tuple[list[tuple[str, int]], int]:
-    """Let one user send requests; return their outcomes and the number of connections."""
-
-    async def go() -> tuple[list[tuple[str, int]], int]:
-        server = Hostile(scripts)
-        async with server as url:
-            client = LeanClient(asyncio.get_running_loop(), timeout_s=timeout_s)
-            try:
-                return await ask(client, url, requests), server.connections
-            finally:
-                await client.close()
-
-    outcomes: tuple[list[tuple[str, int]], int] = on_uvloop(go)
-    return outcomes
+async def ask(client: LeanClient, url: str, size: int) -> tuple[str, int]:
+    """Ask for so many bytes; return the error class and the bytes."""
+    over = asyncio.Event()
+    request = Request(path=f"/{size}", expect_crc32=crc32_of(size))
+    exchange = Exchange(Prepared(request, split(url)[0]), 0, lambda _: over.set())
+    exchange.planned_ns = exchange.started_ns = time.monotonic_ns()
+    client.submit(exchange)
+    async with asyncio.timeout(20):
+        await over.wait()
+    return ERRORS[exchange.error], exchange.bytes
 
 
 def read(raw: bytes, cuts: list[int], rules: BodyRules | None) -> tuple[Any, ...]:
@@ -115,17 +87,11 @@ def test_bodies_that_share_a_buffer_are_summed_apart() -> None:
     async def go() -> list[tuple[str, int]]:
         async with Meter() as good, Meter(flaw_at=flaw_at) as bad:
             client = LeanClient(asyncio.get_running_loop())
+            places = [*[(good, size) for size in sizes], (bad, LONG), (good, LONG)]
             try:
-                places = [*[(good, size) for size in sizes], (bad, LONG), (good, LONG)]
-                answers = await asyncio.gather(
-                    *(
-                        ask(client, f"{url}/{size}", [{"expect_crc32": crc32_of(size)}])
-                        for url, size in places
-                    )
-                )
+                return await asyncio.gather(*(ask(client, url, size) for url, size in places))
             finally:
                 await client.close()
-            return [outcome for (outcome,) in answers]
 
     outcomes = on_uvloop(go)
     assert [kind for kind, _ in outcomes] == [*[""] * 6, "checksum", ""]

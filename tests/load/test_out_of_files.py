@@ -16,20 +16,15 @@ from tests.load.processes import a_worker, served
 
 
 @pytest.fixture
-def url() -> Iterator[str]:
-    with served("0.02", "good") as (port, _):
-        yield f"http://127.0.0.1:{port}"
-
-
-@pytest.fixture
-def generator() -> Iterator[Generator]:
-    with a_worker() as running:
-        yield running
+def worker_and_url() -> Iterator[tuple[Generator, str]]:
+    with served("0.02") as (port, _), a_worker() as generator:
+        yield generator, f"http://127.0.0.1:{port}"
 
 
 def test_users_beyond_the_limit_of_files_wait_for_a_connection_and_none_fails(
-    generator: Generator, url: str, tmp_path: Path
+    worker_and_url: tuple[Generator, str], tmp_path: Path
 ) -> None:
+    generator, url = worker_and_url
     (pid,) = generator.pids
     resource.prlimit(pid, resource.RLIMIT_NOFILE, (SPARE_FILES + 5, SPARE_FILES + 5))
     work = Workload(request=Request(), arrivals=ClosedLoop(users=20, requests=100))
@@ -41,8 +36,9 @@ def test_users_beyond_the_limit_of_files_wait_for_a_connection_and_none_fails(
 
 
 def test_a_client_that_runs_out_of_files_refuses_its_load_and_not_the_server(
-    generator: Generator, url: str, tmp_path: Path
+    worker_and_url: tuple[Generator, str], tmp_path: Path
 ) -> None:
+    generator, url = worker_and_url
     (pid,) = generator.pids
     limits = resource.prlimit(pid, resource.RLIMIT_NOFILE)
     reports = 0
@@ -64,8 +60,6 @@ def test_a_client_that_runs_out_of_files_refuses_its_load_and_not_the_server(
     kinds = result.requests["error"].value_counts()
     assert set(kinds.index) == {"", "files"}
     assert kinds["files"] >= 3
-    (reason,) = (
-        reason for reason in check(result, work).reasons if reason.code == "client.failures"
-    )
+    (reason,) = [one for one in check(result, work).reasons if one.code == "client.failures"]
     assert reason.side == "client"
     assert "Too many open files" in reason.text

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from hashlib import sha256
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -50,15 +51,15 @@ def test_any_text_and_any_bytes_arrive_as_they_are(client: str, body: str | byte
     errors, meter = sent(Workload.model_validate_json(described))
     assert errors == [""] * 2
     kind = b"json" if isinstance(body, str) else b"octet-stream"
-    for connection in (request for one in meter.connections for request in one.requests):
-        assert (connection.size, connection.sha256) == (len(content), sha256(content).hexdigest())
-        assert b"content-type: application/" + kind in connection.head or not body
+    for request in chain(*meter.connections):
+        assert (request.size, request.sha256) == (len(content), sha256(content).hexdigest())
+        assert b"content-type: application/" + kind in request.head or not body
 
 
 @pytest.mark.parametrize("client", CLIENTS)
 def test_several_bodies_are_sent_in_turn(client: str) -> None:
     _, meter = sent(work(client, method="POST", body=("a", "bcd")), requests=4)
-    assert [request.size for one in meter.connections for request in one.requests] == [1, 3, 1, 3]
+    assert [request.size for request in chain(*meter.connections)] == [1, 3, 1, 3]
 
 
 @pytest.mark.parametrize("client", CLIENTS)
@@ -101,10 +102,7 @@ def workload_of(**words: Any) -> Workload:
         ({"ca_file": "/no/such"}, "--ca-file /no/such: no such file"),
         ({"connection": "closed"}, "--connection 'closed': Input should be 'keep-alive' or 'per-"),
         ({"burst": 0, "users": -1}, "--users -1: Input should be greater"),
-        (
-            {"headers": ["Authorization secret"]},
-            "--header: 'Authorization secret' is not like 'Name",
-        ),
+        ({"headers": ["A secret"]}, "--header: 'A secret' is not like 'Name"),
         ({"use": 1}, "no option 'use' (did you mean 'users'?)"),
     ],
 )

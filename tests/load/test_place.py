@@ -8,7 +8,6 @@ from __future__ import annotations
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -61,7 +60,6 @@ def test_a_folder_that_cannot_be_made_is_reported_in_a_sentence() -> None:
 OWNING = (
     "from perflab.load.records.record import raw_folder\nprint(raw_folder(), flush=True)\ninput()"
 )
-Owner = Callable[[], tuple[Path, subprocess.Popen[bytes]]]
 
 
 @pytest.fixture
@@ -71,39 +69,26 @@ def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-@pytest.fixture
-def owner() -> Iterator[Owner]:
-    """Start processes, each with a temporary folder."""
-    children: list[subprocess.Popen[bytes]] = []
-
-    def start() -> tuple[Path, subprocess.Popen[bytes]]:
-        child = subprocess.Popen(
-            [sys.executable, "-c", OWNING],
-            cwd=project_root(), stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-        )  # fmt: skip
-        children.append(child)
-        assert child.stdout is not None
-        return Path(child.stdout.readline().decode().strip()), child
-
-    yield start
-    for child in children:
-        child.kill()
-        child.communicate()
+def an_owner() -> tuple[Path, subprocess.Popen[bytes]]:
+    """Start a process with a temporary folder; it ends when its input closes."""
+    child = subprocess.Popen(
+        [sys.executable, "-c", OWNING],
+        cwd=project_root(), stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+    )  # fmt: skip
+    assert child.stdout is not None
+    return Path(child.stdout.readline().decode().strip()), child
 
 
-def test_a_load_removes_folders_of_killed_loads_and_none_of_running_ones(
-    owner: Owner, temporary: Path
-) -> None:
-    (left, killed), (used, _) = owner(), owner()
+def test_a_load_removes_folders_of_killed_loads_and_none_of_running_ones(temporary: Path) -> None:
+    (left, killed), (used, running) = an_owner(), an_owner()
     (left / "0").mkdir()
     (left / "0" / "requests.rows").write_bytes(b"x")
     killed.kill()
-    killed.wait()
-    own = raw_folder()
-    assert not left.exists()
-    assert used.is_dir()
-    assert own.is_dir()
-    assert {own, used} == set(temporary.iterdir())
+    killed.communicate()
+    new = raw_folder()
+    assert new.is_dir()
+    assert {new, used} == set(temporary.iterdir())
+    running.communicate()
 
 
 def test_a_folder_that_a_message_named_outlives_its_owner(temporary: Path) -> None:

@@ -20,8 +20,8 @@ def moved(to: bytes, status: int = 302, more: bytes = b"") -> bytes:
 
 def home(**routes: bytes) -> Hostile:
     """Serve routes on connections that stay open; other paths get a success."""
-    found = {b"/" + name.encode(): answer for name, answer in routes.items()}
-    return Hostile([Script((Part(OK),), "keep", routes=found)])
+    by_path = {b"/" + name.encode(): answer for name, answer in routes.items()}
+    return Hostile([Script((Part(OK),), "keep", routes=by_path)])
 
 
 async def follow(

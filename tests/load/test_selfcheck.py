@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from tests.load.planted import S, load_result, scripted
 # 500 requests in 5 s, 300 ms each, of paced users, for whom Little's law is not checked.
 CLOSED = ClosedLoop(users=5, requests=500, pacing_s=0.1)
 OPEN = OpenLoop(stages=(Stage(rate=100, duration_s=5),))
+INSTANTS = ("planned_ns", "started_ns", "sent_ns", "first_byte_ns", "done_ns")
 DONE_S = 0.4 + np.arange(501)[:500] * 0.01
 Change = Callable[[np.ndarray], object]
 
@@ -45,8 +47,7 @@ def late_start(late_ms: float, share: float = 1.0) -> Change:
     """Return a change by which a share of the requests is started late, and then sent at once."""
 
     def change(rows: np.ndarray) -> None:
-        own = rows[len(rows) - round(share * len(rows)) :]
-        own["planned_ns"] -= round(late_ms * 1e6)
+        rows["planned_ns"][len(rows) - round(share * len(rows)) :] -= round(late_ms * 1e6)
 
     return change
 
@@ -54,9 +55,8 @@ def late_start(late_ms: float, share: float = 1.0) -> Change:
 @pytest.mark.parametrize(
     ("share", "of_all", "service_s", "allowed_ms"),
     [
-        (50, 0.6, 0.001, 0.2), (50, 0.6, 0.005, 0.5), (50, 0.6, 0.009, 0.9), (50, 0.6, 0.5, 2.0),
-        (99, 0.02, 0.005, 1.0), (99, 0.02, 0.05, 5.0), (99, 0.02, 0.15, 15.0),
-        (99, 0.02, 0.5, 20.0),
+        (50, 0.6, 0.001, 0.2), (50, 0.6, 0.005, 0.5), (50, 0.6, 0.5, 2.0),
+        (99, 0.02, 0.005, 1.0), (99, 0.02, 0.05, 5.0), (99, 0.02, 0.5, 20.0),
     ],
 )  # fmt: skip
 def test_the_median_lag_may_be_a_tenth_of_the_service_time_within_its_bounds(
@@ -180,42 +180,25 @@ def test_think_time_counts_in_littles_law(tmp_path: Path) -> None:
     assert not judged(tmp_path, thinking, latency_s=0.3, change=first_are_warm_up).valid
 
 
-@pytest.mark.parametrize(
-    "arrivals",
-    [
-        CLOSED,
-        OPEN,
-        ClosedLoop(users=5, requests=500, ramp_s=1.0),
-    ],
-)
+@pytest.mark.parametrize("arrivals", [CLOSED, OPEN, ClosedLoop(users=5, requests=500, ramp_s=1)])
 def test_littles_law_is_silent_where_users_do_more_than_wait(tmp_path: Path, arrivals: Any) -> None:
     judgement = judged(tmp_path, arrivals, latency_s=0.01)
     assert np.isnan(judgement.littles_law_ratio)
     assert judgement.valid
 
 
-@pytest.mark.parametrize(
-    ("earlier", "later"),
-    [
-        ("planned_ns", "started_ns"),
-        ("started_ns", "sent_ns"),
-        ("sent_ns", "first_byte_ns"),
-        ("first_byte_ns", "done_ns"),
-    ],
-)
+@pytest.mark.parametrize(("earlier", "later"), [*pairwise(INSTANTS)])
 def test_instants_that_are_out_of_order_are_no_record(
     tmp_path: Path, earlier: str, later: str
 ) -> None:
     def swap(rows: np.ndarray) -> None:
         rows[later][7] = rows[earlier][7] - 1
 
-    reason, side = next(
-        (reason.text, reason.side)
-        for reason in judged(tmp_path, change=swap).reasons
-        if "out of order" in reason
-    )
-    assert reason.startswith("1 instants of requests are out of order")
-    assert side == "client"
+    (reason,) = [
+        reason for reason in judged(tmp_path, change=swap).reasons if "out of order" in reason
+    ]
+    assert reason.text.startswith("1 instants of requests are out of order")
+    assert reason.side == "client"
 
 
 @pytest.mark.parametrize("step_ms", [5.1, -5.1])

@@ -10,12 +10,7 @@ import pytest
 from perflab.load.checks.selfcheck import SelfCheck, check
 from perflab.load.checks.stalls import MEAN_DELAY, STALLED_TIME, STALLS
 from perflab.load.checks.times import times_of
-from perflab.load.records.looks import (
-    TICK_MS,
-    TICK_NS,
-    Looks,
-    LoopProbe,
-)
+from perflab.load.records.looks import TICK_MS, TICK_NS, Looks, LoopProbe
 from tests.load.planted import BEGIN_NS, S, load_result, scripted
 from tests.load.standing_still import MS, Client, repeated
 

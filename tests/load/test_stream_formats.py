@@ -39,17 +39,17 @@ def dispatched(whole: bytes) -> list[str]:
     """Return the data of all events of a whole stream, by the steps of the standard."""
     text = whole.decode("utf-8", "surrogateescape").removeprefix("\ufeff")
     *lines, _ = re.split("\r\n|\r|\n", text)
-    found, data = [], ""
+    events, data = [], ""
     for line in lines:
         if not line:
             if data:
-                found.append(data.removesuffix("\n"))
+                events.append(data.removesuffix("\n"))
             data = ""
             continue
         field, _, value = line.partition(":")
         if field == "data":
             data += value.removeprefix(" ") + "\n"
-    return found
+    return events
 
 
 def lines_of(whole: bytes) -> list[bytes]:
@@ -59,10 +59,10 @@ def lines_of(whole: bytes) -> list[bytes]:
 
 def has_member(line: bytes) -> bool:
     try:
-        found = json.loads(line)
+        read = json.loads(line)
     except ValueError:
         return False
-    return isinstance(found, dict) and found.get("done") is True
+    return isinstance(read, dict) and read.get("done") is True
 
 
 @settings(max_examples=examples(400), deadline=None)

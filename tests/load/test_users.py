@@ -4,20 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
 from perflab.errors import ParameterError
 from perflab.load.checks.selfcheck import check
 from perflab.load.records.result import LoadResult
-from perflab.load.users import (
-    Answer,
-    NotServed,
-    User,
-    action,
-    actions,
-)
+from perflab.load.users import Answer, NotServed, User, action, actions
 from perflab.load.workers.scripted import find
 from perflab.load.workload import Request, Scripted, Workload
 from tests.load.processes import a_worker, served
@@ -67,12 +60,6 @@ class Chatter(User):
         self.note(SENT, len(str(key)), taken_up_ns, key=key, kind="word")
         async with asyncio.timeout(2):
             await self.got.wait()
-"""
-
-
-STUCK = """
-import asyncio
-from perflab.load.users import User, action
 
 class Stuck(User):
     @action
@@ -90,7 +77,7 @@ def script(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 @pytest.fixture
 def server() -> Iterator[int]:
-    with served("0.002", "good") as (port, _):
+    with served("0.002") as (port, _):
         yield port
 
 
@@ -100,9 +87,12 @@ def chat() -> Iterator[int]:
         yield port
 
 
-def load(port: int, script: str, **arrivals: object) -> tuple[LoadResult, Workload]:
+def load(
+    port: int, script: str, timeout_s: float = 30.0, **arrivals: object
+) -> tuple[LoadResult, Workload]:
     words = {"kind": "scripted", "script": script, "users": 20, "duration_s": 1.0, **arrivals}
-    work = Workload(request=Request(), arrivals=Scripted.model_validate(words))
+    users = Scripted.model_validate(words)
+    work = Workload(request=Request(), arrivals=users, timeout_s=timeout_s)
     with a_worker(real_time=True) as generator:
         return generator.run(work, f"http://127.0.0.1:{port}"), work
 
@@ -207,13 +197,9 @@ def test_reading_a_body_above_the_limit_raises_an_error_with_a_way_out() -> None
         Answer(200, "body_too_large").json()
 
 
-def test_a_script_that_waits_for_ever_is_ended_and_counted(server: int, tmp_path: Path) -> None:
-    (script := tmp_path / "stuck.py").write_text(STUCK)
-    words = {"kind": "scripted", "script": f"{script}:Stuck", "users": 3, "duration_s": 0.5}
-    work = Workload(request=Request(), arrivals=Scripted.model_validate(words), timeout_s=0.5)
+def test_a_script_that_waits_for_ever_is_ended_and_counted(server: int, script: str) -> None:
     began = time.monotonic()
-    with a_worker(real_time=True) as generator:
-        result = generator.run(work, f"http://127.0.0.1:{server}")
-        assert time.monotonic() - began < 0.5 + 0.5 + 5 + 20  # the last are the worker's start
+    result, _ = load(server, f"{script}:Stuck", timeout_s=0.5, users=3, duration_s=0.5)
+    assert time.monotonic() - began < 0.5 + 0.5 + 5 + 20  # the last are the worker's start
     assert list(result.requests["error"]) == ["aborted"] * 3
     result.discard()

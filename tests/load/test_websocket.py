@@ -13,33 +13,10 @@ from perflab.errors import TargetRefused
 from perflab.load.clients.websocket import connect
 from perflab.load.clients.websocket_messages import WebSocketError
 from tests.load.hostile import accepting
+from tests.load.hostile_websockets import Ears
 from tests.load.processes import served
 
 BOTH = pytest.mark.parametrize("deflate", [False, True], ids=["plain", "deflate"])
-
-
-class Ears:
-    """A listener that keeps its messages."""
-
-    def __init__(self) -> None:
-        self.messages: list[tuple[bytes, int]] = []
-        self.ends: list[tuple[str, int]] = []
-        self.news = asyncio.Event()
-        self.both = (self.message, self.closed)
-
-    def message(self, data: bytes, at_ns: int) -> None:
-        self.messages.append((data, at_ns))
-        self.news.set()
-
-    def closed(self, kind: str, code: int) -> None:
-        self.ends.append((kind, code))
-        self.news.set()
-
-    async def until(self, count: int = 0, ends: int = 0, bound_s: float = 10.0) -> None:
-        async with asyncio.timeout(bound_s):
-            while len(self.messages) < count or len(self.ends) < ends:
-                self.news.clear()
-                await self.news.wait()
 
 
 @pytest.fixture(scope="module")

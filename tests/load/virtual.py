@@ -103,18 +103,18 @@ class World:
         quota = (arrivals.warmup_requests, arrivals.requests)
         users = range(arrivals.users)
         driver = ClosedDriver(arrivals, users, quota, self, NOTHING, self, self.record)
-        return self._driven(driver, drivers, stop_ns)
+        return self._driven(driver, stop_ns)
 
     def opened(self, arrivals: OpenLoop | Burst, stop_ns: int = 0) -> tuple[list[Sent], int]:
         """Run an open loop; return its requests by planned instant, and how many were unsent."""
         driver = OpenDriver(arrivals, 0, 1, self, NOTHING, self, self.record)
-        requests, unsent = self._driven(driver, drivers, stop_ns)
+        requests, unsent = self._driven(driver, stop_ns)
         return sorted(requests, key=lambda request: request.planned_ns), unsent
 
-    def _driven(self, driver: Any, module: Any, stop_ns: int) -> tuple[list[Sent], int]:
+    def _driven(self, driver: Any, stop_ns: int) -> tuple[list[Sent], int]:
         if stop_ns:
             self.at(START_NS + stop_ns, driver.stop)
-        with patch.object(module, "clock", self.clock):
+        with patch.object(drivers, "clock", self.clock):
             return self.live(driver.run(START_NS)), driver.unsent
 
     def live(self, life: Coroutine[Any, Any, None]) -> list[Sent]:

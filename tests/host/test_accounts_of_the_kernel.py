@@ -1,0 +1,92 @@
+"""What the kernel counts: overflows of accept queues, and how long threads ran and waited."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import socket
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from perflab.host.kernel_counts import QueueSampler, ServiceAccount, account_of, accounts_of
+
+BACKLOG = 2
+
+
+@pytest.fixture
+def listening() -> Iterator[socket.socket]:
+    """Open a server that never accepts."""
+    with socket.create_server(("127.0.0.1", 0), backlog=BACKLOG) as server:
+        yield server
+
+
+def knock(server: socket.socket, times: int, until: ExitStack) -> None:
+    """Try to connect so many times, without a wait."""
+    for _ in range(times):
+        client = until.enter_context(socket.socket())
+        client.setblocking(False)
+        client.connect_ex(server.getsockname())
+
+
+def test_a_full_backlog_is_recorded_from_the_moment_it_is_full(listening) -> None:
+    sampler = QueueSampler({"shop": listening.getsockname()[1]})
+    sampler.start()
+    with ExitStack() as until:
+        stranger = until.enter_context(socket.create_server(("127.0.0.1", 0), backlog=BACKLOG))
+        knock(stranger, BACKLOG + 4, until)
+        time.sleep(0.2)
+        full_ns = time.monotonic_ns()
+        knock(listening, BACKLOG + 4, until)
+        time.sleep(0.2)
+        sampler.stop()
+    queues = sampler.table()
+    assert set(queues["service"]) == {"shop"}
+    before, after = queues[queues["t_ns"] < full_ns], queues[queues["t_ns"] >= full_ns]
+    # A sample has the instant of its begin, so the last one before may see a part of the overflow.
+    before = before.iloc[:-1]
+    assert before["drops"].max() == before["waiting"].max() == 0
+    assert after["drops"].iloc[-1] >= 3
+    assert (after["waiting"].iloc[-1], after["backlog"].iloc[-1]) == (BACKLOG + 1, BACKLOG)
+
+
+CONTEXT = multiprocessing.get_context("fork")
+
+
+def burn(core: int, until: float) -> None:
+    os.sched_setaffinity(0, {core})
+    while time.monotonic() < until:
+        pass
+
+
+def test_threads_that_share_a_core_wait_as_long_as_the_other_runs() -> None:
+    core, until = min(os.sched_getaffinity(0)), time.monotonic() + 1.5
+    pair = [CONTEXT.Process(target=burn, args=(core, until)) for _ in range(2)]
+    for process in pair:
+        process.start()
+    try:
+        time.sleep(1.2)
+        accounts = accounts_of([process.pid for process in pair if process.pid])
+    finally:
+        for process in pair:
+            process.join()
+    assert len(accounts) == 2
+    ran, waited = (sum(account[n] for account in accounts.values()) for n in (0, 1))
+    # Other programs may wait in the same queue: then both wait longer, never less.
+    assert waited > 0.5 * ran > 0
+
+
+def test_a_thread_that_has_ended_keeps_its_account() -> None:
+    account = ServiceAccount()
+    account.add({(1, 1): (100, 10), (1, 2): (50, 5)})
+    assert account.add({(1, 1): (120, 12)}) == (170, 17)
+    assert account.add({(1, 1): (7, 3)}) == (177, 20), "its number was given to another"
+
+
+@pytest.mark.parametrize("text", ["0 0 0\n", "", "1 2\n"])
+def test_a_kernel_that_keeps_no_account_gives_none(tmp_path: Path, text: str) -> None:
+    (tmp_path / "schedstat").write_text(text)
+    assert account_of(str(tmp_path)) is None
