@@ -14,7 +14,6 @@ from perflab import systems
 from perflab.errors import ExportRefused, ParameterError, PerflabError
 from perflab.figures import GENERAL_VIEWS, PROFILE, Judging, LabFigure, View, draw_view, save_view
 from perflab.figures.export import (
-    FORMATS,
     NO_TABLE,
     ProvenanceError,
     provenance,
@@ -25,7 +24,7 @@ from perflab.figures.export import (
 )
 from perflab.instruments import py_spy
 from perflab.parameters import did_you_mean
-from perflab.paths import figures_dir, runs_dir
+from perflab.paths import runs_dir
 from perflab.recordings import Run, open_run
 from perflab.reports.regions import regions
 
@@ -96,26 +95,21 @@ def draw(run: Run, name: str) -> LabFigure:
     return draw_view(views[name], run)
 
 
-def save_all(
-    run: Run, directory: Path | None = None, *, pdf: bool = False, names: Sequence[str] = ()
-) -> list[Path]:
+def save_all(run: Run, directory: Path, names: Sequence[str] = ()) -> list[Path]:
     """Save the named views of a run (no name: all that suit it), each with its table as CSV.
 
-    The files go to ``directory``, by default ``<figures>/<run id>/``. Return the paths of SVG,
-    PNG, PDF (with ``pdf``) and CSV of each figure, in this order. The figure of a profile also has
-    a file of its call chains, which https://www.speedscope.app opens.
+    Return the paths of SVG, PNG and CSV of each figure, in this order. The figure of a profile also
+    has a file of its call chains, which https://www.speedscope.app opens.
     """
-    target = figures_dir() / run.run_id if directory is None else directory
-    formats = (*FORMATS, "pdf") if pdf else FORMATS
     chosen = [view for view in views_of(run) if not names or view.name in names]
-    paths = [path for view in chosen for path in save_view(view, run, target, formats)]
+    paths = [path for view in chosen for path in save_view(view, run, directory)]
     if PROFILE not in chosen or CALL_CHAINS not in run.record.tables:
         return paths
     texts = (
         (f"{row['treatment']}, block {row['block']}", str(row["content"]))
         for row in run.table(CALL_CHAINS).to_dict("records")
     )
-    chains = target / f"{PROFILE.name}.json"
+    chains = directory / f"{PROFILE.name}.json"
     write_whole(chains, py_spy.joined(texts, run.run_id).encode())
     return [*paths, chains]
 

@@ -90,14 +90,14 @@ def shown_verdicts(table: pd.DataFrame, notes: Sequence[str] = ()) -> Shown:
 def _row(row: Mapping[Any, Any]) -> dict[str, str]:
     adjusted = next(name for name in row if str(name).startswith(ADJUSTED))
     # The decision is about the difference itself, whatever was published.
-    decision = [] if row["decision"] == MISSING else [str(row["decision"])]
+    decision = _stated(row, "decision")
     decision = ["a difference is shown" if text == "different" else text for text in decision]
     details = [_where(row), f"of: {row['response']}", f"source: {row['source']}"]
     return {
         "claim": "\n".join([str(row["claim"]), *filter(None, details)]),
         "published": str(row["published"]),
         "measured [95%]": "\n".join(
-            [broken(str(row["measured [95%]"])), *_achieved(row), *_left_out(row)]
+            [broken(str(row["measured [95%]"])), *_achieved(row), *_stated(row, "left out")]
         ),
         "n": str(row["n"]),
         "p": str(row["p"]),
@@ -119,13 +119,13 @@ def _achieved(row: Mapping[Any, Any]) -> list[str]:
     return [] if level in (MISSING, "95.0%") else [f"achieved {level}"]
 
 
-def _left_out(row: Mapping[Any, Any]) -> list[str]:
-    """Return why there is no number, or none from some blocks."""
-    return [] if row["left out"] == MISSING else [str(row["left out"])]
+def _stated(row: Mapping[Any, Any], name: str, before: str = "") -> list[str]:
+    """Return a cell as a line of another one; no line where it is empty."""
+    return [] if row[name] == MISSING else [f"{before}{row[name]}"]
 
 
 def _single_run(row: Mapping[Any, Any]) -> list[str]:
-    return [] if row["single run"] == MISSING else [f"single run: {row['single run']}"]
+    return _stated(row, "single run", "single run: ")
 
 
 def to_terminal(table: pd.DataFrame, title: str = "Verdicts") -> Table:
@@ -159,12 +159,12 @@ def _where(row: Mapping[Any, Any]) -> str:
 
 def _numbers(row: Mapping[Any, Any]) -> str:
     if row["measured [95%]"] == MISSING:
-        return "\n".join([MISSING, *_left_out(row), f"published {row['published']}"])
+        return "\n".join([MISSING, *_stated(row, "left out"), f"published {row['published']}"])
     achieved = "".join(f", {level}" for level in _achieved(row))
     return (
         f"{row['measured [95%]']}\npublished {row['published']}\nn = {row['n']}{achieved}\n"
         f"p {row['p']}; p, adjusted: {row[OF_ITS_RUN]}"
-        + "".join(f"\n{reason}" for reason in _left_out(row))
+        + "".join(f"\n{reason}" for reason in _stated(row, "left out"))
     )
 
 

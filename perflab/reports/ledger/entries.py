@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
@@ -198,13 +197,13 @@ class Evidence:
             experiment = selected.run.record.experiment
             self._runs.setdefault(experiment, []).append(AnsweringRun(selected))
 
-    def answers(self, row: Row) -> list[RunAnswer]:
-        """Return the answers of runs to a row; the first one counts."""
+    def answer(self, row: Row) -> RunAnswer | None:
+        """Return the answer of the first run that has one to a row."""
         answers = (
             run.of_claim(row) if row.answer.claim else run.of_contrasts(row)
             for run in self._by_weight(row.answer)
         )
-        return [answer for answer in answers if answer]
+        return next(filter(None, answers), None)
 
     def run_with_view(self, answer: Answer) -> str:
         """Return the id of the first run that the answer's view suits; "" where there is none."""
@@ -239,7 +238,6 @@ class Entry:
     measured: tuple[str, ...] = ()
     n: tuple[str, ...] = ()
     run_id: str = ""
-    others: str = ""
     judged: bool = False
 
 
@@ -288,8 +286,8 @@ def _by_contrast(row: Row, sources: _Sources) -> Entry:
         return _fault(row, f"{answer.experiment} has no contrast '{answer.name}'")
     if unfit := next(filter(None, (mismatch(row, contrast) for contrast in planned)), ""):
         return _fault(row, unfit)
-    if answers := sources.evidence.answers(row):
-        return _judged(row, answers)
+    if run_answer := sources.evidence.answer(row):
+        return _judged(row, run_answer)
     untestable = dict.fromkeys(contrast.not_testable for contrast in planned)
     if all(untestable):
         return Entry(row, NOT_TESTABLE, "; ".join(untestable))
@@ -299,27 +297,25 @@ def _by_contrast(row: Row, sources: _Sources) -> Entry:
 def _by_view(row: Row, sources: _Sources) -> Entry:
     if fault := view_fault(row.answer):
         return _fault(row, fault)
-    if row.answer.claim and (answers := sources.evidence.answers(row)):
-        return _judged(row, answers)
+    if row.answer.claim and (run_answer := sources.evidence.answer(row)):
+        return _judged(row, run_answer)
     run_id = "" if row.answer.claim else sources.evidence.run_with_view(row.answer)
     if not run_id:
         return Entry(row, UNMEASURED, row.answer.command)
     return Entry(row, SHOWN, f"perflab.draw(run, '{row.answer.view}')", run_id=run_id)
 
 
-def _judged(row: Row, answers: Sequence[RunAnswer]) -> Entry:
-    first, *others = answers
-    if first.outcome == NOT_TESTABLE:
-        return Entry(row, first.outcome, first.why)
-    several = len(first.findings) > 1
+def _judged(row: Row, answer: RunAnswer) -> Entry:
+    if answer.outcome == NOT_TESTABLE:
+        return Entry(row, answer.outcome, answer.why)
+    several = len(answer.findings) > 1
     return Entry(
         row,
-        first.outcome,
-        first.why,
-        measured=tuple(_measured(finding, several) for finding in first.findings),
-        n=tuple(count(part.effect.n if part.effect else None) for part in first.findings),
-        run_id=first.run_id,
-        others=_of_others(Counter(other.outcome for other in others), first.outcome),
+        answer.outcome,
+        answer.why,
+        measured=tuple(_measured(finding, several) for finding in answer.findings),
+        n=tuple(count(part.effect.n if part.effect else None) for part in answer.findings),
+        run_id=answer.run_id,
         judged=True,
     )
 
@@ -327,13 +323,6 @@ def _judged(row: Row, answers: Sequence[RunAnswer]) -> Entry:
 def _measured(finding: Finding, several: bool) -> str:
     text = effect_text(finding.effect)
     return f"{finding.contrast.name.rpartition(', ')[2]}: {text}" if several else text
-
-
-def _of_others(counts: Mapping[str, int], outcome: str) -> str:
-    parts = [
-        f"{number} {'as well' if word == outcome else word}" for word, number in counts.items()
-    ]
-    return f"other runs: {', '.join(parts)}" if parts else ""
 
 
 def _by_setting(row: Row, _: _Sources) -> Entry:

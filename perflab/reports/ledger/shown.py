@@ -29,7 +29,7 @@ from perflab.statistics.in_words import counted
 
 COLUMNS = (
     "study", "row", "kind", "published", "answer", "outcome", "measured [95%]", "n", "run", "why",
-    "other runs", "note",
+    "note",
 )  # fmt: skip
 OUTCOME_COLUMN = "what became of it"
 JUDGED = "judged"
@@ -40,16 +40,10 @@ OTHER_OUTCOMES = (
 )  # fmt: skip
 # For these outcomes each reason is counted apart.
 COUNTED_BY_REASON = (NOT_TESTABLE, str(Answered.NOT_COMPARABLE), NO_ANSWER)
-_WORD_STYLES = {
-    Word.INCONSISTENT.value: LOOKS[Outcome.NOT_REPRODUCED],
-    Word.CONSISTENT.value: LOOKS[Outcome.REPRODUCED],
-}
 MARKS = {
-    word: look.color
-    for word, look in [
-        *((outcome.value, look) for outcome, look in LOOKS.items()),
-        *_WORD_STYLES.items(),
-    ]
+    **{outcome.value: look.color for outcome, look in LOOKS.items()},
+    Word.INCONSISTENT.value: LOOKS[Outcome.NOT_REPRODUCED].color,
+    Word.CONSISTENT.value: LOOKS[Outcome.REPRODUCED].color,
 }
 
 
@@ -63,11 +57,7 @@ def narrowed(entries: Sequence[Entry], answer: str) -> list[Entry]:
     """
     if not answer:
         return list(entries)
-    outcomes = (
-        {entry.outcome for entry in entries}
-        | set(OTHER_OUTCOMES)
-        | {outcome.value for outcome in Outcome}
-    )
+    outcomes = {*OTHER_OUTCOMES, *map(str, Outcome), *(entry.outcome for entry in entries)}
     known = [*filter(None, map(str, Answered)), JUDGED, *sorted(outcomes)]
     if answer not in known:
         listed = ", ".join(dict.fromkeys(known))
@@ -85,7 +75,7 @@ def ledger_table(entries: Sequence[Entry]) -> pd.DataFrame:
         (
             entry.row.study, entry.row.key, entry.row.kind, entry.row.published,
             str(entry.row.answer.kind), entry.outcome, "; ".join(entry.measured),
-            "; ".join(dict.fromkeys(entry.n)), entry.run_id, entry.why, entry.others,
+            "; ".join(dict.fromkeys(entry.n)), entry.run_id, entry.why,
             entry.row.note,
         )
         for entry in entries
@@ -165,7 +155,7 @@ def to_terminal(shown: Shown, title: str, ratios: Sequence[int]) -> Table:
 
 
 def _style(cell: str) -> str:
-    return _WORD_STYLES[cell].style if cell == Word.INCONSISTENT else ""
+    return LOOKS[Outcome.NOT_REPRODUCED].style if cell == Word.INCONSISTENT else ""
 
 
 def _row_text(entry: Entry) -> str:
@@ -182,4 +172,4 @@ def _answer_text(entry: Entry) -> str:
         lines.append(f"n = {', '.join(dict.fromkeys(entry.n))}; run {entry.run_id}")
     elif entry.run_id:
         lines.append(f"run {entry.run_id}")
-    return "\n".join([*lines, *filter(None, [entry.why, entry.others])])
+    return "\n".join(filter(None, [*lines, entry.why]))

@@ -105,11 +105,3 @@ def test_a_part_that_lacks_is_named() -> None:
         word_of("in_flight", ("rate", 1), ("time", 1))
     with pytest.raises(RecordingError, match="part 'rate' has no number"):
         word_of("in_flight", ("rate", "many"), ("time", 1), ("users", 1))
-
-
-def test_instants_are_those_at_which_users_really_act() -> None:
-    # This counts independently of the rule: 1,000 users on the clock.
-    for join_ms in (250, 350, 100, 7000):
-        places = {user * join_ms % 6000 for user in range(1000)}
-        stated = [("join", join_ms / 1000), ("interval", 6), ("stated", len(places))]
-        assert word_of("instants", *stated) == GOOD
