@@ -1,20 +1,20 @@
-"""A run's findings and summary as text: numbers with interval and n, or a dash.
+"""A run's findings and summary as text and in sentences: numbers with interval and n, or a dash.
 
 Most claims are contrasts, which one rule judges. Some claims have a rule of their own: the system
 fixed it before anything was measured, and a view declares it (:class:`perflab.figures.Judging`).
-Such a claim has no p-value and does not count in the adjustment of the others.
+Such a claim has no p-value and does not count in the adjustment of the others. Variants without
+published results are compared with each other: which one is slower, and by how much.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import pandas as pd
 
-from perflab.analysis.core_accounts import core_sentence, core_time
-from perflab.analysis.decision import FRESH_RUN, PEEKING_NOTE
+from perflab.analysis.decision import FRESH_RUN, MARGIN, PEEKING_NOTE, Kind
 from perflab.analysis.evaluation import Finding, evaluate, not_asked
 from perflab.analysis.findings import (
     JointClaim,
@@ -27,19 +27,13 @@ from perflab.analysis.findings import (
     sentence,
     single_run,
 )
-from perflab.analysis.time_parts import change, change_sentence, decompose, largest_phase
-from perflab.analysis.validity import measured_responses, measures, summary_table
-from perflab.errors import AnalysisError
+from perflab.analysis.thresholds import Crossed, Judged
+from perflab.analysis.validity import measured_responses, summary_table
 from perflab.recordings import Response, Run
 from perflab.recordings.tables import NOT_JUDGED
-from perflab.reports.conversion import (
-    count,
-    effect_text,
-    measured,
-    p_value,
-)
-from perflab.reports.variant_sentences import are_variants, compared
-from perflab.statistics.in_words import MISSING, missing, number
+from perflab.reports.conversion import count, effect_text, estimate, measured, p_value
+from perflab.statistics.comparison import Effect
+from perflab.statistics.in_words import MISSING, counted, missing, number
 
 # The beginning of the column's name, which says for how many claims: see :func:`columns`.
 ADJUSTED = "p, adjusted"
@@ -52,10 +46,7 @@ SINGLE_RUN_NOTE = (
     "this machine, would show the published sign, and a size within the zone of the verdict."
 )
 COUNTS = ("valid", "invalid", "failed", "errors")
-# A page has room for so many treatments side by side.
-MOST_ACROSS = 4
 IN_WORDS, OF_ALL = "in words", "all of its parts"
-BRIEF = ("claim", "response", "published", "measured [95%]", "n", ADJUSTED, "verdict")
 
 
 def columns(adjusted: str) -> list[str]:
@@ -212,31 +203,6 @@ def _summary_row(row: Mapping[Any, Any], declared: Mapping[str, Response]) -> di
     return {"treatment": str(row["label"]), **states, **responses, **flush}
 
 
-def brief(findings: pd.DataFrame) -> pd.DataFrame:
-    """Return the columns of a table of findings that fit a page; sentences tell the others.
-
-    The column "left out" is among them where it holds a reason.
-    """
-    chosen = [*BRIEF]
-    if (findings["left out"] != MISSING).any():
-        chosen.append("left out")
-    names = list(map(str, findings.columns))
-    return findings[[name for name in names if name in chosen or name.startswith(ADJUSTED)]]
-
-
-def measured_tables(run: Run) -> list[pd.DataFrame]:
-    """Return what each treatment did, in tables of a few treatments side by side."""
-    table = readable_summary(run)
-    counts = [name for name in COUNTS if name in table]
-    measured = [name for name in table.columns if name not in ("treatment", *counts)]
-    # A response without any measurement has no row.
-    rows = [*counts, *(name for name in measured if (table[name] != MISSING).any())]
-    across = table.set_index("treatment")[rows].T
-    across.index.name = "typical [95%]"
-    groups = range(0, across.shape[1], MOST_ACROSS)
-    return [across.iloc[:, n : n + MOST_ACROSS].reset_index() for n in groups]
-
-
 def sentences(run: Run) -> list[str]:
     """Return the run's verdicts in sentences, and which claims it did not test.
 
@@ -248,35 +214,130 @@ def sentences(run: Run) -> list[str]:
     return [*map(sentence, evaluate(run)), *by_rule, *filter(None, [not_asked(run)])]
 
 
-def bottlenecks(run: Run) -> list[str]:
-    """Return where each treatment's time goes, and which parts make up each contrast's change.
+TIMES = {"mean_ms": "on the mean", "p50_ms": "at p50", "p99_ms": "at p99"}
+SHARES = {
+    "throughput_rps": "throughput",
+    "service_cpu_us_per_request": "CPU per request",
+    "service_memory_bytes": "memory",
+}
+OF_SERVICE = ("service_cpu_us_per_request", "service_memory_bytes")
+FACTOR = "variant"
+PERCENT = 100.0
 
-    There are two sentences per treatment (the parts of its response time; its time on the cores),
-    then one per contrast between two single treatments. Runs without requests have none.
+
+def are_variants(run: Run) -> bool:
+    """Return whether a run compares variants (its one factor) without any published result."""
+    contrasts = run.record.contrasts
+    only = list(run.record.factors) == [FACTOR]
+    return only and bool(contrasts) and not any(contrast.source for contrast in contrasts)
+
+
+def compared(run: Run) -> list[str]:
+    """Return a sentence for each comparison of the run, and its warnings.
+
+    An effect has its ratio or share with the 95% interval. An undecided comparison has the number
+    of blocks that a fresh run would need.
     """
-    if not measures(run, "mean_ms") or "requests" in run.missing:
-        return []
-    requests = run.requests()
-    table = decompose(requests)
-    labels = {item.name: item.label or item.name for item in run.record.treatments}
-    measured_names = set(table["treatment"])
-    texts = [largest_phase(table, name, labels[name]) for name in labels if name in measured_names]
-    accounts = core_time(run)
-    texts += filter(None, [core_sentence(accounts, name, labels[name]) for name in labels])
-    for before, after in dict.fromkeys(_pairs(run)):
-        try:
-            changes = change(requests, before, after)
-        except AnalysisError:
-            continue
-        words = change_sentence(changes, labels[before], labels[after])
-        texts.append(words[0].upper() + words[1:])
-    return texts
+    findings = evaluate(run)
+    pairs: dict[str, list[Finding]] = {}
+    for finding in findings:
+        key = f"{finding.contrast.numerator} {finding.contrast.denominator}"
+        pairs.setdefault(key, []).append(finding)
+    lines = [line for pair in pairs.values() for line in _pair_sentences(pair)]
+    if any(finding.decision and finding.decision.kind is Kind.UNDECIDED for finding in findings):
+        lines.append(PEEKING_NOTE)
+    return [*lines, *(f"Note: {warning.text}" for warning in run.record.warnings)]
 
 
-def _pairs(run: Run) -> Iterator[tuple[str, str]]:
-    for contrast in run.record.contrasts:
-        sides = [
-            run.record.selected(levels) for levels in (contrast.denominator, contrast.numerator)
-        ]
-        if contrast.interaction is None and all(len(side) == 1 for side in sides):
-            yield sides[0][0], sides[1][0]
+def gate_lines(bounds: list[Judged]) -> list[str]:
+    """Return a line for each bound: crossed, held, undecided or not compared."""
+    words = {
+        Crossed.YES: "FAILED: the whole 95% interval is beyond it",
+        Crossed.NO: "held: the whole 95% interval is within it",
+        Crossed.UNDECIDED: "undecided: the 95% interval is on both sides of it",
+        Crossed.UNKNOWN: "not compared: there is no interval",
+    }
+    return [f"{bound.threshold.text} ({_sides(bound)}): {words[bound.crossed]}" for bound in bounds]
+
+
+def _pair_sentences(findings: list[Finding]) -> list[str]:
+    """Return a sentence for each finding of a pair; only one where nothing could be compared."""
+    measured = [finding for finding in findings if not finding.contrast.set_by_load]
+    if not measured or any(finding.effect for finding in measured):
+        return [f"{_sentence(finding)} {evidence(finding)}." for finding in findings]
+    # Every finding names the common reason; the shortest text names nothing else.
+    why = min((_why_not(finding) for finding in measured), key=len)
+    return [f"{_both(measured[0])}: not compared. {why}. {evidence(measured[0])}."]
+
+
+def _both(finding: Finding) -> str:
+    return " against ".join(_names(finding))
+
+
+def _names(finding: Finding) -> tuple[str, str]:
+    contrast = finding.contrast
+    return "/".join(contrast.numerator.values()), "/".join(contrast.denominator.values())
+
+
+def _why_not(finding: Finding) -> str:
+    return (finding.absent or " ".join(finding.warnings)).rstrip(".")
+
+
+def _sides(bound: Judged) -> str:
+    return bound.contrast.name.rpartition(":")[0] or bound.contrast.name
+
+
+def _sentence(finding: Finding) -> str:
+    contrast = finding.contrast
+    subject = SHARES.get(contrast.response, finding.response.title)
+    if contrast.response in TIMES:
+        subject = f"response time {TIMES[contrast.response]}"
+    beginning = f"{subject}, {_both(finding)}"
+    if contrast.set_by_load:
+        return f"{beginning}: not compared, {contrast.set_by_load}."
+    effect = finding.effect
+    if effect is None:
+        return f"{beginning}: not compared. {_why_not(finding)}."
+    blocks = counted(effect.n, "block")
+    if contrast.scale == "difference":
+        return f"{beginning}: {_difference(effect)} ({blocks})."
+    shown = estimate(effect.estimate, effect.low, effect.high)
+    if effect.bound or finding.decision is None:
+        return f"{beginning}: {shown} ({blocks}), too little to decide."
+    match finding.decision.kind:
+        case Kind.EQUIVALENT:
+            return f"{beginning}: no difference larger than {MARGIN:.0%} ({shown}, {blocks})."
+        case Kind.UNDECIDED:
+            way_out = "; ".join(filter(None, [finding.decision.missing, finding.decision.text]))
+            return f"{beginning}: undecided ({shown}, {blocks}); {way_out}."
+    return f"{_shown_difference(finding, effect)} ({blocks})."
+
+
+def _difference(effect: Effect) -> str:
+    """Return a difference of shares, in percentage points."""
+    ends = (effect.low, effect.estimate, effect.high)
+    low, middle, high = (number(end * PERCENT) for end in ends)
+    return f"{middle} [{low}, {high}] percentage points more"
+
+
+def _shown_difference(finding: Finding, effect: Effect) -> str:
+    """Return a sentence on a shown difference: a factor of time, or a share more or less."""
+    response, (new, old) = finding.contrast.response, _names(finding)
+    if response in TIMES:
+        word, power = ("slow", 1) if effect.estimate > 1 else ("fast", -1)
+        shown = _rescaled(effect, lambda ratio: float(ratio**power))
+        return f"{new} is {shown} times as {word} {TIMES[response]} as {old}"
+    shown = _rescaled(effect, lambda ratio: abs(ratio - 1) * PERCENT, "%")
+    noun = SHARES.get(response, finding.response.title)
+    verb = "takes" if response in OF_SERVICE else "has"
+    return f"{new} {verb} {shown} {'more' if effect.estimate > 1 else 'less'} {noun} than {old}"
+
+
+def _rescaled(effect: Effect, scale: Callable[[float], float], unit: str = "") -> str:
+    """Return an estimate with its interval on another scale, the smaller end first."""
+    middle = scale(effect.estimate)
+    ends = sorted(map(scale, (effect.low, effect.high)))
+    if not unit:
+        return estimate(middle, *ends)
+    words = [f"{end:.3g}{unit}" if end < 10 else f"{end:.0f}{unit}" for end in (middle, *ends)]
+    return f"{words[0]} [{words[1]}, {words[2]}]"

@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import pandas as pd
 
+from perflab.analysis.core_accounts import core_sentence, core_time
 from perflab.analysis.noise import noise_report
+from perflab.analysis.time_parts import change, change_sentence, decompose, largest_phase
+from perflab.analysis.validity import measures
+from perflab.errors import AnalysisError
 from perflab.figures.export import write_whole
 from perflab.figures.origin import n_text
 from perflab.recordings import Run
 from perflab.reports.conversion import cell, to_markdown
 from perflab.reports.figures import views_of
 from perflab.reports.findings import (
-    bottlenecks,
-    brief,
-    measured_tables,
+    ADJUSTED,
+    COUNTS,
     readable_findings,
+    readable_summary,
     reading_notes,
     sentences,
 )
@@ -31,7 +35,11 @@ from perflab.reports.methods import (
     set_up,
     where_and_when,
 )
-from perflab.statistics.in_words import counted
+from perflab.statistics.in_words import MISSING, counted
+
+# A page has room for so many treatments side by side.
+MOST_ACROSS = 4
+BRIEF = ("claim", "response", "published", "measured [95%]", "n", ADJUSTED, "verdict")
 
 
 @dataclass(frozen=True)
@@ -153,6 +161,63 @@ def _first(run: Run, reasons: str) -> str:
 
 def _deeper(part: str, levels: int) -> str:
     return "#" * levels + part if part.startswith("#") else part
+
+
+def brief(findings: pd.DataFrame) -> pd.DataFrame:
+    """Return the columns of a table of findings that fit a page; sentences tell the others.
+
+    The column "left out" is among them where it holds a reason.
+    """
+    chosen = [*BRIEF, *(["left out"] if (findings["left out"] != MISSING).any() else [])]
+    names = list(map(str, findings.columns))
+    return findings[[name for name in names if name in chosen or name.startswith(ADJUSTED)]]
+
+
+def measured_tables(run: Run) -> list[pd.DataFrame]:
+    """Return what each treatment did, in tables of a few treatments side by side."""
+    table = readable_summary(run)
+    counts = [name for name in COUNTS if name in table]
+    measured = [name for name in table.columns if name not in ("treatment", *counts)]
+    # A response without any measurement has no row.
+    rows = [*counts, *(name for name in measured if (table[name] != MISSING).any())]
+    across = table.set_index("treatment")[rows].T
+    across.index.name = "typical [95%]"
+    groups = range(0, across.shape[1], MOST_ACROSS)
+    return [across.iloc[:, n : n + MOST_ACROSS].reset_index() for n in groups]
+
+
+def bottlenecks(run: Run) -> list[str]:
+    """Return where each treatment's time goes, and which parts make up each contrast's change.
+
+    There are two sentences per treatment (the parts of its response time; its time on the cores),
+    then one per contrast between two single treatments. Runs without requests have none.
+    """
+    if not measures(run, "mean_ms") or "requests" in run.missing:
+        return []
+    requests = run.requests()
+    table = decompose(requests)
+    labels = {item.name: item.label or item.name for item in run.record.treatments}
+    measured_names = set(table["treatment"])
+    texts = [largest_phase(table, name, labels[name]) for name in labels if name in measured_names]
+    accounts = core_time(run)
+    texts += filter(None, [core_sentence(accounts, name, labels[name]) for name in labels])
+    for before, after in dict.fromkeys(_pairs(run)):
+        try:
+            changes = change(requests, before, after)
+        except AnalysisError:
+            continue
+        words = change_sentence(changes, labels[before], labels[after])
+        texts.append(words[0].upper() + words[1:])
+    return texts
+
+
+def _pairs(run: Run) -> Iterator[tuple[str, str]]:
+    for contrast in run.record.contrasts:
+        sides = [
+            run.record.selected(levels) for levels in (contrast.denominator, contrast.numerator)
+        ]
+        if contrast.interaction is None and all(len(side) == 1 for side in sides):
+            yield sides[0][0], sides[1][0]
 
 
 def _no_bottleneck(run: Run) -> str:

@@ -13,9 +13,8 @@ from perflab.parameters import parse_assignments
 from perflab.recordings import Remark, Run, RunWriter
 from perflab.reports.conversion import section_html
 from perflab.reports.figures import save_all
-from perflab.reports.findings import bottlenecks
 from perflab.reports.methods import command
-from perflab.reports.section import section_text, write_section
+from perflab.reports.section import bottlenecks, section_text, write_section
 from tests.support.synthetic import write_run
 from tests.systems.chat.synthetic_streams import write_stream_run
 

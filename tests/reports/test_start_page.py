@@ -13,7 +13,7 @@ from perflab.load.report import INVALID, VALID, LoadSummary
 from perflab.paths import notebooks_dir
 from perflab.recordings import Run
 from perflab.recordings.display import Shown
-from perflab.reports import start_page
+from perflab.reports.runs import NO_RUNS
 from perflab.systems import experiment, names
 from tests.support.synthetic import write_run
 
@@ -43,7 +43,7 @@ def test_an_address_is_escaped() -> None:
 
 def test_without_runs_the_page_says_how_to_make_one(runs: Path) -> None:
     assert not runs.exists()
-    assert start_page.NO_RUNS in perflab.latest_runs()._repr_html_()
+    assert NO_RUNS in perflab.latest_runs()._repr_html_()
 
 
 def test_the_newest_runs_stand_first_with_what_to_type(runs: Path) -> None:

@@ -15,7 +15,6 @@ from perflab.errors import PerflabError
 from perflab.figures import View
 from perflab.parameters import check
 from perflab.recordings import FREE_PARAMETERS, Contrast, Run, Selected
-from perflab.reports.chosen_runs import judged_runs
 from perflab.reports.conversion import count, effect_text
 from perflab.reports.figures import declared_views, views_of
 from perflab.reports.ledger.rows import (
@@ -29,6 +28,7 @@ from perflab.reports.ledger.rows import (
     rows,
 )
 from perflab.reports.ledger.study_check import Check, checks
+from perflab.reports.runs import judged_runs
 from perflab.trials.plan import RunPlan
 
 
@@ -189,7 +189,7 @@ class AnsweringRun:
 
 
 class Evidence:
-    """The answers of all chosen runs (:func:`perflab.reports.chosen_runs.judged_runs`)."""
+    """The answers of all chosen runs (:func:`perflab.reports.runs.judged_runs`)."""
 
     def __init__(self, chosen: Iterable[Selected]) -> None:
         self._runs: dict[str, list[AnsweringRun]] = {}
