@@ -10,9 +10,9 @@ from matplotlib.collections import LineCollection
 from scipy import stats
 
 from perflab.figures import EFFECT, FLUSH_COST, LATENCY_ECDF, THROUGHPUT, TIME_BREAKDOWN
-from perflab.figures.plots import time_breakdown
+from perflab.figures.plots import latency
+from perflab.figures.plots.latency import time_breakdown_view
 from perflab.figures.plots.throughput import throughput_view
-from perflab.figures.plots.time_breakdown import time_breakdown_view
 from perflab.figures.theme import luminance
 from perflab.figures.view import OTHER_LOAD, SAME_LOAD
 from perflab.recordings import Run
@@ -99,7 +99,7 @@ def test_a_run_of_other_services_has_no_figure_of_their_cpu(tmp_path) -> None:
 
 def _parts(run: Run) -> pd.DataFrame:
     table = TIME_BREAKDOWN.table(run)
-    return table[table["part"] != time_breakdown.WHOLE]
+    return table[table["part"] != latency.WHOLE]
 
 
 def test_the_parts_of_a_response_stand_in_the_order_in_which_a_request_meets_them(normal) -> None:
@@ -112,7 +112,7 @@ def test_the_parts_of_a_response_stand_in_the_order_in_which_a_request_meets_the
 
 @pytest.mark.parametrize("times", [0.5, 4.0])
 def test_published_values_are_drawn_inside_the_axes_and_on_no_word(normal, times) -> None:
-    whole = TIME_BREAKDOWN.table(normal).query("part == @time_breakdown.WHOLE")
+    whole = TIME_BREAKDOWN.table(normal).query("part == @latency.WHOLE")
 
     def published(_run: Run, _response: str) -> pd.DataFrame:
         value = whole["mean_ms"] * times
@@ -214,7 +214,7 @@ def test_a_single_trial_is_a_point_without_a_line(single) -> None:
     assert "pooled" not in curves
     bars = picture(TIME_BREAKDOWN, single)
     assert not [line for line in bars.axes[0].lines if line.get_gid() == "interval"]
-    assert "n = 1, no interval" in all_words(bars)
+    assert "one trial" in all_words(bars)
 
 
 def test_several_trials_have_a_pooled_curve_and_the_legend_says_what_each_line_is(normal) -> None:
@@ -240,7 +240,7 @@ def test_bars_have_the_interval_of_their_trials(normal) -> None:
         of_treatment = means[name]
         margin = stats.t.ppf(0.975, len(of_treatment) - 1) * stats.sem(of_treatment)
         expected.append([of_treatment.mean() - margin, of_treatment.mean() + margin])
-        assert f"n = {len(of_treatment)} trials" in all_words(figure)
+        assert f"n = {len(of_treatment)}" in all_words(figure)
     assert [list(line.get_xdata()) for line in intervals] == [
         pytest.approx(ends, rel=1e-5) for ends in expected
     ]
@@ -273,11 +273,11 @@ def test_an_empty_figure_says_in_a_sentence_why(name, case, words, request) -> N
 
 
 def test_parts_that_may_lie_side_by_side_differ_in_greyscale() -> None:
-    known = {part: luminance(color) for part, color in time_breakdown.COLORS.items()}
+    known = {part: luminance(color) for part, color in latency.COLORS.items()}
     assert all(abs(a - b) > 0.05 for a, b in combinations(known.values(), 2))
     assert all(abs(a - b) > 0.15 for a, b in pairwise(known.values()))
-    spare = [luminance(color) for color in time_breakdown.SPARE]
-    ends = [known["queue and other"], *spare, known[time_breakdown.REST]]
+    spare = [luminance(color) for color in latency.SPARE]
+    ends = [known["queue and other"], *spare, known[latency.REST]]
     assert all(abs(a - b) > 0.12 for a, b in pairwise([*ends[:-1], *spare[:1]]))
     assert all(abs(value - ends[-1]) > 0.05 for value in spare)
 

@@ -149,7 +149,7 @@ def _aside(table: pd.DataFrame) -> pd.Series[float]:
 
 def _words_beside(table: pd.DataFrame) -> dict[Hashable, str]:
     typical = table[table["what"].isin([*TYPICAL, ALONE])].to_dict("records")
-    return {row["treatment"]: in_words(row, "{:,.0f}") for row in typical}
+    return {row["treatment"]: in_words(row) for row in typical}
 
 
 def throughput_view(published: PublishedValues = nothing_published) -> View:
