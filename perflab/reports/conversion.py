@@ -220,12 +220,6 @@ def _image(pictures: Mapping[str, bytes]) -> Any:
     return render
 
 
-__all__ = [
-    "MISSING", "cell_text", "count", "effect_text", "estimate", "is_numeric", "measured", "missing",
-    "number", "p_value", "ratio",
-]  # fmt: skip
-
-
 def ratio(value: Any) -> str:
     """Return a ratio with two decimals, more where it is small: ``1.58``, ``0.0312``."""
     if missing(value):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import starmap
 from pathlib import Path
 
 import pandas as pd
@@ -54,11 +55,6 @@ class Figure:
     image: str
     files: tuple[str, ...] = ()
 
-    @property
-    def caption(self) -> str:
-        """The text below the figure."""
-        return f"{self.title[:1].upper()}{self.title[1:]}. {self.n}."
-
 
 def figures_of(
     run: Run, saved: Sequence[Path], directory: Path, kinds: Sequence[str] = (".svg", ".png")
@@ -74,11 +70,9 @@ def figures_of(
         files.setdefault(path.stem, {})[path.suffix] = path
     n, figures = n_text(run), []
     for name, by_suffix in files.items():
-        picture = next((by_suffix[kind] for kind in kinds if kind in by_suffix), None)
-        if picture is None:
-            continue
-        links = tuple(_link(path, directory) for path in by_suffix.values())
-        figures.append(Figure(titles.get(name, name), n, _link(picture, directory), links))
+        if shown := [by_suffix[kind] for kind in kinds if kind in by_suffix]:
+            links = tuple(_link(path, directory) for path in by_suffix.values())
+            figures.append(Figure(titles.get(name, name), n, _link(shown[0], directory), links))
     return figures
 
 
@@ -121,7 +115,7 @@ def section_text(run: Run, figures: Sequence[Figure] = (), level: int = 1) -> st
         "## Measured again\n",
         f"```sh\n{reproduce(record)}\n```\n",
     ]
-    return "\n".join(_deeper(part, level - 1) for part in parts if part)
+    return _joined(parts, level)
 
 
 def brief_text(run: Run, figures: Sequence[Figure] = (), level: int = 1) -> str:
@@ -138,7 +132,7 @@ def brief_text(run: Run, figures: Sequence[Figure] = (), level: int = 1) -> str:
         _figures(figures),
         f"```sh\n{reproduce(record)}\n```\n",
     ]
-    return "\n".join(_deeper(part, level - 1) for part in parts if part)
+    return _joined(parts, level)
 
 
 def write_section(run: Run, directory: Path, saved: Sequence[Path]) -> Path:
@@ -159,8 +153,10 @@ def _first(run: Run, reasons: str) -> str:
     return "".join(lines).removesuffix(">\n")
 
 
-def _deeper(part: str, levels: int) -> str:
-    return "#" * levels + part if part.startswith("#") else part
+def _joined(parts: Iterable[str], level: int) -> str:
+    """Join the parts of a section whose heading has a level."""
+    deeper = "#" * (level - 1)
+    return "\n".join(deeper + part if part.startswith("#") else part for part in parts if part)
 
 
 def brief(findings: pd.DataFrame) -> pd.DataFrame:
@@ -232,29 +228,17 @@ def _no_bottleneck(run: Run) -> str:
 def _figures(figures: Sequence[Figure]) -> str:
     if not figures:
         return ""
-    blocks = [
-        f"![{_alt_text(figure)}](<{figure.image}>)\n\n"
-        f"*Figure {number}. {cell(figure.caption).replace('*', '∗')}*"
-        + (f" {_files(figure)}" if figure.files else "")
-        + "\n"
-        for number, figure in enumerate(figures, start=1)
-    ]
-    return "## Figures\n\n" + "\n".join(blocks)
+    return "## Figures\n\n" + "\n".join(starmap(_figure, enumerate(figures, start=1)))
 
 
-def _alt_text(figure: Figure) -> str:
-    """Return the alternative text of a figure, with its brackets escaped."""
-    return cell(figure.title).replace("[", "\\[").replace("]", "\\]")
-
-
-def _files(figure: Figure) -> str:
+def _figure(number: int, figure: Figure) -> str:
+    """Return a picture with its alternative text, its caption and links to its files."""
+    alternative = cell(figure.title).replace("[", "\\[").replace("]", "\\]")
+    caption = cell(f"{figure.title[:1].upper()}{figure.title[1:]}. {figure.n}.").replace("*", "∗")
     words = {".svg": "SVG", ".png": "PNG", ".csv": "table", ".json": "call chains for speedscope"}
-    links = [
-        f"[{words[suffix]}](<{link}>)"
-        for link in figure.files
-        if (suffix := Path(link).suffix) in words
-    ]
-    return f"({', '.join(links)})" if links else ""
+    links = [f"[{words[Path(link).suffix]}](<{link}>)" for link in figure.files]
+    files = f" ({', '.join(links)})" if links else ""
+    return f"![{alternative}](<{figure.image}>)\n\n*Figure {number}. {caption}*{files}\n"
 
 
 def _not_counted(run: Run) -> str:
