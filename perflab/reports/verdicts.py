@@ -80,7 +80,7 @@ def verdict_table(runs: Iterable[Run]) -> pd.DataFrame:
 
 def shown_verdicts(table: pd.DataFrame, notes: Sequence[str] = ()) -> Shown:
     """Return a table of findings as a notebook shows it; related columns share a cell."""
-    text = pd.DataFrame([_row(row) for row in table.to_dict("records")])
+    text = pd.DataFrame(map(_row, table.to_dict("records")))
     marks = {outcome.value: look.color for outcome, look in LOOKS.items()}
     right = RIGHT | {name for name in map(str, text.columns) if name.startswith(ADJUSTED)}
     notes = [*notes, *reading_notes(table)]
@@ -171,7 +171,7 @@ def _numbers(row: Mapping[Any, Any]) -> str:
 # Up to so many treatments stand side by side; more stand one below the other.
 MOST_ACROSS = 8
 STATES = ("valid", "invalid", "failed")
-TREATMENT, CPU = "treatment", "CPU"
+TREATMENT = "treatment"
 COMPARED = ("treatment", "response", "B / A [95%]", "runs", "trials", "p, adjusted", "verdict")
 COLORS = {"worse": "#c0392b", "better": "#2e7d32"}
 
@@ -190,25 +190,11 @@ def shown_summary(run: Run) -> Shown:
     # A response without any measurement has no column.
     texts = texts.loc[:, ~(texts == MISSING).all()]
     notes = [f"In brackets: 95% intervals. {MISSING}: too few trials or requests to say."]
-    if len(texts) > MOST_ACROSS:
-        texts = _narrow(texts)
-        right = frozenset(texts.columns[2:].drop(CPU, errors="ignore"))
-        return Shown(table, texts, right, notes=notes)
     texts = texts.assign(**{name: texts[name].map(broken) for name in texts.columns[1:]})
+    if len(texts) > MOST_ACROSS:
+        return Shown(table, texts, frozenset(texts.columns[2:]), notes=notes)
     across = texts.set_index(TREATMENT).T.rename_axis("").reset_index()
     return Shown(table, across, frozenset(across.columns[1:]), notes=notes)
-
-
-def _narrow(text: pd.DataFrame) -> pd.DataFrame:
-    """Put the CPU of all services into one column, and intervals on lines of their own."""
-    services = [name for name in text.columns if str(name).startswith(f"{CPU} ")]
-    cpu = [
-        "\n".join(f"{name.removeprefix(CPU).strip()} {row[name]}" for name in services)
-        for row in text.to_dict("records")
-    ]
-    narrow = text.drop(columns=services)
-    narrow = narrow.assign(**{name: narrow[name].map(broken) for name in narrow.columns[1:]})
-    return narrow.assign(**{CPU: cpu}) if services else narrow
 
 
 def _trials(row: Mapping[Any, Any]) -> str:

@@ -60,10 +60,8 @@ def narrowed(entries: Sequence[Entry], answer: str) -> list[Entry]:
     outcomes = {*OTHER_OUTCOMES, *map(str, Outcome), *(entry.outcome for entry in entries)}
     known = [*filter(None, map(str, Answered)), JUDGED, *sorted(outcomes)]
     if answer not in known:
-        listed = ", ".join(dict.fromkeys(known))
-        raise ParameterError(
-            "answer", [f"no answer '{answer}'{did_you_mean(answer, known)}; there are: {listed}"]
-        )
+        near, listed = did_you_mean(answer, known), ", ".join(dict.fromkeys(known))
+        raise ParameterError("answer", [f"no answer '{answer}'{near}; there are: {listed}"])
     if answer == JUDGED:
         return [entry for entry in entries if entry.judged]
     return [item for item in entries if answer in (str(item.row.answer.kind), item.outcome)]
@@ -145,23 +143,19 @@ def to_terminal(shown: Shown, title: str, ratios: Sequence[int]) -> Table:
     rich_table = Table(title=title, title_justify="left")
     for name, ratio in zip(map(str, shown.text.columns), ratios, strict=True):
         rich_table.add_column(name, ratio=ratio, justify="right" if name in shown.right else "left")
+    red = LOOKS[Outcome.NOT_REPRODUCED].style
     has_several_lines = shown.text.map(lambda text: "\n" in text).to_numpy().any()
     for row in shown.text.itertuples(index=False, name=None):
         # An empty line separates rows whose cells have several lines.
         if has_several_lines and rich_table.row_count:
             rich_table.add_row()
-        rich_table.add_row(*(Text(cell, _style(cell)) for cell in row))
+        rich_table.add_row(*(Text(cell, red if cell == Word.INCONSISTENT else "") for cell in row))
     return rich_table
-
-
-def _style(cell: str) -> str:
-    return LOOKS[Outcome.NOT_REPRODUCED].style if cell == Word.INCONSISTENT else ""
 
 
 def _row_text(entry: Entry) -> str:
     row = entry.row
-    note = [row.note] if row.note else []
-    return "\n".join([f"{row.study}, {row.kind or 'no kind'}", row.key, *note])
+    return "\n".join(filter(None, [f"{row.study}, {row.kind or 'no kind'}", row.key, row.note]))
 
 
 def _answer_text(entry: Entry) -> str:
