@@ -16,9 +16,9 @@ from perflab.figures import GENERAL_VIEWS, PROFILE
 from perflab.figures.view import read_csv, reread, to_csv
 from perflab.recordings import Run
 from perflab.reports.figures import save_all, views_of
+from tests.figures.conftest import OF_A_DATABASE, VIEWS
 from tests.figures.saved import check_columns_are_seen, check_drawn_from_files
 from tests.figures.shown import one_line
-from tests.figures.studies import OF_A_DATABASE, VIEWS
 from tests.support.synthetic import profiled_run
 
 texts = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\r"))
