@@ -110,7 +110,7 @@ def drawn(states: list[str], **how: Any) -> list[Any]:
     axes = Figure().subplots()
     points = pd.DataFrame({"x": 1.0, "y": 1.0, "what": "a", "state": states})
     # Points without a look are left out.
-    points = pd.concat([points, points.assign(what="nobody")])
+    points = pd.concat([points, points.assign(what="nobody")], ignore_index=True)
     draw_points(axes, points, "x", "y", "what", LOOKS, **how)
     return list(axes.collections)
 
