@@ -349,7 +349,7 @@ def draw_points(
     to :func:`seaborn.scatterplot`.
     """
     finite = np.isfinite(points[[x, y]].to_numpy(float)).all(axis=1)
-    shown = points.loc[finite]
+    shown = points.loc[finite & points[by].isin(list(looks))]
     if "state" not in shown:
         _scatter(axes, shown, x, y, by, looks, **how)
         return
