@@ -13,9 +13,11 @@ import pandas as pd
 from scipy.optimize import brentq
 
 from benchmarks import bench
+from perflab.analysis.scope import ALSO_AT_THE_END, THIS_LOAD_ONLY
 from perflab.analysis.verdict import Outcome
 from perflab.paths import project_root
 from perflab.statistics.families import POWER, power
+from tests.support.simulations.drift import Drift, held, scopes
 from tests.support.simulations.verdicts import (
     FIRST_LOOK,
     LAST_LOOK,
@@ -33,6 +35,15 @@ LAST_BLOCKS = 24
 OF_A_DIRECTION = (Outcome.SIZE_UNDECIDED, Outcome.SIZE_CONTRADICTED)
 OUTCOMES = (Outcome.REPRODUCED, *OF_A_DIRECTION, Outcome.UNDECIDED, Outcome.NOT_REPRODUCED)
 FAMILIES = ((1, 0), (1, 1), (5, 0), (5, 1), (5, 5), (15, 0), (15, 1), (15, 5), (15, 15))
+DRIFTS = {
+    "none": Drift(),
+    "20% on both sides": Drift(0.2, 0.2),
+    "5% on one side": Drift(0.05),
+    "10% on one side": Drift(0.1),
+    "20% on one side": Drift(0.2),
+    "20% on one side, most of it at first": Drift(0.2, settles=True),
+}
+DRIFT_BLOCKS, DRIFT_RATIO = (3, 4, 8, 12), 1.1
 PAGE = project_root() / "docs" / "verdicts.md"
 FRAME = Path(__file__).with_name("verdict_table.md")
 
@@ -91,6 +102,20 @@ def power_table() -> str:
     return _table(["noise of a trial", *(f"n = {n}" for n in counts)], rows)
 
 
+def drift_table(random: np.random.Generator, sets: int) -> str:
+    """Return how often intervals hold their ratio under drifts, and which scope is told."""
+    rows = []
+    for name, drift in DRIFTS.items():
+        for blocks in DRIFT_BLOCKS:
+            holds = held(random, sets, blocks, drift)
+            told = scopes(random, sets, blocks, drift, DRIFT_RATIO)
+            shares = [told[words] / sets for words in (ALSO_AT_THE_END, THIS_LOAD_ONLY)]
+            rates = [f"{rate.hits / rate.n:.1%}" for rate in (holds.load, holds.end)]
+            rows.append([name, str(blocks), *rates, *(f"{share:.0%}" for share in shares)])
+    heads = ["drift", "n", "load's ratio held", "end's ratio held"]
+    return _table([*heads, ALSO_AT_THE_END, THIS_LOAD_ONLY], rows)
+
+
 def page(sets: int, seed: int = SEED) -> str:
     """Return the whole page."""
     tables = verdict_tables(np.random.default_rng(seed), sets)
@@ -104,6 +129,11 @@ def page(sets: int, seed: int = SEED) -> str:
         families=family_table(np.random.default_rng(seed), sets // 2),
         family_sets=f"{sets // 2:,}",
         power=power_table(),
+        also=ALSO_AT_THE_END,
+        only=THIS_LOAD_ONLY,
+        drift_sets=f"{sets // 2:,}",
+        drift_ratio=DRIFT_RATIO,
+        drifts=drift_table(np.random.default_rng(seed), sets // 2),
         once=f"{once:.0%}",
         ever=f"{ever:.0%}",
         looks=f"{FIRST_LOOK} to {LAST_LOOK}",

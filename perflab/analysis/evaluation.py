@@ -13,6 +13,7 @@ import math
 import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -20,11 +21,12 @@ import pandas as pd
 
 from perflab.analysis.decision import Decision, decide, decide_bound
 from perflab.analysis.noise import noise_flags
+from perflab.analysis.scope import scope_of
 from perflab.analysis.validity import why_absent
 from perflab.analysis.verdict import SMALLEST_N, Outcome, Verdict, judge, published_sign, zone_of
 from perflab.errors import AnalysisError
 from perflab.recordings import Contrast, ContrastPair, Response, Run, RunRecord, Scale, response_of
-from perflab.recordings.responses import at_least_column
+from perflab.recordings.responses import at_least_column, drift_column
 from perflab.statistics.bounds import Ends, bounded, mean_of
 from perflab.statistics.comparison import Effect, effect_of
 from perflab.statistics.families import Corrected, corrected
@@ -94,6 +96,8 @@ class Finding:
     ``left_out`` counts the blocks that lack a side. ``valid`` of the ``trials`` of its treatments
     are valid. ``absent`` says why there is no number, or none from the blocks that were left out.
     ``limit`` is, in words, the limit that a system's own rule sets for a claim; empty elsewhere.
+    ``drifts`` are the changes of each block's log ratio to the end of the load (empty: unknown),
+    and ``scope`` says how far the finding holds (:mod:`perflab.analysis.scope`).
     """
 
     contrast: Contrast
@@ -112,6 +116,8 @@ class Finding:
     warnings: tuple[str, ...] = ()
     absent: str = ""
     limit: str = ""
+    drifts: tuple[float, ...] = ()
+    scope: str = ""
 
 
 # A run is a snapshot, so its findings are computed once.
@@ -156,12 +162,11 @@ def _judged(finding: Finding, claim_p: Corrected) -> Finding:
     finding_with_p = replace(finding, p_adjusted=claim_p.adjusted, claims=claim_p.claims)
     if finding.effect is None:
         return finding_with_p
+    effect, contrast = finding.effect, finding.contrast
     known = claim_p if math.isfinite(claim_p.adjusted) else None
-    return replace(
-        finding_with_p,
-        verdict=judge(finding.effect, finding.contrast, known),
-        decision=_decision(finding.effect, finding.contrast, known),
-    )
+    verdict, decision = judge(effect, contrast, known), _decision(effect, contrast, known)
+    scope = scope_of(effect, contrast, verdict, decision, finding.drifts, known)
+    return replace(finding_with_p, verdict=verdict, decision=decision, scope=scope)
 
 
 def not_asked(run: Run) -> str:
@@ -235,7 +240,23 @@ def _finding(run: Run, contrast: Contrast, trials: pd.DataFrame) -> Finding:
         blocks=tuple(int(block) for block in by_block.index),
         left_out=len(ends.low) - len(by_block),
         warnings=(*effect.warnings, *filter(None, [_not_counted_yet(run)])),
+        drifts=_drifts(run, contrast, trials, by_block.index) if ends.exact else (),
     )
+
+
+def _drifts(
+    run: Run, contrast: Contrast, trials: pd.DataFrame, blocks: pd.Index[Any]
+) -> tuple[float, ...]:
+    """Return the change of each block's log ratio to the end of the load; empty if one is unknown.
+
+    A log ratio is a difference of logs, so its drift is the difference of both sides' drifts.
+    """
+    column = drift_column(contrast.response)
+    if contrast.scale != "ratio" or column not in trials:
+        return ()
+    as_difference = contrast.model_copy(update={"response": column, "scale": "difference"})
+    drifts = _contrast_ends(run, as_difference, trials).low.reindex(blocks)
+    return () if drifts.isna().any() else tuple(map(float, drifts))
 
 
 def _not_counted_yet(run: Run) -> str:

@@ -19,8 +19,8 @@ from perflab.statistics.in_words import at_least, at_most, counted, number
 
 TABLE_COLUMNS = [
     "claim", "response", "published", "measured", "95% low", "95% high", "achieved", "n", "p",
-    "p (adjusted)", "effect size", "decision", "verdict", "direction", "size", "single run",
-    "valid trials", "trials", "left out", "noise", "source",
+    "p (adjusted)", "effect size", "decision", "verdict", "direction", "size", "scope",
+    "single run", "valid trials", "trials", "left out", "noise", "source",
 ]  # fmt: skip
 # For these outcomes the sentence says what would decide the claim.
 STILL_OPEN = (Outcome.UNDECIDED, Outcome.DIRECTION_NOT_SHOWN, Outcome.UNPUBLISHED)
@@ -49,6 +49,7 @@ def _row(finding: Finding) -> dict[str, Any]:
         "verdict": str(finding.verdict),
         "direction": str(finding.verdict.direction or ""),
         "size": str(finding.verdict.size or ""),
+        "scope": finding.scope,
         "single run": single_run(finding),
         "valid trials": finding.valid,
         "trials": finding.trials,
@@ -143,7 +144,7 @@ def _upper(text: str) -> str:
 
 
 def _remarks(finding: Finding) -> list[str]:
-    remarks = [finding.verdict.reason]
+    remarks = [finding.verdict.reason, *filter(None, [finding.scope])]
     if finding.left_out:
         remarks.append(left_out(finding))
     if finding.verdict.outcome in STILL_OPEN and finding.decision is not None:

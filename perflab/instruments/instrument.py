@@ -68,12 +68,13 @@ class Scene:
 
 @dataclass(frozen=True)
 class Load:
-    """A load that has ended: its record, and samples of the CPU and memory of ``services``.
+    """A load that has ended: what was asked for, its record, and samples of ``services``.
 
-    The services are the nodes of the stack, the client and the lab, without the processes that
-    instruments have started.
+    The samples are of CPU and memory. The services are the nodes of the stack, the client and the
+    lab, without the processes that instruments have started.
     """
 
+    workload: Workload
     result: LoadResult
     samples: pd.DataFrame
     services: tuple[str, ...]

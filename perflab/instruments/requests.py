@@ -13,13 +13,12 @@ from perflab.instruments.instrument import Instrument, Load, Look, Observation, 
 from perflab.load.checks.chunk_times import OF_STREAMS, ChunkTimes, times_of_chunks
 from perflab.load.checks.failures import around_stop
 from perflab.load.checks.times import Number, times_of
-from perflab.load.checks.trend import response_trend
+from perflab.load.checks.trend import OF_LOAD, drifts, response_trend
 from perflab.load.records.result import LoadResult
-from perflab.load.workload import Scripted, Workload
+from perflab.load.workload import OpenLoop, Scripted, Workload
 from perflab.recordings import Reason
 from perflab.recordings.columns import PHASE_COLUMN
-from perflab.recordings.responses import at_least_column
-from perflab.recordings.steadiness import OF_LOAD, TREND
+from perflab.recordings.responses import at_least_column, drift_column
 from perflab.stacks.plan import StackPlan
 from perflab.statistics.quantiles import CENSORED, OF_TRIALS, bounds_of
 
@@ -33,31 +32,30 @@ STOP_COLUMNS = (
 class Requests(Instrument):
     """Sums up the requests of a trial.
 
-    The columns begin with ``prefix``, but for those of phases. ``response_log_trend`` is the change
-    of response times over the load, which is judged over the treatment's blocks
-    (:mod:`perflab.recordings.steadiness`). A gross change makes the trial invalid: in a closed loop
-    throughput and CPU follow the response times. ``steady`` False does without the trend, for a
-    load that is meant to rise. ``phases`` False leaves out what services report of their phases.
+    The columns begin with ``prefix``, but for those of phases. A column ``*_drift`` says how far a
+    number moves over the load (:func:`perflab.load.checks.trend.drifts`). A queue that grows makes
+    the trial of an open loop invalid, but not with a ``prefix``, as such loads only probe a service
+    that another load fills. ``phases`` False leaves out what services report of their phases.
     """
 
     shares_time: ClassVar = True
 
     prefix: str = ""
-    steady: bool = True
     phases: bool = True
 
     def observe(self, load: Load) -> Observation:
-        """Return the columns, and a reason where the load was not steady."""
+        """Return the columns, and a reason where an open loop's queue grows."""
         columns = request_columns(load.result)
+        columns |= {drift_column(name): drift for name, drift in drifts(load.result).items()}
         named = {f"{self.prefix}{name}": value for name, value in columns.items()}
         if self.phases:
             named |= phase_columns(load.result.requests)
-        if not self.steady:
+        if self.prefix or not isinstance(load.workload.arrivals, OpenLoop):
             return Observation(named)
         trend = response_trend(load.result)
-        unsteady = Reason(code=OF_LOAD, text=f"the load was not steady: {trend}")
-        reasons = [unsteady] if trend.gross else []
-        return Observation({**named, TREND: trend.log}, reasons=reasons)
+        text = f"a queue grows: {trend}; ask for a rate that the service can hold"
+        reasons = [Reason(code=OF_LOAD, text=text)] if trend.is_growing_queue else []
+        return Observation(named, reasons=reasons)
 
 
 def request_columns(result: LoadResult) -> dict[str, Any]:

@@ -162,6 +162,11 @@ def at_least_column(response: str) -> str:
     return f"{response.removesuffix('_ms')}_at_least{'_ms' if response.endswith('_ms') else ''}"
 
 
+def drift_column(response: str) -> str:
+    """Return the column with the log ratio of a response at a load's end to that of the whole."""
+    return f"{response}_drift"
+
+
 def declared(record: RunRecord) -> Sequence[Response]:
     """Return the responses of a run; the common ones where its record declares none."""
     return record.responses or COMMON

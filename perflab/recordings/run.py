@@ -16,7 +16,6 @@ from perflab.recordings.columns import ALWAYS, STREAMED, schemas
 from perflab.recordings.display import named_values
 from perflab.recordings.files import check_folder
 from perflab.recordings.schema import is_imported, read_record
-from perflab.recordings.steadiness import judged
 from perflab.recordings.tables import (
     KINDS_OF_REMARK,
     NOT_JUDGED,
@@ -87,8 +86,7 @@ class Run:
         """Return one row per committed trial in the order they ran, with ``superseded``.
 
         ``reasons`` holds a list of :class:`Reason` in each row, ``warnings`` one of
-        :class:`Remark`. The trials of a treatment whose loads were not steady over its blocks are
-        ``invalid`` (:mod:`~perflab.recordings.steadiness`).
+        :class:`Remark`.
         """
         trials = self._trials
         return trials[~trials["trial_id"].isin(self._damaged)].reset_index(drop=True)
@@ -223,7 +221,7 @@ class Run:
         for name in KINDS_OF_REMARK:
             frame[name] = frame[name].map(partial(remarks, name))
         frame["superseded"] = frame["trial_id"].isin(self.record.superseded).astype(bool)
-        return judged(frame.sort_values(["block", "position", "attempt"], ignore_index=True))
+        return frame.sort_values(["block", "position", "attempt"], ignore_index=True)
 
     def _folders(self) -> list[Path]:
         """Return the folders with names of trials; a link in place of ``trials`` is refused."""

@@ -39,7 +39,7 @@ from perflab.statistics.in_words import MISSING, counted, missing, number
 ADJUSTED = "p, adjusted"
 COLUMNS = (
     "claim", "response", "published", "measured [95%]", "achieved", "n", "p", ADJUSTED, "decision",
-    "verdict", "single run", "valid trials", "left out", "noise", "source",
+    "verdict", "scope", "single run", "valid trials", "left out", "noise", "source",
 )  # fmt: skip
 SINGLE_RUN_NOTE = (
     "Single run: how likely one trial of each side, one after the other and with the scatter of "
@@ -94,6 +94,7 @@ def _finding_row(finding: Finding) -> dict[str, str]:
         ADJUSTED: p_value(finding.p_adjusted),
         "decision": decision_text(finding) or MISSING,
         "verdict": str(finding.verdict),
+        "scope": finding.scope or MISSING,
         "single run": single_run(finding) or MISSING,
         "valid trials": f"{finding.valid} of {finding.trials}",
         "left out": left_out(finding) or MISSING,

@@ -12,7 +12,7 @@ from perflab.errors import PerflabError, RunInterrupted, StackError
 from perflab.load.workers.generator import Progress
 from perflab.load.workload import Workload
 from perflab.load.workload.arrivals import planned_count
-from perflab.recordings import Run, RunWriter, UntilDecided, steadiness, trial_id
+from perflab.recordings import Run, RunWriter, UntilDecided, trial_id
 from perflab.stacks.backend import go_on
 from perflab.statistics.in_words import counted
 from perflab.trials import summary
@@ -96,7 +96,6 @@ class Session:
                 self._mend(spoilt[0])
             if step[-1][1] == len(order[block]) - 1 and self._is_decided(todo[done:]):
                 break
-        self._note_unsteady()
 
     def _is_decided(self, ahead: Sequence[Todo]) -> bool:
         """Return whether the run ends before the blocks ahead, because everything is decided.
@@ -109,14 +108,6 @@ class Session:
         if blocks != list(range(done, self._plan.blocks)):
             return False
         return has_ended(self._writer, done, self._emit)
-
-    def _note_unsteady(self) -> None:
-        """Write into the record which treatments are not compared because their loads drift."""
-        before = self._writer.record.warnings
-        others = [warning for warning in before if warning.code != steadiness.OF_TREATMENT]
-        warnings = [*others, *steadiness.told(Run(self._writer.path).trials())]
-        if warnings != before:
-            self._writer.update(warnings=warnings)
 
     def _begins_afresh(self, block: int) -> bool:
         """Return whether services start afresh before a block."""

@@ -289,7 +289,8 @@ def send(
         finally:
             sampler.stop()
         watch.raise_death()
-    return Load(result, sampler.samples(), (*active, CLIENT, LAB)), list(metered)
+    services = (*active, CLIENT, LAB)
+    return Load(treatment.workload, result, sampler.samples(), services), list(metered)
 
 
 def _address(bench: Bench, treatment: Treatment, load: Workload) -> tuple[str, tuple[str, ...]]:

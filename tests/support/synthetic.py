@@ -28,8 +28,7 @@ from perflab.recordings import (
     TreatmentRecord,
     trial_id,
 )
-from perflab.recordings.responses import at_least_column
-from perflab.recordings.steadiness import TREND
+from perflab.recordings.responses import at_least_column, drift_column
 
 USERS = 20
 WARMUP_SHARE = 0.2
@@ -105,7 +104,7 @@ def write_run(
     database: bool = True,
     invalid: Collection[tuple[int, int]] = (),
     failed: Collection[tuple[int, int]] = (),
-    trends: Mapping[int, Sequence[float]] | None = None,
+    drifts: Mapping[int, Sequence[float]] | None = None,
     contrasts: Sequence[Contrast] | None = None,
     cpu_follows_latency: float = 0.5,
     experiment: str = "synchronous_commit",
@@ -126,8 +125,8 @@ def write_run(
         trials, so that pairing within blocks removes it).
     invalid, failed : collection of (block, treatment index)
         Trials of these states; a failed one has a row and no requests.
-    trends : mapping of treatment index to a sequence of float
-        By how much (log ratio of end to begin) response times are said to change, in each block.
+    drifts : mapping of treatment index to a sequence of float
+        By how much (log ratio of a load's end to the whole) throughput changes, in each block.
     contrasts : sequence of Contrast, optional
         By default the second treatment against the first.
     cpu_follows_latency : float
@@ -163,8 +162,8 @@ def write_run(
             row |= trial.row()
             if planted.times_out:
                 row |= trial.cut_off(row)
-            if trends and index in trends:
-                row[TREND] = trends[index][block]
+            if drifts is not None:
+                row[drift_column("throughput_rps")] = drifts.get(index, [0.0] * blocks)[block]
             if (block, index) in invalid:
                 row |= {"state": "invalid", "reasons": [BUSY]}
             writer.commit_trial(row, trial.requests, trial.samples, waits=trial.waits)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from perflab.errors import LoadError, RunInterrupted, ServiceFailed, SettingRefused
-from perflab.recordings.steadiness import TREND
+from perflab.load.workload import OpenLoop, Request, Stage, Workload
 from perflab.trials.trial import TrialTables, measure
 from tests.trials.fakes import REQUESTS, Residents, bench, treatment
 
@@ -83,23 +83,34 @@ def drifting(share: float) -> dict[str, Any]:
     return {"change": drift}
 
 
-@pytest.mark.parametrize("sign", [1, -1])
-def test_a_trial_of_gross_drift_is_not_used_and_says_so_once(tmp_path: Path, sign: int) -> None:
-    trial = measured(tmp_path, facts=drifting(sign * 0.6))
-    assert trial.row["state"] == "invalid"
-    assert [item.code for item in trial.row["reasons"]] == ["load.trend"]
-    assert "load.trend" not in {item.code for item in trial.row["warnings"]}
-    assert trial.row["mean_ms"] == pytest.approx(50, rel=0.01), "it is shown all the same"
-
-
-@pytest.mark.parametrize("sign", [1, -1])
-def test_a_trial_of_some_drift_is_left_to_be_judged_with_its_treatment(
-    tmp_path: Path, sign: int
+@pytest.mark.parametrize("share", [0.2, -0.2, 0.8, -0.8])
+def test_a_closed_loop_that_drifts_is_valid_and_records_its_drift(
+    tmp_path: Path, share: float
 ) -> None:
-    trial = measured(tmp_path, facts=drifting(sign * 0.2))
+    trial = measured(tmp_path, facts=drifting(share))
     assert trial.row["state"] == "valid"
-    assert trial.row[TREND] == pytest.approx(sign * 0.18, abs=0.02)
+    assert trial.row["mean_ms"] == pytest.approx(50, rel=0.01)
+    # A straight line through the logs of ten windows, from the middle to the last of them.
+    logs = np.log(1 + share * np.linspace(-0.45, 0.45, 10))
+    expected = np.polyfit(np.arange(10), logs, 1)[0] * 4.5
+    assert trial.row["mean_ms_drift"] == pytest.approx(expected, rel=0.02)
+    assert trial.row["p50_ms_drift"] == pytest.approx(expected, rel=0.02)
+    assert trial.row["throughput_rps_drift"] == pytest.approx(0, abs=0.03)
     assert "load.trend" in {item.code for item in trial.row["warnings"]}
+
+
+@pytest.mark.parametrize(("share", "state"), [(0.2, "valid"), (0.6, "invalid"), (-0.6, "valid")])
+def test_an_open_loop_whose_queue_grows_is_not_used_and_says_so_once(
+    tmp_path: Path, share: float, state: str
+) -> None:
+    open_loop = OpenLoop(stages=(Stage(rate=100, duration_s=5),))
+    workload = Workload(request=Request(node="echo"), arrivals=open_loop)
+    queueing = treatment("a").model_copy(update={"workload": workload})
+    row = measure(bench(tmp_path, facts=drifting(share)), queueing, {"trial_id": "t"}).row
+    codes = [[item.code for item in row[kind]] for kind in ("reasons", "warnings")]
+    assert row["state"] == state
+    assert codes[0] == (["load.trend"] if state == "invalid" else [])
+    assert ("load.trend" in codes[1]) == (state == "valid")
 
 
 @pytest.mark.parametrize(("share", "state"), [(0.003, "valid"), (0.03, "invalid")])

@@ -10,9 +10,9 @@ wanted distribution, the process is stationary and samples are independent enoug
 
 - Arrivals: no request starts early, so a queue at the service differs by less than the lag from
   that of the planned arrivals. The lag is bounded by a tenth of the response time.
-- Stationarity: a load whose response times drift by more than a tenth is marked
-  (:mod:`perflab.load.checks.trend`); trials are judged over the blocks of their treatment
-  (:mod:`perflab.recordings.steadiness`).
+- Stationarity: a load whose response times change by more than a tenth is marked
+  (:mod:`perflab.load.checks.trend`). A comparison says whether it also holds at the end of the
+  load (:mod:`perflab.analysis.scope`).
 - Independence: samples within a trial need not be independent, for intervals come from trials
   (:mod:`perflab.statistics.quantiles`).
 """

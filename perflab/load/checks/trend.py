@@ -1,9 +1,9 @@
-"""Whether response times rise or fall over a load: then no single number describes it."""
+"""How numbers move over a load: whether response times rise or fall, and where they end."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,15 +11,21 @@ import numpy as np
 from perflab.load.checks.machine_counts import remarks_on_tcp
 from perflab.load.checks.times import Number, Times
 from perflab.load.clients.outcome import CODES
+from perflab.load.records.columns import ROW
 from perflab.load.records.result import LoadResult
 from perflab.load.workload.windows import time_before
 from perflab.recordings.schema import Remark
-from perflab.recordings.steadiness import GROSS_TREND, MAX_TREND, OF_LOAD
 
+# Log ratios of a load's end to its begin: from the first on a clear trend is told, from the second
+# on it refuses an open loop, whose queue then grows for as long as the load lasts.
+MAX_TREND = math.log(1.1)
+GROSS_TREND = math.log(1.5)
+OF_LOAD = "load.trend"
 WINDOWS = 10
 TAU = 0.6
 FEWEST_REQUESTS = 5 * WINDOWS
 EARLIER, LATER = np.triu_indices(WINDOWS, 1)
+DRIFTING = ("throughput_rps", "mean_ms", "p50_ms")
 
 
 @dataclass(frozen=True)
@@ -40,12 +46,13 @@ class Trend:
         return self.clear and abs(self.log) > MAX_TREND
 
     @property
-    def gross(self) -> bool:
-        """Whether the trend is too large for any trial, whatever other blocks show."""
-        return self.clear and abs(self.log) > GROSS_TREND
+    def is_growing_queue(self) -> bool:
+        """Whether response times rise so much that an open loop's queue grows without bound."""
+        return self.clear and self.log > GROSS_TREND
 
     def __str__(self) -> str:
-        return f"response times changed by {math.expm1(self.log):+.0%} from its begin to its end"
+        change = f"{math.expm1(self.log):+.0%}"
+        return f"response times changed by {change} from the load's begin to its end"
 
 
 def trend_of(planned_ns: np.ndarray, response_ns: np.ndarray) -> Trend:
@@ -110,6 +117,50 @@ def response_trend(result: LoadResult) -> Trend:
     return trend_of(planned_ns, successes["done_ns"] - successes["planned_ns"])
 
 
+def drifts(result: LoadResult) -> dict[str, float]:
+    """Return how far numbers of a load move from the whole load to its end, as log ratios.
+
+    The numbers are ``throughput_rps``, ``mean_ms`` and ``p50_ms``. A drift is the least-squares
+    slope of the logs of a number in ten equal windows of measured time, times the 4.5 windows from
+    the middle of the load to the middle of its last window. The drift of a ratio is the difference
+    of two drifts. It is NaN where there are fewer than 50 requests, or a window has none.
+    """
+    successes = [rows[rows["error"] == 0] for _, rows in result.measured_by_worker()]
+    counts = np.bincount(_window_of(result, _inside(result, successes)), minlength=WINDOWS)
+    rows = _inside(result, map(_but_the_last, successes))
+    window = _window_of(result, rows)
+    if counts.sum() < FEWEST_REQUESTS or len(np.unique(window)) < WINDOWS:
+        return dict.fromkeys(DRIFTING, math.nan)
+    response_ns = rows["done_ns"] - rows["planned_ns"]
+    groups = [response_ns[window == number] for number in range(WINDOWS)]
+    means = [group.mean() for group in groups]
+    medians = [np.median(group) for group in groups]
+    logs = np.log([counts, means, medians])
+    return {name: to_its_end(row) for name, row in zip(DRIFTING, logs, strict=True)}
+
+
+def _inside(result: LoadResult, pieces: Iterable[np.ndarray]) -> np.ndarray:
+    """Return the rows that were planned within the measured time."""
+    rows = np.concatenate([np.empty(0, dtype=ROW), *pieces])
+    planned_ns = rows["planned_ns"]
+    inside: np.ndarray = rows[(planned_ns >= result.begin_ns) & (planned_ns < result.end_ns)]
+    return inside
+
+
+def _window_of(result: LoadResult, rows: np.ndarray) -> np.ndarray:
+    """Return in which of the equal windows of measured time, from 0 on, rows were planned."""
+    measured_ns = time_before(rows["planned_ns"], result.counted)
+    windows: np.ndarray = measured_ns * WINDOWS // max(1, result.counted_ns)
+    return windows.clip(max=WINDOWS - 1)
+
+
+def to_its_end(log_values: np.ndarray) -> float:
+    """Return the change of ten windows' logs from their middle to the last one; NaN if unknown."""
+    from_middle = np.arange(WINDOWS) - (WINDOWS - 1) / 2
+    slope = float((from_middle * log_values).sum() / (from_middle**2).sum())
+    return float(slope * from_middle[-1])
+
+
 def _but_the_last(rows: np.ndarray) -> np.ndarray:
     latest_first = rows[np.argsort(rows["planned_ns"], kind="stable")[::-1]]
     _, lasts = np.unique(latest_first["user"], return_index=True)
@@ -155,8 +206,7 @@ def of_numbers(response: Times, trend: Trend) -> list[Remark]:
     ]
     remarks = []
     if trend.too_large:
-        text = f"the load was not steady: {trend}; a longer load would have others"
-        remarks.append(Remark(code=OF_LOAD, text=text))
+        remarks.append(Remark(code=OF_LOAD, text=f"{trend}; a longer load would have others"))
     if bounds:
         text = f"{len(response.elapsed)} requests were cut off before their end, so these numbers "
         text += f"are bounds: {', '.join(bounds)}"

@@ -28,7 +28,7 @@ PAUSE_S = 1.0
 
 # Requests are logins here and must not pass for the measured deliveries.
 INSTRUMENTS = (
-    Requests(prefix="request_", steady=False),
+    Requests(prefix="request_"),
     CpuSpeed(),
     SchedulerAccounts(),
     Streams(),

@@ -12,7 +12,6 @@ from perflab.instruments import (
     Chunks,
     FailureThreshold,
     Instrument,
-    Requests,
     UsersHeld,
 )
 from perflab.load.workload import ClosedLoop, Objective, StopRules, Workload
@@ -184,7 +183,7 @@ def _stack(parameters: StreamingParameters, rung: Rung) -> StackPlan:
 
 
 def instruments(parameters: StreamingParameters, rung: Rung) -> tuple[Instrument, ...]:
-    """Return the instruments of a rung: a ramp is not steady, and a batch has no chunks."""
+    """Return the instruments of a rung; a batch has no chunks."""
     of_answers: list[Instrument] = [StreamCost(node=PROXY)]
     if rung.kind != "batch":
         of_answers.append(Chunks())
@@ -201,8 +200,7 @@ def instruments(parameters: StreamingParameters, rung: Rung) -> tuple[Instrument
         return (search, *STANDARD, *of_answers)
     if not rung.is_ramp:
         return (*STANDARD, *of_answers)
-    others = [instrument for instrument in STANDARD if not isinstance(instrument, Requests)]
-    return (Requests(steady=False), *others, *of_answers, FailureThreshold(), BrokenOff())
+    return (*STANDARD, *of_answers, FailureThreshold(), BrokenOff())
 
 
 def workload(parameters: StreamingParameters, rung: Rung) -> Workload:

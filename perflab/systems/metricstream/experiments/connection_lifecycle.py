@@ -175,7 +175,7 @@ def instruments(parameters: LifeCycleParameters, rung: Rung) -> tuple[Instrument
         poll_s=0.25,
         longest_s=_length_s(parameters) + parameters.timeout_s + SPARE_S,
     )
-    return (Requests(prefix="probe_", steady=False, phases=False), *others, told)
+    return (Requests(prefix="probe_", phases=False), *others, told)
 
 
 def workload(parameters: LifeCycleParameters, rung: Rung) -> Workload:

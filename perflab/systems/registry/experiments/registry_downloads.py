@@ -158,14 +158,10 @@ def stack_of(parameters: DownloadParameters, rung: Rung) -> StackPlan:
 
 
 def instruments(parameters: DownloadParameters, rung: Rung) -> tuple[Instrument, ...]:
-    """Return the instruments of a rung.
-
-    All downloads start at one instant, so the load has no steady state. A load from inside fails
-    after :func:`longest_s`.
-    """
-    others = [instrument for instrument in STANDARD if not isinstance(instrument, Requests)]
+    """Return the instruments of a rung; a load from inside fails after :func:`longest_s`."""
     if rung.load_from == "outside":
-        return (Requests(steady=False), *others, RegistryCounts(node=NODE))
+        return (*STANDARD, RegistryCounts(node=NODE))
+    others = [instrument for instrument in STANDARD if not isinstance(instrument, Requests)]
     told = OtherLoad(
         node=NODE,
         path="/health/performance/workload",
@@ -179,7 +175,7 @@ def instruments(parameters: DownloadParameters, rung: Rung) -> tuple[Instrument,
         requests="requests",
         longest_s=longest_s(parameters, rung),
     )
-    probes = Requests(prefix="probe_", steady=False, phases=False)
+    probes = Requests(prefix="probe_", phases=False)
     return (probes, *others, RegistryCounts(node=NODE, downloads=False), told)
 
 
