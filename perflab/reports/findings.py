@@ -305,13 +305,15 @@ def _sentence(finding: Finding) -> str:
     shown = estimate(effect.estimate, effect.low, effect.high)
     if effect.bound or finding.decision is None:
         return f"{beginning}: {shown} ({blocks}), too little to decide."
+    scope = f", {finding.scope}" if finding.scope else ""
     match finding.decision.kind:
         case Kind.EQUIVALENT:
-            return f"{beginning}: no difference larger than {MARGIN:.0%} ({shown}, {blocks})."
+            words = f"no difference larger than {MARGIN:.0%} ({shown}, {blocks})"
+            return f"{beginning}: {words}{scope}."
         case Kind.UNDECIDED:
             way_out = "; ".join(filter(None, [finding.decision.missing, finding.decision.text]))
             return f"{beginning}: undecided ({shown}, {blocks}); {way_out}."
-    return f"{_shown_difference(finding, effect)} ({blocks})."
+    return f"{_shown_difference(finding, effect)} ({blocks}){scope}."
 
 
 def _difference(effect: Effect) -> str:
