@@ -70,7 +70,7 @@ def test_texts_and_numbers_come_back_from_a_file(rows: list[tuple[str, float, in
 def test_a_level_that_looks_like_a_number_stays_a_text() -> None:
     table = pd.DataFrame({"level": ["200", "", "nan"], "value": [1.5, math.nan, 3.0]})
     assert_frame_equal(reread(table), table)
-    with pytest.raises(TypeError, match="truth values"):
+    with pytest.raises(TypeError, match="True is no text and no number"):
         to_csv(pd.DataFrame({"joining": [True]}))
 
 

@@ -141,11 +141,6 @@ def treatments(table: pd.DataFrame, page: Page) -> dict[Hashable, str]:  # noqa:
     return {name: look.label for name, look in page.looks.items()}
 
 
-def nothing_said(_: pd.DataFrame) -> dict[Hashable, str]:
-    """Return no words, the default of :attr:`RowChart.said`."""
-    return {}
-
-
 @dataclass(frozen=True)
 class RowChart:
     """A chart whose panels stand side by side and have the same rows.
@@ -167,7 +162,7 @@ class RowChart:
     value: str = "value"
     labels: Callable[[pd.DataFrame, Page], Mapping[Hashable, str]] = treatments
     row_in: float = 0.34
-    said: Callable[[pd.DataFrame], Mapping[Hashable, str]] = nothing_said
+    said: Callable[[pd.DataFrame], Mapping[Hashable, str]] = lambda _: {}
     nothing: str = ""
     widths: Sequence[float] = ()
 
