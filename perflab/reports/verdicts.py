@@ -66,16 +66,12 @@ def verdict_table(runs: Iterable[Run]) -> pd.DataFrame:
     Columns: experiment, backend, and those of :func:`readable_findings`. Runs of different
     backends stay apart; nothing is pooled.
     """
-    parts = [
-        readable_findings(run, OF_ITS_RUN).assign(
-            experiment=run.record.experiment, backend=run.record.backend
-        )
-        for run in runs
-    ]
     names = ["experiment", "backend", *columns(OF_ITS_RUN)]
-    if not parts:
-        return pd.DataFrame(columns=names)
-    return pd.concat(parts, ignore_index=True)[names]
+    parts = [pd.DataFrame(columns=names)]
+    for run in runs:
+        places = {"experiment": run.record.experiment, "backend": run.record.backend}
+        parts.append(readable_findings(run, OF_ITS_RUN).assign(**places))
+    return pd.concat(parts, ignore_index=True)
 
 
 def shown_verdicts(table: pd.DataFrame, notes: Sequence[str] = ()) -> Shown:
@@ -94,7 +90,7 @@ def _row(row: Mapping[Any, Any]) -> dict[str, str]:
     decision = ["a difference is shown" if text == "different" else text for text in decision]
     details = [_where(row), f"of: {row['response']}", f"source: {row['source']}"]
     return {
-        "claim": "\n".join([str(row["claim"]), *filter(None, details)]),
+        "claim": "\n".join(filter(None, [row["claim"], *details])),
         "published": str(row["published"]),
         "measured [95%]": "\n".join(
             [broken(str(row["measured [95%]"])), *_achieved(row), *_stated(row, "left out")]
@@ -153,8 +149,8 @@ def to_terminal(table: pd.DataFrame, title: str = "Verdicts") -> Table:
 
 def _where(row: Mapping[Any, Any]) -> str:
     """Return experiment, backend and run of a row, as far as the table has them."""
-    places = [str(row[name]) for name in ("experiment", "backend") if name in row]
-    return ", ".join([*places, *([f"run {row['run']}"] if "run" in row else [])])
+    words = {"experiment": "", "backend": "", "run": "run "}
+    return ", ".join(f"{word}{row[name]}" for name, word in words.items() if name in row)
 
 
 def _numbers(row: Mapping[Any, Any]) -> str:
