@@ -68,27 +68,22 @@ def exported(run, tmp_path_factory) -> Path:
     return folder
 
 
-def test_names_are_of_experiment_and_view_and_the_run_is_named_inside(run, exported) -> None:
+def test_names_are_of_experiment_and_view_and_every_link_is_there(run, exported) -> None:
     names = [path.relative_to(exported).as_posix() for path in exported.rglob("*.*")]
     assert not [name for name in names if run.run_id in name]
     assert {"synchronous_commit.md", "synchronous_commit/throughput.csv"} <= set(names)
-    assert run.run_id in (exported / "synchronous_commit.md").read_text()
-
-
-def test_every_link_of_the_markdown_is_there(exported) -> None:
-    links = re.findall(r"\]\(<(.*?)>\)", (exported / "synchronous_commit.md").read_text())
+    text = (exported / "synchronous_commit.md").read_text()
+    assert run.run_id in text
+    links = re.findall(r"\]\(<(.*?)>\)", text)
     assert len(links) > 20
     assert all((exported / link).is_file() for link in links)
 
 
-def test_the_page_holds_its_pictures_and_fetches_nothing(exported) -> None:
+def test_page_pdf_and_word_hold_their_pictures_and_fetch_nothing(exported) -> None:
     page = (exported / "synchronous_commit.html").read_text()
     sources = re.findall(r'<[^>]*\b(?:src|href)="([^"]*)"', page)
     assert len(sources) == 9
     assert all(source.startswith("data:image/svg+xml;base64,") for source in sources)
-
-
-def test_pdf_and_word_are_what_their_names_say(exported) -> None:
     assert (exported / "synchronous_commit.pdf").read_bytes().startswith(b"%PDF")
     with zipfile.ZipFile(exported / "synchronous_commit.docx") as archive:
         assert archive.testzip() is None
@@ -158,39 +153,27 @@ def test_several_runs_are_sections_in_the_order_given(run, other, tmp_path) -> N
     assert text.index(other.run_id) < text.index(run.run_id)
 
 
-CORE = Content(views=("throughput",), brief=True)
-
-
 def test_a_brief_section_has_what_was_found_the_figures_asked_for_and_its_origin(
     run, tmp_path
 ) -> None:
-    export_runs([run], Target(tmp_path), ["md"], CORE)
+    words = ["export", str(run.path), "--to", str(tmp_path), "--brief", "--views", "throughput"]
+    assert CliRunner().invoke(app, words).exit_code == 0
     assert {path.stem for path in (tmp_path / "synchronous_commit").iterdir()} == {"throughput"}
     text = (tmp_path / "synchronous_commit.md").read_text()
-    for words in ("**Question.**", "| verdict |", run.run_id, "3 blocks, ", "perflab run "):
-        assert words in text
+    for part in ("**Question.**", "| verdict |", run.run_id, "3 blocks, ", "perflab run "):
+        assert part in text
     assert "## Method" not in text
     assert re.findall(r"!\[.*?\]\(<(.*?)>\)", text) == ["synchronous_commit/throughput.svg"]
 
 
-def test_a_view_that_no_run_has_is_refused_with_the_nearest(run, tmp_path) -> None:
-    with pytest.raises(ParameterError, match=r"no view 'troughput' .did you mean 'throughput'"):
-        export_runs([run], Target(tmp_path), ["md"], Content(views=("throughput", "troughput")))
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_the_command_takes_views_and_a_brief_section(run, tmp_path) -> None:
-    document = tmp_path / "design.md"
-    words = ["export", str(run.path), "--into", str(document), "--brief", "--views", "throughput"]
-    assert CliRunner().invoke(app, words).exit_code == 0
-    assert document.read_text().count("![") == 1
-
-
 def test_what_cannot_be_meant_is_refused_with_every_problem(run, tmp_path) -> None:
+    content = Content(views=("throughput", "troughput"))
     with pytest.raises(ParameterError) as caught:
-        export_runs([run, run], Target(tmp_path, tmp_path / "a.md"), ["pfd"])
-    for words in ("did you mean 'pdf'", "named twice", "--into takes Markdown"):
+        export_runs([run, run], Target(tmp_path, tmp_path / "a.md"), ["pfd"], content)
+    near = ("did you mean 'pdf'", "no view 'troughput' (did you mean 'throughput'?)")
+    for words in (*near, "named twice", "--into takes Markdown"):
         assert words in str(caught.value)
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_format_that_is_not_installed_names_the_extra(run, tmp_path, monkeypatch) -> None:
