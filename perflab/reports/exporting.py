@@ -125,24 +125,17 @@ def _check(runs: Sequence[Run], target: Target, formats: Sequence[str], content:
     ids = [run.run_id for run in runs]
     problems += [f"run {name} is named twice" for name in dict.fromkeys(ids) if ids.count(name) > 1]
     problems += [] if runs else ["name a run; 'perflab runs' lists them"]
-    problems += _unknown_views(runs, content.views)
+    known = [view.name for run in runs for view in views_of(run)] if content.views else []
+    problems += [
+        f"no view '{name}'{did_you_mean(name, known)}; there are: {', '.join(dict.fromkeys(known))}"
+        for name in content.views
+        if name not in known
+    ]
     problems += [] if formats else [f"name a format: {', '.join(FORMATS)}"]
     if target.into and set(formats) != {"md"}:
         problems.append("--into takes Markdown alone; export other formats by themselves")
     if problems:
         raise ParameterError("perflab export", problems)
-
-
-def _unknown_views(runs: Sequence[Run], names: Sequence[str]) -> list[str]:
-    """Return a problem for each view that suits no run."""
-    if not names:
-        return []
-    known = list(dict.fromkeys(view.name for run in runs for view in views_of(run)))
-    return [
-        f"no view '{name}'{did_you_mean(name, known)}; there are: {', '.join(known)}"
-        for name in names
-        if name not in known
-    ]
 
 
 def _path_of(kind: str, parts: Sequence[ExportedRun], target: Target) -> Path:

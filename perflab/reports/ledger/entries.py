@@ -59,17 +59,6 @@ def settings_of(answer: Answer) -> list[Any]:
     return [*(item for item in values if item is not None), *plan.factors.get(answer.name, ())]
 
 
-def view_fault(answer: Answer) -> str:
-    """Return which view or claim of an answer its system lacks, or ""; raises as plan_of."""
-    view = declared_views(plan_of(answer).system).get(answer.view)
-    if view is None:
-        return f"there is no view '{answer.view}'"
-    claims = view.judging.claims if view.judging else ()
-    if answer.claim and answer.claim not in claims:
-        return f"view '{view.name}' judges no '{answer.claim}'"
-    return ""
-
-
 def mismatch(row: Row, contrast: Contrast) -> str:
     """Return why a contrast may not judge a row: the rule "same estimand or no comparison".
 
@@ -295,8 +284,12 @@ def _by_contrast(row: Row, sources: Sources) -> Entry:
 
 
 def _by_view(row: Row, sources: Sources) -> Entry:
-    if fault := view_fault(row.answer):
-        return _fault(row, fault)
+    view = declared_views(plan_of(row.answer).system).get(row.answer.view)
+    if view is None:
+        return _fault(row, f"there is no view '{row.answer.view}'")
+    claims = view.judging.claims if view.judging else ()
+    if row.answer.claim and row.answer.claim not in claims:
+        return _fault(row, f"view '{view.name}' judges no '{row.answer.claim}'")
     if row.answer.claim and (run_answer := sources.answer(row)):
         return _judged(row, run_answer)
     run_id = "" if row.answer.claim else sources.run_with_view(row.answer)
