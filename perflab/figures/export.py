@@ -121,10 +121,7 @@ class ProvenanceError(PerflabError):
 
 
 def save_view(
-    view: View,
-    run: Run,
-    directory: Path,
-    formats: Sequence[str] = FORMATS,
+    view: View, run: Run, directory: Path, formats: Sequence[str] = FORMATS
 ) -> list[Path]:
     """Save a view: its table as ``<name>.csv``, and the pictures that are drawn from that file.
 

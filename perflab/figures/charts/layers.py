@@ -18,13 +18,7 @@ from matplotlib.lines import Line2D
 
 from perflab.figures.origin import TYPICAL, Page
 from perflab.figures.theme import INK, MUTED, Look, tick_label, wrap
-from perflab.figures.view import (
-    PUBLISHED,
-    draw_interval,
-    published_key,
-    published_mark,
-    reach,
-)
+from perflab.figures.view import PUBLISHED, draw_interval, published_key, published_mark, reach
 
 TRIAL = "trial"
 DASHED = (0, (4, 2))

@@ -38,13 +38,7 @@ from perflab.figures.charts import (
 )
 from perflab.figures.origin import TYPICAL, Page, in_words, typical_rows
 from perflab.figures.theme import FAINT, INK, PALETTE, Look, in_order
-from perflab.figures.view import (
-    ARROW,
-    PUBLISHED,
-    View,
-    nothing_published,
-    reach,
-)
+from perflab.figures.view import ARROW, PUBLISHED, View, nothing_published, reach
 from perflab.figures.view import Published as PublishedValues
 from perflab.recordings import Run
 from perflab.statistics.in_words import number

@@ -87,9 +87,7 @@ def test_a_run_at_another_load_gives_a_size_no_verdict(write: Write) -> None:
     assert entry().run_id == "published_load"
 
 
-def test_unfinished_runs_and_those_of_another_contrast_are_no_evidence(
-    write: Write,
-) -> None:
+def test_unfinished_runs_and_those_of_another_contrast_are_no_evidence(write: Write) -> None:
     chosen = systems.experiment("synchronous_commit")
     contrast = chosen.plan(chosen.check({})).contrasts[0]
     write("before", contrasts=[contrast.model_copy(update={"published_ratio": 1.1})])
