@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
 import pytest
 
@@ -13,7 +12,7 @@ from perflab.recordings import Contrast, studies
 from perflab.reports.ledger import Entry, count_table, headline, ledger, narrowed
 from perflab.reports.ledger.entries import mismatch
 from perflab.reports.ledger.rows import SIZES, Answered, Row, parse, rows
-from tests.reports.ledger.conftest import Write
+from tests.reports.ledger.conftest import Bring, Write
 from tests.support.synthetic import ON_AND_OFF, Planted
 
 EFFECT = "published effects / synchronous_commit off against on / throughput_change"
@@ -101,12 +100,9 @@ def test_the_run_with_most_blocks_speaks(write: Write) -> None:
     assert entry().run_id == "longer"
 
 
-def test_a_view_is_shown_and_not_judged(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, write: Write
-) -> None:
+def test_a_view_is_shown_and_not_judged(write: Write, bring: Bring) -> None:
     write("measured", treatments=[*ON_AND_OFF, NO_WRITE])
-    monkeypatch.setenv("PERFLAB_SYSTEMS", str(tmp_path / "elsewhere"))
-    bring(tmp_path / "elsewhere", ",kind,answer", ",result,view synchronous_commit: throughput")
+    bring("result,view synchronous_commit: throughput")
     (result,) = ledger("own")
     assert (result.outcome, result.run_id) == ("shown, not judged", "measured")
     assert not result.judged
@@ -202,21 +198,9 @@ def test_rows_are_narrowed_by_answer_or_outcome(write: Write) -> None:
 
 # ---- a system from outside the lab --------------------------------------------------------------
 
-OWN = "study,place,scenario,measure,unit,value,qualifier,note{more}\n" \
-      "own,table,a,rate,requests/s,5,,{row}\n"  # fmt: skip
 
-
-def bring(place: Path, more: str = "", row: str = "") -> None:
-    folder = place / "foreign" / "published"
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "own.csv").write_text(OWN.format(more=more, row=row))
-
-
-def test_a_foreign_study_brings_rows_and_answers_of_its_own(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("PERFLAB_SYSTEMS", str(tmp_path))
-    bring(tmp_path, ",kind,answer", ",setting,setting synchronous_commit: concurrency")
+def test_a_foreign_study_brings_rows_and_answers_of_its_own(bring: Bring) -> None:
+    bring("setting,setting synchronous_commit: concurrency")
     assert [item.outcome for item in ledger("own")] == ["no answer"]
     assert faults("own") == [
         "table / a / rate: synchronous_commit: concurrency is 50, published is 5 requests/s"
@@ -238,11 +222,10 @@ def test_a_foreign_study_brings_rows_and_answers_of_its_own(
     ],
 )
 def test_an_answer_that_names_nothing_is_a_fault_and_no_verdict(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, write: Write, answer: str, fault_text: str
+    write: Write, bring: Bring, answer: str, fault_text: str
 ) -> None:
     write("measured")
-    monkeypatch.setenv("PERFLAB_SYSTEMS", str(tmp_path / "elsewhere"))
-    bring(tmp_path / "elsewhere", ",kind,answer", f",result,{answer}")
+    bring(f"result,{answer}")
     (fault,) = faults("own")
     assert fault_text in fault
     (result,) = ledger("own")
