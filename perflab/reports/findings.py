@@ -9,7 +9,8 @@ published results are compared with each other: which one is slower, and by how 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping
+from operator import attrgetter
 from typing import Any
 
 import pandas as pd
@@ -65,7 +66,11 @@ def readable_findings(run: Run, adjusted: str = "") -> pd.DataFrame:
     contrast_findings = evaluate(run)
     counts = {finding.claims for finding in contrast_findings if finding.claims}
     names = columns(adjusted or adjusted_words(counts.pop() if len(counts) == 1 else 0))
-    rows = [*map(_finding_row, contrast_findings), *_judged_rows(run)]
+    rows = [*map(_finding_row, contrast_findings)]
+    for name, claim in claims_by_rule(run).items():
+        rows += map(_part_row, claim.findings)
+        # A claim of several parts has a row for each and one for all.
+        rows += [_whole_row(name, claim)] if len(claim.findings) > 1 else []
     return pd.DataFrame(rows, columns=list(COLUMNS)).set_axis(names, axis=1)
 
 
@@ -111,14 +116,6 @@ def claims_by_rule(run: Run) -> dict[str, JointClaim]:
     return {name: claim for rule in judging_of(run) for name, claim in rule.of(run).items()}
 
 
-def _judged_rows(run: Run) -> Iterator[dict[str, str]]:
-    """Yield a row for each finding of a claim by rule, and one for the claim if it has several."""
-    for name, claim in claims_by_rule(run).items():
-        yield from map(_part_row, claim.findings)
-        if len(claim.findings) > 1:
-            yield _whole_row(name, claim)
-
-
 def _part_row(finding: Finding) -> dict[str, str]:
     why = left_out(finding) or ("" if finding.effect else finding.verdict.reason)
     return {
@@ -134,7 +131,7 @@ def _whole_row(name: str, claim: JointClaim) -> dict[str, str]:
     findings = claim.findings
     sources = dict.fromkeys(part.contrast.source for part in findings if part.contrast.source)
     noise = dict.fromkeys(flag for part in findings for flag in part.noise)
-    most = _of_most_trials(findings)
+    most = max(findings, key=attrgetter("trials"))
     return {
         **dict.fromkeys(COLUMNS, MISSING),
         "claim": f"{name}: {_claim_text(claim)}",
@@ -144,10 +141,6 @@ def _whole_row(name: str, claim: JointClaim) -> dict[str, str]:
         "noise": "; ".join(noise) or "no flag",
         "source": "; ".join(sources) or MISSING,
     }
-
-
-def _of_most_trials(findings: Sequence[Finding]) -> Finding:
-    return max(findings, key=lambda finding: finding.trials)
 
 
 def _claim_text(claim: JointClaim) -> str:
@@ -172,15 +165,14 @@ def _judged_sentence(claim: JointClaim) -> str:
         f"Source: {'; '.join(sources)}" if all(sources) else "",
         *(_measured(finding) for finding in claim.findings if finding.effect),
         f"{claim.verdict.reason[:1].upper()}{claim.verdict.reason[1:]}",
-        evidence(_of_most_trials(claim.findings)),
+        evidence(max(claim.findings, key=attrgetter("trials"))),
     ]
     return ". ".join(filter(None, parts)) + "."
 
 
 def _measured(finding: Finding) -> str:
-    title = finding.response.title
-    n = finding.effect.n if finding.effect else 0
-    numbers = f"{effect_text(finding.effect)} (95% interval, n = {n})"
+    title, effect = finding.response.title, finding.effect
+    numbers = f"{effect_text(effect)} (95% interval, n = {effect.n if effect else 0})"
     return f"{title[:1].upper()}{title[1:]}: {numbers}, published {_published(finding)}"
 
 
@@ -197,11 +189,9 @@ def _summary_row(row: Mapping[Any, Any], declared: Mapping[str, Response]) -> di
         response.heading or name: measured(row[name], row[f"{name}_low"], row[f"{name}_high"])
         for name, response in declared.items()
     }
-    flush = {"flush p50 us": MISSING}
-    if not missing(row["flush_p50_us_min"]):
-        low, high = number(row["flush_p50_us_min"]), number(row["flush_p50_us_max"])
-        flush = {"flush p50 us": f"{low} to {high}"}
-    return {"treatment": str(row["label"]), **states, **responses, **flush}
+    low, high = row["flush_p50_us_min"], row["flush_p50_us_max"]
+    flush = MISSING if missing(low) else f"{number(low)} to {number(high)}"
+    return {"treatment": str(row["label"]), **states, **responses, "flush p50 us": flush}
 
 
 def sentences(run: Run) -> list[str]:
@@ -339,8 +329,7 @@ def _shown_difference(finding: Finding, effect: Effect) -> str:
 def _rescaled(effect: Effect, scale: Callable[[float], float], unit: str = "") -> str:
     """Return an estimate with its interval on another scale, the smaller end first."""
     middle = scale(effect.estimate)
-    ends = sorted(map(scale, (effect.low, effect.high)))
+    low, high = sorted(map(scale, (effect.low, effect.high)))
     if not unit:
-        return estimate(middle, *ends)
-    words = [f"{end:.3g}{unit}" if end < 10 else f"{end:.0f}{unit}" for end in (middle, *ends)]
-    return f"{words[0]} [{words[1]}, {words[2]}]"
+        return estimate(middle, low, high)
+    return estimate(middle, low, high, lambda end: f"{end:{'.3g' if end < 10 else '.0f'}}{unit}")
