@@ -1,20 +1,32 @@
-"""Checks that a figure is drawn from all columns of its table."""
+"""Checks of every saved figure: it is drawn from the file beside it, and from all columns."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import chain
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
-from perflab.figures import Page, View, draw_table, page_of
-from perflab.figures.view import reread
+from perflab.figures import Page, View, draw_table, page_of, save_view
+from perflab.figures.export import rendered
+from perflab.figures.view import read_csv, reread
 from perflab.recordings import Run
 from perflab.reports.figures import views_of
 
 # A column is unused if changes in this many rows, spread over the table, change no picture.
 TRIED = 24
+
+
+def check_drawn_from_files(run: Run, names: Sequence[str], folder: Path) -> None:
+    """Check that these views, drawn again from their saved tables, give the saved pictures."""
+    for view in (view for view in views_of(run) if view.name in names):
+        svg, table = save_view(view, run, folder, ["svg"])
+        saved = read_csv(table.read_text())
+        (_, again), _ = rendered(replace(view, table=lambda _, saved=saved: saved), run, ["svg"])
+        assert again == svg.read_bytes(), view.name
 
 
 def check_columns_are_seen(run: Run, names: Sequence[str]) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 
 import pandas as pd
 import pytest
@@ -13,13 +12,12 @@ from pandas.testing import assert_frame_equal
 
 import perflab
 from perflab.errors import ParameterError
-from perflab.figures import GENERAL_VIEWS, PROFILE, save_view
-from perflab.figures.export import rendered
+from perflab.figures import GENERAL_VIEWS, PROFILE
 from perflab.figures.view import read_csv, reread, to_csv
 from perflab.recordings import Run
 from perflab.reports.figures import views_of
 from tests.figures.conftest import OF_A_DATABASE, VIEWS
-from tests.figures.saved import check_columns_are_seen
+from tests.figures.saved import check_columns_are_seen, check_drawn_from_files
 from tests.figures.shown import one_line
 from tests.support.synthetic import profiled_run
 
@@ -47,12 +45,7 @@ DRAWN = {**RICH, **{case: VIEWS[case] for case in ("single", "empty")}}
 @pytest.mark.slow
 @pytest.mark.parametrize("case", DRAWN)
 def test_every_figure_is_drawn_from_its_file_alone(case, request, tmp_path) -> None:
-    run = request.getfixturevalue(case)
-    for view in (view for view in views_of(run) if view.name in DRAWN[case]):
-        svg, table = save_view(view, run, tmp_path, ["svg"])
-        saved = read_csv(table.read_text())
-        (_, again), _ = rendered(replace(view, table=lambda _, saved=saved: saved), run, ["svg"])
-        assert again == svg.read_bytes(), view.name
+    check_drawn_from_files(request.getfixturevalue(case), DRAWN[case], tmp_path)
 
 
 @pytest.mark.slow
