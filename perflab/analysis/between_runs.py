@@ -57,9 +57,11 @@ class RunComparison:
     table: pd.DataFrame
 
     def worse(self, factor: float) -> pd.DataFrame:
-        """Return the rows whose verdict is worse, by at least ``factor``."""
+        """Return the rows whose verdict is worse, and whose whole interval is, by ``factor``."""
         table = self.table
-        return table[(table["verdict"] == WORSE) & (table["worse_by"] >= factor)]
+        less_is_better = table["worse_by"] == table["ratio"]
+        least = table["low"].where(less_is_better, 1 / table["high"])
+        return table[(table["verdict"] == WORSE) & (least >= factor)]
 
 
 def compare_runs(a: Sequence[Run], b: Sequence[Run]) -> RunComparison:

@@ -23,12 +23,12 @@ from perflab.analysis.decision import Decision, decide, decide_bound
 from perflab.analysis.noise import noise_flags
 from perflab.analysis.scope import scope_of
 from perflab.analysis.validity import why_absent
-from perflab.analysis.verdict import SMALLEST_N, Outcome, Verdict, judge, published_sign, zone_of
+from perflab.analysis.verdict import Outcome, Verdict, judge, published_sign, zone_of
 from perflab.errors import AnalysisError
 from perflab.recordings import Contrast, ContrastPair, Response, Run, RunRecord, Scale, response_of
 from perflab.recordings.responses import at_least_column, drift_column
 from perflab.statistics.bounds import Ends, bounded, mean_of
-from perflab.statistics.comparison import Effect, effect_of
+from perflab.statistics.comparison import SMALLEST_N, Effect, effect_of
 from perflab.statistics.families import Corrected, corrected
 
 

@@ -19,7 +19,7 @@ from perflab.statistics.in_words import counted, number
 COLUMNS = ["what", "value", "flag"]
 # An unknown setting is no fault of a machine.
 FAST = ("performance", "unknown")
-STEADY_CLOCKS = (
+GOOD_CLOCKS = (
     "tsc", "kvm-clock", "arch_sys_counter", "hyperv_clocksource_tsc_page", "unknown",
 )  # fmt: skip
 MAX_STEAL_SHARE = 0.01
@@ -72,9 +72,8 @@ def _facts(run: Run) -> Iterator[Fact]:
     trials = trials[~trials["superseded"].astype(bool)]
     yield from _machine(run.record.environment)
     yield from _cores(run.record.placement)
-    yield from _load(run.record.environment, dict(run.record.notes))
     yield from _of_trials(trials)
-    yield from _foreign(run, trials)
+    yield from _foreign(run)
 
 
 def _machine(environment: dict[str, Any]) -> Iterator[Fact]:
@@ -88,7 +87,7 @@ def _machine(environment: dict[str, Any]) -> Iterator[Fact]:
     yield _flagged("CPU governor", _or_unknown(governor), governor not in FAST, follows, brief)
     yield _flagged("turbo", _or_unknown(turbo), turbo == "on", slows, "turbo on")
     brief = f"clock source {clock}"
-    yield _flagged("clock source", _or_unknown(clock), clock not in STEADY_CLOCKS, coarse, brief)
+    yield _flagged("clock source", _or_unknown(clock), clock not in GOOD_CLOCKS, coarse, brief)
 
 
 def _or_unknown(value: str) -> str:
@@ -110,22 +109,6 @@ def _cores(placement: dict[str, Any]) -> Iterator[Fact]:
             "the client takes time from what it measures",
             "client and services share a core",
         )
-
-
-def _load(environment: dict[str, Any], notes: dict[str, Any]) -> Iterator[Fact]:
-    before = environment.get("load_average") or []
-    cores = int((environment.get("machine") or {}).get("cores", 0) or 0)
-    if before:
-        yield _flagged(
-            "load average before",
-            f"{float(before[0]):.2f} on {counted(cores, 'core')}",
-            0 < 0.5 * cores < float(before[0]),
-            "something else was running when the run began",
-            f"something else ran at the start (load {float(before[0]):.1f})",
-        )
-    after = notes.get("load_average_after") or []
-    if after:
-        yield Fact("load average after", f"{float(after[0]):.2f} (the run's own included)")
 
 
 def _of_trials(trials: pd.DataFrame) -> Iterator[Fact]:
@@ -198,12 +181,27 @@ def _steal(trials: pd.DataFrame) -> Iterator[Fact]:
         )
 
 
-def _foreign(run: Run, trials: pd.DataFrame) -> Iterator[Fact]:
-    """Yield the share of the lab's cores that went to processes of others.
+def _foreign(run: Run) -> Iterator[Fact]:
+    share = share_of_others(run)
+    if math.isnan(share):
+        return
+    yield _flagged(
+        "others on the lab's cores",
+        f"{share:.1%} of their measured time",
+        share > MAX_FOREIGN_SHARE,
+        "other processes ran there (interrupts count too)",
+        f"others used {share:.0%} of the cores",
+    )
+
+
+def share_of_others(run: Run) -> float:
+    """Return the share of the lab's cores that went to processes of others; NaN if unknown.
 
     The share is over all trials together: the kernel counts a core's busy time in ticks of 10 ms,
     too coarse for one short trial.
     """
+    trials = run.trials()
+    trials = trials[~trials["superseded"].astype(bool)]
     cores = {
         core
         for role, role_cores in run.record.placement.items()
@@ -219,15 +217,8 @@ def _foreign(run: Run, trials: pd.DataFrame) -> Iterator[Fact]:
             foreign_ns += trials_ns
             measured_ns += (end_ns - begin_ns) * len(cores)
     if measured_ns < SMALLEST_MEASURED_NS:
-        return
-    share = max(0.0, foreign_ns / measured_ns)
-    yield _flagged(
-        "others on the lab's cores",
-        f"{share:.1%} of their measured time",
-        share > MAX_FOREIGN_SHARE,
-        "other processes ran there (interrupts count too)",
-        f"others used {share:.0%} of the cores",
-    )
+        return math.nan
+    return max(0.0, foreign_ns / measured_ns)
 
 
 def _at_once(run: Run, trials: pd.DataFrame) -> list[list[dict[Any, Any]]]:

@@ -24,9 +24,9 @@ from dataclasses import replace
 import numpy as np
 
 from perflab.analysis.decision import MARGIN, Decision, Kind
-from perflab.analysis.verdict import SMALLEST_N, Outcome, Verdict, judge
+from perflab.analysis.verdict import Outcome, Verdict, judge
 from perflab.recordings import Contrast
-from perflab.statistics.comparison import CONFIDENCE, Effect, mean_interval
+from perflab.statistics.comparison import CONFIDENCE, SMALLEST_N, Effect, mean_interval
 from perflab.statistics.families import Corrected
 
 ALSO_AT_THE_END = "also at the end of the load"

@@ -3,6 +3,9 @@
 A bound is crossed if the whole 95% interval of the effect lies beyond it, and held if no part of
 the interval does; otherwise it is undecided. A gate that looked at the estimate alone would fail
 half of the changes whose true effect is exactly the bound.
+
+Each bound alone is crossed by chance in up to 2.5% of comparisons. From four bounds on, Holm's
+method keeps the chance that any of them is below 5% (S. Holm, Scand. J. Stat. 6, 1979).
 """
 
 from __future__ import annotations
@@ -10,12 +13,15 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
+
+import numpy as np
 
 from perflab.analysis.evaluation import Finding
 from perflab.errors import ParameterError
 from perflab.recordings import Contrast
+from perflab.statistics.comparison import USUAL_P, mean_p
 
 # The name of a bound, and its response.
 NAMES = {
@@ -29,6 +35,7 @@ NAMES = {
 }
 MORE_IS_BETTER = ("throughput",)
 DIFFERENCES = ("failures",)
+FEWEST_CORRECTED = 4
 WRITTEN = re.compile(r"\s*([a-z0-9]+)\s*([<>])\s*([0-9]*\.?[0-9]+)\s*")
 
 
@@ -61,6 +68,12 @@ class Threshold:
         if sign * better > sign * self.bound:
             return Crossed.YES
         return Crossed.UNDECIDED if sign * worse > sign * self.bound else Crossed.NO
+
+    def p_value(self, finding: Finding) -> float:
+        """Return the p-value of an effect that is exactly the bound."""
+        assert finding.effect is not None
+        bound = self.bound if self.response in DIFFERENCES else math.log(self.bound)
+        return mean_p(np.array(finding.effect.by_block) - bound, finding.effect.looks)
 
 
 @dataclass(frozen=True)
@@ -109,9 +122,27 @@ def _threshold(text: str) -> Threshold:
 
 def judged(thresholds: Sequence[Threshold], findings: Iterable[Finding]) -> list[Judged]:
     """Return the result of every bound in every comparison of its response."""
-    return [
-        Judged(threshold, finding.contrast, threshold.crossed_by(finding))
+    pairs = [
+        (threshold, finding)
         for finding in findings
         for threshold in thresholds
         if threshold.response == finding.contrast.response
     ]
+    results = [
+        Judged(threshold, finding.contrast, threshold.crossed_by(finding))
+        for threshold, finding in pairs
+    ]
+    if len(results) < FEWEST_CORRECTED:
+        return results
+    p_values = {
+        at: threshold.p_value(finding)
+        for at, (threshold, finding) in enumerate(pairs)
+        if results[at].crossed is Crossed.YES
+    }
+    sure = True
+    for tried, at in enumerate(sorted(p_values, key=p_values.__getitem__)):
+        # Once one of the ordered p-values is too large, no later one counts.
+        sure = sure and p_values[at] <= USUAL_P / (len(results) - tried)
+        if not sure:
+            results[at] = replace(results[at], crossed=Crossed.UNDECIDED)
+    return results

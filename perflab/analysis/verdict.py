@@ -50,7 +50,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from perflab.recordings import Contrast, Scale
-from perflab.statistics.comparison import Effect
+from perflab.statistics.comparison import SMALLEST_N, Effect
 from perflab.statistics.families import Corrected
 from perflab.statistics.in_words import counted, number
 
@@ -126,9 +126,6 @@ def on_scale(value: float, contrast: Contrast) -> float:
     if contrast.scale == "difference":
         return value
     return -math.inf if value == 0 else math.log(value)
-
-
-SMALLEST_N = 3
 
 
 class Outcome(StrEnum):

@@ -45,8 +45,8 @@ def command(
     runs on each side (perflab compare A1,A2,A3 B1,B2,B3), and the run is then the unit. With fewer
     runs a response only differs.
 
-    Exit status with --fail-on: 3 if a response is worse (its interval excludes 1 and its ratio
-    reaches the factor), 5 with fewer than three runs on a side. Exit status 4 if the runs are not
+    Exit status with --fail-on: 3 if a response is worse (the whole interval of its ratio is beyond
+    the factor), 5 with fewer than three runs on a side. Exit status 4 if the runs are not
     comparable (other parameters, machine or backend).
 
     Example: perflab compare latest latest:synchronous_commit

@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+import math
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from perflab.cli.outputs import make_console, print_table
+from perflab.cli.outputs import make_console
 
 if TYPE_CHECKING:
+    from perflab.analysis.answers import Answer
+    from perflab.recordings import Run
     from perflab.trials.experiment import Experiment
+
+    Answered = tuple[Run, Path, list[Answer]]
+
+PAGE_FOLDER = "lab"
 
 
 def command(
@@ -25,15 +34,16 @@ def command(
         str, typer.Option(help="auto (Docker where an engine answers), docker or process")
     ] = "auto",
 ) -> None:
-    """Run the core experiments as notebooks, and print verdicts, notebooks and sections.
+    """Run the core experiments as notebooks, and answer their questions.
 
-    Long experiments run with shortened settings. The notebooks show them, and -p changes them.
+    Long experiments run with shortened settings. The notebooks show them, and -p changes them. A
+    page has a card for each question; perflab show lists all files of a run.
 
     Example: perflab lab -p blocks=6 --backend process
     """
     from perflab import api
+    from perflab.analysis.answers import answers_of
     from perflab.parameters import parse_assignments
-    from perflab.reports.verdicts import to_terminal, verdict_table
     from perflab.statistics.in_words import counted
     from perflab.sweeps.notebook import execute
     from perflab.systems import experiments
@@ -51,17 +61,70 @@ def command(
     for number, experiment in enumerate(main_job, start=1):
         console.print(f"[bold]{number}/{len(main_job)} {experiment.name}[/bold]")
         executed.append(execute(experiment.name, values[experiment.name]))
-    duration = minutes(time.monotonic() - began)
     runs = [api.open_run(item.run_id) for item in executed]
-    console.print()
-    print_table(to_terminal(verdict_table(runs)))
-    for item, run in zip(executed, runs, strict=True):
-        valid_text = f"{len(run.valid_trials())} of {len(run.trials())} trials valid"
-        console.print(f"[bold]{item.name}[/bold]: {valid_text}", highlight=False)
-        for path in (item.notebook, item.notebook.parent / f"{item.run_id}.md"):
-            console.print(f"  {path}", markup=False, highlight=False, soft_wrap=True)
-    valid = sum(len(run.valid_trials()) for run in runs)
-    console.print(f"{count_text} in {duration}: {valid} of {total} trials valid", highlight=False)
+    answers = [
+        (run, item.notebook, answers_of(run)) for run, item in zip(runs, executed, strict=True)
+    ]
+    lines = [_headline(runs, minutes(time.monotonic() - began)), *_table(answers), *_links(answers)]
+    for line in lines:
+        console.print(line, markup=False, highlight=False, soft_wrap=True)
+
+
+def _headline(runs: Sequence[Run], duration: str) -> str:
+    """Return what ran, how long it took, and how far it may be trusted, in one line."""
+    import pandas as pd
+
+    from perflab.analysis.noise import share_of_others
+    from perflab.statistics.in_words import counted
+
+    record = runs[0].record
+    cores = int((record.environment.get("machine") or {}).get("cores", 0))
+    trials = pd.concat([run.trials() for run in runs])
+    valid = int((trials["state"] == "valid").sum())
+    shares = [share for share in map(share_of_others, runs) if math.isfinite(share)]
+    others = f" (others used {max(shares):.0%})" if shares else ""
+    parts = [duration, f"{record.backend} backend", f"{counted(cores, 'core')}{others}"]
+    return f"\n{', '.join(parts)}, {valid} of {len(trials)} trials count"
+
+
+def _table(answers: Sequence[Answered]) -> list[str]:
+    """Return a line for each question, and the way to decide what is not decided."""
+    rows = [(run, answer) for run, _, of_run in answers for answer in of_run]
+    width = max((len(answer.question) for _, answer in rows), default=0)
+    lines = []
+    for run, answer in rows:
+        study = f"   (study: {answer.study})" if answer.study else ""
+        lines.append(f"  {answer.question:{width}}  {answer.text}{study}")
+        if answer.blocks > 0:
+            lines.append(f"  {'':{width}}  {_way_out(run, answer.blocks)}")
+    return lines
+
+
+def _way_out(run: Run, blocks: int) -> str:
+    """Return the command that decides a question, and how long it takes."""
+    from perflab.trials.progress import minutes
+
+    record = run.record
+    took_s = (
+        datetime.fromisoformat(record.finished_at) - datetime.fromisoformat(record.created_at)
+    ).total_seconds()
+    length = minutes(took_s / max(1, record.blocks) * blocks)
+    return f"-> perflab run {record.experiment} -p blocks={blocks}   (about {length})"
+
+
+def _links(answers: Sequence[Answered]) -> list[str]:
+    """Write the page of answers, and return where it is and what to do next."""
+    from perflab.host.files import replace_file
+    from perflab.paths import figures_dir
+    from perflab.reports.answer_page import answer_page
+
+    folder = figures_dir() / PAGE_FOLDER
+    folder.mkdir(parents=True, exist_ok=True)
+    answered = [(answer, notebook) for _, notebook, of_run in answers for answer in of_run]
+    page = folder / "index.html"
+    replace_file(page, answer_page("What the lab found", answered, folder).encode())
+    notebooks = " ".join(notebook.stem for _, notebook, _ in answers)
+    return [f"Look at  {page}", f"Next     make notebook   ({notebooks})"]
 
 
 def main_job_values(

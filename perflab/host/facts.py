@@ -100,7 +100,6 @@ def environment() -> dict[str, Any]:
         "clock_source": _first_line(
             "/sys/devices/system/clocksource/clocksource0/current_clocksource"
         ),
-        "load_average": list(os.getloadavg()),
         "packages": installed(),
     }
 

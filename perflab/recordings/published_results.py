@@ -149,7 +149,9 @@ class Contrast(ContrastPair):
     baseline in which every request timed out says that the ratio is "at most" 0.21.
     ``not_testable`` is the reason why this machine cannot test the claim. ``set_by_load`` says how
     the load itself sets the answer, so that a measurement cannot find it. ``source`` is where the
-    claim was published; an unpublished one has none.
+    claim was published; an unpublished one has none. ``asks`` is the question that the contrast
+    answers, in a few words (empty: it is none of the primary ones), and ``subject`` says what its
+    number in the answer is of: ``requests/s``.
     """
 
     name: str
@@ -164,6 +166,8 @@ class Contrast(ContrastPair):
     source: str = ""
     not_testable: str = ""
     set_by_load: str = ""
+    asks: str = ""
+    subject: str = ""
 
     @model_validator(mode="after")
     def _agrees_with_itself(self) -> Contrast:

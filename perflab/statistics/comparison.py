@@ -19,7 +19,8 @@ SizeBound = Literal["", "at most", "at least"]
 
 
 CONFIDENCE = 0.95
-SMALLEST_SIGNED_RANK = 6
+# The fewest blocks for a verdict, and for the signed-rank test.
+SMALLEST_N, SMALLEST_SIGNED_RANK = 3, 6
 USUAL_P = 0.05
 
 

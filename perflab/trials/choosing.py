@@ -2,7 +2,8 @@
 
 Every treatment gets a short load before the first block, and slices are as short as its responses
 allow (docs/designs.md): requests in flight at the end of a slice must be able to end in the gap,
-and every user must send several times, or the trial measures only how slices begin.
+and every user must send several times, or the trial measures only how slices begin. Where that load
+shows that the client would be the limit of a closed loop, the run ends before its first block.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from perflab.errors import LoadError
 from perflab.load.records.result import LoadResult
 from perflab.load.workload import ClosedLoop, Workload
 from perflab.trials.designs import ENDING_SHARE, GAP_SHARE, LONGEST_MS, Design
@@ -20,6 +22,8 @@ from perflab.trials.plan import RunPlan
 from perflab.trials.trial import Bench, send_beside
 
 LOOK_S, LOOK_WARMUP_S = 0.5, 0.2
+# More than a valid trial may have: a short load also holds the start of its users.
+MAX_CLIENT_SHARE = 0.9
 # The percentile of response times; longer responses are marked where a pause meets them.
 USUAL_SHARE = 95
 # Each user sends at least so often in a slice.
@@ -34,16 +38,27 @@ STEP_MS = 10.0
 class Pace:
     """How long a treatment's responses usually take, and how long its users wait between two.
 
-    ``response_ms`` is infinite where there was no successful response.
+    ``response_ms`` is infinite where there was no successful response. ``client_share`` is how much
+    of its cores the client of a closed loop used, at ``rate`` requests a second.
     """
 
     response_ms: float
     wait_ms: float = 0.0
+    client_share: float = 0.0
+    rate: float = 0.0
 
 
 def choose(bench: Bench, plan: RunPlan, backend: str) -> Design:
-    """Return the design of a run whose services are up, by a short load on each treatment."""
-    design = chosen(plan.design, measured_paces(bench, plan), backend)
+    """Return the design of a run whose services are up, by a short load on each treatment.
+
+    Raises
+    ------
+    LoadError
+        The client would be the limit.
+    """
+    paces = measured_paces(bench, plan)
+    refuse_busy_client(paces)
+    design = chosen(plan.design, paces, backend)
     if plan.fresh_blocks:
         # The first block must meet services as fresh as the other blocks do.
         bench.residents.stop()
@@ -57,9 +72,31 @@ def measured_paces(bench: Bench, plan: RunPlan) -> dict[str, Pace]:
     for treatment in plan.treatments:
         bench.residents.activate(treatment.name)
         result = send_beside(bench, treatment, shortened(treatment.workload))
-        paces[treatment.name] = Pace(_usual_ms(result), _wait_ms(treatment.workload))
+        paces[treatment.name] = _pace(result, treatment.workload)
         result.discard()
     return paces
+
+
+def _pace(result: LoadResult, workload: Workload) -> Pace:
+    if not isinstance(workload.arrivals, ClosedLoop):
+        return Pace(_usual_ms(result))
+    wait_ms = 1e3 * max(workload.arrivals.think_time_s, workload.arrivals.pacing_s)
+    share = result.cpu_ns / max(1, result.counted_ns) / result.cores
+    return Pace(_usual_ms(result), wait_ms, share, result.throughput_rps)
+
+
+def refuse_busy_client(paces: Mapping[str, Pace]) -> None:
+    """Raise LoadError where a closed loop's client would be the limit: no trial would count."""
+    busiest = max(paces, key=lambda name: paces[name].client_share)
+    pace = paces[busiest]
+    if pace.client_share > MAX_CLIENT_SHARE:
+        half = f"{pace.rate / 2:.2g}"
+        raise LoadError(
+            f"the client is the limit, not the service: in a short load on {busiest} it used "
+            f"{pace.client_share:.0%} of its cores at {pace.rate:,.0f} requests/s, so no trial "
+            f"would count; ask for a rate below that, such as rate={float(half):.0f} "
+            f"(perflab duel --rate {float(half):.0f}), or for requests that take longer"
+        )
 
 
 def shortened(workload: Workload) -> Workload:
@@ -78,13 +115,6 @@ def _usual_ms(result: LoadResult) -> float:
     good = [rows[rows["error"] == 0] for rows in result.rows]
     times_ns = np.concatenate([rows["done_ns"] - rows["planned_ns"] for rows in good])
     return float(np.percentile(times_ns, USUAL_SHARE)) / 1e6 if len(times_ns) else math.inf
-
-
-def _wait_ms(workload: Workload) -> float:
-    arrivals = workload.arrivals
-    if not isinstance(arrivals, ClosedLoop):
-        return 0.0
-    return max(arrivals.think_time_s, arrivals.pacing_s) * 1e3
 
 
 def needed_slice_ms(paces: Iterable[Pace], backend: str) -> float:

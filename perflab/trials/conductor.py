@@ -92,6 +92,8 @@ class Conductor:
     def run(self) -> None:
         """Hold the host's lock, clean up after crashes, and measure."""
         plan = self._order.plan
+        for warning in plan.warnings:
+            self._note(f"warning: {warning.text}")
         with ExitStack() as ending:
             self._take_lock(ending)
             # This process holds the lock, so nobody uses the services of crashed runs.
@@ -143,9 +145,7 @@ class Conductor:
             raise
         finally:
             state, reason = state_of(error)
-            notes = {**writer.record.notes, "load_average_after": list(os.getloadavg())}
-            ended_at = facts.session()["at"]
-            writer.update(state=state, reason=reason, finished_at=ended_at, notes=notes)
+            writer.update(state=state, reason=reason, finished_at=facts.session()["at"])
 
     def _open(self, backend: Backend, places: Placement) -> tuple[RunWriter, Remaining]:
         plan = self._order.plan

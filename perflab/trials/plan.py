@@ -22,8 +22,9 @@ from perflab.recordings.columns import TURN_COLUMNS, TURNS, declared_schema
 from perflab.recordings.responses import COMMON
 from perflab.stacks.plan import StackPlan, settle
 from perflab.stacks.spec import load_service
-from perflab.statistics.comparison import SMALLEST_SIGNED_RANK
+from perflab.statistics.comparison import SMALLEST_N, SMALLEST_SIGNED_RANK
 from perflab.statistics.families import blocks_for_one
+from perflab.statistics.in_words import counted
 from perflab.trials.designs import (
     FEWEST_TREATMENTS,
     MOST_TREATMENTS,
@@ -270,13 +271,18 @@ def _few_requests(arrivals: OpenLoop) -> Iterator[str]:
 def too_few_blocks(contrasts: Sequence[Contrast], blocks: int) -> list[Remark]:
     """Return a warning where no single effect could be shown, however large; several could be.
 
-    Below six blocks another test is used, which has no least p-value.
+    Below three blocks there is no verdict at all. From there to six blocks another test is used,
+    which has no least p-value.
     """
-    if blocks < SMALLEST_SIGNED_RANK:
-        return []
     tested = [item for item in contrasts if not item.not_testable and not item.set_by_load]
     families = Counter(contrast.response for contrast in tested)
     if not families:
+        return []
+    if blocks < SMALLEST_N:
+        text = f"{counted(blocks, 'block')} can decide nothing: give {SMALLEST_N} or more; "
+        text += f"with {SMALLEST_SIGNED_RANK} or more no noise need be normal"
+        return [Remark(code="plan.blocks", text=text)]
+    if blocks < SMALLEST_SIGNED_RANK:
         return []
     response, claims = families.most_common(1)[0]
     needed = blocks_for_one(claims)

@@ -26,7 +26,7 @@ from perflab.load.checks.selfcheck import check
 from perflab.load.records.result import LoadResult
 from perflab.load.workers.generator import Generator, Progress, StopLoad
 from perflab.load.workload import Workload
-from perflab.recordings import Reason, Side
+from perflab.recordings import Reason, Remark, Side
 from perflab.stacks.backend import HOST, Interrupted, go_on, never
 from perflab.stacks.residents import Residents
 from perflab.trials import summary
@@ -207,8 +207,8 @@ def judged(
     ``metered`` names the processes of looks whose CPU was sampled.
     """
     found = check(load.result, treatment.workload)
-    reasons = [*losses, *found.reasons, *_disturbances(shares)]
-    warnings = [*found.warnings]
+    reasons = [*losses, *found.reasons]
+    warnings = [*found.warnings, *_disturbances(shares)]
     row = row | {
         **summary.load_columns(load.result),
         **summary.selfcheck_columns(found),
@@ -247,13 +247,13 @@ def _used(load: Load, services: Sequence[str]) -> dict[str, Any]:
     }
 
 
-def _disturbances(shares: Mapping[str, float]) -> list[Reason]:
-    """Return a reason where services that should have rested used CPU."""
+def _disturbances(shares: Mapping[str, float]) -> list[Remark]:
+    """Return a remark where services that should have rested used CPU."""
     share = shares["paused_cpu_share"]
     if math.isnan(share) or share <= MAX_PAUSED_CPU_SHARE:
         return []
     text = f"paused services used {share:.1%} of a core"
-    return [Reason(code="stack.paused_cpu", text=text)]
+    return [Remark(code="stack.paused_cpu", text=text)]
 
 
 def _add_columns(row: dict[str, Any], observation: Observation) -> None:

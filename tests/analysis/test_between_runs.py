@@ -64,6 +64,14 @@ def test_three_slower_runs_are_worse_in_throughput_and_latency(sides: Sides) -> 
     assert set(comparison.table["verdict"]) == {"worse"}
     assert set(comparison.table["runs_b"]) == {3}
     assert len(comparison.worse(1.1)) == len(comparison.table)
+    # About 1.4 times worse; the gate asks for the whole interval.
+    responses = comparison.table.set_index(["treatment", "response"])
+    row = responses.loc[("synchronous_commit=on", "throughput_rps")]
+    assert 1 / row["high"] < row["worse_by"]
+    within = (1 / row["high"] + row["worse_by"]) / 2
+    assert ("synchronous_commit=on", "throughput_rps") not in set(
+        comparison.worse(within)[["treatment", "response"]].itertuples(index=False, name=None)
+    )
     assert comparison.worse(1.6).empty
     faster = compare_runs(b, a)
     assert set(faster.table["verdict"]) == {"better"}

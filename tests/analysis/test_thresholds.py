@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 import pandas as pd
 import pytest
 
 from perflab.analysis.evaluation import Finding
-from perflab.analysis.thresholds import Crossed, thresholds_of
+from perflab.analysis.thresholds import Crossed, judged, thresholds_of
 from perflab.analysis.verdict import judge
 from perflab.errors import ParameterError
 from perflab.recordings import Contrast, Response
@@ -61,3 +62,25 @@ def test_a_bound_of_a_missing_comparison_is_neither_crossed_nor_held() -> None:
 def test_a_bound_that_cannot_be_meant_is_refused(text: str) -> None:
     with pytest.raises(ParameterError, match="--fail-on"):
         thresholds_of([text])
+
+
+@pytest.mark.parametrize("bounds", [2, 6])
+def test_a_gate_of_several_bounds_fails_an_equal_version_in_one_of_twenty_runs(bounds: int) -> None:
+    random = np.random.default_rng(7)
+    (threshold,) = thresholds_of(["p99>1.05"])
+    failed, sets = 0, 400
+    for _ in range(sets):
+        # All bounds are independent, and the truth is exactly the bound.
+        ratios = 1.05 * np.exp(0.05 * random.standard_normal((bounds, 8)))
+        results = judged([threshold], [finding(*row) for row in ratios])
+        assert len(results) == bounds
+        failed += any(result.crossed is Crossed.YES for result in results)
+    assert failed / sets <= 0.06
+
+
+def test_of_many_bounds_one_that_is_clearly_crossed_still_fails() -> None:
+    (threshold,) = thresholds_of(["p99>1.05"])
+    equal = [finding(*[1.0, 1.01] * 4) for _ in range(4)]
+    assert [one.crossed for one in judged([threshold], [finding(*SLOWER), *equal])] == [
+        Crossed.YES, *[Crossed.NO] * 4,
+    ]  # fmt: skip

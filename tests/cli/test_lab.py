@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
+from urllib.parse import unquote
 
 import pytest
 from typer.testing import CliRunner
@@ -19,7 +21,7 @@ SMALL = ["-p", "blocks=1", "-p", "fresh_blocks=0", "-p", "requests=60",
 
 
 @pytest.mark.slow
-def test_the_main_job_says_what_is_valid_and_where_it_stands(
+def test_the_main_job_answers_its_questions_and_names_one_page(
     monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     only = systems.experiment("synchronous_commit")
@@ -28,13 +30,21 @@ def test_the_main_job_says_what_is_valid_and_where_it_stands(
     assert result.exit_code == 0, result.output
     assert "1 experiments, 3 trials" not in result.output
     assert "1 experiment, 3 trials in all" in result.output
-    assert "of 3 trials valid" in result.output
-    paths = [Path(line.strip()) for line in result.output.splitlines() if line.startswith("  /")]
-    assert [path.suffix for path in paths] == [".ipynb", ".md"]
-    notebook, section = paths
-    assert section.parent == notebook.parent
-    assert {".svg", ".png", ".csv"} <= {path.suffix for path in section.parent.iterdir()}
-    check_executed("synchronous_commit", notebook)
+    end = result.output.partition("\n\n")[2].splitlines()
+    assert "process backend" in end[0]
+    assert "of 3 trials count" in end[0]
+    # One block has no interval.
+    assert end[1].startswith("  synchronous_commit=off faster?  not ")
+    assert len(end) <= 25
+    page = Path(next(line for line in end if line.startswith("Look at")).split(maxsplit=2)[2])
+    text = page.read_text()
+    assert "synchronous_commit=off faster?" in text
+    addresses = [page.parent / unquote(name) for name in re.findall(r'(?:href|src)="(.*?)"', text)]
+    assert {".ipynb", ".md", ".svg", ".csv"} <= {path.suffix for path in addresses}
+    assert all(path.exists() for path in addresses)
+    check_executed(
+        "synchronous_commit", next(path for path in addresses if path.suffix == ".ipynb")
+    )
     assert "WARNING" not in capfd.readouterr().err
 
 

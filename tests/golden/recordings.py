@@ -20,8 +20,9 @@ from unittest.mock import patch
 import numpy as np
 
 from perflab.host.placing import placement
+from perflab.load.checks.trend import DRIFTING
 from perflab.recordings import Contrast, Run, RunRecord, RunWriter, trial_id
-from perflab.recordings.responses import at_least_column
+from perflab.recordings.responses import at_least_column, drift_column
 from perflab.stacks.process_backend import choose
 from perflab.systems import experiment
 from perflab.trials.conductor import new_record
@@ -32,6 +33,8 @@ from tests.support.synthetic import BUSY, DIED
 CORES = 2
 # What is not claimed to be of any size is planted with this log ratio.
 EFFECT = 0.3
+# The last treatment of a run drifts so far, as a log ratio of a load's end to the whole.
+DRIFT = -0.5
 BASES = (
     ("_share", 0.5), ("_ms", 20.0), ("_us", 900.0), ("_rps", 300.0), ("_bytes", 5e7), ("_s", 3.0),
     ("", 100.0),
@@ -251,6 +254,7 @@ def _trials(
 ) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
     """Yield the row and the tables of every trial."""
     rng = np.random.default_rng(zlib.crc32(record.run_id.encode()))
+    drifting = np.random.default_rng(1)
     planted = _planted(plan, story.sign, record)
     if swapped:
         _swap(planted, plan.contrasts[0], record)
@@ -274,6 +278,12 @@ def _trials(
             columns = {**_undeclared(plan, treatment, place, rng), **columns}
             columns |= {each: _base(each) * math.exp(effects[each]) for each in effects}
             columns["cpu_probe_before_ms"] = 5 * math.exp(speed if story.follows_the_cpu else 0)
+            drift = DRIFT if place == len(planted) - 1 else 0.0
+            columns |= {
+                drift_column(each): float(drifting.normal(drift, 0.02))
+                for each in DRIFTING
+                if each in columns
+            }
             if name in cut_off:
                 columns |= _cut_off(
                     {each: columns[each] for each in case.bounds if each in columns}

@@ -172,7 +172,7 @@ def test_listeners_of_streams_who_stood_still_are_refused(tmp_path: Path) -> Non
     assert STALLS in codes(streamed("asleep", looked(*awake, began_ns=BEGIN_NS)))
 
 
-def test_stolen_time_has_a_remark_and_above_a_tenth_refuses_the_load(tmp_path: Path) -> None:
+def test_stolen_time_has_a_remark_and_refuses_no_load(tmp_path: Path) -> None:
     work = Client(users=0).workload
 
     def stolen(share: float) -> SelfCheck:
@@ -182,5 +182,4 @@ def test_stolen_time_has_a_remark_and_above_a_tenth_refuses_the_load(tmp_path: P
 
     assert "host.steal" not in {remark.code for remark in stolen(0.01).warnings}
     assert "host.steal" in {remark.code for remark in stolen(0.02).warnings}
-    assert "host.steal" not in codes(stolen(0.10))
-    assert "host.steal" in codes(stolen(0.11))
+    assert "host.steal" not in codes(stolen(0.5))

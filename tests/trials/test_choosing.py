@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from perflab import systems
-from perflab.errors import ParameterError
+from perflab.errors import LoadError, ParameterError
 from perflab.load.workload import ClosedLoop, OpenLoop, Stage
-from perflab.trials.choosing import Pace, choose, chosen, needed_slice_ms
+from perflab.trials.choosing import Pace, choose, chosen, needed_slice_ms, refuse_busy_client
 from perflab.trials.designs import Design
 from tests.trials.fakes import Residents, bench, plan
 
@@ -55,6 +55,13 @@ def test_short_responses_give_slices_and_long_ones_whole_trials() -> None:
         "no request of the first short load was answered",
     )
     assert chosen(Design(kind="slices"), paces, "process").kind == "slices"
+
+
+def test_a_client_that_would_be_the_limit_ends_the_run_before_its_first_block() -> None:
+    refuse_busy_client({"a": Pace(1.0, client_share=0.89), "b": Pace(1.0)})
+    with pytest.raises(LoadError, match=r"on b it used 97% of its cores at 20,000 requests/s") as e:
+        refuse_busy_client({"a": Pace(1.0), "b": Pace(0.05, 0.0, 0.97, 20_000.0)})
+    assert "perflab duel --rate 10000" in str(e.value)
 
 
 @pytest.mark.parametrize("fresh_blocks", [0, 1])

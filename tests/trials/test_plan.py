@@ -1,14 +1,17 @@
-"""The order of trials is random, balanced over positions, and decided by the seed alone."""
+"""The order of trials is random, balanced and of the seed alone; plans warn of what they cannot."""
 
 from __future__ import annotations
 
 from collections import Counter
+from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from perflab.trials.plan import RunPlan
+from perflab.recordings import Contrast
+from perflab.trials.plan import RunPlan, too_few_blocks
 from tests.trials.fakes import plan, treatment
 
 NAMES = ("a", "b", "c", "d")
@@ -36,3 +39,22 @@ def test_every_order_of_a_block_is_as_likely_as_any_other() -> None:
     counts = Counter(blocks)
     assert len(counts) == 24
     assert stats.chisquare(list(counts.values())).pvalue > 0.001
+
+
+@pytest.mark.parametrize(
+    ("blocks", "claims", "words"),
+    [
+        (2, 1, "2 blocks can decide nothing: give 3 or more"),
+        (3, 4, ""),
+        (6, 1, ""),
+        (6, 3, "6 blocks can show no single effect, however large it is; 7 blocks can"),
+        (7, 3, ""),
+    ],
+)
+def test_a_plan_that_can_decide_nothing_has_a_warning(blocks: int, claims: int, words: str) -> None:
+    sides: dict[str, Any] = {"numerator": {"service": "a"}, "denominator": {"service": "b"}}
+    contrast = Contrast(name="c", claim="c", response="mean_ms", **sides)
+    warnings = too_few_blocks([contrast] * claims, blocks)
+    assert len(warnings) == bool(words)
+    assert all(words in warning.text for warning in warnings)
+    assert not too_few_blocks([], blocks)

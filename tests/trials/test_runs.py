@@ -26,7 +26,7 @@ from perflab.stacks import cleanup
 from perflab.systems import experiment
 from perflab.trials.client import conduct
 from perflab.trials.plan import Order
-from perflab.trials.progress import Event, LoadProgress, TrialDone
+from perflab.trials.progress import Event, LoadProgress, Note, TrialDone
 
 SMALL = {
     "blocks": 2, "requests": 60, "warmup_requests": 10, "concurrency": 5, "workers": 1,
@@ -56,8 +56,11 @@ def wait_until(condition: Callable[[], object], timeout_s: float = 60.0) -> None
 
 
 def test_a_run_is_recorded_whole_on_each_backend(backend_name: str) -> None:
-    run = Run(conduct(order_of(backend_name), lambda _: None))
+    told: list[Event] = []
+    run = Run(conduct(order_of(backend_name), told.append))
     assert run.record.state == "finished"
+    notes = [event.text for event in told if isinstance(event, Note)]
+    assert any("2 blocks can decide nothing" in text for text in notes)
     assert run.record.backend == backend_name
     trials = run.trials()
     assert len(trials) == 4

@@ -58,7 +58,7 @@ def test_it_goes_in_order_from_activation_to_the_probe_after_the_load(tmp_path: 
 @pytest.mark.parametrize(
     ("facts", "reason", "side"),
     [
-        ({"run_delay_share": 0.5}, "the client was ready but had no core", "client"),
+        ({"errors": {"ports": 1}}, "requests failed on the client's side", "client"),
         ({"errors": {"closed": 50}}, "50 of 500 requests failed", "server"),
         ({"clock_step_ms": 50.0}, "the machine slept", "unknown"),
     ],
@@ -113,17 +113,22 @@ def test_an_open_loop_whose_queue_grows_is_not_used_and_says_so_once(
     assert ("load.trend" in codes[1]) == (state == "valid")
 
 
-@pytest.mark.parametrize(("share", "state"), [(0.003, "valid"), (0.03, "invalid")])
-def test_paused_services_may_use_no_more_than_a_hundredth_of_a_core(
-    tmp_path: Path, share: float, state: str
+@pytest.mark.parametrize(("share", "is_told"), [(0.003, False), (0.03, True)])
+def test_paused_services_that_use_more_than_a_hundredth_of_a_core_are_told(
+    tmp_path: Path, share: float, is_told: bool
 ) -> None:
     trial = measured(tmp_path, Residents(paused_cpu=share), takes_s=0.3)
-    assert trial.row["state"] == state
+    assert trial.row["state"] == "valid"
     assert trial.row["paused_cpu_share"] == pytest.approx(share, rel=0.6)
-    if state == "invalid":
-        (reason,) = trial.row["reasons"]
-        assert reason.text.startswith("paused services used ")
-        assert (reason.code, reason.side) == ("stack.paused_cpu", "unknown")
+    texts = [item.text for item in trial.row["warnings"] if item.code == "stack.paused_cpu"]
+    assert len(texts) == is_told
+    assert all(text.startswith("paused services used ") for text in texts)
+
+
+def test_a_client_without_a_core_is_told(tmp_path: Path) -> None:
+    row = measured(tmp_path, facts={"run_delay_share": 0.5}).row
+    assert row["state"] == "valid"
+    assert "generator.run_delay" in {warning.code for warning in row["warnings"]}
 
 
 def test_a_service_that_lost_a_process_makes_the_trial_invalid_and_is_not_used_again(

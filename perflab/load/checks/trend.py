@@ -135,7 +135,7 @@ def drifts(result: LoadResult) -> dict[str, float]:
     groups = [response_ns[window == number] for number in range(WINDOWS)]
     means = [group.mean() for group in groups]
     medians = [np.median(group) for group in groups]
-    logs = np.log([counts, means, medians])
+    logs = np.log(np.array([counts, means, medians], dtype=float))
     return {name: to_its_end(row) for name, row in zip(DRIFTING, logs, strict=True)}
 
 
@@ -167,8 +167,8 @@ def _but_the_last(rows: np.ndarray) -> np.ndarray:
     return np.delete(latest_first, lasts)
 
 
-# Shares of the client cores' time that other guests of the machine took.
-NOTED_STEAL, MAX_STEAL = 0.01, 0.10
+# Shares of the client cores' time that others took, from which on they are told.
+NOTED_STEAL, NOTED_RUN_DELAY = 0.01, 0.25
 
 
 def of_load(result: LoadResult) -> list[Remark]:
@@ -190,8 +190,12 @@ def of_load(result: LoadResult) -> list[Remark]:
     if unsent and result.stopped:
         text = f"{unsent} requests still waited for a connection and were given up"
         texts["load.given_up"] = text
-    if NOTED_STEAL < result.steal_share <= MAX_STEAL:
-        texts["host.steal"] = stolen(result)
+    if result.steal_share > NOTED_STEAL:
+        text = f"other guests of the machine took {result.steal_share:.0%} of the client's cores"
+        texts["host.steal"] = text
+    if result.run_delay_share > NOTED_RUN_DELAY:
+        text = f"the client was ready but had no core for {result.run_delay_share:.0%} of the time"
+        texts["generator.run_delay"] = f"{text}: another program runs on its cores"
     remarks = [Remark(code=code, text=text) for code, text in texts.items()]
     return [*remarks, *remarks_on_tcp(result)]
 
@@ -226,8 +230,3 @@ def of_client_time(numbers: Mapping[str, Number]) -> list[Remark]:
     text = f"more than a tenth of these times may be the client's own: {', '.join(parts)}"
     text += "; they are marked ~ and not compared"
     return [Remark(code="generator.client_time", side="client", text=text)]
-
-
-def stolen(result: LoadResult) -> str:
-    """Return a text on the time that other guests of the machine took from the client's cores."""
-    return f"other guests of the machine took {result.steal_share:.0%} of the client's cores"

@@ -221,6 +221,8 @@ def _as_drawn(table: pd.DataFrame) -> pd.DataFrame:
         what=PUBLISHED,
         state=np.where(with_published["load"] == SAME, SAME_LOAD, OTHER_LOAD),
         value=(with_published["published_ms"] <= with_published["target_ms"]).astype(float),
+        low=math.nan,
+        high=math.nan,
     )
     return pd.concat([measured, published], ignore_index=True)
 

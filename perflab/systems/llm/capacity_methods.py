@@ -16,14 +16,13 @@ import pandas as pd
 
 from perflab.analysis.evaluation import evaluate
 from perflab.analysis.validity import typical_values
-from perflab.analysis.verdict import SMALLEST_N
 from perflab.figures.canvas import LabFigure
 from perflab.figures.charts import Axis, Intervals, Marks, Points, RowChart
 from perflab.figures.origin import Page, trials_shown
 from perflab.figures.view import ARROW, View
 from perflab.recordings import Run
 from perflab.recordings.responses import at_least_column
-from perflab.statistics.comparison import Effect
+from perflab.statistics.comparison import SMALLEST_N, Effect
 from perflab.statistics.in_words import number
 from perflab.systems.llm.rungs import CAPACITY, FEW_FILES, HELD, USERS
 from perflab.systems.llm.users_at_failure import VERSION_LOOKS, rungs_of

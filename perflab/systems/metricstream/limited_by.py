@@ -34,13 +34,13 @@ import pandas as pd
 from perflab.analysis.evaluation import Finding, with_trials
 from perflab.analysis.findings import JointClaim, joined
 from perflab.analysis.noise import noise_flags
-from perflab.analysis.verdict import SMALLEST_N, Limit, Outcome, Verdict, Way, judge
+from perflab.analysis.verdict import Limit, Outcome, Verdict, Way, judge
 from perflab.figures.charts import Axis, Points, RowChart, Rules
 from perflab.figures.origin import Page, trials_shown
 from perflab.figures.theme import PALETTE, Look
 from perflab.figures.view import Judging, View
 from perflab.recordings import Contrast, Response, Run
-from perflab.statistics.comparison import effect_of
+from perflab.statistics.comparison import SMALLEST_N, effect_of
 from perflab.statistics.in_words import counted
 from perflab.systems.metricstream.rungs import LOAD_TESTS, OF_THE_LAB
 

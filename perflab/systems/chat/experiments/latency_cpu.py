@@ -48,6 +48,8 @@ def _contrasts(_: LatencyCpuParameters) -> list[Contrast]:
         response="join_cpu_share_chat",
         scale="difference",
         source="chat study, claim 6",
+        asks="do logins slow the chat?",
+        subject="CPU",
         **logins,
     )
     joining = [
@@ -66,6 +68,8 @@ def _contrasts(_: LatencyCpuParameters) -> list[Contrast]:
             claim=f"logins under way raise latency (p{share})",
             response=f"delivery_p{share}_ms",
             source="chat study, published results (JSON, with login against no login load)",
+            asks="do logins slow the chat?" if share == 90 else "",
+            subject="p90 of the latency",
             **logins,
         )
         for share in PERCENTILES
@@ -75,7 +79,7 @@ def _contrasts(_: LatencyCpuParameters) -> list[Contrast]:
 
 # Within seconds this crowd grows to what one core can just serve; the published load is far less.
 SHORT = {
-    "blocks": 2, "users": 80, "join_s": 0.05, "action_s": 1.0, "plateau_s": 3.0,
+    "blocks": 3, "users": 80, "join_s": 0.05, "action_s": 1.0, "plateau_s": 3.0,
     "bcrypt_rounds": 8,
 }  # fmt: skip
 

@@ -120,6 +120,7 @@ def _contrast(slow: str, fast: str, operation: str) -> Contrast:
     is_equal = no_difference(ratio)
     what = f"{step} with the values made or read" if with_values else step
     sides = {"operation": operation, "message": "published"}
+    is_primary = (slow, fast) == ("json", "orjson") and operation in SUBJECTS
     return Contrast(
         name=f"{slow} against {fast}, {operation}",
         claim=f"{what}: {slow} takes {'as long as' if is_equal else f'{ratio:.3g} times'} {fast}",
@@ -129,9 +130,12 @@ def _contrast(slow: str, fast: str, operation: str) -> Contrast:
         published_ratio=ratio,
         published_direction="none" if is_equal else "greater",
         source=f"{STUDY} ({slow_ms:,.0f} against {fast_ms:,.0f} ms)",
+        asks="orjson faster than json?" if is_primary else "",
+        subject=SUBJECTS.get(operation, ""),
     )
 
 
+SUBJECTS = {"serialize": "writing", "deserialize": "reading"}
 # The study's own message and codecs.
 SHORT = {
     "codec": list(SCENARIOS), "operation": ["serialize", "deserialize"], "message": ["published"],

@@ -154,8 +154,10 @@ def _contrasts(parameters: SyncVsAsyncParameters) -> list[Contrast]:
             else None,
             published_direction="greater",
             source=f"inference study, results table ({asyncpg:g} against {psycopg2:g} requests/s)",
+            asks="" if place else "asyncpg faster than psycopg2?",
+            subject="requests/s",
         )
-        for setting in _settings(parameters)
+        for place, setting in enumerate(_settings(parameters))
     ]
 
 

@@ -64,6 +64,8 @@ def _contrasts(parameters: SynchronousCommitParameters) -> list[Contrast]:
             published_ratio=off_rps / on_rps if as_published(parameters) else None,
             published_direction="greater",
             source=f"inference study, results table ({off_rps:g} against {on_rps:g} requests/s)",
+            asks="synchronous_commit=off faster?",
+            subject="requests/s",
         ),
         Contrast(
             name="no write against on",

@@ -1,0 +1,64 @@
+"""A page with a card for each question: the answer, its figure, how sure it is, and links."""
+
+from __future__ import annotations
+
+import html
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from urllib.parse import quote
+
+from perflab.analysis.answers import Answer
+from perflab.analysis.findings import sentence
+
+HEAD = """<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><title>{title}</title>
+<meta name="viewport" content="width=device-width"><style>
+body {{ font: 16px/1.5 system-ui, sans-serif; margin: 2em auto; max-width: 52em; color: #222; }}
+section {{ border: 1px solid #ddd; border-radius: 8px; padding: 1em 1.5em; margin: 1.5em 0; }}
+h2 {{ margin: 0; font-size: 1.1em; font-weight: normal; }}
+.answer {{ font-size: 1.4em; font-weight: 600; margin: .2em 0 0; }}
+.study, details, nav {{ color: #555; font-size: .9em; }}
+img {{ max-width: 100%; margin: 1em 0; }}
+nav a {{ margin-right: 1.2em; }}
+</style></head>
+<body><h1>{title}</h1>
+"""
+EFFECT = "effect"
+
+
+def answer_page(title: str, answered: Iterable[tuple[Answer, Path]], folder: Path) -> str:
+    """Return the page; each answer comes with the notebook of its run, beside which figures lie.
+
+    Links are relative to ``folder``, in which the page is to stand.
+    """
+    cards = [_card(answer, notebook, folder) for answer, notebook in answered]
+    return "".join([HEAD.format(title=html.escape(title)), *cards, "</body></html>\n"])
+
+
+def _card(answer: Answer, notebook: Path, folder: Path) -> str:
+    study = f'<p class="study">study: {html.escape(answer.study)}</p>' if answer.study else ""
+    evidence = "".join(f"<p>{html.escape(sentence(finding))}</p>" for finding in answer.findings)
+    svgs = sorted(notebook.parent.glob("*.svg"), key=lambda path: path.stem != EFFECT)
+    picture = ""
+    if svgs:
+        alt = html.escape(f"{answer.question} {answer.text}")
+        picture = f'<img src="{_address(svgs[0], folder)}" alt="{alt}">\n'
+    links = {
+        "notebook": notebook,
+        "section for a document": notebook.parent / f"{notebook.parent.name}.md",
+        "numbers of the figure": svgs[0].with_suffix(".csv") if svgs else None,
+        "all figures and tables": notebook.parent,
+    }
+    found = {words: path for words, path in links.items() if path is not None and path.exists()}
+    anchors = [f'<a href="{_address(path, folder)}">{words}</a>' for words, path in found.items()]
+    return (
+        f"<section><h2>{html.escape(answer.question)}</h2>\n"
+        f'<p class="answer">{html.escape(answer.text)}</p>\n{study}\n{picture}'
+        f"<details><summary>How sure, and why</summary>{evidence}</details>\n"
+        f"<nav>{' '.join(anchors)}</nav></section>\n"
+    )
+
+
+def _address(path: Path, folder: Path) -> str:
+    return quote(os.path.relpath(path, folder))
