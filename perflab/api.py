@@ -14,7 +14,13 @@ from perflab.parameters import did_you_mean
 from perflab.paths import figures_dir, runs_dir
 from perflab.recordings import Run
 from perflab.recordings.display import Lines, Shown
-from perflab.reports.chosen_runs import judged, judged_runs, overview
+from perflab.reports.runs import (
+    judged,
+    judged_runs,
+    overview,
+    shown_newest,
+    shown_questions,
+)
 from perflab.trials.arguments import asked_for, assigned_names, existing, given_values, order_of
 from perflab.trials.client import conduct
 from perflab.trials.experiment import RunParameters
@@ -111,15 +117,11 @@ def import_results(groups: Mapping[str, Sequence[str | Path]]) -> Run:
 
 def questions() -> Shown:
     """Show every experiment with its question and its notebook."""
-    from perflab.reports.start_page import shown_questions
-
     return shown_questions()
 
 
 def latest_runs(most: int = 10) -> Shown:
     """Show the newest runs, and what to type to see or resume each; no others are read."""
-    from perflab.reports.start_page import shown_newest
-
     return shown_newest(most)
 
 
@@ -180,9 +182,9 @@ def verdict(run: Run) -> Lines:
 
 def bottlenecks(run: Run) -> Lines:
     """Return in sentences where the time goes, and which parts make up changes."""
-    from perflab.reports import findings
+    from perflab.reports import section
 
-    return Lines(findings.bottlenecks(run))
+    return Lines(section.bottlenecks(run))
 
 
 def show(what: pd.DataFrame | Iterable[Run]) -> Shown:

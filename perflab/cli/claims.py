@@ -71,7 +71,7 @@ def command(
 
 
 def _verdicts(backend: str) -> None:
-    from perflab.reports.chosen_runs import changed_parameters, judged_runs, verdicts_of
+    from perflab.reports.runs import changed_parameters, judged_runs, verdicts_of
     from perflab.reports.verdicts import to_terminal
 
     chosen = judged_runs(backend)

@@ -176,7 +176,7 @@ def _carry_out(values: dict[str, Any], bounds: list[str], strict: bool) -> None:
     from perflab import api
     from perflab.analysis.evaluation import evaluate
     from perflab.analysis.thresholds import Crossed, judged, thresholds_of
-    from perflab.reports.variant_sentences import gate_lines
+    from perflab.reports.findings import gate_lines
 
     try:
         thresholds = thresholds_of(bounds)

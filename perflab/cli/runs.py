@@ -99,7 +99,7 @@ def _check_experiment(name: str, runs: list[Run]) -> None:
 
 def _table(runs: list[Run]) -> Table:
     from perflab.recordings import complete_blocks
-    from perflab.reports.start_page import state_of
+    from perflab.reports.runs import state_of
 
     table = Table("run", "state", "backend", "blocks", "valid")
     table.columns[0].no_wrap = True
@@ -125,7 +125,7 @@ def _counts(run: Run) -> dict[str, int]:
 
 def _as_words(run: Run) -> dict[str, Any]:
     from perflab.recordings import complete_blocks
-    from perflab.reports.start_page import state_of
+    from perflab.reports.runs import state_of
 
     record = run.record
     return {

@@ -62,7 +62,7 @@ def command(
 
 
 def _print_record(run: Run) -> None:
-    from perflab.reports.start_page import state_of
+    from perflab.reports.runs import state_of
 
     record, console = run.record, make_console()
     state = state_of(run)

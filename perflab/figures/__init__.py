@@ -8,12 +8,11 @@ from __future__ import annotations
 from perflab.figures.canvas import LabFigure
 from perflab.figures.export import ProvenanceError, provenance, save_view
 from perflab.figures.origin import Page, page_of
-from perflab.figures.plots.cpu import CORE_TIME, PROFILE
+from perflab.figures.plots.cpu import CORE_TIME, PROFILE, latency_cpu_view
 from perflab.figures.plots.database import DATABASE_WAITS, FLUSH_COST
 from perflab.figures.plots.effects import EFFECT
-from perflab.figures.plots.latency import LATENCY_ECDF, latency_cpu_view
+from perflab.figures.plots.latency import LATENCY_ECDF, TIME_BREAKDOWN, time_breakdown_view
 from perflab.figures.plots.throughput import IN_FLIGHT, THROUGHPUT, throughput_view
-from perflab.figures.plots.time_breakdown import TIME_BREAKDOWN, time_breakdown_view
 from perflab.figures.view import Judging, View, draw_table, draw_view
 
 # The views of runs that measure requests.

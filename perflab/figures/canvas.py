@@ -58,6 +58,7 @@ def grid_of(count: int, across: int) -> Grid:
     return Grid(count, fitting, TEXT_IN / fitting - BESIDE_IN)
 
 
+# Text, size in points, colour and weight.
 Line = tuple[str, float, str, str]
 
 
@@ -72,25 +73,22 @@ class LabFigure(Figure):
         return target.getvalue(), {"width": width_px, "height": height_px}
 
 
-def blank_canvas(
-    title: str,
-    footer: str,
-    plot_height_in: float,
-    subtitle: str = "",
-    key: Sequence[Artist] = (),
+def page_canvas(
+    page: Page, title: str, plot_height_in: float, subtitle: str = "", key: Sequence[Artist] = ()
 ) -> LabFigure:
-    """Return an empty figure with title and key above, and its origin in small print below.
+    """Return an empty figure: experiment, title and key above, the origin in small print below.
 
     The words are wrapped, and the figure grows with them, so a long footer takes nothing from
     ``plot_height_in``. ``key`` holds legend handles with their labels. Axes that are added lie
     between key and footer; call :func:`finish` after the last artist.
     """
-    head = [(line, TITLE_PT, INK, "bold") for line in wrap(title, TITLE_PT, TEXT_IN, "bold")]
-    below = wrap(subtitle, SUBTITLE_PT, TEXT_IN) if subtitle else []
-    head += [(line, SUBTITLE_PT, MUTED, "normal") for line in below]
-    foot = [line for part in footer.split("\n") for line in wrap(part, FOOTER_PT, TEXT_IN)]
-    columns, lines = _columns(key)
-    key_in = lines * KEY_LINE_IN + MARGIN_IN if key else 0.0
+    head = lines_of(f"{page.experiment}: {title}", TEXT_IN, TITLE_PT, INK, "bold")
+    head += lines_of(subtitle, TEXT_IN, SUBTITLE_PT, MUTED) if subtitle else []
+    foot = []
+    for part in page.footer.split("\n"):
+        foot += lines_of(part, TEXT_IN, FOOTER_PT, MUTED)
+    columns, key_lines = _columns(key)
+    key_in = key_lines * KEY_LINE_IN + MARGIN_IN if key else 0.0
     head_in = sum(_line_in(size) for _, size, _, _ in head) + 1.5 * MARGIN_IN
     foot_in = len(foot) * _line_in(FOOTER_PT) + 1.5 * MARGIN_IN
     height = head_in + key_in + plot_height_in + foot_in
@@ -101,19 +99,17 @@ def blank_canvas(
         ConstrainedLayoutEngine(rect=rect, w_pad=MARGIN_IN, h_pad=0.06, wspace=0.04, hspace=0.04)
     )
     _write(figure, head, height - MARGIN_IN)
-    small = [(line, FOOTER_PT, MUTED, "normal") for line in foot]
-    _write(figure, small, foot_in - MARGIN_IN / 2)
+    _write(figure, foot, foot_in - MARGIN_IN / 2)
     if key:
         _set_key(figure, key, columns, height - head_in)
     return figure
 
 
-def page_canvas(
-    page: Page, title: str, plot_height_in: float, subtitle: str = "", key: Sequence[Artist] = ()
-) -> LabFigure:
-    """Return :func:`blank_canvas` with the experiment before the title and the origin below."""
-    whole = f"{page.experiment}: {title}"
-    return blank_canvas(whole, page.footer, plot_height_in, subtitle, key)
+def lines_of(
+    text: str, width_in: float, size_pt: float, color: str, weight: str = "normal"
+) -> list[Line]:
+    """Return a text broken into lines of at most ``width_in`` inches, with their style."""
+    return [(line, size_pt, color, weight) for line in wrap(text, size_pt, width_in, weight)]
 
 
 def _write(figure: LabFigure, lines: Sequence[Line], top_in: float) -> None:
@@ -139,15 +135,15 @@ def _columns(key: Sequence[Artist]) -> tuple[int, int]:
     for columns in range(len(widths), 1, -1):
         # matplotlib's legend splits its entries into columns in this way.
         if sum(column.max() for column in np.array_split(widths, columns)) <= TEXT_IN:
-            return columns, _lines(labels, columns)
-    return 1, _lines(labels, 1)
+            return columns, _longest(labels, columns)
+    return 1, _longest(labels, 1)
 
 
 def _label_in(label: str) -> float:
     return max(text_width_in(line, KEY_PT) for line in label.split("\n"))
 
 
-def _lines(labels: Sequence[str], columns: int) -> int:
+def _longest(labels: Sequence[str], columns: int) -> int:
     counts = np.array([label.count("\n") + 1 for label in labels], dtype=int)
     return max(int(column.sum()) for column in np.array_split(counts, columns))
 

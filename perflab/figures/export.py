@@ -22,7 +22,7 @@ import json
 import re
 import struct
 import zlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -121,10 +121,7 @@ class ProvenanceError(PerflabError):
 
 
 def save_view(
-    view: View,
-    run: Run,
-    directory: Path,
-    formats: Sequence[str] = FORMATS,
+    view: View, run: Run, directory: Path, formats: Sequence[str] = FORMATS
 ) -> list[Path]:
     """Save a view: its table as ``<name>.csv``, and the pictures that are drawn from that file.
 
@@ -155,15 +152,21 @@ def _files(
     # Identifiers in an SVG are salted with run and name.
     salt = {"svg.hashsalt": f"{page.origin['runs'][0]}/{name}"}
     with applied(**salt):
-        contents = [_RENDERERS[suffix](drawing, named, text) for suffix in formats]
+        contents = [_content(drawing, suffix, named, text) for suffix in formats]
     return [
         (f"{name}.{suffix}", stamped(content, suffix, digest))
         for content, suffix in zip(contents, formats, strict=True)
     ]
 
 
-def _svg(figure: LabFigure, named: dict[str, str], text: str) -> bytes:
-    return _rendered(figure, "svg", {**named, "Description": text, "Date": None})
+def _content(figure: LabFigure, suffix: str, named: dict[str, str], text: str) -> bytes:
+    """Return a figure as SVG, PNG or PDF, with its origin and without a date."""
+    if suffix == "png":
+        return _png(figure, named, text)
+    if suffix == "svg":
+        return _rendered(figure, "svg", {**named, "Description": text, "Date": None})
+    content = _rendered(figure, "pdf", {**named, "Subject": text, "CreationDate": None})
+    return content + PDF_ORIGIN + text.encode() + b"\n"
 
 
 def _png(figure: LabFigure, named: dict[str, str], text: str) -> bytes:
@@ -177,15 +180,6 @@ def _png(figure: LabFigure, named: dict[str, str], text: str) -> bytes:
     target = io.BytesIO()
     picture.save(target, "png", pnginfo=info, dpi=(DOTS_PER_INCH,) * 2)
     return target.getvalue()
-
-
-def _pdf(figure: LabFigure, named: dict[str, str], text: str) -> bytes:
-    content = _rendered(figure, "pdf", {**named, "Subject": text, "CreationDate": None})
-    return content + PDF_ORIGIN + text.encode() + b"\n"
-
-
-Renderer = Callable[[LabFigure, dict[str, str], str], bytes]
-_RENDERERS: dict[str, Renderer] = {"svg": _svg, "png": _png, "pdf": _pdf}
 
 
 def _rendered(figure: Figure, kind: str, metadata: Mapping[str, str | None]) -> bytes:
@@ -209,14 +203,8 @@ def provenance(path: Path) -> dict[str, Any]:
     ProvenanceError
         The file has another format, cannot be read, or has no origin.
     """
-    readers: dict[str, Callable[[Path], str | None]] = {
-        ".svg": _from_svg, ".png": _from_png, ".pdf": _from_pdf,
-    }  # fmt: skip
-    reader = readers.get(path.suffix.lower())
-    if reader is None:
-        raise ProvenanceError(f"{path}: provenance is read from .svg, .png and .pdf files")
     try:
-        text = reader(path)
+        text = _origin_text(path)
         origin = json.loads(text) if text else None
     except (OSError, ValueError, SyntaxError) as error:
         raise ProvenanceError(f"{path}: cannot be read as a figure of perflab: {error}") from error
@@ -225,19 +213,17 @@ def provenance(path: Path) -> dict[str, Any]:
     return origin
 
 
-def _from_svg(path: Path) -> str | None:
-    element = next(ElementTree.parse(path).iter(DESCRIPTION), None)
-    return None if element is None else element.text
-
-
-def _from_png(path: Path) -> str | None:
-    with Image.open(path) as image:
-        image.load()
-        return image.info.get("Description")
-
-
-def _from_pdf(path: Path) -> str | None:
-    # The PDF's dictionary has the same text, but in another encoding.
-    lines = (line for line in path.read_bytes().splitlines() if line.startswith(PDF_ORIGIN))
-    last = next(reversed([*lines]), None)
-    return None if last is None else last[len(PDF_ORIGIN) :].decode()
+def _origin_text(path: Path) -> str | None:
+    match path.suffix.lower():
+        case ".svg":
+            element = next(ElementTree.parse(path).iter(DESCRIPTION), None)
+            return None if element is None else element.text
+        case ".png":
+            with Image.open(path) as image:
+                image.load()
+                return image.info.get("Description")
+        case ".pdf":
+            # The PDF's dictionary has the same text, but in another encoding.
+            lines = [line for line in path.read_bytes().splitlines() if line.startswith(PDF_ORIGIN)]
+            return lines[-1].removeprefix(PDF_ORIGIN).decode() if lines else None
+    raise ProvenanceError(f"{path}: provenance is read from .svg, .png and .pdf files")

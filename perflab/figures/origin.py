@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
@@ -14,7 +14,7 @@ import pandas as pd
 
 from perflab.figures.theme import Look, compared_pairs, looks_of
 from perflab.recordings import Run, RunRecord
-from perflab.statistics.in_words import counted
+from perflab.statistics.in_words import counted, number
 from perflab.statistics.quantiles import Estimate, across_trials
 
 # Up to this many treatments with another number of trials are named; more are counted.
@@ -179,14 +179,15 @@ def estimate_row(estimate: Estimate) -> dict[str, Any]:
     }
 
 
-def in_words(typical: Mapping[Hashable, Any], form: str) -> str:
+def in_words(
+    typical: Mapping[Hashable, Any], unit: str = "", form: Callable[[float], str] = number
+) -> str:
     """Return three lines: value, interval (or that there is none), n; two for one trial."""
-    value, n = form.format(typical["value"]), int(typical["n"])
-    if n == 1:
-        return f"{value}\none trial"
-    if not math.isfinite(typical["low"]):
-        return f"{value}\nno interval\nn = {n}"
-    return f"{value}\n[{form.format(typical['low'])}, {form.format(typical['high'])}]\nn = {n}"
+    value, low, high = (form(typical[name]) for name in ("value", "low", "high"))
+    if typical["n"] == 1:
+        return f"{value} {unit}".strip() + "\none trial"
+    interval = f"[{low}, {high}]" if math.isfinite(typical["low"]) else "no interval"
+    return f"{value} {unit}".strip() + f"\n{interval}\nn = {typical['n']:g}"
 
 
 def trials_shown(run: Run) -> pd.DataFrame:

@@ -43,8 +43,11 @@ def to_csv(table: pd.DataFrame) -> str:
     writer.writerow(map(str, table.columns))
     # Concatenated tables without rows turn columns of numbers into columns of objects.
     typed = table.infer_objects()
-    columns = [_cells(str(name), typed[name]) for name in typed.columns]
-    writer.writerows(zip(*columns, strict=True))
+    columns = [
+        column if pd.api.types.is_numeric_dtype(column) else column.fillna("")
+        for _, column in typed.items()
+    ]
+    writer.writerows(map(_cell, row) for row in zip(*columns, strict=True))
     return target.getvalue()
 
 
@@ -68,22 +71,12 @@ class _Number(float):
     __str__ = __repr__
 
 
-def _cells(name: str, column: pd.Series[Any]) -> list[Any]:
-    if pd.api.types.is_bool_dtype(column):
-        raise TypeError(f"column '{name}' holds truth values; a table of a view has words for them")
-    if pd.api.types.is_integer_dtype(column):
-        return [int(value) for value in column]
-    if pd.api.types.is_float_dtype(column):
-        return [_Number(value) for value in column]
-    return [_text(name, value) for value in column]
-
-
-def _text(name: str, value: Any) -> str:
-    if isinstance(value, str):
+def _cell(value: Any) -> Any:
+    if isinstance(value, float):
+        return _Number(value)
+    if isinstance(value, str | int) and not isinstance(value, bool):
         return value
-    if value is None or (isinstance(value, float) and math.isnan(value)):
-        return ""
-    raise TypeError(f"column '{name}' holds a {type(value).__name__} among its texts")
+    raise TypeError(f"{value!r:.80} is no text and no number; a table of a view has words for it")
 
 
 def _whole(column: pd.Series[Any]) -> pd.Series[Any]:
@@ -91,16 +84,6 @@ def _whole(column: pd.Series[Any]) -> pd.Series[Any]:
         return column
     whole = (column == column.round()) & (column.abs() < EXACT)
     return column.astype(int) if whole.all() else column
-
-
-def every_run(_: Run) -> bool:
-    """Return True: most views suit any run of their system."""
-    return True
-
-
-def nothing_to_show(page: Page) -> str:
-    """Return why a run has nothing to draw."""
-    return page.nothing
 
 
 @dataclass(frozen=True)
@@ -126,8 +109,8 @@ class View:
     title: str
     table: Callable[[Run], pd.DataFrame]
     draw: Callable[[pd.DataFrame, Page], LabFigure]
-    suits: Callable[[Run], bool] = every_run
-    empty: Callable[[Page], str] = nothing_to_show
+    suits: Callable[[Run], bool] = lambda _: True
+    empty: Callable[[Page], str] = lambda page: page.nothing
     judging: Judging | None = None
 
     def shown(self, run: Run) -> pd.DataFrame:

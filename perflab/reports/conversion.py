@@ -14,7 +14,7 @@ import math
 import os
 import re
 import subprocess
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -220,12 +220,6 @@ def _image(pictures: Mapping[str, bytes]) -> Any:
     return render
 
 
-__all__ = [
-    "MISSING", "cell_text", "count", "effect_text", "estimate", "is_numeric", "measured", "missing",
-    "number", "p_value", "ratio",
-]  # fmt: skip
-
-
 def ratio(value: Any) -> str:
     """Return a ratio with two decimals, more where it is small: ``1.58``, ``0.0312``."""
     if missing(value):
@@ -233,23 +227,21 @@ def ratio(value: Any) -> str:
     return f"{float(value):.2f}" if abs(float(value)) >= 0.1 else number(value)
 
 
-def estimate(value: Any, low: Any, high: Any) -> str:
+def estimate(value: Any, low: Any, high: Any, form: Callable[[Any], str] = ratio) -> str:
     """Return a ratio with its interval: ``1.58 [1.49, 1.70]``."""
     if missing(value):
         return MISSING
     if missing(low) or missing(high):
-        return f"{ratio(value)} (no interval)"
-    return f"{ratio(value)} [{ratio(low)}, {ratio(high)}]"
+        return f"{form(value)} (no interval)"
+    return f"{form(value)} [{form(low)}, {form(high)}]"
 
 
 def measured(value: Any, low: Any, high: Any) -> str:
     """Return a measured quantity with its interval: ``483 [471, 502]``; a bound: ``>= 483``."""
-    if missing(value):
+    if missing(value) and missing(high) and not missing(low):
         # Requests were cut off, so only a lower bound is known.
-        return at_least(low) if not missing(low) and missing(high) else MISSING
-    if missing(low) or missing(high):
-        return f"{number(value)} (no interval)"
-    return f"{number(value)} [{number(low)}, {number(high)}]"
+        return at_least(low)
+    return estimate(value, low, high, number)
 
 
 def effect_text(effect: Effect | None) -> str:

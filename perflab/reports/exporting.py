@@ -125,7 +125,12 @@ def _check(runs: Sequence[Run], target: Target, formats: Sequence[str], content:
     ids = [run.run_id for run in runs]
     problems += [f"run {name} is named twice" for name in dict.fromkeys(ids) if ids.count(name) > 1]
     problems += [] if runs else ["name a run; 'perflab runs' lists them"]
-    problems += _unknown_views(runs, content.views)
+    known = [view.name for run in runs for view in views_of(run)] if content.views else []
+    problems += [
+        f"no view '{name}'{did_you_mean(name, known)}; there are: {', '.join(dict.fromkeys(known))}"
+        for name in content.views
+        if name not in known
+    ]
     problems += [] if formats else [f"name a format: {', '.join(FORMATS)}"]
     if target.into and set(formats) != {"md"}:
         problems.append("--into takes Markdown alone; export other formats by themselves")
@@ -133,30 +138,28 @@ def _check(runs: Sequence[Run], target: Target, formats: Sequence[str], content:
         raise ParameterError("perflab export", problems)
 
 
-def _unknown_views(runs: Sequence[Run], names: Sequence[str]) -> list[str]:
-    """Return a problem for each view that suits no run."""
-    if not names:
-        return []
-    known = list(dict.fromkeys(view.name for run in runs for view in views_of(run)))
-    return [
-        f"no view '{name}'{did_you_mean(name, known)}; there are: {', '.join(known)}"
-        for name in names
-        if name not in known
-    ]
+def _path_of(kind: str, parts: Sequence[ExportedRun], target: Target) -> Path:
+    names = list(dict.fromkeys(part.run.record.experiment for part in parts))
+    return target.folder / f"{names[0] if len(names) == 1 else NAME_OF_SEVERAL}.{kind}"
 
 
 def _document(
     kind: str, parts: Sequence[ExportedRun], target: Target, content: Content, workshop: Path
 ) -> Draft:
-    """Return the draft of a document in one format; the figures lie in ``workshop``."""
-    names = list(dict.fromkeys(part.run.record.experiment for part in parts))
-    path = target.folder / f"{names[0] if len(names) == 1 else NAME_OF_SEVERAL}.{kind}"
+    """Return the draft of a document in one format; the figures lie in ``workshop``.
+
+    Other content in its place is not replaced unasked.
+    """
     if kind == "md":
-        return _markdown(path, parts, target, content, workshop)
+        return _markdown(parts, target, content, workshop)
     title = "; ".join(part.run.record.title for part in parts)
     # Word cannot show SVG.
     kinds = (".png",) if kind == "docx" else (".svg", ".png")
-    texts = [_without_links(part, content, workshop, kinds) for part in parts]
+    texts = []
+    for part in parts:
+        figures = figures_of(part.run, part.saved, workshop, kinds)
+        # The document contains its figures, so it links no file.
+        texts.append(content.text(part.run, [replace(figure, files=()) for figure in figures]))
     if kind == "html":
         pictures = [_pictures(part, workshop) for part in parts]
         document = conversion.page(title, zip(texts, pictures, strict=True)).encode()
@@ -164,29 +167,36 @@ def _document(
         document = conversion.docx("\n\n".join(texts), workshop)
     else:
         document = conversion.pdf("\n\n".join(texts), workshop, title)
-    return _whole(path, document, target.overwrite)
+    path = _path_of(kind, parts, target)
+    before = _read(path)
+    if before not in (None, document) and not target.overwrite:
+        raise ExportRefused(
+            f"{path}: is not what would be written (another run, or an edit); move it away, or "
+            "give --overwrite to lose it"
+        )
+    return Draft(path, before, document)
 
 
 def _markdown(
-    path: Path, parts: Sequence[ExportedRun], target: Target, content: Content, workshop: Path
+    parts: Sequence[ExportedRun], target: Target, content: Content, workshop: Path
 ) -> Draft:
-    document = target.into.resolve() if target.into else path
-    figures_folder = Path(os.path.relpath(target.folder.resolve(), document.parent.resolve()))
+    """Return the draft of a Markdown text with marked regions; a refusal names the file."""
+    document = target.into.resolve() if target.into else _path_of("md", parts, target)
     bodies = {}
     for part in parts:
-        figures = [
-            _moved(figure, figures_folder) for figure in figures_of(part.run, part.saved, workshop)
-        ]
+        # The figures go from the workshop to the target.
+        saved = [target.folder.resolve() / file.relative_to(workshop) for file in part.saved]
+        figures = figures_of(part.run, saved, document.parent.resolve())
         bodies[part.name] = content.text(part.run, figures, level=2 if target.into else 1)
-    return _marked(document, bodies, append=target.into is not None, overwrite=target.overwrite)
-
-
-def _without_links(
-    part: ExportedRun, content: Content, workshop: Path, kinds: Sequence[str]
-) -> str:
-    """Return a section for a document that contains its figures: it links only pictures."""
-    figures = figures_of(part.run, part.saved, workshop, kinds)
-    return content.text(part.run, [replace(figure, files=()) for figure in figures])
+    before = _read(document)
+    # Bytes that are not UTF-8 come back unchanged.
+    text = "" if before is None else before.decode("utf-8", "surrogateescape")
+    append = target.into is not None or before is None
+    try:
+        after = filled(text, bodies, append=append, overwrite=target.overwrite)
+    except ExportRefused as error:
+        raise ExportRefused(f"{document}: {error}") from None
+    return Draft(document, before, after.encode("utf-8", "surrogateescape"))
 
 
 def _pictures(part: ExportedRun, workshop: Path) -> Mapping[str, bytes]:
@@ -195,14 +205,6 @@ def _pictures(part: ExportedRun, workshop: Path) -> Mapping[str, bytes]:
         for path in part.saved
         if path.suffix in (".svg", ".png")
     }
-
-
-def _moved(figure: Figure, folder: Path) -> Figure:
-    return replace(
-        figure,
-        image=(folder / figure.image).as_posix(),
-        files=tuple((folder / link).as_posix() for link in figure.files),
-    )
 
 
 def _read(path: Path) -> bytes | None:
@@ -214,31 +216,6 @@ def _read(path: Path) -> bytes | None:
         raise ExportRefused(
             f"{path}: cannot be read ({error.strerror}); nothing was written"
         ) from error
-
-
-def _marked(
-    path: Path, bodies: Mapping[str, str], *, append: bool = False, overwrite: bool = False
-) -> Draft:
-    """Return the draft of a Markdown text with marked regions; a refusal names the file."""
-    before = _read(path)
-    # Bytes that are not UTF-8 come back unchanged.
-    text = "" if before is None else before.decode("utf-8", "surrogateescape")
-    try:
-        after = filled(text, bodies, append=append or before is None, overwrite=overwrite)
-    except ExportRefused as error:
-        raise ExportRefused(f"{path}: {error}") from None
-    return Draft(path, before, after.encode("utf-8", "surrogateescape"))
-
-
-def _whole(path: Path, content: bytes, overwrite: bool = False) -> Draft:
-    """Return the draft of a whole document; refuse to replace other content unasked."""
-    before = _read(path)
-    if before not in (None, content) and not overwrite:
-        raise ExportRefused(
-            f"{path}: is not what would be written (another run, or an edit); move it away, or "
-            "give --overwrite to lose it"
-        )
-    return Draft(path, before, content)
 
 
 def _write(draft: Draft) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -14,7 +15,6 @@ from perflab import systems
 from perflab.errors import ExportRefused, ParameterError, PerflabError
 from perflab.figures import GENERAL_VIEWS, PROFILE, Judging, LabFigure, View, draw_view, save_view
 from perflab.figures.export import (
-    FORMATS,
     NO_TABLE,
     ProvenanceError,
     provenance,
@@ -25,7 +25,7 @@ from perflab.figures.export import (
 )
 from perflab.instruments import py_spy
 from perflab.parameters import did_you_mean
-from perflab.paths import figures_dir, runs_dir
+from perflab.paths import runs_dir
 from perflab.recordings import Run, open_run
 from perflab.reports.regions import regions
 
@@ -59,7 +59,11 @@ def judging_of(run: Run) -> list[Judging]:
 
 def _declared(run: Run) -> Sequence[View]:
     """Return the VIEWS of the run's system; none where it is not installed or has none."""
-    return _declared_by(run.record.system or _system_of(run.record.experiment))
+    system = run.record.system
+    if not system:
+        with suppress(ParameterError):
+            system = systems.system_of(run.record.experiment)
+    return _declared_by(system)
 
 
 def _declared_by(system: str) -> Sequence[View]:
@@ -70,13 +74,6 @@ def _declared_by(system: str) -> Sequence[View]:
         return ()
     declared: Sequence[View] = importlib.import_module(module).VIEWS
     return declared
-
-
-def _system_of(experiment: str) -> str:
-    try:
-        return systems.system_of(experiment)
-    except ParameterError:
-        return ""
 
 
 def draw(run: Run, name: str) -> LabFigure:
@@ -96,26 +93,21 @@ def draw(run: Run, name: str) -> LabFigure:
     return draw_view(views[name], run)
 
 
-def save_all(
-    run: Run, directory: Path | None = None, *, pdf: bool = False, names: Sequence[str] = ()
-) -> list[Path]:
+def save_all(run: Run, directory: Path, names: Sequence[str] = ()) -> list[Path]:
     """Save the named views of a run (no name: all that suit it), each with its table as CSV.
 
-    The files go to ``directory``, by default ``<figures>/<run id>/``. Return the paths of SVG,
-    PNG, PDF (with ``pdf``) and CSV of each figure, in this order. The figure of a profile also has
-    a file of its call chains, which https://www.speedscope.app opens.
+    Return the paths of SVG, PNG and CSV of each figure, in this order. The figure of a profile also
+    has a file of its call chains, which https://www.speedscope.app opens.
     """
-    target = figures_dir() / run.run_id if directory is None else directory
-    formats = (*FORMATS, "pdf") if pdf else FORMATS
     chosen = [view for view in views_of(run) if not names or view.name in names]
-    paths = [path for view in chosen for path in save_view(view, run, target, formats)]
+    paths = [path for view in chosen for path in save_view(view, run, directory)]
     if PROFILE not in chosen or CALL_CHAINS not in run.record.tables:
         return paths
     texts = (
         (f"{row['treatment']}, block {row['block']}", str(row["content"]))
         for row in run.table(CALL_CHAINS).to_dict("records")
     )
-    chains = target / f"{PROFILE.name}.json"
+    chains = directory / f"{PROFILE.name}.json"
     write_whole(chains, py_spy.joined(texts, run.run_id).encode())
     return [*paths, chains]
 
@@ -153,20 +145,15 @@ def verify(paths: Sequence[Path]) -> list[Verified]:
     NothingToVerify
         A path is not there; the message names all of them.
     """
-    files = _files(paths)
-    figures = [path for path in files if path.suffix in PICTURES]
-    texts = [path for path in files if path.suffix == ".md"]
-    return [*(_figure(figure, _table_of(figure)) for figure in figures), *_edited(texts)]
-
-
-def _files(paths: Sequence[Path]) -> list[Path]:
-    missing = [str(path) for path in paths if not path.exists()]
-    if missing:
+    if missing := [str(path) for path in paths if not path.exists()]:
         raise NothingToVerify(
             f"there is no {', '.join(missing)}; name a folder, figure, table or document"
         )
     files = {file for path in paths for file in ([path] if path.is_file() else path.rglob("*"))}
-    return sorted(file for file in files if file.is_file() and not file.name.startswith("."))
+    visible = sorted(file for file in files if file.is_file() and not file.name.startswith("."))
+    figures = [path for path in visible if path.suffix in PICTURES]
+    texts = [path for path in visible if path.suffix == ".md"]
+    return [*(_figure(figure, _table_of(figure)) for figure in figures), *_edited(texts)]
 
 
 def _origin(path: Path) -> dict[str, Any] | None:
@@ -187,7 +174,13 @@ def _figure(path: Path, table: Path) -> Verified:
     content, origin = path.read_bytes(), _origin(path)
     stamp = stamp_of(content, path.suffix[1:])
     if stamp is None or origin is None:
-        return _without_digest(path, table, stamped_once=stamp is not None or origin is not None)
+        if stamp or origin:
+            why = "its digest or its origin is gone or damaged; save it anew"
+            return Verified(path, EDITED, why)
+        if table.exists():
+            why = f"it says nothing of its origin, and {table.name} is there"
+            return Verified(path, EDITED, why)
+        return Verified(path, FOREIGN)
     if not stamp.whole:
         return Verified(path, EDITED, "the file is not the one that was written; save it anew")
     if stamp.table != NO_TABLE and not table.exists():
@@ -195,14 +188,6 @@ def _figure(path: Path, table: Path) -> Verified:
     if stamp.table != NO_TABLE and table_digest(table.read_bytes()) != stamp.table:
         return Verified(path, STALE, f"it was drawn from another {table.name}; save both anew")
     return _redrawn(path, origin, content)
-
-
-def _without_digest(path: Path, table: Path, stamped_once: bool) -> Verified:
-    if stamped_once:
-        return Verified(path, EDITED, "its digest or its origin is gone or damaged; save it anew")
-    if table.exists():
-        return Verified(path, EDITED, f"it says nothing of its origin, and {table.name} is there")
-    return Verified(path, FOREIGN)
 
 
 def _redrawn(path: Path, origin: dict[str, Any], content: bytes) -> Verified:

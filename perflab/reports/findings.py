@@ -1,20 +1,21 @@
-"""A run's findings and summary as text: numbers with interval and n, or a dash.
+"""A run's findings and summary as text and in sentences: numbers with interval and n, or a dash.
 
 Most claims are contrasts, which one rule judges. Some claims have a rule of their own: the system
 fixed it before anything was measured, and a view declares it (:class:`perflab.figures.Judging`).
-Such a claim has no p-value and does not count in the adjustment of the others.
+Such a claim has no p-value and does not count in the adjustment of the others. Variants without
+published results are compared with each other: which one is slower, and by how much.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping
+from operator import attrgetter
 from typing import Any
 
 import pandas as pd
 
-from perflab.analysis.core_accounts import core_sentence, core_time
-from perflab.analysis.decision import FRESH_RUN, PEEKING_NOTE
+from perflab.analysis.decision import FRESH_RUN, MARGIN, PEEKING_NOTE, Kind
 from perflab.analysis.evaluation import Finding, evaluate, not_asked
 from perflab.analysis.findings import (
     JointClaim,
@@ -27,19 +28,13 @@ from perflab.analysis.findings import (
     sentence,
     single_run,
 )
-from perflab.analysis.time_parts import change, change_sentence, decompose, largest_phase
-from perflab.analysis.validity import measured_responses, measures, summary_table
-from perflab.errors import AnalysisError
+from perflab.analysis.thresholds import Crossed, Judged
+from perflab.analysis.validity import measured_responses, summary_table
 from perflab.recordings import Response, Run
 from perflab.recordings.tables import NOT_JUDGED
-from perflab.reports.conversion import (
-    count,
-    effect_text,
-    measured,
-    p_value,
-)
-from perflab.reports.variant_sentences import are_variants, compared
-from perflab.statistics.in_words import MISSING, missing, number
+from perflab.reports.conversion import count, effect_text, estimate, measured, p_value
+from perflab.statistics.comparison import Effect
+from perflab.statistics.in_words import MISSING, counted, missing, number
 
 # The beginning of the column's name, which says for how many claims: see :func:`columns`.
 ADJUSTED = "p, adjusted"
@@ -52,10 +47,7 @@ SINGLE_RUN_NOTE = (
     "this machine, would show the published sign, and a size within the zone of the verdict."
 )
 COUNTS = ("valid", "invalid", "failed", "errors")
-# A page has room for so many treatments side by side.
-MOST_ACROSS = 4
 IN_WORDS, OF_ALL = "in words", "all of its parts"
-BRIEF = ("claim", "response", "published", "measured [95%]", "n", ADJUSTED, "verdict")
 
 
 def columns(adjusted: str) -> list[str]:
@@ -74,7 +66,11 @@ def readable_findings(run: Run, adjusted: str = "") -> pd.DataFrame:
     contrast_findings = evaluate(run)
     counts = {finding.claims for finding in contrast_findings if finding.claims}
     names = columns(adjusted or adjusted_words(counts.pop() if len(counts) == 1 else 0))
-    rows = [*map(_finding_row, contrast_findings), *_judged_rows(run)]
+    rows = [*map(_finding_row, contrast_findings)]
+    for name, claim in claims_by_rule(run).items():
+        rows += map(_part_row, claim.findings)
+        # A claim of several parts has a row for each and one for all.
+        rows += [_whole_row(name, claim)] if len(claim.findings) > 1 else []
     return pd.DataFrame(rows, columns=list(COLUMNS)).set_axis(names, axis=1)
 
 
@@ -120,14 +116,6 @@ def claims_by_rule(run: Run) -> dict[str, JointClaim]:
     return {name: claim for rule in judging_of(run) for name, claim in rule.of(run).items()}
 
 
-def _judged_rows(run: Run) -> Iterator[dict[str, str]]:
-    """Yield a row for each finding of a claim by rule, and one for the claim if it has several."""
-    for name, claim in claims_by_rule(run).items():
-        yield from map(_part_row, claim.findings)
-        if len(claim.findings) > 1:
-            yield _whole_row(name, claim)
-
-
 def _part_row(finding: Finding) -> dict[str, str]:
     why = left_out(finding) or ("" if finding.effect else finding.verdict.reason)
     return {
@@ -143,7 +131,7 @@ def _whole_row(name: str, claim: JointClaim) -> dict[str, str]:
     findings = claim.findings
     sources = dict.fromkeys(part.contrast.source for part in findings if part.contrast.source)
     noise = dict.fromkeys(flag for part in findings for flag in part.noise)
-    most = _of_most_trials(findings)
+    most = max(findings, key=attrgetter("trials"))
     return {
         **dict.fromkeys(COLUMNS, MISSING),
         "claim": f"{name}: {_claim_text(claim)}",
@@ -153,10 +141,6 @@ def _whole_row(name: str, claim: JointClaim) -> dict[str, str]:
         "noise": "; ".join(noise) or "no flag",
         "source": "; ".join(sources) or MISSING,
     }
-
-
-def _of_most_trials(findings: Sequence[Finding]) -> Finding:
-    return max(findings, key=lambda finding: finding.trials)
 
 
 def _claim_text(claim: JointClaim) -> str:
@@ -181,15 +165,14 @@ def _judged_sentence(claim: JointClaim) -> str:
         f"Source: {'; '.join(sources)}" if all(sources) else "",
         *(_measured(finding) for finding in claim.findings if finding.effect),
         f"{claim.verdict.reason[:1].upper()}{claim.verdict.reason[1:]}",
-        evidence(_of_most_trials(claim.findings)),
+        evidence(max(claim.findings, key=attrgetter("trials"))),
     ]
     return ". ".join(filter(None, parts)) + "."
 
 
 def _measured(finding: Finding) -> str:
-    title = finding.response.title
-    n = finding.effect.n if finding.effect else 0
-    numbers = f"{effect_text(finding.effect)} (95% interval, n = {n})"
+    title, effect = finding.response.title, finding.effect
+    numbers = f"{effect_text(effect)} (95% interval, n = {effect.n if effect else 0})"
     return f"{title[:1].upper()}{title[1:]}: {numbers}, published {_published(finding)}"
 
 
@@ -206,36 +189,9 @@ def _summary_row(row: Mapping[Any, Any], declared: Mapping[str, Response]) -> di
         response.heading or name: measured(row[name], row[f"{name}_low"], row[f"{name}_high"])
         for name, response in declared.items()
     }
-    flush = {"flush p50 us": MISSING}
-    if not missing(row["flush_p50_us_min"]):
-        low, high = number(row["flush_p50_us_min"]), number(row["flush_p50_us_max"])
-        flush = {"flush p50 us": f"{low} to {high}"}
-    return {"treatment": str(row["label"]), **states, **responses, **flush}
-
-
-def brief(findings: pd.DataFrame) -> pd.DataFrame:
-    """Return the columns of a table of findings that fit a page; sentences tell the others.
-
-    The column "left out" is among them where it holds a reason.
-    """
-    chosen = [*BRIEF]
-    if (findings["left out"] != MISSING).any():
-        chosen.append("left out")
-    names = list(map(str, findings.columns))
-    return findings[[name for name in names if name in chosen or name.startswith(ADJUSTED)]]
-
-
-def measured_tables(run: Run) -> list[pd.DataFrame]:
-    """Return what each treatment did, in tables of a few treatments side by side."""
-    table = readable_summary(run)
-    counts = [name for name in COUNTS if name in table]
-    measured = [name for name in table.columns if name not in ("treatment", *counts)]
-    # A response without any measurement has no row.
-    rows = [*counts, *(name for name in measured if (table[name] != MISSING).any())]
-    across = table.set_index("treatment")[rows].T
-    across.index.name = "typical [95%]"
-    groups = range(0, across.shape[1], MOST_ACROSS)
-    return [across.iloc[:, n : n + MOST_ACROSS].reset_index() for n in groups]
+    low, high = row["flush_p50_us_min"], row["flush_p50_us_max"]
+    flush = MISSING if missing(low) else f"{number(low)} to {number(high)}"
+    return {"treatment": str(row["label"]), **states, **responses, "flush p50 us": flush}
 
 
 def sentences(run: Run) -> list[str]:
@@ -249,35 +205,131 @@ def sentences(run: Run) -> list[str]:
     return [*map(sentence, evaluate(run)), *by_rule, *filter(None, [not_asked(run)])]
 
 
-def bottlenecks(run: Run) -> list[str]:
-    """Return where each treatment's time goes, and which parts make up each contrast's change.
+TIMES = {"mean_ms": "on the mean", "p50_ms": "at p50", "p99_ms": "at p99"}
+SHARES = {
+    "throughput_rps": "throughput",
+    "service_cpu_us_per_request": "CPU per request",
+    "service_memory_bytes": "memory",
+}
+OF_SERVICE = ("service_cpu_us_per_request", "service_memory_bytes")
+FACTOR = "variant"
+PERCENT = 100.0
 
-    There are two sentences per treatment (the parts of its response time; its time on the cores),
-    then one per contrast between two single treatments. Runs without requests have none.
+
+def are_variants(run: Run) -> bool:
+    """Return whether a run compares variants (its one factor) without any published result."""
+    contrasts = run.record.contrasts
+    only = list(run.record.factors) == [FACTOR]
+    return only and bool(contrasts) and not any(contrast.source for contrast in contrasts)
+
+
+def compared(run: Run) -> list[str]:
+    """Return a sentence for each comparison of the run, and its warnings.
+
+    An effect has its ratio or share with the 95% interval. An undecided comparison has the number
+    of blocks that a fresh run would need.
     """
-    if not measures(run, "mean_ms") or "requests" in run.missing:
-        return []
-    requests = run.requests()
-    table = decompose(requests)
-    labels = {item.name: item.label or item.name for item in run.record.treatments}
-    measured_names = set(table["treatment"])
-    texts = [largest_phase(table, name, labels[name]) for name in labels if name in measured_names]
-    accounts = core_time(run)
-    texts += filter(None, [core_sentence(accounts, name, labels[name]) for name in labels])
-    for before, after in dict.fromkeys(_pairs(run)):
-        try:
-            changes = change(requests, before, after)
-        except AnalysisError:
-            continue
-        words = change_sentence(changes, labels[before], labels[after])
-        texts.append(words[0].upper() + words[1:])
-    return texts
+    findings = evaluate(run)
+    pairs: dict[str, list[Finding]] = {}
+    for finding in findings:
+        key = f"{finding.contrast.numerator} {finding.contrast.denominator}"
+        pairs.setdefault(key, []).append(finding)
+    lines = [line for pair in pairs.values() for line in _pair_sentences(pair)]
+    if any(finding.decision and finding.decision.kind is Kind.UNDECIDED for finding in findings):
+        lines.append(PEEKING_NOTE)
+    return [*lines, *(f"Note: {warning.text}" for warning in run.record.warnings)]
 
 
-def _pairs(run: Run) -> Iterator[tuple[str, str]]:
-    for contrast in run.record.contrasts:
-        sides = [
-            run.record.selected(levels) for levels in (contrast.denominator, contrast.numerator)
-        ]
-        if contrast.interaction is None and all(len(side) == 1 for side in sides):
-            yield sides[0][0], sides[1][0]
+def gate_lines(bounds: list[Judged]) -> list[str]:
+    """Return a line for each bound: crossed, held, undecided or not compared."""
+    words = {
+        Crossed.YES: "FAILED: the whole 95% interval is beyond it",
+        Crossed.NO: "held: the whole 95% interval is within it",
+        Crossed.UNDECIDED: "undecided: the 95% interval is on both sides of it",
+        Crossed.UNKNOWN: "not compared: there is no interval",
+    }
+    return [f"{bound.threshold.text} ({_sides(bound)}): {words[bound.crossed]}" for bound in bounds]
+
+
+def _pair_sentences(findings: list[Finding]) -> list[str]:
+    """Return a sentence for each finding of a pair; only one where nothing could be compared."""
+    measured = [finding for finding in findings if not finding.contrast.set_by_load]
+    if not measured or any(finding.effect for finding in measured):
+        return [f"{_sentence(finding)} {evidence(finding)}." for finding in findings]
+    # Every finding names the common reason; the shortest text names nothing else.
+    why = min((_why_not(finding) for finding in measured), key=len)
+    return [f"{_both(measured[0])}: not compared. {why}. {evidence(measured[0])}."]
+
+
+def _both(finding: Finding) -> str:
+    return " against ".join(_names(finding))
+
+
+def _names(finding: Finding) -> tuple[str, str]:
+    contrast = finding.contrast
+    return "/".join(contrast.numerator.values()), "/".join(contrast.denominator.values())
+
+
+def _why_not(finding: Finding) -> str:
+    return (finding.absent or " ".join(finding.warnings)).rstrip(".")
+
+
+def _sides(bound: Judged) -> str:
+    return bound.contrast.name.rpartition(":")[0] or bound.contrast.name
+
+
+def _sentence(finding: Finding) -> str:
+    contrast = finding.contrast
+    subject = SHARES.get(contrast.response, finding.response.title)
+    if contrast.response in TIMES:
+        subject = f"response time {TIMES[contrast.response]}"
+    beginning = f"{subject}, {_both(finding)}"
+    if contrast.set_by_load:
+        return f"{beginning}: not compared, {contrast.set_by_load}."
+    effect = finding.effect
+    if effect is None:
+        return f"{beginning}: not compared. {_why_not(finding)}."
+    blocks = counted(effect.n, "block")
+    if contrast.scale == "difference":
+        return f"{beginning}: {_difference(effect)} ({blocks})."
+    shown = estimate(effect.estimate, effect.low, effect.high)
+    if effect.bound or finding.decision is None:
+        return f"{beginning}: {shown} ({blocks}), too little to decide."
+    scope = f", {finding.scope}" if finding.scope else ""
+    match finding.decision.kind:
+        case Kind.EQUIVALENT:
+            words = f"no difference larger than {MARGIN:.0%} ({shown}, {blocks})"
+            return f"{beginning}: {words}{scope}."
+        case Kind.UNDECIDED:
+            way_out = "; ".join(filter(None, [finding.decision.missing, finding.decision.text]))
+            return f"{beginning}: undecided ({shown}, {blocks}); {way_out}."
+    return f"{_shown_difference(finding, effect)} ({blocks}){scope}."
+
+
+def _difference(effect: Effect) -> str:
+    """Return a difference of shares, in percentage points."""
+    ends = (effect.low, effect.estimate, effect.high)
+    low, middle, high = (number(end * PERCENT) for end in ends)
+    return f"{middle} [{low}, {high}] percentage points more"
+
+
+def _shown_difference(finding: Finding, effect: Effect) -> str:
+    """Return a sentence on a shown difference: a factor of time, or a share more or less."""
+    response, (new, old) = finding.contrast.response, _names(finding)
+    if response in TIMES:
+        word, power = ("slow", 1) if effect.estimate > 1 else ("fast", -1)
+        shown = _rescaled(effect, lambda ratio: float(ratio**power))
+        return f"{new} is {shown} times as {word} {TIMES[response]} as {old}"
+    shown = _rescaled(effect, lambda ratio: abs(ratio - 1) * PERCENT, "%")
+    noun = SHARES.get(response, finding.response.title)
+    verb = "takes" if response in OF_SERVICE else "has"
+    return f"{new} {verb} {shown} {'more' if effect.estimate > 1 else 'less'} {noun} than {old}"
+
+
+def _rescaled(effect: Effect, scale: Callable[[float], float], unit: str = "") -> str:
+    """Return an estimate with its interval on another scale, the smaller end first."""
+    middle = scale(effect.estimate)
+    low, high = sorted(map(scale, (effect.low, effect.high)))
+    if not unit:
+        return estimate(middle, low, high)
+    return estimate(middle, low, high, lambda end: f"{end:{'.3g' if end < 10 else '.0f'}}{unit}")

@@ -35,15 +35,14 @@ def first_said(run: Run, reasons: str = AT_THE_END) -> list[str]:
 
     ``reasons`` says where the reasons of those trials stand.
     """
-    record, trials, lines = run.record, run.trials(), []
+    record, states, lines = run.record, _states(run), []
     if record.state != "finished":
         reason = f" ({record.reason})" if record.reason else ""
         lines.append(
             f"This run is {record.state}{reason}: what follows rests on the trials it has."
         )
-    if not len(trials):
+    if not len(run.trials()):
         return [*lines, "The run has no trial: nothing was measured."]
-    states = trials.loc[~trials["superseded"].astype(bool), "state"]
     if not (states == "valid").any():
         lines.append("No trial of this run is valid: no number of it may be used.")
     elif (bad := int((states != "valid").sum())) > 0:
@@ -54,6 +53,13 @@ def first_said(run: Run, reasons: str = AT_THE_END) -> list[str]:
     if run.problems:
         lines.append(f"The recording is damaged in {counted(len(run.problems), 'place')}.")
     return lines
+
+
+def _states(run: Run) -> pd.Series[str]:
+    """Return the states of the trials that were not superseded."""
+    trials = run.trials()
+    states: pd.Series[str] = trials.loc[~trials["superseded"].astype(bool), "state"]
+    return states
 
 
 def method(run: Run) -> str:
@@ -67,18 +73,14 @@ def _design(run: Run) -> str:
     names = "; ".join(labels[:MOST_NAMED])
     if len(labels) > MOST_NAMED:
         names += f"; and {len(labels) - MOST_NAMED} more"
-    trials = run.trials()
-    trial_count = len(trials[~trials["superseded"].astype(bool)]) if len(trials) else 0
-    planned = len(labels) * record.blocks
-    trials_text = (
-        counted(trial_count, "trial")
-        if trial_count == planned
-        else f"{trial_count} of {planned} planned trials"
-    )
+    measured, planned = len(_states(run)), len(labels) * record.blocks
+    trials = counted(planned, "trial")
+    if measured != planned:
+        trials = f"{measured} of {planned} planned trials"
     rule = f" ({record.until_decided.text()})" if record.until_decided else ""
     return (
         f"Randomised blocks: {counted(record.blocks, 'block')}{rule}, each with one trial of every "
-        f"treatment in random order (seed {record.seed}), {trials_text} in all, of "
+        f"treatment in random order (seed {record.seed}), {trials} in all, of "
         f"{counted(len(labels), 'treatment')}: {names}.{_sharing(record)}"
     )
 
@@ -87,9 +89,8 @@ def _sharing(record: RunRecord) -> str:
     """Return how the trials of a block share its time; empty where one follows the other."""
     words = ""
     if record.shares_time:
-        slice_ms = (
-            record.design.slice_ms if record.design else record.parameters.get("slice_ms")
-        ) or math.nan
+        design_ms = record.design.slice_ms if record.design else record.parameters.get("slice_ms")
+        slice_ms = design_ms or math.nan
         words = (
             f" The treatments of a block take turns in windows of {slice_ms:g} ms in random order, "
             "the rest paused meanwhile (randomised multiple interleaved trials; Abedi and Brecht, "
@@ -97,11 +98,10 @@ def _sharing(record: RunRecord) -> str:
             "gap after it met the next, and its own time is in no number that this could move by "
             "more than 5%."
         )
-    why = record.design.why if record.design else ""
-    if not why:
+    if not (record.design and record.design.why):
         return words
     order = words or " One trial follows the other."
-    return f"{order} Chosen by the load and its responses: {why}."
+    return f"{order} Chosen by the load and its responses: {record.design.why}."
 
 
 def _load(record: RunRecord) -> str:
@@ -123,11 +123,11 @@ def _load(record: RunRecord) -> str:
 def load_words(arrivals: Mapping[str, Any]) -> str:
     """Return in words how requests arrive; ``arrivals`` is from the record."""
     kind = arrivals["kind"]
-    amounts = {
-        "measured": _amount(arrivals.get("requests"), arrivals.get("duration_s")),
-        "of warm-up before": _amount(arrivals.get("warmup_requests"), arrivals.get("warmup_s")),
-    }
-    parts = [f"{amount} {what}" for what, amount in amounts.items() if amount]
+    parts = []
+    if measured := _amount(arrivals.get("requests"), arrivals.get("duration_s")):
+        parts.append(f"{measured} measured")
+    if warm_up := _amount(arrivals.get("warmup_requests"), arrivals.get("warmup_s")):
+        parts.append(f"{warm_up} of warm-up before")
     if arrivals.get("stages"):
         parts.append(f"in {counted(len(arrivals['stages']), 'stage')}")
     for name, word in (("think_time_s", "think time"), ("pacing_s", "constant pacing")):
@@ -210,14 +210,13 @@ def set_up(run: Run) -> str:
 
 def where_and_when(run: Run) -> str:
     """Return in one paragraph when and on which machine a run was measured."""
-    record, trials = run.record, run.trials()
-    current = trials[~trials["superseded"].astype(bool)] if len(trials) else trials
-    valid = int((current["state"] == "valid").sum()) if len(current) else 0
+    record, states = run.record, _states(run)
     facts = environment(record)
     verb = "imported" if is_imported(record) else "measured"
     parts = [
         f"Run `{run.run_id}`, {verb} {record.created_at} on the backend {record.backend}: "
-        f"{counted(record.blocks, 'block')}, {valid} of {counted(len(current), 'trial')} valid",
+        f"{counted(record.blocks, 'block')}, "
+        f"{(states == 'valid').sum()} of {counted(len(states), 'trial')} valid",
         ", ".join(filter(None, [facts["machine"], facts["interpreter"]])),
         f"not separated there: {note}" if (note := shared_note(record)) else "",
         f"commit {commit(record)}",
@@ -227,13 +226,12 @@ def where_and_when(run: Run) -> str:
 
 def _placement(placement: dict[str, Any]) -> str:
     places = {
-        role: cores
+        role: plain(cores)
         for role, cores in placement.items()
         if role != "shared" and cores not in (None, "", [], ())
     }
-    several = {role for role, cores in places.items() if "," in plain(cores)}
     return "; ".join(
-        f"{role}: core{'s' * (role in several)} {plain(cores)}" for role, cores in places.items()
+        f"{role}: core{'s' * (',' in cores)} {cores}" for role, cores in places.items()
     )
 
 

@@ -51,8 +51,11 @@ def regions(text: str) -> list[Region]:
     lines = _lines(text)
     complete: list[Region] = []
     opened: tuple[int, list[str]] | None = None
-    for place in _marks(lines):
-        kind, *words = _mark_words(lines[place]) or [""]
+    for place, fence in enumerate(_fenced(lines)):
+        mark = _mark_words(lines[place])
+        if fence or mark is None:
+            continue
+        kind, *words = mark or [""]
         if kind == "begin" and 1 <= len(words) <= 2 and NAME.fullmatch(words[0]):
             if opened:
                 raise _refused(
@@ -70,17 +73,13 @@ def regions(text: str) -> list[Region]:
     if opened:
         raise _refused(opened[0], f"begins '{opened[1][0]}', which does not end")
     for number, region in enumerate(complete):
-        if region.name in {other.name for other in complete[:number]}:
+        if region.name in [other.name for other in complete[:number]]:
             raise _refused(region.first, f"begins '{region.name}' a second time")
     return complete
 
 
 def filled(
-    text: str,
-    bodies: Mapping[str, str],
-    *,
-    append: bool = False,
-    overwrite: bool = False,
+    text: str, bodies: Mapping[str, str], *, append: bool = False, overwrite: bool = False
 ) -> str:
     """Return ``text`` with new bodies in its regions; every other character stays as it is.
 
@@ -104,32 +103,26 @@ def filled(
     existing = {region.name: region for region in regions(text)}
     missing = [name for name in bodies if name not in existing]
     if missing and not append:
-        begin, end = _begin(missing[0], ""), END
         raise ExportRefused(
-            f"there are no marks for '{missing[0]}'; put the lines '{begin}' and '{end}' where it "
-            "shall stand, or append it to a Markdown file with --into FILE"
+            f"there are no marks for '{missing[0]}'; put the lines '{_begin(missing[0], '')}' and "
+            f"'{END}' where it shall stand, or append it to a Markdown file with --into FILE"
         )
-    for name in bodies:
-        if name in existing and not overwrite:
-            _check_unedited(existing[name], bodies[name])
     lines = _lines(text)
-    for region in sorted(existing.values(), key=lambda region: -region.first):
-        if region.name in bodies:
-            block = _block(region.name, bodies[region.name], _line_end(lines[region.first]))
-            if lines[region.first].startswith("\ufeff"):
-                block = f"\ufeff{block}"
-            # The end mark may be the end of the text, without a newline.
-            ends_line = lines[region.last].endswith("\n")
-            lines[region.first : region.last + 1] = [block if ends_line else block.rstrip("\r\n")]
+    replaced = [region for region in existing.values() if region.name in bodies]
+    for region in sorted(replaced, key=lambda region: -region.first):
+        body = bodies[region.name]
+        if region.is_edited() and digest(region.body) != digest(body) and not overwrite:
+            raise ExportRefused(
+                f"'{region.name}' was edited by hand (line {region.first + 1}); move your text out "
+                "of the marks, or give --overwrite to lose it"
+            )
+        begin, end = lines[region.first], lines[region.last]
+        block = "\ufeff" * begin.startswith("\ufeff") + _block(region.name, body, _line_end(begin))
+        # The end mark may be the end of the text, without a newline.
+        lines[region.first : region.last + 1] = [
+            block if end.endswith("\n") else block.rstrip("\r\n")
+        ]
     return _appended("".join(lines), {name: bodies[name] for name in missing})
-
-
-def _check_unedited(region: Region, body: str) -> None:
-    if region.is_edited() and digest(region.body) != digest(body):
-        raise ExportRefused(
-            f"'{region.name}' was edited by hand (line {region.first + 1}); move your text out of "
-            "the marks, or give --overwrite to lose it"
-        )
 
 
 def _appended(text: str, bodies: Mapping[str, str]) -> str:
@@ -174,11 +167,6 @@ def _mark_words(line: str) -> list[str] | None:
     if not text.endswith(AFTER):
         return ["unclosed"]
     return text.removeprefix(BEFORE).removesuffix(AFTER).split()
-
-
-def _marks(lines: list[str]) -> list[int]:
-    inside = _fenced(lines)
-    return [n for n, line in enumerate(lines) if not inside[n] and _mark_words(line) is not None]
 
 
 def _fenced(lines: list[str]) -> list[str]:

@@ -3,23 +3,28 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import starmap
 from pathlib import Path
 
 import pandas as pd
 
+from perflab.analysis.core_accounts import core_sentence, core_time
 from perflab.analysis.noise import noise_report
+from perflab.analysis.time_parts import change, change_sentence, decompose, largest_phase
+from perflab.analysis.validity import measures
+from perflab.errors import AnalysisError
 from perflab.figures.export import write_whole
 from perflab.figures.origin import n_text
 from perflab.recordings import Run
 from perflab.reports.conversion import cell, to_markdown
 from perflab.reports.figures import views_of
 from perflab.reports.findings import (
-    bottlenecks,
-    brief,
-    measured_tables,
+    ADJUSTED,
+    COUNTS,
     readable_findings,
+    readable_summary,
     reading_notes,
     sentences,
 )
@@ -31,7 +36,11 @@ from perflab.reports.methods import (
     set_up,
     where_and_when,
 )
-from perflab.statistics.in_words import counted
+from perflab.statistics.in_words import MISSING, counted
+
+# A page has room for so many treatments side by side.
+MOST_ACROSS = 4
+BRIEF = ("claim", "response", "published", "measured [95%]", "n", ADJUSTED, "verdict")
 
 
 @dataclass(frozen=True)
@@ -45,11 +54,6 @@ class Figure:
     n: str
     image: str
     files: tuple[str, ...] = ()
-
-    @property
-    def caption(self) -> str:
-        """The text below the figure."""
-        return f"{self.title[:1].upper()}{self.title[1:]}. {self.n}."
 
 
 def figures_of(
@@ -66,11 +70,9 @@ def figures_of(
         files.setdefault(path.stem, {})[path.suffix] = path
     n, figures = n_text(run), []
     for name, by_suffix in files.items():
-        picture = next((by_suffix[kind] for kind in kinds if kind in by_suffix), None)
-        if picture is None:
-            continue
-        links = tuple(_link(path, directory) for path in by_suffix.values())
-        figures.append(Figure(titles.get(name, name), n, _link(picture, directory), links))
+        if shown := [by_suffix[kind] for kind in kinds if kind in by_suffix]:
+            links = tuple(_link(path, directory) for path in by_suffix.values())
+            figures.append(Figure(titles.get(name, name), n, _link(shown[0], directory), links))
     return figures
 
 
@@ -113,7 +115,7 @@ def section_text(run: Run, figures: Sequence[Figure] = (), level: int = 1) -> st
         "## Measured again\n",
         f"```sh\n{reproduce(record)}\n```\n",
     ]
-    return "\n".join(_deeper(part, level - 1) for part in parts if part)
+    return _joined(parts, level)
 
 
 def brief_text(run: Run, figures: Sequence[Figure] = (), level: int = 1) -> str:
@@ -130,7 +132,7 @@ def brief_text(run: Run, figures: Sequence[Figure] = (), level: int = 1) -> str:
         _figures(figures),
         f"```sh\n{reproduce(record)}\n```\n",
     ]
-    return "\n".join(_deeper(part, level - 1) for part in parts if part)
+    return _joined(parts, level)
 
 
 def write_section(run: Run, directory: Path, saved: Sequence[Path]) -> Path:
@@ -151,8 +153,67 @@ def _first(run: Run, reasons: str) -> str:
     return "".join(lines).removesuffix(">\n")
 
 
-def _deeper(part: str, levels: int) -> str:
-    return "#" * levels + part if part.startswith("#") else part
+def _joined(parts: Iterable[str], level: int) -> str:
+    """Join the parts of a section whose heading has a level."""
+    deeper = "#" * (level - 1)
+    return "\n".join(deeper + part if part.startswith("#") else part for part in parts if part)
+
+
+def brief(findings: pd.DataFrame) -> pd.DataFrame:
+    """Return the columns of a table of findings that fit a page; sentences tell the others.
+
+    The column "left out" is among them where it holds a reason.
+    """
+    chosen = [*BRIEF, *(["left out"] if (findings["left out"] != MISSING).any() else [])]
+    names = list(map(str, findings.columns))
+    return findings[[name for name in names if name in chosen or name.startswith(ADJUSTED)]]
+
+
+def measured_tables(run: Run) -> list[pd.DataFrame]:
+    """Return what each treatment did, in tables of a few treatments side by side."""
+    table = readable_summary(run)
+    counts = [name for name in COUNTS if name in table]
+    measured = [name for name in table.columns if name not in ("treatment", *counts)]
+    # A response without any measurement has no row.
+    rows = [*counts, *(name for name in measured if (table[name] != MISSING).any())]
+    across = table.set_index("treatment")[rows].T
+    across.index.name = "typical [95%]"
+    groups = range(0, across.shape[1], MOST_ACROSS)
+    return [across.iloc[:, n : n + MOST_ACROSS].reset_index() for n in groups]
+
+
+def bottlenecks(run: Run) -> list[str]:
+    """Return where each treatment's time goes, and which parts make up each contrast's change.
+
+    There are two sentences per treatment (the parts of its response time; its time on the cores),
+    then one per contrast between two single treatments. Runs without requests have none.
+    """
+    if not measures(run, "mean_ms") or "requests" in run.missing:
+        return []
+    requests = run.requests()
+    table = decompose(requests)
+    labels = {item.name: item.label or item.name for item in run.record.treatments}
+    measured_names = set(table["treatment"])
+    texts = [largest_phase(table, name, labels[name]) for name in labels if name in measured_names]
+    accounts = core_time(run)
+    texts += filter(None, [core_sentence(accounts, name, labels[name]) for name in labels])
+    for before, after in dict.fromkeys(_pairs(run)):
+        try:
+            changes = change(requests, before, after)
+        except AnalysisError:
+            continue
+        words = change_sentence(changes, labels[before], labels[after])
+        texts.append(words[0].upper() + words[1:])
+    return texts
+
+
+def _pairs(run: Run) -> Iterator[tuple[str, str]]:
+    for contrast in run.record.contrasts:
+        sides = [
+            run.record.selected(levels) for levels in (contrast.denominator, contrast.numerator)
+        ]
+        if contrast.interaction is None and all(len(side) == 1 for side in sides):
+            yield sides[0][0], sides[1][0]
 
 
 def _no_bottleneck(run: Run) -> str:
@@ -167,29 +228,17 @@ def _no_bottleneck(run: Run) -> str:
 def _figures(figures: Sequence[Figure]) -> str:
     if not figures:
         return ""
-    blocks = [
-        f"![{_alt_text(figure)}](<{figure.image}>)\n\n"
-        f"*Figure {number}. {cell(figure.caption).replace('*', '∗')}*"
-        + (f" {_files(figure)}" if figure.files else "")
-        + "\n"
-        for number, figure in enumerate(figures, start=1)
-    ]
-    return "## Figures\n\n" + "\n".join(blocks)
+    return "## Figures\n\n" + "\n".join(starmap(_figure, enumerate(figures, start=1)))
 
 
-def _alt_text(figure: Figure) -> str:
-    """Return the alternative text of a figure, with its brackets escaped."""
-    return cell(figure.title).replace("[", "\\[").replace("]", "\\]")
-
-
-def _files(figure: Figure) -> str:
+def _figure(number: int, figure: Figure) -> str:
+    """Return a picture with its alternative text, its caption and links to its files."""
+    alternative = cell(figure.title).replace("[", "\\[").replace("]", "\\]")
+    caption = cell(f"{figure.title[:1].upper()}{figure.title[1:]}. {figure.n}.").replace("*", "∗")
     words = {".svg": "SVG", ".png": "PNG", ".csv": "table", ".json": "call chains for speedscope"}
-    links = [
-        f"[{words[suffix]}](<{link}>)"
-        for link in figure.files
-        if (suffix := Path(link).suffix) in words
-    ]
-    return f"({', '.join(links)})" if links else ""
+    links = [f"[{words[Path(link).suffix]}](<{link}>)" for link in figure.files]
+    files = f" ({', '.join(links)})" if links else ""
+    return f"![{alternative}](<{figure.image}>)\n\n*Figure {number}. {caption}*{files}\n"
 
 
 def _not_counted(run: Run) -> str:

@@ -66,21 +66,17 @@ def verdict_table(runs: Iterable[Run]) -> pd.DataFrame:
     Columns: experiment, backend, and those of :func:`readable_findings`. Runs of different
     backends stay apart; nothing is pooled.
     """
-    parts = [
-        readable_findings(run, OF_ITS_RUN).assign(
-            experiment=run.record.experiment, backend=run.record.backend
-        )
-        for run in runs
-    ]
     names = ["experiment", "backend", *columns(OF_ITS_RUN)]
-    if not parts:
-        return pd.DataFrame(columns=names)
-    return pd.concat(parts, ignore_index=True)[names]
+    parts = [pd.DataFrame(columns=names)]
+    for run in runs:
+        places = {"experiment": run.record.experiment, "backend": run.record.backend}
+        parts.append(readable_findings(run, OF_ITS_RUN).assign(**places))
+    return pd.concat(parts, ignore_index=True)
 
 
 def shown_verdicts(table: pd.DataFrame, notes: Sequence[str] = ()) -> Shown:
     """Return a table of findings as a notebook shows it; related columns share a cell."""
-    text = pd.DataFrame([_row(row) for row in table.to_dict("records")])
+    text = pd.DataFrame(map(_row, table.to_dict("records")))
     marks = {outcome.value: look.color for outcome, look in LOOKS.items()}
     right = RIGHT | {name for name in map(str, text.columns) if name.startswith(ADJUSTED)}
     notes = [*notes, *reading_notes(table)]
@@ -90,14 +86,14 @@ def shown_verdicts(table: pd.DataFrame, notes: Sequence[str] = ()) -> Shown:
 def _row(row: Mapping[Any, Any]) -> dict[str, str]:
     adjusted = next(name for name in row if str(name).startswith(ADJUSTED))
     # The decision is about the difference itself, whatever was published.
-    decision = [] if row["decision"] == MISSING else [str(row["decision"])]
+    decision = _stated(row, "decision")
     decision = ["a difference is shown" if text == "different" else text for text in decision]
     details = [_where(row), f"of: {row['response']}", f"source: {row['source']}"]
     return {
-        "claim": "\n".join([str(row["claim"]), *filter(None, details)]),
+        "claim": "\n".join(filter(None, [row["claim"], *details])),
         "published": str(row["published"]),
         "measured [95%]": "\n".join(
-            [broken(str(row["measured [95%]"])), *_achieved(row), *_left_out(row)]
+            [broken(str(row["measured [95%]"])), *_achieved(row), *_stated(row, "left out")]
         ),
         "n": str(row["n"]),
         "p": str(row["p"]),
@@ -119,13 +115,13 @@ def _achieved(row: Mapping[Any, Any]) -> list[str]:
     return [] if level in (MISSING, "95.0%") else [f"achieved {level}"]
 
 
-def _left_out(row: Mapping[Any, Any]) -> list[str]:
-    """Return why there is no number, or none from some blocks."""
-    return [] if row["left out"] == MISSING else [str(row["left out"])]
+def _stated(row: Mapping[Any, Any], name: str, before: str = "") -> list[str]:
+    """Return a cell as a line of another one; no line where it is empty."""
+    return [] if row[name] == MISSING else [f"{before}{row[name]}"]
 
 
 def _single_run(row: Mapping[Any, Any]) -> list[str]:
-    return [] if row["single run"] == MISSING else [f"single run: {row['single run']}"]
+    return _stated(row, "single run", "single run: ")
 
 
 def to_terminal(table: pd.DataFrame, title: str = "Verdicts") -> Table:
@@ -153,18 +149,18 @@ def to_terminal(table: pd.DataFrame, title: str = "Verdicts") -> Table:
 
 def _where(row: Mapping[Any, Any]) -> str:
     """Return experiment, backend and run of a row, as far as the table has them."""
-    places = [str(row[name]) for name in ("experiment", "backend") if name in row]
-    return ", ".join([*places, *([f"run {row['run']}"] if "run" in row else [])])
+    words = {"experiment": "", "backend": "", "run": "run "}
+    return ", ".join(f"{word}{row[name]}" for name, word in words.items() if name in row)
 
 
 def _numbers(row: Mapping[Any, Any]) -> str:
     if row["measured [95%]"] == MISSING:
-        return "\n".join([MISSING, *_left_out(row), f"published {row['published']}"])
+        return "\n".join([MISSING, *_stated(row, "left out"), f"published {row['published']}"])
     achieved = "".join(f", {level}" for level in _achieved(row))
     return (
         f"{row['measured [95%]']}\npublished {row['published']}\nn = {row['n']}{achieved}\n"
         f"p {row['p']}; p, adjusted: {row[OF_ITS_RUN]}"
-        + "".join(f"\n{reason}" for reason in _left_out(row))
+        + "".join(f"\n{reason}" for reason in _stated(row, "left out"))
     )
 
 
@@ -190,25 +186,18 @@ def shown_summary(run: Run) -> Shown:
     # A response without any measurement has no column.
     texts = texts.loc[:, ~(texts == MISSING).all()]
     notes = [f"In brackets: 95% intervals. {MISSING}: too few trials or requests to say."]
+    narrow = texts.assign(**{name: texts[name].map(broken) for name in texts.columns[1:]})
     if len(texts) > MOST_ACROSS:
-        texts = _narrow(texts)
-        right = frozenset(texts.columns[2:].drop(CPU, errors="ignore"))
-        return Shown(table, texts, right, notes=notes)
-    texts = texts.assign(**{name: texts[name].map(broken) for name in texts.columns[1:]})
-    across = texts.set_index(TREATMENT).T.rename_axis("").reset_index()
+        right = frozenset(texts.columns[2:])
+        # The CPU of all services stands in one column.
+        services = [name for name in texts.columns if name.startswith(f"{CPU} ")]
+        if services:
+            lines = [f"{name.removeprefix(CPU).strip()} " + texts[name] for name in services]
+            cpu = ["\n".join(cells) for cells in zip(*lines, strict=True)]
+            narrow = narrow.drop(columns=services).assign(**{CPU: cpu})
+        return Shown(table, narrow, right, notes=notes)
+    across = narrow.set_index(TREATMENT).T.rename_axis("").reset_index()
     return Shown(table, across, frozenset(across.columns[1:]), notes=notes)
-
-
-def _narrow(text: pd.DataFrame) -> pd.DataFrame:
-    """Put the CPU of all services into one column, and intervals on lines of their own."""
-    services = [name for name in text.columns if str(name).startswith(f"{CPU} ")]
-    cpu = [
-        "\n".join(f"{name.removeprefix(CPU).strip()} {row[name]}" for name in services)
-        for row in text.to_dict("records")
-    ]
-    narrow = text.drop(columns=services)
-    narrow = narrow.assign(**{name: narrow[name].map(broken) for name in narrow.columns[1:]})
-    return narrow.assign(**{CPU: cpu}) if services else narrow
 
 
 def _trials(row: Mapping[Any, Any]) -> str:

@@ -11,7 +11,7 @@ import pytest
 from perflab.analysis.evaluation import Finding, evaluate
 from perflab.analysis.findings import sentence
 from perflab.analysis.scope import ALSO_AT_THE_END, THIS_LOAD_ONLY
-from perflab.reports.variant_sentences import compared
+from perflab.reports.findings import compared
 from tests.support.simulations.drift import Drift, held, scopes
 from tests.support.synthetic import Planted, contrast_of, write_run
 

@@ -7,11 +7,20 @@ import pytest
 from perflab.recordings import Run, RunWriter
 from tests.support.synthetic import ON_AND_OFF, Planted, write_run
 
-LONG = "runtime = onnx, database write = yes, synchronous_commit = {}, pool minconn = {}"
-EIGHT = [
-    Planted({"variant": str(n)}, 1.1**n, LONG.format("on" if n % 2 else "off", n)) for n in range(8)
-]
-SHARED = "2 cores: service, database and link share core 0; client and sampler share core 1"
+# The figures of each recording.
+WITHOUT_A_TRIAL = ["effect", "throughput", "latency_ecdf", "time_breakdown", "in_flight"]
+OF_REQUESTS = [*WITHOUT_A_TRIAL[:-1], "core_time", "in_flight"]
+OF_A_DATABASE = [*OF_REQUESTS, "database_waits", "latency_cpu", "flush_cost"]
+VIEWS = {
+    "normal": OF_A_DATABASE,
+    "single": OF_A_DATABASE,
+    "no_database": [*OF_REQUESTS, "latency_cpu"],
+    "all_failed": [*WITHOUT_A_TRIAL, "latency_cpu"],
+    "empty": [*WITHOUT_A_TRIAL, "latency_cpu"],
+    "clients": [*OF_REQUESTS, "client_cost"],
+    "copies": [*OF_REQUESTS, "known_effects"],
+    "codecs": ["effect", "codec_cost"],
+}
 
 
 @pytest.fixture(scope="session")
@@ -80,15 +89,6 @@ def single(tmp_path_factory) -> Run:
 @pytest.fixture(scope="session")
 def no_database(tmp_path_factory) -> Run:
     return write_run(tmp_path_factory.mktemp("nodb"), database=False, requests=100)
-
-
-@pytest.fixture(scope="session")
-def eight(tmp_path_factory) -> Run:
-    """Eight treatments with long labels on a machine that separates little."""
-    run = write_run(tmp_path_factory.mktemp("eight"), treatments=EIGHT, failed={(0, 3)})
-    writer = RunWriter.reopen(run.path)
-    writer.update(placement={**run.record.placement, "shared": SHARED}, backend="docker")
-    return Run(run.path)
 
 
 @pytest.fixture(scope="session")

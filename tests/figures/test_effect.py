@@ -104,15 +104,11 @@ def test_differences_have_a_panel_of_their_own_with_no_effect_at_0(many: Run) ->
     assert [axes.get_xscale() for axes in panels.values()] == ["log", "linear", "log"]
 
 
-def test_claims_without_a_number_say_why(many: Run) -> None:
-    words = one_line(effect(many))
-    assert "the trials have no column 'nothing_ms'" in words
-    assert "not testable here this machine has one core" in words
-
-
-def test_claims_are_never_cut_and_nothing_overlaps(many: Run) -> None:
+def test_claims_are_never_cut_and_those_without_a_number_say_why(many: Run) -> None:
     figure = effect(many)
     words = one_line(figure)
+    assert "the trials have no column 'nothing_ms'" in words
+    assert "not testable here this machine has one core" in words
     assert all(CLAIM.format(n) in words for n in range(1, 8))
     assert "…" not in words
     assert cut_off(figure) == []
@@ -125,18 +121,12 @@ def test_the_title_of_one_claim_is_its_verdict_that_of_several_counts_them(many,
     assert f"synchronous_commit: {counted} 1 not reproduced," in one_line(effect(many))
 
 
-def test_one_block_is_a_point_without_an_interval(tmp_path) -> None:
-    figure = effect(write_run(tmp_path, requests=40, blocks=1))
-    axes = figure.axes[0]
-    assert len(drawn(axes, "blocks")) == 1
-    assert not drawn(axes, "estimate")
-    assert not drawn(axes, "interval")
+def test_one_block_has_no_interval_and_that_of_few_blocks_leaves_the_picture(tmp_path) -> None:
+    figure = effect(write_run(tmp_path / "one", requests=40, blocks=1))
+    (axes,) = figure.axes
+    assert [len(drawn(axes, gid)) for gid in ("blocks", "estimate", "interval")] == [1, 0, 0]
     assert "n too small for an interval" in one_line(figure)
-
-
-def test_an_interval_that_leaves_the_picture_ends_in_an_arrow(tmp_path) -> None:
-    figure = effect(write_run(tmp_path, requests=40, blocks=2, noise=0.3))
-    axes = figure.axes[0]
+    (axes,) = effect(write_run(tmp_path / "two", requests=40, blocks=2, noise=0.3)).axes
     (bar,) = drawn(axes, "interval")
     _, high = axes.get_xlim()
     assert bar.get_xdata()[1] == high

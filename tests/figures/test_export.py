@@ -3,26 +3,14 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from xml.etree import ElementTree
 
 import matplotlib as mpl
 import pytest
 from PIL import Image
 
-from perflab.figures import (
-    THROUGHPUT,
-    provenance,
-    save_view,
-)
-from perflab.figures.export import (
-    ProvenanceError,
-)
+from perflab.figures import THROUGHPUT, ProvenanceError, provenance, save_view
 from perflab.figures.theme import looks_of
-
-
-def contents(directory: Path) -> dict[str, bytes]:
-    return {path.name: path.read_bytes() for path in directory.iterdir()}
 
 
 def test_settings_of_the_notebook_do_not_change_the_bytes(normal, tmp_path) -> None:
@@ -55,29 +43,19 @@ def test_a_png_keeps_white_and_the_treatments_colours_exact(normal, tmp_path) ->
         assert tuple(round(255 * part) for part in mpl.colors.to_rgb(name)) in shown
 
 
-def test_letters_in_an_svg_are_paths(normal, tmp_path) -> None:
-    svg, _, _ = save_view(THROUGHPUT, normal, tmp_path)
+def test_letters_in_an_svg_are_paths_and_a_pdf_has_no_date(normal, tmp_path) -> None:
+    svg, pdf, _ = save_view(THROUGHPUT, normal, tmp_path, ["svg", "pdf"])
+    assert pdf.read_bytes().startswith(b"%PDF")
+    assert b"CreationDate" not in pdf.read_bytes()
     tags = {element.tag.rpartition("}")[2] for element in ElementTree.parse(svg).iter()}
     assert "path" in tags
     assert "text" not in tags
 
 
-def test_a_pdf_is_written_on_demand(normal, tmp_path) -> None:
-    save_view(THROUGHPUT, normal, tmp_path, ["pdf"])
-    content = (tmp_path / "throughput.pdf").read_bytes()
-    assert content.startswith(b"%PDF")
-    assert b"CreationDate" not in content
-
-
-def test_a_picture_from_elsewhere_has_no_origin(tmp_path) -> None:
+@pytest.mark.parametrize("name", ["x.png", "broken.svg", "broken.png", "missing.svg", "table.csv"])
+def test_a_file_that_is_no_figure_of_the_lab_is_named_in_the_error(tmp_path, name) -> None:
     Image.new("RGB", (2, 2)).save(tmp_path / "x.png")
-    with pytest.raises(ProvenanceError, match="nothing about its origin"):
-        provenance(tmp_path / "x.png")
-
-
-@pytest.mark.parametrize("name", ["broken.svg", "broken.png", "missing.svg", "table.csv"])
-def test_a_file_that_is_no_figure_is_named_in_the_error(tmp_path, name) -> None:
-    if "missing" not in name:
-        (tmp_path / name).write_text("not a figure")
+    for file in ("broken.svg", "broken.png", "table.csv"):
+        (tmp_path / file).write_text("not a figure")
     with pytest.raises(ProvenanceError, match=name):
         provenance(tmp_path / name)

@@ -11,40 +11,22 @@ from pathlib import Path
 import pytest
 
 from perflab.figures import View, provenance, save_view
-from perflab.figures.export import (
-    NO_TABLE,
-    stamp_of,
-    stamped,
-    table_digest,
-    unstamped,
-)
+from perflab.figures.export import NO_TABLE, stamp_of, stamped, table_digest, unstamped
 from perflab.paths import project_root
 from perflab.recordings import Run
-from perflab.reports.figures import (
-    NOT_HERE,
-    NothingToVerify,
-    Verified,
-    verify,
-    views_of,
-)
+from perflab.reports.figures import NOT_HERE, NothingToVerify, save_all, verify, views_of
 from perflab.reports.regions import filled
-from tests.figures.studies import VIEWS
+from tests.figures.conftest import VIEWS
 
 REBUILD = """
 import sys, time
 from pathlib import Path
 from perflab.recordings import Run
-from tests.figures.test_verifying import save_everything
+from perflab.reports.figures import save_all
 # On another day: nothing in a file may depend on the clock.
 time.time = lambda now=time.time: now() + 86400 * 40
-save_everything(Run(Path(sys.argv[1])), Path(sys.argv[2]))
+save_all(Run(Path(sys.argv[1])), Path(sys.argv[2]))
 """
-
-
-def save_everything(run: Run, directory: Path) -> None:
-    """Save every figure in both formats."""
-    for view in views_of(run):
-        save_view(view, run, directory)
 
 
 def own_view(run: Run, name: str) -> View:
@@ -77,15 +59,11 @@ def findings(folder: Path) -> dict[str, str]:
     return {file.path.name: file.state for file in verify([folder]) if file.finding}
 
 
-def states(files: list[Verified]) -> set[tuple[str, str]]:
-    return {(file.state, file.reason) for file in files}
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("case", ["normal", "copies"])
 def test_another_process_on_another_day_rebuilds_every_picture(case, request, tmp_path) -> None:
     run: Run = request.getfixturevalue(case)
-    save_everything(run, tmp_path / "here")
+    save_all(run, tmp_path / "here")
     environment = {**os.environ, "PYTHONHASHSEED": "11", "TZ": "Asia/Tokyo", "MPLBACKEND": "svg"}
     subprocess.run(
         [sys.executable, "-c", REBUILD, str(run.path), str(tmp_path / "there")],
@@ -98,10 +76,9 @@ def test_another_process_on_another_day_rebuilds_every_picture(case, request, tm
 
 
 def test_files_that_were_just_saved_are_as_drawn(at_home, normal) -> None:
-    saved = at_home
-    save_view(own_view(normal, "effect"), normal, saved)
-    files = verify([saved])
-    assert states(files) == {("as drawn", "")}
+    save_view(own_view(normal, "effect"), normal, at_home)
+    files = verify([at_home])
+    assert {(file.state, file.reason) for file in files} == {("as drawn", "")}
     assert len(files) == 5
 
 
@@ -133,19 +110,16 @@ def test_a_figure_that_its_run_would_not_give_is_stale(at_home) -> None:
     assert findings(saved) == {"throughput.svg": "stale"}
 
 
-def test_without_its_run_a_figure_is_said_to_be_checked_for_edits_only(saved) -> None:
-    assert states(verify([saved])) == {("not edited", NOT_HERE)}
-
-
-def test_a_figure_without_its_table_is_found(saved) -> None:
+def test_a_figure_without_its_run_or_its_table_and_an_image_of_somebody_else_are_told(
+    saved,
+) -> None:
+    files = verify([saved])
+    assert {(file.state, file.reason) for file in files} == {("not edited", NOT_HERE)}
     (saved / "throughput.csv").unlink()
-    assert set(findings(saved).values()) == {"orphaned"}
-
-
-def test_an_image_of_somebody_else_is_left_alone(saved) -> None:
     (saved / "logo.svg").write_text("<svg xmlns='http://www.w3.org/2000/svg'/>")
-    by_name = {file.path.name: file.state for file in verify([saved])}
-    assert by_name["logo.svg"] == "not the lab's"
+    assert set(findings(saved).values()) == {"orphaned"}
+    states = {file.path.name: file.state for file in verify([saved])}
+    assert states["logo.svg"] == "not the lab's"
 
 
 def test_a_digest_changes_nothing_but_the_end_and_is_replaced(saved) -> None:

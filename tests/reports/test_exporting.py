@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import io
 import re
-import shutil
 import sys
 import zipfile
-from collections.abc import Iterator, Sequence
 from pathlib import Path
-from unittest.mock import patch
 
 import pytest
 from PIL import Image
@@ -18,13 +15,13 @@ from typer.testing import CliRunner
 from perflab.cli import app
 from perflab.errors import ExportRefused, ParameterError
 from perflab.recordings import Run
-from perflab.reports import conversion, exporting
+from perflab.reports import conversion
 from perflab.reports.exporting import Content, Target, export_runs
-from perflab.reports.figures import save_all
 from tests.support.synthetic import write_run
 
 # Drawing whole runs takes seconds.
 pytestmark = pytest.mark.slow
+ONE = Content(views=("throughput",))
 
 
 @pytest.fixture(scope="module")
@@ -34,30 +31,8 @@ def run(tmp_path_factory) -> Run:
 
 @pytest.fixture(scope="module")
 def other(tmp_path_factory) -> Run:
-    root = tmp_path_factory.mktemp("others")
-    bad = {(0, 0), (0, 1)}
-    return write_run(
-        root, blocks=1, requests=100, state="interrupted", failed=bad, run_id="other-1"
-    )
-
-
-@pytest.fixture(scope="module", autouse=True)
-def drawn_once(tmp_path_factory) -> Iterator[None]:
-    """Draw each run once, because a second drawing would give the same files."""
-    folders: dict[str, Path] = {}
-
-    def save_once(run: Run, directory: Path, names: Sequence[str] = ()) -> list[Path]:
-        if names:
-            return save_all(run, directory, names=names)
-        if run.run_id not in folders:
-            folders[run.run_id] = tmp_path_factory.mktemp("drawn")
-            files[run.run_id] = [path.name for path in save_all(run, folders[run.run_id])]
-        shutil.copytree(folders[run.run_id], directory)
-        return [directory / name for name in files[run.run_id]]
-
-    files: dict[str, list[str]] = {}
-    with patch.object(exporting, "save_all", save_once):
-        yield
+    planted = {"state": "interrupted", "failed": {(0, 0), (0, 1)}, "run_id": "other-1"}
+    return write_run(tmp_path_factory.mktemp("others"), blocks=1, requests=100, **planted)
 
 
 @pytest.fixture(scope="module")
@@ -68,27 +43,22 @@ def exported(run, tmp_path_factory) -> Path:
     return folder
 
 
-def test_names_are_of_experiment_and_view_and_the_run_is_named_inside(run, exported) -> None:
+def test_names_are_of_experiment_and_view_and_every_link_is_there(run, exported) -> None:
     names = [path.relative_to(exported).as_posix() for path in exported.rglob("*.*")]
     assert not [name for name in names if run.run_id in name]
     assert {"synchronous_commit.md", "synchronous_commit/throughput.csv"} <= set(names)
-    assert run.run_id in (exported / "synchronous_commit.md").read_text()
-
-
-def test_every_link_of_the_markdown_is_there(exported) -> None:
-    links = re.findall(r"\]\(<(.*?)>\)", (exported / "synchronous_commit.md").read_text())
+    text = (exported / "synchronous_commit.md").read_text()
+    assert run.run_id in text
+    links = re.findall(r"\]\(<(.*?)>\)", text)
     assert len(links) > 20
     assert all((exported / link).is_file() for link in links)
 
 
-def test_the_page_holds_its_pictures_and_fetches_nothing(exported) -> None:
+def test_page_pdf_and_word_hold_their_pictures_and_fetch_nothing(exported) -> None:
     page = (exported / "synchronous_commit.html").read_text()
     sources = re.findall(r'<[^>]*\b(?:src|href)="([^"]*)"', page)
     assert len(sources) == 9
     assert all(source.startswith("data:image/svg+xml;base64,") for source in sources)
-
-
-def test_pdf_and_word_are_what_their_names_say(exported) -> None:
     assert (exported / "synchronous_commit.pdf").read_bytes().startswith(b"%PDF")
     with zipfile.ZipFile(exported / "synchronous_commit.docx") as archive:
         assert archive.testzip() is None
@@ -117,13 +87,13 @@ def test_a_picture_that_is_taller_than_a_page_is_whole_on_one(tmp_path) -> None:
 
 
 def test_a_document_saved_by_another_program_is_refused(run, tmp_path) -> None:
-    export_runs([run], Target(tmp_path), ["docx"])
+    export_runs([run], Target(tmp_path), ["docx"], ONE)
     path = tmp_path / "synchronous_commit.docx"
     with zipfile.ZipFile(path, "a") as archive:
         archive.writestr("mine.txt", "my words")
     edited = path.read_bytes()
     with pytest.raises(ExportRefused, match="--overwrite"):
-        export_runs([run], Target(tmp_path), ["docx"])
+        export_runs([run], Target(tmp_path), ["docx"], ONE)
     assert path.read_bytes() == edited
 
 
@@ -133,68 +103,54 @@ def test_a_section_goes_into_an_existing_document(run, tmp_path) -> None:
     document.write_bytes(b"# Design\r\n\r\nmine \xff\r\n")
     before = document.read_bytes()
     target = Target(tmp_path / "pictures", document)
-    export_runs([run], target, ["md"])
+    export_runs([run], target, ["md"], ONE)
     assert document.read_bytes().startswith(before)
     assert b"](<../pictures/synchronous_commit/throughput.svg>)" in document.read_bytes()
     once = document.read_bytes()
-    export_runs([run], target, ["md"])
+    export_runs([run], target, ["md"], ONE)
     assert document.read_bytes() == once
 
 
 def test_damaged_marks_leave_everything_as_it_was(run, tmp_path) -> None:
     (tmp_path / "synchronous_commit.md").write_text("<!-- perflab:end -->\n")
     with pytest.raises(ExportRefused, match="nothing was written"):
-        export_runs([run], Target(tmp_path), ["md"])
+        export_runs([run], Target(tmp_path), ["md"], ONE)
     assert [path.name for path in tmp_path.iterdir()] == ["synchronous_commit.md"]
 
 
 def test_several_runs_are_sections_in_the_order_given(run, other, tmp_path) -> None:
-    export_runs([other, run], Target(tmp_path), ["md"])
+    export_runs([other, run], Target(tmp_path), ["md"], ONE)
     text = (tmp_path / "synchronous_commit.md").read_text()
-    assert re.findall("perflab:begin ([^ ]+)", text) == [
-        "synchronous_commit",
-        "synchronous_commit-2",
-    ]
+    names = re.findall("perflab:begin ([^ ]+)", text)
+    assert names == ["synchronous_commit", "synchronous_commit-2"]
     assert text.index(other.run_id) < text.index(run.run_id)
-
-
-CORE = Content(views=("throughput",), brief=True)
 
 
 def test_a_brief_section_has_what_was_found_the_figures_asked_for_and_its_origin(
     run, tmp_path
 ) -> None:
-    export_runs([run], Target(tmp_path), ["md"], CORE)
+    words = ["export", str(run.path), "--to", str(tmp_path), "--brief", "--views", "throughput"]
+    assert CliRunner().invoke(app, words).exit_code == 0
     assert {path.stem for path in (tmp_path / "synchronous_commit").iterdir()} == {"throughput"}
     text = (tmp_path / "synchronous_commit.md").read_text()
-    for words in ("**Question.**", "| verdict |", run.run_id, "3 blocks, ", "perflab run "):
-        assert words in text
+    for part in ("**Question.**", "| verdict |", run.run_id, "3 blocks, ", "perflab run "):
+        assert part in text
     assert "## Method" not in text
     assert re.findall(r"!\[.*?\]\(<(.*?)>\)", text) == ["synchronous_commit/throughput.svg"]
 
 
-def test_a_view_that_no_run_has_is_refused_with_the_nearest(run, tmp_path) -> None:
-    with pytest.raises(ParameterError, match=r"no view 'troughput' .did you mean 'throughput'"):
-        export_runs([run], Target(tmp_path), ["md"], Content(views=("throughput", "troughput")))
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_the_command_takes_views_and_a_brief_section(run, tmp_path) -> None:
-    document = tmp_path / "design.md"
-    words = ["export", str(run.path), "--into", str(document), "--brief", "--views", "throughput"]
-    assert CliRunner().invoke(app, words).exit_code == 0
-    assert document.read_text().count("![") == 1
-
-
 def test_what_cannot_be_meant_is_refused_with_every_problem(run, tmp_path) -> None:
+    content = Content(views=("throughput", "troughput"))
     with pytest.raises(ParameterError) as caught:
-        export_runs([run, run], Target(tmp_path, tmp_path / "a.md"), ["pfd"])
-    for words in ("did you mean 'pdf'", "named twice", "--into takes Markdown"):
+        export_runs([run, run], Target(tmp_path, tmp_path / "a.md"), ["pfd"], content)
+    near = ("did you mean 'pdf'", "no view 'troughput' (did you mean 'throughput'?)")
+    for words in (*near, "named twice", "--into takes Markdown"):
         assert words in str(caught.value)
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_format_that_is_not_installed_names_the_extra(run, tmp_path, monkeypatch) -> None:
     monkeypatch.setitem(sys.modules, "typst", None)
     with pytest.raises(ExportRefused, match=r"pip install 'perflab\[documents\]'"):
-        export_runs([run], Target(tmp_path), ["md", "pdf"])
+        export_runs([run], Target(tmp_path), ["md", "pdf"], ONE)
     assert list(tmp_path.iterdir()) == []

@@ -10,24 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from perflab.reports.conversion import (
-    count,
-    estimate,
-    measured,
-    p_value,
-    ratio,
-    to_markdown,
-)
+from perflab.reports.conversion import count, estimate, measured, p_value, ratio, to_markdown
 from perflab.statistics.in_words import number
 
 CELLS = st.one_of(
-    st.text(max_size=20),
-    st.floats(),
-    st.integers(),
-    st.booleans(),
-    st.none(),
+    st.text(max_size=20), st.floats(), st.integers(), st.booleans(), st.none(),
     st.lists(st.text(max_size=5), max_size=3),
-)
+)  # fmt: skip
 
 
 @given(st.lists(st.tuples(CELLS, CELLS), min_size=1, max_size=5))
@@ -42,12 +31,9 @@ def test_every_row_has_as_many_cells_as_the_head(rows) -> None:
         assert line.endswith(" |")
 
 
-def test_columns_of_numbers_lean_right() -> None:
+def test_columns_of_numbers_lean_right_and_a_table_without_rows_says_so() -> None:
     table = pd.DataFrame({"name": ["a"], "value": [1.5]})
     assert to_markdown(table).splitlines()[1] == "| --- | ---: |"
-
-
-def test_a_table_without_rows_says_so() -> None:
     assert to_markdown(pd.DataFrame(columns=["a"])) == "*(no rows)*\n"
 
 

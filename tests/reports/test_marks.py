@@ -11,17 +11,7 @@ from perflab.reports.regions import filled, regions
 
 BEGIN, END = "<!-- perflab:begin a -->\n", "<!-- perflab:end -->\n"
 # Pieces of marks and other special characters; no whole marks.
-PIECES = [
-    "\n",
-    "\r\n",
-    "<!-- ",
-    "perflab",
-    " -->",
-    "# x\n",
-    "\ufeff",
-    "\u2028",
-    "é",
-]
+PIECES = ["\n", "\r\n", "<!-- ", "perflab", " -->", "# x\n", "\ufeff", "\u2028", "é"]
 
 
 def texts(*more: str) -> st.SearchStrategy[str]:
@@ -87,9 +77,11 @@ def test_damaged_nested_and_double_marks_are_refused(text: str, words: str) -> N
         filled(text, {"a": "new"}, append=True)
 
 
-def test_missing_marks_are_refused_unless_the_section_shall_be_appended() -> None:
+def test_missing_marks_and_a_body_with_a_mark_in_it_are_refused() -> None:
     with pytest.raises(ExportRefused, match="there are no marks for 'a'"):
         filled("my text\n", {"a": "new"})
+    with pytest.raises(ExportRefused, match="looks like a mark"):
+        filled("", {"a": f"x\n{END}"}, append=True)
 
 
 def test_a_region_edited_by_hand_is_refused_unless_it_may_be_lost() -> None:
@@ -105,8 +97,3 @@ def test_marks_in_a_code_block_are_text() -> None:
     text = f"```\n{BEGIN}mine\n{END}```\n"
     assert regions(text) == []
     assert filled(text, {"a": "new"}, append=True).startswith(text)
-
-
-def test_a_body_with_a_mark_in_it_is_refused() -> None:
-    with pytest.raises(ExportRefused, match="looks like a mark"):
-        filled("", {"a": f"x\n{END}"}, append=True)

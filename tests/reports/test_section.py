@@ -13,9 +13,8 @@ from perflab.parameters import parse_assignments
 from perflab.recordings import Remark, Run, RunWriter
 from perflab.reports.conversion import section_html
 from perflab.reports.figures import save_all
-from perflab.reports.findings import bottlenecks
 from perflab.reports.methods import command
-from perflab.reports.section import section_text, write_section
+from perflab.reports.section import bottlenecks, section_text, write_section
 from tests.support.synthetic import write_run
 from tests.systems.chat.synthetic_streams import write_stream_run
 
@@ -33,7 +32,7 @@ def saved_section(run: Run, directory: Path) -> Path:
     return write_section(run, directory, save_all(run, directory / run.run_id))
 
 
-def test_a_section_holds_question_verdict_tables_set_up_and_warnings(run) -> None:
+def test_a_section_is_whole_and_says_first_what_does_not_count(run) -> None:
     text = section_text(run)
     for part in (
         run.record.title, run.record.question, "## Verdict", "## Method",
@@ -42,12 +41,9 @@ def test_a_section_holds_question_verdict_tables_set_up_and_warnings(run) -> Non
         "`concurrency`", "## Warnings\n\n- the disk's flush cost changed",
     ):  # fmt: skip
         assert part in text
-
-
-def test_failed_and_invalid_trials_stand_with_their_reasons(run) -> None:
-    text = section_text(run)
     assert re.search(r"\| failed \| service 'postgres': died \(planted\) \|", text)
     assert re.search(r"\| invalid \| the client used 97% of its cores \|", text)
+    assert text.index("2 of 12 trials do not count") < text.index("## Verdict")
 
 
 def test_a_run_whose_every_trial_failed_still_makes_a_section(tmp_path) -> None:
@@ -57,11 +53,6 @@ def test_a_run_whose_every_trial_failed_still_makes_a_section(tmp_path) -> None:
     assert "This run is failed (planted by a test)" in text
     assert text.count("| failed | service 'postgres': died (planted) |") == 4, "each trial says it"
     assert "nan" not in text.lower()
-
-
-def test_what_does_not_count_is_said_before_any_number(run) -> None:
-    text = section_text(run)
-    assert text.index("2 of 12 trials do not count") < text.index("## Verdict")
 
 
 def test_the_command_asks_for_the_parameters_that_were_measured(run) -> None:

@@ -156,10 +156,11 @@ def odd(tmp_path_factory) -> Run:
 
 
 def test_a_long_claim_stands_whole_and_escaped(odd) -> None:
-    assert LONG in words_of(api.findings(odd))
-    assert "&lt;b&gt;" in api.findings(odd)._repr_html_()
-    assert "<b>it holds" not in api.findings(odd)._repr_html_()
-    assert LONG in " ".join(repr(api.findings(odd)).split())
+    shown = api.findings(odd)
+    assert LONG in words_of(shown)
+    assert "&lt;b&gt;" in shown._repr_html_()
+    assert "<b>it holds" not in shown._repr_html_()
+    assert LONG in " ".join(repr(shown).split())
 
 
 def test_numbers_lean_right_and_text_left() -> None:
@@ -196,23 +197,20 @@ def test_saved_files_are_told_by_folder_and_name(tmp_path) -> None:
     names = ("throughput.svg", "throughput.png", "throughput.csv", "section.md")
     saved = Saved(tmp_path / name for name in names)
     for text in (words_of(saved), repr(saved)):
-        assert str(tmp_path) in text
-        assert "throughput.svg, .png, .csv" in text
-        assert "section.md" in text
+        assert all(
+            part in text for part in (str(tmp_path), "throughput.svg, .png, .csv", "section.md")
+        )
         assert "Path(" not in text
 
 
 def test_what_was_not_asked_and_cannot_be_tested_is_one_line(tmp_path) -> None:
+    bound, free = Planted({"rung": "bound_425"}), Planted({"rung": "no_deflate_425"})
+    words = "binding to a core lowers latency (p{})"
     refused = [
-        contrast_of(
-            Planted({"rung": "bound_425"}), Planted({"rung": "no_deflate_425"}),
-            claim=f"binding to a core lowers latency (p{share})", not_testable="one core only",
-            response=f"delivery_p{share}_ms",
-        )
+        contrast_of(bound, free, claim=words.format(share), not_testable="one core only")
         for share in (90, 95, 99)
-    ]  # fmt: skip
-    contrasts = [contrast_of(ON_AND_OFF[1], ON_AND_OFF[0]), *refused]
-    run = write_run(tmp_path, contrasts=contrasts)
+    ]
+    run = write_run(tmp_path, contrasts=[contrast_of(ON_AND_OFF[1], ON_AND_OFF[0]), *refused])
     assert len(api.findings(run).table) == 1
     line = "Not asked: binding to a core lowers latency (one core only)."
     assert api.verdict(run)[1:] == (line,)

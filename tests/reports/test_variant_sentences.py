@@ -25,27 +25,32 @@ def first_sentence(
     return next(iter(api.verdict(run)))
 
 
-def test_a_slower_variant_is_so_many_times_as_slow(tmp_path: Path) -> None:
-    line = first_sentence(tmp_path, 1 / 1.5, "mean_ms", blocks=8)
-    assert line.startswith("new is 1.")
-    assert "times as slow on the mean as old (8 blocks)." in line
-
-
-def test_a_share_is_told_with_its_interval(tmp_path: Path) -> None:
-    line = first_sentence(tmp_path, 0.8, blocks=10, noise=0.01)
-    assert line.startswith("new has ")
-    assert "%] less throughput than old (10 blocks)." in line
-
-
-def test_variants_that_are_alike_have_no_difference_that_matters(tmp_path: Path) -> None:
-    line = first_sentence(tmp_path, 1.0, blocks=10, noise=0.003)
-    assert "no difference larger than 3%" in line
-
-
-def test_what_is_undecided_says_how_many_blocks_would_decide_it(tmp_path: Path) -> None:
-    line = first_sentence(tmp_path, 1.0, blocks=8, noise=0.1)
-    assert "undecided" in line
-    assert "a fresh run of" in line
+@pytest.mark.parametrize(
+    ("ratio", "response", "planted", "parts"),
+    [
+        (
+            1 / 1.5, "mean_ms", {"blocks": 8},
+            ("new is 1.", "times as slow on the mean as old (8 blocks)."),
+        ),
+        (
+            0.8, "throughput_rps", {"blocks": 10, "noise": 0.01},
+            ("new has ", "%] less throughput than old (10 blocks)."),
+        ),
+        (
+            1.0, "throughput_rps", {"blocks": 10, "noise": 0.003},
+            ("no difference larger than 3%",),
+        ),
+        (
+            1.0, "throughput_rps", {"blocks": 8, "noise": 0.1},
+            ("undecided", "a fresh run of"),
+        ),
+    ],
+)  # fmt: skip
+def test_a_difference_is_told_with_its_interval_or_what_would_decide_it(
+    tmp_path: Path, ratio: float, response: str, planted: dict[str, float], parts: tuple[str, ...]
+) -> None:
+    line = first_sentence(tmp_path, ratio, response, **planted)
+    assert all(part in line for part in parts)
 
 
 def test_what_has_no_valid_trials_is_not_compared_and_says_why(tmp_path: Path) -> None:

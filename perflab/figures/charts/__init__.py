@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from perflab.figures.charts.bars import Bars, Stack
 from perflab.figures.charts.layers import (
     TRIAL,
     Bands,
@@ -17,7 +16,7 @@ from perflab.figures.charts.layers import (
     Typical,
 )
 from perflab.figures.charts.planes import Plane, Planes, treatment_panels
-from perflab.figures.charts.rows import Axis, RowChart
+from perflab.figures.charts.rows import Axis, Bars, RowChart, Stack
 
 __all__ = [
     "TRIAL", "Axis", "Bands", "Bars", "Intervals", "Layer", "Lines", "Marks", "Plane", "Planes",

@@ -6,8 +6,8 @@ the chart; in a chart of rows ``y`` is the middle of a row.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Protocol
 
 import numpy as np
@@ -18,13 +18,7 @@ from matplotlib.lines import Line2D
 
 from perflab.figures.origin import TYPICAL, Page
 from perflab.figures.theme import INK, MUTED, Look, tick_label, wrap
-from perflab.figures.view import (
-    PUBLISHED,
-    draw_interval,
-    published_key,
-    published_mark,
-    reach,
-)
+from perflab.figures.view import PUBLISHED, draw_interval, published_key, published_mark, reach
 
 TRIAL = "trial"
 DASHED = (0, (4, 2))
@@ -79,12 +73,9 @@ class Points:
 
     def key(self, table: pd.DataFrame, page: Page) -> list[Line2D]:
         """Return a marker for each look that occurs."""
-        named = set(rows_of(table, self.of)[self.by]) if self.keyed else set()
-        return [
-            marker(look.marker, look.color, label=tick_label(look.label, KEY_IN, KEY_PT, lines=1))
-            for name, look in looks_in(self.looks, page).items()
-            if name in named
-        ]
+        named = rows_of(table, self.of)[self.by] if self.keyed else ()
+        looks = labelled(looks_in(self.looks, page), named)
+        return [marker(look.marker, look.color, label=look.label) for look in looks]
 
 
 @dataclass(frozen=True)
@@ -117,10 +108,8 @@ class Intervals:
         looks = looks_in(self.looks, page)
         for row in rows_of(rows, self.of).to_dict("records"):
             look = looks.get(str(row[self.by])) if self.by else None
-            color, place = (
-                look.color if look else INK,
-                float(row["y" if self.along == "x" else "x"]) + self.at,
-            )
+            color = look.color if look else INK
+            place = float(row["y" if self.along == "x" else "x"]) + self.at
             ends = (float(row[self.low]), float(row[self.high]))
             draw_interval(axes, ends, place, within, self.along, color=color, lw=self.lw, zorder=4,
                           gid="interval")  # fmt: skip
@@ -133,11 +122,11 @@ class Intervals:
         """Return one interval as a handle, or a handle for each look."""
         shown = rows_of(table, self.of) if self.keyed else table.iloc[:0]
         if self.by:
+            style: dict[str, Any] = {"ms": 4.5, "lw": self.lw}
             return [
-                Line2D([], [], color=look.color, marker=look.marker, ms=4.5, lw=self.lw,
-                       label=tick_label(look.label, KEY_IN, KEY_PT, lines=1))
-                for name, look in looks_in(self.looks, page).items() if name in set(shown[self.by])
-            ]  # fmt: skip
+                Line2D([], [], color=look.color, marker=look.marker, label=look.label, **style)
+                for look in labelled(looks_in(self.looks, page), shown[self.by])
+            ]
         if not (self.label and len(shown)):
             return []
         return [Line2D([], [], color=INK, marker="|", ms=7, lw=self.lw, label=self.label)]
@@ -259,15 +248,15 @@ class Lines:
 
     def key(self, table: pd.DataFrame, page: Page) -> list[Line2D]:
         """Return a line for each look that occurs."""
-        shown = rows_of(table, self.of)
-        named = set(shown[self.by]) if self.by else ({""} if len(shown) else set())
-        style = {name: self.how[name] for name in ("ls", "lw") if name in self.how}
+        shown = rows_of(table, self.of) if self.keyed else table.iloc[:0]
+        named = shown[self.by] if self.by else [""] * len(shown)
+        style: dict[str, Any] = {"lw": 1.4, "ms": 4.5}
+        style |= {name: self.how[name] for name in ("ls", "lw") if name in self.how}
         return [
-            Line2D([], [], **{"color": look.color, "lw": 1.4, **style},
-                   marker=look.marker if self.marked else "", ms=4.5,
-                   label=tick_label(look.label, KEY_IN, KEY_PT, lines=1))
-            for name, look in self._looks(page).items()
-            if self.keyed and look.label and name in named
+            Line2D([], [], color=look.color, marker=look.marker if self.marked else "",
+                   label=look.label, **style)
+            for look in labelled(self._looks(page), named)
+            if look.label
         ]  # fmt: skip
 
 
@@ -316,6 +305,13 @@ def looks_in(looks: Looks | None, page: Page) -> Looks:
     return page.looks if looks is None else looks
 
 
+def labelled(looks: Looks, named: Iterable[object]) -> list[Look]:
+    """Return the looks that are named, with labels that fit on a line of a key."""
+    names = set(named)
+    shown = [look for name, look in looks.items() if name in names]
+    return [replace(look, label=tick_label(look.label, KEY_IN, KEY_PT, 1)) for look in shown]
+
+
 def marker(
     kind: str,
     color: str,
@@ -349,7 +345,7 @@ def draw_points(
     to :func:`seaborn.scatterplot`.
     """
     finite = np.isfinite(points[[x, y]].to_numpy(float)).all(axis=1)
-    shown = points.loc[finite]
+    shown = points.loc[finite & points[by].isin(list(looks))]
     if "state" not in shown:
         _scatter(axes, shown, x, y, by, looks, **how)
         return

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import pandas as pd
 from matplotlib.axes import Axes
@@ -73,8 +73,8 @@ class Planes:
         table = table.assign(x=table[self.x], y=table[self.y])
         planes = self._planes(table, page)
         grid = grid_of(len(planes), self.across)
-        titles = {name: title_of(plane, grid) for name, plane in planes.items()}
-        lines = max(title.count("\n") for title in titles.values())
+        titles = [title_of(plane, grid) for plane in planes.values()]
+        lines = max(title.count("\n") for title in titles)
         height_in = self.height_in + self.further_in * (grid.down - 1)
         figure = page_canvas(
             page,
@@ -83,19 +83,28 @@ class Planes:
             subtitle=self.words if isinstance(self.words, str) else self.words(table, page),
             key=[handle for layer in self.layers for handle in layer.key(table, page)],
         )
-        panels = panels_of(figure, grid, sharex=self.share_x, sharey=self.share_y)
+        panels = figure.subplots(
+            grid.down, grid.across, squeeze=False, sharex=self.share_x, sharey=self.share_y
+        ).ravel()
+        for spare in panels[grid.count :]:
+            spare.remove()
         parts = [table if name == WHOLE else self._panel_rows(table, name) for name in planes]
-        for axes, rows, title in zip(panels, parts, titles.values(), strict=True):
+        shown = list(zip(panels, parts, planes.values(), strict=False))
+        for (axes, rows, _), title in zip(shown, titles, strict=True):
             axes.set_title(title, size=TITLE_PT)
             self._draw(axes, rows, page)
         # All panels that share an axis must be drawn before its ends are known.
-        for place, (axes, rows, plane) in enumerate(
-            zip(panels, parts, planes.values(), strict=True)
-        ):
+        for place, (axes, rows, plane) in enumerate(shown):
             if len(rows):
                 plane.x.apply(axes, "x", highest_of(table if self.share_x else rows, "x"))
                 plane.y.apply(axes, "y", highest_of(table if self.share_y else rows, "y"))
-            label_outer(axes, plane, place, grid, self.share_x, self.share_y)
+            # A shared axis is labelled only at the edge of the grid.
+            if not self.share_y or place % grid.across == 0:
+                axes.set_ylabel(plane.y.label)
+            if not self.share_x or place + grid.across >= grid.count:
+                axes.set_xlabel(plane.x.label)
+                # Without this a panel above a free place would have no numbers.
+                axes.tick_params(axis="x", labelbottom=True)
         return finish(figure)
 
     def _planes(self, table: pd.DataFrame, page: Page) -> Mapping[str, Plane]:
@@ -123,23 +132,3 @@ def title_of(plane: Plane, grid: Grid) -> str:
     """Return the title of a panel, broken into lines of its width."""
     lines = plane.title.split("\n")
     return "\n".join(tick_label(line, grid.room_in(3.2), TITLE_PT, 3) for line in lines)
-
-
-def panels_of(figure: LabFigure, grid: Grid, **how: Any) -> list[Axes]:
-    """Return the panels of a grid, row by row, and remove those beyond the count."""
-    panels = list(figure.subplots(grid.down, grid.across, squeeze=False, **how).ravel())
-    for spare in panels[grid.count :]:
-        spare.remove()
-    return panels[: grid.count]
-
-
-def label_outer(
-    axes: Axes, plane: Plane, place: int, grid: Grid, share_x: object, share_y: object
-) -> None:
-    """Label a panel's axes; a shared axis is labelled only at the edge of the grid."""
-    if not share_y or place % grid.across == 0:
-        axes.set_ylabel(plane.y.label)
-    if not share_x or place + grid.across >= grid.count:
-        axes.set_xlabel(plane.x.label)
-        # Without this a panel above a free place would have no numbers.
-        axes.tick_params(axis="x", labelbottom=True)

@@ -1,9 +1,10 @@
-"""CPU figures: what an answer costs the cores, and the functions of a profiled service."""
+"""CPU figures: the cost of an answer, functions of a profile, and CPU against response time."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Hashable
+from functools import partial
 from typing import Any
 
 import pandas as pd
@@ -19,11 +20,13 @@ from perflab.analysis.core_accounts import (
 )
 from perflab.analysis.profiles import function_shares, profiled
 from perflab.figures.canvas import LabFigure
-from perflab.figures.charts import Axis, Bars, Marks, RowChart, Stack
+from perflab.figures.charts import Axis, Bars, Marks, Plane, Planes, Points, RowChart, Stack
 from perflab.figures.origin import Page
 from perflab.figures.theme import INK, PALETTE, in_order, looks_of
 from perflab.figures.view import ARROW, View
 from perflab.recordings import Run
+from perflab.statistics.correlation import Correlation, correlate, windows
+from perflab.statistics.in_words import counted, number
 
 CORE_TITLE = "what an answer costs the cores, and how long threads waited for one"
 BAR = 0.3
@@ -83,12 +86,8 @@ def _words(account: CoreAccount) -> str:
 def _ms(account: CoreAccount, service: str, what: str) -> str:
     names = ("mean_ms", "low_ms", "high_ms")
     mean, low, high = (account.value(service, what, name) for name in names)
-    interval = f" [{_short(low)}, {_short(high)}]" if math.isfinite(low) else ""
-    return f"{_short(mean)}{interval} ms"
-
-
-def _short(value: float) -> str:
-    return f"{value:,.0f}" if abs(value) >= 99.5 else f"{value:.{1 if abs(value) >= 9.95 else 2}f}"
+    interval = f" [{number(low)}, {number(high)}]" if math.isfinite(low) else ""
+    return f"{number(mean)}{interval} ms"
 
 
 CORE_TIME = View("core_time", CORE_TITLE, core_time_table, draw_core_time, suits=has_accounts)
@@ -135,4 +134,84 @@ def profile_table(run: Run) -> pd.DataFrame:
 
 PROFILE = View(
     "profile", PROFILE_TITLE, profile_table, draw_profile, suits=lambda run: bool(profiled(run))
+)
+
+
+CORRELATION_TITLE = "response time against CPU use of each service"
+WINDOW_S = 0.1
+LATENCY = "p50_ms"
+WINDOW_COLUMNS = ["service", "treatment", "cpu_cores", LATENCY, "words"]
+
+
+def latency_cpu_view(*services: str) -> View:
+    """Return the view of the services of a system, with a panel for each sampled service."""
+
+    def suits(run: Run) -> bool:
+        sampled = set(run.samples()["service"])
+        return not sampled or bool(sampled & set(services))
+
+    return View(
+        "latency_cpu",
+        CORRELATION_TITLE,
+        partial(_windows_table, services=services),
+        CHART.draw,
+        suits,
+    )
+
+
+def _windows_table(run: Run, services: tuple[str, ...]) -> pd.DataFrame:
+    """Return the windows: service, treatment, CPU (1.0 = a core), median response time in ms.
+
+    The first row of each service has the correlation in ``words``.
+    """
+    samples = run.samples()
+    sampled = [name for name in services if name in set(samples["service"])]
+    columns = ["treatment", "trial_id", "start_ns", LATENCY, *(f"cpu_{name}" for name in sampled)]
+    table = windows(run.requests(), samples, sampled, WINDOW_S)[columns].dropna()
+    if table.empty:
+        return pd.DataFrame(columns=WINDOW_COLUMNS)
+    parts = [part for service in sampled for part in _of_service(table, service)]
+    return pd.concat(parts, ignore_index=True)
+
+
+def _of_service(table: pd.DataFrame, service: str) -> list[pd.DataFrame]:
+    cpu = f"cpu_{service}"
+    points = table.assign(service=service, words="", cpu_cores=table[cpu])
+    words = _correlation_words(correlate(table, cpu, LATENCY))
+    head = {"service": service, "treatment": "", "cpu_cores": math.nan, LATENCY: math.nan}
+    return [pd.DataFrame([{**head, "words": words}]), points[WINDOW_COLUMNS]]
+
+
+def _service_planes(table: pd.DataFrame, _: Page) -> dict[str, Plane]:
+    y = Axis("median response time, ms (log)", log=True)
+    words_of = table[table["words"] != ""].set_index("service")["words"]
+    return {
+        str(service): Plane(Axis(f"CPU use of {service}, cores", ends=(0, None)), y, words)
+        for service, words in words_of.items()
+    }
+
+
+def _correlation_words(correlation: Correlation) -> str:
+    if not math.isfinite(correlation.rho):
+        return "ρ: too few windows"
+    known = math.isfinite(correlation.low)
+    interval = f"[{correlation.low:.2f}, {correlation.high:.2f}]" if known else "(no interval)"
+    n = f"n = {counted(correlation.n, 'trial')}, {correlation.windows:,} windows"
+    return f"ρ = {correlation.rho:.2f} {interval}\n{n}".replace("-", "\N{MINUS SIGN}")
+
+
+CHART = Planes(
+    CORRELATION_TITLE,
+    f"Every point is a window of {WINDOW_S:g} s in a valid trial. ρ: Spearman's rank correlation of"
+    " the windows within a trial, averaged over the trials that have enough of them, with its 95%"
+    " interval.",
+    layers=(Points((), "treatment", how={"s": 11.5, "alpha": 0.75}),),
+    planes=_service_planes,
+    panel="service",
+    x="cpu_cores",
+    y=LATENCY,
+    across=4,
+    height_in=3.4,
+    further_in=3.4,
+    share_y=True,
 )

@@ -12,8 +12,8 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import NullLocator
 
-from perflab.figures.canvas import MARGIN_IN, WIDTH_IN
-from perflab.figures.theme import FAINT, INK, MUTED, PALETTE, text_width_in, wrap
+from perflab.figures.canvas import MARGIN_IN, WIDTH_IN, Line, lines_of
+from perflab.figures.theme import FAINT, INK, MUTED, PALETTE, text_width_in
 from perflab.figures.view import draw_interval
 from perflab.statistics.in_words import at_least, at_most, counted, number
 
@@ -29,7 +29,6 @@ GAP_IN = 0.09
 # Between the three columns of a page.
 BETWEEN_IN = 0.16
 
-Line = tuple[str, float, str, str]
 # Where a row's picture, between the claim and the result, begins, and its width.
 PLOT_LEFT_IN = MARGIN_IN + LEFT_IN + BETWEEN_IN
 PLOT_IN = WIDTH_IN - LEFT_IN - RIGHT_IN - 4 * BETWEEN_IN
@@ -79,7 +78,7 @@ def claim_of(record: Mapping[Hashable, Any]) -> Claim:
 
 @dataclass(frozen=True)
 class Row:
-    """A claim with its words, broken into lines: (text, size in points, colour, weight)."""
+    """A claim with its words, broken into lines."""
 
     claim: Claim
     question: tuple[Line, ...]
@@ -97,24 +96,18 @@ def row(claim: Claim) -> Row:
     # Without a picture the words take its place.
     right_in = RIGHT_IN if claim.of_blocks else WIDTH_IN - MARGIN_IN - PLOT_LEFT_IN
     question = [
-        *_lines(claim.claim, LEFT_IN, SIZE_PT, INK),
-        *_lines(claim.name, LEFT_IN, SMALL_PT, MUTED),
+        *lines_of(claim.claim, LEFT_IN, SIZE_PT, INK),
+        *lines_of(claim.name, LEFT_IN, SMALL_PT, MUTED),
     ]
-    result = _lines(claim.verdict, right_in, SIZE_PT, INK, "bold")
+    result = lines_of(claim.verdict, right_in, SIZE_PT, INK, "bold")
     if claim.of_blocks:
         result += [
-            *_lines(_measured(claim), right_in, SIZE_PT, INK),
-            *_lines(_blocks(claim), right_in, SMALL_PT, MUTED),
+            *lines_of(_measured(claim), right_in, SIZE_PT, INK),
+            *lines_of(_blocks(claim), right_in, SMALL_PT, MUTED),
         ]
     for words in filter(None, (claim.reason, claim.absent)):
-        result += _lines(words, right_in, SMALL_PT, MUTED)
+        result += lines_of(words, right_in, SMALL_PT, MUTED)
     return Row(claim, tuple(question), tuple(result))
-
-
-def _lines(
-    text: str, width_in: float, size: float, color: str, weight: str = "normal"
-) -> list[Line]:
-    return [(line, size, color, weight) for line in wrap(text, size, width_in, weight)]
 
 
 def _measured(claim: Claim) -> str:

@@ -1,99 +1,37 @@
-"""Response time: against CPU use over windows of time, and its distribution by treatment."""
+"""Response time: its distribution by treatment, and its parts.
+
+The parts are the phases that the service reports in Server-Timing.
+"""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from functools import partial
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from perflab.analysis.time_parts import decompose, mean_responses, part_words
 from perflab.figures.canvas import LabFigure
-from perflab.figures.charts import Axis, Lines, Plane, Planes, Points
-from perflab.figures.charts.planes import EVERYWHERE
-from perflab.figures.origin import Page
-from perflab.figures.theme import FAINT, Look
-from perflab.figures.view import View
-from perflab.recordings import Run
-from perflab.statistics.correlation import Correlation, correlate, windows
-from perflab.statistics.quantiles import CENSORED, smallest_n
-
-TITLE = "response time against CPU use of each service"
-WINDOW_S = 0.1
-LATENCY = "p50_ms"
-COLUMNS = ["service", "treatment", "cpu_cores", LATENCY, "words"]
-
-
-def latency_cpu_view(*services: str) -> View:
-    """Return the view of the services of a system, with a panel for each sampled service."""
-
-    def suits(run: Run) -> bool:
-        sampled = set(run.samples()["service"])
-        return not sampled or bool(sampled & set(services))
-
-    return View("latency_cpu", TITLE, partial(_table, services=services), CHART.draw, suits)
-
-
-def _table(run: Run, services: tuple[str, ...]) -> pd.DataFrame:
-    """Return the windows: service, treatment, CPU (1.0 = a core), median response time in ms.
-
-    The first row of each service has the correlation in ``words``.
-    """
-    samples = run.samples()
-    sampled = [name for name in services if name in set(samples["service"])]
-    columns = ["treatment", "trial_id", "start_ns", LATENCY, *(f"cpu_{name}" for name in sampled)]
-    table = windows(run.requests(), samples, sampled, WINDOW_S)[columns].dropna()
-    if table.empty:
-        return pd.DataFrame(columns=COLUMNS)
-    parts = [part for service in sampled for part in _of_service(table, service)]
-    return pd.concat(parts, ignore_index=True)
-
-
-def _of_service(table: pd.DataFrame, service: str) -> list[pd.DataFrame]:
-    cpu = f"cpu_{service}"
-    points = table.assign(service=service, words="", cpu_cores=table[cpu])
-    words = _correlation_words(correlate(table, cpu, LATENCY))
-    head = {"service": service, "treatment": "", "cpu_cores": math.nan, LATENCY: math.nan}
-    return [pd.DataFrame([{**head, "words": words}]), points[COLUMNS]]
-
-
-def _planes(table: pd.DataFrame, _: Page) -> dict[str, Plane]:
-    y = Axis("median response time, ms (log)", log=True)
-    words_of = table[table["words"] != ""].set_index("service")["words"]
-    return {
-        str(service): Plane(Axis(f"CPU use of {service}, cores", ends=(0, None)), y, words)
-        for service, words in words_of.items()
-    }
-
-
-def _correlation_words(correlation: Correlation) -> str:
-    if not math.isfinite(correlation.rho):
-        return "ρ: too few windows"
-    known = math.isfinite(correlation.low)
-    interval = f"[{correlation.low:.2f}, {correlation.high:.2f}]" if known else "(no interval)"
-    trials = f"{correlation.n} trial{'s' if correlation.n != 1 else ''}"
-    words = f"ρ = {correlation.rho:.2f} {interval}\nn = {trials}, {correlation.windows:,} windows"
-    return words.replace("-", "\N{MINUS SIGN}")
-
-
-CHART = Planes(
-    TITLE,
-    f"Every point is a window of {WINDOW_S:g} s in a valid trial. ρ: Spearman's rank correlation of"
-    " the windows within a trial, averaged over the trials that have enough of them, with its 95%"
-    " interval.",
-    layers=(Points((), "treatment", how={"s": 11.5, "alpha": 0.75}),),
-    planes=_planes,
-    panel="service",
-    x="cpu_cores",
-    y=LATENCY,
-    across=4,
-    height_in=3.4,
-    further_in=3.4,
-    share_y=True,
+from perflab.figures.charts import (
+    Axis,
+    Intervals,
+    Lines,
+    Plane,
+    Planes,
+    Points,
+    Published,
+    RowChart,
+    Stack,
 )
-
+from perflab.figures.charts.planes import EVERYWHERE
+from perflab.figures.origin import Page, in_words
+from perflab.figures.theme import FAINT, Look, looks_of
+from perflab.figures.view import PUBLISHED, View, nothing_published
+from perflab.figures.view import Published as PublishedValues
+from perflab.recordings import Run
+from perflab.statistics.quantiles import CENSORED, smallest_n
 
 # The curves of more treatments hide each other: then each has a panel, with the others in grey.
 SHARED_PANEL = 3
@@ -233,3 +171,112 @@ def _ecdf_planes(_: pd.DataFrame, page: Page) -> dict[str, Plane]:
 
 
 LATENCY_ECDF = View("latency_ecdf", ECDF_TITLE, latency_ecdf_table, draw_latency_ecdf)
+
+
+# They differ from the treatments' colours, are safe for colour-blind readers, and differ in
+# lightness, so that neighbouring parts stay apart in greyscale.
+COLORS = {
+    "generator lag": "#F0F0F0",
+    "connection wait": "#AEAEAE",
+    "queue and other": "#7F7F7F",
+    "request": "#101840",
+    "threadpool": "#F0DD88",
+    "inference": "#117766",
+    "pool": "#99CCEE",
+    "execute": "#5566CC",
+    "commit": "#661144",
+    "release": "#DC668A",
+    "answer": "#74380F",
+    "unaccounted app": "#AAA055",
+}
+SPARE = ("#333388", "#EE99AA", "#A03030", "#CCEECC")
+BREAKDOWN_TITLE = "where the time goes, mean parts of a response time"
+WHOLE = "whole response"
+BREAKDOWN_COLUMNS = ["treatment", "part", "mean_ms", "low_ms", "high_ms", "trials", "state"]
+REST = "unaccounted app"
+BAR = 0.62
+
+
+def time_breakdown_table(run: Run, published: PublishedValues = nothing_published) -> pd.DataFrame:
+    """Return the mean time of every part of a request, in ms, by treatment (long form).
+
+    After the parts comes the whole response time, with its 95% t interval over trials, low_ms to
+    high_ms, and their number; then the published response time, if there is one, with the load as
+    ``state``.
+    """
+    requests = run.requests()
+    parts, whole = decompose(requests), mean_responses(requests).assign(part=WHOLE)
+    order = [*_order(parts["part"]), WHOLE, PUBLISHED]
+    columns = {"value": "mean_ms", "load": "state"}
+    absolutes = published(run, "mean_ms").rename(columns=columns).assign(part=PUBLISHED)
+    absolutes = absolutes[absolutes["treatment"].isin(whole["treatment"])]
+    shown = [parts[["treatment", "part", "mean_ms"]], whole, absolutes]
+    joined = pd.concat([part for part in shown if len(part)] or shown, ignore_index=True)
+    sorted_as = {"treatment": list(looks_of(run.record)), "part": order}
+    return joined.sort_values(
+        ["treatment", "part"], key=lambda names: names.map(sorted_as[str(names.name)].index)
+    ).reindex(columns=BREAKDOWN_COLUMNS)
+
+
+def _order(names: Iterable[str]) -> list[str]:
+    """Return the parts in the order of a request; unknown phases come before the rest.
+
+    ``REST`` is last because it has no place in time: it is what the known phases leave.
+    """
+    parts = [str(name) for name in dict.fromkeys(names)]
+    unknown = [name for name in parts if name not in COLORS]
+    return [*(name for name in COLORS if name in parts and name != REST), *unknown, REST]
+
+
+def draw_time_breakdown(table: pd.DataFrame, page: Page) -> LabFigure:
+    """Draw the mean parts of a response time as one stacked bar per treatment."""
+    is_part = ~table["part"].isin([WHOLE, PUBLISHED])
+    colors = _colors(table[is_part])
+    longest = float(table.loc[table["part"] == WHOLE, "mean_ms"].max())
+    furthest = float(np.nanmax(table["mean_ms"])) * 1.08
+    chart = RowChart(
+        BREAKDOWN_TITLE,
+        "Valid trials, successful responses. Phases from the service's Server-Timing; grey: seen"
+        " from outside. In numbers: mean response time with its 95% interval over trials (t), drawn"
+        " where it lies (an arrow: it goes on).",
+        layers=(
+            Stack(colors, labels={part: part_words(part) for part in colors},
+                  words=_short, height=BAR),
+            Intervals((WHOLE,), "low_ms", "high_ms", at=-BAR / 2 - 0.08,
+                      within=(0.0, max(furthest, 1.2 * longest)), size=6),
+            Published(at=BAR / 2 + 0.1),
+        ),
+        panels={"": Axis("mean time, ms", ends=(0.0, max(furthest, 1.2 * longest)))},
+        value="mean_ms",
+        row_in=0.44,
+        said=_words_beside,
+        nothing="no valid trial",
+    )  # fmt: skip
+    return chart.draw(table.assign(what=table["part"].where(~is_part, "part")), page)
+
+
+def _colors(drawn: pd.DataFrame) -> dict[str, str]:
+    """Return the colours of the parts that occur, in the order of the stack."""
+    spare = iter(SPARE * 4)
+    shown = drawn.loc[drawn["mean_ms"] > 0, "part"]
+    return {part: COLORS.get(part) or next(spare) for part in _order(shown) if part in set(shown)}
+
+
+def _words_beside(table: pd.DataFrame) -> dict[Hashable, str]:
+    names = {"mean_ms": "value", "low_ms": "low", "high_ms": "high", "trials": "n"}
+    totals = table[table["part"] == WHOLE].rename(columns=names).to_dict("records")
+    return {total["treatment"]: in_words(total, "ms") for total in totals}
+
+
+def _short(value: float) -> str:
+    """Return a number of few digits that fits into a bar."""
+    return f"{value:,.0f}" if value >= 9.95 else f"{value:.1f}"
+
+
+def time_breakdown_view(published: PublishedValues = nothing_published) -> View:
+    """Return the view, with the published values of a system."""
+    table = partial(time_breakdown_table, published=published)
+    return View("time_breakdown", BREAKDOWN_TITLE, table, draw_time_breakdown)
+
+
+TIME_BREAKDOWN = time_breakdown_view()

@@ -38,13 +38,7 @@ from perflab.figures.charts import (
 )
 from perflab.figures.origin import TYPICAL, Page, in_words, typical_rows
 from perflab.figures.theme import FAINT, INK, PALETTE, Look, in_order
-from perflab.figures.view import (
-    ARROW,
-    PUBLISHED,
-    View,
-    nothing_published,
-    reach,
-)
+from perflab.figures.view import ARROW, PUBLISHED, View, nothing_published, reach
 from perflab.figures.view import Published as PublishedValues
 from perflab.recordings import Run
 from perflab.statistics.in_words import number
@@ -149,7 +143,7 @@ def _aside(table: pd.DataFrame) -> pd.Series[float]:
 
 def _words_beside(table: pd.DataFrame) -> dict[Hashable, str]:
     typical = table[table["what"].isin([*TYPICAL, ALONE])].to_dict("records")
-    return {row["treatment"]: in_words(row, "{:,.0f}") for row in typical}
+    return {row["treatment"]: in_words(row) for row in typical}
 
 
 def throughput_view(published: PublishedValues = nothing_published) -> View:

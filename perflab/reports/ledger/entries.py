@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from typing import Any
+
+import pandas as pd
 
 from perflab import systems
 from perflab.analysis.evaluation import Finding, evaluate
@@ -16,7 +17,6 @@ from perflab.errors import PerflabError
 from perflab.figures import View
 from perflab.parameters import check
 from perflab.recordings import FREE_PARAMETERS, Contrast, Run, Selected
-from perflab.reports.chosen_runs import judged_runs
 from perflab.reports.conversion import count, effect_text
 from perflab.reports.figures import declared_views, views_of
 from perflab.reports.ledger.rows import (
@@ -30,6 +30,7 @@ from perflab.reports.ledger.rows import (
     rows,
 )
 from perflab.reports.ledger.study_check import Check, checks
+from perflab.reports.runs import judged_runs
 from perflab.trials.plan import RunPlan
 
 
@@ -58,17 +59,6 @@ def settings_of(answer: Answer) -> list[Any]:
     return [*(item for item in values if item is not None), *plan.factors.get(answer.name, ())]
 
 
-def view_fault(answer: Answer) -> str:
-    """Return which view or claim of an answer its system lacks, or ""; raises as plan_of."""
-    view = declared_views(plan_of(answer).system).get(answer.view)
-    if view is None:
-        return f"there is no view '{answer.view}'"
-    claims = view.judging.claims if view.judging else ()
-    if answer.claim and answer.claim not in claims:
-        return f"view '{view.name}' judges no '{answer.claim}'"
-    return ""
-
-
 def mismatch(row: Row, contrast: Contrast) -> str:
     """Return why a contrast may not judge a row: the rule "same estimand or no comparison".
 
@@ -86,8 +76,8 @@ def mismatch(row: Row, contrast: Contrast) -> str:
     return ""
 
 
-def unchanged_contrasts(run: Run) -> Mapping[str, Contrast]:
-    """Return the contrasts of a run that its experiment still has unchanged today, by name.
+def questions_today(run: Run) -> set[str]:
+    """Return what the run's experiment asks today, with the run's parameters.
 
     A published value may have been corrected since the run: then the verdict of the recorded
     contrast is about something else.
@@ -95,12 +85,9 @@ def unchanged_contrasts(run: Run) -> Mapping[str, Contrast]:
     try:
         experiment = systems.experiment(run.record.experiment)
         parameters = check(experiment.parameters, run.record.parameters, run.run_id)
-        today = experiment.plan(parameters).contrasts
+        return set(map(_question, experiment.plan(parameters).contrasts))
     except PerflabError:
-        return {}
-    questions = set(map(_question, today))
-    recorded = run.record.contrasts
-    return {contrast.name: contrast for contrast in recorded if _question(contrast) in questions}
+        return set()
 
 
 def _question(contrast: Contrast) -> str:
@@ -123,24 +110,38 @@ class AnsweringRun:
     """A chosen run that answers rows; it is read once, when its first answer is needed."""
 
     selected: Selected
-    _claims: dict[str, Mapping[str, JointClaim]] = field(default_factory=dict)
 
     @cached_property
     def findings(self) -> list[Finding]:
         """The findings on the contrasts that the experiment still has unchanged."""
-        unchanged = unchanged_contrasts(self.selected.run)
+        today = questions_today(self.selected.run)
         findings = evaluate(self.selected.run)
-        return [finding for finding in findings if finding.contrast.name in unchanged]
+        return [finding for finding in findings if _question(finding.contrast) in today]
 
     @cached_property
     def views(self) -> Mapping[str, View]:
         """The views that suit the run, by name."""
         return {view.name: view for view in views_of(self.selected.run)}
 
+    @cached_property
+    def claims(self) -> Mapping[tuple[str, str], JointClaim]:
+        """The claims that views of the run judge, by view and name."""
+        return {
+            (view.name, name): claim
+            for view in self.views.values()
+            if view.judging
+            for name, claim in view.judging.of(self.selected.run).items()
+        }
+
     @property
     def run_id(self) -> str:
         """The id of the run."""
         return self.selected.run.run_id
+
+    @property
+    def experiment(self) -> str:
+        """The experiment of the run."""
+        return self.selected.run.record.experiment
 
     def of_contrasts(self, row: Row) -> RunAnswer | None:
         """Return the run's answer by the row's contrasts; None where it has none of them.
@@ -155,23 +156,15 @@ class AnsweringRun:
         if not findings:
             return None
         words = dict.fromkeys(str(finding.verdict) for finding in findings)
-        outcome = next(iter(words)) if len(words) == 1 else f"mixed: {', '.join(words)}"
-        whys = [
-            why
-            for finding in findings
-            for why in (finding.verdict.reason, "" if finding.effect else finding.absent)
-            if why
-        ]
-        return RunAnswer(self.run_id, findings, outcome, "; ".join(dict.fromkeys(whys)))
+        outcome = "mixed: " * (len(words) > 1) + ", ".join(words)
+        whys: list[str] = []
+        for finding in findings:
+            whys += [finding.verdict.reason, "" if finding.effect else finding.absent]
+        return RunAnswer(self.run_id, findings, outcome, _listed(whys))
 
     def of_claim(self, row: Row) -> RunAnswer | None:
         """Return the run's answer by the view that the row names; None where it judges nothing."""
-        view = self.views.get(row.answer.view)
-        if view is None or view.judging is None:
-            return None
-        if view.name not in self._claims:
-            self._claims[view.name] = view.judging.of(self.selected.run)
-        claim = self._claims[view.name].get(row.answer.claim)
+        claim = self.claims.get((row.answer.view, row.answer.claim))
         if claim is None or any(mismatch(row, finding.contrast) for finding in claim.findings):
             return None
         return RunAnswer(self.run_id, claim.findings, str(claim.verdict), claim.verdict.reason)
@@ -189,22 +182,21 @@ class AnsweringRun:
         return is_as_planned, self.selected.complete_blocks, record.created_at
 
 
-class Evidence:
-    """The answers of all chosen runs (:func:`perflab.reports.chosen_runs.judged_runs`)."""
+@dataclass(frozen=True)
+class Sources:
+    """The sources of entries: chosen runs, checks by study and name, and reasons by name."""
 
-    def __init__(self, chosen: Iterable[Selected]) -> None:
-        self._runs: dict[str, list[AnsweringRun]] = {}
-        for selected in chosen:
-            experiment = selected.run.record.experiment
-            self._runs.setdefault(experiment, []).append(AnsweringRun(selected))
+    runs: Sequence[AnsweringRun]
+    checks: Mapping[tuple[str, str], Check]
+    reasons: Mapping[str, str]
 
-    def answers(self, row: Row) -> list[RunAnswer]:
-        """Return the answers of runs to a row; the first one counts."""
+    def answer(self, row: Row) -> RunAnswer | None:
+        """Return the answer of the first run that has one to a row."""
         answers = (
             run.of_claim(row) if row.answer.claim else run.of_contrasts(row)
             for run in self._by_weight(row.answer)
         )
-        return [answer for answer in answers if answer]
+        return next(filter(None, answers), None)
 
     def run_with_view(self, answer: Answer) -> str:
         """Return the id of the first run that the answer's view suits; "" where there is none."""
@@ -212,7 +204,7 @@ class Evidence:
         return next((run.run_id for run in suited), "")
 
     def _by_weight(self, answer: Answer) -> Sequence[AnsweringRun]:
-        runs = self._runs.get(answer.experiment, [])
+        runs = [run for run in self.runs if run.experiment == answer.experiment]
         return sorted(runs, key=lambda run: run.weight(answer), reverse=True)
 
 
@@ -239,17 +231,7 @@ class Entry:
     measured: tuple[str, ...] = ()
     n: tuple[str, ...] = ()
     run_id: str = ""
-    others: str = ""
     judged: bool = False
-
-
-@dataclass(frozen=True)
-class _Sources:
-    """The sources of entries: runs, checks and reasons."""
-
-    evidence: Evidence
-    checks: Mapping[tuple[str, str], Check]
-    reasons: Mapping[str, str]
 
 
 def ledger(study: str = "", backend: str = "") -> list[Entry]:
@@ -260,14 +242,15 @@ def ledger(study: str = "", backend: str = "") -> list[Entry]:
     RecordingError
         There is no such study, or a table of published rows is not well formed.
     """
+    runs = [AnsweringRun(selected) for selected in judged_runs(backend)]
     known = {(check.study, check.name): check for check in checks(study)}
-    sources = _Sources(Evidence(judged_runs(backend)), known, reasons())
+    sources = Sources(runs, known, reasons())
     entries = [_entry(row, sources) for row in rows(study)]
     by_key = {(entry.row.study, entry.row.key): entry for entry in entries}
     return [_resolved(entry, by_key) for entry in entries]
 
 
-def _entry(row: Row, sources: _Sources) -> Entry:
+def _entry(row: Row, sources: Sources) -> Entry:
     if row.kind not in KINDS:
         return _fault(row, f"kind '{row.kind}' is none of {', '.join(KINDS)}")
     try:
@@ -281,45 +264,51 @@ def _fault(row: Row, why: str) -> Entry:
     return Entry(row, NO_ANSWER, why)
 
 
-def _by_contrast(row: Row, sources: _Sources) -> Entry:
+def _listed(reasons: Iterable[str]) -> str:
+    return "; ".join(dict.fromkeys(filter(None, reasons)))
+
+
+def _by_contrast(row: Row, sources: Sources) -> Entry:
     answer = row.answer
     planned = [item for item in plan_of(answer).contrasts if answer.covers(item.name)]
     if not planned:
         return _fault(row, f"{answer.experiment} has no contrast '{answer.name}'")
     if unfit := next(filter(None, (mismatch(row, contrast) for contrast in planned)), ""):
         return _fault(row, unfit)
-    if answers := sources.evidence.answers(row):
-        return _judged(row, answers)
-    untestable = dict.fromkeys(contrast.not_testable for contrast in planned)
+    if run_answer := sources.answer(row):
+        return _judged(row, run_answer)
+    untestable = [contrast.not_testable for contrast in planned]
     if all(untestable):
-        return Entry(row, NOT_TESTABLE, "; ".join(untestable))
+        return Entry(row, NOT_TESTABLE, _listed(untestable))
     return Entry(row, UNMEASURED, answer.command)
 
 
-def _by_view(row: Row, sources: _Sources) -> Entry:
-    if fault := view_fault(row.answer):
-        return _fault(row, fault)
-    if row.answer.claim and (answers := sources.evidence.answers(row)):
-        return _judged(row, answers)
-    run_id = "" if row.answer.claim else sources.evidence.run_with_view(row.answer)
+def _by_view(row: Row, sources: Sources) -> Entry:
+    view = declared_views(plan_of(row.answer).system).get(row.answer.view)
+    if view is None:
+        return _fault(row, f"there is no view '{row.answer.view}'")
+    claims = view.judging.claims if view.judging else ()
+    if row.answer.claim and row.answer.claim not in claims:
+        return _fault(row, f"view '{view.name}' judges no '{row.answer.claim}'")
+    if row.answer.claim and (run_answer := sources.answer(row)):
+        return _judged(row, run_answer)
+    run_id = "" if row.answer.claim else sources.run_with_view(row.answer)
     if not run_id:
         return Entry(row, UNMEASURED, row.answer.command)
     return Entry(row, SHOWN, f"perflab.draw(run, '{row.answer.view}')", run_id=run_id)
 
 
-def _judged(row: Row, answers: Sequence[RunAnswer]) -> Entry:
-    first, *others = answers
-    if first.outcome == NOT_TESTABLE:
-        return Entry(row, first.outcome, first.why)
-    several = len(first.findings) > 1
+def _judged(row: Row, answer: RunAnswer) -> Entry:
+    if answer.outcome == NOT_TESTABLE:
+        return Entry(row, answer.outcome, answer.why)
+    several = len(answer.findings) > 1
     return Entry(
         row,
-        first.outcome,
-        first.why,
-        measured=tuple(_measured(finding, several) for finding in first.findings),
-        n=tuple(count(part.effect.n if part.effect else None) for part in first.findings),
-        run_id=first.run_id,
-        others=_of_others(Counter(other.outcome for other in others), first.outcome),
+        answer.outcome,
+        answer.why,
+        measured=tuple(_measured(finding, several) for finding in answer.findings),
+        n=tuple(count(part.effect.n if part.effect else None) for part in answer.findings),
+        run_id=answer.run_id,
         judged=True,
     )
 
@@ -329,44 +318,30 @@ def _measured(finding: Finding, several: bool) -> str:
     return f"{finding.contrast.name.rpartition(', ')[2]}: {text}" if several else text
 
 
-def _of_others(counts: Mapping[str, int], outcome: str) -> str:
-    parts = [
-        f"{number} {'as well' if word == outcome else word}" for word, number in counts.items()
-    ]
-    return f"other runs: {', '.join(parts)}" if parts else ""
-
-
-def _by_setting(row: Row, _: _Sources) -> Entry:
+def _by_setting(row: Row, _: Sources) -> Entry:
     experiment, name = row.answer.experiment, row.answer.name
     values = settings_of(row.answer)
-    if any(_is_number(value, row.value) for value in values):
+    if row.value in pd.to_numeric(pd.Series(values, dtype=str), errors="coerce").tolist():
         return Entry(row, TAKEN_OVER, f"{name} of {experiment}")
     shown = ", ".join(map(str, values)) or "nothing"
     return _fault(row, f"{experiment}: {name} is {shown}, published is {row.published}")
 
 
-def _is_number(value: object, published: float | None) -> bool:
-    try:
-        return published is not None and float(str(value)) == published
-    except ValueError:
-        return False
-
-
-def _by_check(row: Row, sources: _Sources) -> Entry:
+def _by_check(row: Row, sources: Sources) -> Entry:
     check = sources.checks.get((row.study, row.answer.name))
     if check is None:
         return _fault(row, f"there is no check '{row.answer.name}'")
     return Entry(row, CHECKED, f"{check.statement}: {check.result.word} ({check.result.numbers})")
 
 
-def _by_reason(row: Row, sources: _Sources) -> Entry:
-    name = row.answer.name
-    if name not in sources.reasons:
-        return _fault(row, f"there is no reason '{name}'")
-    return Entry(row, str(row.answer.kind), sources.reasons[name])
+def _by_reason(row: Row, sources: Sources) -> Entry:
+    reason = sources.reasons.get(row.answer.name)
+    if reason is None:
+        return _fault(row, f"there is no reason '{row.answer.name}'")
+    return Entry(row, str(row.answer.kind), reason)
 
 
-_MAKERS: Mapping[Answered, Callable[[Row, _Sources], Entry]] = {
+_MAKERS: Mapping[Answered, Callable[[Row, Sources], Entry]] = {
     Answered.CONTRAST: _by_contrast,
     Answered.VIEW: _by_view,
     Answered.SETTING: _by_setting,

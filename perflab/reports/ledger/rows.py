@@ -63,12 +63,8 @@ _BY_EXPERIMENT = (Answered.CONTRAST, Answered.VIEW, Answered.SETTING)
 _OTHERS = tuple(kind for kind in Answered if kind and kind not in _BY_EXPERIMENT)
 _EXPERIMENT = re.compile(rf"({'|'.join(_BY_EXPERIMENT)}) (\S+)((?: [a-z_]+=\S+)*): (.+)")
 _OTHER = re.compile(rf"({'|'.join(_OTHERS)}): (.+)")
-_FORMS = "; ".join(
-    [
-        *(f"{kind} EXPERIMENT [NAME=VALUE ...]: NAME" for kind in _BY_EXPERIMENT),
-        *(f"{kind}: TEXT" for kind in _OTHERS),
-    ]
-)
+_FORMS = "; ".join(f"{kind} EXPERIMENT [NAME=VALUE ...]: NAME" for kind in _BY_EXPERIMENT)
+_FORMS += "".join(f"; {kind}: TEXT" for kind in _OTHERS)
 
 
 @dataclass(frozen=True)
@@ -197,15 +193,14 @@ def reasons() -> dict[str, str]:
     return {line["reason"]: line["text"] for line in shared_rows("reasons")}
 
 
-def estimands() -> dict[tuple[str, str], frozenset[str]]:
+def estimands() -> dict[tuple[str, str], set[str]]:
     """Return the responses that measure the same as a published measure, by study and measure.
 
     Rows of a measure that is missing here are compared with no contrast.
     """
-    responses: dict[tuple[str, str], frozenset[str]] = {}
+    responses: dict[tuple[str, str], set[str]] = {}
     for line in shared_rows("estimands"):
-        key = line["study"], line["measure"]
-        responses[key] = responses.get(key, frozenset()) | {line["response"]}
+        responses.setdefault((line["study"], line["measure"]), set()).add(line["response"])
     return responses
 
 
@@ -248,8 +243,7 @@ class Interval:
 
     def meets(self, other: Interval) -> bool:
         """Return whether a value lies in both intervals, allowing for rounding errors."""
-        slack = 1e-9 * max((abs(end) for end in (self.low, self.high) if math.isfinite(end)),
-                           default=0.0)  # fmt: skip
+        slack = 1e-9 * max(abs(end) for end in (self.low, self.high, 0.0) if math.isfinite(end))
         return self.low <= other.high + slack and other.low <= self.high + slack
 
     @property
@@ -292,14 +286,11 @@ def printed(value: float, unit: str, qualifier: str = "", measure: str = "") -> 
     is_end = measure.endswith(("_low", "_high"))
     if (is_end and unit != "%") or (unit in COUNTED and not qualifier):
         return exactly(value * scale)
-    half = _half_a_digit(value, rounded=qualifier == "~" and not is_end)
+    exponent = int(Decimal(repr(value)).normalize().as_tuple().exponent)
+    if is_end or qualifier != "~":
+        exponent = min(exponent, 0)
+    half = 0.5 * 10.0**exponent
     return Interval((value - half) * scale, (value + half) * scale)
-
-
-def _half_a_digit(value: float, *, rounded: bool) -> float:
-    digits = Decimal(repr(value)).normalize()
-    exponent = int(digits.as_tuple().exponent)
-    return 0.5 * 10.0 ** (exponent if rounded else min(exponent, 0))
 
 
 class Word(StrEnum):

@@ -29,7 +29,7 @@ from perflab.statistics.in_words import counted
 
 COLUMNS = (
     "study", "row", "kind", "published", "answer", "outcome", "measured [95%]", "n", "run", "why",
-    "other runs", "note",
+    "note",
 )  # fmt: skip
 OUTCOME_COLUMN = "what became of it"
 JUDGED = "judged"
@@ -40,16 +40,10 @@ OTHER_OUTCOMES = (
 )  # fmt: skip
 # For these outcomes each reason is counted apart.
 COUNTED_BY_REASON = (NOT_TESTABLE, str(Answered.NOT_COMPARABLE), NO_ANSWER)
-_WORD_STYLES = {
-    Word.INCONSISTENT.value: LOOKS[Outcome.NOT_REPRODUCED],
-    Word.CONSISTENT.value: LOOKS[Outcome.REPRODUCED],
-}
 MARKS = {
-    word: look.color
-    for word, look in [
-        *((outcome.value, look) for outcome, look in LOOKS.items()),
-        *_WORD_STYLES.items(),
-    ]
+    **{outcome.value: look.color for outcome, look in LOOKS.items()},
+    Word.INCONSISTENT.value: LOOKS[Outcome.NOT_REPRODUCED].color,
+    Word.CONSISTENT.value: LOOKS[Outcome.REPRODUCED].color,
 }
 
 
@@ -63,17 +57,11 @@ def narrowed(entries: Sequence[Entry], answer: str) -> list[Entry]:
     """
     if not answer:
         return list(entries)
-    outcomes = (
-        {entry.outcome for entry in entries}
-        | set(OTHER_OUTCOMES)
-        | {outcome.value for outcome in Outcome}
-    )
+    outcomes = {*OTHER_OUTCOMES, *map(str, Outcome), *(entry.outcome for entry in entries)}
     known = [*filter(None, map(str, Answered)), JUDGED, *sorted(outcomes)]
     if answer not in known:
-        listed = ", ".join(dict.fromkeys(known))
-        raise ParameterError(
-            "answer", [f"no answer '{answer}'{did_you_mean(answer, known)}; there are: {listed}"]
-        )
+        near, listed = did_you_mean(answer, known), ", ".join(dict.fromkeys(known))
+        raise ParameterError("answer", [f"no answer '{answer}'{near}; there are: {listed}"])
     if answer == JUDGED:
         return [entry for entry in entries if entry.judged]
     return [item for item in entries if answer in (str(item.row.answer.kind), item.outcome)]
@@ -85,7 +73,7 @@ def ledger_table(entries: Sequence[Entry]) -> pd.DataFrame:
         (
             entry.row.study, entry.row.key, entry.row.kind, entry.row.published,
             str(entry.row.answer.kind), entry.outcome, "; ".join(entry.measured),
-            "; ".join(dict.fromkeys(entry.n)), entry.run_id, entry.why, entry.others,
+            "; ".join(dict.fromkeys(entry.n)), entry.run_id, entry.why,
             entry.row.note,
         )
         for entry in entries
@@ -155,23 +143,19 @@ def to_terminal(shown: Shown, title: str, ratios: Sequence[int]) -> Table:
     rich_table = Table(title=title, title_justify="left")
     for name, ratio in zip(map(str, shown.text.columns), ratios, strict=True):
         rich_table.add_column(name, ratio=ratio, justify="right" if name in shown.right else "left")
+    red = LOOKS[Outcome.NOT_REPRODUCED].style
     has_several_lines = shown.text.map(lambda text: "\n" in text).to_numpy().any()
     for row in shown.text.itertuples(index=False, name=None):
         # An empty line separates rows whose cells have several lines.
         if has_several_lines and rich_table.row_count:
             rich_table.add_row()
-        rich_table.add_row(*(Text(cell, _style(cell)) for cell in row))
+        rich_table.add_row(*(Text(cell, red if cell == Word.INCONSISTENT else "") for cell in row))
     return rich_table
-
-
-def _style(cell: str) -> str:
-    return _WORD_STYLES[cell].style if cell == Word.INCONSISTENT else ""
 
 
 def _row_text(entry: Entry) -> str:
     row = entry.row
-    note = [row.note] if row.note else []
-    return "\n".join([f"{row.study}, {row.kind or 'no kind'}", row.key, *note])
+    return "\n".join(filter(None, [f"{row.study}, {row.kind or 'no kind'}", row.key, row.note]))
 
 
 def _answer_text(entry: Entry) -> str:
@@ -182,4 +166,4 @@ def _answer_text(entry: Entry) -> str:
         lines.append(f"n = {', '.join(dict.fromkeys(entry.n))}; run {entry.run_id}")
     elif entry.run_id:
         lines.append(f"run {entry.run_id}")
-    return "\n".join([*lines, *filter(None, [entry.why, entry.others])])
+    return "\n".join(filter(None, [*lines, entry.why]))

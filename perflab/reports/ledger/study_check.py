@@ -22,6 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import pandas as pd
 
@@ -37,7 +38,7 @@ AS_PRINTED = "as printed"
 WANTED = "wanted"
 COLUMNS = ("study", "check", "rule", "statement", "finding", "numbers", "rows")
 KEY = ("place", "scenario", "measure")
-Line = dict[str, str]
+Line = dict[Any, str]
 Known = dict[tuple[str, ...], Line]
 
 
@@ -76,10 +77,8 @@ def check_table(study: str = "", finding: str = "") -> pd.DataFrame:
     """
     order = list(Word)
     if finding and finding not in order:
-        known = ", ".join(order)
-        raise ParameterError(
-            "finding", [f"no finding '{finding}'{did_you_mean(finding, order)}; there are: {known}"]
-        )
+        near, known = did_you_mean(finding, order), ", ".join(order)
+        raise ParameterError("finding", [f"no finding '{finding}'{near}; there are: {known}"])
     selected = [check for check in checks(study) if finding in ("", check.result.word)]
     rows = [
         (
@@ -92,10 +91,8 @@ def check_table(study: str = "", finding: str = "") -> pd.DataFrame:
 
 
 def _of_study(study: str, all_lines: Iterable[Line]) -> Iterator[Check]:
-    known: Known = {}
-    for row in published(study).astype("str").to_dict("records"):
-        line = {str(name): str(text) for name, text in row.items()}
-        known[tuple(line[name] for name in KEY)] = line
+    lines: list[Line] = published(study).astype("str").to_dict("records")
+    known = {tuple(line[name] for name in KEY): line for line in lines}
     by_check: dict[str, list[Line]] = {}
     for line in all_lines:
         if line["study"] == study:
@@ -110,12 +107,11 @@ def _scenarios(lines: Iterable[Line], known: Known) -> list[str]:
     general = [line for line in lines if line["scenario"] == EVERY]
     if not general:
         return [""]
-    scenarios = [
-        {key[1] for key in known if (key[0], key[2]) == (line["place"], line["measure"])}
-        for line in general
+    return [
+        name
+        for name in dict.fromkeys(key[1] for key in known)
+        if all((line["place"], name, line["measure"]) in known for line in general)
     ]
-    return [name for name in dict.fromkeys(key[1] for key in known)
-            if all(name in names for names in scenarios)]  # fmt: skip
 
 
 def _check(study: str, name: str, lines: list[Line], scenario: str, known: Known) -> Check:
@@ -149,8 +145,7 @@ def _part(line: Line, scenario: str, known: Known) -> Part:
             return Part(WANTED, None, name)
         raise RecordingError(f"no row '{name}'{did_you_mean(name, (row_key(*k) for k in known))}")
     row = known[key]
+    value = printed(float(row["value"]), row["unit"], row["qualifier"], row["measure"])
     if line["text"] == AS_PRINTED:
         value = exactly(float(row["value"]) * UNITS[row["unit"]])
-    else:
-        value = printed(float(row["value"]), row["unit"], row["qualifier"], row["measure"])
     return Part(line["part"], value, name, line["text"])

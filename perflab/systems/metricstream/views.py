@@ -192,7 +192,10 @@ def _success_published(treatment_of: dict[str, str]) -> list[dict[str, Any]]:
 
 def _success_said(table: pd.DataFrame) -> dict[Hashable, str]:
     typical = table[table["what"] == TYPICAL].to_dict("records")
-    words = {row["treatment"]: in_words(row, "{:.4g}").replace("\n", " ", 1) for row in typical}
+    words = {
+        row["treatment"]: in_words(row, form="{:.4g}".format).replace("\n", " ", 1)
+        for row in typical
+    }
     return {treatment: text.replace(" ", "% ", 1) for treatment, text in words.items()}
 
 

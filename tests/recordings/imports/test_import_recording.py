@@ -11,7 +11,7 @@ import pytest
 from perflab.analysis.between_runs import against_first, compare_runs
 from perflab.recordings import Run
 from perflab.recordings.imports import import_files
-from perflab.reports.chosen_runs import judged_runs
+from perflab.reports.runs import judged_runs
 from perflab.statistics.two_samples import unpaired
 from tests.support.synthetic import write_run
 

@@ -12,6 +12,10 @@ from perflab.systems import experiment
 from tests.support.synthetic import write_run
 
 Write = Callable[..., Run]
+Bring = Callable[[str], object]
+ROW = """study,place,scenario,measure,unit,value,qualifier,note,kind,answer
+own,table,a,rate,requests/s,5,,,{}
+"""
 
 
 @pytest.fixture
@@ -28,3 +32,12 @@ def write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Write:
         return write_run(tmp_path, run_id=run_id, requests=40, **{**words, **planted})  # type: ignore[arg-type]
 
     return written
+
+
+@pytest.fixture
+def bring(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Bring:
+    """Return a function that brings a foreign system with one row of this kind and answer."""
+    folder = tmp_path_factory.mktemp("systems") / "foreign" / "published"
+    folder.mkdir(parents=True)
+    monkeypatch.setenv("PERFLAB_SYSTEMS", str(folder.parents[1]))
+    return lambda kind_and_answer: (folder / "own.csv").write_text(ROW.format(kind_and_answer))

