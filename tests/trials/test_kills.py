@@ -16,12 +16,7 @@ from perflab.stacks import cleanup
 from perflab.systems import experiment
 from perflab.trials.client import conduct
 from perflab.trials.plan import Order
-from perflab.trials.progress import (
-    Event,
-    LoadProgress,
-    Note,
-    TrialBegun,
-)
+from perflab.trials.progress import Event, LoadProgress, Note, TrialBegun
 
 SMALL = {
     "blocks": 2, "requests": 1200, "warmup_requests": 10, "concurrency": 5, "workers": 2,

@@ -13,12 +13,7 @@ from typing import Any
 from perflab.errors import ClusterError, HostsDiffer
 from perflab.sweeps.cells import Cell
 from perflab.sweeps.hosts.hosts import BENCH, check_installed, host_facts, unfit, worker_facts
-from perflab.sweeps.hosts.worker import (
-    ENDED,
-    CellOrder,
-    News,
-    execute,
-)
+from perflab.sweeps.hosts.worker import ENDED, CellOrder, News, execute
 from perflab.trials.client import ORDERLY_END_S
 
 CONNECT_S = 30
