@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -17,6 +18,7 @@ from perflab.systems import experiment
 from perflab.trials.client import conduct
 from perflab.trials.plan import Order
 from perflab.trials.progress import Event, LoadProgress, Note, TrialBegun
+from tests.stacks.asking import children_running
 
 SMALL = {
     "blocks": 2, "requests": 1200, "warmup_requests": 10, "concurrency": 5, "workers": 2,
@@ -42,12 +44,8 @@ def inference_workers() -> list[psutil.Process]:
 
 
 def reapers() -> list[psutil.Process]:
-    (conductor,) = [
-        child
-        for child in psutil.Process().children()
-        if "perflab.trials.conductor" in child.cmdline()
-    ]
-    return [child for child in conductor.children() if "perflab.stacks.reaper" in child.cmdline()]
+    (conductor,) = children_running("perflab.trials.conductor", os.getpid())
+    return children_running("perflab.stacks.reaper", conductor.pid)
 
 
 # One of these processes is killed during the load of each trial.

@@ -25,7 +25,7 @@ from perflab.systems import experiment
 from perflab.trials.client import conduct
 from perflab.trials.plan import Order
 from perflab.trials.progress import Event, LoadProgress, Note, TrialDone
-from tests.stacks.asking import wait_until
+from tests.stacks.asking import children_running, wait_until
 
 SMALL = {
     "blocks": 2, "requests": 60, "warmup_requests": 10, "concurrency": 5, "workers": 1,
@@ -176,7 +176,3 @@ def test_after_kill_nothing_is_left_and_resume_repeats_no_finished_block(
     finished_before = len(before) // 2
     assert set(current[current["block"] >= finished_before + 1]["attempt"]) <= {0}
     assert len(resumed.record.sessions) == 2
-
-
-def children_running(module: str, pid: int) -> list[psutil.Process]:
-    return [child for child in psutil.Process(pid).children() if module in child.cmdline()]
