@@ -221,6 +221,5 @@ def compared(
     if problems := unfit(host_facts(cells), facts):
         listed = "\n".join(f"  - {problem}" for problem in problems)
         raise HostsDiffer(f"nothing was started, because of\n{listed}")
-    return {address: fact["host"] for address, fact in facts_by_address.items()}, facts[0][
-        "machine"
-    ]
+    hosts = {address: fact["host"] for address, fact in facts_by_address.items()}
+    return hosts, facts[0]["machine"]
