@@ -87,11 +87,10 @@ def carry_out(
     except KeyboardInterrupt:
         end = interruption(cell)
     except PerflabError as error:
-        kind = error.kind if isinstance(error, NotebookFailed) else type(error).__name__
-        if kind in ("KeyboardInterrupt", INTERRUPTED):
-            end = interruption(cell)
-        else:
-            end = {**_failure(kind, error), **_save_failure(saved, error)}
+        if not isinstance(error, NotebookFailed):
+            error = NotebookFailed(cell.notebook, type(error).__name__, str(error))
+        is_interrupted = error.kind in ("KeyboardInterrupt", INTERRUPTED)
+        end = interruption(cell) if is_interrupted else _failure(saved, error)
     return AttemptEnded(
         cell=cell.id,
         attempt=number,
@@ -107,18 +106,19 @@ def interruption(cell: Cell, by: str = "") -> dict[str, Any]:
     return {"done": False, "kind": INTERRUPTED, "error": error, "infrastructure": False}
 
 
-def _failure(kind: str, error: PerflabError) -> dict[str, Any]:
-    text = error.text if isinstance(error, NotebookFailed) else str(error)
-    return {"done": False, "kind": kind, "error": text, "infrastructure": kind in INFRASTRUCTURE}
-
-
-def _save_failure(saved: Path, error: PerflabError) -> dict[str, str]:
-    """Write the log of a failed attempt; return the paths of log and notebook."""
+def _failure(saved: Path, error: NotebookFailed) -> dict[str, Any]:
+    """Write the log of a failed attempt, and return its end."""
     saved.parent.mkdir(parents=True, exist_ok=True)
     log, notebook = saved.with_suffix(".log"), saved.with_suffix(".ipynb")
-    trace = error.log if isinstance(error, NotebookFailed) else ""
-    replace_file(log, f"{error}\n{trace}\n".encode())
-    return {"log": str(log), "notebook": str(notebook) if notebook.exists() else ""}
+    replace_file(log, f"{error}\n{error.log}\n".encode())
+    return {
+        "done": False,
+        "kind": error.kind,
+        "error": error.text,
+        "infrastructure": error.kind in INFRASTRUCTURE,
+        "log": str(log),
+        "notebook": str(notebook) if notebook.exists() else "",
+    }
 
 
 def _result(executed: Executed) -> dict[str, Any]:
@@ -129,7 +129,7 @@ def _result(executed: Executed) -> dict[str, Any]:
     return {
         "done": True,
         "notebook": str(executed.notebook),
-        "figures": tuple(str(path) for path in executed.figures()),
+        "figures": tuple(map(str, sorted(executed.notebook.parent.glob("*.svg")))),
         "valid_trials": len(run.valid_trials()),
         "trials": int((~trials["superseded"].astype(bool)).sum()),
         "verdicts": tuple(tuple(map(str, row)) for row in rows.to_numpy()),

@@ -37,13 +37,7 @@ from perflab.sweeps.journal import (
     Journal,
     RunMade,
 )
-from perflab.trials.progress import (
-    Event,
-    Note,
-    RunBegun,
-    TrialBegun,
-    showing,
-)
+from perflab.trials.progress import Event, Note, RunBegun, TrialBegun, showing
 
 
 @dataclass(frozen=True)

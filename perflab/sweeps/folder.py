@@ -5,12 +5,12 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import hashlib
-import html
 import os
 import secrets
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
+from html import escape
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -134,7 +134,7 @@ def write_index(folder: Path, sweep: Sweep, journal: Journal) -> None:
     table = pd.DataFrame([_row(cell, journal.cell(cell.id), folder) for cell in sweep.cells])
     with pd.option_context("display.max_colwidth", None):
         body = table.to_html(index=False, escape=False)
-    head = HEAD.format(title=_text(sweep.title), all=counts)
+    head = HEAD.format(title=escape(sweep.title), all=counts)
     replace_file(folder / PAGE, f"{head}{body}</body></html>\n".encode())
 
 
@@ -146,7 +146,7 @@ def _row(cell: Cell, state: CellState, folder: Path) -> dict[str, str]:
         f"{ended.valid_trials} of {ended.trials} trials valid" if ended and ended.trials else ""
     )
     return {
-        "cell": f"<b>{_text(cell.label)}</b><br><code>{cell.id}</code><br>{links}",
+        "cell": f"<b>{escape(cell.label)}</b><br><code>{cell.id}</code><br>{links}",
         "state": f"{state.state}{_listed(map(_attempt_text, state.attempts))}{trials}",
         "verdicts": _verdicts(ended) if ended else "",
         "figures": _thumbnails(ended.figures, folder) if ended else "",
@@ -171,13 +171,13 @@ def _attempt_text(attempt: Attempt) -> str:
         words.append(f"on {attempt.begun.host}")
     if attempt.run_id:
         words.append(f"run {attempt.run_id}")
-    return _text(" ".join(words))
+    return escape(" ".join(words))
 
 
 def _verdicts(ended: AttemptEnded) -> str:
     if ended.error:
-        return _text(f"{ended.kind}: {ended.error}")
-    return _listed(_text(f"{claim}: {verdict} {size}") for claim, verdict, size in ended.verdicts)
+        return escape(f"{ended.kind}: {ended.error}")
+    return _listed(escape(f"{claim}: {verdict} {size}") for claim, verdict, size in ended.verdicts)
 
 
 def _thumbnails(figures: Sequence[str], folder: Path) -> str:
@@ -193,8 +193,4 @@ def _listed(items: Iterable[str]) -> str:
 
 
 def _address(place: str, folder: Path) -> str:
-    return _text(place if "://" in place else quote(os.path.relpath(place, folder)))
-
-
-def _text(value: str) -> str:
-    return html.escape(value)
+    return escape(place if "://" in place else quote(os.path.relpath(place, folder)))

@@ -49,7 +49,6 @@ from perflab.errors import ParameterError
 from perflab.parameters import did_you_mean, from_text
 from perflab.trials.experiment import OF_THE_CALL
 
-MOST_VALUES = 5_000
 MOST_CELLS = 5_000
 DIGITS = 6
 VALUES = "a list of values, or {range: [FIRST, LAST, STEP]}"
@@ -78,8 +77,8 @@ def _range(first: float, last: float, step: float) -> list[int | float]:
     # Decimals avoid the rounding of floats such as 0.1.
     begin, end, by = (Decimal(repr(value)) for value in (first, last, step))
     count = math.floor((end - begin) / by) + 1
-    if count > MOST_VALUES:
-        raise ValueError(f"the range has {count:,} values; {MOST_VALUES:,} are the most")
+    if count > MOST_CELLS:
+        raise ValueError(f"the range has {count:,} values; {MOST_CELLS:,} are the most")
     typed = int if all(isinstance(value, int) for value in (first, last, step)) else float
     return [typed(begin + place * by) for place in range(count)]
 
@@ -107,7 +106,7 @@ def _numbers(ends: Any, count: int, form: str) -> list[int | float]:
 
 
 Name = Annotated[str, AfterValidator(_cell_parameter)]
-Values = Annotated[list[Any], BeforeValidator(_values), Field(max_length=MOST_VALUES)]
+Values = Annotated[list[Any], BeforeValidator(_values), Field(max_length=MOST_CELLS)]
 Drawn = Annotated[Any, BeforeValidator(_drawn)]
 
 
@@ -118,7 +117,7 @@ class _Section(BaseModel):
 class Sample(_Section):
     """Combinations that are drawn at random; equal seeds draw equal ones."""
 
-    count: int = Field(ge=1, le=MOST_VALUES)
+    count: int = Field(ge=1, le=MOST_CELLS)
     of: dict[Name, Drawn] = Field(min_length=1)
 
 

@@ -25,14 +25,10 @@ INTERRUPTED = "RunInterrupted"
 NOT_TO_BE_RESUMED = ("ResumeRefused", "RunNotFound", "RecordingError")
 
 
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="milliseconds")
-
-
 class _Entry(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    at: str = Field(default_factory=_now)
+    at: str = Field(default_factory=lambda: datetime.now(UTC).isoformat(timespec="milliseconds"))
 
 
 class SessionBegun(_Entry):

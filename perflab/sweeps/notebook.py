@@ -34,10 +34,6 @@ class Executed:
     run_id: str
     notebook: Path
 
-    def figures(self) -> list[Path]:
-        """Return the SVG figures beside the notebook."""
-        return sorted(self.notebook.parent.glob("*.svg"))
-
 
 def execute(
     name: str,

@@ -38,23 +38,19 @@ def tables_of(block: int) -> tuple[pa.Table, pa.Table]:
     return filled(REQUESTS), filled(SAMPLES)
 
 
-def commit(writer: RunWriter, block: int) -> None:
-    """Commit the only trial of a block."""
-    place = {"trial_id": trial_id(block, 0, 0), "block": block, "position": 0, "attempt": 0}
+def commit(writer: RunWriter, blocks: Iterable[int]) -> None:
+    """Commit the only trial of each block."""
     only = writer.record.treatments[0].name
-    writer.commit_trial({**place, "treatment": only, "state": "valid"}, *tables_of(block))
-
-
-def commit_all(writer: RunWriter, blocks: Iterable[int]) -> None:
     for block in blocks:
-        commit(writer, block)
+        place = {"trial_id": trial_id(block, 0, 0), "block": block, "position": 0, "attempt": 0}
+        writer.commit_trial({**place, "treatment": only, "state": "valid"}, *tables_of(block))
 
 
 def commit_for_ever(folder: Path, first: int, notes: int) -> None:
     """Commit a trial per block, and write each block to ``notes`` after its commit."""
     writer = RunWriter.reopen(folder)
     for block in range(first, BLOCKS):
-        commit(writer, block)
+        commit(writer, [block])
         os.write(notes, f"{block}\n".encode())
         if block % 5 == 0:
             writer.update(reason=f"at block {block}")
@@ -139,7 +135,7 @@ def test_a_full_disk_keeps_the_trials_before_it_and_the_run_goes_on(
     ballast.write_bytes(bytes(2**20))
     writer = RunWriter.create(small_disk, many_blocks(tmp_path / "model", "full"))
     with pytest.raises(RecordingError, match=FULL):
-        commit_all(writer, range(BLOCKS))
+        commit(writer, range(BLOCKS))
     run = Run(writer.path)
     committed = len(run.trials())
     assert committed > 0
@@ -153,7 +149,7 @@ def test_a_full_disk_keeps_the_trials_before_it_and_the_run_goes_on(
     blocks, attempt, superseded = remaining_blocks(writer.record, writer.path)
     assert (blocks[0], attempt, superseded) == (committed, 0, [])
     with pytest.raises(RecordingError, match=FULL):
-        commit_all(writer, blocks)
+        commit(writer, blocks)
     run = Run(writer.path)
     assert len(run.valid_trials()) > committed
     assert run.problems == []

@@ -94,21 +94,14 @@ def test_a_change_is_refused_and_named_with_both_values_and_the_way_out(
         assert text in str(refusal.value)
 
 
-def changed(before: RunRecord, name: str, value: Any, levels: Any = None) -> RunRecord:
-    """Return the record with another stack or workload of the first treatment."""
-    parts = dict(before.parts)
-    first, *others = before.treatments
-    keys = {**first.parts, name: shared(value, parts)}
-    first = first.model_copy(update={"parts": keys, "levels": levels or first.levels})
-    words = before.model_copy(update={"parts": parts, "treatments": [first, *others]})
-    return RunRecord.model_validate(words.model_dump())
-
-
 def test_another_setting_of_a_treatment_is_refused_by_its_name(before: RunRecord) -> None:
     stack = copy.deepcopy(STACK)
     stack["nodes"][1]["settings"] = {"pool_size": 16}
+    parts = dict(before.parts)
+    first, *others = before.treatments
+    first = first.model_copy(update={"parts": {**first.parts, "stack": shared(stack, parts)}})
     with pytest.raises(ResumeRefused) as refusal:
-        check_same(before, changed(before, "stack", stack))
+        check_same(before, now(before, parts=parts, treatments=[first, *others]))
     place = "treatment 'synchronous_commit=on'.stack.nodes.inference.settings.pool_size (8 -> 16)"
     assert place in str(refusal.value)
     assert "synchronous_commit=off" not in str(refusal.value)

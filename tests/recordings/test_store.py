@@ -12,7 +12,7 @@ import pytest
 
 from perflab.errors import RecordingError
 from perflab.recordings import Run, RunWriter, new_run_id, trial_id
-from tests.support.synthetic import DIED, write_run
+from tests.support.synthetic import write_run
 
 FIRST = ["b000-p00-a0"]
 IDENTITY = ["trial_id", "treatment", "block"]
@@ -36,10 +36,9 @@ def row_of(model: Run, **changes) -> dict:
 
 
 def commit(writer: RunWriter, model: Run, block: int = 0, requests=None) -> Path:
-    tables = [model.requests(None, FIRST), model.samples(FIRST), model.waits(FIRST)]
-    tables = [table.drop(columns=IDENTITY) for table in tables]
+    tables = (model.requests(None, FIRST), model.samples(FIRST), model.waits(FIRST))
+    whole, samples, waits = (table.drop(columns=IDENTITY) for table in tables)
     row = row_of(model, block=block, position=0, trial_id=trial_id(block, 0, 0))
-    whole, samples, waits = tables
     return writer.commit_trial(row, whole if requests is None else requests, samples, waits=waits)
 
 
@@ -52,20 +51,6 @@ def test_what_was_committed_is_read_back_unchanged(writer, model) -> None:
     pd.testing.assert_frame_equal(read, written)
     assert read["phase_commit_ms"].dtype == np.float32
     assert read["worker"].dtype == np.int16
-
-
-def test_a_failed_trial_needs_no_tables(writer, model) -> None:
-    treatment = model.record.treatments[0].name
-    place = {"trial_id": "b000-p00-a0", "block": 0, "position": 0, "attempt": 0}
-    row = {**place, "treatment": treatment, "state": "failed", "reasons": [DIED]}
-    writer.commit_trial(row, None, None)
-    run = Run(writer.path)
-    row = run.trials().iloc[0]
-    assert row["state"] == "failed"
-    assert row["reasons"] == [DIED]
-    assert np.isnan(row["throughput_rps"])
-    assert run.requests().empty
-    assert len(run.valid_trials()) == 0
 
 
 def test_a_table_without_a_column_is_refused_by_name(writer, model) -> None:

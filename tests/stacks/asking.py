@@ -52,9 +52,8 @@ def wait_until(condition: Callable[[], object], timeout_s: float = 60.0) -> None
         time.sleep(0.05)
 
 
-def reapers_of(pid: int) -> list[psutil.Process]:
-    children = psutil.Process(pid).children()
-    return [child for child in children if "perflab.stacks.reaper" in child.cmdline()]
+def children_running(module: str, pid: int) -> list[psutil.Process]:
+    return [child for child in psutil.Process(pid).children() if module in child.cmdline()]
 
 
 def post(port: int, path: str, features: object = FEATURES) -> tuple[int, dict[str, object], str]:

@@ -8,8 +8,8 @@ import os
 import stat
 import tarfile
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
@@ -21,30 +21,8 @@ from perflab.stacks.spec import load_service, service_names
 SECRET = "correct-horse-battery"
 
 
-class Engine:
-    """A Docker client that notes its calls."""
-
-    def __init__(self) -> None:
-        self.options: dict[str, Any] = {}
-        self.command: list[str] = []
-        self.steps: list[str] = []
-        self.archive = b""
-        self.containers = SimpleNamespace(create=self._create)
-        self.volumes = SimpleNamespace(create=lambda **_: None)
-
-    def _create(self, _image: str, command: list[str], **options: Any) -> Engine:
-        self.command, self.options = command, options
-        return self
-
-    def put_archive(self, _place: str, archive: bytes) -> None:
-        self.steps.append("secret")
-        self.archive = archive
-
-    def start(self) -> None:
-        self.steps.append("start")
-
-
-def launched(name: str, **limits: Any) -> tuple[Engine, Launch]:
+def launched(name: str, **limits: Any) -> tuple[Mock, Launch]:
+    """Start a service by a Docker client that notes its calls; return the call that creates it."""
     spec = load_service(name)
     launch = Launch(
         spec=spec,
@@ -57,16 +35,21 @@ def launched(name: str, **limits: Any) -> tuple[Engine, Launch]:
         secret=SECRET,
         **limits,
     )
-    engine = Engine()
+    engine = Mock()
     backend = DockerBackend(engine)
     backend._tags[name] = "image"
     backend.start(launch)
-    return engine, launch
+    return engine.containers.create, launch
+
+
+def steps(create: Mock) -> list[str]:
+    """Return what was done with a container once it was created."""
+    return [name for name, *_ in create.return_value.method_calls]
 
 
 @pytest.mark.parametrize("name", service_names())
 def test_a_container_has_no_rights_that_its_service_does_not_need(name: str) -> None:
-    options = launched(name)[0].options
+    options = launched(name)[0].call_args.kwargs
     assert options["cap_drop"] == ["ALL"]
     assert options["security_opt"] == ["no-new-privileges"]
     assert options["pids_limit"] == MAX_PROCESSES <= 4096
@@ -80,9 +63,10 @@ def test_a_container_has_no_rights_that_its_service_does_not_need(name: str) -> 
     assert "ports" not in options, "nothing is published"
 
 
-def sent_file(engine: Engine, launch: Launch) -> tuple[str, str]:
+def sent_file(create: Mock, launch: Launch) -> tuple[str, str]:
     """Return path and content of the one sent file, which only the service's user can read."""
-    with tarfile.open(fileobj=io.BytesIO(engine.archive)) as archive:
+    _, content_sent = create.return_value.put_archive.call_args.args
+    with tarfile.open(fileobj=io.BytesIO(content_sent)) as archive:
         (entry,) = archive.getmembers()
         assert entry.mode == 0o600
         assert entry.uid == launch.spec.docker.user != 0
@@ -92,26 +76,25 @@ def sent_file(engine: Engine, launch: Launch) -> tuple[str, str]:
 
 
 def test_the_password_is_in_a_file_of_the_service_before_it_starts() -> None:
-    engine, launch = launched("postgres")
-    assert engine.steps == ["secret", "start"]
-    assert sent_file(engine, launch) == (SECRET_FILES["secret_file"], SECRET)
+    create, launch = launched("postgres")
+    assert steps(create) == ["put_archive", "start"]
+    assert sent_file(create, launch) == (SECRET_FILES["secret_file"], SECRET)
 
 
 @pytest.mark.parametrize("name", ["postgres", "link"])
 def test_the_password_is_nowhere_that_an_inspection_shows(name: str) -> None:
-    engine, launch = launched(name)
-    assert SECRET not in str(engine.options) + str(engine.command)
-    assert SECRET not in repr(launch)
-    assert ("secret" in engine.steps) == launch.spec.takes_secret
+    create, launch = launched(name)
+    assert SECRET not in str(create.call_args) + repr(launch)
+    assert ("put_archive" in steps(create)) == launch.spec.takes_secret
 
 
 def test_the_users_credentials_are_in_a_file_and_nowhere_that_an_inspection_shows(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("LLM_API_KEY", "the-users-own")
-    engine, launch = launched("llm_proxy")
-    assert "the-users-own" not in str(engine.options) + str(engine.command) + repr(launch)
-    path, content = sent_file(engine, launch)
+    create, launch = launched("llm_proxy")
+    assert "the-users-own" not in str(create.call_args) + repr(launch)
+    path, content = sent_file(create, launch)
     assert path == SECRET_FILES["credentials_file"]
     assert json.loads(content) == {"LLM_API_KEY": "the-users-own"}
 

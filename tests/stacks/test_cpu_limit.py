@@ -64,6 +64,6 @@ def test_plain_processes_refuse_a_limit_before_anything_is_started() -> None:
 
 @pytest.mark.parametrize(("cpus", "quota_us"), [(LEAST_CPUS, 1_000), (0.29, 2_900), (2, 20_000)])
 def test_a_container_gets_its_share_in_periods_of_10_ms(cpus: float, quota_us: int) -> None:
-    options = launched("echo", cpus=cpus)[0].options
+    options = launched("echo", cpus=cpus)[0].call_args.kwargs
     assert (options["cpu_period"], options["cpu_quota"]) == (10_000, quota_us)
-    assert "cpu_quota" not in launched("echo")[0].options, "without a limit there is no quota"
+    assert "cpu_quota" not in launched("echo")[0].call_args.kwargs, "no limit, no quota"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
@@ -64,46 +63,35 @@ def test_a_database_is_emptied_and_counted_and_a_failing_step_is_named_in_time(
         assert time.monotonic() - began < 50, "each would take a minute"
 
 
-Forget = Callable[..., list[str]]
+def forget(*answers: tuple[int, str], interrupted: str = "", ended: str = "") -> list[str]:
+    """Reset a service with these answers, the last one again and again; return the paths."""
+    paths: list[str] = []
 
+    def answer(_method: str, path: str, _body: bytes) -> tuple[int, str]:
+        paths.append(path)
+        return answers[min(len(paths), len(answers)) - 1]
 
-@pytest.fixture
-def forget() -> Forget:
-    """Return a function that resets a service with given answers, the last one again and again."""
-
-    def reset(
-        *answers: tuple[int, str], interrupted: Callable[[], str] = lambda: "", ended: str = ""
-    ) -> list[str]:
-        paths: list[str] = []
-
-        def answer(_method: str, path: str, _body: bytes) -> tuple[int, str]:
-            paths.append(path)
-            return answers[min(len(paths), len(answers)) - 1]
-
-        with answering(answer) as port:
-            labels = SimpleNamespace(service="web-2")
-            spec = SimpleNamespace(reset=SimpleNamespace(http="/reset"))
-            launch = SimpleNamespace(control_port=port, labels=labels, spec=spec)
-            instance: Any = SimpleNamespace(
-                launch=launch, exit_reason=lambda: ended, log=lambda: "its log"
-            )
-            hooks.forget("web", instance, interrupted)
-        return paths
-
-    return reset
+    with answering(answer) as port:
+        labels = SimpleNamespace(service="web-2")
+        spec = SimpleNamespace(reset=SimpleNamespace(http="/reset"))
+        launch = SimpleNamespace(control_port=port, labels=labels, spec=spec)
+        words = {"exit_reason": lambda: ended, "log": lambda: "its log"}
+        instance: Any = SimpleNamespace(launch=launch, **words)
+        hooks.forget("web", instance, lambda: interrupted)
+    return paths
 
 
 def test_a_busy_service_is_asked_again_until_the_time_is_up(
-    forget: Forget, monkeypatch: pytest.MonkeyPatch
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     assert forget((409, "busy"), (409, "busy"), (204, "")) == ["/reset"] * 3
     with pytest.raises(RunInterrupted, match=r"during the reset of node 'web'.*: enough"):
-        forget((409, "still busy"), interrupted=lambda: "enough")
+        forget((409, "still busy"), interrupted="enough")
     monkeypatch.setattr(hooks, "RESET_WITHIN_S", 0.4)
     with pytest.raises(HookFailed, match=r"answered 409: 'still busy'"):
         forget((409, "still busy"))
 
 
-def test_a_dead_service_is_reported_as_dead_with_its_log(forget: Forget) -> None:
+def test_a_dead_service_is_reported_as_dead_with_its_log() -> None:
     with pytest.raises(ServiceFailed, match=r"'web-2': was ended by SIGKILL[\s\S]*its log"):
         forget((500, ""), ended="was ended by SIGKILL")

@@ -36,12 +36,9 @@ import time; time.sleep(60)
 @pytest.fixture
 def service(tmp_path: Path) -> Iterator[tuple[subprocess.Popen[str], int]]:
     labels = Labels("labelled", "it", "run").as_environment()
-    master = subprocess.Popen(
-        [sys.executable, "-c", MASTER, str(tmp_path)],
-        stdout=subprocess.PIPE,
-        text=True,
-        env={**os.environ, **labels},
-    )
+    command = [sys.executable, "-c", MASTER, str(tmp_path)]
+    environment = {**os.environ, **labels}
+    master = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment)
     assert master.stdout is not None
     child = int(master.stdout.readline())
     yield master, child

@@ -17,7 +17,7 @@ from perflab.stacks import cleanup
 from perflab.stacks.residents import Residents
 from perflab.stacks.spec import load_service, service_names
 from perflab.systems.inference.stacks import InferenceParameters, stack
-from tests.stacks.asking import pids_of, post, reapers_of, started, wait_until
+from tests.stacks.asking import children_running, pids_of, post, started, wait_until
 
 SMALL = InferenceParameters(workers=1, pool_size=4)
 
@@ -58,7 +58,8 @@ def test_a_dead_service_is_named_with_its_log(residents: Residents) -> None:
     assert set(residents.lost("on")) == {"postgres"}
     with pytest.raises(ServiceFailed, match=f"'postgres': lost process {checkpointer}"):
         residents.activate("on")
-    kill_service(instance)
+    child = getattr(instance, "_child", None)
+    (child or instance._container).kill()  # type: ignore[attr-defined]
     wait_until(instance.exit_reason)
     with pytest.raises(ServiceFailed, match=r"'postgres': .*was ended by SIGKILL"):
         residents.check_alive("on")
@@ -66,14 +67,6 @@ def test_a_dead_service_is_named_with_its_log(residents: Residents) -> None:
     status, body, _ = post(port, "/inferences")
     assert status == 503
     assert "database" in str(body["detail"])
-
-
-def kill_service(instance: object) -> None:
-    child = getattr(instance, "_child", None)
-    if child is not None:
-        os.kill(child.pid, signal.SIGKILL)
-    else:
-        instance._container.kill()  # type: ignore[attr-defined]
 
 
 OWNER = """
@@ -108,7 +101,7 @@ def test_after_sigkill_the_reaper_removes_everything(backend_name: str) -> None:
         assert len(cleanup.everything()) == 3
     finally:
         # One reaper is killed with its owner: the other is enough.
-        for reaper in reapers_of(owner.pid)[:1]:
+        for reaper in children_running("perflab.stacks.reaper", owner.pid)[:1]:
             reaper.kill()
         owner.kill()
         owner.wait()

@@ -54,7 +54,7 @@ class Swept:
         nbformat.write(notebook, notebooks / "client_overhead.ipynb")
         self.temporary = folder / "tmp"
         self.temporary.mkdir()
-        self._environment = {
+        self.environment = {
             **os.environ,
             "TMPDIR": str(self.temporary),
             "PERFLAB_NOTEBOOKS": str(notebooks),
@@ -63,16 +63,12 @@ class Swept:
             "PERFLAB_SWEEPS": str(self._sweeps),
         }
 
-    @property
-    def environment(self) -> dict[str, str]:
-        return dict(self._environment)
-
     def begun(self, *words: str) -> subprocess.Popen[str]:
         # Tests that run in the background ignore the signals that a user's terminal sends.
         with_signals = ["env", "--default-signal=HUP,INT,TERM"]
         return subprocess.Popen(
             [*with_signals, PERFLAB, "sweep", str(self.file), *words],
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=self._environment,
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=self.environment,
         )  # fmt: skip
 
     def done(self, *words: str, code: int) -> str:

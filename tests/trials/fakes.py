@@ -24,12 +24,7 @@ from perflab.recordings import Run, RunWriter
 from perflab.stacks.plan import Node, StackPlan
 from perflab.trials.conductor import new_record
 from perflab.trials.plan import RunPlan, Treatment
-from perflab.trials.progress import (
-    Event,
-    Note,
-    TrialBegun,
-    TrialDone,
-)
+from perflab.trials.progress import Event, Note, TrialBegun, TrialDone
 from perflab.trials.session import Remaining, Session
 from perflab.trials.trial import Bench
 from tests.load.planted import BEGIN_NS, S, load_result

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from perflab import api
+from perflab.cli import main
 from perflab.errors import ParameterError
 from perflab.systems import experiment
 from perflab.trials.arguments import asked_for, order_of
 from tests.support.synthetic import write_run
 
-PERFLAB = str(Path(sys.executable).with_name("perflab"))
 SMALL = {"requests": 60, "concurrency": 5, "workers": 1, "pool_size": 4, "blocks": 3, "seed": 7}
 
 
@@ -96,19 +94,21 @@ def test_equal_values_and_open_choices_do_not_contradict_the_run(runs: Path) -> 
         in_notebook("sync_vs_async", from_run=run_id, backend="docker")
 
 
-def test_a_run_is_not_resumed_with_other_parameters(runs: Path) -> None:
+def test_a_run_is_not_resumed_with_other_parameters(
+    runs: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     run_id = recorded(runs)
     with pytest.raises(ParameterError, match="blocks = 12 is given, the run has 3"):
         api.run("synchronous_commit", {"resume": run_id, "blocks": 12})
     with pytest.raises(ParameterError, match="give only one of them"):
         api.run("synchronous_commit", {"resume": run_id, "from_run": run_id})
-    done = subprocess.run(
-        [PERFLAB, "run", "--resume", run_id, "-p", "requests=20", "--backend", "docker"],
-        capture_output=True, text=True, timeout=100,
-    )  # fmt: skip
-    assert done.returncode == 1
-    assert "requests = 20 is given, the run has 60" in done.stderr
-    assert "backend = 'docker' is given, the run has 'process'" in done.stderr
+    words = ["run", "--resume", run_id, "-p", "requests=20", "--backend", "docker"]
+    monkeypatch.setattr(sys, "argv", ["perflab", *words])
+    with pytest.raises(SystemExit, match="1"):
+        main()
+    errors = capsys.readouterr().err
+    assert "requests = 20 is given, the run has 60" in errors
+    assert "backend = 'docker' is given, the run has 'process'" in errors
 
 
 def test_a_run_whose_parameters_are_refused_today_can_still_be_shown(runs: Path) -> None:
@@ -127,18 +127,10 @@ def test_a_preset_takes_the_place_of_defaults_in_a_notebook_too() -> None:
     assert in_notebook("inference_runtime", cell).requests == 250
 
 
-def test_a_notebooks_run_is_planned_once_and_its_seed_drawn_for_every_run(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_the_seed_of_a_notebooks_run_is_drawn_for_every_run() -> None:
     chosen = experiment("synchronous_commit")
-    plans: list[object] = []
-    counted = replace(chosen, treatments=lambda item: plans.append(item) or chosen.treatments(item))
-    monkeypatch.setattr("perflab.systems.experiment", lambda _: counted)
-    checked = in_notebook(blocks=3)
-    parameters = asked_for(counted, checked)
-    assert parameters is checked
-    first, second = (order_of(counted, parameters).plan for _ in range(2))
-    assert len(plans) == 1
+    parameters = asked_for(chosen, in_notebook(blocks=3))
+    first, second = (order_of(chosen, parameters).plan for _ in range(2))
     assert first.seed != second.seed
     assert first.parameters["seed"] == first.seed
     assert first.treatments == second.treatments

@@ -21,12 +21,7 @@ from perflab.load.workload.windows import COUNTED, END
 from perflab.recordings.columns import TURN_COLUMNS, TURNS
 from perflab.trials.designs import Design, Rounds, Taken, TurnsTaken
 from perflab.trials.plan import RunPlan, Treatment, obstacles
-from perflab.trials.slices import (
-    judged_turns,
-    measure_block,
-    told_apart,
-    turn_table,
-)
+from perflab.trials.slices import judged_turns, measure_block, told_apart, turn_table
 from perflab.trials.summary import identity_columns
 from tests.trials.fakes import Instance, Residents, bench, plan, treatment
 
@@ -134,37 +129,36 @@ def test_a_run_whose_loads_have_windows_is_refused() -> None:
     assert "leave windows out" in problem
 
 
-def windows(**words: Any) -> pd.DataFrame:
-    count = len(next(iter(words.values())))
-    columns = {
-        "window": np.arange(count), "begin_ns": 0, "counted_ns": 0, "end_ns": 1, "completed": 10,
-        "finished": 10, "mean_ms": 1.0, "in_flight": 0, "carried_over": 0,
-    }  # fmt: skip
-    return pd.DataFrame({**columns, **words})
+ROUNDS = Rounds(("a", "b"), 50)
+
+
+def turns_with(late: int = 0, carried_over: int = 0) -> pd.DataFrame:
+    """Return the table of 50 turns, some of them late, with requests from the turn before."""
+    windows = pd.DataFrame(
+        {
+            "window": range(50), "begin_ns": 0, "counted_ns": 0, "end_ns": 1, "completed": 10,
+            "finished": 10, "mean_ms": 1.0, "in_flight": 0, "carried_over": carried_over,
+        }
+    )  # fmt: skip
+    late_ns = [61_000_000] * late + [0] * (50 - late)
+    return turn_table(windows, pd.DataFrame({"round": range(50), "late_ns": late_ns}))
 
 
 def test_late_turns_refuse_a_trial_and_carried_over_requests_give_a_warning() -> None:
-    rounds = Rounds(("a", "b"), 50)
-    taken = pd.DataFrame({"round": range(50), "late_ns": [0] * 50})
-    punctual = turn_table(windows(carried_over=[0] * 50), taken)
-    assert list(punctual) == list(TURN_COLUMNS)
-    assert judged_turns(punctual, rounds) == ([], [])
-    late = taken.assign(late_ns=[61_000_000] * 2 + [0] * 48)
-    (reason,), _ = judged_turns(turn_table(windows(carried_over=[0] * 50), late), rounds)
+    assert list(turns_with()) == list(TURN_COLUMNS)
+    assert judged_turns(turns_with(), ROUNDS) == ([], [])
+    (reason,), _ = judged_turns(turns_with(late=2), ROUNDS)
     assert reason.text.startswith("2 of 50 turns began later than 60 ms")
     # A shared machine makes one turn of fifty late, which has a fiftieth of a slice's effect.
-    one = taken.assign(late_ns=[61_000_000] + [0] * 49)
-    assert judged_turns(turn_table(windows(carried_over=[0] * 50), one), rounds) == ([], [])
-    _, (warning,) = judged_turns(turn_table(windows(carried_over=[1] * 50), taken), rounds)
+    assert judged_turns(turns_with(late=1), ROUNDS) == ([], [])
+    _, (warning,) = judged_turns(turns_with(carried_over=1), ROUNDS)
     assert "10% of the requests were under way" in warning.text
 
 
 def test_a_trial_whose_response_times_contain_pauses_is_refused() -> None:
-    rounds = Rounds(("a", "b"), 50)
-    taken = pd.DataFrame({"round": range(50), "late_ns": [0] * 50})
-    table = turn_table(windows(carried_over=[1] * 50), taken)
-    assert judged_turns(table, rounds, paused_share=0.05)[0] == []
-    (reason,), warnings = judged_turns(table, rounds, paused_share=0.06)
+    table = turns_with(carried_over=1)
+    assert judged_turns(table, ROUNDS, paused_share=0.05)[0] == []
+    (reason,), warnings = judged_turns(table, ROUNDS, paused_share=0.06)
     assert "up to 6% longer on average" in reason.text
     assert "design = trials" in reason.text
     assert warnings == []

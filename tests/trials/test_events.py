@@ -13,12 +13,7 @@ from perflab.errors import RunInterrupted, UnknownEvent
 from perflab.systems import experiment
 from perflab.trials.client import conduct
 from perflab.trials.plan import Order
-from perflab.trials.progress import (
-    Event,
-    Failed,
-    RunBegun,
-    parse,
-)
+from perflab.trials.progress import Event, Failed, RunBegun, parse
 
 BEGUN = RunBegun(run_id="20260102-a", path="runs/20260102-a", backend="process")
 

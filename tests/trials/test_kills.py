@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -16,12 +17,8 @@ from perflab.stacks import cleanup
 from perflab.systems import experiment
 from perflab.trials.client import conduct
 from perflab.trials.plan import Order
-from perflab.trials.progress import (
-    Event,
-    LoadProgress,
-    Note,
-    TrialBegun,
-)
+from perflab.trials.progress import Event, LoadProgress, Note, TrialBegun
+from tests.stacks.asking import children_running
 
 SMALL = {
     "blocks": 2, "requests": 1200, "warmup_requests": 10, "concurrency": 5, "workers": 2,
@@ -47,12 +44,8 @@ def inference_workers() -> list[psutil.Process]:
 
 
 def reapers() -> list[psutil.Process]:
-    (conductor,) = [
-        child
-        for child in psutil.Process().children()
-        if "perflab.trials.conductor" in child.cmdline()
-    ]
-    return [child for child in conductor.children() if "perflab.stacks.reaper" in child.cmdline()]
+    (conductor,) = children_running("perflab.trials.conductor", os.getpid())
+    return children_running("perflab.stacks.reaper", conductor.pid)
 
 
 # One of these processes is killed during the load of each trial.
@@ -108,15 +101,13 @@ def test_a_conductor_that_waits_for_the_host_ends_with_the_program_that_asked() 
     with measurement_lock("another run"):
         conductor = subprocess.Popen(
             [sys.executable, "-m", "perflab.trials.conductor"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            cwd=project_root(),
-        )
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=project_root(),
+        )  # fmt: skip
         assert conductor.stdin is not None
         assert conductor.stdout is not None
         conductor.stdin.write(order.model_dump_json().encode() + b"\n")
         conductor.stdin.flush()
-        assert b"another run" in conductor.stdout.readline()
+        assert any(b"another run" in line for line in conductor.stdout)
         conductor.stdin.close()
         printed = conductor.stdout.read()
         conductor.stdout.close()

@@ -14,14 +14,12 @@ from perflab.trials.progress import (
     Narrator,
     Note,
     TrialBegun,
-    TrialDone,
 )
 
 TRIAL = TrialBegun(
     number=2, of=6, block=1, blocks=3, treatment="on", label="commit <on>", left_s=80.0
 )
 LOAD = LoadProgress(finished=400, of=1000, seconds=20.0, failed=3)
-DONE = TrialDone(trial_id="b000-p01-a0", state="valid", throughput_rps=320.0)
 
 
 def test_a_terminals_line_says_live_and_counts_the_time_left_down() -> None:
@@ -45,16 +43,11 @@ class Display:
     update = display
 
 
-@pytest.fixture
-def display(monkeypatch: pytest.MonkeyPatch) -> Display:
-    import IPython.display
-
-    handle = Display()
-    monkeypatch.setattr(IPython.display, "DisplayHandle", lambda: handle)
-    return handle
-
-
-def test_no_live_number_stays_in_the_cell_however_the_run_ends(display: Display) -> None:
+def test_no_live_number_stays_in_the_cell_however_the_run_ends(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    display = Display()
+    monkeypatch.setattr("IPython.display.DisplayHandle", lambda: display)
     with contextlib.suppress(KeyboardInterrupt), LiveCell(redraw_s=0.0) as cell:
         cell(Note(text="starting echo"))
         cell(TRIAL)

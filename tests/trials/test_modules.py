@@ -95,10 +95,3 @@ def test_a_claim_without_a_source_is_refused_with_its_file(folder: Path) -> None
     (folder / "unsourced.py").write_text(WITHOUT_SOURCE)
     with pytest.raises(ExperimentError, match=r"unsourced\.py\): Contrast: .*needs a source"):
         experiment("unsourced").check({})
-
-
-def test_a_plan_says_how_many_blocks_its_claims_need() -> None:
-    chosen = experiment("chat_ladder")
-    codes = {warning.code for warning in chosen.plan(chosen.check({"blocks": 8})).warnings}
-    more = {warning.code for warning in chosen.plan(chosen.check({"blocks": 12})).warnings}
-    assert "plan.blocks" in codes - more

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-import pandas as pd
 import pytest
 
 from perflab.paths import runs_dir
@@ -30,7 +27,7 @@ def test_the_profiler_sees_the_service_on_each_backend(backend_name: str) -> Non
     run = Run(conduct(Order(plan=plan, backend=backend_name, runs=runs_dir()), lambda _: None))
     trials = run.trials().set_index("factor_profiler", drop=False)
     assert set(trials["state"]) <= {"valid", "invalid"}
-    assert (trials["messages_sent"] > 45 * 8).all()
+    assert (trials["messages_sent"] > 45).all()
     chains = run.calls(list(trials["trial_id"]))
     assert set(chains["trial_id"]) == {trials.at["on", "trial_id"]}
     assert 10 < chains["samples"].sum() < trials.at["on", "profiler_looks"]
@@ -39,14 +36,11 @@ def test_the_profiler_sees_the_service_on_each_backend(backend_name: str) -> Non
     assert chains["chain"].str.contains(r"\((?:chat/)?hub\.py\)").any()
     assert trials.at["on", "cpu_share_profiler"] > 0
     assert trials["cpu_share_profiler"].isna().to_dict() == {"on": False, "off": True}
-    assert_plausible(trials.loc["on"])
-    assert trials.loc["off"].filter(like="profile_").isna().all()
-    assert cleanup.everything() == []
-
-
-def assert_plausible(trial: pd.Series[Any]) -> None:
+    trial = trials.loc["on"]
     shares = {name: trial[f"profile_{name}_share"] for name in ("send", "deflate", "serialize")}
     assert 0 < shares["deflate"] < shares["send"] < 1
     assert 0 <= shares["serialize"] < 1 - shares["send"]
     assert 1 < trial["profile_send_us_per_message"] < 1000
     assert not [text for text in trial["warnings"] if "'send'" in text or "'deflate'" in text]
+    assert trials.loc["off"].filter(like="profile_").isna().all()
+    assert cleanup.everything() == []

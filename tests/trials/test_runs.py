@@ -1,4 +1,4 @@
-"""Whole runs: finished, interrupted, killed, resumed, and with a database that dies.
+"""Whole runs: finished, interrupted, killed and resumed.
 
 One run of each kind on the process backend is quick, so that `make test` has real runs.
 """
@@ -10,8 +10,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
-from collections.abc import Callable
 from pathlib import Path
 
 import psutil
@@ -27,6 +25,7 @@ from perflab.systems import experiment
 from perflab.trials.client import conduct
 from perflab.trials.plan import Order
 from perflab.trials.progress import Event, LoadProgress, Note, TrialDone
+from tests.stacks.asking import children_running, wait_until
 
 SMALL = {
     "blocks": 2, "requests": 60, "warmup_requests": 10, "concurrency": 5, "workers": 1,
@@ -46,13 +45,6 @@ def echo_order(**changes: object) -> Order:
     small = {"blocks": 2, "client": ["lean"], "rate": [100, 200], "duration_s": 0.3, "seed": 7}
     plan = chosen.plan(chosen.check({**small, **changes}))
     return Order(plan=plan, backend="process", runs=runs_dir())
-
-
-def wait_until(condition: Callable[[], object], timeout_s: float = 60.0) -> None:
-    deadline = time.monotonic() + timeout_s
-    while not condition():
-        assert time.monotonic() < deadline, "waited too long"
-        time.sleep(0.05)
 
 
 def test_a_run_is_recorded_whole_on_each_backend(backend_name: str) -> None:
@@ -89,7 +81,9 @@ def test_a_run_is_recorded_whole_on_each_backend(backend_name: str) -> None:
         seconds = (rows["t_ns"].max() - rows["t_ns"].min()) / 1e9
         assert len(rows) / max(seconds, 0.1) >= 10
     assert len(run.waits(ids)) > 0
-    check_kernel_part(run)
+    for service in ("inference", "postgres"):
+        assert (trials[f"accept_drops_{service}"] == 0).all()
+        assert (trials[f"core_wait_share_{service}"] >= 0).all()
     assert {"phase_commit_ms", "phase_pool_ms", "phase_app_ms"} <= set(requests.columns)
     text = (run.path / "run.json").read_text()
     assert "password" not in text.lower()
@@ -99,19 +93,8 @@ def test_a_run_is_recorded_whole_on_each_backend(backend_name: str) -> None:
     assert holder() is None
 
 
-def check_kernel_part(run: Run) -> None:
-    """Check that both services' queues and waits for a core are in the trial's row."""
-    trials = run.trials()
-    for service in ("inference", "postgres"):
-        assert (trials[f"accept_drops_{service}"] == 0).all()
-        assert (trials[f"core_wait_share_{service}"] >= 0).all()
-
-
 def test_a_busy_host_refuses_a_run_and_names_the_other() -> None:
-    with (
-        measurement_lock("another run"),
-        pytest.raises(HostBusy, match="another run"),
-    ):
+    with measurement_lock("another run"), pytest.raises(HostBusy, match="another run"):
         conduct(echo_order(), lambda _: None)
 
 
@@ -178,7 +161,7 @@ def test_after_kill_nothing_is_left_and_resume_repeats_no_finished_block(
         assert (
             f"conductor (pid {conductor.pid}), which runs the trials, was ended by SIGK" in printed
         )
-    wait_until(lambda: cleanup.everything() == [] and holder() is None, timeout_s=60)
+    wait_until(lambda: cleanup.everything() == [] and holder() is None)
     assert not psutil.wait_procs([conductor, *reapers], timeout=60)[1]
     run = api.runs()[-1]
     assert run.record.state == ("interrupted" if victim == "asker" else "running")
@@ -193,39 +176,3 @@ def test_after_kill_nothing_is_left_and_resume_repeats_no_finished_block(
     finished_before = len(before) // 2
     assert set(current[current["block"] >= finished_before + 1]["attempt"]) <= {0}
     assert len(resumed.record.sessions) == 2
-
-
-def children_running(module: str, pid: int) -> list[psutil.Process]:
-    return [child for child in psutil.Process(pid).children() if module in child.cmdline()]
-
-
-@pytest.mark.slow
-@pytest.mark.docker
-@pytest.mark.parametrize("backend_name", ["docker"], indirect=True, scope="module")
-def test_a_container_killed_in_a_trial_fails_that_trial_and_the_run_goes_on(
-    backend_name: str,
-) -> None:
-    killed = False
-
-    def show(event: Event) -> None:
-        nonlocal killed
-        if isinstance(event, LoadProgress) and not killed:
-            killed = True
-            kill_postgres()
-
-    run = Run(conduct(order_of(backend_name, requests=1200), show))
-    trials = run.trials()
-    (reasons,) = trials[trials["state"] == "failed"]["reasons"]
-    assert "service 'postgres'" in reasons[0]
-    assert "log lines" in reasons[0]
-    assert run.record.state == "finished"
-    assert len(trials) == 4
-    assert api.verdict(run)
-    assert cleanup.everything() == []
-
-
-def kill_postgres() -> None:
-    (item,) = [item for item in cleanup.everything() if item.service == "postgres"]
-    client = cleanup.docker_client()
-    assert client is not None
-    client.containers.get(item.identity).kill()

@@ -125,12 +125,6 @@ def test_paused_services_that_use_more_than_a_hundredth_of_a_core_are_told(
     assert all(text.startswith("paused services used ") for text in texts)
 
 
-def test_a_client_without_a_core_is_told(tmp_path: Path) -> None:
-    row = measured(tmp_path, facts={"run_delay_share": 0.5}).row
-    assert row["state"] == "valid"
-    assert "generator.run_delay" in {warning.code for warning in row["warnings"]}
-
-
 def test_a_service_that_lost_a_process_makes_the_trial_invalid_and_is_not_used_again(
     tmp_path: Path,
 ) -> None:

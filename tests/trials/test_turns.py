@@ -12,20 +12,19 @@ from collections.abc import Iterator
 import psutil
 import pytest
 
-from perflab.trials.designs import Rounds, TurnsTaken, take_turns
+from perflab.trials.designs import Rounds, take_turns
 
 pytestmark = pytest.mark.slow
-SLICE_MS, GAP_MS, ROUNDS = 400, 80, 3
+GAP_MS, ROUNDS = 80, 3
+DESIGN = Rounds(("a", "b"), ROUNDS, slice_ms=400)
 
 
 class Busy:
-    """A process that runs a program, and notes its pauses."""
+    """A process that is always busy, and notes its pauses."""
 
-    def __init__(self, program: str) -> None:
-        self.child = subprocess.Popen(
-            [sys.executable, "-c", f"import time; print(flush=True); {program}"],
-            stdout=subprocess.PIPE,
-        )
+    def __init__(self) -> None:
+        program = "print(flush=True)\nwhile True: pass"
+        self.child = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE)
         # Wait for its start, in which it is busy.
         assert self.child.stdout is not None
         self.child.stdout.readline()
@@ -49,26 +48,18 @@ class Busy:
 
 @pytest.fixture
 def two() -> Iterator[dict[str, list[Busy]]]:
-    services = {name: [Busy("exec('while True: pass')")] for name in ("a", "b")}
+    services = {name: [Busy()] for name in ("a", "b")}
     yield services
     for service in services.values():
         service[0].end()
 
 
-def rounds() -> Rounds:
-    return Rounds(("a", "b"), ROUNDS, slice_ms=SLICE_MS)
-
-
-def taken(design: Rounds, services: dict[str, list[Busy]]) -> TurnsTaken:
-    return take_turns(design, services, time.monotonic_ns() + 100_000_000)
-
-
 def test_one_treatment_is_awake_at_a_time_and_all_are_afterwards(
     two: dict[str, list[Busy]],
 ) -> None:
-    all_taken = taken(rounds(), two)
-    table, pauses = all_taken.table, all_taken.pauses
-    assert table["treatment"].tolist() == [turn.treatment for turn in rounds().turns()]
+    turns = take_turns(DESIGN, two, time.monotonic_ns() + 100_000_000)
+    table, pauses = turns.table, turns.pauses
+    assert table["treatment"].tolist() == [turn.treatment for turn in DESIGN.turns()]
     # A treatment is resumed only after the treatment of the turn before was paused.
     events = sorted(
         [(at, "resumed", name) for name in two for at in two[name][0].resumed_ns[:ROUNDS]]
@@ -91,6 +82,6 @@ def test_a_turn_that_comes_late_for_its_window_says_by_how_much(
 ) -> None:
     # The first window began 200 ms ago.
     start_ns = time.monotonic_ns() - (200 + GAP_MS) * 1_000_000
-    table = take_turns(rounds(), two, start_ns).table
+    table = take_turns(DESIGN, two, start_ns).table
     assert table["late_ns"][0] >= 200_000_000
     assert (table["late_ns"] >= 0).all()

@@ -13,12 +13,7 @@ from typing import Any
 from perflab.errors import ClusterError, HostsDiffer
 from perflab.sweeps.cells import Cell
 from perflab.sweeps.hosts.hosts import BENCH, check_installed, host_facts, unfit, worker_facts
-from perflab.sweeps.hosts.worker import (
-    ENDED,
-    CellOrder,
-    News,
-    execute,
-)
+from perflab.sweeps.hosts.worker import ENDED, CellOrder, News, execute
 from perflab.trials.client import ORDERLY_END_S
 
 CONNECT_S = 30
@@ -226,6 +221,5 @@ def compared(
     if problems := unfit(host_facts(cells), facts):
         listed = "\n".join(f"  - {problem}" for problem in problems)
         raise HostsDiffer(f"nothing was started, because of\n{listed}")
-    return {address: fact["host"] for address, fact in facts_by_address.items()}, facts[0][
-        "machine"
-    ]
+    hosts = {address: fact["host"] for address, fact in facts_by_address.items()}
+    return hosts, facts[0]["machine"]

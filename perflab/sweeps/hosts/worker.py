@@ -146,16 +146,8 @@ def stored(ended: AttemptEnded, order: CellOrder, failed_folder: Path) -> Attemp
     return ended.model_copy(update={**places, "stored": run})
 
 
-# No profiler: it stops the worker's thread every 10 ms, also during a measurement. No limits of
-# memory: they would pause or end a measurement. If a worker dies, the sweep repeats its cell
-# elsewhere.
-SETTINGS = {
-    "distributed.worker.profile.enabled": False,
-    "distributed.worker.memory.target": False,
-    "distributed.worker.memory.spill": False,
-    "distributed.worker.memory.pause": False,
-    "distributed.worker.memory.terminate": False,
-}
+# Dask's profiler stops the worker's thread every 10 ms, also during a measurement.
+SETTINGS = {"distributed.worker.profile.enabled": False}
 CONNECT_S = 30
 LOOK_S = 0.1
 TAKEN_S = 10.0
@@ -183,7 +175,7 @@ async def _serve(scheduler: str, listen: str, folder: str) -> None:
             name=host_name(),
             resources={BENCH: 1},
             host=listen,
-            memory_limit=0,
+            memory_limit=0,  # A limit would pause or end a measurement.
             dashboard=False,
             local_directory=folder,
             death_timeout=CONNECT_S,

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import os
-import signal
+import json
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from perflab.recordings import Run, list_runs
+from tests.stacks.asking import wait_until
 from tests.sweeps.swept import PERFLAB, Swept, read_until
 
 DASK = str(Path(sys.executable).with_name("dask"))
@@ -30,9 +29,9 @@ class Host:
             "PERFLAB_STATE": str(self.folder / "state"),
             "PERFLAB_LOCK": str(self.folder / "lock"),
         }
-        self.worker = cluster.started(
-            [PERFLAB, "worker", cluster.address], {**places, **environment}, f"worker {name} at"
-        )
+        places |= environment
+        self.worker = cluster.started(PERFLAB, "worker", cluster.address, **places)
+        read_until(self.worker, f"worker {name} at")
 
     def runs(self) -> list[Run]:
         return list_runs(self.folder / "runs")
@@ -49,37 +48,17 @@ class Cluster:
         self._log = (folder / "log").open("w")
         file = folder / "scheduler.json"
         words = ["--host", "127.0.0.1", "--port", "0", "--no-dashboard", "--scheduler-file"]
-        self._child(
-            [DASK, "scheduler", *words, str(file)],
-            {"DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES": str(allowed_failures)},
-            subprocess.DEVNULL,
-        )
-        self.address = self._address(file)
+        failures = {"DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES": str(allowed_failures)}
+        self.started(DASK, "scheduler", *words, str(file), **failures)
+        wait_until(lambda: file.exists() and file.read_text().endswith("}"), timeout_s=120)
+        self.address = str(json.loads(file.read_text())["address"])
 
-    def _address(self, file: Path) -> str:
-        from json import loads
-
-        deadline = time.monotonic() + 120
-        while not file.exists() or not file.read_text().endswith("}"):
-            assert time.monotonic() < deadline
-            time.sleep(0.1)
-        return str(loads(file.read_text())["address"])
-
-    def _child(
-        self, command: list[str], environment: dict[str, str], stdout: int
-    ) -> subprocess.Popen[str]:
+    def started(self, *command: str, **environment: str) -> subprocess.Popen[str]:
         child = subprocess.Popen(
-            command, stdout=stdout, stderr=self._log, text=True,
+            command, stdout=subprocess.PIPE, stderr=self._log, text=True,
             env={**self.swept.environment, **environment},
         )  # fmt: skip
         self._children.append(child)
-        return child
-
-    def started(
-        self, command: list[str], environment: dict[str, str], text: str
-    ) -> subprocess.Popen[str]:
-        child = self._child(command, environment, subprocess.PIPE)
-        read_until(child, text)
         return child
 
     @property
@@ -89,7 +68,7 @@ class Cluster:
     def end(self) -> None:
         for child in reversed(self._children):
             if child.poll() is None:
-                os.kill(child.pid, signal.SIGTERM)
+                child.terminate()
         for child in self._children:
             child.wait(timeout=120)
             if child.stdout is not None:

@@ -51,16 +51,13 @@ def test_a_lost_workers_cell_is_taken_up_elsewhere_and_its_half_run_is_kept(
     tmp_path: Path,
 ) -> None:
     with cluster(tmp_path, [TO_BE_KILLED]) as dask:
-        first = Host(dask, "first")
-        second = Host(dask, "second")
+        hosts = {name: Host(dask, name) for name in ("first", "second")}
         child = dask.swept.begun(*dask.options)
         read_until(child, "1/3")
         journal = Journal(dask.swept.folder)
         (cell,) = journal.sessions[0].cells
-        lost, other = (
-            (first, second) if journal.cell(cell).attempts[0].begun.host == "first"
-            else (second, first)
-        )  # fmt: skip
+        lost = hosts.pop(journal.cell(cell).attempts[0].begun.host)
+        (other,) = hosts.values()
         family = psutil.Process(lost.worker.pid).children(recursive=True)
         os.kill(lost.worker.pid, signal.SIGKILL)
         output, _ = child.communicate(timeout=300)

@@ -12,12 +12,7 @@ import pytest
 from perflab.errors import ClusterError
 from perflab.sweeps.cells import Cell, open_sweep
 from perflab.sweeps.hosts.dispatch import NONE_LEFT, Dispatch, OrderEnd
-from perflab.sweeps.hosts.worker import (
-    BEGUN,
-    ENDED,
-    CellOrder,
-    News,
-)
+from perflab.sweeps.hosts.worker import BEGUN, ENDED, CellOrder, News
 
 ONE, TWO = "tcp://one:1", "tcp://two:1"
 HOSTS = {ONE: "one", TWO: "two"}
