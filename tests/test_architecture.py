@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections import Counter
 from collections.abc import Iterator
 from functools import cache
 from itertools import pairwise
@@ -168,3 +169,8 @@ def names_from(path: Path, module: str) -> set[str]:
     nodes = ast.walk(ast.parse(path.read_text()))
     taken = (node for node in nodes if isinstance(node, ast.ImportFrom) and node.module == module)
     return {alias.name for node in taken for alias in node.names}
+
+
+def test_no_two_files_of_tests_have_one_name() -> None:
+    names = Counter(path.name for path in (CHECKOUT / "tests").rglob("test_*.py"))
+    assert [name for name, count in names.items() if count > 1] == []

@@ -122,7 +122,7 @@ def serving(*words: str) -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[str]:
-    with serving("0.002", "good", '{"token": 1}') as url:
+    with serving("0.002") as url:
         yield url
 
 

@@ -256,6 +256,7 @@ class Run:
             empty: pd.DataFrame = schemas(self.record.tables)[kind].empty_table().to_pandas()
             return empty.assign(trial_id="", treatment="", block=0)
         joined = pd.concat(parts.values(), ignore_index=True)
+        joined = joined.drop(columns=list(IDENTITY), errors="ignore")
         of_trials = trials.loc[list(parts), list(IDENTITY)].reset_index(drop=True)
         repeated = of_trials.loc[of_trials.index.repeat([len(part) for part in parts.values()])]
         return pd.concat([joined, repeated.reset_index(drop=True)], axis=1)

@@ -1,17 +1,20 @@
 """A small server with known answers, as a process of its own.
 
-Its words are the delay of an answer in s, and, if given, the number of answers before it fails.
+Its words are the delay of an answer in s and, if given, the number of answers before it fails, or
+``one``: then it answers one request at a time.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import itertools
 import sys
 
-BODY = b'{"label": 1}'
-DELAY_S = float(sys.argv[1])
-GOOD = int(sys.argv[2]) if len(sys.argv) > 2 else sys.maxsize
+BODY = b'{"label": 1, "token": 1}'
+DELAY_S, OTHER = float(sys.argv[1]), "".join(sys.argv[2:])
+GOOD = int(OTHER) if OTHER.isdigit() else sys.maxsize
+TURN = asyncio.Lock() if OTHER == "one" else contextlib.nullcontext()
 ANSWERS = itertools.count()
 
 
@@ -24,7 +27,8 @@ async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> 
                 if line.lower().startswith(b"content-length:"):
                     length = int(line.split(b":")[1])
             await reader.readexactly(length)
-            await asyncio.sleep(DELAY_S)
+            async with TURN:
+                await asyncio.sleep(DELAY_S)
             status = b"200 OK" if next(ANSWERS) < GOOD else b"500 Oops"
             writer.write(
                 b"HTTP/1.1 %s\r\nContent-Length: %d\r\nServer-Timing: app;dur=%d, x\r\n\r\n%s"
