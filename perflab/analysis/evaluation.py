@@ -27,8 +27,7 @@ from perflab.analysis.verdict import Outcome, Verdict, judge, published_sign, zo
 from perflab.errors import AnalysisError
 from perflab.recordings import Contrast, ContrastPair, Response, Run, RunRecord, Scale, response_of
 from perflab.recordings.responses import at_least_column, drift_column
-from perflab.statistics.bounds import Ends, bounded, mean_of
-from perflab.statistics.comparison import SMALLEST_N, Effect, effect_of
+from perflab.statistics.comparison import SMALLEST_N, Effect, Ends, bounded, effect_of, mean_of
 from perflab.statistics.families import Corrected, corrected
 
 

@@ -13,8 +13,7 @@ from perflab.analysis.decision import Kind
 from perflab.analysis.evaluation import Finding, evaluate
 from perflab.analysis.verdict import Outcome, Verdict, Way
 from perflab.recordings import Contrast, Run, SizeBound
-from perflab.statistics.bounds import BOUND
-from perflab.statistics.comparison import Effect
+from perflab.statistics.comparison import BOUND, Effect
 from perflab.statistics.in_words import at_least, at_most, counted, number
 
 TABLE_COLUMNS = [

@@ -36,8 +36,8 @@ improves a verdict. With fewer than 3 blocks the verdict is undecided. Claims th
 cannot test, whose answer the load itself sets, or that nobody published are not judged.
 
 An effect of which only a bound is known has an interval that is open on one side
-(:mod:`~perflab.statistics.bounds`): it can show a direction and contradict a size, but never agree
-with one. A published size that is a bound has a zone that is open on one side.
+(:mod:`~perflab.statistics.comparison`): it can show a direction and contradict a size, but never
+agree with one. A published size that is a bound has a zone that is open on one side.
 
 Source of the two one-sided tests: D. J. Schuirmann, J. Pharmacokinet. Biopharm. 15, 1987.
 ``docs/verdicts.md`` shows how often each verdict is given under which truth.

@@ -69,7 +69,7 @@ def _copy_from(source: str) -> set[str]:
     """
     from perflab.errors import StoreError
     from perflab.paths import runs_dir
-    from perflab.sweeps.hosts.store import RUNS, Store
+    from perflab.sweeps.hosts.hosts import RUNS, Store
 
     store = Store(source)
     names = store.names(RUNS)

@@ -11,7 +11,7 @@ import psutil
 from perflab.errors import BackendUnavailable, ServiceFailed
 from perflab.host.meters import ProcessTable
 from perflab.host.placing import Placement
-from perflab.stacks import hooks
+from perflab.stacks import settings
 from perflab.stacks.backend import (
     HOST,
     Backend,
@@ -151,7 +151,7 @@ class Residents:
                 name = self.residency.serving[treatment][seed.node]
                 seeds[name, seed.command] = seed
         for (name, _), seed in seeds.items():
-            hooks.fill(seed, self._instances[name], self._interrupted)
+            settings.fill(seed, self._instances[name], self._interrupted)
 
     def reset(self, treatment: str) -> None:
         """Make the treatment's services forget what the last trial left.
@@ -161,9 +161,9 @@ class Residents:
         plan = self.plans[treatment]
         if plan.reset:
             server = self.instance(treatment, plan.database)
-            hooks.empty(plan.reset, self._line(server), server)
+            settings.empty(plan.reset, self._line(server), server)
         for node, instance in self.active(treatment).items():
-            hooks.forget(node, instance, self._interrupted)
+            settings.forget(node, instance, self._interrupted)
 
     def count(self, treatment: str) -> int | None:
         """Return the database's count of what the load has left; None where the plan has none."""
@@ -171,7 +171,7 @@ class Residents:
         if not plan.count:
             return None
         server = self.instance(treatment, plan.database)
-        return hooks.counted(plan.count, self._line(server), server)
+        return settings.counted(plan.count, self._line(server), server)
 
     def counts(self, treatment: str) -> dict[str, dict[str, Any]]:
         """Return what the treatment's services counted since their reset, by node."""

@@ -1,4 +1,6 @@
-"""Settings of running services: the lab applies them, and checks that the services report them.
+"""Running services: their settings, what fills and resets them, and what a load left in them.
+
+The lab applies settings, and checks that the services report them.
 
 The lab's own connection to a PostgreSQL server goes straight to it and never through the link,
 which is part of what is measured.
@@ -6,17 +8,18 @@ which is part of what is measured.
 
 from __future__ import annotations
 
+import contextlib
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import psycopg2
 from psycopg2 import sql
 
-from perflab.errors import ServiceFailed, SettingRefused, StackError
-from perflab.stacks.backend import HOST, Instance
-from perflab.stacks.launching import ask
-from perflab.stacks.plan import Node, StackPlan
+from perflab.errors import HookFailed, ServiceFailed, SettingRefused, StackError
+from perflab.stacks.backend import HOST, Instance, Interrupted, go_on
+from perflab.stacks.launching import CAUSE_SEEN_WITHIN_S, ask, exchange, refuse_dead
+from perflab.stacks.plan import Node, Seed, StackPlan
 from perflab.stacks.spec import ServiceSpec, Value, is_same
 
 RELOADED_WITHIN_S = 5.0
@@ -185,3 +188,69 @@ def refuse_difference(name: str, planned: Mapping[str, Value], shown: Mapping[st
     ]
     if different:
         raise SettingRefused(f"service '{name}' runs with other settings: {'; '.join(different)}")
+
+
+BUSY = 409
+ASK_AGAIN_S = 0.1
+SHOWN_CHARACTERS = 500
+# A service notices that a user has vanished only when its keep-alive went unanswered.
+RESET_WITHIN_S = 45.0
+
+
+def fill(seed: Seed, instance: Instance, interrupted: Interrupted) -> None:
+    """Run the command that fills a service.
+
+    Raises HookFailed, with the output, where it failed or took too long, and ServiceFailed where
+    the service has died.
+    """
+    with _named(f"seed of node '{seed.node}'", instance):
+        instance.run(seed.command, seed.timeout_s, interrupted)
+
+
+def forget(node: str, instance: Instance, interrupted: Interrupted) -> None:
+    """Reset a service after the last trial, by the POST that its description names, if any.
+
+    A service that answers 409 is busy with that, and is asked again for ``RESET_WITHIN_S``. Raises
+    as :func:`fill` does.
+    """
+    reset = instance.launch.spec.reset
+    if reset is None:
+        return
+    what = f"reset of node '{node}' (POST {reset.http})"
+    port, deadline = instance.launch.control_port, time.monotonic() + RESET_WITHIN_S
+    with _named(what, instance):
+        while True:
+            left_s = max(ASK_AGAIN_S, deadline - time.monotonic())
+            status, text = exchange(port, "POST", reset.http, None, left_s)
+            if 200 <= status < 300:
+                return
+            if status != BUSY or time.monotonic() > deadline:
+                raise StackError(f"answered {status}: '{text.strip()[:SHOWN_CHARACTERS]}'")
+            go_on(interrupted, f"during the {what}")
+            time.sleep(ASK_AGAIN_S)
+
+
+def empty(statements: Sequence[str], database: Database, instance: Instance) -> None:
+    """Run the statements that empty a database; raises as :func:`fill` does."""
+    with _named(f"reset of the database ({'; '.join(statements)})", instance):
+        for statement in statements:
+            database.rows(statement)
+
+
+def counted(query: str, database: Database, instance: Instance) -> int:
+    """Return the number that a query selects; raises as :func:`fill` does."""
+    with _named(f"count of the database ({query})", instance):
+        return int(database.rows(query)[0][0])
+
+
+@contextlib.contextmanager
+def _named(what: str, instance: Instance) -> Iterator[None]:
+    """Name the step ``what`` in an error, unless the cause is that the service has ended."""
+    try:
+        yield
+    except StackError as error:
+        # The end of the service may be visible a little later.
+        time.sleep(CAUSE_SEEN_WITHIN_S)
+        refuse_dead({instance.launch.labels.service: instance})
+        problem = error.reason if isinstance(error, ServiceFailed) else str(error)
+        raise HookFailed(f"{what}: {problem}") from None

@@ -29,7 +29,7 @@ from perflab.stacks.residents import Residents
 from perflab.statistics.quantiles import MAX_MOVED_SHARE
 from perflab.trials.designs import Rounds, TurnsTaken, take_turns
 from perflab.trials.plan import Treatment
-from perflab.trials.surroundings import steal_ns
+from perflab.trials.summary import steal_ns
 from perflab.trials.trial import (
     Bench,
     TrialSoFar,

@@ -31,8 +31,7 @@ from perflab.stacks.backend import HOST, Interrupted, go_on, never
 from perflab.stacks.residents import Residents
 from perflab.trials import summary
 from perflab.trials.plan import Treatment
-from perflab.trials.summary import OnTime
-from perflab.trials.surroundings import GuardedLook, others_cpu
+from perflab.trials.summary import GuardedLook, OnTime, others_cpu
 
 MAX_PAUSED_CPU_SHARE = 0.01
 # A dead service answers nothing: requests in flight need not wait for their timeout.

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 
 from perflab.host.kernel_counts import COUNTERS, tcp_counts
-from perflab.load.checks.machine_counts import MachineCounts, remarks_on_tcp
 from perflab.load.checks.selfcheck import check
+from perflab.load.checks.trend import MachineCounts, remarks_on_tcp
 from perflab.load.workload import OpenLoop, Request, Stage, Workload
 from perflab.trials.summary import load_columns
 from tests.load.planted import S, load_result

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from perflab.load.checks.machine_counts import MachineCounts
 from perflab.load.checks.selfcheck import check
+from perflab.load.checks.trend import MachineCounts
 from perflab.load.records.record import merged
 from perflab.load.workload import ClosedLoop, Request, Workload
 from tests.load.planted import BEGIN_NS, S, load_result

@@ -28,8 +28,7 @@ from perflab.stacks.backend import HOST, Labels, Launch
 from perflab.stacks.environments import Environment
 from perflab.stacks.launching import answers
 from perflab.stacks.plan import StackPlan
-from perflab.stacks.process_backend import ProcessBackend, choose
-from perflab.stacks.process_instance import ProcessInstance
+from perflab.stacks.process_backend import ProcessBackend, ProcessInstance, choose
 from perflab.stacks.residents import Residents
 from perflab.stacks.spec import ServiceSpec, load_service
 

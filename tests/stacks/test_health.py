@@ -12,7 +12,7 @@ import pytest
 from perflab.errors import RunInterrupted, ServiceFailed
 from perflab.stacks.backend import Labels, Launch, free_port
 from perflab.stacks.launching import wait_healthy
-from perflab.stacks.process_instance import ProcessInstance
+from perflab.stacks.process_backend import ProcessInstance
 from perflab.stacks.spec import load_service
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from perflab.errors import HookFailed, RunInterrupted, ServiceFailed
-from perflab.stacks import cleanup, hooks, settings
+from perflab.stacks import cleanup, settings
 from perflab.stacks.plan import Node, Seed, StackPlan
 from tests.stacks.asking import residents_of, started
 from tests.support.answering import answering
@@ -55,11 +55,11 @@ def test_a_database_is_emptied_and_counted_and_a_failing_step_is_named_in_time(
         assert residents.count("it") == 5
         began = time.monotonic()
         with pytest.raises(HookFailed, match=r"took longer than 0\.5 s"):
-            hooks.fill(slow, server, lambda: "")
+            settings.fill(slow, server, lambda: "")
         with pytest.raises(HookFailed, match="statement timeout"):
-            hooks.empty(["SELECT pg_sleep(60)"], line, server)
+            settings.empty(["SELECT pg_sleep(60)"], line, server)
         with pytest.raises(RunInterrupted, match="enough"):
-            hooks.fill(slow.model_copy(update={"timeout_s": 60.0}), server, lambda: "enough")
+            settings.fill(slow.model_copy(update={"timeout_s": 60.0}), server, lambda: "enough")
         assert time.monotonic() - began < 50, "each would take a minute"
 
 
@@ -77,7 +77,7 @@ def forget(*answers: tuple[int, str], interrupted: str = "", ended: str = "") ->
         launch = SimpleNamespace(control_port=port, labels=labels, spec=spec)
         words = {"exit_reason": lambda: ended, "log": lambda: "its log"}
         instance: Any = SimpleNamespace(launch=launch, **words)
-        hooks.forget("web", instance, lambda: interrupted)
+        settings.forget("web", instance, lambda: interrupted)
     return paths
 
 
@@ -87,7 +87,7 @@ def test_a_busy_service_is_asked_again_until_the_time_is_up(
     assert forget((409, "busy"), (409, "busy"), (204, "")) == ["/reset"] * 3
     with pytest.raises(RunInterrupted, match=r"during the reset of node 'web'.*: enough"):
         forget((409, "still busy"), interrupted="enough")
-    monkeypatch.setattr(hooks, "RESET_WITHIN_S", 0.4)
+    monkeypatch.setattr(settings, "RESET_WITHIN_S", 0.4)
     with pytest.raises(HookFailed, match=r"answered 409: 'still busy'"):
         forget((409, "still busy"))
 

@@ -6,8 +6,7 @@ from typing import Any
 
 import pandas as pd
 
-from perflab.statistics.bounds import Ends
-from perflab.statistics.comparison import Effect, effect_of
+from perflab.statistics.comparison import Effect, Ends, effect_of
 
 
 def compare(numerator: pd.Series[Any], denominator: pd.Series[Any]) -> Effect:

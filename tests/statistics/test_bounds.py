@@ -17,8 +17,7 @@ from perflab.analysis.evaluation import Finding, evaluate
 from perflab.analysis.verdict import Outcome, Size, Way, judge
 from perflab.errors import AnalysisError
 from perflab.recordings import Contrast, Run
-from perflab.statistics.bounds import Ends, bounded
-from perflab.statistics.comparison import effect_of
+from perflab.statistics.comparison import Ends, bounded, effect_of
 from perflab.statistics.in_words import at_least, at_most
 from tests.support.examples import examples
 from tests.support.synthetic import TIMEOUT_MS, USERS, Planted, contrast_of, write_run

@@ -22,7 +22,7 @@ import pyarrow.parquet as pq
 
 from perflab.errors import LoadError, ParameterError
 from perflab.host.files import OWNER, replace_file, temporary_folder, whole_file
-from perflab.load.checks.machine_counts import MachineCounts
+from perflab.load.checks.trend import MachineCounts
 from perflab.load.records.columns import PHASE, frame, phase_names
 from perflab.load.records.looks import FailureStop, Looks, mark
 from perflab.load.records.result import LoadResult

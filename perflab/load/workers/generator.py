@@ -18,7 +18,7 @@ from typing import Any
 
 from perflab.errors import LoadError
 from perflab.host.processes import give_way, how_it_ended
-from perflab.load.checks.machine_counts import MachineCounts
+from perflab.load.checks.trend import MachineCounts
 from perflab.load.clients.outcome import MEASURE
 from perflab.load.clients.targets import refuse_foreign
 from perflab.load.records.columns import rows_since

@@ -9,7 +9,7 @@ from perflab.sweeps.attempt import interruption
 from perflab.sweeps.cells import Cell, Sweep
 from perflab.sweeps.execution import ActiveSweep, SweepOptions, SweepOutcome, active_sweep
 from perflab.sweeps.hosts.dispatch import Dispatch, OrderEnd, compared, connected
-from perflab.sweeps.hosts.store import Store
+from perflab.sweeps.hosts.hosts import Store
 from perflab.sweeps.hosts.worker import BEGUN, RUN, CellOrder, News
 from perflab.sweeps.journal import (
     INTERRUPTED,

@@ -16,8 +16,7 @@ from perflab.host.files import temporary
 from perflab.paths import figures_dir, runs_dir
 from perflab.sweeps.attempt import ASK_TO_END, carry_out, interrupt_kernels, resume_parameters
 from perflab.sweeps.cells import Cell
-from perflab.sweeps.hosts.hosts import BENCH, check_installed, host_name
-from perflab.sweeps.hosts.store import RUNS, Store
+from perflab.sweeps.hosts.hosts import BENCH, RUNS, Store, check_installed, host_name
 from perflab.sweeps.journal import AttemptEnded, CellState
 from perflab.trials.client import ORDERLY_END_S
 from perflab.trials.progress import Event, Narrator, RunBegun

@@ -9,7 +9,7 @@ import fsspec
 import pytest
 
 from perflab.errors import StoreError
-from perflab.sweeps.hosts.store import LIST, Store
+from perflab.sweeps.hosts.hosts import LIST, Store
 from tests.cli.conftest import Tell
 from tests.support.synthetic import write_run
 
