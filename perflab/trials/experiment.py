@@ -213,9 +213,9 @@ OF_THE_CALL = ("from_run", "resume", "wait_s")
 class Experiment:
     """A question with factors, a workload and published results to compare with.
 
-    ``steady`` says which messages show whether a trial was steady. With ``main_job`` the experiment
-    is part of 'perflab lab', which runs it with these parameters. ``system`` and ``responses`` need
-    not be given: they are those of the system that holds the experiment.
+    ``steady`` names what the trials measure: a kind of messages, or requests. With ``main_job`` the
+    experiment is part of 'perflab lab', which runs it with these parameters. ``system`` and
+    ``responses`` need not be given: they are those of the system that holds the experiment.
     """
 
     name: str

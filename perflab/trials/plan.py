@@ -68,7 +68,7 @@ class Treatment(BaseModel):
 class RunPlan(BaseModel):
     """One run before it begins.
 
-    ``steady`` says which messages show whether a trial was steady. Before every
+    ``steady`` names what the trials measure: a kind of messages, or requests. Before every
     ``fresh_blocks``-th block the services start afresh (0: never). ``design`` says how the trials
     of a block share its time, or is settled when services run. With ``until_decided`` the run ends
     as soon as everything is decided, after ``blocks`` at most.

@@ -9,7 +9,6 @@ from perflab.recordings import Response, Steady
 from perflab.recordings.responses import CPU, MEMORY, PHASES, PROFILE, REQUESTS
 from perflab.statistics.quantiles import OF_TRIALS
 
-# All users act on the plateau, so deliveries must be steady there.
 STEADY = Steady(kind="delivery")
 _TYPICAL_PINGS = (50, 90)
 
