@@ -74,8 +74,9 @@ class Kind(StrEnum):
 class Decision:
     """What an effect shows, and how many blocks a fresh run needs to decide it.
 
-    ``blocks`` are the fewest and the most blocks (0: it is decided, -1: out of reach). ``missing``
-    says what a difference still lacks although its interval excludes no difference.
+    ``blocks`` are the fewest and the most blocks that a fresh run is likely to need (0: nothing is
+    left to decide, -1: more than anybody measures). ``missing`` says what a difference still lacks
+    although its interval excludes 1.
     """
 
     kind: Kind
@@ -92,10 +93,10 @@ def decide(
 ) -> Decision:
     """Decide from the log ratios of the blocks; NaNs are left out.
 
-    A difference of the share ``margin``, either way, does not matter (0.03: 3%). ``corrected`` is
-    the p-value among the run's claims about the response; without it the claim is alone. With the
-    ``looks`` of a run whose blocks were added until all was decided, its intervals hold at every
-    look.
+    A difference up to ``margin``, either way, does not matter (0.03: 3%); this is tested first, and
+    not corrected for other claims. ``corrected`` is the claim's p-value, adjusted for the run's
+    claims about the response; without it the claim is alone. ``looks`` are the interim analyses of
+    a run whose blocks were added until all was decided; the intervals then hold at each of them.
     """
     x = np.asarray(log_ratios, dtype=float)
     x = x[np.isfinite(x)]
@@ -109,19 +110,19 @@ def decide(
     if not (wide.low > 0 or wide.high < 0):
         return _undecided(x, bound, 1 - CONFIDENCE)
     if corrected is None or corrected.holds:
-        return Decision(Kind.DIFFERENT, (0, 0), "the interval excludes no difference")
-    missing = f"the interval excludes no difference, but {corrected.text()}"
+        return Decision(Kind.DIFFERENT, (0, 0), "the interval excludes 1 (no difference)")
+    missing = f"the interval excludes 1 (no difference), but {corrected.text()}"
     return _undecided(x, bound, corrected.needed_p, missing)
 
 
 def decide_bound(excludes: bool, corrected: Corrected | None = None) -> Decision:
-    """Decide an effect of which only a bound is known, by whether it excludes no difference."""
+    """Decide an effect of which only a bound is known, by whether the bound excludes 1."""
     if excludes and (corrected is None or corrected.holds):
-        return Decision(Kind.DIFFERENT, (0, 0), "the bound excludes no difference")
+        return Decision(Kind.DIFFERENT, (0, 0), "the bound excludes 1 (no difference)")
     text = "only a bound is known; a longer time-out would tell more than more blocks"
     missing = ""
     if excludes and corrected is not None:
-        missing = f"the bound excludes no difference, but {corrected.text()}"
+        missing = f"the bound excludes 1 (no difference), but {corrected.text()}"
     return Decision(Kind.UNDECIDED, (OUT_OF_REACH, OUT_OF_REACH), text, missing)
 
 

@@ -165,10 +165,13 @@ class Size(StrEnum):
 
 @dataclass(frozen=True)
 class Limit:
-    """The value, with its words, that an interval must exclude to show a direction."""
+    """The value, with its words, that an interval must exclude to show a direction.
+
+    Without words it is no effect: a ratio of 1, or a difference of 0.
+    """
 
     value: float = 0.0
-    words: str = "no effect"
+    words: str = ""
 
 
 NO_EFFECT = Limit()
@@ -237,13 +240,14 @@ def _direction(
 ) -> tuple[Way, str]:
     ends = (on_scale(end, contrast) - limit.value for end in (effect.low, effect.high))
     low, high = sorted(sign * end for end in ends)
+    words = limit.words or f"{0 if contrast.scale == 'difference' else 1} (no effect)"
     if not (low > 0 or high < 0):
-        return Way.NOT_SHOWN, f"the interval includes {limit.words}"
+        return Way.NOT_SHOWN, f"the interval includes {words}"
     if corrected is not None and not corrected.holds:
-        return Way.NOT_SHOWN, f"the interval excludes {limit.words}, but {corrected.text()}"
+        return Way.NOT_SHOWN, f"the interval excludes {words}, but {corrected.text()}"
     if high < 0:
         return Way.OPPOSITE, "the effect goes the other way"
-    return Way.SHOWN, f"the interval excludes {limit.words}"
+    return Way.SHOWN, f"the interval excludes {words}"
 
 
 def _size(effect: Effect, contrast: Contrast, zone: Zone) -> Size:

@@ -19,7 +19,7 @@ def check_same(before: RunRecord, now: RunRecord) -> None:
     ``before`` is the record of the interrupted run; ``now`` is that of a new run with the same
     plan. ResumeRefused names every difference, with both values and the way out.
     """
-    _refuse(before, [*_code(before, now), *_set_up(before, now), *_treatments(before, now)])
+    _refuse(before, [*_code(before, now), *_of_the_machine(before, now), *_treatments(before, now)])
 
 
 def check_services(
@@ -68,7 +68,8 @@ def _code(before: RunRecord, now: RunRecord) -> Iterator[str]:
     )
 
 
-def _set_up(before: RunRecord, now: RunRecord) -> Iterator[str]:
+def _of_the_machine(before: RunRecord, now: RunRecord) -> Iterator[str]:
+    """Yield how machine, software and order of trials differ, each with the way back."""
     # A run that was decided early has fewer blocks than its plan.
     ended = before.until_decided is not None and before.until_decided.ended
     order = now.order[: before.blocks] if ended else now.order

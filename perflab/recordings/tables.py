@@ -100,10 +100,10 @@ def typed_table(
 
 
 def trial_table(row: Mapping[str, Any]) -> pa.Table:
-    """Return a trial's row as a table; missing values of a failed trial are filled in.
+    """Return a trial's row as a table of one row: the columns of every trial, then its others.
 
-    RecordingError where a required column is missing or contradicts another, or a value has the
-    wrong type.
+    A failed trial may lack measured values: they are filled in. RecordingError where another column
+    is missing or contradicts one, or a value has the wrong type.
     """
     check_row(row)
     filled = {**ABSENT, **row}

@@ -81,9 +81,10 @@ def ensure(client: Any, spec: ServiceSpec, work: Work = NO_WORK) -> tuple[str, s
 
 
 def versions(client: Any, spec: ServiceSpec, tag: str, labels: Mapping[str, str]) -> dict[str, str]:
-    """Return the versions of all that is installed in an image, by name; none of a user's image.
+    """Return the versions of all packages in an image, and of its compiler, by name.
 
-    A container of its own lists them. Raises ImageError where that fails.
+    A short-lived container lists them; ImageError where it fails. An image that the user brought is
+    not opened, so it has none: only the lab's own images say where their Python or program is.
     """
     paths = spec.docker.placeholders()
     python, program = paths.get("python", ""), paths.get("program", "")

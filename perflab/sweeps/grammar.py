@@ -178,7 +178,7 @@ class _Loader(yaml.BaseLoader):  # type: ignore[misc]
 
 
 def read_sweep(file: Path, content: bytes) -> SweepFile:
-    """Read a sweep file; ParameterError names every problem with its place in the file."""
+    """Read the content of a sweep file; ParameterError lists its problems, with their places."""
     try:
         words = yaml.load(content.decode("utf-8-sig"), Loader=_Loader)
         if not isinstance(words, dict):

@@ -80,7 +80,7 @@ class Session:
                 self._restart()
             attempt = remaining.attempt if block == remaining.blocks[0] else 0
             self._announce(done, todo, step)
-            measured = self._measured(step, attempt)
+            measured = self._measure(step, attempt)
             self._measured_trials += len(step)
             for (_, _, name), tables in zip(step, measured, strict=True):
                 self._confirm(tables, name)
@@ -124,7 +124,8 @@ class Session:
             return [[trial] for trial in todo]
         return [list(group) for _, group in groupby(todo, key=lambda trial: trial[0])]
 
-    def _measured(self, step: Sequence[Todo], attempt: int) -> list[TrialTables]:
+    def _measure(self, step: Sequence[Todo], attempt: int) -> list[TrialTables]:
+        """Measure one trial, or all trials of a block that share its time (slices)."""
         identities = {
             name: summary.identity_columns(
                 trial_id(block, position, attempt), block, position, attempt, name,

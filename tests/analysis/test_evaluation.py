@@ -163,8 +163,8 @@ def test_one_effect_among_many_claims_is_not_shown_by_its_own_p_value_alone(tmp_
     # Six blocks cannot reach the p-value that it needs.
     assert among.decision.blocks[0] >= 8
     text = sentence(among)
-    assert text.count("excludes no effect, but p, adjusted for 7 claims, is") == 1
-    assert "excludes no difference, but" not in text
+    assert text.count("excludes 1 (no effect), but p, adjusted for 7 claims, is") == 1
+    assert "excludes 1 (no difference), but" not in text
     assert "a fresh run of" in text
 
 

@@ -151,7 +151,7 @@ def test_a_direction_needs_the_p_value_adjusted_for_the_claims_of_the_run(
     assert str(judge(effect(*measured), claim, Corrected(0.01, 0.05, 5))) == alone
     verdict = judge(effect(*measured), claim, Corrected(0.01, 0.12, 12))
     assert (str(verdict), verdict.direction) == (beside_others, Way.NOT_SHOWN)
-    words = "the interval excludes no effect, but p, adjusted for 12 claims, is 0.12"
+    words = "the interval excludes 1 (no effect), but p, adjusted for 12 claims, is 0.12"
     assert words in verdict.reason
 
 

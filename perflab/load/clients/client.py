@@ -90,7 +90,10 @@ class LeanClient:
     # Sending.
 
     def submit(self, exchange: Exchange) -> None:
-        """Send a request on the user's own, an idle or a new connection, or let it wait."""
+        """Send a request on the user's connection, an idle or a new one, or let it wait.
+
+        A new connection may take the place of an idle one to another origin.
+        """
         connection = exchange.connection
         if connection is not None:
             origin, target = connection.origin, exchange.prepared.origin
@@ -104,6 +107,7 @@ class LeanClient:
         if idle:
             idle.popitem()[0].send(exchange)
             return
+        # Connections that may still be opened, less those that the waiting requests will take.
         room = self._limit - len(self._open) - len(self._waiting)
         if room <= 0 and not self._waiting and self._close_idle():
             room = 1

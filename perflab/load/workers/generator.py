@@ -58,9 +58,10 @@ NEVER = StopRules()
 
 
 class WorkerProcess:
-    """A child process on one core that carries out orders."""
+    """A worker as its parent sees it: a child process on one core that carries out orders."""
 
     def __init__(self, core: int, environment: dict[str, str]) -> None:
+        """Start the worker; it inherits the core, to which this process is bound meanwhile."""
         before = os.sched_getaffinity(0)
         os.sched_setaffinity(0, {core})
         try:

@@ -68,7 +68,7 @@ class Dispatch:
         self._addresses = [address for address in self._addresses if self._hosts[address] != host]
 
     def submit(self, order: CellOrder, host: str = "") -> None:
-        """Hand an order to a free worker, or to the worker of ``host``."""
+        """Give Dask an order for any host, or for ``host``; ClusterError without such a host."""
         workers = [worker for worker in self._addresses if host in ("", self._hosts[worker])]
         if not workers:
             # Dask would take an empty list for any worker, also one that came later.
