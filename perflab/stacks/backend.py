@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import random
 import re
 import signal
 import socket
@@ -17,6 +18,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, wait
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol, TypeVar
@@ -315,9 +317,15 @@ def printed_by(words: Sequence[str], status: int, output: str, problems: str) ->
     return output
 
 
+# The kernel gives outgoing connections ports from 32,768 on. One of these could take a port of that
+# range between the choice and the service's start.
+PORTS, TRIED = range(15_000, 32_000), 200
+
+
 def free_port() -> int:
-    """Return a loopback port that nothing listens on now."""
-    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
-        probe.bind((HOST, 0))
-        port: int = probe.getsockname()[1]
-        return port
+    """Return a loopback port that nothing uses now, and that no outgoing connection will get."""
+    for port in random.SystemRandom().sample(PORTS, TRIED):
+        with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe, suppress(OSError):
+            probe.bind((HOST, port))
+            return port
+    raise StackError(f"none of {TRIED} ports between {PORTS[0]} and {PORTS[-1]} is free")
