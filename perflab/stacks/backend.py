@@ -322,10 +322,19 @@ def printed_by(words: Sequence[str], status: int, output: str, problems: str) ->
 PORTS, TRIED = range(15_000, 32_000), 200
 
 
-def free_port() -> int:
-    """Return a loopback port that nothing uses now, and that no outgoing connection will get."""
+def hold_port() -> socket.socket:
+    """Return a socket that holds a free loopback port for a service until it is closed.
+
+    It is bound to the UDP port, so that the service can listen on the TCP port of the same number.
+    No run chooses a port that another holds, and no outgoing connection gets it.
+
+    Raises StackError where no port is free.
+    """
     for port in random.SystemRandom().sample(PORTS, TRIED):
+        held = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe, suppress(OSError):
+            held.bind((HOST, port))
             probe.bind((HOST, port))
-            return port
+            return held
+        held.close()
     raise StackError(f"none of {TRIED} ports between {PORTS[0]} and {PORTS[-1]} is free")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+import socket
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -20,8 +21,8 @@ from perflab.stacks.backend import (
     Labels,
     Launch,
     Work,
-    free_port,
     go_on,
+    hold_port,
     never,
 )
 from perflab.stacks.cleanup import is_alive, members
@@ -66,6 +67,7 @@ class Residents:
         self._lasting: dict[str, dict[psutil.Process, str]] = {}
         self._paused: set[str] = set()
         self._databases: dict[str, Database] = {}
+        self._ports: list[socket.socket] = []
 
     def prepare(self) -> None:
         """Build images or artifacts of every service of the run.
@@ -102,7 +104,7 @@ class Residents:
         """Start a resident on its cores, with ports of its own and its dependencies' addresses."""
         self._tell(f"starting {resident.name}")
         spec = load_service(resident.service)
-        port = free_port()
+        port = self._port()
         ports = {role: self._instances[name].launch.port for role, name in resident.needs.items()}
         launch = Launch(
             spec=spec,
@@ -110,12 +112,17 @@ class Residents:
             settings=spec.resolve(resident.settings),
             addresses={role: (HOST, needed) for role, needed in ports.items()},
             port=port,
-            control_port=free_port() if spec.control else port,
+            control_port=self._port() if spec.control else port,
             cores=self._placement.cores_of(resident.placement),
             secret=self._secret,
             cpus=resident.cpus,
         )
         return self.backend.start(launch)
+
+    def _port(self) -> int:
+        """Return a port that is held for this run until it stops."""
+        self._ports.append(hold_port())
+        return int(self._ports[-1].getsockname()[1])
 
     def instance(self, treatment: str, node: str) -> Instance:
         """Return the instance that serves a node of a treatment."""
@@ -235,6 +242,8 @@ class Residents:
         self._lasting.clear()
         for name in reversed(list(self._instances)):
             self._instances.pop(name).stop()
+        while self._ports:
+            self._ports.pop().close()
 
 
 def stand(plan: StackPlan, backend: Backend, places: Placement, tell: Tell) -> dict[str, str]:
