@@ -251,20 +251,20 @@ def export(
     formats: Iterable[str] = ("md",),
     overwrite: bool = False,
     views: Iterable[str] = (),
-    brief: bool = False,
+    full: bool = False,
 ) -> Saved:
     """Write runs as sections of a document (md, html, pdf, docx); return all paths.
 
     A repeated export rewrites the text between the marks and leaves all other text alone. It
-    refuses a marked text that was edited by hand, unless ``overwrite``. ``views`` limits the
-    figures. ``brief`` sections have only the question, the findings and the figures.
+    refuses a marked text that was edited by hand, unless ``overwrite``. A section is one page with
+    one figure, or all there is if ``full``; ``views`` names the figures.
     """
     from perflab.reports import exporting
     from perflab.reports.verdicts import Saved
 
     runs_to_export = [what] if isinstance(what, Run) else list(what)
     target = exporting.Target(Path(to), overwrite=overwrite)
-    content = exporting.Content(tuple(views), brief)
+    content = exporting.Content(tuple(views), full)
     return Saved(exporting.export_runs(runs_to_export, target, list(formats), content))
 
 

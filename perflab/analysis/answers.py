@@ -1,7 +1,7 @@
 """The questions of a run, each answered in one sentence, beside what its study says.
 
 A question is asked by the contrasts that name it (:attr:`Contrast.asks`); these are its primary
-responses, and were named before the run.
+responses, and were named before the run. A claim is answered in the same words.
 """
 
 from __future__ import annotations
@@ -10,15 +10,22 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from perflab.analysis.decision import Kind
+from perflab.analysis.decision import MARGIN, Kind
 from perflab.analysis.evaluation import Finding, evaluate
-from perflab.analysis.verdict import Size, Way
+from perflab.analysis.verdict import Outcome, Size, Way
 from perflab.recordings import Run
 from perflab.statistics.comparison import Effect
 from perflab.statistics.in_words import counted, number
 
 YES, NO, OPPOSITE = "yes", "no", "no, the other way"
 NOT_DECIDED, NOT_MEASURED = "not decided", "not measured"
+# The answer where a size is claimed without a direction, or nothing is published.
+BY_SIZE = {Size.AGREES: YES, Size.CONTRADICTED: NO, Size.UNDECIDED: NOT_DECIDED}
+BY_DECISION = {
+    Kind.DIFFERENT: "different",
+    Kind.EQUIVALENT: f"no difference larger than {MARGIN:.0%}",
+    Kind.UNDECIDED: NOT_DECIDED,
+}
 AS_STUDIED = {
     Size.AGREES: "as here",
     Size.UNDECIDED: "not yet known whether as much here",
@@ -52,12 +59,18 @@ def answers_of(run: Run) -> list[Answer]:
     return [_answer(question, findings) for question, findings in asked.items()]
 
 
+def answer_to_claim(finding: Finding) -> Answer:
+    """Return whether a claim holds here, in the words of an answer."""
+    return _answer(finding.contrast.claim, [finding])
+
+
 def _answer(question: str, findings: Sequence[Finding]) -> Answer:
     words = [_word(finding) for finding in findings]
     is_open = [word in (NOT_DECIDED, NOT_MEASURED) for word in words]
     parts = [_effect_words(finding) for finding in findings]
     if len(set(words)) == 1:
-        text = f"{words[0]}: {', '.join(dict.fromkeys(filter(None, parts)))}".rstrip(": ")
+        numbers = ", ".join(dict.fromkeys(filter(None, parts)))
+        text = ": ".join(filter(None, [words[0], numbers]))
     else:
         text = "; ".join(f"{word}: {part}" for word, part in zip(words, parts, strict=True))
     blocks = [finding.decision.blocks[1] for finding in findings if finding.decision]
@@ -72,23 +85,36 @@ def _answer(question: str, findings: Sequence[Finding]) -> Answer:
 
 
 def _word(finding: Finding) -> str:
-    """Return the answer in a word; the question asks for what the study says."""
+    """Return the answer in a word; the question asks for what the study says.
+
+    It is empty for a difference without a published value: there is nothing to decide.
+    """
+    verdict, decision = finding.verdict, finding.decision
+    if verdict.outcome in (Outcome.NOT_TESTABLE, Outcome.SET_BY_LOAD):
+        return str(verdict)
     if finding.effect is None:
         return NOT_MEASURED
-    if finding.verdict.direction is Way.SHOWN:
+    if verdict.direction is Way.SHOWN:
         return YES
-    if finding.verdict.direction is Way.OPPOSITE:
+    if verdict.direction is Way.OPPOSITE:
         return OPPOSITE
-    is_equal = finding.decision is not None and finding.decision.kind is Kind.EQUIVALENT
-    return NO if is_equal else NOT_DECIDED
+    if verdict.direction is None and verdict.size is not None:
+        return BY_SIZE[verdict.size]
+    if verdict.outcome is Outcome.UNPUBLISHED:
+        return BY_DECISION[decision.kind] if decision else ""
+    return NO if decision and decision.kind is Kind.EQUIVALENT else NOT_DECIDED
 
 
 def _effect_words(finding: Finding) -> str:
     """Return the effect with its interval and what it is of, or why there is none."""
     effect, subject = finding.effect, finding.contrast.subject
+    if finding.verdict.outcome in (Outcome.NOT_TESTABLE, Outcome.SET_BY_LOAD):
+        return finding.verdict.reason
     if effect is None:
         return finding.absent.partition("; ")[0] or finding.verdict.reason
     words = difference_words(finding) if finding.contrast.scale != "ratio" else ratio_words(effect)
+    if finding.limit:
+        words = f"{words.removeprefix('+')} (the rule: {finding.limit})"
     blocks = "" if _word(finding) != NOT_DECIDED else f" in {counted(effect.n, 'block')}"
     return f"{words} {subject}".rstrip() + blocks
 

@@ -52,11 +52,15 @@ def command(
         ),
     ] = None,
     views: Annotated[
-        str, typer.Option(metavar="A,B", help="only the figures of these views; otherwise all")
+        str,
+        typer.Option(
+            metavar="A,B",
+            help="figures of these views; otherwise a page has one, and --full and --figures all",
+        ),
     ] = "",
-    brief: Annotated[
+    full: Annotated[
         bool,
-        typer.Option("--brief", help="only question, published against measured, and figures"),
+        typer.Option("--full", help="all there is, instead of one page: every table and figure"),
     ] = False,
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="replace also text that was edited by hand")
@@ -76,11 +80,11 @@ def command(
         ),
     ] = False,
 ) -> None:
-    """Write runs as sections of a document; your own text around the marks stays as it is.
+    """Write each run as a page of a document; your own text around the marks stays as it is.
 
     Example: perflab export latest:synchronous_commit --to design --format md,html
 
-    Example: perflab export latest --into design.md --brief --views throughput
+    Example: perflab export latest --into design.md --full
 
     Example: perflab export latest --figures --views effect --to doc/img --format svg,pdf
 
@@ -103,7 +107,7 @@ def command(
             "perflab export", ["no place is given: add --to DIR, --into FILE.md or --figures"]
         )
     folder = to if to is not None else (into or Path()).resolve().parent
-    content = Content(tuple(_listed(views)), brief)
+    content = Content(tuple(_listed(views)), full)
     target = Target(folder, into, overwrite)
     for path in export_runs(runs, target, _listed(formats or "md"), content):
         print(path)

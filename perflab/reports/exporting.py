@@ -16,7 +16,7 @@ from perflab.recordings import Run
 from perflab.reports import conversion
 from perflab.reports.figures import save_all, views_of
 from perflab.reports.regions import NAME, filled
-from perflab.reports.section import Figure, brief_text, figures_of, section_text
+from perflab.reports.section import Figure, figures_of, page_text, page_views, section_text
 
 FORMATS = ("md", "html", "pdf", "docx")
 NEED_PROGRAMS = ("pdf", "docx")
@@ -43,17 +43,24 @@ class Target:
 
 @dataclass(frozen=True)
 class Content:
-    """The contents of a section: figures of ``views`` (none: all), and details unless ``brief``."""
+    """The contents of a section: one page, or all there is if ``full``.
+
+    Without ``views`` a page has one figure, and a full section has all.
+    """
 
     views: tuple[str, ...] = ()
-    brief: bool = False
+    full: bool = False
 
     def text(self, run: Run, figures: Sequence[Figure], level: int = 1) -> str:
         """Return a section in Markdown."""
-        return (brief_text if self.brief else section_text)(run, figures, level)
+        return (section_text if self.full else page_text)(run, figures, level)
+
+    def shown(self, run: Run) -> tuple[str, ...]:
+        """Return the names of the views that are drawn; none stands for all."""
+        return self.views or (() if self.full else page_views(run))
 
 
-WHOLE = Content()
+PAGE = Content()
 
 
 @dataclass(frozen=True)
@@ -66,7 +73,7 @@ class ExportedRun:
 
 
 def export_runs(
-    runs: Sequence[Run], target: Target, formats: Sequence[str], content: Content = WHOLE
+    runs: Sequence[Run], target: Target, formats: Sequence[str], content: Content = PAGE
 ) -> list[Path]:
     """Write the documents of runs; return their paths and those of figures and tables.
 
@@ -82,7 +89,9 @@ def export_runs(
     with tempfile.TemporaryDirectory(prefix="perflab-export-") as name:
         workshop = Path(name)
         parts = [
-            ExportedRun(region, run, tuple(save_all(run, workshop / region, names=content.views)))
+            ExportedRun(
+                region, run, tuple(save_all(run, workshop / region, names=content.shown(run)))
+            )
             for region, run in zip(_region_names(runs), runs, strict=True)
         ]
         documents = [

@@ -15,6 +15,7 @@ from typing import Any
 
 import pandas as pd
 
+from perflab.analysis.answers import YES, Answer, answer_to_claim
 from perflab.analysis.decision import FRESH_RUN, MARGIN, PEEKING_NOTE, Kind
 from perflab.analysis.evaluation import Finding, evaluate, not_asked
 from perflab.analysis.findings import (
@@ -30,7 +31,7 @@ from perflab.analysis.findings import (
 )
 from perflab.analysis.thresholds import Crossed, Judged
 from perflab.analysis.validity import measured_responses, summary_table
-from perflab.recordings import Response, Run
+from perflab.recordings import Run
 from perflab.recordings.tables import NOT_JUDGED
 from perflab.reports.conversion import count, effect_text, estimate, measured, p_value
 from perflab.statistics.comparison import Effect
@@ -46,6 +47,8 @@ SINGLE_RUN_NOTE = (
     "Single run: how likely one trial of each side, one after the other and with the scatter of "
     "this machine, would show the published sign, and a size within the zone of the verdict."
 )
+# A page has room for so many answers.
+MOST_LINES = 10
 COUNTS = ("valid", "invalid", "failed", "errors")
 IN_WORDS, OF_ALL = "in words", "all of its parts"
 
@@ -116,6 +119,34 @@ def claims_by_rule(run: Run) -> dict[str, JointClaim]:
     return {name: claim for rule in judging_of(run) for name, claim in rule.of(run).items()}
 
 
+def answer_lines(run: Run) -> list[str]:
+    """Return a line for each claim of a run: whether it holds here, its effect, and the study's.
+
+    What a run's questions ask stands first. Claims that nobody published are told where there are
+    no others. Claims that one fault left without a number share a line.
+    """
+    findings = sorted(evaluate(run), key=lambda finding: not finding.contrast.asks)
+    findings += [part for claim in claims_by_rule(run).values() for part in claim.findings]
+    published = [finding for finding in findings if finding.contrast.source not in ("", "none")]
+    lines: dict[str, list[str]] = {}
+    for finding in published or findings:
+        answer = answer_to_claim(finding)
+        key = answer.text if finding.effect is None else answer.question
+        lines.setdefault(key, []).append(_claim_line(answer))
+    texts = [
+        group[0] if len(group) == 1 else f"**{len(group)} claims**: {key}"
+        for key, group in lines.items()
+    ]
+    more = len(texts) - MOST_LINES
+    return texts if more <= 1 else [*texts[:MOST_LINES], f"{more} more claims"]
+
+
+def _claim_line(answer: Answer) -> str:
+    study = f" (study: {answer.study})" if answer.study not in ("", YES) else ""
+    way_out = f"; about {counted(answer.blocks, 'block')} would decide it" * (answer.blocks > 0)
+    return f"**{answer.question}**: {answer.text}{study}{way_out}"
+
+
 def _part_row(finding: Finding) -> dict[str, str]:
     why = left_out(finding) or ("" if finding.effect else finding.verdict.reason)
     return {
@@ -176,18 +207,23 @@ def _measured(finding: Finding) -> str:
     return f"{title[:1].upper()}{title[1:]}: {numbers}, published {_published(finding)}"
 
 
+def headings(run: Run) -> dict[str, str]:
+    """Return the heading of each measured response in a summary, by the response's name."""
+    return {name: item.heading or name for name, item in measured_responses(run).items()}
+
+
 def readable_summary(run: Run) -> pd.DataFrame:
     """Return one row of text per treatment: trials by state, and responses over the valid ones."""
-    responses = measured_responses(run)
+    names = headings(run)
     rows = summary_table(run).to_dict("records")
-    return pd.DataFrame([_summary_row(row, responses) for row in rows])
+    return pd.DataFrame([_summary_row(row, names) for row in rows])
 
 
-def _summary_row(row: Mapping[Any, Any], declared: Mapping[str, Response]) -> dict[str, str]:
+def _summary_row(row: Mapping[Any, Any], names: Mapping[str, str]) -> dict[str, str]:
     states = {name: count(row[name]) for name in (*COUNTS, NOT_JUDGED) if name in row}
     responses = {
-        response.heading or name: measured(row[name], row[f"{name}_low"], row[f"{name}_high"])
-        for name, response in declared.items()
+        heading: measured(row[name], row[f"{name}_low"], row[f"{name}_high"])
+        for name, heading in names.items()
     }
     low, high = row["flush_p50_us_min"], row["flush_p50_us_max"]
     flush = MISSING if missing(low) else f"{number(low)} to {number(high)}"

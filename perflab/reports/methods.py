@@ -64,10 +64,11 @@ def _states(run: Run) -> pd.Series[str]:
 
 def method(run: Run) -> str:
     """Return design, n, load and statistics of a run as a paragraph."""
-    return " ".join([_design(run), _load(run.record), STATISTICS])
+    return " ".join([f"{design(run)}{_sharing(run.record)}", load(run.record), STATISTICS])
 
 
-def _design(run: Run) -> str:
+def design(run: Run) -> str:
+    """Return blocks, trials and treatments of a run in a sentence."""
     record = run.record
     labels = [item.label or item.name for item in record.treatments]
     names = "; ".join(labels[:MOST_NAMED])
@@ -81,7 +82,7 @@ def _design(run: Run) -> str:
     return (
         f"Randomised blocks: {counted(record.blocks, 'block')}{rule}, each with one trial of every "
         f"treatment in random order (seed {record.seed}), {trials} in all, of "
-        f"{counted(len(labels), 'treatment')}: {names}.{_sharing(record)}"
+        f"{counted(len(labels), 'treatment')}: {names}."
     )
 
 
@@ -104,7 +105,7 @@ def _sharing(record: RunRecord) -> str:
     return f"{order} Chosen by the load and its responses: {record.design.why}."
 
 
-def _load(record: RunRecord) -> str:
+def load(record: RunRecord) -> str:
     """Return the load of each treatment, once where all have the same."""
     loads: dict[str, list[str]] = {}
     for item in record.treatments:
@@ -209,19 +210,16 @@ def set_up(run: Run) -> str:
 
 
 def where_and_when(run: Run) -> str:
-    """Return in one paragraph when and on which machine a run was measured."""
+    """Return in a sentence when and on which machine a run was measured."""
     record, states = run.record, _states(run)
     facts = environment(record)
-    verb = "imported" if is_imported(record) else "measured"
-    parts = [
-        f"Run `{run.run_id}`, {verb} {record.created_at} on the backend {record.backend}: "
-        f"{counted(record.blocks, 'block')}, "
-        f"{(states == 'valid').sum()} of {counted(len(states), 'trial')} valid",
-        ", ".join(filter(None, [facts["machine"], facts["interpreter"]])),
-        f"not separated there: {note}" if (note := shared_note(record)) else "",
-        f"commit {commit(record)}",
-    ]
-    return "; ".join(filter(None, parts)) + "."
+    verb = "Imported" if is_imported(record) else "Measured"
+    machine = ", ".join(filter(None, [facts["machine"], facts["interpreter"]]))
+    return (
+        f"{verb} {record.created_at}, backend {record.backend}, on {machine or 'a machine'}: "
+        f"{(states == 'valid').sum()} of {counted(len(states), 'trial')} valid (run "
+        f"`{run.run_id}`, commit {commit(record)})."
+    )
 
 
 def _placement(placement: dict[str, Any]) -> str:

@@ -10,19 +10,22 @@ from pathlib import Path
 
 import pandas as pd
 
+from perflab.analysis.answers import answers_of
 from perflab.analysis.core_accounts import core_sentence, core_time
-from perflab.analysis.noise import noise_report
+from perflab.analysis.noise import noise_flags, noise_report
 from perflab.analysis.time_parts import change, change_sentence, decompose, largest_phase
 from perflab.analysis.validity import measures
 from perflab.errors import AnalysisError
 from perflab.figures.export import write_whole
-from perflab.figures.origin import n_text
+from perflab.figures.origin import n_text, shared_note
 from perflab.recordings import Run
 from perflab.reports.conversion import cell, to_markdown
 from perflab.reports.figures import views_of
 from perflab.reports.findings import (
     ADJUSTED,
     COUNTS,
+    answer_lines,
+    headings,
     readable_findings,
     readable_summary,
     reading_notes,
@@ -30,17 +33,24 @@ from perflab.reports.findings import (
 )
 from perflab.reports.methods import (
     AT_THE_END,
+    design,
     first_said,
+    load,
     method,
     reproduce,
     set_up,
     where_and_when,
 )
-from perflab.statistics.in_words import MISSING, counted
+from perflab.statistics.in_words import MISSING
 
 # A page has room for so many treatments side by side.
 MOST_ACROSS = 4
 BRIEF = ("claim", "response", "published", "measured [95%]", "n", ADJUSTED, "verdict")
+# What a page has room for.
+EFFECT, CPU_OF = "effect", "cpu_share_"
+ON_A_PAGE = ("messages_per_s", "throughput_rps", "p50_ms", "p95_ms", "p99_ms")
+INSTRUMENTS = ("client", "lab", "link")
+MOST_ROWS, MOST_RESPONSES, MOST_WARNINGS = 8, 7, 3
 
 
 @dataclass(frozen=True)
@@ -118,21 +128,66 @@ def section_text(run: Run, figures: Sequence[Figure] = (), level: int = 1) -> st
     return _joined(parts, level)
 
 
-def brief_text(run: Run, figures: Sequence[Figure] = (), level: int = 1) -> str:
-    """Return the core of a run as Markdown: its question, results, figures and origin."""
-    record, findings = run.record, readable_findings(run)
-    # It tells several runs of one experiment in a document apart.
-    design = f"{record.backend}, {counted(record.blocks, 'block')}"
+def page_text(run: Run, figures: Sequence[Figure] = (), level: int = 1) -> str:
+    """Return a run as one page of Markdown: what was found, what was done, why, and its limits.
+
+    Its heading is the answer to the run's first question, or else the run's title.
+    """
+    record, answers = run.record, answers_of(run)
+    title = record.title
+    if answers:
+        title = f"{_capitalized(answers[0].question)} {_capitalized(answers[0].text)}"
+    why = list(_changes(run))[:1]
     parts = [
-        f"# {cell(record.title)} ({design})\n",
+        f"# {cell(title)}\n",
         _first(run, f"`perflab show {run.run_id}` has the reasons"),
-        f"**Question.** {cell(record.question)}\n",
-        f"{cell(where_and_when(run))}\n",
-        to_markdown(brief(findings)) if len(findings) else "No claim is attached to this run.\n",
-        _figures(figures),
-        f"```sh\n{reproduce(record)}\n```\n",
+        _bullets(answer_lines(run)) or "No claim is attached to this run.\n",
+        f"**What was done.** {cell(f'{design(run)} {load(record)}')} {cell(where_and_when(run))}\n",
+        to_markdown(page_table(run)) if len(record.treatments) <= MOST_ROWS else "",
+        _figures(figures, heading=""),
+        f"**Why.** {cell(why[0])}\n" if why else "",
+        f"**Limits.** {cell(_limits(run))}\n" if _limits(run) else "",
+        f"**To repeat it.**\n\n```sh\n{reproduce(record)}\n```\n",
+        f"Every claim, table and figure: `perflab export {run.run_id} --full --to DIR`\n",
     ]
     return _joined(parts, level)
+
+
+def page_views(run: Run) -> tuple[str, ...]:
+    """Return the name of the view that a page shows: the effects, or else the first view."""
+    names = [view.name for view in views_of(run)]
+    return (EFFECT,) if EFFECT in names else tuple(names[:1])
+
+
+def page_table(run: Run) -> pd.DataFrame:
+    """Return a row of text per treatment: its valid trials, and the responses of a page.
+
+    These are the responses that its claims are about, those of :data:`ON_A_PAGE`, and the CPU of
+    its services.
+    """
+    chosen = {contrast.response for contrast in run.record.contrasts}.union(ON_A_PAGE)
+    table = readable_summary(run)
+    shown = [
+        heading
+        for name, heading in headings(run).items()
+        if (name in chosen or _is_cpu_of_a_service(name)) and (table[heading] != MISSING).any()
+    ]
+    return table[["treatment", "valid", *shown[:MOST_RESPONSES]]]
+
+
+def _is_cpu_of_a_service(response: str) -> bool:
+    return response.startswith(CPU_OF) and response.removeprefix(CPU_OF) not in INSTRUMENTS
+
+
+def _limits(run: Run) -> str:
+    """Return what narrows the result: shared cores, noise, and warnings."""
+    warnings = [warning.text.rstrip(".") for warning in run.record.warnings[:MOST_WARNINGS]]
+    text = "; ".join(filter(None, [shared_note(run.record), *noise_flags(run), *warnings]))
+    return f"{_capitalized(text)}." if text else ""
+
+
+def _capitalized(text: str) -> str:
+    return text[:1].upper() + text[1:]
 
 
 def write_section(run: Run, directory: Path, saved: Sequence[Path]) -> Path:
@@ -197,14 +252,20 @@ def bottlenecks(run: Run) -> list[str]:
     texts = [largest_phase(table, name, labels[name]) for name in labels if name in measured_names]
     accounts = core_time(run)
     texts += filter(None, [core_sentence(accounts, name, labels[name]) for name in labels])
+    return [*texts, *_changes(run)]
+
+
+def _changes(run: Run) -> Iterator[str]:
+    """Yield a sentence per contrast between two single treatments, on the part that changes."""
+    if not measures(run, "mean_ms") or "requests" in run.missing:
+        return
+    labels = {item.name: item.label or item.name for item in run.record.treatments}
     for before, after in dict.fromkeys(_pairs(run)):
         try:
-            changes = change(requests, before, after)
+            changes = change(run.requests(), before, after)
         except AnalysisError:
             continue
-        words = change_sentence(changes, labels[before], labels[after])
-        texts.append(words[0].upper() + words[1:])
-    return texts
+        yield _capitalized(change_sentence(changes, labels[before], labels[after]))
 
 
 def _pairs(run: Run) -> Iterator[tuple[str, str]]:
@@ -225,10 +286,10 @@ def _no_bottleneck(run: Run) -> str:
     return "No request succeeded.\n"
 
 
-def _figures(figures: Sequence[Figure]) -> str:
+def _figures(figures: Sequence[Figure], heading: str = "## Figures\n\n") -> str:
     if not figures:
         return ""
-    return "## Figures\n\n" + "\n".join(starmap(_figure, enumerate(figures, start=1)))
+    return heading + "\n".join(starmap(_figure, enumerate(figures, start=1)))
 
 
 def _figure(number: int, figure: Figure) -> str:

@@ -1,4 +1,4 @@
-"""What is kept of a recording: findings, verdicts, its section, and the table of each figure.
+"""What is kept of a recording: findings, verdicts, page, section, and the table of each figure.
 
 Of a long table every so many rows are kept, and a last line with its length and, by column, the sum
 of its absolute numbers or a checksum of its texts: whatever changes, that line does.
@@ -22,7 +22,7 @@ from perflab.figures.origin import perflab_version
 from perflab.figures.view import to_csv
 from perflab.recordings import Run
 from perflab.reports.figures import views_of
-from perflab.reports.section import write_section
+from perflab.reports.section import page_text, write_section
 from perflab.reports.verdicts import verdict_table
 
 EXPECTED = Path(__file__).parent / "expected"
@@ -45,7 +45,7 @@ def outputs_of(run: Run) -> dict[str, str]:
         return found
     figures = {view.name: view.table(run) for view in views_of(run)}
     found |= {f"figure-{name}.csv": as_csv(table) for name, table in figures.items()}
-    return {**found, "section.md": _section(run, figures)}
+    return {**found, "section.md": _section(run, figures), "page.md": page_text(run)}
 
 
 def findings_of(run: Run) -> str:

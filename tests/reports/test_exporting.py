@@ -39,7 +39,7 @@ def other(tmp_path_factory) -> Run:
 def exported(run, tmp_path_factory) -> Path:
     """A folder with every format of one run."""
     folder = tmp_path_factory.mktemp("documents")
-    export_runs([run], Target(folder), ["md", "html", "pdf", "docx"])
+    export_runs([run], Target(folder), ["md", "html", "pdf", "docx"], Content(full=True))
     return folder
 
 
@@ -126,17 +126,21 @@ def test_several_runs_are_sections_in_the_order_given(run, other, tmp_path) -> N
     assert text.index(other.run_id) < text.index(run.run_id)
 
 
-def test_a_brief_section_has_what_was_found_the_figures_asked_for_and_its_origin(
-    run, tmp_path
-) -> None:
-    words = ["export", str(run.path), "--to", str(tmp_path), "--brief", "--views", "throughput"]
+def test_a_section_is_a_page_with_one_figure_and_full_it_has_all(run, tmp_path) -> None:
+    words = ["export", str(run.path), "--to", str(tmp_path)]
     assert CliRunner().invoke(app, words).exit_code == 0
-    assert {path.stem for path in (tmp_path / "synchronous_commit").iterdir()} == {"throughput"}
-    text = (tmp_path / "synchronous_commit.md").read_text()
-    for part in ("**Question.**", "| verdict |", run.run_id, "3 blocks, ", "perflab run "):
-        assert part in text
-    assert "## Method" not in text
-    assert re.findall(r"!\[.*?\]\(<(.*?)>\)", text) == ["synchronous_commit/throughput.svg"]
+    document = tmp_path / "synchronous_commit.md"
+    page = document.read_text()
+    assert re.findall(r"!\[.*?\]\(<(.*?)>\)", page) == ["synchronous_commit/effect.svg"]
+    assert {path.stem for path in (tmp_path / "synchronous_commit").iterdir()} == {"effect"}
+    assert "## Method" not in page
+    assert len(page.split()) < 500
+    assert CliRunner().invoke(app, [*words, "--views", "throughput"]).exit_code == 0
+    pictures = re.findall(r"!\[.*?\]\(<(.*?)>\)", document.read_text())
+    assert pictures == ["synchronous_commit/throughput.svg"]
+    assert CliRunner().invoke(app, [*words, "--full"]).exit_code == 0
+    assert "## Method" in document.read_text()
+    assert len(re.findall(r"!\[.*?\]\(<(.*?)>\)", document.read_text())) > 5
 
 
 def test_what_cannot_be_meant_is_refused_with_every_problem(run, tmp_path) -> None:

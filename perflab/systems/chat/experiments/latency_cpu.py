@@ -69,7 +69,7 @@ def _contrasts(_: LatencyCpuParameters) -> list[Contrast]:
             response=f"delivery_p{share}_ms",
             source="chat study, published results (JSON, with login against no login load)",
             asks="do logins slow the chat?" if share == 90 else "",
-            subject="p90 of the latency",
+            subject=f"p{share} of the latency",
             **logins,
         )
         for share in PERCENTILES
