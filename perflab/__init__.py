@@ -1,4 +1,4 @@
-"""perflab: a performance laboratory whose every number is shown to be true or refused."""
+"""perflab: a performance laboratory that marks doubtful numbers and never uses them silently."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from perflab.api import (
+        answers,
         claim_counts,
         claim_ledger,
         compare,
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     )
 
 __all__ = [
-    "bottlenecks", "claim_counts", "claim_ledger", "compare", "draw", "export",
+    "answers", "bottlenecks", "claim_counts", "claim_ledger", "compare", "draw", "export",
     "findings", "judged", "latest_runs", "notebook_parameters", "open_run", "overview", "questions",
     "run", "runs", "save", "send_load", "show", "study_check", "summary", "trials_of",
     "verdict",

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 Compared = Run | str | Path | Iterable[Run | str | Path]
 __all__ = [
-    "bottlenecks", "claim_counts", "claim_ledger", "compare", "draw", "export",
+    "answers", "bottlenecks", "claim_counts", "claim_ledger", "compare", "draw", "export",
     "findings", "import_results", "judged", "judged_runs", "latest_runs", "notebook_parameters",
     "open_run", "overview", "questions", "run", "runs", "save", "send_load", "study_check",
     "summary", "trials_of", "verdict",
@@ -157,6 +157,13 @@ def trials_of(which: Compared | None = None) -> pd.DataFrame:
 def _listed(which: Compared) -> list[Run]:
     several = [which] if isinstance(which, str | Path | Run) else list(which)
     return [item if isinstance(item, Run) else open_run(item) for item in several]
+
+
+def answers(run: Run) -> Shown:
+    """Show what a run found: a row for each claim, with its effect and what the study says."""
+    from perflab.reports.verdicts import shown_answers
+
+    return shown_answers(run)
 
 
 def findings(run: Run) -> Shown:

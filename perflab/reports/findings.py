@@ -48,7 +48,7 @@ SINGLE_RUN_NOTE = (
     "this machine, would show the published sign, and a size within the zone of the verdict."
 )
 # A page has room for so many answers.
-MOST_LINES = 10
+MOST_ROWS = 10
 COUNTS = ("valid", "invalid", "failed", "errors")
 IN_WORDS, OF_ALL = "in words", "all of its parts"
 
@@ -119,32 +119,32 @@ def claims_by_rule(run: Run) -> dict[str, JointClaim]:
     return {name: claim for rule in judging_of(run) for name, claim in rule.of(run).items()}
 
 
-def answer_lines(run: Run) -> list[str]:
-    """Return a line for each claim of a run: whether it holds here, its effect, and the study's.
+def answer_table(run: Run) -> pd.DataFrame:
+    """Return a row of text for each claim of a run: claim, whether it holds here, the study's size.
 
     What a run's questions ask stands first. Claims that nobody published are told where there are
-    no others. Claims that one fault left without a number share a line.
+    no others. Claims that one fault left without a number share a row.
     """
     findings = sorted(evaluate(run), key=lambda finding: not finding.contrast.asks)
     findings += [part for claim in claims_by_rule(run).values() for part in claim.findings]
     published = [finding for finding in findings if finding.contrast.source not in ("", "none")]
-    lines: dict[str, list[str]] = {}
+    rows: dict[str, list[list[str]]] = {}
     for finding in published or findings:
         answer = answer_to_claim(finding)
         key = answer.text if finding.effect is None else answer.question
-        lines.setdefault(key, []).append(_claim_line(answer))
-    texts = [
-        group[0] if len(group) == 1 else f"**{len(group)} claims**: {key}"
-        for key, group in lines.items()
+        rows.setdefault(key, []).append(_answer_row(answer))
+    shared = [
+        group[0] if len(group) == 1 else [f"{len(group)} claims", key, ""]
+        for key, group in rows.items()
     ]
-    more = len(texts) - MOST_LINES
-    return texts if more <= 1 else [*texts[:MOST_LINES], f"{more} more claims"]
+    if len(shared) > MOST_ROWS + 1:
+        shared = [*shared[:MOST_ROWS], [f"{len(shared) - MOST_ROWS} more claims", "", ""]]
+    return pd.DataFrame(shared, columns=["claim", "here", "study"])
 
 
-def _claim_line(answer: Answer) -> str:
-    study = f" (study: {answer.study})" if answer.study not in ("", YES) else ""
+def _answer_row(answer: Answer) -> list[str]:
     way_out = f"; about {counted(answer.blocks, 'block')} would decide it" * (answer.blocks > 0)
-    return f"**{answer.question}**: {answer.text}{study}{way_out}"
+    return [answer.question, f"{answer.text}{way_out}", "" if answer.study == YES else answer.study]
 
 
 def _part_row(finding: Finding) -> dict[str, str]:

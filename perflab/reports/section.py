@@ -24,7 +24,7 @@ from perflab.reports.figures import views_of
 from perflab.reports.findings import (
     ADJUSTED,
     COUNTS,
-    answer_lines,
+    answer_table,
     headings,
     readable_findings,
     readable_summary,
@@ -141,7 +141,7 @@ def page_text(run: Run, figures: Sequence[Figure] = (), level: int = 1) -> str:
     parts = [
         f"# {cell(title)}\n",
         _first(run, f"`perflab show {run.run_id}` has the reasons"),
-        _bullets(answer_lines(run)) or "No claim is attached to this run.\n",
+        _bullets(_answer_lines(run)) or "No claim is attached to this run.\n",
         f"**What was done.** {cell(f'{design(run)} {load(record)}')} {cell(where_and_when(run))}\n",
         to_markdown(page_table(run)) if len(record.treatments) <= MOST_ROWS else "",
         _figures(figures, heading=""),
@@ -151,6 +151,12 @@ def page_text(run: Run, figures: Sequence[Figure] = (), level: int = 1) -> str:
         f"Every claim, table and figure: `perflab export {run.run_id} --full --to DIR`\n",
     ]
     return _joined(parts, level)
+
+
+def _answer_lines(run: Run) -> Iterator[str]:
+    for claim, here, study in answer_table(run).itertuples(index=False):
+        beside = f" (study: {study})" if study else ""
+        yield f"**{claim}**: {here}{beside}" if here else claim
 
 
 def page_views(run: Run) -> tuple[str, ...]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
+from perflab.analysis.answers import answers_of
 from perflab.analysis.between_runs import compare_runs
 from perflab.analysis.evaluation import not_asked
 from perflab.analysis.verdict import Outcome
@@ -18,11 +19,13 @@ from perflab.recordings.tables import NOT_JUDGED
 from perflab.reports.conversion import cell_text, estimate, is_numeric, p_value
 from perflab.reports.findings import (
     ADJUSTED,
+    answer_table,
     columns,
     readable_findings,
     readable_summary,
     reading_notes,
 )
+from perflab.reports.methods import first_said
 from perflab.statistics.in_words import MISSING
 
 if TYPE_CHECKING:
@@ -170,6 +173,15 @@ STATES = ("valid", "invalid", "failed")
 TREATMENT, CPU = "treatment", "CPU"
 COMPARED = ("treatment", "response", "B / A [95%]", "runs", "trials", "p, adjusted", "verdict")
 COLORS = {"worse": "#c0392b", "better": "#2e7d32"}
+
+
+def shown_answers(run: Run) -> Shown:
+    """Return the answer to the run's questions, and below a row for each claim."""
+    table = answer_table(run)
+    asked = [f"{answer.question} {answer.text}" for answer in answers_of(run)]
+    known = table.loc[:, ["claim", "here", *(["study"] if table["study"].any() else [])]]
+    reasons = f"perflab show {run.run_id} has the reasons"
+    return Shown(table, known, heading="; ".join(asked), notes=first_said(run, reasons))
 
 
 def shown_findings(run: Run) -> Shown:

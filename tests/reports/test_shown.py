@@ -90,6 +90,7 @@ def rendered(request, tmp_path_factory) -> Rendered:
     run = recorded(request.param, tmp_path_factory.mktemp(request.param))
     findings, verdict = api.findings(run), api.verdict(run)
     shown = {
+        "answers": api.answers(run),
         "findings": findings,
         "summary": api.summary(run),
         "verdict": verdict,
@@ -109,6 +110,15 @@ def test_nothing_of_an_experiment_is_cut_or_shown_as_python_writes_it(rendered) 
     joined = " ".join(rendered.texts["findings"].split())
     for claim in rendered.table["claim"]:
         assert claim in joined
+
+
+def test_answers_say_what_each_claim_comes_to_and_what_does_not_count(rendered) -> None:
+    shown = api.answers(rendered.run)
+    assert len(shown.table)
+    # In three blocks little is decided, so a word stands before every number.
+    known = shown.table["here"][shown.table["here"] != ""]
+    assert known.str.match("(yes|no|not |different|set by the load|[-+]?[0-9])").all()
+    assert "does not count" in rendered.texts["answers"]
 
 
 def test_valid_trials_and_noise_stand_beside_every_verdict(rendered) -> None:

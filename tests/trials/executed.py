@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 from perflab import api
 from perflab.paths import figures_dir
@@ -21,6 +22,9 @@ def check_executed(name: str, done: Path) -> Run:
     assert len(drawn) >= 2
     assert {path.stem for path in saved.glob("*.csv")} == drawn
     assert verdict_of(done) == repr(api.verdict(run))
+    cells = json.loads(done.read_text())["cells"]
+    (answer,) = [cell for cell in cells if "".join(cell["source"]).endswith("answers(run)")]
+    assert repr(api.answers(run)) in "".join(text_of(output) for output in answer["outputs"])
     return run
 
 
@@ -34,3 +38,8 @@ def verdict_of(path: Path) -> str:
     (output,) = cell["outputs"]
     assert "".join(output["data"]["text/html"]).startswith("<ul")
     return "".join(output["data"]["text/plain"])
+
+
+def text_of(output: dict[str, Any]) -> str:
+    """Return an output of a cell as plain text."""
+    return "".join(output.get("data", {}).get("text/plain", ""))
