@@ -127,18 +127,18 @@ def ratio_words(effect: Effect) -> str:
         return change(effect.estimate)
     if effect.estimate >= IN_TIMES:
         return f"{change(effect.estimate)} [{number(effect.low)}, {number(effect.high)}]"
-    low, high = (_rounded(100 * (end - 1)) for end in (effect.low, effect.high))
+    low, high = (percent(100 * (end - 1)) for end in (effect.low, effect.high))
     return f"{change(effect.estimate)} [{low}, {high}]"
 
 
 def change(ratio: float) -> str:
     """Return a ratio as a change: ``+15%``, ``-6.7%``, ``13.2x``."""
-    return f"{number(ratio)}x" if ratio >= IN_TIMES else f"{_rounded(100 * (ratio - 1), '+')}%"
+    return f"{number(ratio)}x" if ratio >= IN_TIMES else f"{percent(100 * (ratio - 1), '+')}%"
 
 
-def _rounded(percent: float, sign: str = "") -> str:
+def percent(value: float, sign: str = "") -> str:
     """Return percent without decimals, below ten with one."""
-    return f"{percent:{sign}.0f}" if abs(percent) >= 9.95 else f"{percent:{sign}.1f}"
+    return f"{value:{sign}.0f}" if abs(value) >= 9.95 else f"{value:{sign}.1f}"
 
 
 def difference_words(finding: Finding) -> str:

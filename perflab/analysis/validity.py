@@ -150,7 +150,15 @@ def _state_counts(trials: pd.DataFrame) -> dict[str, int]:
 
 
 def summed_reasons(trials: Iterable[Sequence[Remark]]) -> str:
-    """Return reasons or warnings of several trials: each code once, with its number of trials."""
+    """Return reasons or warnings of several trials in one text; see :func:`listed_reasons`."""
+    return "; ".join(listed_reasons(trials))
+
+
+def listed_reasons(trials: Iterable[Sequence[Remark]]) -> list[str]:
+    """Return reasons or warnings of several trials: each code once, with its number of trials.
+
+    The most frequent code is the first.
+    """
     texts: dict[str, list[str]] = {}
     counts: dict[str, int] = {}
     for reasons in trials:
@@ -159,7 +167,7 @@ def summed_reasons(trials: Iterable[Sequence[Remark]]) -> str:
         for code in dict.fromkeys(reason.code for reason in reasons):
             counts[code] = counts.get(code, 0) + 1
     ordered = sorted(counts.items(), key=lambda item: -item[1])
-    return "; ".join(f"{_summed(texts[code])} ({counted(n, 'trial')})" for code, n in ordered)
+    return [f"{_summed(texts[code])} ({counted(n, 'trial')})" for code, n in ordered]
 
 
 def _summed(texts: Sequence[str]) -> str:
@@ -192,12 +200,16 @@ def why_absent(run: Run, treatments: Collection[str], response: Response) -> str
     if len(unusable):
         of = f"{len(unusable)} of {counted(len(chosen), 'trial')}"
         parts.append(f"{of} may not be used: {summed_reasons(unusable['reasons'])}")
-    if response.name in valid:
-        without = valid[valid[response.name].isna()]
-        if len(without):
-            of = f"{len(without)} of {counted(len(valid), 'valid trial')}"
-            parts.append(f"no {response.title} from {of}: {_held_back(without, response)}")
-    return "; ".join(parts)
+    return "; ".join(filter(None, [*parts, why_unmeasured(valid, response)]))
+
+
+def why_unmeasured(valid: pd.DataFrame, response: Response) -> str:
+    """Return why valid trials have no value of a response; empty if all have one."""
+    without = valid[valid[response.name].isna()] if response.name in valid else valid.head(0)
+    if without.empty:
+        return ""
+    of = f"{len(without)} of {counted(len(valid), 'valid trial')}"
+    return f"no {response.title} from {of}: {_held_back(without, response)}"
 
 
 def _held_back(trials: pd.DataFrame, response: Response) -> str:

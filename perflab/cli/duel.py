@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from rich.text import Text
 
-from perflab.cli.outputs import make_console
+from perflab.cli.lab import named_here
+from perflab.cli.outputs import frame_table, make_console, print_table
 from perflab.errors import ParameterError
+
+if TYPE_CHECKING:
+    from perflab.recordings import Run
+    from perflab.reports.duels import Pair
 
 EXPERIMENT = "custom_service"
 VARIANTS, LOAD_TABLE = "variants", "load"
@@ -172,27 +179,28 @@ def _text(body: str) -> str:
 
 
 def _carry_out(values: dict[str, Any], bounds: list[str], strict: bool) -> None:
-    """Run, print the verdict, save the figures; end with the status of the gate."""
+    """Run, print the answer, save the figures; end with the status of the gate."""
     from perflab import api
     from perflab.analysis.evaluation import evaluate
     from perflab.analysis.thresholds import Crossed, judged, thresholds_of
-    from perflab.reports.findings import gate_lines
+    from perflab.reports.duels import pairs_of
 
     try:
         thresholds = thresholds_of(bounds)
     except ParameterError as error:
         raise ParameterError("perflab duel --fail-on", error.problems) from None
     run = api.run(EXPERIMENT, values)
-    console = make_console()
-    console.print(str(api.verdict(run)), markup=False, highlight=False)
     findings = evaluate(run)
     gate = judged(thresholds, findings)
-    for line in gate_lines(gate):
-        console.print(line, markup=False, highlight=False)
-    for path in api.save(run):
-        if path.suffix in (".svg", ".png", ".md"):
-            console.print(str(path), markup=False, highlight=False, soft_wrap=True)
-    console.print(run.run_id, markup=False, highlight=False)
+    _print(run, pairs_of(findings, thresholds, gate))
+    console = make_console()
+    folder = named_here(api.save(run)[0].parent)
+    console.print(
+        f"\nfigures and section: {folder}/", markup=False, highlight=False, soft_wrap=True
+    )
+    if not values.get("resume"):
+        again = shlex.join(["perflab", *sys.argv[1:]])
+        console.print(f"repeat: {again}", markup=False, highlight=False, soft_wrap=True)
     crossed = {bound.crossed for bound in gate}
     # A threshold on a metric that the run does not have was held against nothing.
     unjudged = len(thresholds) > len({bound.threshold.text for bound in gate})
@@ -203,3 +211,18 @@ def _carry_out(values: dict[str, Any], bounds: list[str], strict: bool) -> None:
         raise typer.Exit(NOT_COMPARED)
     if strict and Crossed.UNDECIDED in crossed:
         raise typer.Exit(UNDECIDED)
+
+
+def _print(run: Run, pairs: list[Pair]) -> None:
+    """Print the answer, the table behind it (if anything was compared), and what limits both."""
+    from perflab.reports.duels import answer, notes, result_table
+
+    console = make_console()
+    for pair in pairs:
+        console.print(Text(answer(pair, len(pairs) == 1), "bold"), soft_wrap=True)
+    if any(finding.effect for pair in pairs for finding in pair.findings.values()):
+        console.print()
+        print_table(frame_table(result_table(run, pairs)))
+    console.print()
+    for line in notes(run, pairs):
+        console.print(line, markup=False, highlight=False)

@@ -157,14 +157,12 @@ def _where(row: Mapping[Any, Any]) -> str:
 
 
 def _numbers(row: Mapping[Any, Any]) -> str:
+    left_out, published = _stated(row, "left out"), _stated(row, "published", "published ")
     if row["measured [95%]"] == MISSING:
-        return "\n".join([MISSING, *_stated(row, "left out"), f"published {row['published']}"])
-    achieved = "".join(f", {level}" for level in _achieved(row))
-    return (
-        f"{row['measured [95%]']}\npublished {row['published']}\nn = {row['n']}{achieved}\n"
-        f"p {row['p']}; p, adjusted: {row[OF_ITS_RUN]}"
-        + "".join(f"\n{reason}" for reason in _stated(row, "left out"))
-    )
+        return "\n".join([MISSING, *left_out, *published])
+    n = ", ".join([f"n = {row['n']}", *_achieved(row)])
+    p = f"p {row['p']}; p, adjusted: {row[OF_ITS_RUN]}"
+    return "\n".join([row["measured [95%]"], *published, n, p, *left_out])
 
 
 # Up to so many treatments stand side by side; more stand one below the other.

@@ -1,0 +1,308 @@
+"""What a duel says at its end: the answer in a line, a table, and what limits them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from operator import attrgetter
+from typing import Any
+
+import pandas as pd
+
+from perflab.analysis.answers import IN_TIMES, percent, ratio_words
+from perflab.analysis.decision import MARGIN, Kind
+from perflab.analysis.evaluation import Finding
+from perflab.analysis.findings import bound_text
+from perflab.analysis.thresholds import NAMES, Crossed, Judged, Threshold
+from perflab.analysis.validity import listed_reasons, summary_table, why_unmeasured
+from perflab.recordings import Run
+from perflab.reports.conversion import effect_text, estimate
+from perflab.statistics.comparison import USUAL_P
+from perflab.statistics.in_words import at_least, counted, missing, number, signed
+
+WORSE, BETTER, SAME = "worse", "better", f"within {MARGIN:.0%}"
+UNDECIDED, TOO_FEW, NOT_COMPARED = "not decided", "too few blocks", "not compared"
+CPU, MEMORY, FAILURES = NAMES["cpu"], NAMES["memory"], NAMES["failures"]
+NAME_OF = {response: name for name, response in NAMES.items()}
+# The places of a time in a sentence; the first that was compared stands for response time.
+TIMES = {"mean_ms": "", "p50_ms": " at p50", "p99_ms": " at p99"}
+NOUNS = {CPU: "CPU", MEMORY: "memory"}
+SUBJECTS = {
+    "mean_ms": "mean response time", "p50_ms": "response time at p50",
+    "p99_ms": "response time at p99", CPU: "CPU",
+}  # fmt: skip
+TIME_FORMS = ("is {}% slower", "answers in {}% less time", "is {} times as slow")
+NOUN_FORMS = ("uses {}% more ", "uses {}% less ", "uses {} times as much ")
+PERCENT = 100.0
+# Units of the table, as factors of those of the recording.
+UNITS = {
+    "throughput_rps": ("/s", 1.0), CPU: ("us/request", 1.0), MEMORY: ("MB", 1e-6),
+    FAILURES: ("%", PERCENT),
+}  # fmt: skip
+GATE_WORDS = {
+    Crossed.YES: "FAILED",
+    Crossed.UNDECIDED: "undecided",
+    Crossed.UNKNOWN: "not judged",
+    Crossed.NO: "passed",
+}
+MOST_REASONS = 2
+
+
+@dataclass(frozen=True)
+class Pair:
+    """A variant against the baseline: findings by response, and the results of thresholds."""
+
+    new: str
+    old: str
+    findings: Mapping[str, Finding]
+    gate: Mapping[Threshold, Crossed]
+
+
+def pairs_of(
+    findings: Iterable[Finding], thresholds: Sequence[Threshold], results: Iterable[Judged]
+) -> list[Pair]:
+    """Return the pairs of a duel; a threshold on what was not measured is not judged."""
+    by_sides: dict[tuple[str, str], dict[str, Finding]] = {}
+    for finding in findings:
+        contrast = finding.contrast
+        new, old = ("/".join(side.values()) for side in (contrast.numerator, contrast.denominator))
+        by_sides.setdefault((new, old), {})[contrast.response] = finding
+    crossed = {(result.contrast.name, result.threshold): result.crossed for result in results}
+
+    def result_of(threshold: Threshold, of_pair: Mapping[str, Finding]) -> Crossed:
+        finding = of_pair.get(threshold.response)
+        return crossed[finding.contrast.name, threshold] if finding else Crossed.UNKNOWN
+
+    return [
+        Pair(*sides, of_pair, {item: result_of(item, of_pair) for item in thresholds})
+        for sides, of_pair in by_sides.items()
+    ]
+
+
+def meaning(finding: Finding) -> str:
+    """Return what a finding shows, in a word or two; only what is decided is better or worse."""
+    effect, decision = finding.effect, finding.decision
+    if finding.contrast.set_by_load:
+        return "set by the load"
+    if effect is None:
+        return NOT_COMPARED
+    if finding.contrast.scale == "difference":
+        # A difference has no margin, and so no decision: its p-value says whether it is shown.
+        if not any(effect.by_block):
+            return "no difference"
+        if not finding.p_adjusted <= USUAL_P:
+            return UNDECIDED
+        is_more = effect.estimate > 0
+    elif decision is None:
+        return TOO_FEW
+    elif decision.kind is Kind.DIFFERENT:
+        is_more = (effect.limit if effect.bound else effect.estimate) > 1
+    else:
+        return SAME if decision.kind is Kind.EQUIVALENT else UNDECIDED
+    return WORSE if is_more == (finding.response.better == "less") else BETTER
+
+
+def answer(pair: Pair, is_only: bool = True) -> str:
+    """Return the answer in one line: what differs, what does not, and the thresholds.
+
+    It is about the mean response time (p50 or p99 if there is no mean) and CPU. What else differs
+    is in it where these two do not tell it. Unless the pair is the only one, its variant is named.
+    """
+    if not any(finding.effect for finding in pair.findings.values()):
+        return f"{pair.new} could not be compared: {_gate_words(pair.gate)}".removesuffix(": ")
+    different, undecided, same, absent = [], [], [], []
+    for finding in _told(pair.findings):
+        shown, response = meaning(finding), finding.contrast.response
+        if shown in (BETTER, WORSE):
+            different.append(_difference(finding))
+        elif shown == NOT_COMPARED:
+            absent.append(SUBJECTS[response])
+        elif shown == SAME:
+            same.append(SUBJECTS[response])
+        else:
+            undecided.append(f"{SUBJECTS[response]} {_effect_words(finding)}")
+    parts = [
+        f"{pair.new} {_listed(different)}" if different else "",
+        f"not decided: {_listed(undecided)}" if undecided else "",
+        f"no difference larger than {MARGIN:.0%} in {' or '.join(same)}" if same else "",
+        f"not compared: {_listed(absent)}" if absent else "",
+    ]
+    subject = "" if is_only or different else pair.new
+    return ": ".join(
+        filter(None, [subject, "; ".join(filter(None, parts)), _gate_words(pair.gate)])
+    )
+
+
+def _told(findings: Mapping[str, Finding]) -> list[Finding]:
+    """Return the findings of the answer: response time, CPU, and what else differs."""
+    times = [findings[name] for name in TIMES if name in findings]
+    time = next(filter(attrgetter("effect"), times), times[0])
+    told = [time, *([findings[CPU]] if CPU in findings else [])]
+    for name in (*TIMES, MEMORY, FAILURES):
+        shown = meaning(findings[name]) if name in findings else ""
+        if shown in (BETTER, WORSE) and not (name in TIMES and shown == meaning(time)):
+            told.append(findings[name])
+    return told
+
+
+def _listed(texts: Sequence[str]) -> str:
+    """Return ``a, b and c``."""
+    *first, last = texts
+    return f"{', '.join(first)} and {last}" if first else last
+
+
+def _effect_words(finding: Finding) -> str:
+    effect = finding.effect
+    assert effect is not None
+    words = bound_text(effect) if effect.bound else ratio_words(effect)
+    return f"{words} in {counted(effect.n, 'block')}" if finding.decision is None else words
+
+
+def _difference(finding: Finding) -> str:
+    """Return a shown difference with its interval: ``is 9.1% slower [8.7, 9.6]``."""
+    effect, response = finding.effect, finding.contrast.response
+    assert effect is not None
+    ends = [effect.limit] if effect.bound else [effect.estimate, effect.low, effect.high]
+    if response == FAILURES:
+        form = f"has {{}} percentage points {'more' if ends[0] > 0 else 'fewer'} failures"
+        return _filled(form, [PERCENT * abs(end) for end in ends], number)
+    if response in TIMES and ends[0] <= 1 / IN_TIMES:
+        return _filled(f"is {{}} times as fast{TIMES[response]}", [1 / end for end in ends], number)
+    forms = TIME_FORMS if response in TIMES else NOUN_FORMS
+    more, less, times = (f"{form}{(TIMES | NOUNS)[response]}" for form in forms)
+    if ends[0] >= IN_TIMES:
+        return _filled(times, ends, number)
+    return _filled(more if ends[0] > 1 else less, [PERCENT * abs(end - 1) for end in ends], percent)
+
+
+def _filled(form: str, changes: Sequence[float], digits: Callable[[float], str]) -> str:
+    """Return a form with a change and its interval; a change alone is a lower bound."""
+    if len(changes) == 1:
+        return form.format(f"at least {at_least(changes[0]).removeprefix('>= ')}")
+    low, high = map(digits, sorted(changes[1:]))
+    return f"{form.format(digits(changes[0]))} [{low}, {high}]"
+
+
+def _gate_words(gate: Mapping[Threshold, Crossed]) -> str:
+    """Return ``passed``, or the thresholds that were not held: ``FAILED p50>1.05``."""
+    texts: dict[Crossed, list[str]] = {crossed: [] for crossed in GATE_WORDS}
+    for threshold, crossed in gate.items():
+        texts[crossed].append(threshold.text)
+    held = texts.pop(Crossed.NO)
+    parts = [f"{GATE_WORDS[crossed]} {', '.join(of)}" for crossed, of in texts.items() if of]
+    return "; ".join(parts) or GATE_WORDS[Crossed.NO] * bool(held)
+
+
+def result_table(run: Run, pairs: Sequence[Pair]) -> pd.DataFrame:
+    """Return a row of text for each response of each pair.
+
+    Values of variants are typical ones over valid trials; ``n`` counts the blocks compared.
+    """
+    summary = {row["treatment"]: row for row in summary_table(run).to_dict("records")}
+    rows = []
+    for pair in pairs:
+        for response, finding in pair.findings.items():
+            unit, factor = UNITS.get(response, ("ms", 1.0))
+            new, old = (
+                _value(summary[treatment], response, factor)
+                for treatment in _treatments(run, finding)
+            )
+            rows.append(
+                {
+                    **({"variant": pair.new} if len(pairs) > 1 else {}),
+                    "response": f"{NAME_OF[response]}, {unit}",
+                    pair.old: old,
+                    "variant's" if len(pairs) > 1 else pair.new: new,
+                    "ratio [95%]": _ratio(finding),
+                    "n": str(finding.effect.n if finding.effect else 0),
+                    "verdict": ": ".join([meaning(finding), *_gate_of(pair, response)]),
+                }
+            )
+    return pd.DataFrame(rows)
+
+
+def _treatments(run: Run, finding: Finding) -> list[str]:
+    """Return the names of the variant's treatment and of the baseline's."""
+    sides = (finding.contrast.numerator, finding.contrast.denominator)
+    return [name for side in sides for name in run.record.selected(side)]
+
+
+def _value(row: Mapping[Any, Any], response: str, factor: float) -> str:
+    """Return the typical value of a variant, or its lower bound."""
+    value, low = (row.get(name, math.nan) for name in (response, f"{response}_low"))
+    if missing(value) and not missing(low):
+        return at_least(low * factor)
+    return number(value * factor)
+
+
+def _ratio(finding: Finding) -> str:
+    effect = finding.effect
+    if effect is None or finding.contrast.scale == "ratio":
+        return effect_text(effect)
+    middle, low, high = (PERCENT * end for end in (effect.estimate, effect.low, effect.high))
+    return f"{estimate(middle, low, high, signed)} points"
+
+
+def _gate_of(pair: Pair, response: str) -> list[str]:
+    """Return the results of a response's thresholds, if it has any: ``FAILED >1.05``."""
+    texts = [
+        f"{GATE_WORDS[crossed]} {threshold.text.removeprefix(NAME_OF[response])}"
+        for threshold, crossed in pair.gate.items()
+        if threshold.response == response
+    ]
+    return [", ".join(texts)] if texts else []
+
+
+def notes(run: Run, pairs: Sequence[Pair]) -> list[str]:
+    """Return what limits the results of a duel, each thing once."""
+    trials = run.trials()
+    trials = trials[~trials["superseded"].astype(bool)]
+    refused = trials[trials["state"] != "valid"]
+    first = f"{len(trials) - len(refused)} of {counted(len(trials), 'trial')} count"
+    noise = next(finding.noise for pair in pairs for finding in pair.findings.values())
+    lines = [f"{first}; noise: {', '.join(noise)}" if noise else first]
+    if len(refused):
+        reasons = listed_reasons(refused["reasons"])
+        others = [f"{len(reasons) - MOST_REASONS} more in the section"]
+        shown = reasons[:MOST_REASONS] + others * (len(reasons) > MOST_REASONS)
+        lines.append(f"{len(refused)} do not: {'; '.join(shown)}")
+    return [*lines, *_limits(run, pairs), *(f"note: {item.text}" for item in run.record.warnings)]
+
+
+def _limits(run: Run, pairs: Sequence[Pair]) -> Iterator[str]:
+    """Yield why responses were not compared, what would decide others, and the scope of results."""
+    names_by_text: dict[str, list[str]] = {}
+    blocks: dict[str, int] = {}
+    for pair in pairs:
+        for response, finding in pair.findings.items():
+            name = f"{pair.new} " * (len(pairs) > 1) + NAME_OF[response]
+            for text in _limits_of(run, pair, finding):
+                names_by_text.setdefault(text, []).append(name)
+            if finding.decision is not None and finding.decision.blocks[1] > 0:
+                blocks[name] = finding.decision.blocks[1]
+    for text, names in names_by_text.items():
+        yield f"{', '.join(names)}: {text}"
+    if blocks:
+        yield (
+            f"{', '.join(blocks)}: not decided; a fresh run of up to {max(blocks.values()):,} "
+            "blocks (--blocks) would decide, if the ratios are those seen"
+        )
+
+
+def _limits_of(run: Run, pair: Pair, finding: Finding) -> Iterator[str]:
+    decision = finding.decision
+    if finding.effect is None and not finding.contrast.set_by_load:
+        valid = run.valid_trials()
+        valid = valid[valid["treatment"].isin(_treatments(run, finding))]
+        yield why_unmeasured(valid, finding.response) or " ".join(finding.warnings)
+    if decision is not None and decision.missing:
+        yield decision.missing
+    if decision is not None and decision.kind is Kind.UNDECIDED and decision.blocks[1] <= 0:
+        yield decision.text
+    for threshold, crossed in pair.gate.items():
+        is_its = threshold.response == finding.contrast.response
+        if is_its and crossed is Crossed.UNDECIDED is not threshold.crossed_by(finding):
+            yield f"beyond {threshold.bound:g}, but not certainly enough among several thresholds"
+    if finding.scope:
+        yield f"the result holds {finding.scope}"

@@ -1,0 +1,189 @@
+"""A duel's output begins with the answer, in words no stronger than what was decided."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from unittest.mock import patch
+
+import numpy as np
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+from perflab import api
+from perflab.analysis.decision import decide, decide_bound
+from perflab.analysis.evaluation import Finding
+from perflab.analysis.thresholds import judged, thresholds_of
+from perflab.analysis.verdict import judge
+from perflab.cli import app
+from perflab.recordings import Contrast, Run
+from perflab.recordings.responses import named
+from perflab.reports.duels import answer, pairs_of
+from perflab.statistics.comparison import Effect, Ends, bounded, effect_of
+from perflab.systems.custom.responses import RESPONSES
+from tests.golden.recordings import CASES, Case, write_recording
+
+CPU = "service_cpu_us_per_request"
+# Eight blocks around 1: with little noise, and with much.
+CALM = 1 + np.array([-4, -3, -2, -1, 1, 2, 3, 4]) / 1000
+NOISY = 1 + np.array([-30, -20, -15, -5, 5, 15, 20, 30]) / 100
+
+
+def finding(response: str, effect: Effect | None, scale: str = "ratio") -> Finding:
+    contrast = Contrast.model_validate(
+        {
+            "name": f"new against old: {response}", "claim": response, "response": response,
+            "scale": scale, "numerator": {"variant": "new"}, "denominator": {"variant": "old"},
+        }
+    )  # fmt: skip
+    decision = None
+    if effect is not None and effect.bound:
+        decision = decide_bound(effect.limit > 1)
+    elif effect is not None and scale == "ratio" and effect.n > 2:
+        decision = decide(effect.by_block)
+    declared = named(RESPONSES, response)
+    assert declared is not None
+    p = effect.p_value if effect else np.nan
+    return Finding(contrast, declared, effect, judge(effect, contrast), decision, p_adjusted=p)
+
+
+def ratio(values: np.ndarray) -> Effect:
+    return effect_of(pd.Series(np.log(values)))
+
+
+def at_least(values: np.ndarray) -> Effect:
+    logs = pd.Series(np.log(values))
+    return bounded(Ends(logs, logs + np.inf))
+
+
+def answered(findings: list[Finding], *limits: str) -> str:
+    thresholds = thresholds_of(limits)
+    (pair,) = pairs_of(findings, thresholds, judged(thresholds, findings))
+    return answer(pair)
+
+
+@pytest.mark.parametrize(
+    ("time", "cpu", "expected"),
+    [
+        (
+            ratio(1.09 * CALM), ratio(1.1 * CALM),
+            "new is 9.0% slower [8.7, 9.3] and uses 10% more CPU [9.7, 10]",
+        ),
+        (
+            ratio(0.8 * CALM), ratio(0.9 * CALM),
+            "new answers in 20% less time [20, 20] and uses 10% less CPU [9.7, 10]",
+        ),
+        (
+            ratio(3 * CALM), ratio(2.2 * CALM),
+            "new is 3.00 times as slow [2.99, 3.01] and uses 2.20 times as much CPU [2.19, 2.21]",
+        ),
+        (
+            ratio(0.25 * CALM), ratio(1.1 * CALM),
+            "new is 4.00 times as fast [3.99, 4.01] and uses 10% more CPU [9.7, 10]",
+        ),
+        (ratio(CALM), ratio(CALM), "no difference larger than 3% in mean response time or CPU"),
+        (
+            ratio(NOISY), ratio(1.1 * CALM),
+            "new uses 10% more CPU [9.7, 10]; "
+            "not decided: mean response time -1.6% [-20, 20]",
+        ),
+        (
+            ratio(NOISY), ratio(CALM),
+            "not decided: mean response time -1.6% [-20, 20]; "
+            "no difference larger than 3% in CPU",
+        ),
+        (
+            at_least(2.4 * CALM), ratio(CALM),
+            "new is at least 2.39 times as slow; no difference larger than 3% in CPU",
+        ),
+        (
+            at_least(0.9 * CALM), None,
+            "not decided: mean response time >= 0.897; not compared: CPU",
+        ),
+        (
+            ratio(np.array([1.5, 1.6])), None,
+            "not decided: mean response time +55% [2.8, 133] in 2 blocks; not compared: CPU",
+        ),
+    ],
+)  # fmt: skip
+def test_the_answer_says_how_much_or_that_it_is_not_decided(
+    time: Effect | None, cpu: Effect | None, expected: str
+) -> None:
+    assert answered([finding("mean_ms", time), finding(CPU, cpu)]) == expected
+
+
+@pytest.mark.parametrize(
+    ("limits", "end"),
+    [
+        (["mean>1.05"], "[8.7, 9.3]: FAILED mean>1.05"),
+        (["mean>1.05", "cpu>1.05"], ": FAILED mean>1.05; not judged cpu>1.05"),
+        (["mean>1.09"], ": undecided mean>1.09"),
+        (["mean>1.2"], ": passed"),
+        ([], "[8.7, 9.3]"),
+    ],
+)
+def test_the_answer_ends_with_the_thresholds_that_were_not_held(
+    limits: list[str], end: str
+) -> None:
+    assert answered([finding("mean_ms", ratio(1.09 * CALM))], *limits).endswith(end)
+
+
+def test_what_differs_beside_the_mean_is_told_too() -> None:
+    of_p99 = finding("p99_ms", ratio(1.3 * CALM))
+    shares = effect_of(pd.Series(0.02 * CALM), scale="difference")
+    failures = finding("failure_share", shares, "difference")
+    assert answered([finding("mean_ms", ratio(CALM)), of_p99, failures]) == (
+        "new is 30% slower at p99 [30, 30] and has 2.00 percentage points more failures "
+        "[1.99, 2.01]; no difference larger than 3% in mean response time"
+    )
+    assert "p99" not in answered([finding("mean_ms", ratio(1.3 * CALM)), of_p99])
+
+
+def test_a_duel_whose_trials_are_all_refused_answers_nothing() -> None:
+    refused = [finding("mean_ms", None), finding(CPU, None)]
+    assert answered(refused, "p50>1.05") == "new could not be compared: not judged p50>1.05"
+
+
+VARIANTS = tuple(f"{name}=command:python3 server.py --port {{port}}" for name in ("old", "new"))
+TWO = Case("custom_service", parameters={"variants": VARIANTS, "design": "trials"})
+
+
+@pytest.fixture
+def duel_of_two(tmp_path: Path) -> Run:
+    """A recorded duel with a third more of everything, a refused trial and a failed one."""
+    with patch.dict(CASES, {"two": TWO}):
+        return write_recording(tmp_path, "two/claimed")
+
+
+@pytest.mark.parametrize(
+    ("limits", "status", "end"),
+    [
+        (["cpu>1.1"], 3, "FAILED cpu>1.1"),
+        (["cpu>1.5"], 0, "passed"),
+        (["--strict", "cpu>1.35"], 5, "undecided cpu>1.35"),
+    ],
+)
+def test_a_duel_prints_the_answer_one_table_and_each_limit_once(
+    duel_of_two: Run,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    limits: list[str],
+    status: int,
+    end: str,
+) -> None:
+    monkeypatch.setattr(api, "run", lambda *_: duel_of_two)
+    monkeypatch.setattr(api, "save", lambda _: [tmp_path / "figures" / "effect.svg"])
+    variants = [word for variant in VARIANTS for word in ("--variant", variant)]
+    options = ["--strict"] if "--strict" in limits else []
+    done = CliRunner().invoke(app, ["duel", *variants, *options, "--fail-on", limits[-1]])
+    lines = done.stdout.splitlines()
+    assert (done.exit_code, len(lines) <= 25) == (status, True), done.output
+    assert lines[0].startswith("new is 36% slower [")
+    assert lines[0].endswith(f": {end}")
+    assert lines[2].split() == ["response", "old", "new", "ratio", "[95%]", "n", "verdict"]
+    assert done.stdout.count("cpu, us/request") == 1
+    assert "12 of 14 trials count" in done.stdout
+    assert "2 do not: " in done.stdout
+    assert lines[-2] == f"figures and section: {tmp_path / 'figures'}/"
+    assert lines[-1].startswith("repeat: perflab ")
+    assert "published" not in done.stdout
