@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
-from typing import Any
 
 import pandas as pd
 
@@ -15,11 +13,11 @@ from perflab.analysis.decision import MARGIN, Kind
 from perflab.analysis.evaluation import Finding
 from perflab.analysis.findings import bound_text
 from perflab.analysis.thresholds import NAMES, Crossed, Judged, Threshold
-from perflab.analysis.validity import listed_reasons, summary_table, why_unmeasured
+from perflab.analysis.validity import listed_reasons, typical_values, why_unmeasured
 from perflab.recordings import Run
 from perflab.reports.conversion import effect_text, estimate
 from perflab.statistics.comparison import USUAL_P
-from perflab.statistics.in_words import at_least, counted, missing, number, signed
+from perflab.statistics.in_words import MISSING, at_least, counted, missing, number, signed
 
 WORSE, BETTER, SAME = "worse", "better", f"within {MARGIN:.0%}"
 UNDECIDED, TOO_FEW, NOT_COMPARED = "not decided", "too few blocks", "not compared"
@@ -197,15 +195,14 @@ def _gate_words(gate: Mapping[Threshold, Crossed]) -> str:
 def result_table(run: Run, pairs: Sequence[Pair]) -> pd.DataFrame:
     """Return a row of text for each response of each pair.
 
-    Values of variants are typical ones over valid trials; ``n`` counts the blocks compared.
+    Values of variants are typical ones over the ``n`` blocks compared.
     """
-    summary = {row["treatment"]: row for row in summary_table(run).to_dict("records")}
-    rows = []
+    trials, rows = run.valid_trials(), []
     for pair in pairs:
         for response, finding in pair.findings.items():
             unit, factor = UNITS.get(response, ("ms", 1.0))
             new, old = (
-                _value(summary[treatment], response, factor)
+                _value(trials[trials["treatment"] == treatment], finding, factor)
                 for treatment in _treatments(run, finding)
             )
             rows.append(
@@ -228,9 +225,13 @@ def _treatments(run: Run, finding: Finding) -> list[str]:
     return [name for side in sides for name in run.record.selected(side)]
 
 
-def _value(row: Mapping[Any, Any], response: str, factor: float) -> str:
-    """Return the typical value of a variant, or its lower bound."""
-    value, low = (row.get(name, math.nan) for name in (response, f"{response}_low"))
+def _value(trials: pd.DataFrame, finding: Finding, factor: float) -> str:
+    """Return the typical value of a variant in the compared blocks, or its lower bound."""
+    response = finding.contrast.response
+    if finding.effect is None:
+        return MISSING
+    typical = typical_values(trials[trials["block"].isin(finding.blocks)], [response])
+    value, low = typical[response], typical[f"{response}_low"]
     if missing(value) and not missing(low):
         return at_least(low * factor)
     return number(value * factor)

@@ -16,9 +16,11 @@ from perflab.analysis.evaluation import Finding
 from perflab.analysis.thresholds import judged, thresholds_of
 from perflab.analysis.verdict import judge
 from perflab.cli import app
+from perflab.cli.outputs import print_table
 from perflab.recordings import Contrast, Run
 from perflab.recordings.responses import named
 from perflab.reports.duels import answer, pairs_of
+from perflab.reports.verdicts import to_terminal, verdict_table
 from perflab.statistics.comparison import Effect, Ends, bounded, effect_of
 from perflab.systems.custom.responses import RESPONSES
 from tests.golden.recordings import CASES, Case, write_recording
@@ -187,3 +189,12 @@ def test_a_duel_prints_the_answer_one_table_and_each_limit_once(
     assert lines[-2] == f"figures and section: {tmp_path / 'figures'}/"
     assert lines[-1].startswith("repeat: perflab ")
     assert "published" not in done.stdout
+
+
+def test_where_nothing_is_published_the_table_of_a_run_names_no_published_number(
+    duel_of_two: Run, capsys: pytest.CaptureFixture[str]
+) -> None:
+    print_table(to_terminal(verdict_table([duel_of_two])))
+    shown = capsys.readouterr().out
+    assert "n = 6" in shown
+    assert "published –" not in shown
