@@ -302,8 +302,9 @@ def _limits_of(run: Run, pair: Pair, finding: Finding) -> Iterator[str]:
     if decision is not None and decision.kind is Kind.UNDECIDED and decision.blocks[1] <= 0:
         yield decision.text
     for threshold, crossed in pair.gate.items():
-        is_its = threshold.response == finding.contrast.response
-        if is_its and crossed is Crossed.UNDECIDED is not threshold.crossed_by(finding):
+        if threshold.response != finding.contrast.response or crossed is not Crossed.UNDECIDED:
+            continue
+        if threshold.crossed_by(finding) is Crossed.YES:
             yield f"beyond {threshold.bound:g}, but not certainly enough among several thresholds"
     if finding.scope:
         yield f"the result holds {finding.scope}"
