@@ -1,4 +1,4 @@
-"""What a duel says at its end: the answer in a line, a table, and what limits them."""
+"""What a comparison of variants says: the answer in a line, a table, and what limits them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pandas as pd
 
 from perflab.analysis.answers import IN_TIMES, percent, ratio_words
 from perflab.analysis.decision import MARGIN, Kind
-from perflab.analysis.evaluation import Finding
+from perflab.analysis.evaluation import Finding, evaluate
 from perflab.analysis.findings import bound_text
 from perflab.analysis.thresholds import NAMES, Crossed, Judged, Threshold
 from perflab.analysis.validity import listed_reasons, typical_values, why_unmeasured
@@ -45,6 +45,23 @@ GATE_WORDS = {
     Crossed.NO: "passed",
 }
 MOST_REASONS = 2
+FACTOR = "variant"
+
+
+def are_variants(run: Run) -> bool:
+    """Return whether a run compares variants (its one factor) without any published result."""
+    contrasts, responses = run.record.contrasts, set(NAMES.values())
+    return (
+        list(run.record.factors) == [FACTOR]
+        and any(contrast.response in TIMES for contrast in contrasts)
+        and all(item.response in responses and not item.source for item in contrasts)
+    )
+
+
+def told(run: Run) -> list[str]:
+    """Return the answer of a run of variants in a line for each pair, and what limits it."""
+    pairs = pairs_of(evaluate(run), (), ())
+    return [*(answer(pair, len(pairs) == 1) for pair in pairs), *notes(run, pairs)]
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ import pytest
 from perflab.analysis.evaluation import Finding, evaluate
 from perflab.analysis.findings import sentence
 from perflab.analysis.scope import ALSO_AT_THE_END, THIS_LOAD_ONLY
-from perflab.reports.findings import compared
+from perflab.reports.duels import told
 from tests.support.simulations.drift import Drift, held, scopes
 from tests.support.synthetic import Planted, contrast_of, write_run
 
@@ -84,7 +84,11 @@ def test_a_claim_that_is_not_decided_has_no_scope(tmp_path: Path) -> None:
 
 def test_compared_variants_name_the_scope(tmp_path: Path) -> None:
     old, new = Planted({"variant": "old"}), Planted({"variant": "new"}, 1.6)
-    contrast = contrast_of(new, old, published_ratio=None, published_direction=None, source="")
+    unpublished = {"published_ratio": None, "published_direction": None, "source": ""}
+    contrasts = [
+        contrast_of(new, old, name=response, response=response, **unpublished)
+        for response in ("mean_ms", "throughput_rps")
+    ]
     drifts = {0: [0.0] * 6, 1: AWAY}
-    run = write_run(tmp_path, treatments=(old, new), contrasts=[contrast], drifts=drifts)
-    assert f"{THIS_LOAD_ONLY}; the ratio moved by -50%" in compared(run)[0]
+    run = write_run(tmp_path, treatments=(old, new), contrasts=contrasts, drifts=drifts)
+    assert f"{THIS_LOAD_ONLY}; the ratio moved by -50%" in "\n".join(told(run))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from unittest.mock import patch
 
@@ -24,6 +25,7 @@ from perflab.reports.verdicts import to_terminal, verdict_table
 from perflab.statistics.comparison import Effect, Ends, bounded, effect_of
 from perflab.systems.custom.responses import RESPONSES
 from tests.golden.recordings import CASES, Case, write_recording
+from tests.support.synthetic import Planted, contrast_of, write_run
 
 CPU = "service_cpu_us_per_request"
 # Eight blocks around 1: with little noise, and with much.
@@ -177,7 +179,9 @@ def test_a_duel_prints_the_answer_one_table_and_each_limit_once(
     monkeypatch.setattr(api, "save", lambda _: [tmp_path / "figures" / "effect.svg"])
     variants = [word for variant in VARIANTS for word in ("--variant", variant)]
     options = ["--strict"] if "--strict" in limits else []
-    done = CliRunner().invoke(app, ["duel", *variants, *options, "--fail-on", limits[-1]])
+    words = ["duel", *variants, *options, "--fail-on", limits[-1]]
+    monkeypatch.setattr("sys.argv", ["perflab", *words])
+    done = CliRunner().invoke(app, words)
     lines = done.stdout.splitlines()
     assert (done.exit_code, len(lines) <= 25) == (status, True), done.output
     assert lines[0].startswith("new is 36% slower [")
@@ -187,7 +191,7 @@ def test_a_duel_prints_the_answer_one_table_and_each_limit_once(
     assert "12 of 14 trials count" in done.stdout
     assert "2 do not: " in done.stdout
     assert lines[-2] == f"figures and section: {tmp_path / 'figures'}/"
-    assert lines[-1].startswith("repeat: perflab ")
+    assert lines[-1] == f"repeat: {shlex.join(['perflab', *words])}"
     assert "published" not in done.stdout
 
 
@@ -198,3 +202,11 @@ def test_where_nothing_is_published_the_table_of_a_run_names_no_published_number
     shown = capsys.readouterr().out
     assert "n = 6" in shown
     assert "published –" not in shown
+
+
+@pytest.mark.parametrize("ratio", [1.0, 1.6])
+def test_variants_with_a_published_claim_are_judged_by_it(tmp_path: Path, ratio: float) -> None:
+    old, new = Planted({"variant": "old"}), Planted({"variant": "new"}, ratio)
+    run = write_run(tmp_path, treatments=(old, new), contrasts=[contrast_of(new, old)])
+    assert "side by side" not in str(api.verdict(run))
+    assert "published" in str(api.verdict(run)).lower()

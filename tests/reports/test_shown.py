@@ -16,6 +16,7 @@ from rich.console import Console
 from perflab import api
 from perflab.recordings import Run, RunWriter
 from perflab.recordings.display import Lines, Shown
+from perflab.reports.duels import are_variants
 from perflab.reports.findings import claims_by_rule, columns, readable_findings
 from perflab.reports.section import section_text
 from perflab.reports.verdicts import Saved, to_terminal, verdict_table
@@ -127,6 +128,9 @@ def test_valid_trials_and_noise_stand_beside_every_verdict(rendered) -> None:
     assert table["valid trials"].str.fullmatch(r"\d+ of \d+").all()
     assert table["noise"].str.contains("speed changed 1.5x").all()
     assert rendered.texts["findings"].count("speed changed 1.5x") == len(table)
+    if are_variants(rendered.run):
+        assert "speed changed 1.5x" in rendered.verdict[1]
+        return
     sentences = [line for line in rendered.verdict if not line.startswith("Not asked")]
     # A claim of several parts has a row for each, and one sentence.
     judged = claims_by_rule(rendered.run).values()
