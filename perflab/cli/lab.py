@@ -47,7 +47,7 @@ def command(
     from perflab.analysis.answers import answers_of
     from perflab.parameters import parse_assignments
     from perflab.statistics.in_words import counted
-    from perflab.sweeps.notebook import execute
+    from perflab.sweeps.attempt import execute
     from perflab.systems import experiments
     from perflab.trials.progress import minutes
 

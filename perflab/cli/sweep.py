@@ -75,7 +75,7 @@ def command(
         return
     options = SweepOptions(resume=resume, wait_s=wait, minutes=minutes)
     if scheduler:
-        from perflab.sweeps.hosts.execution import carry_out_on
+        from perflab.sweeps.hosts.dispatch import carry_out_on
 
         outcome = carry_out_on(sweep, options, scheduler, store)
     else:

@@ -10,7 +10,7 @@ from pathlib import Path
 import nbformat
 import pandas as pd
 
-from perflab.sweeps.journal import Journal
+from perflab.sweeps.folder import Journal
 
 PERFLAB = str(Path(sys.executable).with_name("perflab"))
 # The cells of the lab's notebook without tables and figures; two lengths of answers plant faults.

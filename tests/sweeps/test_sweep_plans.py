@@ -9,8 +9,17 @@ import pytest
 from perflab.errors import HostBusy, RecordingError, ResumeRefused
 from perflab.sweeps.attempt import resume_parameters
 from perflab.sweeps.cells import Sweep, open_sweep
-from perflab.sweeps.folder import locked, new_folder, refuse_changes, session_now, write_index
-from perflab.sweeps.journal import AttemptBegun, AttemptEnded, Journal, RunMade
+from perflab.sweeps.folder import (
+    AttemptBegun,
+    AttemptEnded,
+    Journal,
+    RunMade,
+    locked,
+    new_folder,
+    refuse_changes,
+    session_now,
+    write_index,
+)
 from tests.cli.conftest import Tell
 from tests.support.synthetic import write_run
 
@@ -61,13 +70,13 @@ def test_an_unfinished_run_is_resumed_and_a_finished_one_is_shown(
     write_run(tmp_path / "runs", requests=20, run_id="half", state="interrupted")
     journal = Journal(tmp_path)
     journal.add(AttemptBegun(cell="a", attempt=1))
-    assert resume_parameters(journal.cell("a")) == {}
+    cell = journal.cell("a")
+    assert resume_parameters(cell.to_go_on_with) == {}
     for run_id, expected in (("half", "resume"), ("whole", "from_run")):
         journal.add(RunMade(cell="a", run_id=run_id))
-        assert resume_parameters(journal.cell("a")) == {expected: run_id}
-    refused = AttemptEnded(cell="a", attempt=1, done=False, seconds=1, kind="ResumeRefused")
-    journal.add(refused)
-    assert resume_parameters(journal.cell("a")) == {}
+        assert resume_parameters(cell.to_go_on_with) == {expected: run_id}
+    journal.add(AttemptEnded(cell="a", attempt=1, done=False, seconds=1, kind="ResumeRefused"))
+    assert cell.to_go_on_with == ""
 
 
 def test_two_cannot_go_on_with_one_sweep_at_a_time(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ import pytest
 from perflab.host.lock import holder
 from perflab.recordings import Run, list_runs
 from perflab.stacks import cleanup
-from perflab.sweeps.journal import Journal
+from perflab.sweeps.folder import Journal
 from tests.sweeps.swept import TO_BE_KILLED, Swept, read_until
 
 

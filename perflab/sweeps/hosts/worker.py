@@ -14,10 +14,11 @@ from typing import Any
 from perflab.errors import ClusterError, PerflabError
 from perflab.host.files import temporary
 from perflab.paths import figures_dir, runs_dir
-from perflab.sweeps.attempt import ASK_TO_END, carry_out, interrupt_kernels, resume_parameters
+from perflab.sweeps.attempt import carry_out, resume_parameters
 from perflab.sweeps.cells import Cell
+from perflab.sweeps.execution import ASK_TO_END, interrupt_kernels
+from perflab.sweeps.folder import AttemptEnded
 from perflab.sweeps.hosts.hosts import BENCH, RUNS, Store, check_installed, host_name
-from perflab.sweeps.journal import AttemptEnded, CellState
 from perflab.trials.client import ORDERLY_END_S
 from perflab.trials.progress import Event, Narrator, RunBegun
 
@@ -79,7 +80,7 @@ def execute(order: CellOrder) -> str:
         if stays:
             send(LINE, text)
 
-    resumed = resume_parameters(CellState(run_id=order.resumes))
+    resumed = resume_parameters(order.resumes)
     send(BEGUN, next(iter(resumed.values()), ""))
     task = str(worker.get_current_task())
     with temporary("cell") as folder, _ended_with_its_task(worker, task):
