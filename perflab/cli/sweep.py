@@ -1,4 +1,4 @@
-"""``perflab sweep``: executes many runs from one file."""
+"""``perflab sweep``: many runs from one file; ``perflab worker``: a host that measures some."""
 
 from __future__ import annotations
 
@@ -92,3 +92,24 @@ def command(
         raise typer.Exit(SOME_FAILED)
     if minutes is not None and outcome.states.get("done") != len(cells):
         raise typer.Exit(TIME_WAS_UP)
+
+
+def worker(
+    scheduler: Annotated[
+        str, typer.Argument(help="address of the Dask scheduler, such as tcp://head:8786")
+    ],
+    listen: Annotated[
+        str,
+        typer.Option(help="address of this host on which scheduler and workers reach it"),
+    ] = "127.0.0.1",
+) -> None:
+    """Be this host's worker for 'perflab sweep --scheduler': one measurement at a time.
+
+    Anybody who reaches the scheduler can execute anything here: use a private network or Dask's
+    TLS. SIGTERM ends the current cell in order.
+
+    Example: perflab worker tcp://head:8786 --listen node1
+    """
+    from perflab.sweeps.hosts.worker import serve
+
+    serve(scheduler, listen)

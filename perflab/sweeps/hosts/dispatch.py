@@ -51,10 +51,8 @@ class Dispatch:
     """
 
     def __init__(self, client: Any, hosts: Mapping[str, str], topic: str) -> None:
-        self._client = client
-        self._hosts = hosts
+        self._client, self._hosts, self.topic = client, hosts, topic
         self._addresses = list(hosts)
-        self.topic = topic
         self._events: queue.Queue[News | Any] = queue.Queue()
         # By Dask's future: an order, and the addresses of the workers that may carry it out.
         self._submitted: dict[Any, tuple[CellOrder, list[str]]] = {}
@@ -315,7 +313,12 @@ class _HostsConductor:
             self._active.show(Note(text=f"{end.lost}: lost before it began {cell.label}"))
             self._submit(cell)
             return
-        ended = AttemptEnded.model_validate_json(end.line) if end.line else self._lost(end)
+        if end.line:
+            ended = AttemptEnded.model_validate_json(end.line)
+        else:
+            error = f"the worker of {end.lost} was lost; what its run had measured is kept there"
+            result = {"done": False, "kind": LOST, "error": error, "infrastructure": True}
+            ended = self._end_of(end.order, host=end.lost, **result)
         if not is_begun:
             # News and results come by different ways, and the news of the beginning did not come.
             self._note_news(News(BEGUN, end.order.resumes, cell.id, attempt, ended.host))
@@ -326,11 +329,6 @@ class _HostsConductor:
             self._dispatch.remove_host(ended.host)
         if tries_again or ended.kind == INTERRUPTED:
             self._submit(cell)
-
-    def _lost(self, end: OrderEnd) -> AttemptEnded:
-        error = f"the worker of {end.lost} was lost; what its run had measured is kept there"
-        result = {"done": False, "kind": LOST, "error": error, "infrastructure": True}
-        return self._end_of(end.order, host=end.lost, **result)
 
     def _end_of(self, order: CellOrder, **result: Any) -> AttemptEnded:
         """Return the end of an attempt whose worker reports none."""

@@ -42,7 +42,7 @@ def test_every_form_is_read(text: str, kind: Answered, name: str) -> None:
 
 @pytest.mark.parametrize("text", ["contrast: a", "contrast ladder", "reproduced", ": a"])
 def test_other_words_are_refused_with_the_forms_that_there_are_and_the_nearest(text: str) -> None:
-    with pytest.raises(RecordingError, match="an answer is one of: contrast EXPERIMENT"):
+    with pytest.raises(RecordingError, match="it is one of: contrast EXPERIMENT"):
         parse(text)
     with pytest.raises(RecordingError, match="did you mean 'not comparable'"):
         parse("not comparible: pings")
