@@ -8,6 +8,7 @@ import io
 import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rich import box
@@ -81,6 +82,12 @@ def _fill_closed() -> set[int]:
     if sys.stderr is None:
         sys.stderr = open(2, "w", closefd=False)  # noqa: SIM115
     return closed
+
+
+def named_here(path: Path) -> str:
+    """Return a path as one types it in the working folder."""
+    relative = os.path.relpath(path)
+    return str(path) if relative.startswith("..") else relative
 
 
 # A narrower column breaks most words.

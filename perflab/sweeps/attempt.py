@@ -123,10 +123,8 @@ def resume_parameters(run_id: str) -> dict[str, str]:
     A finished run is shown: the failure came after it, and nothing is measured twice.
     """
     try:
-        record = open_run(run_id, runs_dir()).record if run_id else None
+        record = open_run(run_id, runs_dir()).record
     except RecordingError:
-        record = None
-    if record is None:
         return {}
     return {"from_run" if record.state == "finished" else "resume": run_id}
 

@@ -79,16 +79,11 @@ def test_an_unfinished_run_is_resumed_and_a_finished_one_is_shown(
     assert cell.to_go_on_with == ""
 
 
-def test_two_cannot_go_on_with_one_sweep_at_a_time(tmp_path: Path) -> None:
-    with locked(tmp_path), pytest.raises(HostBusy, match="carried out already"), locked(tmp_path):
-        raise AssertionError
-    with locked(tmp_path):
-        pass
-
-
-def test_what_a_killed_sweep_left_half_is_removed_by_whoever_goes_on_with_it(
+def test_one_process_goes_on_with_a_sweep_and_removes_what_a_killed_one_left_half(
     tmp_path: Path,
 ) -> None:
+    with locked(tmp_path), pytest.raises(HostBusy, match="carried out already"), locked(tmp_path):
+        raise AssertionError
     cell_folder = tmp_path / "cells" / "a"
     cell_folder.mkdir(parents=True)
     for half in (tmp_path / ".tmp-index.html-0123abcd", cell_folder / ".tmp-a.log-0123abcd"):
