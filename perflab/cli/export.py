@@ -122,11 +122,6 @@ def _export_figures(run: Run, names: list[str], folder: Path | None, formats: li
     views = {view.name: view for view in views_of(run)}
     _check("format", formats, PICTURES)
     _check("view", names, views)
-    if not names:
-        table = Table("view", "shows")
-        for view in views.values():
-            table.add_row(Text(view.name), Text(view.title))
-        print_table(table)
     place = folder if folder is not None else Path(named_here(figures_dir() / run.run_id))
     for name in names or views:
         view = views[name]

@@ -41,7 +41,7 @@ def command(
         ),
     ] = "",
 ) -> None:
-    """Execute notebooks over grids, lists, ranges and samples of parameters.
+    """Execute notebooks over grids, lists and samples of parameters.
 
     Every cell is checked before anything starts. --resume finishes interrupted runs, executes the
     cells that have not begun, and tries failed cells again.
@@ -56,9 +56,7 @@ def command(
     from perflab.sweeps.execution import SweepOptions, carry_out_sweep
 
     if bool(scheduler) != bool(store):
-        problem = (
-            "--scheduler and --store need each other: the results of cells are copied to the store"
-        )
+        problem = "--scheduler and --store need each other: results of cells go to the store"
         raise ParameterError("perflab sweep", [problem])
     if minutes is not None and scheduler:
         problem = "--minutes works on one host only: --scheduler hands out all cells at once"

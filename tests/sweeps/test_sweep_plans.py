@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from perflab.errors import HostBusy, RecordingError, ResumeRefused
+from perflab.sweeps import execution
 from perflab.sweeps.attempt import resume_parameters
-from perflab.sweeps.cells import Sweep, open_sweep
+from perflab.sweeps.cells import Cell, Sweep, open_sweep
 from perflab.sweeps.folder import (
     AttemptBegun,
     AttemptEnded,
@@ -44,6 +46,24 @@ def test_a_dry_run_prints_every_cell_and_starts_nothing(
         assert cell.label in output
     assert "2 cells, 72 trials" in output
     assert not (tmp_path / "sweeps").exists()
+
+
+def test_no_cell_is_begun_when_time_is_up_and_later_the_sweep_goes_on(
+    sweep: Sweep, tmp_path: Path, perflab: Tell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def done(cell: Cell, number: int, *_: object) -> AttemptEnded:
+        return AttemptEnded(cell=cell.id, attempt=number, done=True, seconds=1)
+
+    # The limit is passed after the first cell has begun.
+    instants_s = iter([0.0, 1.0, 61.0])
+    clock = SimpleNamespace(monotonic=lambda: next(instants_s))
+    monkeypatch.setattr(execution, "time", clock)
+    monkeypatch.setattr(execution, "carry_out", done)
+    words = ("sweep", str(sweep.file))
+    output, errors = perflab(tmp_path / "runs", *words, "--minutes", "1", code=4)
+    assert "time is up; 1 cell not begun" in errors
+    assert "2 cells: 1 done, 1 waiting" in output
+    assert "2 cells: 2 done" in perflab(tmp_path / "runs", *words, "--resume")[0]
 
 
 def test_a_line_that_a_kill_left_half_is_taken_away_and_all_others_stay(tmp_path: Path) -> None:
