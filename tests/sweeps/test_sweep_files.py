@@ -174,22 +174,21 @@ words = st.sampled_from(
 )  # fmt: skip
 trees = st.recursive(
     words,
-    lambda inner: st.one_of(
-        st.lists(inner, max_size=4).map(lambda items: f"[{', '.join(items)}]"),
-        st.lists(st.tuples(words, inner), max_size=4).map(
-            lambda pairs: "{" + ", ".join(f"{key}: {value}" for key, value in pairs) + "}"
-        ),
+    lambda inner: (
+        st.lists(inner, max_size=4).map(lambda items: f"[{', '.join(items)}]")
+        | st.lists(st.builds("{}: {}".format, words, inner), max_size=4).map(
+            lambda pairs: "{" + ", ".join(pairs) + "}"
+        )
     ),
     max_leaves=12,
 )
-files = st.one_of(
-    st.lists(st.tuples(words, trees), max_size=5).map(
-        lambda pairs: "".join(f"{key}: {value}\n" for key, value in pairs)
-    ),
-    trees.map(lambda tree: f"seed: 1\ncells: [{{notebook: client_overhead, grid: {tree}}}]\n"),
-    trees.map(lambda tree: f"seed: 1\ncells:\n- notebook: client_overhead\n  sample: {tree}\n"),
-    st.text(max_size=40),
+pairs_of_words = st.lists(st.builds("{}: {}\n".format, words, trees), max_size=5)
+cells_of_trees = st.builds(
+    "seed: 1\ncells: [{{notebook: client_overhead, {}: {}}}]\n".format,
+    st.sampled_from(["grid", "sample"]),
+    trees,
 )
+files = pairs_of_words.map("".join) | cells_of_trees | st.text(max_size=40)
 
 
 @settings(max_examples=examples(80), deadline=None)
