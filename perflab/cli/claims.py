@@ -76,6 +76,8 @@ def _print(shown: Shown, title: str) -> None:
     table = frame_table(shown.text, {"finding": {"inconsistent": "bold red"}})
     table.title, table.title_justify = title, "left"
     table.leading = int(shown.text.map(lambda text: "\n" in text).to_numpy().any())
+    for column in table.columns:
+        column.justify = "right" if column.header in shown.right else "left"
     print_table(table)
     for note in shown.notes:
         print(f"\n{textwrap.fill(note, make_console().width)}")

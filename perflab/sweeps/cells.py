@@ -88,9 +88,8 @@ class Drawn(_Section):
         """Return the next value."""
         if self.integers:
             return source.randint(*self.integers)
-        low, high = self.uniform or ()
         # Few digits, as somebody would type the value.
-        return float(f"{source.uniform(low, high):.{DIGITS}g}")
+        return float(f"{source.uniform(*(self.uniform or [])):.{DIGITS}g}")
 
 
 class Sample(_Section):

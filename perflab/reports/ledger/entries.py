@@ -6,7 +6,7 @@ Entries are shown as tables: every row, or the number of rows by outcome.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -140,10 +140,12 @@ class AnsweringRun:
             return None
         words = dict.fromkeys(str(finding.verdict) for finding in findings)
         outcome = "mixed: " * (len(words) > 1) + ", ".join(words)
-        whys: list[str] = []
+        whys: dict[str, None] = {}
         for finding in findings:
-            whys += [finding.verdict.reason, "" if finding.effect else finding.absent]
-        return self._entry(row, findings, outcome, _listed(whys))
+            whys |= dict.fromkeys(
+                [finding.verdict.reason, "" if finding.effect else finding.absent]
+            )
+        return self._entry(row, findings, outcome, "; ".join(filter(None, whys)))
 
     def by_claim(self, row: Row) -> Entry | None:
         """Return the entry by the view that the row names; None where it judges nothing."""
@@ -223,10 +225,6 @@ def _answered(
     raise RecordingError(f"there is no {what} '{name}'")
 
 
-def _listed(reasons: Iterable[str]) -> str:
-    return "; ".join(dict.fromkeys(filter(None, reasons)))
-
-
 def _by_contrast(row: Row, runs: Sequence[AnsweringRun]) -> Entry:
     answer = row.answer
     planned = [item for item in plan_of(answer).contrasts if answer.covers(item.name)]
@@ -239,7 +237,7 @@ def _by_contrast(row: Row, runs: Sequence[AnsweringRun]) -> Entry:
             return entry
     untestable = [contrast.not_testable for contrast in planned]
     if all(untestable):
-        return Entry(row, NOT_TESTABLE, _listed(untestable))
+        return Entry(row, NOT_TESTABLE, "; ".join(dict.fromkeys(untestable)))
     return Entry(row, UNMEASURED, answer.command)
 
 
@@ -318,25 +316,23 @@ def narrowed(entries: Sequence[Entry], answer: str) -> list[Entry]:
     ]
 
 
+COLUMNS = (
+    "study", "row", "kind", "published", "answer", "outcome", "measured [95%]", "n", "run", "why",
+    "note",
+)  # fmt: skip
+
+
 def ledger_table(entries: Sequence[Entry]) -> pd.DataFrame:
     """Return one row of text per published row."""
     records = [
-        {
-            "study": entry.row.study,
-            "row": entry.row.key,
-            "kind": entry.row.kind,
-            "published": entry.row.published,
-            "answer": str(entry.row.answer.kind),
-            "outcome": entry.outcome,
-            "measured [95%]": "; ".join(entry.measured),
-            "n": "; ".join(dict.fromkeys(entry.n)),
-            "run": entry.run_id,
-            "why": entry.why,
-            "note": entry.row.note,
-        }
+        (
+            entry.row.study, entry.row.key, entry.row.kind, entry.row.published,
+            str(entry.row.answer.kind), entry.outcome, "; ".join(entry.measured),
+            "; ".join(dict.fromkeys(entry.n)), entry.run_id, entry.why, entry.row.note,
+        )
         for entry in entries
-    ]
-    return pd.DataFrame(records)
+    ]  # fmt: skip
+    return pd.DataFrame(records, columns=list(COLUMNS))
 
 
 def count_table(entries: Sequence[Entry]) -> pd.DataFrame:
@@ -349,10 +345,10 @@ def count_table(entries: Sequence[Entry]) -> pd.DataFrame:
         for entry in entries
     )
     known = [*(f"{JUDGED}: {outcome.value}" for outcome in Outcome), *OTHER_OUTCOMES]
-    # Mixed verdicts come between verdicts and all others.
     place = {outcome: number for number, outcome in enumerate(known)}
-    first = len(Outcome) - 0.5
-    keys = sorted(counts, key=lambda key: (place.get(key[0], first), -counts[key], key[1]))
+    # Mixed verdicts come between verdicts and all others.
+    mixed = len(Outcome) - 0.5
+    keys = sorted(counts, key=lambda key: (place.get(key[0], mixed), -counts[key], key[1]))
     records = [(outcome, why, counts[outcome, why]) for outcome, why in keys]
     return pd.DataFrame(records, columns=["what became of it", "why", "rows"])
 
