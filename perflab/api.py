@@ -208,16 +208,14 @@ def claim_ledger(study: str = "", answer: str = "", backend: str = "") -> Shown:
     ``answer`` limits the rows to a kind of answer (``contrast``, ``not comparable``...) or an
     outcome (``judged``, ``not measured yet``...).
     """
-    from perflab.reports.ledger import ledger, narrowed
-    from perflab.reports.ledger.shown import shown_ledger
+    from perflab.reports.ledger import ledger, narrowed, shown_ledger
 
     return shown_ledger(narrowed(ledger(study, backend), answer))
 
 
 def claim_counts(study: str = "", backend: str = "") -> Shown:
     """Show the number of published rows by outcome, with the reasons where there is no answer."""
-    from perflab.reports.ledger import ledger
-    from perflab.reports.ledger.shown import shown_counts
+    from perflab.reports.ledger import ledger, shown_counts
 
     return shown_counts(ledger(study, backend))
 
@@ -228,8 +226,7 @@ def study_check(study: str = "", finding: str = "") -> Shown:
     ``study`` and ``finding`` (``inconsistent``, ``consistent`` or ``cannot be told``) limit the
     checks.
     """
-    from perflab.reports.ledger.shown import shown_checks
-    from perflab.reports.ledger.study_check import check_table
+    from perflab.reports.ledger import check_table, shown_checks
 
     return shown_checks(check_table(study, finding))
 

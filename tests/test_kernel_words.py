@@ -13,7 +13,7 @@ import pytest
 from perflab.errors import NotebookFailed
 from perflab.host.files import temporary
 from perflab.sweeps import papermill_engine
-from perflab.sweeps.notebook import execute
+from perflab.sweeps.attempt import execute
 from perflab.sweeps.papermill_engine import HeardKernelManager
 
 # What the lab's engine does, and papermill's users without a bar get.

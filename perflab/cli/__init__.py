@@ -1,4 +1,4 @@
-"""The command line: one file per command."""
+"""The command line: a file for each command, or for two about the same."""
 
 from __future__ import annotations
 
@@ -12,21 +12,17 @@ import typer
 from perflab.cli import (
     claims,
     compare,
-    doctor,
     duel,
     experiments,
     export,
-    importing,
     lab,
     load,
-    new,
     outputs,
     run,
     runs,
     show,
     stack,
     sweep,
-    worker,
 )
 from perflab.errors import PerflabError, RunInterrupted
 from perflab.paths import foreign_environment
@@ -36,15 +32,14 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
-for module in (
-    lab, run, duel, sweep, runs, show, claims, compare, export, experiments, worker, doctor
-):  # fmt: skip
+for module in (lab, run, duel, sweep, runs, show, claims, compare, export, experiments):
     app.command(name=module.__name__.rpartition(".")[2])(module.command)
+app.command(name="worker")(sweep.worker)
+app.command(name="doctor")(stack.doctor)
 app.command(name="load", cls=load.LoadCommand)(load.command)
-app.add_typer(new.app, name="new")
+app.add_typer(experiments.new_app, name="new")
 app.add_typer(stack.app, name="stack")
-# "import" cannot be the name of a module.
-app.command(name="import")(importing.command)
+app.command(name="import")(runs.import_results)
 
 
 def _print_version(requested: bool) -> None:

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import textwrap
-from typing import Annotated
+from dataclasses import replace
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.text import Text
 
-from perflab.cli.outputs import make_console, print_table
+from perflab.cli.outputs import frame_table, make_console, print_table
+
+if TYPE_CHECKING:
+    from perflab.recordings.display import Shown
 
 
 def command(
@@ -48,26 +52,35 @@ def command(
     if verdicts and not check:
         _verdicts(backend)
         return
-    from perflab.reports.ledger import ledger, narrowed
-    from perflab.reports.ledger.shown import (
+    from perflab.reports.ledger import (
+        check_table,
+        ledger,
+        narrowed,
         shown_checks,
         shown_counts,
         shown_ledger,
-        to_terminal,
     )
-    from perflab.reports.ledger.study_check import check_table
 
     if check:
-        shown = shown_checks(check_table(study))
-        print_table(to_terminal(shown, "What published numbers say by themselves", (2, 5, 4)))
-        _say(shown.notes[0])
+        _print(shown_checks(check_table(study)), "What published numbers say by themselves")
         return
     entries = narrowed(ledger(study, backend), answer)
     rows, counts = shown_ledger(entries), shown_counts(entries)
-    print_table(to_terminal(rows, "Published rows and what became of them", (4, 3, 5)))
+    _print(replace(rows, notes=()), "Published rows and what became of them")
     print()
-    print_table(to_terminal(counts, "What became of them", (4, 6, 1)))
-    _say(counts.notes[0])
+    _print(counts, "What became of them")
+
+
+def _print(shown: Shown, title: str) -> None:
+    """Print a table; an empty line separates rows whose cells have several lines."""
+    table = frame_table(shown.text, {"finding": {"inconsistent": "bold red"}})
+    table.title, table.title_justify = title, "left"
+    table.leading = int(shown.text.map(lambda text: "\n" in text).to_numpy().any())
+    for column in table.columns:
+        column.justify = "right" if column.header in shown.right else "left"
+    print_table(table)
+    for note in shown.notes:
+        print(f"\n{textwrap.fill(note, make_console().width)}")
 
 
 def _verdicts(backend: str) -> None:
@@ -88,7 +101,3 @@ def _verdicts(backend: str) -> None:
         terminal.print(Text(f"  {selected.run.run_id}: {blocks}, {parameters}"))
         for reason in selected.reasons():
             terminal.print(Text(f"    chosen instead of {reason}"))
-
-
-def _say(sentence: str) -> None:
-    print(f"\n{textwrap.fill(sentence, make_console().width)}")

@@ -1,4 +1,4 @@
-"""``perflab experiments``: lists experiments, or the parameters of one."""
+"""``perflab experiments`` lists experiments, or parameters of one; ``perflab new`` makes one."""
 
 from __future__ import annotations
 
@@ -124,3 +124,38 @@ def _typed(default: Any) -> str:
     if isinstance(default, tuple):
         return ", ".join(map(_typed, default)) or "empty"
     return f"{default:g}" if isinstance(default, float) else str(default)
+
+
+new_app = typer.Typer(no_args_is_help=True, help="Create an experiment that is ready to run.")
+
+
+@new_app.callback()
+def new() -> None:
+    """Create an experiment that is ready to run.
+
+    Example: perflab new experiment checkout_speed
+    """
+
+
+@new_app.command("experiment")
+def new_experiment(
+    name: Annotated[str, typer.Argument(help="lower-case letters, digits and _; a letter first")],
+) -> None:
+    """Create an experiment: its module, notebook, an example service, and a test.
+
+    It runs as it is. Then replace the example by your own service (docs/own-experiment.md). If
+    anything is wrong, nothing is written.
+
+    Example: perflab new experiment checkout_speed
+    """
+    from perflab.cli.scaffold import lay_out
+
+    new = lay_out(name)
+    if new.settings is not None:
+        print(new.settings)
+    for file in sorted(new.files):
+        print(file)
+    notebook = new.home / "notebooks" / f"{name}.ipynb"
+    print(f"\nperflab run {name} -p blocks=4")
+    print(f"papermill {notebook} {name}-done.ipynb -p blocks 4")
+    print(f"pytest {new.home / 'tests'}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -11,7 +10,7 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from perflab.cli.outputs import print_table
+from perflab.cli.outputs import named_here, print_table
 from perflab.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -94,7 +93,11 @@ def command(
         if not _verify([*map(Path, references or [])]):
             raise typer.Exit(STALE)
         return
-    runs = _opened(references or [])
+    if not references:
+        raise ParameterError("perflab export", ["name a run; 'perflab runs' lists them"])
+    from perflab import api
+
+    runs = [api.open_run(reference) for reference in references]
     if figures:
         for run in runs:
             folder = to / run.run_id if to is not None and len(runs) > 1 else to
@@ -113,14 +116,6 @@ def command(
         print(path)
 
 
-def _opened(references: list[str]) -> list[Run]:
-    from perflab import api
-
-    if not references:
-        raise ParameterError("perflab export", ["name a run; 'perflab runs' lists them"])
-    return [api.open_run(reference) for reference in references]
-
-
 def _export_figures(run: Run, names: list[str], folder: Path | None, formats: list[str]) -> None:
     """Write the views of a run, each with its table; print their paths and captions."""
     from perflab.figures import save_view
@@ -131,12 +126,7 @@ def _export_figures(run: Run, names: list[str], folder: Path | None, formats: li
     views = {view.name: view for view in views_of(run)}
     _check("format", formats, PICTURES)
     _check("view", names, views)
-    if not names:
-        table = Table("view", "shows")
-        for view in views.values():
-            table.add_row(Text(view.name), Text(view.title))
-        print_table(table)
-    place = folder if folder is not None else Path(_short(figures_dir() / run.run_id))
+    place = folder if folder is not None else Path(named_here(figures_dir() / run.run_id))
     for name in names or views:
         view = views[name]
         print("", *save_view(view, run, place, formats), sep="\n")
@@ -170,18 +160,13 @@ def _verify(paths: list[Path]) -> bool:
     files = verify(paths or default)
     table = Table("file", "state", "why")
     for file in sorted(files, key=lambda file: not file.finding):
-        table.add_row(*map(Text, (_short(file.path), file.state, file.reason)))
+        table.add_row(*map(Text, (named_here(file.path), file.state, file.reason)))
     if files:
         print_table(table)
     states = Counter(file.state for file in files)
     counts = ", ".join(f"{count} {state}" for state, count in states.items())
     print(f"{len(files)} checked: {counts}" if files else "there is no figure of the lab")
     return not any(file.finding for file in files)
-
-
-def _short(path: Path) -> str:
-    relative = os.path.relpath(path)
-    return str(path) if relative.startswith("..") else relative
 
 
 def _listed(text: str) -> list[str]:

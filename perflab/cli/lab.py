@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from perflab.cli.outputs import make_console
+from perflab.cli.outputs import make_console, named_here
 
 if TYPE_CHECKING:
     from perflab.analysis.answers import Answer
@@ -47,7 +47,7 @@ def command(
     from perflab.analysis.answers import answers_of
     from perflab.parameters import parse_assignments
     from perflab.statistics.in_words import counted
-    from perflab.sweeps.notebook import execute
+    from perflab.sweeps.attempt import execute
     from perflab.systems import experiments
     from perflab.trials.progress import minutes
 
@@ -127,11 +127,6 @@ def _links(answers: Sequence[Answered]) -> list[str]:
     replace_file(page, answer_page("What the lab found", answered, folder).encode())
     notebooks = " ".join(notebook.stem for _, notebook, _ in answers)
     return [f"Look at  {named_here(page)}", f"Next     make notebook   ({notebooks})"]
-
-
-def named_here(path: Path) -> str:
-    """Return a path as one types it in the working folder."""
-    return str(path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path)
 
 
 def main_job_values(

@@ -8,6 +8,7 @@ import io
 import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rich import box
@@ -83,6 +84,12 @@ def _fill_closed() -> set[int]:
     return closed
 
 
+def named_here(path: Path) -> str:
+    """Return a path as one types it in the working folder."""
+    relative = os.path.relpath(path)
+    return str(path) if relative.startswith("..") else relative
+
+
 # A narrower column breaks most words.
 READABLE = 12
 GAP = 2
@@ -115,7 +122,9 @@ def print_table(table: Table) -> None:
     fitting = table if _readable_width(table.columns) <= console.width else _as_lines(table)
     fitting.box = box.SIMPLE_HEAD if console.is_terminal and fitting is table else None
     fitting.show_edge = fitting.pad_edge = fitting.show_lines = False
-    fitting.padding = (0, GAP if fitting.box is None else GAP - 1, 0, 0)
+    # Without a box, rich draws no leading.
+    fitting.padding = (0, GAP if fitting.box is None else GAP - 1, fitting.leading, 0)
+    fitting.leading = 0
     for column in fitting.columns:
         column.overflow = "fold"
     if console.is_terminal:

@@ -11,10 +11,7 @@ from perflab.errors import ParameterError
 
 
 def command(
-    name: Annotated[
-        str,
-        typer.Argument(help="experiment; 'perflab experiments' lists them"),
-    ] = "",
+    name: Annotated[str, typer.Argument(help="experiment; 'perflab experiments' lists them")] = "",
     parameter: Annotated[
         list[str] | None,
         typer.Option(
@@ -26,12 +23,7 @@ def command(
     backend: Annotated[
         str, typer.Option(help="auto (Docker if an engine answers), docker or process")
     ] = "",
-    resume: Annotated[
-        str,
-        typer.Option(
-            help="finish this run, with its own parameters",
-        ),
-    ] = "",
+    resume: Annotated[str, typer.Option(help="finish this run, with its own parameters")] = "",
     wait: Annotated[
         float, typer.Option(help="seconds to wait until another measurement ends")
     ] = 0.0,

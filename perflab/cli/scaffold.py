@@ -5,7 +5,6 @@ from __future__ import annotations
 import keyword
 import os
 import re
-import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib import resources
@@ -15,6 +14,7 @@ from typing import Any, cast
 
 from perflab import paths, systems
 from perflab.errors import ParameterError
+from perflab.host.files import whole_folder
 from perflab.paths import notebook_file
 from perflab.stacks.spec import service_names
 
@@ -51,7 +51,12 @@ def lay_out(name: str) -> NewExperiment:
         raise ParameterError("perflab new experiment", problems)
     files = dict(_files(resources.files(__package__) / "templates", PurePosixPath(), name))
     try:
-        _write(home, files)
+        home.parent.mkdir(parents=True, exist_ok=True)
+        with whole_folder(home) as unfinished:
+            for place, text in files.items():
+                file = unfinished / place
+                file.parent.mkdir(parents=True, exist_ok=True)
+                file.write_text(text, encoding="utf-8")
         if settings is not None:
             settings.write_text(paths.text(), encoding="utf-8")
     except OSError as error:
@@ -114,20 +119,3 @@ def _notebook(text: str) -> str:
     kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
     about = {"kernelspec": kernel, "language_info": {"name": "python"}}
     return str(writes(v4.new_notebook(cells=cells, metadata=about))) + "\n"
-
-
-def _write(home: Path, files: dict[PurePosixPath, str]) -> None:
-    """Write the files beside their place and rename them into it."""
-    home.parent.mkdir(parents=True, exist_ok=True)
-    making = home.with_name(f".{home.name}.making")
-    shutil.rmtree(making, ignore_errors=True)
-    try:
-        for place, text in files.items():
-            file = making / place
-            file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_text(text, encoding="utf-8")
-        if home.exists():
-            raise FileExistsError(str(home))
-        making.rename(home)
-    finally:
-        shutil.rmtree(making, ignore_errors=True)

@@ -1,4 +1,4 @@
-"""``perflab stack``: starts, lists, reads and removes services outside a run."""
+"""``perflab stack``: services outside a run; ``perflab doctor``: is this machine fit to measure?"""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 from rich.table import Table
+from rich.text import Text
 
 from perflab.cli.outputs import make_console, print_table
 from perflab.errors import ParameterError
@@ -125,3 +126,25 @@ def down(
             f"left alone: {item.service} ({item.stack}) under another lock; "
             f"'PERFLAB_LOCK={item.scope} perflab stack down' ends it"
         )
+
+
+STYLES = {"ok": "green", "beware": "yellow", "wrong": "bold red"}
+
+
+def doctor() -> None:
+    """Check the engine, disk, cores, other load and leftovers of this machine; change nothing.
+
+    Exit status 1 if something would prevent or spoil measurements.
+
+    Example: perflab doctor
+    """
+    from perflab.stacks.doctor import examine
+
+    findings = examine()
+    table = Table("what", "state", "found", "what to do")
+    for finding in findings:
+        state = Text(finding.state, STYLES[finding.state])
+        table.add_row(Text(finding.what), state, Text(finding.found), Text(finding.todo))
+    print_table(table)
+    if any(finding.state == "wrong" for finding in findings):
+        raise typer.Exit(1)

@@ -1,4 +1,4 @@
-"""``perflab sweep``: executes many runs from one file."""
+"""``perflab sweep``: many runs from one file; ``perflab worker``: a host that measures some."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def command(
         ),
     ] = "",
 ) -> None:
-    """Execute notebooks over grids, lists, ranges and samples of parameters.
+    """Execute notebooks over grids, lists and samples of parameters.
 
     Every cell is checked before anything starts. --resume finishes interrupted runs, executes the
     cells that have not begun, and tries failed cells again.
@@ -56,9 +56,7 @@ def command(
     from perflab.sweeps.execution import SweepOptions, carry_out_sweep
 
     if bool(scheduler) != bool(store):
-        problem = (
-            "--scheduler and --store need each other: the results of cells are copied to the store"
-        )
+        problem = "--scheduler and --store need each other: results of cells go to the store"
         raise ParameterError("perflab sweep", [problem])
     if minutes is not None and scheduler:
         problem = "--minutes works on one host only: --scheduler hands out all cells at once"
@@ -75,7 +73,7 @@ def command(
         return
     options = SweepOptions(resume=resume, wait_s=wait, minutes=minutes)
     if scheduler:
-        from perflab.sweeps.hosts.execution import carry_out_on
+        from perflab.sweeps.hosts.dispatch import carry_out_on
 
         outcome = carry_out_on(sweep, options, scheduler, store)
     else:
@@ -92,3 +90,24 @@ def command(
         raise typer.Exit(SOME_FAILED)
     if minutes is not None and outcome.states.get("done") != len(cells):
         raise typer.Exit(TIME_WAS_UP)
+
+
+def worker(
+    scheduler: Annotated[
+        str, typer.Argument(help="address of the Dask scheduler, such as tcp://head:8786")
+    ],
+    listen: Annotated[
+        str,
+        typer.Option(help="address of this host on which scheduler and workers reach it"),
+    ] = "127.0.0.1",
+) -> None:
+    """Be this host's worker for 'perflab sweep --scheduler': one measurement at a time.
+
+    Anybody who reaches the scheduler can execute anything here: use a private network or Dask's
+    TLS. SIGTERM ends the current cell in order.
+
+    Example: perflab worker tcp://head:8786 --listen node1
+    """
+    from perflab.sweeps.hosts.worker import serve
+
+    serve(scheduler, listen)

@@ -1,5 +1,5 @@
 """Sweeps: many runs from one file, which can be resumed after any end.
 
-``grammar`` reads the file and ``cells`` plans its cells. ``attempt`` and ``execution`` carry them
-out; ``journal`` keeps the progress; ``folder`` holds it, and an index page of the results.
+``cells`` reads the file and plans its cells. ``attempt`` and ``execution`` carry them out;
+``folder`` holds the journal of their progress, and an index page of the results.
 """

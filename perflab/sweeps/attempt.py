@@ -1,58 +1,132 @@
-"""One attempt at a cell: executes its notebook and returns the entry for the journal."""
+"""Executes notebooks: one for itself, or as an attempt at a cell with its entry for the journal."""
 
 from __future__ import annotations
 
-import contextlib
-import signal
-import threading
+import os
+import re
+import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import psutil
+import papermill
+from nbclient.exceptions import DeadKernelError
+from papermill.exceptions import PapermillExecutionError
 
 from perflab.errors import NotebookFailed, PerflabError, RecordingError
-from perflab.host.files import replace_file
-from perflab.paths import runs_dir
+from perflab.host.files import remove_broken_off, replace_file, temporary
+from perflab.paths import figures_dir, foreign_environment, notebook_file, project_root, runs_dir
 from perflab.recordings import Run, open_run
 from perflab.reports.verdicts import verdict_table
 from perflab.sweeps.cells import Cell
-from perflab.sweeps.journal import INTERRUPTED, NOT_TO_BE_RESUMED, AttemptEnded, CellState
-from perflab.sweeps.notebook import Executed, execute
-from perflab.trials.progress import Event, RunBegun
+from perflab.sweeps.folder import INTERRUPTED, AttemptEnded
+from perflab.systems import experiment
+from perflab.trials.progress import Event, RunBegun, Terminal, followed
 
 # Errors of services, images, the host and the lab's processes: another attempt may succeed.
 INFRASTRUCTURE = frozenset(
     {
-        "BackendUnavailable",
-        "ConductorLost",
-        "DeadKernelError",
-        "HookFailed",
-        "HostBusy",
-        "ImageError",
-        "LoadError",
-        "ServiceFailed",
-        "StackError",
+        "BackendUnavailable", "ConductorLost", "DeadKernelError", "HookFailed", "HostBusy",
+        "ImageError", "LoadError", "ServiceFailed", "StackError",
     }
-)
+)  # fmt: skip
 # After a kill the load, the services and the host's lock may take this long to end.
 AFTER_A_KILL_S = 60.0
+# The escape sequences that colour a traceback in a terminal.
+ESCAPES = re.compile(r"\x1b\[[0-9;]*m")
+# A process that saves a figure writes to it without such a pause.
+LATELY_S = 3.0
 
 
-def resume_parameters(state: CellState) -> dict[str, str]:
-    """Return the parameter by which a cell resumes the run that it made, if it made one.
+@dataclass(frozen=True)
+class Executed:
+    """A notebook that ran to its end, and the run that it made."""
 
-    A finished run is shown instead: the failure came after it, and nothing is measured twice.
+    run_id: str
+    notebook: Path
+
+
+def execute(
+    name: str,
+    parameters: Mapping[str, Any],
+    on_event: Callable[[Event], None] | None = None,
+    failed: Path | None = None,
+) -> Executed:
+    """Execute an experiment's notebook; parameters are checked before a kernel starts.
+
+    papermill writes its output in place, where a crash can leave half a file. So it writes to a
+    temporary folder, and the finished notebook replaces the one in the folder of the run's figures.
+    A notebook that failed is kept as ``failed``. ``on_event`` receives the events of the run; by
+    default they are shown on standard error.
+
+    Raises
+    ------
+    NotebookFailed
+        A cell failed, or the kernel died; the message is that of the error.
     """
-    last = state.attempts[-1].ended if state.attempts else None
-    if not state.run_id or (last is not None and last.kind in NOT_TO_BE_RESUMED):
-        return {}
+    experiment(name).check(parameters)
+    run_id = str(parameters.get("from_run") or parameters.get("resume") or "")
+    forward = on_event or Terminal(sys.stderr)
+
+    def note_run(event: Event) -> None:
+        nonlocal run_id
+        if isinstance(event, RunBegun):
+            run_id = event.run_id
+        forward(event)
+
+    with temporary("notebook") as folder:
+        output = folder / f"{name}.ipynb"
+        try:
+            with followed(note_run):
+                _execute(name, output, parameters)
+        except NotebookFailed:
+            if failed is not None and output.exists():
+                failed.parent.mkdir(parents=True, exist_ok=True)
+                replace_file(failed, output.read_bytes())
+            raise
+        target = figures_dir() / run_id / f"{name}.ipynb"
+        target.parent.mkdir(parents=True, exist_ok=True)
+        replace_file(target, output.read_bytes())
+        # A kernel that was killed while it saved figures left unfinished files.
+        remove_broken_off(target.parent, age_s=LATELY_S)
+    return Executed(run_id, target)
+
+
+def _execute(name: str, output: Path, parameters: Mapping[str, Any]) -> None:
+    # The kernel works in another folder and would find another perflab.toml, or none.
+    os.environ.update(foreign_environment())
     try:
-        record = open_run(state.run_id, runs_dir()).record
+        papermill.execute_notebook(
+            str(notebook_file(name)),
+            str(output),
+            parameters=dict(parameters),
+            cwd=str(project_root()),
+            progress_bar=False,
+            autosave_cell_every=0,
+            kernel_name="python3",
+        )
+    except PapermillExecutionError as error:
+        log = "\n".join(ESCAPES.sub("", line) for line in error.traceback)
+        raise NotebookFailed(name, error.ename, error.evalue, log) from None
+    # Jupyter raises RuntimeError (DeadKernelError is one) for a kernel that died or never answered.
+    # The engine added the kernel's own output as a note.
+    except RuntimeError as error:
+        log = "\n".join(getattr(error, "__notes__", ()))
+        raise NotebookFailed(name, DeadKernelError.__name__, str(error), log) from None
+
+
+def resume_parameters(run_id: str) -> dict[str, str]:
+    """Return the parameter by which a cell goes on with a run; none where it is not here.
+
+    A finished run is shown: the failure came after it, and nothing is measured twice.
+    """
+    try:
+        record = open_run(run_id, runs_dir()).record
     except RecordingError:
         return {}
-    return {"from_run" if record.state == "finished" else "resume": state.run_id}
+    return {"from_run" if record.state == "finished" else "resume": run_id}
 
 
 def carry_out(
@@ -134,67 +208,3 @@ def _result(executed: Executed) -> dict[str, Any]:
         "trials": int((~trials["superseded"].astype(bool)).sum()),
         "verdicts": tuple(tuple(map(str, row)) for row in rows.to_numpy()),
     }
-
-
-ASK_TO_END = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-# This word is in the command line of every IPython kernel.
-KERNEL = "ipykernel_launcher"
-
-
-class EndRequests:
-    """Requests to end this process; ``by`` is the name of the first signal, or empty."""
-
-    def __init__(self) -> None:
-        self.by = ""
-        self._times = 0
-
-    def ask(self, by: str) -> None:
-        """Interrupt the running kernel, which ends its run in order.
-
-        The second request, or one without a kernel, raises KeyboardInterrupt. Later requests do
-        nothing, so that they do not disturb the end.
-        """
-        self.by = self.by or by
-        self._times += 1
-        if (self._times == 1 and not interrupt_kernels()) or self._times == 2:
-            raise KeyboardInterrupt(by)
-
-    def ask_again(self) -> None:
-        """Interrupt once more: a kernel between two cells does not notice the first signal."""
-        if self.by:
-            interrupt_kernels()
-
-
-def interrupt_kernels() -> int:
-    """Send SIGINT to the kernels that this process started, and return how many there are."""
-    count = 0
-    for child in psutil.Process().children():
-        with contextlib.suppress(psutil.Error):
-            if KERNEL in child.cmdline():
-                child.send_signal(signal.SIGINT)
-                count += 1
-    return count
-
-
-@contextlib.contextmanager
-def end_requests() -> Iterator[EndRequests]:
-    """Take SIGINT, SIGTERM and SIGHUP as requests to end while the block runs.
-
-    An ignored signal (``nohup``) stays ignored. Only the main thread receives signals, so in
-    another thread nothing changes.
-    """
-    requests = EndRequests()
-    if threading.current_thread() is not threading.main_thread():
-        yield requests
-        return
-
-    def take(received: int, _frame: object) -> None:
-        requests.ask(signal.Signals(received).name)
-
-    signals = [number for number in ASK_TO_END if signal.getsignal(number) is not signal.SIG_IGN]
-    before = {number: signal.signal(number, take) for number in signals}
-    try:
-        yield requests
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

@@ -1,23 +1,206 @@
-"""The cells of a sweep file, each a notebook with checked parameters."""
+"""Reads sweep files: notebooks with fixed and varied parameters, and the cells that these ask for.
+
+A value means the same as on the command line. YAML 1.1 takes ``no`` for false, ``0123`` for 83 and
+``1:30`` for 90; here each is a text. YAML loaders keep the last of two equal keys; here these are a
+problem. Tags construct nothing.
+
+::
+
+    title: two pools          # optional
+    seed: 7                   # needed where something is drawn
+    retries: 1                # of a cell whose services or kernel failed
+    parameters:               # of every notebook that has them
+      backend: process
+    cells:
+      - notebook: sync_vs_async
+        parameters: {blocks: 4}
+        grid:                 # every combination
+          concurrency: [10, 25]
+        zip:                  # the first of each, the second of each...
+          workers: [1, 2]
+          pool_size: [4, 8]
+        sample:               # drawn by the seed
+          count: 3
+          of: {requests: {integers: [200, 1000]}}
+"""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import random
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+import yaml
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    ValidationError,
+    model_validator,
+)
 
 from perflab import systems
 from perflab.errors import ParameterError, PerflabError
-from perflab.parameters import did_you_mean
-from perflab.sweeps.grammar import MOST_CELLS, Group, SweepFile, axes_of, read_sweep
+from perflab.parameters import did_you_mean, from_text
 from perflab.trials.experiment import OF_THE_CALL, Experiment
 
+MOST_CELLS = 5_000
+DIGITS = 6
 ID_LENGTH = 10
+
+
+def _cell_parameter(name: str) -> str:
+    if name in OF_THE_CALL:
+        raise ValueError("is no parameter of cells: the sweep itself has --resume and --wait")
+    return name
+
+
+Name = Annotated[str, AfterValidator(_cell_parameter)]
+Values = Annotated[list[Any], Field(min_length=1)]
+Two = Field(default=None, min_length=2, max_length=2)
+
+
+class _Section(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+
+class Drawn(_Section):
+    """A value that is drawn between two ends."""
+
+    uniform: list[float] | None = Two
+    integers: list[int] | None = Two
+
+    @model_validator(mode="after")
+    def _has_one_pair_of_ends(self) -> Drawn:
+        pairs = [ends for ends in (self.uniform, self.integers) if ends]
+        if len(pairs) != 1 or pairs[0][0] >= pairs[0][1]:
+            raise ValueError("give {uniform: [LOW, HIGH]} or {integers: [LOW, HIGH]}, LOW first")
+        return self
+
+    def draw(self, source: random.Random) -> int | float:
+        """Return the next value."""
+        if self.integers:
+            return source.randint(*self.integers)
+        # Few digits, as somebody would type the value.
+        return float(f"{source.uniform(*(self.uniform or [])):.{DIGITS}g}")
+
+
+class Sample(_Section):
+    """Combinations that are drawn at random; equal seeds draw equal ones."""
+
+    count: int = Field(ge=1, le=MOST_CELLS)
+    of: dict[Name, Drawn] = Field(min_length=1)
+
+
+class Group(_Section):
+    """Cells of one notebook: fixed and varied parameters."""
+
+    notebook: str
+    parameters: dict[Name, Any] = {}
+    grid: dict[Name, Values] = {}
+    zip: dict[Name, Values] = {}
+    sample: Sample | None = None
+
+    @model_validator(mode="after")
+    def _fit_together(self) -> Group:
+        lengths = {name: len(values) for name, values in self.zip.items()}
+        if len(set(lengths.values())) > 1:
+            shown = ", ".join(f"{name} {count}" for name, count in lengths.items())
+            raise ValueError(f"zip: its lists go together, so give as many of each ({shown})")
+        names = [*self.parameters, *self.grid, *self.zip, *(self.sample.of if self.sample else ())]
+        twice = sorted({name for name in names if names.count(name) > 1})
+        if twice:
+            raise ValueError(f"'{twice[0]}' is given twice; give it once")
+        return self
+
+    def axes(self, seed: int | None) -> list[list[dict[str, Any]]]:
+        """Return lists of alternatives, to be combined with all others; a sample needs a seed."""
+        axes = [[{name: value} for value in values] for name, values in self.grid.items()]
+        if self.zip:
+            rows = zip(*self.zip.values(), strict=True)
+            axes.append([dict(zip(self.zip, row, strict=True)) for row in rows])
+        if self.sample:
+            sources = {
+                name: random.Random(f"{seed}/{self.notebook}/{name}") for name in self.sample.of
+            }
+            drawn = self.sample.of.items()
+            count = range(self.sample.count)
+            axes.append([{name: one.draw(sources[name]) for name, one in drawn} for _ in count])
+        return axes
+
+
+class SweepFile(_Section):
+    """A sweep file as it is written."""
+
+    title: str = ""
+    seed: int | None = Field(default=None, ge=0, lt=2**63)
+    retries: int = Field(default=1, ge=0, le=10)
+    parameters: dict[Name, Any] = {}
+    cells: list[Group] = Field(min_length=1)
+
+    @model_validator(mode="after")
+    def _can_be_planned(self) -> SweepFile:
+        if self.seed is None and any(group.sample for group in self.cells):
+            raise ValueError("sample: give the file a seed (seed: 7), so that it stays the same")
+        count = sum(math.prod(map(len, group.axes(self.seed))) for group in self.cells)
+        if count > MOST_CELLS:
+            raise ValueError(f"{count:,} cells are asked for; {MOST_CELLS:,} are the most")
+        return self
+
+
+WORDS = (*SweepFile.model_fields, *Group.model_fields, *Sample.model_fields)
+
+
+class _Loader(yaml.BaseLoader):  # type: ignore[misc]
+    """Reads plain words as the command line does, and refuses a key that stands twice."""
+
+    def construct_scalar(self, node: yaml.ScalarNode) -> Any:
+        quoted_or_block = node.style is not None
+        return str(node.value) if quoted_or_block else from_text(str(node.value))
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        entries: dict[str, Any] = {}
+        for key, value in node.value:
+            name = self.construct_object(key, deep)
+            if not isinstance(name, str) or name in entries:
+                problem = f"'{name}' is no word, or stands here twice"
+                raise yaml.constructor.ConstructorError(None, None, problem, key.start_mark)
+            entries[name] = self.construct_object(value, deep)
+        return entries
+
+
+def read_sweep(file: Path, content: bytes) -> SweepFile:
+    """Read the content of a sweep file; ParameterError lists its problems, with their places."""
+    try:
+        words = yaml.load(content.decode("utf-8-sig"), Loader=_Loader)
+        if not isinstance(words, dict):
+            raise TypeError(f"a sweep is a table of {', '.join(SweepFile.model_fields)}")
+        return SweepFile.model_validate(words)
+    except ValidationError as error:
+        problems = [_sentence(item) for item in error.errors(include_url=False)]
+    except RecursionError:
+        problems = ["is nested too deeply"]
+    except TypeError as error:
+        problems = [str(error)]
+    except (UnicodeDecodeError, yaml.YAMLError) as error:
+        problems = [f"is no YAML in UTF-8: {' '.join(str(error).split())}"]
+    raise ParameterError(f"sweep {file}", problems) from None
+
+
+def _sentence(error: Any) -> str:
+    place = [str(part) for part in error["loc"] if part != "[key]"]
+    message = error["msg"].removeprefix("Value error, ")
+    if error["type"] == "extra_forbidden":
+        hint = did_you_mean(place[-1], WORDS)
+        message = f"is not known here{hint}; a sweep file has: {', '.join(WORDS)}"
+    return f"{'.'.join(place)}: {message}" if place else message
 
 
 @dataclass(frozen=True)
@@ -37,7 +220,7 @@ class Cell:
     @property
     def label(self) -> str:
         """The notebook and the varied parameters, in words."""
-        values = (f"{name}={typed(self.parameters[name])}" for name in self.varied)
+        values = (f"{name}={_typed(self.parameters[name])}" for name in self.varied)
         return " ".join([self.notebook, *values])
 
 
@@ -51,11 +234,6 @@ class Sweep:
     cells: tuple[Cell, ...]
     content: bytes
 
-    @property
-    def name(self) -> str:
-        """The name of its file, without the suffix."""
-        return self.file.stem
-
 
 def open_sweep(file: Path) -> Sweep:
     """Read a sweep file and check every cell; ParameterError names all problems and places."""
@@ -67,11 +245,12 @@ def open_sweep(file: Path) -> Sweep:
             [f"{file}: {error.strerror}; name a file such as notebooks/sweeps/quick.yaml"],
         ) from None
     words = read_sweep(file, content)
-    problems: list[str] = []
-    cells = tuple(_cells(words, problems))
+    cells, problems = [], []
+    for item in _cells_or_problems(words):
+        cells.append(item) if isinstance(item, Cell) else problems.append(item)
     if problems:
         raise ParameterError(f"sweep {file}", list(dict.fromkeys(problems)))
-    return Sweep(file, words.title or file.stem, words.retries, cells, content)
+    return Sweep(file, words.title or file.stem, words.retries, tuple(cells), content)
 
 
 def systems_of(cells: Iterable[Cell]) -> set[str]:
@@ -79,79 +258,56 @@ def systems_of(cells: Iterable[Cell]) -> set[str]:
     return {systems.system_of(cell.notebook) for cell in cells}
 
 
-def typed(value: Any) -> str:
+def _typed(value: Any) -> str:
     """Return a parameter's value as it is typed on a command line."""
-    return ",".join(map(typed, value)) if isinstance(value, list) else str(value)
+    return ",".join(map(_typed, value)) if isinstance(value, list) else str(value)
 
 
-def _cells(file: SweepFile, problems: list[str]) -> Iterator[Cell]:
-    """Yield all valid cells, and append a problem for every other one."""
-    axes = [axes_of(group, file.seed) for group in file.cells]
-    count = sum(math.prod(map(len, group_axes)) for group_axes in axes)
-    if count > MOST_CELLS:
-        problems.append(f"{count:,} cells are asked for; {MOST_CELLS:,} are the most")
-        return
-    experiments = [_experiment(number, group, problems) for number, group in enumerate(file.cells)]
-    _note_unused(file, experiments, problems)
-    ids: set[str] = set()
-    for number, experiment in enumerate(experiments):
-        if experiment is None:
+def _cells_or_problems(file: SweepFile) -> Iterator[Cell | str]:
+    """Yield every cell, or its problems in its place."""
+    unused, known, ids = dict.fromkeys(file.parameters), set[str](), set[str]()
+    for number, group in enumerate(file.cells):
+        try:
+            experiment = systems.experiment(group.notebook)
+        except PerflabError as error:
+            unused = {}  # The notebook that is not known may have any parameter.
+            yield f"cells.{number}: {error}"
             continue
-        for combination in product(*axes[number]):
-            varied = {name: value for part in combination for name, value in part.items()}
-            cell = _cell(file, number, experiment, varied, problems)
-            if cell is None:
-                continue
-            if cell.id in ids:
+        known |= {*experiment.parameters.model_fields}
+        for item in _of_group(file, group, experiment):
+            if isinstance(item, Cell) and item.id not in ids:
+                ids.add(item.id)
+                yield item
+            elif isinstance(item, Cell):
                 problem = "is asked for already; more blocks measure more of one thing"
-                problems.append(f"cells.{number}: '{cell.label}' {problem}")
-            ids.add(cell.id)
-            yield cell
-
-
-def _experiment(number: int, group: Group, problems: list[str]) -> Experiment | None:
-    try:
-        return systems.experiment(group.notebook)
-    except PerflabError as error:
-        problems.append(f"cells.{number}: {error}")
-        return None
-
-
-def _note_unused(
-    file: SweepFile, experiments: Sequence[Experiment | None], problems: list[str]
-) -> None:
-    """Append a problem for each shared parameter that no notebook has, where all are known."""
-    known = {name for experiment in experiments if experiment for name in _fields(experiment)}
-    for name in file.parameters if all(experiments) else ():
+                yield f"cells.{number}: '{item.label}' {problem}"
+            else:
+                yield f"cells.{number}: {experiment.name}: {item}"
+    for name in unused:
         if name not in known:
             hint = did_you_mean(name, known)
-            problems.append(f"parameters: no notebook of the sweep has '{name}'{hint}")
+            yield f"parameters: no notebook of the sweep has '{name}'{hint}"
 
 
-def _cell(
-    file: SweepFile,
-    number: int,
-    experiment: Experiment,
-    varied: Mapping[str, Any],
-    problems: list[str],
-) -> Cell | None:
-    """Return a cell with the parameters of the file, of its group, and its own."""
-    shared = {name: value for name, value in file.parameters.items() if name in _fields(experiment)}
-    values = {**shared, **file.cells[number].parameters, **varied}
-    try:
-        checked = experiment.check(values)
-        trials = checked.planned_blocks * len(experiment.treatments(checked))
-    except PerflabError as error:
-        texts = error.problems if isinstance(error, ParameterError) else [str(error)]
-        problems += [f"cells.{number}: {experiment.name}: {text}" for text in texts]
-        return None
+def _of_group(file: SweepFile, group: Group, experiment: Experiment) -> Iterator[Cell | str]:
+    """Yield cells with the parameters of the file, of the group, and their own."""
+    fields = experiment.parameters.model_fields
+    shared = {name: value for name, value in file.parameters.items() if name in fields}
+    for combination in product(*group.axes(file.seed)):
+        varied = {name: value for part in combination for name, value in part.items()}
+        try:
+            yield _cell(experiment, {**shared, **group.parameters, **varied}, tuple(varied))
+        except ParameterError as error:
+            yield from error.problems
+        except PerflabError as error:
+            yield str(error)
+
+
+def _cell(experiment: Experiment, values: Mapping[str, Any], varied: tuple[str, ...]) -> Cell:
+    checked = experiment.check(values)
     complete = checked.model_dump(mode="json", exclude=set(OF_THE_CALL))
     words = {name: complete[name] for name in values}
-    digest = hashlib.sha256(
-        json.dumps([experiment.name, words], sort_keys=True).encode()
-    ).hexdigest()
-    return Cell(digest[:ID_LENGTH], experiment.name, words, tuple(varied), trials)
-
-
-def _fields(experiment: Experiment) -> set[str]:
-    return set(experiment.parameters.model_fields)
+    text = json.dumps([experiment.name, words], sort_keys=True)
+    name = hashlib.sha256(text.encode()).hexdigest()[:ID_LENGTH]
+    trials = checked.planned_blocks * len(experiment.treatments(checked))
+    return Cell(name, experiment.name, words, varied, trials)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import signal
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
@@ -10,18 +11,19 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import psutil
+
 from perflab.errors import RunInterrupted
 from perflab.statistics.in_words import counted
-from perflab.sweeps.attempt import (
-    AFTER_A_KILL_S,
-    EndRequests,
-    carry_out,
-    end_requests,
-    interruption,
-    resume_parameters,
-)
+from perflab.sweeps.attempt import AFTER_A_KILL_S, carry_out, interruption, resume_parameters
 from perflab.sweeps.cells import Cell, Sweep
 from perflab.sweeps.folder import (
+    INTERRUPTED,
+    NOT_TO_BE_RESUMED,
+    AttemptBegun,
+    AttemptEnded,
+    Journal,
+    RunMade,
     locked,
     new_folder,
     newest_folder,
@@ -29,15 +31,62 @@ from perflab.sweeps.folder import (
     session_now,
     write_index,
 )
-from perflab.sweeps.journal import (
-    INTERRUPTED,
-    NOT_TO_BE_RESUMED,
-    AttemptBegun,
-    AttemptEnded,
-    Journal,
-    RunMade,
-)
 from perflab.trials.progress import Event, Note, RunBegun, TrialBegun, showing
+
+ASK_TO_END = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+# This word is in the command line of every IPython kernel.
+KERNEL = "ipykernel_launcher"
+
+
+class EndRequests:
+    """Requests to end this process; ``by`` is the name of the first signal, or empty."""
+
+    def __init__(self) -> None:
+        self.by = ""
+        self._times = 0
+
+    def take(self, number: int, _frame: object) -> None:
+        """Interrupt the running kernel, which ends its run in order.
+
+        The second request, or one without a kernel, raises KeyboardInterrupt. Later requests do
+        nothing, so that they do not disturb the end.
+        """
+        self.by = self.by or signal.Signals(number).name
+        self._times += 1
+        if (self._times == 1 and not interrupt_kernels()) or self._times == 2:
+            raise KeyboardInterrupt(self.by)
+
+    def ask_again(self) -> None:
+        """Interrupt once more: a kernel between two cells does not notice the first signal."""
+        if self.by:
+            interrupt_kernels()
+
+
+def interrupt_kernels() -> int:
+    """Send SIGINT to the kernels that this process started, and return how many there are."""
+    count = 0
+    for child in psutil.Process().children():
+        with contextlib.suppress(psutil.Error):
+            if KERNEL in child.cmdline():
+                child.send_signal(signal.SIGINT)
+                count += 1
+    return count
+
+
+@contextlib.contextmanager
+def end_requests() -> Iterator[EndRequests]:
+    """Take SIGINT, SIGTERM and SIGHUP as requests to end while the block runs.
+
+    An ignored signal (``nohup``) stays ignored.
+    """
+    requests = EndRequests()
+    signals = [number for number in ASK_TO_END if signal.getsignal(number) is not signal.SIG_IGN]
+    before = {number: signal.signal(number, requests.take) for number in signals}
+    try:
+        yield requests
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 @dataclass(frozen=True)
@@ -92,8 +141,8 @@ class ActiveSweep:
         write_index(self.folder, self.sweep, self.journal)
         if end.done or end.kind == INTERRUPTED:
             return False
-        last = self.journal.cell(end.cell).attempts[-1]
-        if last.begun.goes_on_with and end.kind in NOT_TO_BE_RESUMED:
+        begun = self.journal.cell(end.cell).attempts[-1].begun
+        if begun.goes_on_with and end.kind in NOT_TO_BE_RESUMED:
             return True  # and measured anew
         self.failures[end.cell] += 1
         return end.infrastructure and self.failures[end.cell] <= self.sweep.retries
@@ -166,7 +215,7 @@ def _execute(active: ActiveSweep, cell: Cell) -> None:
 
 def _attempt(active: ActiveSweep, cell: Cell) -> AttemptEnded:
     state = active.journal.cell(cell.id)
-    resumed = resume_parameters(state)
+    resumed = resume_parameters(state.to_go_on_with)
     number = len(state.attempts) + 1
     run_id = next(iter(resumed.values()), "")
     active.journal.add(AttemptBegun(cell=cell.id, attempt=number, goes_on_with=run_id))

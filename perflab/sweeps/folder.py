@@ -1,4 +1,8 @@
-"""The folder of a sweep: its journal, its lock, a copy of its file, and the output of cells."""
+"""The folder of a sweep: its journal, its lock, a copy of its file, and the page of its results.
+
+In the journal a line counts once its newline is on the disk. A line that a kill cut off is removed
+before the next line is written.
+"""
 
 from __future__ import annotations
 
@@ -9,25 +13,208 @@ import os
 import secrets
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from html import escape
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
 from urllib.parse import quote
 
 import pandas as pd
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
-from perflab.errors import HostBusy, ParameterError, ResumeRefused
+from perflab.errors import HostBusy, ParameterError, RecordingError, ResumeRefused
 from perflab.host import facts
 from perflab.host.facts import LENGTH, sources
-from perflab.host.files import remove_broken_off, replace_file, whole_folder, write_file
+from perflab.host.files import (
+    explained,
+    remove_broken_off,
+    replace_file,
+    whole_folder,
+    write_file,
+)
 from perflab.paths import notebook_file, runs_dir, sweeps_dir
 from perflab.recordings.sameness import differences
 from perflab.sweeps.cells import Cell, Sweep, systems_of
-from perflab.sweeps.journal import Attempt, AttemptEnded, CellState, Journal, SessionBegun
+
+# The class of the error where the user or a signal ended a cell in order.
+INTERRUPTED = "RunInterrupted"
+# After these errors a run cannot be resumed: the next attempt measures anew.
+NOT_TO_BE_RESUMED = ("ResumeRefused", "RunNotFound", "RecordingError")
+
+
+class _Entry(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    at: str = Field(default_factory=lambda: datetime.now(UTC).isoformat(timespec="milliseconds"))
+
+
+class SessionBegun(_Entry):
+    """A session of the sweep began: its cells, its code and its machine."""
+
+    event: Literal["session"] = "session"
+    cells: tuple[str, ...]
+    sources: dict[str, str]
+    machine: dict[str, Any]
+
+
+class AttemptBegun(_Entry):
+    """A cell began; ``goes_on_with`` is the run that it resumes or shows.
+
+    ``host`` names the host that executes it, where that may be another than the journal's.
+    """
+
+    event: Literal["begun"] = "begun"
+    cell: str
+    attempt: int = Field(ge=1)
+    goes_on_with: str = ""
+    host: str = ""
+
+
+class RunMade(_Entry):
+    """The current cell made a run."""
+
+    event: Literal["run"] = "run"
+    cell: str
+    run_id: str
+
+
+class AttemptEnded(_Entry):
+    """A cell's notebook ended or failed; ``kind`` is the class of the error.
+
+    ``verdicts`` are claim, verdict and measured size. Paths are absolute. ``stored`` is the address
+    of the copy of its run; the paths then lead to copies, too.
+    """
+
+    event: Literal["ended"] = "ended"
+    cell: str
+    attempt: int = Field(ge=1)
+    done: bool
+    seconds: float
+    run_id: str = ""
+    notebook: str = ""
+    log: str = ""
+    kind: str = ""
+    error: str = ""
+    infrastructure: bool = False
+    figures: tuple[str, ...] = ()
+    valid_trials: int = 0
+    trials: int = 0
+    verdicts: tuple[tuple[str, str, str], ...] = ()
+    host: str = ""
+    stored: str = ""
+
+    @property
+    def in_short(self) -> str:
+        """How it ended, in one line."""
+        return "done" if self.done else f"{self.kind}: {self.error.strip().partition(chr(10))[0]}"
+
+
+Line = SessionBegun | AttemptBegun | RunMade | AttemptEnded
+_LINE: TypeAdapter[Line] = TypeAdapter(Annotated[Line, Field(discriminator="event")])
+
+
+@dataclass
+class Attempt:
+    """One execution of a cell; without ``ended`` it was broken off or is still running.
+
+    ``run_id`` is the run that it made.
+    """
+
+    begun: AttemptBegun
+    ended: AttemptEnded | None = None
+    run_id: str = ""
+
+    @property
+    def outcome(self) -> str:
+        """How it ended, in a word."""
+        if self.ended is None:
+            return "broken off"
+        if self.ended.kind == INTERRUPTED:
+            return "interrupted"
+        return "done" if self.ended.done else "failed"
+
+
+@dataclass
+class CellState:
+    """The attempts at one cell."""
+
+    attempts: list[Attempt] = field(default_factory=list)
+
+    @property
+    def state(self) -> str:
+        """One of waiting, broken off, interrupted, done and failed."""
+        return self.attempts[-1].outcome if self.attempts else "waiting"
+
+    @property
+    def ended(self) -> AttemptEnded | None:
+        """How the last attempt ended."""
+        return self.attempts[-1].ended if self.attempts else None
+
+    @property
+    def run_id(self) -> str:
+        """The last run that the attempts made."""
+        made = (attempt.run_id for attempt in reversed(self.attempts) if attempt.run_id)
+        return next(made, "")
+
+    @property
+    def to_go_on_with(self) -> str:
+        """The run that the next attempt resumes or shows, if there is one."""
+        return "" if self.ended and self.ended.kind in NOT_TO_BE_RESUMED else self.run_id
+
+
+class Journal:
+    """The journal in a sweep's folder; RecordingError names a line that cannot be read."""
+
+    def __init__(self, folder: Path) -> None:
+        self.path = folder / "journal.jsonl"
+        self.sessions: list[SessionBegun] = []
+        self._cells: dict[str, CellState] = {}
+        content = self.path.read_bytes() if self.path.exists() else b""
+        *whole, cut_off = content.split(b"\n")
+        self._whole_bytes = len(content) - len(cut_off)
+        for number, text in enumerate(whole, 1):
+            try:
+                self._take(_LINE.validate_json(text))
+            except ValidationError as error:
+                first = error.errors(include_url=False)[0]["msg"]
+                raise RecordingError(
+                    f"{self.path}:{number}: is no line of a journal ({first}); mend it, or begin "
+                    "the sweep anew without --resume"
+                ) from None
+
+    def cell(self, name: str) -> CellState:
+        """Return the state of a cell."""
+        return self._cells.setdefault(name, CellState())
+
+    def add(self, line: Line) -> None:
+        """Write a line, which is on the disk when this returns; the caller must hold the lock."""
+        unharmed = "what the journal holds already is safe; go on with --resume"
+        with explained(self.path, unharmed, "point PERFLAB_SWEEPS at another folder"):
+            content = line.model_dump_json().encode() + b"\n"
+            with self.path.open("ab") as file:
+                # A line that a kill cut off was never reported as written.
+                file.truncate(self._whole_bytes)
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
+        self._whole_bytes += len(content)
+        self._take(line)
+
+    def _take(self, line: Line) -> None:
+        match line:
+            case SessionBegun():
+                self.sessions.append(line)
+            case AttemptBegun():
+                self.cell(line.cell).attempts.append(Attempt(line))
+            case RunMade():
+                self.cell(line.cell).attempts[-1].run_id = line.run_id
+            case AttemptEnded():
+                attempt = self.cell(line.cell).attempts[-1]
+                attempt.ended, attempt.run_id = line, line.run_id or attempt.run_id
+
 
 COPY = "sweep.yaml"
-LOCK = "lock"
 # Making a sweep's folder takes milliseconds, so that an older half one was broken off.
 LATELY_S = 60.0
 
@@ -35,7 +222,7 @@ LATELY_S = 60.0
 def new_folder(sweep: Sweep) -> Path:
     """Make the folder of a new sweep: ``<UTC time>-<name of the file>-<id>``."""
     began = datetime.now(UTC).strftime("%Y%m%dT%H%M%S.%fZ")
-    folder = sweeps_dir() / f"{began}-{sweep.name}-{secrets.token_hex(3)}"
+    folder = sweeps_dir() / f"{began}-{sweep.file.stem}-{secrets.token_hex(3)}"
     sweeps_dir().mkdir(parents=True, exist_ok=True)
     remove_broken_off(sweeps_dir(), age_s=LATELY_S)
     with whole_folder(folder) as unfinished:
@@ -47,18 +234,17 @@ def newest_folder(sweep: Sweep) -> Path:
     """Return the newest folder of a sweep."""
     folders = [path.parent for path in sweeps_dir().glob(f"*/{COPY}")]
     # The sweep's name stands between time and id.
-    alike = [path for path in folders if "-".join(path.name.split("-")[1:-1]) == sweep.name]
+    alike = [path for path in folders if "-".join(path.name.split("-")[1:-1]) == sweep.file.stem]
     if not alike:
-        raise ParameterError(
-            "--resume", [f"there is no sweep '{sweep.name}' in {sweeps_dir()}; leave --resume out"]
-        )
+        no_sweep = f"there is no sweep '{sweep.file.stem}' in {sweeps_dir()}; leave --resume out"
+        raise ParameterError("--resume", [no_sweep])
     return max(alike)
 
 
 @contextlib.contextmanager
 def locked(folder: Path) -> Iterator[None]:
     """Hold the lock of the folder while the block runs; HostBusy where another process has it."""
-    with (folder / LOCK).open("a+") as lock:
+    with (folder / "lock").open("a+") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -76,7 +262,7 @@ def session_now(sweep: Sweep, machine: Mapping[str, Any] | None = None) -> Sessi
     return SessionBegun(
         cells=tuple(cell.id for cell in sweep.cells),
         sources={**sources(systems_of(sweep.cells)), **digests_of_notebooks(sweep.cells)},
-        machine=dict(facts.machine() if machine is None else machine),
+        machine=dict(machine or facts.machine()),
     )
 
 
@@ -111,7 +297,6 @@ def refuse_changes(journal: Journal, now: SessionBegun) -> None:
         )
 
 
-PAGE = "index.html"
 THUMBNAILS = 3
 HEAD = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>{title}</title><style>
@@ -135,32 +320,28 @@ def write_index(folder: Path, sweep: Sweep, journal: Journal) -> None:
     with pd.option_context("display.max_colwidth", None):
         body = table.to_html(index=False, escape=False)
     head = HEAD.format(title=escape(sweep.title), all=counts)
-    replace_file(folder / PAGE, f"{head}{body}</body></html>\n".encode())
+    replace_file(folder / "index.html", f"{head}{body}</body></html>\n".encode())
 
 
 def _row(cell: Cell, state: CellState, folder: Path) -> dict[str, str]:
-    ended = state.attempts[-1].ended if state.attempts else None
-    places = _places(state, ended).items()
-    links = ", ".join(f'<a href="{_address(at, folder)}">{word}</a>' for word, at in places if at)
-    trials = (
-        f"{ended.valid_trials} of {ended.trials} trials valid" if ended and ended.trials else ""
-    )
-    return {
-        "cell": f"<b>{escape(cell.label)}</b><br><code>{cell.id}</code><br>{links}",
-        "state": f"{state.state}{_listed(map(_attempt_text, state.attempts))}{trials}",
-        "verdicts": _verdicts(ended) if ended else "",
-        "figures": _thumbnails(ended.figures, folder) if ended else "",
-    }
-
-
-def _places(state: CellState, ended: AttemptEnded | None) -> dict[str, str]:
-    """Return the paths of the notebook, the run and the log of a cell; "" where there is none."""
+    """Return what the page says of a cell, as HTML."""
     # A run of another host can be read only after it was copied to the store.
     is_here = state.run_id and not state.attempts[-1].begun.host
-    run = str(runs_dir() / state.run_id) if is_here else ""
-    if ended is None:
-        return {"run": run}
-    return {"notebook": ended.notebook, "run": ended.stored or run, "log": ended.log}
+    places = {"run": str(runs_dir() / state.run_id) if is_here else ""}
+    trials = verdicts = figures = ""
+    if ended := state.ended:
+        places["run"] = ended.stored or places["run"]
+        places |= {"notebook": ended.notebook, "log": ended.log}
+        trials = f"{ended.valid_trials} of {ended.trials} trials valid" if ended.trials else ""
+        verdicts = escape(f"{ended.kind}: {ended.error}") if ended.error else _verdicts(ended)
+        figures = _thumbnails(ended.figures, folder)
+    links = [f'<a href="{_address(at, folder)}">{word}</a>' for word, at in places.items() if at]
+    return {
+        "cell": f"<b>{escape(cell.label)}</b><br><code>{cell.id}</code><br>{', '.join(links)}",
+        "state": f"{state.state}{_listed(map(_attempt_text, state.attempts))}{trials}",
+        "verdicts": verdicts,
+        "figures": figures,
+    }
 
 
 def _attempt_text(attempt: Attempt) -> str:
@@ -171,13 +352,11 @@ def _attempt_text(attempt: Attempt) -> str:
         words.append(f"on {attempt.begun.host}")
     if attempt.run_id:
         words.append(f"run {attempt.run_id}")
-    return escape(" ".join(words))
+    return " ".join(words)
 
 
 def _verdicts(ended: AttemptEnded) -> str:
-    if ended.error:
-        return escape(f"{ended.kind}: {ended.error}")
-    return _listed(escape(f"{claim}: {verdict} {size}") for claim, verdict, size in ended.verdicts)
+    return _listed(f"{claim}: {verdict} {size}" for claim, verdict, size in ended.verdicts)
 
 
 def _thumbnails(figures: Sequence[str], folder: Path) -> str:
@@ -189,7 +368,7 @@ def _thumbnails(figures: Sequence[str], folder: Path) -> str:
 
 
 def _listed(items: Iterable[str]) -> str:
-    return "<ul>" + "".join(f"<li>{item}</li>" for item in items) + "</ul>"
+    return "<ul>" + "".join(f"<li>{escape(item)}</li>" for item in items) + "</ul>"
 
 
 def _address(place: str, folder: Path) -> str:

@@ -24,11 +24,9 @@ def check_finding(finding: Finding, state: str, *words: str) -> None:
     assert bool(finding.todo) == (state != "ok")
 
 
-@pytest.mark.parametrize(
-    ("count", "state"), [(1, "wrong"), (2, "beware"), (4, "beware"), (6, "ok"), (16, "ok")]
-)
-def test_cores_that_cannot_be_kept_apart_are_told(count: int, state: str) -> None:
-    check_finding(doctor.cores(range(count)), state, "core")
+def test_cores_that_cannot_be_kept_apart_are_told() -> None:
+    for count, state in ((1, "wrong"), (2, "beware"), (4, "beware"), (6, "ok"), (16, "ok")):
+        check_finding(doctor.cores(range(count)), state, "core")
 
 
 @pytest.mark.parametrize(
@@ -37,7 +35,6 @@ def test_cores_that_cannot_be_kept_apart_are_told(count: int, state: str) -> Non
         ("SMT", "1", "beware", "smt/control"),
         ("SMT", "0", "ok", "0"),
         ("governor", "powersave", "beware", "--governor performance"),
-        ("governor", "performance", "ok", ""),
         ("turbo (Intel)", "0", "beware", "echo 1 >"),
         ("turbo", "1", "beware", "echo 0 >"),
         ("governor", "", "ok", "does not report"),
@@ -48,18 +45,16 @@ def test_what_the_kernel_tells_is_judged(what: str, value: str, state: str, word
     check_finding(doctor.switch(what, value, *known[2:]), state, word)
 
 
-@pytest.mark.parametrize(("free_gb", "state"), [(0.1, "wrong"), (2, "beware"), (50, "ok")])
-def test_little_room_is_told(free_gb: float, state: str) -> None:
-    check_finding(doctor.room("room for runs", Path("/there"), free_gb), state, "/there")
+def test_little_room_is_told() -> None:
+    for free_gb, state in ((0.1, "wrong"), (2, "beware"), (50, "ok")):
+        check_finding(doctor.room("room for runs", Path("/there"), free_gb), state, "/there")
 
 
 def test_databases_in_memory_are_wrong_and_the_innermost_mount_counts() -> None:
     mounts = "/dev/a / ext4 rw 0 0\ntmpfs /var/tmp tmpfs rw 0 0\n/dev/b /var/tmp/disk xfs rw 0 0\n"
-    check_finding(
-        doctor.database_disk(mounts, Path("/var/tmp/lab")), "wrong", "tmpfs", "PERFLAB_STATE"
-    )
+    memory = doctor.database_disk(mounts, Path("/var/tmp/lab"))
+    check_finding(memory, "wrong", "tmpfs", "PERFLAB_STATE")
     check_finding(doctor.database_disk(mounts, Path("/var/tmp/disk/lab")), "ok", "xfs")
-    check_finding(doctor.database_disk(mounts, Path("/home")), "ok", "ext4")
     later = mounts + "/dev/c /var/tmp ext4 rw 0 0\n"
     check_finding(doctor.database_disk(later, Path("/var/tmp/lab")), "ok", "ext4")
 
@@ -79,12 +74,8 @@ def test_load_beside_and_stolen_time_are_told() -> None:
 
 def test_engines_are_judged_by_their_network() -> None:
     check_finding(doctor.engine(HOST_ENGINE), "ok", "27.1", "host network")
-    check_finding(
-        doctor.engine({**HOST_ENGINE, "OperatingSystem": "Docker Desktop"}), "beware", "proxy"
-    )
-    check_finding(
-        doctor.engine({**HOST_ENGINE, "Plugins": {"Network": ["bridge"]}}), "beware", "proxy"
-    )
+    for other in ({"OperatingSystem": "Docker Desktop"}, {"Plugins": {"Network": ["bridge"]}}):
+        check_finding(doctor.engine({**HOST_ENGINE, **other}), "beware", "proxy")
     check_finding(doctor.engine(None), "beware", "--backend process")
 
 

@@ -51,17 +51,6 @@ def test_json_has_parameters_blocks_valid_trials_and_the_path(perflab: Tell, run
     assert Path(run["path"]) == runs / "20260101-first"
 
 
-def test_a_run_that_cannot_be_read_is_named_and_hides_no_other(
-    perflab: Tell, tmp_path: Path
-) -> None:
-    write_run(tmp_path, blocks=1, requests=40, run_id="whole")
-    (tmp_path / "torn").mkdir()
-    (tmp_path / "torn" / "run.json").write_text("{")
-    output, errors = perflab(tmp_path, "runs")
-    assert "whole" in output
-    assert "torn/run.json" in errors
-
-
 def test_the_latest_run_that_finished_is_shown_and_others_by_name(
     perflab: Tell, runs: Path
 ) -> None:
@@ -69,20 +58,23 @@ def test_the_latest_run_that_finished_is_shown_and_others_by_name(
     assert "interrupted" in perflab(runs, "show", "20260103-broken")[0]
 
 
-def test_show_tells_reasons_whole(perflab: Tell, tmp_path: Path) -> None:
+def test_show_tells_reasons_whole_and_a_run_that_cannot_be_read_hides_no_other(
+    perflab: Tell, tmp_path: Path
+) -> None:
     reason = "the client was late " * 30
+    (tmp_path / "torn").mkdir()
+    (tmp_path / "torn" / "run.json").write_text("{")
     run = write_run(tmp_path, blocks=1, requests=40)
     row = {**run.trials().iloc[0].drop("superseded").to_dict()}
-    row |= {
-        "trial_id": "b000-p00-a1",
-        "attempt": 1,
-        "state": "failed",
-        "reasons": [Reason(code="generator.lag", side="client", text=reason)],
-    }
+    told = [Reason(code="generator.lag", side="client", text=reason)]
+    row |= {"trial_id": "b000-p00-a1", "attempt": 1, "state": "failed", "reasons": told}
     RunWriter.reopen(run.path).commit_trial(row, None, None)
     output = perflab(tmp_path, "show", run.run_id)[0]
     assert " ".join(reason.split()) in " ".join(output.split())
     assert max(map(len, output.splitlines())) <= 80
+    output, errors = perflab(tmp_path, "runs")
+    assert run.run_id in output
+    assert "torn/run.json" in errors
 
 
 @pytest.mark.parametrize("name", names())

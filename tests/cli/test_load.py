@@ -30,15 +30,13 @@ def server() -> Iterator[tuple[str, int]]:
         yield f"http://127.0.0.1:{port}/", pid
 
 
-def load(
-    *words: str, code: int | None = 0, cwd: Path | None = None, codes: tuple[int, ...] = (0, 3)
-) -> tuple[str, str]:
+def load(*words: str, code: int | None = 0, cwd: Path | None = None) -> tuple[str, str]:
     """Run a load; without ``code`` the numbers may be invalid, because the machine may be busy."""
     done = subprocess.run(
         [sys.executable, "-c", "from perflab.cli import main; main()", "load", *words],
         cwd=cwd or project_root(), capture_output=True, text=True, timeout=120, check=False,
     )  # fmt: skip
-    assert done.returncode in (codes if code is None else (code,)), done.stdout + done.stderr
+    assert done.returncode in ((0, 3) if code is None else (code,)), done.stdout + done.stderr
     return done.stdout, done.stderr
 
 
@@ -101,18 +99,6 @@ def test_few_requests_have_no_p99() -> None:
     assert shown["response_time_ms"]["p99"] is None
     text = "20 of 20 requests failed: 20 x connect (first: Connection refused)"
     assert {"code": "server.failures", "side": "server", "text": text} in shown["reasons"]
-
-
-def test_a_missed_objective_ends_with_the_status_of_a_missed_threshold(
-    server: tuple[str, int],
-) -> None:
-    out, _ = load(
-        server[0], "--users", "1", "-n", "60", "--objective", "p90<1ms", "--json",
-        code=None, codes=(99, 3),
-    )  # fmt: skip
-    (objective,) = json.loads(out)["objectives"]
-    assert objective["held"] is False
-    assert objective["found_ms"] > 2
 
 
 def test_a_record_that_cannot_be_written_is_kept_as_it_is(

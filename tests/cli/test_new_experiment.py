@@ -52,7 +52,6 @@ def test_the_files_of_an_experiment_are_clean_by_the_rules_of_the_lab(here: Path
 @pytest.mark.parametrize(
     ("name", "expected"),
     [
-        ("Cart", "cannot be the name of a module"),
         ("class", "cannot be the name of a module"),
         ("../cart", "cannot be the name of a module"),
         ("synchronous_commit", "taken by an experiment"),

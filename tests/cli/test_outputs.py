@@ -36,9 +36,8 @@ def test_with_standard_output_closed_nothing_is_begun() -> None:
 def test_a_full_standard_output_is_a_sentence_and_a_failure(unbuffered: str) -> None:
     done = run("stack", "ps", stdout=">/dev/full", PYTHONUNBUFFERED=unbuffered)
     assert done.returncode == 1
-    assert done.stderr == (
-        "perflab: what was to be shown or recorded cannot be written: No space left on device\n"
-    )
+    assert done.stderr.startswith("perflab: what was to be shown or recorded cannot be written: ")
+    assert done.stderr.endswith("No space left on device\n")
 
 
 def test_a_reader_that_has_seen_enough_is_no_error_to_speak_of() -> None:

@@ -19,14 +19,6 @@ def table(columns: int) -> Table:
     return filled
 
 
-def printed(
-    shown: Table, width: int, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> str:
-    monkeypatch.setenv("COLUMNS", str(width))
-    print_table(shown)
-    return capsys.readouterr().out
-
-
 @pytest.mark.parametrize("width", [20, 40, 80, 200])
 @pytest.mark.parametrize("columns", [1, 3, 12])
 def test_nothing_is_cut_and_no_line_is_too_long(
@@ -35,16 +27,13 @@ def test_nothing_is_cut_and_no_line_is_too_long(
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    text = printed(table(columns), width, capsys, monkeypatch)
+    monkeypatch.setenv("COLUMNS", str(width))
+    print_table(table(columns))
+    text = capsys.readouterr().out
     assert max(map(len, text.splitlines())) <= width
     for word in WORDS.split():
         assert text.count(word) == 2 * columns, word
-
-
-def test_a_pipe_gets_no_lines_around_cells_and_no_blanks_at_the_end(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    text = printed(table(2), 80, capsys, monkeypatch)
+    # A pipe gets no lines around cells, and no blanks at the ends of lines.
     assert text.isascii()
     assert all(line == line.rstrip() for line in text.splitlines())
 

@@ -90,6 +90,9 @@ def test_files_know_their_system_and_notebooks_are_found(
     assert foreign_system(Path(facts.__file__)) == ""
     assert notebook_file("mine") == home / "notebooks" / "mine.ipynb"
     assert notebook_file("flush_map").is_file()
+    # A folder that is named twice counts once.
+    monkeypatch.setenv(FOREIGN, f"{home.parent}{os.pathsep}{home.parent}")
+    assert foreign_dirs() == [home.parent]
 
 
 @pytest.mark.parametrize(
@@ -109,26 +112,14 @@ def test_a_faulty_file_is_named_with_its_fault(text: str, expected: str, tmp_pat
     assert str(tmp_path / paths.NAME) in str(caught.value)
 
 
-def test_a_folder_that_is_named_twice_counts_once(
+def test_a_file_that_others_may_change_is_refused_and_that_of_another_user_passed_over(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.chdir(tmp_path)
-    home = lay_out("mine").home.parent
-    monkeypatch.setenv(FOREIGN, f"{home}{os.pathsep}{home}")
-    assert foreign_dirs() == [home]
-
-
-def test_a_file_that_others_may_change_is_refused_with_the_way_out(tmp_path: Path) -> None:
     file = tmp_path / paths.NAME
     file.write_text(paths.text())
     assert paths.found(tmp_path) == file
     file.chmod(0o646)
     with pytest.raises(ParameterError, match="chmod go-w"):
         paths.found(tmp_path)
-
-
-def test_another_users_file_is_passed_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    file = tmp_path / paths.NAME
-    file.write_text(paths.text())
     os.chown(file, 61_234, -1) if os.getuid() == 0 else monkeypatch.setattr("os.getuid", lambda: 1)
     assert paths.found(tmp_path) is None

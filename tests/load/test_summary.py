@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from perflab.cli.load_capacity import Status, status_of
+from perflab.cli.load import Status, status_of
 from perflab.load.checks.selfcheck import check
 from perflab.load.clients.outcome import LONGEST_TEXT, MOST_KINDS, FirstErrors
 from perflab.load.report import WIDTH, percentiles_ms, summary, table

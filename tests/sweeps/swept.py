@@ -10,7 +10,7 @@ from pathlib import Path
 import nbformat
 import pandas as pd
 
-from perflab.sweeps.journal import Journal
+from perflab.sweeps.folder import Journal
 
 PERFLAB = str(Path(sys.executable).with_name("perflab"))
 # The cells of the lab's notebook without tables and figures; two lengths of answers plant faults.
@@ -43,12 +43,10 @@ class Swept:
         self._sweeps = folder / "sweeps"
         notebooks = folder / "notebooks"
         notebooks.mkdir()
+        kernel = {"name": "python3", "display_name": "Python 3"}
         notebook = nbformat.v4.new_notebook(
             cells=[nbformat.v4.new_code_cell(source) for source in ("body_bytes = 1", *CELLS)],
-            metadata={
-                "kernelspec": {"name": "python3", "display_name": "Python 3"},
-                "language_info": {"name": "python"},
-            },
+            metadata={"kernelspec": kernel, "language_info": {"name": "python"}},
         )
         notebook.cells[0].metadata["tags"] = ["parameters"]
         nbformat.write(notebook, notebooks / "client_overhead.ipynb")

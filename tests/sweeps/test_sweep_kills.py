@@ -16,7 +16,7 @@ import pytest
 from perflab.host.lock import holder
 from perflab.recordings import Run, list_runs
 from perflab.stacks import cleanup
-from perflab.sweeps.journal import Journal
+from perflab.sweeps.folder import Journal
 from tests.sweeps.swept import Swept
 
 # The kinds of processes by a word of their commands; all others are helpers.

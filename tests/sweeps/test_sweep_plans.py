@@ -3,14 +3,25 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from perflab.errors import HostBusy, RecordingError, ResumeRefused
+from perflab.sweeps import execution
 from perflab.sweeps.attempt import resume_parameters
-from perflab.sweeps.cells import Sweep, open_sweep
-from perflab.sweeps.folder import locked, new_folder, refuse_changes, session_now, write_index
-from perflab.sweeps.journal import AttemptBegun, AttemptEnded, Journal, RunMade
+from perflab.sweeps.cells import Cell, Sweep, open_sweep
+from perflab.sweeps.folder import (
+    AttemptBegun,
+    AttemptEnded,
+    Journal,
+    RunMade,
+    locked,
+    new_folder,
+    refuse_changes,
+    session_now,
+    write_index,
+)
 from tests.cli.conftest import Tell
 from tests.support.synthetic import write_run
 
@@ -37,6 +48,24 @@ def test_a_dry_run_prints_every_cell_and_starts_nothing(
     assert not (tmp_path / "sweeps").exists()
 
 
+def test_no_cell_is_begun_when_time_is_up_and_later_the_sweep_goes_on(
+    sweep: Sweep, tmp_path: Path, perflab: Tell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def done(cell: Cell, number: int, *_: object) -> AttemptEnded:
+        return AttemptEnded(cell=cell.id, attempt=number, done=True, seconds=1)
+
+    # The limit is passed after the first cell has begun.
+    instants_s = iter([0.0, 1.0, 61.0])
+    clock = SimpleNamespace(monotonic=lambda: next(instants_s))
+    monkeypatch.setattr(execution, "time", clock)
+    monkeypatch.setattr(execution, "carry_out", done)
+    words = ("sweep", str(sweep.file))
+    output, errors = perflab(tmp_path / "runs", *words, "--minutes", "1", code=4)
+    assert "time is up; 1 cell not begun" in errors
+    assert "2 cells: 1 done, 1 waiting" in output
+    assert "2 cells: 2 done" in perflab(tmp_path / "runs", *words, "--resume")[0]
+
+
 def test_a_line_that_a_kill_left_half_is_taken_away_and_all_others_stay(tmp_path: Path) -> None:
     journal = Journal(tmp_path)
     journal.add(AttemptBegun(cell="a", attempt=1))
@@ -61,25 +90,20 @@ def test_an_unfinished_run_is_resumed_and_a_finished_one_is_shown(
     write_run(tmp_path / "runs", requests=20, run_id="half", state="interrupted")
     journal = Journal(tmp_path)
     journal.add(AttemptBegun(cell="a", attempt=1))
-    assert resume_parameters(journal.cell("a")) == {}
+    cell = journal.cell("a")
+    assert resume_parameters(cell.to_go_on_with) == {}
     for run_id, expected in (("half", "resume"), ("whole", "from_run")):
         journal.add(RunMade(cell="a", run_id=run_id))
-        assert resume_parameters(journal.cell("a")) == {expected: run_id}
-    refused = AttemptEnded(cell="a", attempt=1, done=False, seconds=1, kind="ResumeRefused")
-    journal.add(refused)
-    assert resume_parameters(journal.cell("a")) == {}
+        assert resume_parameters(cell.to_go_on_with) == {expected: run_id}
+    journal.add(AttemptEnded(cell="a", attempt=1, done=False, seconds=1, kind="ResumeRefused"))
+    assert cell.to_go_on_with == ""
 
 
-def test_two_cannot_go_on_with_one_sweep_at_a_time(tmp_path: Path) -> None:
-    with locked(tmp_path), pytest.raises(HostBusy, match="carried out already"), locked(tmp_path):
-        raise AssertionError
-    with locked(tmp_path):
-        pass
-
-
-def test_what_a_killed_sweep_left_half_is_removed_by_whoever_goes_on_with_it(
+def test_one_process_goes_on_with_a_sweep_and_removes_what_a_killed_one_left_half(
     tmp_path: Path,
 ) -> None:
+    with locked(tmp_path), pytest.raises(HostBusy, match="carried out already"), locked(tmp_path):
+        raise AssertionError
     cell_folder = tmp_path / "cells" / "a"
     cell_folder.mkdir(parents=True)
     for half in (tmp_path / ".tmp-index.html-0123abcd", cell_folder / ".tmp-a.log-0123abcd"):

@@ -12,7 +12,7 @@ import pytest
 from perflab.host.lock import holder
 from perflab.recordings import Run, list_runs
 from perflab.stacks import cleanup
-from perflab.sweeps.journal import Journal
+from perflab.sweeps.folder import Journal
 from tests.sweeps.swept import TO_BE_KILLED, Swept, read_until
 
 
@@ -87,17 +87,3 @@ def test_a_signal_ends_the_run_in_order_and_the_sweep_goes_on_from_there(tmp_pat
     assert list(swept.cells()["run_id"]) == [run.run_id]
     record = Run(run.path).record
     assert (record.state, len(record.sessions)) == ("finished", 2)
-
-
-@pytest.mark.slow
-@pytest.mark.timeout(300)
-def test_no_cell_is_begun_when_time_is_up_and_later_the_sweep_goes_on(tmp_path: Path) -> None:
-    swept = Swept(tmp_path, [20, 21, 22])
-    output = swept.done("--minutes", "0.1", code=4)
-    assert "time is up" in output
-    states = list(swept.cells()["state"])
-    assert (states[0], states[-1]) == ("done", "waiting")
-    first = swept.cells()["run_id"][0]
-    swept.done("--resume", "--minutes", "9", code=0)
-    assert list(swept.cells()["state"]) == ["done"] * 3
-    assert swept.cells()["run_id"][0] == first

@@ -6,7 +6,9 @@ up the verdicts of the chosen runs (:mod:`perflab.reports.runs`).
 
 from __future__ import annotations
 
-from perflab.reports.ledger.entries import Entry, ledger
-from perflab.reports.ledger.shown import count_table, headline, ledger_table, narrowed
+from perflab.reports.ledger.entries import Entry, ledger, narrowed, shown_counts, shown_ledger
+from perflab.reports.ledger.study_check import check_table, shown_checks
 
-__all__ = ["Entry", "count_table", "headline", "ledger", "ledger_table", "narrowed"]
+__all__ = [
+    "Entry", "check_table", "ledger", "narrowed", "shown_checks", "shown_counts", "shown_ledger",
+]  # fmt: skip

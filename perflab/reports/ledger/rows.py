@@ -32,12 +32,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from enum import StrEnum
+from functools import cache
 from typing import Any
 
+from perflab import systems
 from perflab.errors import RecordingError
-from perflab.parameters import did_you_mean
-from perflab.recordings import claims, published, studies
+from perflab.parameters import check, did_you_mean
+from perflab.recordings import Contrast, claims, published, studies
 from perflab.recordings.published_results import shared_rows
+from perflab.trials.plan import RunPlan
 
 # Rows of these kinds are sizes: only the same estimand at the same load judges them.
 SIZES = ("result", "effect", "derived", "figure", "target")
@@ -59,12 +62,12 @@ class Answered(StrEnum):
     NONE = ""
 
 
+# Answers of these kinds name an experiment.
 _BY_EXPERIMENT = (Answered.CONTRAST, Answered.VIEW, Answered.SETTING)
 _OTHERS = tuple(kind for kind in Answered if kind and kind not in _BY_EXPERIMENT)
-_EXPERIMENT = re.compile(rf"({'|'.join(_BY_EXPERIMENT)}) (\S+)((?: [a-z_]+=\S+)*): (.+)")
-_OTHER = re.compile(rf"({'|'.join(_OTHERS)}): (.+)")
-_FORMS = "; ".join(f"{kind} EXPERIMENT [NAME=VALUE ...]: NAME" for kind in _BY_EXPERIMENT)
-_FORMS += "".join(f"; {kind}: TEXT" for kind in _OTHERS)
+_ANSWER = re.compile(
+    rf"(?:({'|'.join(_BY_EXPERIMENT)}) (\S+)((?: [a-z_]+=\S+)*)|({'|'.join(_OTHERS)})): (.+)"
+)
 
 
 @dataclass(frozen=True)
@@ -144,15 +147,16 @@ def parse(text: str) -> Answer:
     """Parse an answer; raise RecordingError, which lists the forms, where it fits none of them."""
     if not text:
         return Answer(Answered.NONE)
-    if match := _EXPERIMENT.fullmatch(text):
-        kind, experiment, words, name = match.groups()
-        pairs = (word.partition("=") for word in words.split())
-        parameters = tuple((key, value) for key, _, value in pairs)
-        return Answer(Answered(kind), name, experiment, parameters)
-    if match := _OTHER.fullmatch(text):
-        return Answer(Answered(match[1]), match[2])
-    hint = did_you_mean(text.partition(":")[0], [*_BY_EXPERIMENT, *_OTHERS])
-    raise RecordingError(f"'{text}' answers nothing{hint}; an answer is one of: {_FORMS}")
+    match = _ANSWER.fullmatch(text)
+    if match is None:
+        hint = did_you_mean(text.partition(":")[0], [*_BY_EXPERIMENT, *_OTHERS])
+        forms = [f"{kind} EXPERIMENT [NAME=VALUE ...]: NAME" for kind in _BY_EXPERIMENT]
+        forms += [f"{kind}: TEXT" for kind in _OTHERS]
+        raise RecordingError(f"'{text}' answers nothing{hint}; it is one of: {'; '.join(forms)}")
+    of_experiment, experiment, words, other, name = match.groups()
+    pairs = (word.partition("=") for word in (words or "").split())
+    parameters = tuple((key, value) for key, _, value in pairs)
+    return Answer(Answered(of_experiment or other), name, experiment or "", parameters)
 
 
 def rows(study: str = "") -> list[Row]:
@@ -202,6 +206,34 @@ def estimands() -> dict[tuple[str, str], set[str]]:
     for line in shared_rows("estimands"):
         responses.setdefault((line["study"], line["measure"]), set()).add(line["response"])
     return responses
+
+
+def mismatch(row: Row, contrast: Contrast) -> str:
+    """Return why a contrast may not judge a row: the rule "same estimand or no comparison".
+
+    A size is judged only by a contrast of a response that measures the same (``estimands.csv``),
+    and only at the published load: an experiment at another load gives its contrast no published
+    size. A claim in words may be judged by its direction alone.
+    """
+    if row.value is None or row.kind not in SIZES:
+        return ""
+    if contrast.response not in estimands().get((row.study, row.measure), frozenset()):
+        return f"'{row.measure}' is not what {contrast.response} measures"
+    sizes = (contrast.published_ratio, contrast.published_difference)
+    if sizes == (None, None) and contrast.published_direction != "none":
+        return "the load is not the published one"
+    return ""
+
+
+def plan_of(answer: Answer) -> RunPlan:
+    """Return the plan of an answer's experiment with the answer's parameters."""
+    return _plan(answer.experiment, answer.parameters)
+
+
+@cache
+def _plan(name: str, parameters: tuple[tuple[str, str], ...]) -> RunPlan:
+    experiment = systems.experiment(name)
+    return experiment.plan(check(experiment.parameters, dict(parameters), f"experiment '{name}'"))
 
 
 # The units of published rows, in the base unit of their kind.

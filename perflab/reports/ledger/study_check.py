@@ -26,18 +26,27 @@ from typing import Any
 
 import pandas as pd
 
+from perflab.analysis.verdict import Outcome
 from perflab.errors import ParameterError, RecordingError
 from perflab.parameters import did_you_mean
 from perflab.recordings import published, studies
+from perflab.recordings.display import Shown
 from perflab.recordings.published_results import shared_rows
 from perflab.reports.ledger.rows import UNITS, Part, Parts, Result, Word, exactly, printed, row_key
 from perflab.reports.ledger.rules import RULES
+from perflab.reports.verdicts import LOOKS
 
 STATEMENT, EVERY = "statement", "*"
 AS_PRINTED = "as printed"
 WANTED = "wanted"
 COLUMNS = ("study", "check", "rule", "statement", "finding", "numbers", "rows")
 KEY = ("place", "scenario", "measure")
+# The colours of verdicts and of findings, as the ledger shows both.
+MARKS = {
+    **{outcome.value: look.color for outcome, look in LOOKS.items()},
+    Word.INCONSISTENT.value: LOOKS[Outcome.NOT_REPRODUCED].color,
+    Word.CONSISTENT.value: LOOKS[Outcome.REPRODUCED].color,
+}
 Line = dict[Any, str]
 Known = dict[tuple[str, ...], Line]
 
@@ -88,6 +97,15 @@ def check_table(study: str = "", finding: str = "") -> pd.DataFrame:
         for check in sorted(selected, key=lambda check: order.index(check.result.word))
     ]  # fmt: skip
     return pd.DataFrame(rows, columns=list(COLUMNS))
+
+
+def shown_checks(table: pd.DataFrame) -> Shown:
+    """Return a :func:`check_table` as a notebook shows it."""
+    texts = table["statement"] + "\n(" + table["study"] + ", " + table["rule"] + ")"
+    text = table[["finding"]].assign(statement=texts, numbers=table["numbers"])
+    counts = table["finding"].value_counts()
+    parts = [f"{counts.get(word.value, 0)} {word.value}" for word in Word]
+    return Shown(table, text, notes=[f"{len(table)} checks: {', '.join(parts)}."], marks=MARKS)
 
 
 def _of_study(study: str, all_lines: Iterable[Line]) -> Iterator[Check]:

@@ -16,7 +16,7 @@ import secrets
 import shutil
 import socket
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from importlib.util import find_spec
@@ -191,7 +191,6 @@ def _inside(folder: Path, name: str) -> Path:
 
 
 BENCH = "bench"
-NAME = "PERFLAB_HOST"
 GIB = 1 << 30
 SHOWN = 6
 # Facts that must be as on the host of the sweep, and those that must be equal on all workers.
@@ -208,7 +207,7 @@ def check_installed() -> None:
 
 def host_name() -> str:
     """Return the name of this host in records of sweeps (``PERFLAB_HOST`` overrides it)."""
-    return os.environ.get(NAME) or socket.gethostname()
+    return os.environ.get("PERFLAB_HOST") or socket.gethostname()
 
 
 def host_facts(cells: Sequence[Cell]) -> dict[str, Any]:
@@ -249,23 +248,20 @@ def worker_facts(cells: Sequence[Cell], store: str, dask_worker: Any) -> dict[st
     """
     import dask
 
+    try:
+        Store(store).check_writable()
+        fault = ""
+    except StoreError as error:
+        fault = str(error)
     return {
         **host_facts(cells),
-        "store": _fault_of(store),
+        "store": fault,
         "worker": {
             "threads": dask_worker.state.nthreads,
             BENCH: dask_worker.state.total_resources.get(BENCH, 0),
             "profiler": bool(dask.config.get("distributed.worker.profile.enabled")),
         },
     }
-
-
-def _fault_of(store: str) -> str:
-    try:
-        Store(store).check_writable()
-    except StoreError as error:
-        return str(error)
-    return ""
 
 
 def unfit(here: Mapping[str, Any], workers: Sequence[Mapping[str, Any]]) -> list[str]:
@@ -278,7 +274,7 @@ def unfit(here: Mapping[str, Any], workers: Sequence[Mapping[str, Any]]) -> list
     return [*_started_wrongly(workers), *_same_twice(workers), *_differing(here, workers), *faults]
 
 
-def _started_wrongly(workers: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+def _started_wrongly(workers: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     for worker in workers:
         if worker["worker"] != {"threads": 1, BENCH: 1, "profiler": False}:
             options = ", ".join(f"{name} {value}" for name, value in worker["worker"].items())

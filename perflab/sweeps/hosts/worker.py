@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -14,14 +14,15 @@ from typing import Any
 from perflab.errors import ClusterError, PerflabError
 from perflab.host.files import temporary
 from perflab.paths import figures_dir, runs_dir
-from perflab.sweeps.attempt import ASK_TO_END, carry_out, interrupt_kernels, resume_parameters
+from perflab.sweeps.attempt import carry_out, resume_parameters
 from perflab.sweeps.cells import Cell
+from perflab.sweeps.execution import ASK_TO_END, interrupt_kernels
+from perflab.sweeps.folder import AttemptEnded
 from perflab.sweeps.hosts.hosts import BENCH, RUNS, Store, check_installed, host_name
-from perflab.sweeps.journal import AttemptEnded, CellState
 from perflab.trials.client import ORDERLY_END_S
 from perflab.trials.progress import Event, Narrator, RunBegun
 
-ORDER_LOOK_S = 0.5
+LOOK_S = 0.5
 AGAIN_S = 3.0
 BEGUN, RUN, LINE, ENDED = "begun", "run", "line", "ended"
 
@@ -79,7 +80,7 @@ def execute(order: CellOrder) -> str:
         if stays:
             send(LINE, text)
 
-    resumed = resume_parameters(CellState(run_id=order.resumes))
+    resumed = resume_parameters(order.resumes)
     send(BEGUN, next(iter(resumed.values()), ""))
     task = str(worker.get_current_task())
     with temporary("cell") as folder, _ended_with_its_task(worker, task):
@@ -92,16 +93,19 @@ def execute(order: CellOrder) -> str:
 
 @contextlib.contextmanager
 def _ended_with_its_task(worker: Any, key: str) -> Iterator[None]:
-    """Interrupt the kernel once nobody waits for the task, because the sweep was ended or is gone.
+    """Interrupt the kernel once the worker ends, or the sweep was ended or is gone.
 
     Dask forgets a cancelled task, but does not end the thread that executes it.
     """
+    from distributed.core import Status
+
     ended = threading.Event()
 
     def watch() -> None:
-        while not ended.wait(ORDER_LOOK_S):
+        while not ended.wait(LOOK_S):
             task = worker.state.tasks.get(key)
-            if task is None or task.state in ("cancelled", "released", "forgotten"):
+            is_unwanted = task is None or task.state in ("cancelled", "released", "forgotten")
+            if is_unwanted or worker.status is not Status.running:
                 interrupt_kernels()
                 # A kernel that is starting or between two cells does not notice the interrupt.
                 ended.wait(AGAIN_S)
@@ -120,22 +124,18 @@ def stored(ended: AttemptEnded, order: CellOrder, failed_folder: Path) -> Attemp
 
     The notebook with its figures or log is copied first, so that a copied run is never without it.
     """
-    folder = figures_dir() / ended.run_id if ended.done else failed_folder
-    place = f"cells/{order.sweep}/{order.cell.id}-{order.attempt}"
     if not any((ended.notebook, ended.log)):
         return ended
+    folder = figures_dir() / ended.run_id if ended.done else failed_folder
     try:
         store = Store(order.store)
-        copy = store.put(folder, place)
+        copy = store.put(folder, f"cells/{order.sweep}/{order.cell.id}-{order.attempt}")
         run_place = f"{RUNS}/{ended.run_id}"
         run = store.put(runs_dir() / ended.run_id, run_place) if ended.done else ""
     except PerflabError as error:
-        return ended.model_copy(
-            update={
-                "done": False, "kind": type(error).__name__, "error": str(error),
-                "infrastructure": True, "notebook": "", "log": "", "figures": (), "verdicts": (),
-            }
-        )  # fmt: skip
+        kept = ended.model_dump(include={"cell", "attempt", "seconds", "run_id"})
+        kind = type(error).__name__
+        return AttemptEnded(**kept, done=False, kind=kind, error=str(error), infrastructure=True)
 
     def moved(path: str) -> str:
         return f"{copy}/{Path(path).relative_to(folder)}" if path else ""
@@ -148,7 +148,6 @@ def stored(ended: AttemptEnded, order: CellOrder, failed_folder: Path) -> Attemp
 # Dask's profiler stops the worker's thread every 10 ms, also during a measurement.
 SETTINGS = {"distributed.worker.profile.enabled": False}
 CONNECT_S = 30
-LOOK_S = 0.1
 TAKEN_S = 10.0
 
 
@@ -166,6 +165,7 @@ def serve(scheduler: str, listen: str = "127.0.0.1") -> None:
 
 async def _serve(scheduler: str, listen: str, folder: str) -> None:
     from distributed import Worker
+    from distributed.core import Status
 
     try:
         worker = await Worker(
@@ -193,34 +193,18 @@ async def _serve(scheduler: str, listen: str, folder: str) -> None:
     ended = asyncio.ensure_future(worker.finished())
     request = asyncio.ensure_future(end_requested.wait())
     await asyncio.wait((ended, request), return_when=asyncio.FIRST_COMPLETED)
-    await _end_cell(worker)
-    await _hand_over(worker)
+    # No other cell begins, and the running one is interrupted by its watching thread.
+    if worker.status is Status.running:
+        worker.status = Status.closing_gracefully
+    await _wait_while(lambda: worker.state.executing, ORDERLY_END_S)
+    # Dask would execute the cells of lost results again.
+    await _wait_while(lambda: worker.data and worker.status is not Status.closed, TAKEN_S)
     await worker.close()
     request.cancel()
 
 
-async def _end_cell(worker: Any) -> None:
-    """End the running cell in order, and begin no other."""
-    from distributed.core import Status
-
-    if worker.status is Status.running:
-        worker.status = Status.closing_gracefully
+async def _wait_while(goes_on: Callable[[], Any], most_s: float) -> None:
     loop = asyncio.get_running_loop()
-    deadline, again = loop.time() + ORDERLY_END_S, loop.time()
-    while worker.state.executing and loop.time() < deadline:
-        if loop.time() >= again:
-            # A kernel that was starting or between two cells did not notice the last interrupt.
-            interrupt_kernels()
-            again = loop.time() + AGAIN_S
-        await asyncio.sleep(LOOK_S)
-
-
-async def _hand_over(worker: Any) -> None:
-    """Wait until the results were fetched; Dask would execute the cells of lost results again."""
-    from distributed.core import Status
-
-    deadline = asyncio.get_running_loop().time() + TAKEN_S
-    while worker.data and worker.status is not Status.closed:
-        if asyncio.get_running_loop().time() > deadline:
-            return
+    deadline = loop.time() + most_s
+    while goes_on() and loop.time() < deadline:
         await asyncio.sleep(LOOK_S)

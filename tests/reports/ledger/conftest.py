@@ -12,10 +12,8 @@ from perflab.systems import experiment
 from tests.support.synthetic import write_run
 
 Write = Callable[..., Run]
-Bring = Callable[[str], object]
-ROW = """study,place,scenario,measure,unit,value,qualifier,note,kind,answer
-own,table,a,rate,requests/s,5,,,{}
-"""
+Bring = Callable[..., object]
+HEAD = "study,place,scenario,measure,unit,value,qualifier,note,kind,answer"
 
 
 @pytest.fixture
@@ -36,8 +34,14 @@ def write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Write:
 
 @pytest.fixture
 def bring(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Bring:
-    """Return a function that brings a foreign system with one row of this kind and answer."""
+    """Return a function that brings a foreign system with a row for each kind and answer."""
     folder = tmp_path_factory.mktemp("systems") / "foreign" / "published"
     folder.mkdir(parents=True)
     monkeypatch.setenv("PERFLAB_SYSTEMS", str(folder.parents[1]))
-    return lambda kind_and_answer: (folder / "own.csv").write_text(ROW.format(kind_and_answer))
+
+    def brought(*kinds_and_answers: str) -> None:
+        numbered = enumerate(kinds_and_answers)
+        lines = [f"own,table,a{number},rate,requests/s,5,,,{words}" for number, words in numbered]
+        (folder / "own.csv").write_text("\n".join([HEAD, *lines]))
+
+    return brought

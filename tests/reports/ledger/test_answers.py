@@ -23,26 +23,16 @@ def test_a_star_covers_contrasts_and_nothing_else_does() -> None:
     assert not answer.covers("b x against a, p90")
 
 
-@pytest.mark.parametrize(
-    ("text", "kind", "name"),
-    [
-        ("view crowd: bands", Answered.VIEW, "bands"),
-        ("setting crowd: users", Answered.SETTING, "users"),
-        ("built in: one host", Answered.BUILT_IN, "one host"),
-        ("check: Little's law", Answered.CHECK, "Little's law"),
-        ("same as: a / b: c / d", Answered.SAME_AS, "a / b: c / d"),
-        ("not comparable: pings", Answered.NOT_COMPARABLE, "pings"),
-        ("not testable here: bandwidth", Answered.NOT_TESTABLE, "bandwidth"),
-        ("", Answered.NONE, ""),
-    ],
-)
-def test_every_form_is_read(text: str, kind: Answered, name: str) -> None:
-    assert (parse(text).kind, parse(text).name) == (kind, name)
+@pytest.mark.parametrize("kind", Answered)
+def test_every_form_is_read(kind: Answered) -> None:
+    experiment = " crowd" if kind in (Answered.CONTRAST, Answered.VIEW, Answered.SETTING) else ""
+    answer = parse(f"{kind}{experiment}: a / b: c / d" if kind else "")
+    assert (answer.kind, answer.name) == (kind, "a / b: c / d" if kind else "")
 
 
 @pytest.mark.parametrize("text", ["contrast: a", "contrast ladder", "reproduced", ": a"])
 def test_other_words_are_refused_with_the_forms_that_there_are_and_the_nearest(text: str) -> None:
-    with pytest.raises(RecordingError, match="an answer is one of: contrast EXPERIMENT"):
+    with pytest.raises(RecordingError, match="it is one of: contrast EXPERIMENT"):
         parse(text)
     with pytest.raises(RecordingError, match="did you mean 'not comparable'"):
         parse("not comparible: pings")

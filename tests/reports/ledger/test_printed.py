@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from perflab.reports.ledger.rows import Interval, digits, exactly, printed
@@ -12,6 +12,7 @@ VALUES = st.floats(0.01, 1e6)
 INTERVALS = st.tuples(VALUES, VALUES).map(lambda ends: Interval(min(ends), max(ends)))
 
 
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(a=INTERVALS, b=INTERVALS, at=st.floats(0, 1), beside=st.floats(0, 1))
 def test_what_is_computed_of_intervals_holds_what_is_computed_of_values(a, b, at, beside) -> None:
     x, y = a.low + at * (a.high - a.low), b.low + beside * (b.high - b.low)
@@ -19,6 +20,7 @@ def test_what_is_computed_of_intervals_holds_what_is_computed_of_values(a, b, at
         assert interval.meets(exactly(value))
 
 
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.integers(1, 10**6), st.integers(0, 3))
 def test_a_value_lies_among_those_that_are_printed_like_it(number: int, decimals: int) -> None:
     value = number / 10**decimals

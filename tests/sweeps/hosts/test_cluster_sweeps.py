@@ -11,7 +11,7 @@ import psutil
 import pytest
 
 from perflab.recordings import Run, list_runs
-from perflab.sweeps.journal import Journal
+from perflab.sweeps.folder import Journal
 from tests.sweeps.hosts.hosts import Host, cluster
 from tests.sweeps.swept import TO_BE_KILLED, read_until
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from perflab.sweeps.hosts.hosts import unfit
 
 HERE: dict[str, Any] = {
@@ -43,16 +45,16 @@ def test_every_difference_is_told_with_its_host() -> None:
 
 
 def test_two_workers_of_one_host_are_refused() -> None:
-    same_lock = [host("one"), host("two", place=["boot", "/lock/one"])]
-    assert unfit(HERE, same_lock) == ["two: has the machine and lock of one; a host has one worker"]
+    assert unfit(HERE, [host("one"), host("two", place=["boot", "/lock/one"])]) == [
+        "two: has the machine and lock of one; a host has one worker"
+    ]
     assert unfit(HERE, [host("one"), host("one", place=["boot", "/other"])]) == [
         "one: has the name of one; a host has one worker"
     ]
 
 
-def test_a_worker_that_disturbs_measurements_is_refused() -> None:
-    (problem,) = unfit(HERE, [host("one", worker={"threads": 1, "bench": 1, "profiler": True})])
-    assert "profiler True" in problem
+@pytest.mark.parametrize("odd", [{"profiler": True}, {"threads": 2}, {"bench": 0}])
+def test_a_worker_that_disturbs_measurements_is_refused(odd: dict[str, Any]) -> None:
+    options = {"threads": 1, "bench": 1, "profiler": False, **odd}
+    (problem,) = unfit(HERE, [host("one", worker=options)])
     assert "start it with 'perflab worker'" in problem
-    assert unfit(HERE, [host("one", worker={"threads": 2, "bench": 1, "profiler": False})])
-    assert unfit(HERE, [host("one", worker={"threads": 1, "bench": 0, "profiler": False})])
