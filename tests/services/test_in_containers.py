@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from running import call, residing, wait_until
+from running import call
 
 from perflab.systems import ready_stacks
+from tests.stacks.asking import started, wait_until
 
 # A compiler under load may need minutes.
 pytestmark = [pytest.mark.slow, pytest.mark.docker, pytest.mark.timeout(900)]
@@ -15,14 +16,14 @@ IN_CONTAINERS = pytest.mark.parametrize("backend_name", ["docker"], indirect=Tru
 @IN_CONTAINERS
 @pytest.mark.parametrize("name", sorted(ready_stacks()))
 def test_a_stack_reports_the_settings_that_are_wanted(backend_name: str, name: str) -> None:
-    with residing(backend_name, {"it": ready_stacks()[name].plan()}) as residents:
+    with started(backend_name, {"it": ready_stacks()[name].plan()}) as residents:
         residents.activate("it")  # compares the settings in force with those that are wanted
         assert residents.lost("it") == {}
 
 
 @IN_CONTAINERS
 def test_both_compiled_services_count_the_same(backend_name: str) -> None:
-    with residing(backend_name, {"it": ready_stacks()["naive_client"].plan()}) as residents:
+    with started(backend_name, {"it": ready_stacks()["naive_client"].plan()}) as residents:
         versions = residents.versions["metricstream"]
         assert versions["compiler"].startswith(("c++", "g++", "clang"))
         assert "-Werror" in versions["compiler flags"].split()

@@ -91,23 +91,6 @@ def test_its_published_rows_are_in_the_ledger_and_checked_by_its_own_checks(
     assert (check["check"], check["finding"]) == ("ten times", "consistent")
 
 
-def test_a_claim_about_an_undeclared_response_is_refused(elsewhere: Elsewhere) -> None:
-    output = elsewhere.python(
-        "from dataclasses import replace\n"
-        "from perflab.errors import ParameterError\n"
-        "from perflab.systems import experiment\n"
-        "own = experiment('tally_delay')\n"
-        "wrong = lambda p: [c.model_copy(update={'response': 'taken_bytes'})"
-        " for c in own.contrasts(p)]\n"
-        "try:\n"
-        "    replace(own, contrasts=wrong).check({})\n"
-        "except ParameterError as error:\n"
-        "    print(error)"
-    )
-    assert "'taken_bytes', which its system does not declare" in " ".join(output.split())
-    assert "did you mean 'taken_bytes_per_s'" in output
-
-
 MEASURE = """
 import json, sys, perflab
 run = perflab.run("tally_delay", {"blocks": 3, "seed": 1, "backend": "process"})
