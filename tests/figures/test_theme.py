@@ -5,7 +5,6 @@ from __future__ import annotations
 from itertools import combinations, pairwise
 from pathlib import Path
 
-import matplotlib as mpl
 import numpy as np
 import pytest
 from hypothesis import given
@@ -19,7 +18,6 @@ from perflab.figures.theme import (
     MUTED,
     PALETTE,
     appearance,
-    applied,
     compared_pairs,
     looks_of,
     luminance,
@@ -98,16 +96,6 @@ def test_a_long_label_keeps_its_beginning_and_its_end_and_a_short_one_all() -> N
     assert shown.endswith("7")
     assert "…" in shown
     assert tick_label("driver = asyncpg").replace("\u00a0", " ") == "driver = asyncpg"
-
-
-def test_the_style_holds_whatever_the_notebook_has_set_and_leaves_its_settings() -> None:
-    with mpl.rc_context({"lines.linewidth": 17, "axes.facecolor": "red"}):
-        before = dict(mpl.rcParams)
-        with applied():
-            assert mpl.rcParams["svg.fonttype"] == "path"
-            assert mpl.rcParams["lines.linewidth"] != 17
-            assert mpl.rcParams["axes.facecolor"] != "red"
-        assert dict(mpl.rcParams) == before
 
 
 def record_of(root: Path, treatments: list[Planted], claims: list[Contrast]) -> RunRecord:

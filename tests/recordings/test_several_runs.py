@@ -12,9 +12,8 @@ import pandas as pd
 import pytest
 
 import perflab
-from perflab.errors import RunNotFound
 from perflab.paths import project_root
-from perflab.recordings import Run, RunWriter
+from perflab.recordings import RunWriter
 from tests.support.synthetic import ON_AND_OFF, Planted, write_run
 
 DAYS = 4
@@ -76,18 +75,6 @@ def test_every_trial_of_every_run_has_a_row_with_the_run_it_is_of() -> None:
         f"{2:040x}", "process", "cpu: synthetic, cores: 2",
     )  # fmt: skip
     assert day["created_at"] == pd.Timestamp("2026-03-03T03:04:05Z")
-
-
-def test_runs_are_named_by_reference_or_given(runs: Path) -> None:
-    def ids(*words: object) -> list[str]:
-        return list(perflab.trials_of(*words)["run"].unique())  # type: ignore[arg-type]
-
-    assert ids("day1") == ["day1"]
-    assert ids(["day2", Run(runs / "day0"), runs / "elsewhere"]) == ["day2", "day0", "elsewhere"]
-    assert ids([]) == []
-    assert {"trial_id", "throughput_rps"} <= set(perflab.trials_of([]))
-    with pytest.raises(RunNotFound, match="day9"):
-        perflab.trials_of("day9")
 
 
 @pytest.mark.usefixtures("runs")
