@@ -60,17 +60,15 @@ def findings(folder: Path) -> dict[str, str]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("case", ["normal", "copies"])
-def test_another_process_on_another_day_rebuilds_every_picture(case, request, tmp_path) -> None:
-    run: Run = request.getfixturevalue(case)
-    save_all(run, tmp_path / "here")
+def test_another_process_on_another_day_rebuilds_every_picture(normal: Run, tmp_path) -> None:
+    save_all(normal, tmp_path / "here")
     environment = {**os.environ, "PYTHONHASHSEED": "11", "TZ": "Asia/Tokyo", "MPLBACKEND": "svg"}
     subprocess.run(
-        [sys.executable, "-c", REBUILD, str(run.path), str(tmp_path / "there")],
+        [sys.executable, "-c", REBUILD, str(normal.path), str(tmp_path / "there")],
         check=True, env=environment, cwd=project_root(),
     )  # fmt: skip
     here = {path.name: path.read_bytes() for path in (tmp_path / "here").iterdir()}
-    assert len(here) == 3 * len(VIEWS[case])
+    assert len(here) == 3 * len(VIEWS["normal"])
     for name, content in here.items():
         assert (tmp_path / "there" / name).read_bytes() == content, name
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
@@ -118,14 +119,14 @@ def test_a_notebook_measures_judges_and_saves_figures(
 
 
 @pytest.mark.slow
-def test_the_command_line_of_papermill_measures_and_shows_a_run_again(
-    tmp_path: Path,
+def test_the_command_line_of_papermill_measures_and_the_run_is_shown_again(
+    tmp_path: Path, engine: str
 ) -> None:
     first, again = tmp_path / "first.ipynb", tmp_path / "again.ipynb"
     typed("serialization", first, CODECS)
     run = check_executed("serialization", first)
     before = [run.run_id for run in api.runs()]
-    typed("serialization", again, {"from_run": run.run_id})
+    execute("serialization", again, {"from_run": run.run_id}, engine)
     assert [run.run_id for run in api.runs()] == before
     assert verdict_of(first) == verdict_of(again)
 
@@ -170,7 +171,8 @@ def test_published_numbers_are_checked_without_any_run(tmp_path: Path, engine: s
     shown = done.read_text()
     assert "2 to 3 in flight of 100 users" in shown
     assert "inconsistent" in shown
-    assert "67 published rows: 14 checked by its own numbers" in shown
+    # Runs of other tests may answer some rows.
+    assert re.search(r"67 published rows: [^\n]*14 checked by its own numbers", shown)
 
 
 def execute(

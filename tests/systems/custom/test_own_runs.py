@@ -135,7 +135,7 @@ def test_a_file_replaces_options_and_the_gate_ends_with_its_status(
         f'{name} = "command:python3 {server} --port {{port}} --rounds {rounds}"'
         for name, rounds in (("old", 500), ("new", 20_000))
     ]
-    lines += ["[load]", "users = 1", "duration_s = 1.0", "warmup_s = 0.2"]
+    lines += ["[load]", "users = 1", "duration_s = 0.5", "warmup_s = 0.1"]
     file = tmp_path / "duel.toml"
     file.write_text("\n".join(lines) + "\n")
     script = "from perflab.cli import main; main()"
