@@ -9,12 +9,10 @@ import pytest
 
 import perflab
 from perflab.analysis.profiles import function_shares
-from perflab.figures import PROFILE
 from perflab.figures.plots.cpu import SHOWN
 from perflab.recordings import Run
-from perflab.reports.figures import save_all, views_of
+from perflab.reports.figures import save_all
 from perflab.reports.section import write_section
-from tests.figures.shown import one_line
 from tests.support.synthetic import profiled_run
 
 BEFORE = {"main (run.py);dumps (json.py)": 400, "main (run.py);write (hub.py)": 600}
@@ -61,9 +59,3 @@ def test_the_call_chains_of_all_trials_are_saved_for_speedscope_and_linked(
     assert count == run.calls()["samples"].sum()
     section = write_section(run, tmp_path, saved).read_text()
     assert f"[call chains for speedscope](<{run.run_id}/profile.json>)" in section
-
-
-def test_a_run_without_a_profiler_has_no_profile_figure(codecs: Run) -> None:
-    words = one_line(perflab.draw(codecs, "profile"))
-    assert "hold nothing that this figure shows" in words
-    assert PROFILE not in views_of(codecs)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-import shutil
+from collections.abc import Iterator
 from pathlib import Path
 
 import matplotlib as mpl
@@ -41,22 +41,15 @@ def add_run(root: Path, day: int, ratio: float, run_id: str, **changes: object) 
 
 
 @pytest.fixture(scope="module")
-def written_runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """Runs of four days, with a smaller effect after the second; one run on another machine."""
     root = tmp_path_factory.mktemp("made") / "runs"
     add_run(root, 0, 1.1, "elsewhere", environment={"machine": {"cpu": "another", "cores": 8}})
     for day in range(DAYS):
         add_run(root, day, 1.6 if day < 2 else 1.2, f"day{day}")
-    return root
-
-
-@pytest.fixture
-def runs(written_runs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A copy that a test may damage."""
-    root = tmp_path / "runs"
-    shutil.copytree(written_runs, root)
-    monkeypatch.setenv("PERFLAB_RUNS", str(root))
-    return root
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PERFLAB_RUNS", str(root))
+        yield
 
 
 @pytest.mark.usefixtures("runs")

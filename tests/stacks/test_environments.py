@@ -55,11 +55,9 @@ def root(specimen: ServiceSpec) -> Path:  # noqa: ARG001
     return ProcessBackend().environments
 
 
-def made(
-    specimen: ServiceSpec, root: Path, lines: list[str] | None = None, why: str = ""
-) -> Environment:
+def made(specimen: ServiceSpec, root: Path, lines: list[str] | None = None) -> Environment:
     tell = (lines if lines is not None else []).append
-    return environments.ensure(specimen, root, Work(tell, lambda: why))
+    return environments.ensure(specimen, root, Work(tell))
 
 
 def test_a_service_runs_on_what_it_pins_and_not_on_what_the_lab_has(
