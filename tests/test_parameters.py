@@ -17,16 +17,8 @@ from perflab.load.workload.arrivals import instants
 from perflab.parameters import from_text, parse_assignments
 from perflab.stacks.plan import settle
 from perflab.systems import experiment, names
-from perflab.trials.arguments import assigned_names
 from perflab.trials.experiment import OF_THE_CALL
 from perflab.trials.plan import Order
-
-
-@pytest.mark.parametrize("name", names())
-def test_defaults_of_every_experiment_are_valid(name: str) -> None:
-    plan = experiment(name).plan(experiment(name).check({"seed": 1}))
-    assert plan.contrasts
-    assert len({item.name for item in plan.treatments}) == len(plan.treatments)
 
 
 def test_all_problems_are_listed_at_once_with_the_nearest_name() -> None:
@@ -35,17 +27,6 @@ def test_all_problems_are_listed_at_once_with_the_nearest_name() -> None:
     assert len(caught.value.problems) == 3
     assert "did you mean 'blocks'" in str(caught.value)
     assert "workers = 100" in str(caught.value)
-
-
-def test_impossible_combination_names_both_parameters() -> None:
-    with pytest.raises(ParameterError, match=r"pool_size = 2 .* workers = 4"):
-        experiment("synchronous_commit").check({"pool_size": 2})
-
-
-def test_published_preset_yields_to_what_is_given() -> None:
-    checked = experiment("inference_runtime").check({"preset": "published", "concurrency": 10})
-    assert checked.requests == 1000
-    assert checked.concurrency == 10
 
 
 @pytest.mark.parametrize("text", ["0,5", "[0, 5]", [0, 5], (0.0, 5.0)])
@@ -66,11 +47,6 @@ def test_any_text_can_be_read_as_a_value(text: str) -> None:
 @given(st.integers() | st.booleans() | st.floats(allow_nan=False, allow_infinity=False))
 def test_numbers_survive_being_typed(value: float) -> None:
     assert from_text(str(value)) == value
-
-
-def test_names_that_papermill_injected_are_found() -> None:
-    cells = ["x = 1", "# Parameters\nblocks = 2\nblokcs = 3\n"]
-    assert assigned_names(cells) == ["blocks", "blokcs"]
 
 
 REFUSED: list[tuple[str, dict[str, object], str]] = [

@@ -65,11 +65,6 @@ def parsed(words: list[str]) -> dict[str, Any]:
     return dict(command.make_context(words[0], list(words[1:])).params)
 
 
-@pytest.mark.parametrize("words", commands("perflab"), ids=" ".join)
-def test_the_command_line_knows_every_word(words: list[str]) -> None:
-    parsed(words)
-
-
 @pytest.mark.parametrize("words", commands("papermill"), ids=" ".join)
 def test_a_notebook_that_is_run_exists_and_has_the_parameters(words: list[str]) -> None:
     notebook = project_root() / words[0]

@@ -18,7 +18,7 @@ from perflab.figures.charts.rows import log_axis
 from perflab.figures.origin import page_of
 from perflab.figures.plots.throughput import BEYOND, draw_throughput, throughput_table
 from perflab.figures.theme import Look
-from perflab.figures.view import ARROW, draw_interval, reach
+from perflab.figures.view import ARROW, draw_interval
 from tests.figures.shown import one_line
 from tests.support.synthetic import write_run
 
@@ -74,18 +74,6 @@ def test_an_interval_ends_in_an_arrow_where_it_leaves_the_picture(interval, show
     draw_interval(axes, interval, 0.0, (1.0, 4.0), color="black")
     assert np.asarray(axes.get_lines()[0].get_xdata()).tolist() == shown
     assert arrows(axes) == ends
-
-
-def test_upright_intervals_end_in_upright_arrows() -> None:
-    axes = Figure().subplots()
-    draw_interval(axes, (0.5, 9.0), 7.0, (1.0, 4.0), along="y", color="black")
-    assert np.asarray(axes.get_lines()[0].get_ydata()).tolist() == [1.0, 4.0]
-    assert arrows(axes) == [("v", 7.0), ("^", 7.0)]
-
-
-def test_the_range_of_intervals_depends_on_the_measured_values() -> None:
-    assert reach([10.0, math.nan, 40.0], 2.0) == (5.0, 80.0)
-    assert reach([math.nan], 2.0) == (-math.inf, math.inf)
 
 
 @pytest.mark.parametrize("spread", [0.01, 0.5])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
 import pytest
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
@@ -13,7 +12,7 @@ from perflab.analysis.evaluation import evaluate
 from perflab.analysis.findings import findings_table
 from perflab.figures import EFFECT
 from perflab.figures.canvas import LabFigure
-from perflab.figures.plots.effect_rows import limits, marks
+from perflab.figures.plots.effect_rows import marks
 from perflab.recordings import Run
 from tests.figures.saved import check_columns_are_seen
 from tests.figures.shown import cut_off, one_line, overlapping, picture
@@ -181,9 +180,3 @@ def test_an_interaction_is_drawn_as_a_ratio_of_ratios(tmp_path) -> None:
 )
 def test_ratios_are_marked_with_the_numbers_a_reader_expects(low, high, expected) -> None:
     assert marks(low, high, 4.0) == pytest.approx(expected)
-
-
-def test_an_axis_holds_all_values_and_only_near_ends_of_intervals() -> None:
-    low, high = limits(np.log([0.9, 1.6]), np.log([0.8, 40.0]), math.log(1.1))
-    assert low < math.log(0.8)
-    assert math.log(1.6) < high < math.log(4)

@@ -9,12 +9,10 @@ import pytest
 
 import perflab
 from perflab.analysis.profiles import function_shares
-from perflab.figures import PROFILE, LabFigure
 from perflab.figures.plots.cpu import SHOWN
 from perflab.recordings import Run
-from perflab.reports.figures import save_all, views_of
+from perflab.reports.figures import save_all
 from perflab.reports.section import write_section
-from tests.figures.shown import one_line
 from tests.support.synthetic import profiled_run
 
 BEFORE = {"main (run.py);dumps (json.py)": 400, "main (run.py);write (hub.py)": 600}
@@ -35,17 +33,6 @@ def test_shares_are_of_the_time_and_the_largest_functions_come_first(run: Run) -
     assert ((table["low"] < table["percent"]) & (table["percent"] < table["high"])).all()
     assert (table["trials"] == 6).all()
     assert set(function_shares(run, count=1)["function"]) == {"write (hub.py)"}
-
-
-def test_every_function_has_a_bar_for_every_treatment(run: Run) -> None:
-    figure = perflab.draw(run, "profile")
-    assert isinstance(figure, LabFigure)
-    (axes,) = figure.axes
-    widths = sorted(patch.get_width() for patch in axes.patches)
-    assert widths == pytest.approx([10, 20, 30, 30], rel=0.05)
-    words = one_line(figure)
-    assert "variant a, n = 6" in words
-    assert "dumps (json.py)" in words
 
 
 def test_a_function_that_only_one_treatment_has_takes_no_time_in_the_other(tmp_path: Path) -> None:
@@ -72,9 +59,3 @@ def test_the_call_chains_of_all_trials_are_saved_for_speedscope_and_linked(
     assert count == run.calls()["samples"].sum()
     section = write_section(run, tmp_path, saved).read_text()
     assert f"[call chains for speedscope](<{run.run_id}/profile.json>)" in section
-
-
-def test_a_run_without_a_profiler_has_no_profile_figure(codecs: Run) -> None:
-    words = one_line(perflab.draw(codecs, "profile"))
-    assert "hold nothing that this figure shows" in words
-    assert PROFILE not in views_of(codecs)

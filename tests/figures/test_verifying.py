@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from perflab.figures import View, provenance, save_view
-from perflab.figures.export import NO_TABLE, stamp_of, stamped, table_digest, unstamped
+from perflab.figures import View, save_view
+from perflab.figures.export import stamped, table_digest, unstamped
 from perflab.paths import project_root
 from perflab.recordings import Run
 from perflab.reports.figures import NOT_HERE, NothingToVerify, save_all, verify, views_of
@@ -60,17 +60,15 @@ def findings(folder: Path) -> dict[str, str]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("case", ["normal", "copies"])
-def test_another_process_on_another_day_rebuilds_every_picture(case, request, tmp_path) -> None:
-    run: Run = request.getfixturevalue(case)
-    save_all(run, tmp_path / "here")
+def test_another_process_on_another_day_rebuilds_every_picture(normal: Run, tmp_path) -> None:
+    save_all(normal, tmp_path / "here")
     environment = {**os.environ, "PYTHONHASHSEED": "11", "TZ": "Asia/Tokyo", "MPLBACKEND": "svg"}
     subprocess.run(
-        [sys.executable, "-c", REBUILD, str(run.path), str(tmp_path / "there")],
+        [sys.executable, "-c", REBUILD, str(normal.path), str(tmp_path / "there")],
         check=True, env=environment, cwd=project_root(),
     )  # fmt: skip
     here = {path.name: path.read_bytes() for path in (tmp_path / "here").iterdir()}
-    assert len(here) == 3 * len(VIEWS[case])
+    assert len(here) == 3 * len(VIEWS["normal"])
     for name, content in here.items():
         assert (tmp_path / "there" / name).read_bytes() == content, name
 
@@ -120,17 +118,6 @@ def test_a_figure_without_its_run_or_its_table_and_an_image_of_somebody_else_are
     assert set(findings(saved).values()) == {"orphaned"}
     states = {file.path.name: file.state for file in verify([saved])}
     assert states["logo.svg"] == "not the lab's"
-
-
-def test_a_digest_changes_nothing_but_the_end_and_is_replaced(saved) -> None:
-    for path in (saved / f"throughput.{suffix}" for suffix in ("svg", "png", "pdf")):
-        content, suffix = path.read_bytes(), path.suffix[1:]
-        again = stamped(content, suffix, NO_TABLE)
-        assert unstamped(again, suffix) == unstamped(content, suffix)
-        stamp = stamp_of(again, suffix)
-        assert stamp is not None
-        assert stamp.whole
-        assert provenance(path)["figure"] == "throughput"
 
 
 def test_a_place_that_is_not_there_is_named(tmp_path) -> None:

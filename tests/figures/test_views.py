@@ -16,7 +16,7 @@ from perflab.figures import GENERAL_VIEWS, PROFILE
 from perflab.figures.view import read_csv, reread, to_csv
 from perflab.recordings import Run
 from perflab.reports.figures import views_of
-from tests.figures.conftest import OF_A_DATABASE, VIEWS
+from tests.figures.conftest import OF_A_DATABASE
 from tests.figures.saved import check_columns_are_seen, check_drawn_from_files
 from tests.figures.shown import one_line
 from tests.support.synthetic import profiled_run
@@ -31,7 +31,7 @@ def profiled(tmp_path_factory) -> Run:
     return profiled_run(tmp_path_factory.mktemp("profiled"), chains)
 
 
-# Every view of a run with much data, and the general views also of runs with little.
+# Every view of a run with much data.
 RICH = {
     "normal": OF_A_DATABASE,
     "clients": ["client_cost"],
@@ -39,21 +39,16 @@ RICH = {
     "copies": ["known_effects"],
     "profiled": ["profile"],
 }
-DRAWN = {**RICH, **{case: VIEWS[case] for case in ("single", "empty")}}
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("case", DRAWN)
-def test_every_figure_is_drawn_from_its_file_alone(case, request, tmp_path) -> None:
-    check_drawn_from_files(request.getfixturevalue(case), DRAWN[case], tmp_path)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("case", "name"), [(case, name) for case, names in RICH.items() for name in names]
-)
-def test_every_column_of_a_file_is_seen(case, name, request) -> None:
-    check_columns_are_seen(request.getfixturevalue(case), [name])
+@pytest.mark.parametrize("case", RICH)
+def test_every_figure_is_drawn_from_its_file_alone_and_from_all_columns(
+    case, request, tmp_path
+) -> None:
+    run = request.getfixturevalue(case)
+    check_drawn_from_files(run, RICH[case], tmp_path)
+    check_columns_are_seen(run, RICH[case])
 
 
 @given(st.lists(st.tuples(texts, numbers, st.integers(-(10**15), 10**15)), max_size=8))

@@ -8,10 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from perflab.errors import PerflabError, UnsafePlace
+from perflab.errors import UnsafePlace
 from perflab.host.files import (
     check_own,
-    explained,
     own_folder,
     remove_broken_off,
     replace_file,
@@ -94,15 +93,6 @@ def test_a_folder_that_cannot_be_filled_is_not_made(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="full"), whole_folder(tmp_path / "trial"):
         raise ValueError("full")
     assert list(tmp_path.iterdir()) == []
-
-
-def test_the_error_of_a_full_disk_says_what_is_kept_and_where_else_to_write(tmp_path: Path) -> None:
-    file = tmp_path / "figure.svg"
-    with (
-        pytest.raises(PerflabError, match=r"the run is kept\. Way out: make room .* or look up"),
-        explained(file, "the run is kept", "look up", PerflabError),
-    ):
-        raise OSError(28, "No space left on device")
 
 
 def test_incomplete_files_of_killed_writers_are_removed_and_recent_ones_stay(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel
 
 from perflab.errors import ExperimentError
 from perflab.instruments import STANDARD, Profiler, Requests
@@ -35,10 +35,3 @@ def test_written_instruments_are_read_again() -> None:
 def test_a_name_of_no_instrument_is_refused(kind: str, words: str) -> None:
     with pytest.raises(ExperimentError, match=words):
         from_written({"kind": kind})
-
-
-def test_settings_are_checked_before_anything_starts() -> None:
-    with pytest.raises(ValidationError, match="rate_hz"):
-        Profiler(node="echo", rate_hz=0, per="delivery")
-    with pytest.raises(ValidationError, match="prefixed"):
-        Requests.model_validate({"prefixed": "a"})

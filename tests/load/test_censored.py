@@ -163,28 +163,6 @@ def test_the_clients_own_time_does_not_miss_an_objective(tmp_path: Path) -> None
 # Loads with a trend of response times.
 
 
-@pytest.mark.parametrize(("rise", "steady"), [(0.0, True), (0.08, True), (0.15, False)])
-@pytest.mark.parametrize("sign", [1, -1])
-def test_a_load_with_a_trend_of_response_times_has_a_remark(
-    tmp_path: Path, rise: float, steady: bool, sign: int
-) -> None:
-    noise_ms = np.random.default_rng(2).normal(0, 1, 500)
-    spent_ms = 100 * (1 + sign * rise * np.linspace(-0.5, 0.5, 500)) + noise_ms
-
-    def drift(rows: np.ndarray) -> None:
-        for name in ("planned_ns", "started_ns", "sent_ns"):
-            rows[name] = rows["done_ns"] - (spent_ms * 1e6).astype("int64")
-
-    result = load_result(tmp_path, np.linspace(0.4, 5.3, 500), change=drift, cpu_ns=S // 10)
-    _, judged = shown(result)
-    assert judged.valid
-    assert ("load.trend" in {remark.code for remark in judged.warnings}) != steady
-    assert response_trend(result).log == pytest.approx(math.log1p(sign * 0.9 * rise), abs=0.01)
-    row = request_columns(result)
-    assert row["mean_ms"] == pytest.approx(100, rel=0.01)
-    assert row["throughput_rps"] > 0
-
-
 def test_a_crowd_that_leaves_at_the_end_is_no_trend(tmp_path: Path) -> None:
     """The last requests of 100 users get ever faster; the 100 before them are level."""
     spent_ms = np.concatenate([np.full(100, 100.0), np.linspace(100, 20, 100)])

@@ -31,11 +31,15 @@ OVER_HTTP2 = Workload(request=Request(), arrivals=ClosedLoop(users=2, requests=9
 
 @pytest.fixture
 def echo() -> Iterator[int]:
-    """Run a server that speaks HTTP/2 with prior knowledge; yield its port."""
+    """Run a server that speaks HTTP/2 with prior knowledge; yield its port.
+
+    Its bodies are larger than the window of a stream and of a connection (65,535 bytes each).
+    """
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port: int = free.getsockname()[1]
-    child = subprocess.Popen([sys.executable, str(SERVER), "--listen", f"127.0.0.1:{port}"])
+    words = ["--listen", f"127.0.0.1:{port}", "--body-bytes", "300000"]
+    child = subprocess.Popen([sys.executable, str(SERVER), *words])
     try:
         for _ in range(600):
             with socket.socket() as trying:
@@ -70,7 +74,12 @@ def choosing(protocol: str, certificate: tuple[Path, Path]) -> Iterator[int]:
 
 def test_every_answer_comes_over_http2_and_all_share_a_connection(echo: int) -> None:
     shown = once.send(
-        f"http://127.0.0.1:{echo}/", workers=1, users=8, requests=80, http2=True, expect_bytes=100
+        f"http://127.0.0.1:{echo}/",
+        workers=1,
+        users=8,
+        requests=80,
+        http2=True,
+        expect_bytes=300_000,
     )
     assert (shown["requests"], shown["errors"]) == (80, 0)
     assert shown["connections_opened"] <= 1

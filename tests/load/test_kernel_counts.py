@@ -9,7 +9,7 @@ import numpy as np
 
 from perflab.host.kernel_counts import COUNTERS, tcp_counts
 from perflab.load.checks.selfcheck import check
-from perflab.load.checks.trend import MachineCounts, remarks_on_tcp
+from perflab.load.checks.trend import remarks_on_tcp
 from perflab.load.workload import OpenLoop, Request, Stage, Workload
 from perflab.trials.summary import load_columns
 from tests.load.planted import S, load_result
@@ -39,13 +39,6 @@ def test_counters_are_read_by_their_names_and_are_none_where_nothing_counts(tmp_
     }  # fmt: skip
     assert set(counts) == set(COUNTERS.values())
     assert tcp_counts(tmp_path / "nowhere") == {}
-
-
-def test_counts_are_increases_during_the_load_and_steal_is_of_its_cores() -> None:
-    before = MachineCounts((1, 1), 0, 0, {"tcp_resets": 5, "tcp_timeouts": 1})
-    after = MachineCounts((1, 1), S, S // 5, {"tcp_resets": 8, "tcp_timeouts": 1, "new": 2})
-    assert before.counted_until(after) == {"tcp_resets": 3, "tcp_timeouts": 0}
-    assert before.stolen_until(after) == 0.2
 
 
 def test_a_full_backlog_has_a_remark_with_its_meaning_and_its_scope(tmp_path: Path) -> None:

@@ -51,11 +51,6 @@ def test_a_pause_that_moves_nothing_is_taken_out(tmp_path: Path) -> None:
     assert times_of(result).paused_share == pytest.approx(100 / (REQUESTS * 10))
 
 
-def test_without_pauses_times_are_unchanged(tmp_path: Path) -> None:
-    by_name = numbers(load_result(tmp_path, DONE_S, latency_s=0.01))
-    assert by_name["mean"].value == by_name["max"].value == pytest.approx(10)
-
-
 def test_the_mean_of_a_window_leaves_pauses_out(tmp_path: Path) -> None:
     window = np.array([[BEGIN_NS - S, BEGIN_NS, BEGIN_NS + 10 * S]])
     pause = np.array([[BEGIN_NS + 2 * S, BEGIN_NS + 3 * S]])

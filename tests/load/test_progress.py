@@ -9,7 +9,6 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from pydantic import ValidationError
 
 from perflab.load.records import record
 from perflab.load.records.progress import ArrivalPoints
@@ -66,11 +65,6 @@ def test_points_are_spread_over_the_body_whether_its_length_is_known_or_not(
     assert max(gaps) <= 1_000_000 / 24
     # Between first and last, points are a step apart, within one read.
     assert max(gaps[1:-1]) <= min(gaps[1:-1]) + 200
-
-
-def test_one_point_would_have_no_end() -> None:
-    with pytest.raises(ValidationError, match="at least 2"):
-        Request(progress_points=1)
 
 
 @pytest.mark.slow

@@ -2,26 +2,17 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
 from typing import Any
 
-import pyarrow.parquet as pq
 import pytest
 from pydantic import ValidationError
 
 from perflab.errors import ParameterError
-from perflab.load.checks.selfcheck import check
 from perflab.load.clients import streams
 from perflab.load.clients.streams import LONGEST_EVENT_BYTES, Streamed, Streaming
 from perflab.load.options import LoadOptions
-from perflab.load.records import record
-from perflab.load.report import summary, table
-from perflab.load.workload import ClosedLoop, Request, Workload
-from perflab.recordings.columns import CHUNKS
-from perflab.trials.summary import streamed_tables
-from tests.load.hostile import ClientReport, Hostile, Part, Script, beside, on_uvloop, play
-from tests.load.processes import a_worker
+from perflab.load.workload import Request
+from tests.load.hostile import ClientReport, Part, Script, on_uvloop, play
 
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
 LAST = b"0\r\n\r\n"
@@ -136,27 +127,3 @@ def test_the_options_of_the_command_make_a_streaming_request() -> None:
     assert options.workload().request.streaming == Streaming("sse", 3, "[DONE]")
     with pytest.raises(ParameterError, match="--min-chunks needs --stream"):
         LoadOptions.of(asked).workload()
-
-
-@pytest.mark.slow
-def test_a_load_records_every_chunk_and_sums_them_up(tmp_path: Path) -> None:
-    work = Workload(request=SSE, arrivals=ClosedLoop(users=2, requests=8))
-    with beside(Hostile([tokens(10, 0.005)])) as url, a_worker() as generator:
-        result = generator.run(work, url, folder=tmp_path / "raw")
-    requests, chunks = result.requests, result.stream_chunks
-    assert list(requests["error"]) == [""] * 8
-    assert streamed_tables(result)["chunks"].columns.tolist() == CHUNKS.names
-    named = chunks.merge(requests, on=["worker", "user", "planned_ns"], suffixes=("", "_whole"))
-    assert len(named) == len(chunks) == 8 * 11
-    for _, rows in named.groupby("request"):
-        assert list(rows["number"]) == list(range(11))
-        assert list(rows["bytes"]) == [5] * 10 + [6]
-        assert list(rows["is_end"]) == [False] * 10 + [True]
-        assert rows["at_ns"].is_monotonic_increasing
-        assert rows["at_ns"].iloc[0] >= rows["first_byte_ns"].iloc[0]
-        assert rows["at_ns"].iloc[-1] <= rows["done_ns"].iloc[0]
-    shown = summary(result, work, check(result, work))
-    assert shown["chunks"] == 80
-    assert "80 chunks of streams" in table(shown)
-    record.write(tmp_path, result, work, json.loads(json.dumps(shown)), "http://x/")
-    assert pq.read_table(tmp_path / "chunks.parquet").num_rows == len(chunks)

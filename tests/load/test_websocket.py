@@ -49,20 +49,6 @@ def test_messages_come_back_whole_with_their_instants(server: str, deflate: bool
     uvloop.run(work())
 
 
-def test_deflate_is_negotiated_and_saves_bytes_on_the_wire(server: str) -> None:
-    async def bytes_for(deflate: bool) -> int:
-        ears = Ears()
-        opened = await connect(f"{server}/flood?n=50&bytes=5000", *ears.both, deflate=deflate)
-        await ears.until(50)
-        assert all(len(data) == 5000 for data, _ in ears.messages)
-        await opened.close()
-        return opened.wire_bytes
-
-    plain, small = uvloop.run(bytes_for(False)), uvloop.run(bytes_for(True))
-    assert plain > 250_000
-    assert small < plain / 20
-
-
 def test_a_port_without_a_server_is_connect_and_a_foreign_host_is_refused() -> None:
     with pytest.raises(WebSocketError) as caught:
         uvloop.run(connect("ws://127.0.0.1:9/", *Ears().both, timeout_s=1.0))

@@ -58,21 +58,6 @@ def test_a_number_that_is_not_there_is_named_with_the_nearest() -> None:
         published_value("inference", "results table", "ONNX, no DBs", "throughput")
 
 
-def test_the_sizes_that_experiments_are_held_to_are_the_studies_own() -> None:
-    names = ("synchronous_commit", "sync_vs_async", "inference_runtime")
-    sizes = {
-        contrast.name: contrast.published_ratio
-        for chosen in map(experiment, names)
-        for contrast in chosen.plan(chosen.check({"preset": "published"})).contrasts
-        if contrast.published_ratio is not None
-    }
-    assert sizes["off against on"] == pytest.approx(511 / 320)
-    # Nothing was published for a database farther away than the study's.
-    drivers = {name: size for name, size in sizes.items() if name.startswith("async against sync")}
-    assert drivers == {"async against sync, 0 ms, minconn max": 730 / 483}
-    assert sizes["no write against write (onnx)"] == pytest.approx(1087 / 320)
-
-
 def test_defaults_and_presets_are_the_published_loads() -> None:
     chat = experiment("chat_ladder").check({})
     base = partial(published_value, "chat", "workload", "base case")

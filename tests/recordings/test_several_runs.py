@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-import shutil
+from collections.abc import Iterator
 from pathlib import Path
 
 import matplotlib as mpl
@@ -12,9 +12,8 @@ import pandas as pd
 import pytest
 
 import perflab
-from perflab.errors import RunNotFound
 from perflab.paths import project_root
-from perflab.recordings import Run, RunWriter
+from perflab.recordings import RunWriter
 from tests.support.synthetic import ON_AND_OFF, Planted, write_run
 
 DAYS = 4
@@ -42,22 +41,15 @@ def add_run(root: Path, day: int, ratio: float, run_id: str, **changes: object) 
 
 
 @pytest.fixture(scope="module")
-def written_runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """Runs of four days, with a smaller effect after the second; one run on another machine."""
     root = tmp_path_factory.mktemp("made") / "runs"
     add_run(root, 0, 1.1, "elsewhere", environment={"machine": {"cpu": "another", "cores": 8}})
     for day in range(DAYS):
         add_run(root, day, 1.6 if day < 2 else 1.2, f"day{day}")
-    return root
-
-
-@pytest.fixture
-def runs(written_runs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A copy that a test may damage."""
-    root = tmp_path / "runs"
-    shutil.copytree(written_runs, root)
-    monkeypatch.setenv("PERFLAB_RUNS", str(root))
-    return root
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PERFLAB_RUNS", str(root))
+        yield
 
 
 @pytest.mark.usefixtures("runs")
@@ -76,18 +68,6 @@ def test_every_trial_of_every_run_has_a_row_with_the_run_it_is_of() -> None:
         f"{2:040x}", "process", "cpu: synthetic, cores: 2",
     )  # fmt: skip
     assert day["created_at"] == pd.Timestamp("2026-03-03T03:04:05Z")
-
-
-def test_runs_are_named_by_reference_or_given(runs: Path) -> None:
-    def ids(*words: object) -> list[str]:
-        return list(perflab.trials_of(*words)["run"].unique())  # type: ignore[arg-type]
-
-    assert ids("day1") == ["day1"]
-    assert ids(["day2", Run(runs / "day0"), runs / "elsewhere"]) == ["day2", "day0", "elsewhere"]
-    assert ids([]) == []
-    assert {"trial_id", "throughput_rps"} <= set(perflab.trials_of([]))
-    with pytest.raises(RunNotFound, match="day9"):
-        perflab.trials_of("day9")
 
 
 @pytest.mark.usefixtures("runs")

@@ -9,11 +9,10 @@ import secrets
 import socket
 import subprocess
 import sys
-import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import closing, contextmanager
+from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,16 +20,16 @@ from typing import Any
 import psycopg2
 
 from perflab.errors import StackError
-from perflab.host.placing import placement
 from perflab.paths import open_dir, services_dir
-from perflab.stacks import cleanup, environments
+from perflab.stacks import environments
 from perflab.stacks.backend import HOST, Labels, Launch
 from perflab.stacks.environments import Environment
 from perflab.stacks.launching import answers
-from perflab.stacks.plan import StackPlan
-from perflab.stacks.process_backend import ProcessBackend, ProcessInstance, choose
-from perflab.stacks.residents import Residents
+from perflab.stacks.process_backend import ProcessBackend, ProcessInstance
 from perflab.stacks.spec import ServiceSpec, load_service
+from tests.stacks.asking import wait_until
+
+__all__ = ["wait_until"]
 
 SECRET = secrets.token_urlsafe(24)
 
@@ -128,19 +127,6 @@ def start(
         secret=SECRET,
     )
     return Service(backend, launch, backend.start(launch))
-
-
-@contextmanager
-def residing(backend_name: str, plans: Mapping[str, StackPlan]) -> Iterator[Residents]:
-    """Start the services of plans as an experiment does; nothing is left of them at the end."""
-    residents = Residents(choose(backend_name), plans, placement(), secrets.token_hex(8))
-    residents.prepare()
-    residents.start()
-    try:
-        yield residents
-    finally:
-        residents.stop()
-    assert cleanup.everything() == []
 
 
 def environment_of(service: str | ServiceSpec) -> Environment:
@@ -243,11 +229,3 @@ def until(
 ) -> None:
     """Wait until a service's counts are as they should be."""
     wait_until(lambda: true(counts(service)), timeout_s)
-
-
-def wait_until(true: Callable[[], bool], timeout_s: float) -> None:
-    """Wait for a condition; fail when it does not come."""
-    deadline = time.monotonic() + timeout_s
-    while not true():
-        assert time.monotonic() < deadline, f"not within {timeout_s:g} s"
-        time.sleep(0.02)

@@ -161,12 +161,3 @@ def test_the_codec_benchmark_answers_with_one_unit(plain: Service, codec: str) -
     assert answer.status == 200
     assert answer.phases["op"] * 1e3 == pytest.approx(answer.body["ns_per_op"], rel=1e-4)
     assert answer.body["bytes"] > 60
-
-
-@pytest.mark.parametrize(
-    "query",
-    ["codec=bson&message=chat&op=serialize", "codec=json&message=chat&op=serialize&loops=10001"],
-)
-def test_a_wrong_benchmark_is_refused_by_name(plain: Service, query: str) -> None:
-    answer = call(plain.port, "GET", f"/codec-bench?{query}")
-    assert (answer.status, answer.body["error"]["code"]) == (422, "bad_request")

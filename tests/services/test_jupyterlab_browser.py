@@ -51,18 +51,6 @@ def test_it_listens_on_loopback_alone_and_wants_its_token(browser: Any, lab: Lab
     assert "login" in browser.current_url
 
 
-def test_the_first_page_runs_to_its_end(browser: Any, lab: Lab) -> None:
-    person = Person(browser, lab, "00_start")
-    person.run_all()
-    person.wait_done()
-    outputs = person.save()
-    assert not [each for each in outputs if each.output_type == "error"]
-    page = "".join(each["data"].get("text/html", "") for each in outputs if "data" in each)
-    assert 'href="synchronous_commit.ipynb"' in page
-    assert "published rows" in page
-    person.leave()
-
-
 def test_a_notebook_is_stopped_in_order_and_then_runs_to_its_figures(
     browser: Any, lab: Lab
 ) -> None:

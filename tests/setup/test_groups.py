@@ -57,12 +57,6 @@ def test_every_test_is_in_exactly_one_group() -> None:
         assert sum(chosen(group, own) for group in groups) == 1, own
 
 
-def test_the_quick_tests_need_nothing_that_is_slow_or_may_be_missing() -> None:
-    for own in sets_of_markers():
-        quick = any(chosen(group, own) for group in expressions("test"))
-        assert quick == (not own & {"slow", "docker", "browser"}), own
-
-
 @pytest.mark.parametrize("target", TESTING)
 def test_what_measures_has_the_cores_to_itself_and_the_rest_shares_them(target: str) -> None:
     other = {"slow"} if target == "slow" else set()

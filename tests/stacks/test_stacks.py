@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
 
 import psutil
 import pytest
@@ -20,12 +19,6 @@ from perflab.systems.inference.stacks import InferenceParameters, stack
 from tests.stacks.asking import children_running, pids_of, post, started, wait_until
 
 SMALL = InferenceParameters(workers=1, pool_size=4)
-
-
-@pytest.fixture
-def residents(backend_name: str) -> Iterator[Residents]:
-    with started(backend_name, {"on": stack(SMALL, workers=1)}) as residents:
-        yield residents
 
 
 def test_every_service_description_can_be_read() -> None:
@@ -43,7 +36,12 @@ def test_wrong_settings_are_all_named() -> None:
 
 
 @pytest.mark.slow
-def test_a_dead_service_is_named_with_its_log(residents: Residents) -> None:
+def test_a_dead_service_is_named_with_its_log(backend_name: str) -> None:
+    with started(backend_name, {"on": stack(SMALL, workers=1)}) as residents:
+        check_death(residents)
+
+
+def check_death(residents: Residents) -> None:
     residents.activate("on")
     instance = residents.instance("on", "postgres")
     assert residents.lost("on") == {}

@@ -19,12 +19,6 @@ def test_the_smallest_sample_of_each_percentile(p: float, n: int) -> None:
     assert not quantile(np.arange(n - 1), p).supported
 
 
-def test_at_the_smallest_sample_the_upper_bound_is_the_maximum() -> None:
-    estimate = quantile(np.arange(368.0), 0.99)
-    assert estimate.high == 367.0
-    assert estimate.confidence >= 0.95
-
-
 @pytest.mark.parametrize(("p", "n"), [(0.5, 25), (0.95, 200), (0.99, 500)])
 def test_intervals_of_independent_values_cover_the_truth(p: float, n: int) -> None:
     random = np.random.default_rng(7)

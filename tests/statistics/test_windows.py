@@ -79,7 +79,7 @@ def test_a_difference_between_trials_is_no_correlation() -> None:
 
 def test_autocorrelated_windows_give_no_false_correlation() -> None:
     random = np.random.default_rng(5)
-    false, runs = 0, 300
+    false, runs = 0, 100
     for _ in range(runs):
         steps = random.normal(size=(2, 8, 30))
         walk = np.zeros_like(steps)

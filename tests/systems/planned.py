@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
+import numpy as np
 import pandas as pd
 
 from perflab.host.placing import placement
@@ -40,3 +41,18 @@ def write_planned(root: Path, name: str, plant: Plant, cores: int = 2, **paramet
             writer.commit_trial(row, requests, None, **tables)
     writer.update(state="finished", finished_at="2026-01-02T03:14:05Z")
     return Run(writer.path)
+
+
+def requests_of(planned_ns: np.ndarray, done_ns: np.ndarray, **columns: Any) -> pd.DataFrame:
+    """Return measured requests, one of each user, sent when planned; ``columns`` change them."""
+    number = len(planned_ns)
+    table = pd.DataFrame(
+        {
+            "stage": "measure", "worker": np.zeros(number, np.int16),
+            "user": np.arange(number, dtype=np.int32), "planned_ns": planned_ns,
+            "started_ns": planned_ns, "sent_ns": planned_ns, "first_byte_ns": done_ns,
+            "done_ns": done_ns, "connect_ns": np.zeros(number, np.int64),
+            "status": np.full(number, 200, np.int16), "bytes": np.full(number, 100), "error": "",
+        }
+    )  # fmt: skip
+    return table.assign(**columns)

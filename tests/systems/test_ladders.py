@@ -32,14 +32,6 @@ def test_only_the_named_rungs_are_measured_and_compared(name: str, rungs: tuple[
         assert sides == set(rungs), contrast.name
 
 
-@pytest.mark.parametrize("name", LADDERS)
-def test_without_a_name_all_rungs_of_the_sets_are_measured(name: str) -> None:
-    all_rungs = [treatment.name for treatment in plan(name).treatments]
-    assert [treatment.name for treatment in plan(name, rungs=[]).treatments] == all_rungs
-    assert [treatment.name for treatment in plan(name, rungs="").treatments] == all_rungs
-    assert len(all_rungs) > 2
-
-
 def test_rungs_keep_the_order_of_the_ladder() -> None:
     planned = plan("registry_downloads", rungs="step_3,step_0")
     assert [treatment.name for treatment in planned.treatments] == ["rung=step_0", "rung=step_3"]

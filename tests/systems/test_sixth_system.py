@@ -1,8 +1,8 @@
 """A system from elsewhere is one folder; nothing in the lab changes for it.
 
 The test copies ``sixth/tally`` to a temporary folder, where the lab must find all of it: service,
-body of bytes, table, response, reason, figure, published results, and ready stack. Its run as a
-plain process is quick, so that `make test` checks one run from start to verdict.
+body of bytes, table, response, reason, figure, published results, and ready stack. Its run is of
+plain processes and quick, so that `make test` checks one run from start to verdict.
 """
 
 from __future__ import annotations
@@ -22,9 +22,6 @@ from pathlib import Path
 import pytest
 
 SIXTH = Path(__file__).parent / "sixth"
-PARAMETERS = {"blocks": 3, "seed": 1}
-# Tests of the recording alone need only one backend.
-ON_ONE = pytest.mark.parametrize("backend_name", ["process"], indirect=True, scope="module")
 
 
 @dataclass(frozen=True)
@@ -94,62 +91,37 @@ def test_its_published_rows_are_in_the_ledger_and_checked_by_its_own_checks(
     assert (check["check"], check["finding"]) == ("ten times", "consistent")
 
 
-def test_a_claim_about_an_undeclared_response_is_refused(elsewhere: Elsewhere) -> None:
-    output = elsewhere.python(
-        "from dataclasses import replace\n"
-        "from perflab.errors import ParameterError\n"
-        "from perflab.systems import experiment\n"
-        "own = experiment('tally_delay')\n"
-        "wrong = lambda p: [c.model_copy(update={'response': 'taken_bytes'})"
-        " for c in own.contrasts(p)]\n"
-        "try:\n"
-        "    replace(own, contrasts=wrong).check({})\n"
-        "except ParameterError as error:\n"
-        "    print(error)"
-    )
-    assert "'taken_bytes', which its system does not declare" in " ".join(output.split())
-    assert "did you mean 'taken_bytes_per_s'" in output
-
-
-MEASURE = f"""
+MEASURE = """
 import json, sys, perflab
-run = perflab.run("tally_delay", {{**{PARAMETERS!r}, "backend": sys.argv[1]}})
+run = perflab.run("tally_delay", {"blocks": 3, "seed": 1, "backend": "process"})
 trials = run.trials()
 saved = perflab.save(run)
-print(json.dumps({{
+print(json.dumps({
     "run_id": run.run_id,
-    "backend": run.record.backend,
     "system": run.record.system,
     "states": sorted(set(zip(trials["treatment"], trials["state"]))),
     "codes": [reason.code for each in trials["reasons"] for reason in each],
     "warm": bool((trials["taken_bytes_per_s"] > 0).all()),
     "taken": len(run.table("taken", trials["trial_id"])),
-    "sizes": sorted({{int(each) for each in run.table("taken")["bytes"]}}),
+    "sizes": sorted({int(each) for each in run.table("taken")["bytes"]}),
     "findings": perflab.findings(run).table.to_dict("records"),
     "verdict": list(perflab.verdict(run)),
     "summary": list(perflab.summary(run).table.columns),
     "drawn": type(perflab.draw(run, "taken")).__name__,
     "saved": [path.name for path in saved],
     "section": next(path for path in saved if path.suffix == ".md").read_text(),
-}}))
+}))
 """
 
 
 @pytest.fixture(scope="module")
-def there(elsewhere: Elsewhere, backend_name: str) -> Elsewhere:
-    """The same folder, with separate runs for each backend."""
-    runs = Path(elsewhere.environment["PERFLAB_RUNS"]) / backend_name
-    return Elsewhere({**elsewhere.environment, "PERFLAB_RUNS": str(runs)})
-
-
-@pytest.fixture(scope="module")
-def measured(there: Elsewhere, backend_name: str) -> dict[str, object]:
+def measured(elsewhere: Elsewhere) -> dict[str, object]:
     """The results of a run of its experiment, from another process."""
-    return dict(json.loads(there.python(MEASURE, backend_name).splitlines()[-1]))
+    return dict(json.loads(elsewhere.python(MEASURE).splitlines()[-1]))
 
 
-def test_its_experiment_runs_to_a_verdict(measured: dict, backend_name: str) -> None:
-    assert (measured["system"], measured["backend"]) == ("tally", backend_name)
+def test_its_experiment_runs_to_a_verdict(measured: dict) -> None:
+    assert measured["system"] == "tally"
     # On a busy machine the lab may refuse others, too.
     assert ["delay=too_large", "invalid"] in measured["states"]
     assert ["delay=too_large", "valid"] not in measured["states"]
@@ -176,34 +148,8 @@ def test_its_figure_is_drawn_saved_and_in_the_section(measured: dict) -> None:
 
 
 @pytest.mark.slow
-@ON_ONE
-def test_commands_show_and_compare_it_by_what_it_declares(
-    there: Elsewhere, measured: dict, tmp_path: Path
-) -> None:
-    assert "taken B/s" in there.perflab("show", measured["run_id"])
-    # The copy is in another folder, because the ledger of the shared one uses the measured run.
-    run = tmp_path / measured["run_id"]
-    shutil.copytree(Path(there.environment["PERFLAB_RUNS"]) / run.name, run)
-    apart = Elsewhere({**there.environment, "PERFLAB_RUNS": str(tmp_path)})
-    text = apart.perflab("compare", run.name, copied(run))
-    assert "not comparable" not in text
-    assert "taken_bytes_per_s" in text
-
-
-def copied(run: Path) -> str:
-    """Copy a run under another id, and return that id."""
-    name = f"{run.name[:-1]}{'1' if run.name[-1] == '0' else '0'}"
-    shutil.copytree(run, run.with_name(name))
-    record = run.with_name(name) / "run.json"
-    record.write_text(record.read_text().replace(run.name, name))
-    return name
-
-
-@pytest.mark.slow
-@ON_ONE
-def test_its_ledger_has_the_verdict_of_the_run(there: Elsewhere, measured: dict) -> None:
-    rows = rows_of(there, "claim_ledger")
-    result, _, claim = rows
+def test_its_ledger_has_the_verdict_of_the_run(elsewhere: Elsewhere, measured: dict) -> None:
+    result, _, claim = rows_of(elsewhere, "claim_ledger")
     assert result["run"] == claim["run"] == measured["run_id"]
     assert result["outcome"] == claim["outcome"] != "not measured yet"
     # A disturbance of the machine may cost a block.
@@ -211,6 +157,8 @@ def test_its_ledger_has_the_verdict_of_the_run(there: Elsewhere, measured: dict)
 
 
 @pytest.mark.slow
+@pytest.mark.docker
+@pytest.mark.parametrize("backend_name", ["docker"], indirect=True, scope="module")
 def test_its_stack_stays_up_and_answers(elsewhere: Elsewhere, backend_name: str) -> None:
     try:
         output = elsewhere.perflab("stack", "up", "tally", "--backend", backend_name)

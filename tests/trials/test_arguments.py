@@ -134,11 +134,3 @@ def test_the_seed_of_a_notebooks_run_is_drawn_for_every_run() -> None:
     assert first.seed != second.seed
     assert first.parameters["seed"] == first.seed
     assert first.treatments == second.treatments
-
-
-def test_parameters_that_were_changed_after_their_check_are_planned_anew() -> None:
-    chosen = experiment("synchronous_commit")
-    checked = chosen.check({"blocks": 3, "seed": 7})
-    assert chosen.plan(checked).blocks == 3
-    assert chosen.plan(checked.model_copy(update={"blocks": 5})).blocks == 5
-    assert chosen.check({"blocks": 3, "seed": 7}) == checked

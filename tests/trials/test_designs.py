@@ -23,6 +23,7 @@ from perflab.trials.designs import Design, Rounds, Taken, TurnsTaken
 from perflab.trials.plan import RunPlan, Treatment, obstacles
 from perflab.trials.slices import judged_turns, measure_block, told_apart, turn_table
 from perflab.trials.summary import identity_columns
+from tests.load.planted import BEGIN_NS
 from tests.trials.fakes import Instance, Residents, bench, plan, treatment
 
 CLOSED = ClosedLoop(users=3, duration_s=3.0, warmup_s=1.0, max_duration_s=10)
@@ -192,17 +193,20 @@ class Two(Residents):
         self.notes.append("wake")
 
 
-@pytest.mark.parametrize("late", [False, True])
-def test_late_turns_refuse_the_trials_and_leave_the_services_as_they_are(
-    tmp_path: Path, late: bool, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(("late", "paused"), [(False, False), (True, False), (False, True)])
+def test_late_turns_and_pauses_refuse_the_trials_and_leave_the_services_as_they_are(
+    tmp_path: Path, late: bool, paused: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    # Requests of 50 ms, one after the other, rest for a quarter of their time.
+    pauses = BEGIN_NS + np.arange(100)[:, None] * 40_000_000 + np.array([0, 10_000_000])
+
     def planted(rounds: Rounds, *_: object) -> TurnsTaken:
         taken = [
             Taken(turn.round, turn.treatment, 50_000_000 * (late and turn.treatment == "b"))
             for turn in rounds.turns()
         ]
-        never = {name: np.zeros((0, 2), dtype=np.int64) for name in rounds.treatments}
-        return TurnsTaken(pd.DataFrame(taken), never)
+        rests = dict.fromkeys(rounds.treatments, pauses[: 100 * paused])
+        return TurnsTaken(pd.DataFrame(taken), rests)
 
     monkeypatch.setattr("perflab.trials.slices.take_turns", planted)
     two = Two()
@@ -220,6 +224,7 @@ def test_late_turns_refuse_the_trials_and_leave_the_services_as_they_are(
     }
     assert ("turns.late" in codes["b"]) == late
     assert "turns.late" not in codes["a"]
+    assert ("turns.paused" in codes["a"]) == paused
     assert all(trial.services_whole for trial in trials.values())
     assert all(len(trial.others[TURNS]) == rounds.rounds for trial in trials.values())
     assert all("window" not in trial.requests for trial in trials.values())

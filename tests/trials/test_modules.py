@@ -8,12 +8,13 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from perflab import systems
-from perflab.errors import ExperimentError
+from perflab.errors import ExperimentError, ParameterError
 from perflab.systems import experiment
 
 COPY = "from perflab.systems.inference.experiments.synchronous_commit import EXPERIMENT\n"
@@ -95,3 +96,17 @@ def test_a_claim_without_a_source_is_refused_with_its_file(folder: Path) -> None
     (folder / "unsourced.py").write_text(WITHOUT_SOURCE)
     with pytest.raises(ExperimentError, match=r"unsourced\.py\): Contrast: .*needs a source"):
         experiment("unsourced").check({})
+
+
+def test_a_claim_about_an_undeclared_response_is_refused() -> None:
+    chosen = experiment("synchronous_commit")
+    (claim, *_) = chosen.plan(chosen.check({})).contrasts
+    wrong = replace(
+        chosen, contrasts=lambda _: [claim.model_copy(update={"response": "throughput_rp"})]
+    )
+    with pytest.raises(ParameterError) as caught:
+        wrong.check({})
+    assert "'throughput_rp', which its system does not declare" in " ".join(
+        str(caught.value).split()
+    )
+    assert "did you mean 'throughput_rps'" in str(caught.value)

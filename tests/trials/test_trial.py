@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from perflab.errors import LoadError, RunInterrupted, ServiceFailed, SettingRefused
+from perflab.errors import LoadError, ServiceFailed, SettingRefused
 from perflab.load.workload import OpenLoop, Request, Stage, Workload
 from perflab.trials.trial import TrialTables, measure
 from tests.trials.fakes import REQUESTS, Residents, bench, treatment
@@ -83,7 +83,7 @@ def drifting(share: float) -> dict[str, Any]:
     return {"change": drift}
 
 
-@pytest.mark.parametrize("share", [0.2, -0.2, 0.8, -0.8])
+@pytest.mark.parametrize("share", [0.08, 0.15, -0.15, -0.8])
 def test_a_closed_loop_that_drifts_is_valid_and_records_its_drift(
     tmp_path: Path, share: float
 ) -> None:
@@ -96,7 +96,7 @@ def test_a_closed_loop_that_drifts_is_valid_and_records_its_drift(
     assert trial.row["mean_ms_drift"] == pytest.approx(expected, rel=0.02)
     assert trial.row["p50_ms_drift"] == pytest.approx(expected, rel=0.02)
     assert trial.row["throughput_rps_drift"] == pytest.approx(0, abs=0.03)
-    assert "load.trend" in {item.code for item in trial.row["warnings"]}
+    assert ("load.trend" in {item.code for item in trial.row["warnings"]}) == (abs(share) > 0.1)
 
 
 @pytest.mark.parametrize(("share", "state"), [(0.2, "valid"), (0.6, "invalid"), (-0.6, "valid")])
@@ -175,10 +175,3 @@ def test_a_service_that_dies_under_load_ends_it_and_what_came_is_kept(tmp_path: 
     assert len(trial.requests) == REQUESTS
     assert len(trial.others["messages"]) == 400
     assert trial.samples is not None
-
-
-def test_an_interruption_is_no_failed_trial(tmp_path: Path) -> None:
-    interrupted_bench = bench(tmp_path)
-    interrupted_bench.interrupted = lambda: "it was asked to"
-    with pytest.raises(RunInterrupted, match="it was asked to"):
-        measure(interrupted_bench, treatment("a"), {"trial_id": "t"})

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from perflab.recordings import Contrast, Run, RunWriter
-from tests.support.synthetic import BUSY
-from tests.systems.chat.synthetic_streams import write_ladder, write_stream_run
+from tests.systems.chat.synthetic_streams import write_stream_run
 
 LOGINS = Contrast(
     name="costly against free logins", claim="logins under way raise latency",
@@ -27,19 +26,3 @@ def refused(tmp_path_factory: pytest.TempPathFactory) -> Run:
     run = write_stream_run(tmp_path_factory.mktemp("refused"), blocks=1)
     RunWriter.reopen(run.path).supersede(run.trials()["trial_id"])
     return Run(run.path)
-
-
-@pytest.fixture(scope="session")
-def rungs(tmp_path_factory: pytest.TempPathFactory) -> Run:
-    """A run of two configurations with two numbers of users; json_50 is refused."""
-    rows = [{}, {"delivery_p90_ms": 70.0}, {"delivery_p99_ms": 400.0}, {"delivery_p95_ms": 90.0}]
-    refused_trial = {"state": "invalid", "reasons": [BUSY]}
-    return write_ladder(
-        tmp_path_factory.mktemp("rungs"),
-        {
-            ("json", 25): rows,
-            ("json", 50): [{**row, **refused_trial} for row in rows],
-            ("best", 50): rows,
-            ("best", 80): rows[1:],
-        },
-    )

@@ -24,12 +24,6 @@ def test_a_claim_that_its_own_figures_contradict_says_so() -> None:
     assert "own figures" not in by_name["protobuf against orjson, p90"].claim
 
 
-def test_the_volume_has_a_published_size_at_the_published_load_only() -> None:
-    name = "volume at 425 users against 250"
-    assert contrasts()[name].published_ratio == pytest.approx(2.89)
-    assert contrasts(action_s=3.0)[name].published_ratio is None
-
-
 def test_only_rungs_at_the_published_load_repeat_rows_of_the_study() -> None:
     chosen = experiment("chat_ladder")
     quick = chosen.treatments(chosen.check({"rungs": ["json", "json_login"], "actions": 40}))
@@ -72,14 +66,6 @@ def test_pings_have_a_published_size_at_the_published_load_only(changes: dict[st
     chosen = experiment("chat_ladder")
     codes = {warning.code for warning in chosen.plan(chosen.check(parameters)).warnings}
     assert "chat.load" in codes
-
-
-def test_a_percentile_of_too_few_pings_is_not_compared() -> None:
-    by_name = contrasts(preset="published", rungs=list(SCENARIOS))
-    too_few = by_name["no_deflate_425 against no_deflate, p99 of pings"]
-    assert too_few.not_testable.startswith("a p99 needs 368 pings; with one ping a second")
-    assert not by_name["no_deflate_425 against no_deflate_300, p99 of pings"].not_testable
-    assert not by_name["no_deflate_425 against no_deflate, p95 of pings"].not_testable
 
 
 def test_two_rungs_of_no_step_are_compared_and_nothing_else_is_refused() -> None:

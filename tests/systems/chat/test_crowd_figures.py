@@ -38,12 +38,8 @@ def test_a_run_of_streams_has_the_figures_of_streams_and_no_text_is_cut_off(case
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("case", "names"),
-    [("streams", NAMES), ("rungs", ["targets_met", "users_held"])],
-)
-def test_stream_figures_are_drawn_from_their_files_alone(case, names, request, tmp_path) -> None:
-    check_drawn_from_files(request.getfixturevalue(case), names, tmp_path)
+def test_stream_figures_are_drawn_from_their_files_alone(streams: Run, tmp_path) -> None:
+    check_drawn_from_files(streams, NAMES, tmp_path)
 
 
 def test_a_knee_is_a_line_in_the_band_of_its_interval(streams: Run) -> None:

@@ -39,11 +39,6 @@ def test_sending_without_compression_is_compared_with_sending_with_it() -> None:
     )
 
 
-def test_without_both_levels_under_the_profiler_sending_is_not_compared() -> None:
-    assert sending(plan_of(deflate=["off"])) == []
-    assert sending(plan_of(deflate=["on", "off"], profiler=["off"])) == []
-
-
 @pytest.mark.parametrize(
     ("pattern", "frame", "matches"),
     [

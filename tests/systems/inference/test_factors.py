@@ -9,12 +9,6 @@ import pytest
 from perflab.errors import ParameterError
 from perflab.figures.view import OTHER_LOAD, SAME_LOAD
 from perflab.systems import experiment
-from perflab.systems.inference.experiments.flush_map import (
-    INSIDE,
-    OUTSIDE,
-    WITH_NO_EFFECT,
-    _where,
-)
 from perflab.systems.inference.views import published_absolutes
 from perflab.trials.plan import RunPlan
 from tests.support.synthetic import Planted, write_run
@@ -109,9 +103,3 @@ def test_without_a_runtime_there_is_no_contrast_on_it() -> None:
     assert [contrast.name for contrast in run_plan.contrasts] == ["no write against write (onnx)"]
     with pytest.raises(ParameterError, match="named twice"):
         plan("inference_runtime", runtime=["onnx", "onnx"])
-
-
-def test_an_interval_that_also_holds_no_effect_is_not_marked_on_the_map() -> None:
-    assert _where(1.6, 1.2, 1.9) == INSIDE
-    assert _where(1.6, 0.6, 4.0) == WITH_NO_EFFECT
-    assert _where(1.6, 0.6, 1.5) == OUTSIDE

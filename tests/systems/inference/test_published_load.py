@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from perflab.recordings import published_value
 from perflab.systems import experiment
-from perflab.systems.inference import stacks
 from perflab.trials.experiment import Experiment
 
 
@@ -56,15 +54,3 @@ def test_a_smaller_default_load_is_not_the_published_one() -> None:
     name = "no write against write (onnx)"
     assert sizes("inference_runtime")[name] is None
     assert sizes("inference_runtime", preset="published")[name] == pytest.approx(1087 / 320)
-
-
-def test_the_published_settings_come_from_the_published_rows(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    def doubled_workers(*row: str) -> float:
-        return published_value(*row) * (2 if row[-1] == "workers" else 1)
-
-    monkeypatch.setattr(stacks, "published_value", doubled_workers)
-    chosen = experiment("synchronous_commit")
-    assert not stacks.as_published(chosen.check({}))
-    assert stacks.as_published(chosen.check({"workers": 8}))

@@ -11,7 +11,7 @@ import pandas as pd
 from perflab.recordings import Run
 from perflab.trials.plan import Treatment
 from tests.support.synthetic import HOUR_NS
-from tests.systems.planned import write_planned
+from tests.systems.planned import requests_of, write_planned
 
 MS = 1_000_000
 NUMBER, CHUNKS = 40, 5
@@ -31,22 +31,11 @@ def answers(version: str = "old", failed: int = 0) -> tuple[pd.DataFrame, pd.Dat
     first, gap = round(FIRST_MS[version] * MS), round(GAP_MS[version] * MS)
     is_bad = np.arange(NUMBER) >= NUMBER - failed
     lasts = np.where(is_bad, 3 * MS, first + (CHUNKS - 1) * gap)
-    requests = pd.DataFrame(
-        {
-            "stage": "measure",
-            "worker": np.zeros(NUMBER, np.int16),
-            "user": np.arange(NUMBER, dtype=np.int32),
-            "planned_ns": planned,
-            "started_ns": planned,
-            "sent_ns": planned + 2 * MS,
-            "first_byte_ns": planned + np.minimum(first, lasts),
-            "done_ns": planned + lasts,
-            "connect_ns": np.zeros(NUMBER, np.int64),
-            "status": np.where(is_bad, 503, 200).astype(np.int16),
-            "bytes": np.full(NUMBER, 100),
-            "error": np.where(is_bad, "status", ""),
-        }
-    )
+    requests = requests_of(
+        planned, planned + lasts, sent_ns=planned + 2 * MS,
+        first_byte_ns=planned + np.minimum(first, lasts),
+        status=np.where(is_bad, 503, 200).astype(np.int16), error=np.where(is_bad, "status", ""),
+    )  # fmt: skip
     successes = np.flatnonzero(~is_bad)
     number = np.tile(np.arange(CHUNKS + 1, dtype=np.int32), len(successes))
     request = np.repeat(successes, CHUNKS + 1)

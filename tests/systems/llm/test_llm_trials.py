@@ -20,8 +20,8 @@ SMALL = {
 
 
 @pytest.fixture(scope="module")
-def run(backend_name: str) -> Run:
-    return api.run("llm_streaming", {**SMALL, "backend": backend_name})
+def run() -> Run:
+    return api.run("llm_streaming", {**SMALL, "backend": "process"})
 
 
 def test_every_token_of_every_stream_is_a_chunk_of_the_recording(run: Run) -> None:

@@ -13,7 +13,7 @@ from perflab.recordings import Run
 from perflab.systems.metricstream.connection_cost import part_columns
 from perflab.trials.plan import Treatment
 from tests.support.synthetic import HOUR_NS
-from tests.systems.planned import write_planned
+from tests.systems.planned import requests_of, write_planned
 
 US = 1_000
 # Connect, send, wait, receive and close of every planted request, in us.
@@ -32,23 +32,11 @@ def posts(connected: bool = True) -> pd.DataFrame:
     connect, close = (connect, close) if connected else (0, 0)
     started = HOUR_NS + np.arange(NUMBER, dtype=np.int64) * 1_000_000
     sent = started + connect + send
-    return pd.DataFrame(
-        {
-            "stage": "measure",
-            "worker": np.zeros(NUMBER, np.int16),
-            "user": np.arange(NUMBER, dtype=np.int32),
-            "planned_ns": started,
-            "started_ns": started,
-            "sent_ns": sent,
-            "first_byte_ns": sent + wait,
-            "done_ns": sent + wait + receive,
-            "connect_ns": np.full(NUMBER, connect),
-            "close_ns": np.full(NUMBER, close),
-            "status": np.full(NUMBER, 202, np.int16),
-            "bytes": np.full(NUMBER, 15),
-            "error": "",
-        }
-    )
+    return requests_of(
+        started, sent + wait + receive, sent_ns=sent, first_byte_ns=sent + wait,
+        connect_ns=np.full(NUMBER, connect), close_ns=np.full(NUMBER, close),
+        status=np.full(NUMBER, 202, np.int16), bytes=np.full(NUMBER, 15),
+    )  # fmt: skip
 
 
 def write_posts(

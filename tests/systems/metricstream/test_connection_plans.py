@@ -16,7 +16,7 @@ from perflab.systems.metricstream.connection_cost import (
     part_columns,
     success_share,
 )
-from perflab.systems.metricstream.rungs import BEFORE, CROSSED, PHASES
+from perflab.systems.metricstream.rungs import BEFORE, PHASES
 from perflab.trials.plan import RunPlan
 from perflab.trials.summary import resolved
 from tests.load.planted import load_result
@@ -76,12 +76,6 @@ def test_a_cpu_limit_reaches_only_the_server_and_is_recorded() -> None:
 def test_a_cpu_limit_that_the_kernel_does_not_accept_is_refused_before_the_run(cpus: float) -> None:
     with pytest.raises(ParameterError, match="server_cpus"):
         plan(server_cpus=cpus)
-
-
-def test_a_pool_is_compared_with_threads_with_and_without_keep_alive() -> None:
-    contrasts = [item for item in plan(sets=["interaction"]).contrasts if item.interaction]
-    assert {item.response for item in contrasts} == {"server_cpu_us_per_request", "mean_ms"}
-    assert set(CROSSED) >= {item.numerator["rung"] for item in contrasts}
 
 
 def test_the_parts_of_a_request_add_up_to_all_of_it() -> None:

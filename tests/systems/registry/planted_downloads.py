@@ -14,7 +14,7 @@ from perflab.systems.registry.counts import COUNTED, counted_columns, download_c
 from perflab.systems.registry.rungs import RUNGS, lanes
 from perflab.trials.plan import Treatment
 from tests.support.synthetic import HOUR_NS
-from tests.systems.planned import write_planned
+from tests.systems.planned import requests_of, write_planned
 
 S = 1_000_000_000
 CLIENTS, EACH_S, TIMEOUT_S = 20, 3.0, 30.0
@@ -52,23 +52,12 @@ def batches(rung: str) -> tuple[pd.DataFrame, pd.DataFrame]:
     end_s = [EACH_S * (1 + place // at_a_time) + 0.01 * place for place in range(number)]
     gave_up = np.array(end_s) > TIMEOUT_S
     done = HOUR_NS + (np.minimum(end_s, TIMEOUT_S) * S).astype(np.int64)
-    requests = pd.DataFrame(
-        {
-            "stage": "measure",
-            "worker": np.zeros(number, np.int16),
-            "user": np.arange(number, dtype=np.int32),
-            "planned_ns": np.full(number, HOUR_NS),
-            "started_ns": np.full(number, HOUR_NS),
-            "sent_ns": np.full(number, HOUR_NS),
-            "first_byte_ns": np.where(gave_up, 0, done - S // 5),
-            "done_ns": done,
-            "connect_ns": np.zeros(number, np.int64),
-            "status": np.where(gave_up, 0, 200).astype(np.int16),
-            "bytes": np.where(gave_up, 0, 2_483_401),
-            "error": np.where(gave_up, "timeout", ""),
-            "phase_get_ms": np.where(gave_up, math.nan, 1e3 * EACH_S - 250).astype(np.float32),
-        }
-    )
+    requests = requests_of(
+        np.full(number, HOUR_NS), done, first_byte_ns=np.where(gave_up, 0, done - S // 5),
+        status=np.where(gave_up, 0, 200).astype(np.int16), bytes=np.where(gave_up, 0, 2_483_401),
+        error=np.where(gave_up, "timeout", ""),
+        phase_get_ms=np.where(gave_up, math.nan, 1e3 * EACH_S - 250).astype(np.float32),
+    )  # fmt: skip
     complete = requests[~gave_up]
     points = [
         complete.assign(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import socket
 from typing import Any
@@ -10,7 +9,6 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from perflab.systems.registry import counts
 from perflab.systems.registry.counts import (
     COUNTED,
     TABLE,
@@ -91,21 +89,6 @@ def test_a_silence_that_ended_has_a_length_and_no_bound() -> None:
     columns = counted_columns(table, 10 * SECOND, 15 * SECOND)
     assert columns["longest_silence_ms"] == pytest.approx(4_000.0)
     assert "longest_silence_at_least_ms" not in columns
-
-
-ANSWER = {"open": 3, "waiting_for_thread": 2, "store_discarded": 5}
-
-
-def test_an_answer_becomes_a_row_with_its_instants(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(counts, "exchange", lambda *_: (200, json.dumps(ANSWER)))
-    look = _RegistryCounts(port=0)
-    look.after()
-    (row,) = look.left()[TABLE].to_dict("records")
-    assert (row["in_flight"], row["waiting_for_thread"], row["store_discarded"]) == (3, 2, 5)
-    assert math.isnan(row["most_in_flight"])
-    assert 0 < row["t_ns"] <= row["answered_ns"]
 
 
 def test_a_missing_answer_leaves_a_row_without_numbers() -> None:

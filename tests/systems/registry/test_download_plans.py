@@ -9,7 +9,7 @@ from perflab.instruments import OtherLoad
 from perflab.load.workload import Burst, OpenLoop
 from perflab.stacks.plan import settle
 from perflab.systems import experiment
-from perflab.systems.registry.rungs import RUNGS, SETS, lanes
+from perflab.systems.registry.rungs import RUNGS, lanes
 from perflab.trials.plan import RunPlan
 
 CHOSEN = "registry_downloads"
@@ -46,14 +46,6 @@ def test_sizes_are_compared_at_the_published_load_only_and_as_bounds() -> None:
         assert contrast_without_size.published_ratio is None
         assert not contrast_without_size.published_bound
         assert contrast_without_size.published_direction == "smaller"
-
-
-def test_every_set_has_the_last_step_for_comparison() -> None:
-    assert all("step_3" in names for names in SETS.values())
-    for name in SETS:
-        assert plan(sets=[name]).treatments
-        if name != "threads":
-            assert plan(sets=[name]).contrasts
 
 
 def test_threads_limit_how_many_downloads_run_at_a_time() -> None:
