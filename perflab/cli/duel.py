@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.text import Text
 
-from perflab.cli.lab import named_here
-from perflab.cli.outputs import frame_table, make_console, print_table
+from perflab.cli.outputs import frame_table, make_console, named_here, print_table
 from perflab.errors import ParameterError
 
 if TYPE_CHECKING:
