@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Annotated
 
 import typer
+from rich.text import Text
 
-from perflab.cli.outputs import make_console, print_table
+from perflab.cli.outputs import frame_table, make_console, named_here, print_table
 from perflab.errors import ParameterError
 
 
@@ -28,7 +29,7 @@ def command(
         float, typer.Option(help="seconds to wait until another measurement ends")
     ] = 0.0,
 ) -> None:
-    """Run an experiment; print verdicts and save figures and a report section.
+    """Run an experiment; print what it found, and save figures and a section for a document.
 
     Example: perflab run synchronous_commit -p blocks=6 -p workers=1,4
 
@@ -36,7 +37,6 @@ def command(
     """
     from perflab import api
     from perflab.parameters import parse_assignments
-    from perflab.reports.verdicts import to_terminal, verdict_table
 
     values = parse_assignments(parameter or [])
     values |= {"backend": backend} if backend else {}
@@ -49,9 +49,11 @@ def command(
             "perflab run", ["no experiment is named: give its name, or --resume RUN"]
         )
     run = api.run(name, values)
+    shown, folder = api.answers(run), named_here(api.save(run)[0].parent)
     console = make_console()
-    print_table(to_terminal(verdict_table([run])))
-    console.print(str(api.verdict(run)), markup=False, highlight=False)
-    for path in api.save(run):
-        if path.suffix in (".svg", ".png", ".md"):
-            console.print(str(path), markup=False, highlight=False, soft_wrap=True)
+    if shown.heading:
+        console.print(Text(shown.heading, "bold"))
+    print_table(frame_table(shown.text))
+    files = f"Figures, tables and section: {folder}/"
+    for line in ("", *shown.notes, files, f"Verdicts and trials: perflab show {run.run_id}"):
+        console.print(Text(line), soft_wrap=True)
