@@ -14,7 +14,7 @@ from perflab.analysis.findings import can_be_decided
 from perflab.errors import ExperimentError, ParameterError, PerflabError
 from perflab.parameters import Parameters, check, sentences
 from perflab.recordings import Contrast, ContrastPair, Remark, Response, Steady, UntilDecided
-from perflab.recordings.display import Shown, named_values, plain
+from perflab.recordings.display import Lines, Shown, named_values, plain
 from perflab.recordings.responses import COMMON
 from perflab.stacks.plan import StackPlan
 from perflab.statistics.interim_analysis import planned
@@ -144,13 +144,17 @@ class RunParameters(Parameters):
     def _repr_html_(self) -> str:
         return self._shown()._repr_html_()
 
-    def _shown(self) -> Shown:
+    def _shown(self) -> Shown | Lines:
+        """Return the parameters that differ from their defaults."""
         rows = []
         for name, field in type(self).model_fields.items():
             value = plain(getattr(self, name))
             default = plain(field.get_default(call_default_factory=True))
-            rows.append((name, value, "" if value == default else f"changed from {default}"))
-        return named_values(rows, ("parameter", "value", "default"), "Parameters")
+            if value != default:
+                rows.append((name, value, default))
+        if not rows:
+            return Lines(["Every parameter has its default."])
+        return named_values(rows, ("parameter", "value", "default"), "Changed parameters")
 
 
 class DesignParameters(RunParameters):
