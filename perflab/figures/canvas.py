@@ -76,13 +76,13 @@ class LabFigure(Figure):
 def page_canvas(
     page: Page, title: str, plot_height_in: float, subtitle: str = "", key: Sequence[Artist] = ()
 ) -> LabFigure:
-    """Return an empty figure: experiment, title and key above, the origin in small print below.
+    """Return an empty figure: title and key above, the origin in small print below.
 
     The words are wrapped, and the figure grows with them, so a long footer takes nothing from
     ``plot_height_in``. ``key`` holds legend handles with their labels. Axes that are added lie
     between key and footer; call :func:`finish` after the last artist.
     """
-    head = lines_of(f"{page.experiment}: {title}", TEXT_IN, TITLE_PT, INK, "bold")
+    head = lines_of(f"{title[:1].upper()}{title[1:]}", TEXT_IN, TITLE_PT, INK, "bold")
     head += lines_of(subtitle, TEXT_IN, SUBTITLE_PT, MUTED) if subtitle else []
     foot = []
     for part in page.footer.split("\n"):

@@ -102,13 +102,13 @@ def origin_of(run: Run) -> dict[str, Any]:
 class Page:
     """All that a drawing may know of a run beside its table: the record, and counts of trials.
 
-    ``experiment`` stands before every title. ``title`` and ``origin`` go into the files' metadata,
-    and ``footer`` is the small print. ``looks`` are the treatments' colours, markers and labels;
+    ``question`` is the run's. ``title`` and ``origin`` go into the files' metadata, and ``footer``
+    is the small print. ``looks`` are the treatments' colours, markers and labels;
     compared treatments are side by side. ``pairs`` are the treatments that claims compare.
     ``nothing`` is a sentence that says why there is nothing to draw.
     """
 
-    experiment: str
+    question: str
     title: str
     footer: str
     origin: Mapping[str, Any]
@@ -120,7 +120,7 @@ class Page:
 def page_of(run: Run) -> Page:
     """Return the page of a run."""
     return Page(
-        experiment=run.record.experiment,
+        question=run.record.question,
         title=run.record.title,
         footer=footer(run),
         origin=origin_of(run),

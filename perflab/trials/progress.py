@@ -145,8 +145,7 @@ def showing() -> Iterator[Callable[[Event], None]]:
     """
     with contextlib.ExitStack() as ending:
         shows: list[Callable[[Event], None]]
-        in_kernel = "ipykernel" in sys.modules and "IPython" in sys.modules
-        shows = [ending.enter_context(LiveCell()) if in_kernel else Terminal(sys.stderr)]
+        shows = [ending.enter_context(LiveCell()) if _in_kernel() else Terminal(sys.stderr)]
         path = os.environ.get(PROGRESS_FILE)
         if path:
             file = ending.enter_context(Path(path).open("a"))
@@ -162,6 +161,12 @@ def showing() -> Iterator[Callable[[Event], None]]:
                 show_one(event)
 
         yield show
+
+
+def _in_kernel() -> bool:
+    """Return whether this process is the kernel of a notebook; IPython alone shows no cells."""
+    ipython = sys.modules.get("IPython")
+    return ipython is not None and hasattr(ipython.get_ipython(), "kernel")
 
 
 # ---- lines ---------------------------------------------------------------------------------------

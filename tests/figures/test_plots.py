@@ -41,7 +41,7 @@ def test_every_run_has_the_figures_of_its_kind_with_their_words_whole_and_apart(
 ) -> None:
     run = request.getfixturevalue(case)
     record = run.record
-    origin = (f"{record.experiment}: ", run.run_id, record.backend, f"seed {record.seed}", "commit")
+    origin = (run.run_id, record.backend, f"seed {record.seed}", "commit")
     assert list(pictures(run)) == VIEWS[case]
     for figure in pictures(run).values():
         assert cut_off(figure) == []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -59,6 +60,9 @@ def test_no_cell_is_begun_when_time_is_up_and_later_the_sweep_goes_on(
     clock = SimpleNamespace(monotonic=lambda: next(instants_s))
     monkeypatch.setattr(execution, "time", clock)
     monkeypatch.setattr(execution, "carry_out", done)
+    # Other tests import what a kernel needs; this process is none for that.
+    importlib.import_module("ipykernel")
+    importlib.import_module("IPython")
     words = ("sweep", str(sweep.file))
     output, errors = perflab(tmp_path / "runs", *words, "--minutes", "1", code=4)
     assert "time is up; 1 cell not begun" in errors

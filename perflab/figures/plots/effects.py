@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from dataclasses import fields
 
 import numpy as np
@@ -42,7 +41,6 @@ from perflab.figures.view import ARROW, View
 from perflab.recordings import Contrast, Run
 
 TITLE = "what every claim comes to, block by block"
-NO_BREAK = "\N{NO-BREAK SPACE}"
 AXIS_IN = 0.5
 COLUMNS = [field.name for field in fields(Claim)]
 # A panel holds rows that share an axis: what is measured, in which unit, and on which scale.
@@ -109,7 +107,7 @@ def draw_effects(table: pd.DataFrame, page: Page) -> LabFigure:
     panels = _panels(claims)
     figure = page_canvas(
         page,
-        _title(claims),
+        page.question or page.title,
         plot_height_in=sum(_height_in(kind, rows) for kind, rows in panels.items()),
         subtitle=_subtitle(claims),
         key=_legend_handles(claims),
@@ -137,15 +135,6 @@ def _kind(claim: Claim) -> Kind:
 
 def _height_in(kind: Kind, rows: list[Row]) -> float:
     return sum(item.height_in for item in rows) + (AXIS_IN if kind != WITHOUT else PAD_IN)
-
-
-def _title(claims: list[Claim]) -> str:
-    if len(claims) == 1:
-        return claims[0].verdict
-    counts = Counter(claim.verdict for claim in claims)
-    verdicts = [f"{counts[outcome]} {outcome}" for outcome in Outcome if counts[outcome]]
-    # A number stays on the same line as its verdict.
-    return f"of {len(claims)} claims {', '.join(text.replace(' ', NO_BREAK) for text in verdicts)}"
 
 
 def _subtitle(claims: list[Claim]) -> str:
