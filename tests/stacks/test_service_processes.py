@@ -14,7 +14,7 @@ import pytest
 
 from perflab.host.processes import how_it_ended
 from perflab.stacks.backend import Labels
-from perflab.stacks.cleanup import end, family, is_alive, members
+from perflab.stacks.cleanup import end, family, is_alive, members, of_service, working_in
 from tests.stacks.asking import wait_until
 
 # A master whose child hides as PostgreSQL's do: a session of its own, no environment, SIGINT
@@ -47,6 +47,21 @@ def service(tmp_path: Path) -> Iterator[tuple[subprocess.Popen[str], int]]:
             os.kill(pid, signal.SIGKILL)
     master.wait()
     master.stdout.close()
+
+
+def test_a_child_is_found_by_its_folder_when_its_master_has_ended(
+    service: tuple[subprocess.Popen[str], int], tmp_path: Path
+) -> None:
+    master, child = service
+    assert [process.pid for process in of_service("labelled", "it")] == [master.pid]
+    master.kill()
+    master.wait()
+    assert family(master.pid) == []
+    assert [process.pid for process in working_in(tmp_path)] == [child]
+    assert child in [process.pid for process in working_in(tmp_path.parent)]
+    assert working_in(tmp_path / "other") == []
+    end(working_in(tmp_path), signal.SIGINT, timeout_s=0.2)
+    assert working_in(tmp_path) == []
 
 
 def test_a_process_that_ignores_the_signal_is_killed_and_its_parent_can_still_learn_how(
