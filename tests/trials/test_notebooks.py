@@ -23,8 +23,8 @@ from tests.systems.chat.synthetic_streams import write_stream_run
 from tests.trials.executed import check_executed, verdict_of
 from tests.trials.one_kernel import one_kernel
 
-# Other tests show several blocks, and that services can start afresh.
-QUICK = {"backend": "process", "blocks": 1, "fresh_blocks": 0}
+# Services stay from block to block; the tests of runs show that they can start afresh.
+QUICK = {"backend": "process", "blocks": 2, "fresh_blocks": 0}
 INFERENCE = {
     **QUICK, "requests": 60, "warmup_requests": 10, "concurrency": 5, "workers": 1, "pool_size": 4,
 }  # fmt: skip
@@ -40,23 +40,23 @@ CODECS = {
     "operation": ["serialize"], "message": ["published"],
 }  # fmt: skip
 PROFILES = {
-    **QUICK, "codec": ["json"], "users": 10, "action_s": 0.1, "join_s": 0.01, "plateau_s": 1.0,
-    "rate_hz": 200,
+    **QUICK, "blocks": 1, "codec": ["json"], "users": 10, "action_s": 0.1, "join_s": 0.01,
+    "plateau_s": 1.0, "rate_hz": 200,
 }  # fmt: skip
 CHATTERS = {
-    **QUICK, "join_s": 0.02, "action_s": 0.25, "plateau_s": 0.5, "bcrypt_rounds": 4,
+    **QUICK, "blocks": 1, "join_s": 0.02, "action_s": 0.25, "plateau_s": 0.5, "bcrypt_rounds": 4,
 }  # fmt: skip
 DOWNLOADS = {
     "backend": "process", "blocks": 1, "sets": ["clients"], "clients": 12, "model_bytes": 100_000,
     "timeout_s": 5.0, "models": 2,
 }  # fmt: skip
 CONNECTIONS = {
-    **QUICK, "sets": ["naive"], "rungs": ["thread_closes_new", "naive_closes_new"],
+    **QUICK, "blocks": 1, "sets": ["naive"], "rungs": ["thread_closes_new", "naive_closes_new"],
     "target_rate": 200.0, "duration_s": 0.4, "warmup_s": 0.1,
 }  # fmt: skip
 STREAMS = {
-    **QUICK, "rungs": ["stream_old", "stream_new"], "users": 12, "duration_s": 1.5, "warmup_s": 0.5,
-    "interval_s": 0.5, "tokens": 10,
+    **QUICK, "blocks": 1, "rungs": ["stream_old", "stream_new"], "users": 12, "duration_s": 1.5,
+    "warmup_s": 0.5, "interval_s": 0.5, "tokens": 10,
 }  # fmt: skip
 # Each notebook measures once; these do so in another test: by papermill's command line, as the
 # main job.
@@ -67,15 +67,15 @@ SMALL = {
     "client_overhead": CLIENTS,
     "lab_check": CHECK,
     "profile": PROFILES,
-    "inference_runtime": INFERENCE,
+    "inference_runtime": {**INFERENCE, "blocks": 1},
     "sync_vs_async": {**INFERENCE, "round_trip_ms": [0.0], "pool_minconn": ["max"]},
-    "flush_map": {**INFERENCE, "commit_delay_us": [0], "round_trip_ms": [0.0]},
+    "flush_map": {**INFERENCE, "blocks": 1, "commit_delay_us": [0], "round_trip_ms": [0.0]},
     "chat_ladder": {**CHATTERS, "rungs": ["json_25", "best_25"]},
     "latency_cpu": {**CHATTERS, "users": 25},
     "registry_downloads": DOWNLOADS,
     "connection_lifecycle": CONNECTIONS,
     "llm_streaming": STREAMS,
-    "custom_service": {"blocks": 1, "duration_s": 0.5, "warmup_s": 0.1, "users": 1},
+    "custom_service": {"blocks": 2, "duration_s": 0.5, "warmup_s": 0.1, "users": 1},
 }
 
 

@@ -108,6 +108,7 @@ def test_a_run_without_answers_is_an_error(tmp_path) -> None:
     run = lab_check(tmp_path, blocks=1, failed=[(0, index) for index in range(5)])
     with pytest.raises(AnalysisError, match="no successful request"):
         work_share(run)
+    assert known_effects(run).empty
 
 
 @pytest.fixture(scope="module")
