@@ -58,7 +58,7 @@ def are_variants(run: Run) -> bool:
     )
 
 
-def told(run: Run) -> list[str]:
+def variant_sentences(run: Run) -> list[str]:
     """Return the answer of a run of variants in a line for each pair, and what limits it."""
     pairs = pairs_of(evaluate(run), (), ())
     return [*(answer(pair, len(pairs) == 1) for pair in pairs), *notes(run, pairs)]
@@ -127,7 +127,7 @@ def answer(pair: Pair, is_only: bool = True) -> str:
     if not any(finding.effect for finding in pair.findings.values()):
         return f"{pair.new} could not be compared: {_gate_words(pair.gate)}".removesuffix(": ")
     different, undecided, same, absent = [], [], [], []
-    for finding in _told(pair.findings):
+    for finding in _in_the_answer(pair.findings):
         shown, response = meaning(finding), finding.contrast.response
         if shown in (BETTER, WORSE):
             different.append(_difference(finding))
@@ -149,16 +149,16 @@ def answer(pair: Pair, is_only: bool = True) -> str:
     )
 
 
-def _told(findings: Mapping[str, Finding]) -> list[Finding]:
+def _in_the_answer(findings: Mapping[str, Finding]) -> list[Finding]:
     """Return the findings of the answer: response time, CPU, and what else differs."""
     times = [findings[name] for name in TIMES if name in findings]
     time = next(filter(attrgetter("effect"), times), times[0])
-    told = [time, *([findings[CPU]] if CPU in findings else [])]
+    chosen = [time, *([findings[CPU]] if CPU in findings else [])]
     for name in (*TIMES, MEMORY, FAILURES):
         shown = meaning(findings[name]) if name in findings else ""
         if shown in (BETTER, WORSE) and not (name in TIMES and shown == meaning(time)):
-            told.append(findings[name])
-    return told
+            chosen.append(findings[name])
+    return chosen
 
 
 def _listed(texts: Sequence[str]) -> str:

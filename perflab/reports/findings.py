@@ -33,7 +33,7 @@ from perflab.analysis.validity import measured_responses, summary_table
 from perflab.recordings import Run
 from perflab.recordings.tables import NOT_JUDGED
 from perflab.reports.conversion import count, effect_text, measured, p_value
-from perflab.reports.duels import are_variants, told
+from perflab.reports.duels import are_variants, variant_sentences
 from perflab.statistics.in_words import MISSING, counted, missing, number
 
 # The beginning of the column's name, which says for how many claims: see :func:`columns`.
@@ -132,13 +132,15 @@ def answer_table(run: Run) -> pd.DataFrame:
         answer = answer_to_claim(finding)
         key = answer.text if finding.effect is None else answer.question
         rows.setdefault(key, []).append(_answer_row(answer))
-    shared = [
+    groups = [*rows.items()]
+    most = MOST_ROWS if len(groups) > MOST_ROWS + 1 else len(groups)
+    shown = [
         group[0] if len(group) == 1 else [f"{len(group)} claims", key, ""]
-        for key, group in rows.items()
+        for key, group in groups[:most]
     ]
-    if len(shared) > MOST_ROWS + 1:
-        shared = [*shared[:MOST_ROWS], [f"{len(shared) - MOST_ROWS} more claims", "", ""]]
-    return pd.DataFrame(shared, columns=["claim", "here", "study"])
+    if more := sum(len(group) for _, group in groups[most:]):
+        shown.append([f"{more} more claims", "", ""])
+    return pd.DataFrame(shown, columns=["claim", "here", "study"])
 
 
 def _answer_row(answer: Answer) -> list[str]:
@@ -235,6 +237,6 @@ def sentences(run: Run) -> list[str]:
     Variants without published results are compared with each other instead.
     """
     if are_variants(run):
-        return told(run)
+        return variant_sentences(run)
     by_rule = map(_judged_sentence, claims_by_rule(run).values())
     return [*map(sentence, evaluate(run)), *by_rule, *filter(None, [not_asked(run)])]

@@ -137,7 +137,7 @@ def page_text(run: Run, figures: Sequence[Figure] = (), level: int = 1) -> str:
     title = record.title
     if answers:
         title = f"{_capitalized(answers[0].question)} {_capitalized(answers[0].text)}"
-    why = list(_changes(run))[:1]
+    why, limits = next(_changes(run), ""), _limits(run)
     parts = [
         f"# {cell(title)}\n",
         _first(run, f"`perflab show {run.run_id}` has the reasons"),
@@ -145,8 +145,8 @@ def page_text(run: Run, figures: Sequence[Figure] = (), level: int = 1) -> str:
         f"**What was done.** {cell(f'{design(run)} {load(record)}')} {cell(where_and_when(run))}\n",
         to_markdown(page_table(run)) if len(record.treatments) <= MOST_ROWS else "",
         _figures(figures, heading=""),
-        f"**Why.** {cell(why[0])}\n" if why else "",
-        f"**Limits.** {cell(_limits(run))}\n" if _limits(run) else "",
+        f"**Why.** {cell(why)}\n" if why else "",
+        f"**Limits.** {cell(limits)}\n" if limits else "",
         f"**To repeat it.**\n\n```sh\n{reproduce(record)}\n```\n",
         f"Every claim, table and figure: `perflab export {run.run_id} --full --to DIR`\n",
     ]

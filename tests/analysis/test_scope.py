@@ -11,7 +11,7 @@ import pytest
 from perflab.analysis.evaluation import Finding, evaluate
 from perflab.analysis.findings import sentence
 from perflab.analysis.scope import ALSO_AT_THE_END, THIS_LOAD_ONLY
-from perflab.reports.duels import told
+from perflab.reports.duels import variant_sentences
 from tests.support.simulations.drift import Drift, held, scopes
 from tests.support.synthetic import Planted, contrast_of, write_run
 
@@ -91,4 +91,4 @@ def test_compared_variants_name_the_scope(tmp_path: Path) -> None:
     ]
     drifts = {0: [0.0] * 6, 1: AWAY}
     run = write_run(tmp_path, treatments=(old, new), contrasts=contrasts, drifts=drifts)
-    assert f"{THIS_LOAD_ONLY}; the ratio moved by -50%" in "\n".join(told(run))
+    assert f"{THIS_LOAD_ONLY}; the ratio moved by -50%" in "\n".join(variant_sentences(run))
