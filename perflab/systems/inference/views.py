@@ -19,8 +19,8 @@ from perflab.figures import (
     EFFECT,
     FLUSH_COST,
     IN_FLIGHT,
+    LATENCY_CPU,
     LATENCY_ECDF,
-    latency_cpu_view,
     throughput_view,
     time_breakdown_view,
 )
@@ -310,6 +310,6 @@ VIEWS = (
     CORE_TIME,
     IN_FLIGHT,
     DATABASE_WAITS,
-    latency_cpu_view("inference", "postgres"),
+    LATENCY_CPU,
     FLUSH_COST,
 )
