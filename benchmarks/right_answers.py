@@ -1,0 +1,239 @@
+"""How often a duel with default options is right, wrong or undecided, on services of users' kinds.
+
+Flask under gunicorn, datasette, a Node and a Go server each answer in copies of themselves: equal
+ones, copies that compute 5% and 10% longer, and copies that wait 10% longer (``perflab duel
+--variant old=... --variant new=...``). Base times are of the whole answer: each service is timed
+first, with one user, and the slower copy burns that share of it as CPU time more, or sleeps 11 ms
+instead of 10.
+
+Of equal copies "no difference larger than 5%" is right (the 90% interval lies within it), and a
+difference is wrong. Of others a slower mean response time is right; faster, or "no difference
+larger than 3%", is wrong. A duel takes up to two minutes. What is not installed is left out:
+gunicorn and datasette are installed into a folder of their own, node and go must be there.
+"""
+
+from __future__ import annotations
+
+import math
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+from collections.abc import Mapping
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from benchmarks import bench
+from perflab import api
+from perflab.analysis.decision import Kind
+from perflab.analysis.evaluation import Finding, evaluate
+from perflab.statistics.two_samples import Rate
+
+EQUAL = "equal"
+# The share by which the new copy is slower, and whether it waits.
+KINDS = {EQUAL: (0.0, False), "computes 5%": (0.05, False), "computes 10%": (0.10, False),
+         "waits 10%": (0.10, True)}  # fmt: skip
+WAITS_MS = 10
+WITHIN = 0.05
+FLASK = """
+import os, time
+from flask import Flask
+app = Flask(__name__)
+burn, wait = float(os.environ["BURN_MS"]) / 1e3, float(os.environ["WAIT_MS"]) / 1e3
+
+@app.get("/")
+def index():
+    end = time.thread_time() + burn
+    while time.thread_time() < end:
+        pass
+    time.sleep(wait)
+    return {"hello": "world"}
+"""
+DATASETTE = """
+import asyncio, os, time
+from datasette import Response, hookimpl
+burn, wait = float(os.environ["BURN_MS"]) / 1e3, float(os.environ["WAIT_MS"]) / 1e3
+
+async def index(datasette):
+    rows = await datasette.get_database("_memory").execute("select 1")
+    end = time.thread_time() + burn
+    while time.thread_time() < end:
+        pass
+    await asyncio.sleep(wait)
+    return Response.json([list(row) for row in rows.rows])
+
+@hookimpl
+def register_routes():
+    return [(r"^/work$", index)]
+"""
+NODE = """
+const [burn, wait] = [Number(process.env.BURN_MS) * 1e3, Number(process.env.WAIT_MS)];
+require("http").createServer((request, answer) => {
+  const begin = process.cpuUsage();
+  let used;
+  do { used = process.cpuUsage(begin); } while (used.user + used.system < burn);
+  setTimeout(() => answer.end("hello"), wait);
+}).listen(Number(process.env.PORT), "127.0.0.1");
+"""
+GO = """package main
+import ("net/http"; "os"; "runtime"; "strconv"; "syscall"; "time")
+func number(name string) float64 { x, _ := strconv.ParseFloat(os.Getenv(name), 64); return x }
+func usedMs() float64 {
+  var usage syscall.Rusage
+  syscall.Getrusage(1, &usage) // of this thread
+  return float64(usage.Utime.Nano() + usage.Stime.Nano()) / 1e6
+}
+func main() {
+  burn, wait := number("BURN_MS"), time.Duration(number("WAIT_MS") * 1e6)
+  http.HandleFunc("/", func(answer http.ResponseWriter, _ *http.Request) {
+    runtime.LockOSThread()
+    for end := usedMs() + burn; usedMs() < end; {}
+    runtime.UnlockOSThread()
+    time.Sleep(wait)
+    answer.Write([]byte("hello"))
+  })
+  http.ListenAndServe("127.0.0.1:" + os.Getenv("PORT"), nil)
+}
+"""
+
+
+def services(place: Path) -> dict[str, tuple[str, str]]:
+    """Write the services that can run here; return command and path of each."""
+    python = place / "venv" / "bin"
+    subprocess.run([sys.executable, "-m", "venv", place / "venv"], check=True)
+    pip = [python / "python", "-m", "pip", "install", "--quiet", "flask", "gunicorn", "datasette"]
+    subprocess.run(pip, check=True)
+    (place / "plugins").mkdir()
+    for name, text in (("app.py", FLASK), ("plugins/work.py", DATASETTE), ("server.js", NODE)):
+        (place / name).write_text(text)
+    made = {
+        "Flask, gunicorn": (f"{python}/gunicorn --bind 127.0.0.1:{{port}} app:app", "/"),
+        "datasette": (
+            f"{python}/datasette --memory --host 127.0.0.1 --port {{port}} "
+            f"--plugins-dir {place}/plugins",
+            "/work",
+        ),
+    }
+    if shutil.which("node"):
+        made["Node"] = (f"node {place}/server.js", "/")
+    if go := shutil.which("go"):
+        (place / "server.go").write_text(GO)
+        words = [go, "build", "-o", place / "server", place / "server.go"]
+        subprocess.run(words, check=True, cwd=place)
+        made["Go"] = (f"{place}/server", "/")
+    return made
+
+
+def variant(command: str, burn_ms: float, wait_ms: float) -> str:
+    """Return a variant that burns and waits so long for each answer."""
+    return f"command:env BURN_MS={burn_ms:.4f} WAIT_MS={wait_ms:g} {command}"
+
+
+def base_ms(place: Path, command: str, path: str, burn_ms: float) -> float:
+    """Return the mean response time of a service with one user, without a wait."""
+    port = bench.free_port()
+    words = ["env", f"PORT={port}", f"BURN_MS={burn_ms}", "WAIT_MS=0"]
+    begun = subprocess.Popen([*words, *command.format(port=port).split()], cwd=place,
+                             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)  # fmt: skip
+    url = f"http://127.0.0.1:{port}{path}"
+    try:
+        until = time.monotonic() + bench.PATIENCE_S
+        while time.monotonic() < until:
+            try:
+                urllib.request.urlopen(url, timeout=1).close()
+                break
+            except OSError:
+                time.sleep(0.1)
+        summary = api.send_load(url, users=1, duration=3, warmup=1)
+        return float(summary["response_time_ms"]["mean"])
+    finally:
+        begun.terminate()
+        begun.wait()
+
+
+def judged(finding: Finding, kind: str) -> str:
+    """Return whether a duel was right, wrong or undecided about the mean response time."""
+    effect, decision = finding.effect, finding.decision
+    if effect is None or decision is None or effect.bound:
+        return "undecided"
+    if kind == EQUAL:
+        is_within = effect.narrow_low > 1 / (1 + WITHIN) and effect.narrow_high < 1 + WITHIN
+        if decision.kind is Kind.DIFFERENT and not is_within:
+            return "wrong"
+        return "right" if is_within else "undecided"
+    if decision.kind is Kind.UNDECIDED:
+        return "undecided"
+    is_slower = decision.kind is Kind.DIFFERENT and effect.estimate > 1
+    return "right" if is_slower else "wrong"
+
+
+def duel(place: Path, command: str, path: str, kind: str, burn_ms: float, extra_ms: float
+         ) -> dict[str, Any]:  # fmt: skip
+    """Carry out one duel with default options; return what came of it."""
+    waits = KINDS[kind][1]
+    old = variant(command, burn_ms, WAITS_MS if waits else 0)
+    new = variant(command, burn_ms + (0 if waits else extra_ms),
+                  round(WAITS_MS * (1 + KINDS[kind][0])) if waits else 0)  # fmt: skip
+    began = time.monotonic()
+    run = api.run("custom_service", {"variants": [f"old={old}", f"new={new}"], "path": path,
+                                     "folder": str(place), "wait_s": 600})  # fmt: skip
+    (finding,) = (item for item in evaluate(run) if item.contrast.response == "mean_ms")
+    effect = finding.effect
+    return {
+        "was": judged(finding, kind), "minutes": (time.monotonic() - began) / 60,
+        "ratio": effect.estimate if effect else math.nan,
+        "low": effect.low if effect else math.nan, "high": effect.high if effect else math.nan,
+    }  # fmt: skip
+
+
+def summary(rows: pd.DataFrame) -> list[Mapping[str, object]]:
+    """Return a row for each kind, over all services."""
+    return [
+        {
+            "copies": kind,
+            **{
+                was: Rate(int((of_kind["was"] == was).sum()), len(of_kind)).text()
+                for was in ("right", "wrong", "undecided")
+            },
+            "ratio": f"{of_kind['ratio'].median():.3f}",
+            "minutes": f"{of_kind['minutes'].mean():.1f}",
+        }
+        for kind, of_kind in rows.groupby("kind", sort=False)
+    ]
+
+
+def main() -> None:
+    """Carry out every duel, in random order, and print every one and the table."""
+    given = bench.options(
+        __doc__,
+        times=(5, "duels of each service and kind"),
+        only=("", "services, by the first letters of their names: F,d,N,G"),
+        burn=(2.0, "ms of CPU time that every answer takes at least"),
+        out=("", "a CSV file for every duel"),
+    )
+    rows: list[dict[str, Any]] = []
+    with tempfile.TemporaryDirectory() as folder:
+        place = Path(folder)
+        chosen = {
+            name: words
+            for name, words in services(place).items()
+            if not given.only or name.startswith(tuple(given.only.split(",")))
+        }
+        bases = {name: base_ms(place, *words, given.burn) for name, words in chosen.items()}
+        for name, kind in bench.turns(list(product(chosen, KINDS)), given.times):
+            extra_ms = KINDS[kind][0] * bases[name]
+            result = duel(place, *chosen[name], kind, given.burn, extra_ms)
+            rows.append({"service": name, "kind": kind, **result})
+            print(rows[-1], flush=True)
+            if given.out:
+                pd.DataFrame(rows).to_csv(given.out, index=False)
+    bench.show(summary(pd.DataFrame(rows)))
+
+
+if __name__ == "__main__":
+    main()
