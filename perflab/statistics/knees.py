@@ -26,7 +26,6 @@ import numpy as np
 import pandas as pd
 
 from perflab.statistics.comparison import CONFIDENCE, USUAL_P
-from perflab.statistics.correlation import check_columns
 from perflab.statistics.in_words import counted
 
 ENOUGH_TRIALS = 8
@@ -305,8 +304,8 @@ def knee(table: pd.DataFrame, cpu: str, latency: str = "p50_ms") -> Knee:
     There is no knee with fewer than 60 windows or 8 clusters, with CPU shares too much alike, or
     without an upward bend (latency may still rise throughout).
 
-    ``table`` has trial_id and both columns, a row per window, in order of time within a trial;
-    AnalysisError where one is missing. Windows without a latency or CPU share are left out.
+    ``table`` has trial_id and both columns, a row per window, in order of time within a trial.
+    Windows without a latency or CPU share are left out.
 
     A broken line can be fitted to any curve that steepens. The bend is a threshold only if the
     broken line has a BIC lower by more than 2 than polynomials of degree 2 and 3. These polynomials
@@ -315,7 +314,6 @@ def knee(table: pd.DataFrame, cpu: str, latency: str = "p50_ms") -> Knee:
     Sources: the module's; BIC: G. Schwarz, Ann. Stat. 6, 1978; R. E. Kass, A. E. Raftery, J. Am.
     Stat. Assoc. 90, 1995 (how large a difference is evidence).
     """
-    check_columns(table, "windows", ("trial_id", cpu, latency))
     trial, x, y = _usable(table, cpu, latency)
     groups, trials = clusters(trial), counted(len(np.unique(trial)), "trial")
     if len(x) < SMALLEST_WINDOWS or groups is None:

@@ -166,7 +166,7 @@ def _windows_table(run: Run, services: tuple[str, ...]) -> pd.DataFrame:
     """
     samples = run.samples()
     sampled = [name for name in services if name in set(samples["service"])]
-    columns = ["treatment", "trial_id", "start_ns", LATENCY, *(f"cpu_{name}" for name in sampled)]
+    columns = ["treatment", "trial_id", LATENCY, *(f"cpu_{name}" for name in sampled)]
     table = windows(run.requests(), samples, sampled, WINDOW_S)[columns].dropna()
     if table.empty:
         return pd.DataFrame(columns=WINDOW_COLUMNS)
