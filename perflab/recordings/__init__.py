@@ -33,7 +33,7 @@ from perflab.recordings.schema import (
     TreatmentRecord,
     fault,
 )
-from perflab.recordings.store import Remainder, RunWriter, new_run_id, remainder, remaining_blocks
+from perflab.recordings.store import RunWriter, new_run_id, remainder, remaining_blocks
 from perflab.recordings.tables import trial_id
 from perflab.statistics.comparison import Scale, SizeBound
 from perflab.statistics.interim_analysis import Look, PlannedLook, UntilDecided
@@ -46,7 +46,6 @@ __all__ = [
     "Look",
     "PlannedLook",
     "Reason",
-    "Remainder",
     "Remark",
     "Response",
     "Run",

@@ -12,7 +12,6 @@ from perflab.analysis.evaluation import evaluate
 from perflab.analysis.findings import findings_table
 from perflab.figures import EFFECT
 from perflab.figures.canvas import LabFigure
-from perflab.figures.plots.effect_rows import marks
 from perflab.recordings import Run
 from tests.figures.saved import check_columns_are_seen
 from tests.figures.shown import cut_off, one_line, overlapping, picture
@@ -168,16 +167,3 @@ def test_an_interaction_is_drawn_as_a_ratio_of_ratios(tmp_path) -> None:
     claim = contrast_of(four[0], four[1], interaction=sides, published_ratio=2 / 1.2)
     axes = effect(write_run(tmp_path, treatments=four, contrasts=[claim], requests=40)).axes[0]
     assert float(drawn(axes, "estimate")[0].get_xdata()[0]) == pytest.approx(2 / 1.2, rel=0.1)
-
-
-@pytest.mark.parametrize(
-    ("low", "high", "expected"),
-    [
-        (0.89, 1.12, [0.9, 0.95, 1, 1.05, 1.1]),
-        (0.48, 2.1, [0.5, 2 / 3, 0.8, 1, 1.25, 1.5, 2]),
-        (0.09, 11, [0.1, 0.2, 0.5, 1, 2, 5, 10]),
-        (1e-5, 1e5, [1e-4, 1, 1e4]),
-    ],
-)
-def test_ratios_are_marked_with_the_numbers_a_reader_expects(low, high, expected) -> None:
-    assert marks(low, high, 4.0) == pytest.approx(expected)

@@ -1,21 +1,8 @@
 """The study check: what published numbers say by themselves, without any load.
 
 Rules are code (:mod:`perflab.reports.ledger.rules`). The file ``checks.csv`` beside the published
-results names the rows that they apply to, with one line per part of a check. Its columns:
-
-``study``, ``check``
-    The study, and the name of the check within it.
-``rule``
-    One of ``RULES``.
-``part``
-    The name by which the rule takes the line; ``statement`` is what is checked, in words.
-``place``, ``scenario``, ``measure``
-    A published row. A scenario ``*`` makes a check for every scenario that has all such rows.
-``number``, ``unit``
-    A constant instead of a row.
-``text``
-    The words of the statement, or the reason for a constant. ``as printed`` takes the number
-    exactly, without the other values that would be printed so.
+results names the rows that they apply to, with one line per part of a check;
+``data/published/README.md`` has its columns.
 """
 
 from __future__ import annotations
