@@ -198,10 +198,7 @@ def write_whole(path: Path, content: bytes) -> None:
 def provenance(path: Path) -> dict[str, Any]:
     """Return the origin that a saved SVG, PNG or PDF holds.
 
-    Raises
-    ------
-    ProvenanceError
-        The file has another format, cannot be read, or has no origin.
+    ProvenanceError where the file has another format, cannot be read, or has no origin.
     """
     try:
         text = _origin_text(path)

@@ -37,10 +37,7 @@ def published(study: str) -> pd.DataFrame:
     Columns: study, place, scenario, measure, unit, value (float), qualifier, kind, answer, note;
     see the README beside the files.
 
-    Raises
-    ------
-    RecordingError
-        There is no study of that name.
+    RecordingError where there is no study of that name.
     """
     table, _ = _read(study)
     return table.copy()
@@ -74,10 +71,8 @@ def _version(path: Path, _: int) -> Study:
 def published_value(study: str, place: str, scenario: str, measure: str) -> float:
     """Return one published number, in the unit of its row.
 
-    Raises
-    ------
-    RecordingError
-        There is no such study, or no such row in it; the message names the nearest.
+    RecordingError where there is no such study, or no such row in it; the message names the
+    nearest.
     """
     _, values = _read(study)
     key = (place, scenario, measure)

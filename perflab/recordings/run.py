@@ -36,10 +36,7 @@ class Run:
     path : Path
         The run's folder.
 
-    Raises
-    ------
-    RecordingError
-        The folder holds no readable record.
+    RecordingError where the folder holds no readable record.
     """
 
     def __init__(self, path: Path | str) -> None:
@@ -112,12 +109,8 @@ class Run:
 
         By default they are of :meth:`valid_trials`; other trials must be named.
 
-        Raises
-        ------
-        RowsMissing
-            The recording lacks them; see :attr:`missing`.
-        RecordingError
-            A trial id is not in the run.
+        RowsMissing where the recording lacks them; see :attr:`missing`. RecordingError where a
+        trial id is not in the run.
         """
         rows = self.table("requests", trial_ids)
         return rows if stage is None else rows[rows["stage"] == stage].reset_index(drop=True)
@@ -129,10 +122,8 @@ class Run:
         record (``tables``) declares others. The result is empty where no trial has the table. See
         :meth:`requests` for ``trial_ids``.
 
-        Raises
-        ------
-        RecordingError
-            The run declares no table of that name, or a trial id is not in the run.
+        RecordingError where the run declares no table of that name, or a trial id is not in the
+        run.
         """
         known = schemas(self.record.tables)
         if name not in known:

@@ -42,12 +42,8 @@ def open_run(reference: Path | str, root: Path | str) -> Run:
 
     The latest is the newest finished run.
 
-    Raises
-    ------
-    RunNotFound
-        No run, or more than one, fits the reference; the message names the nearest.
-    RecordingError
-        The record of the run cannot be read.
+    RunNotFound where no run, or more than one, fits the reference; the message names the nearest.
+    RecordingError where the record of the run cannot be read.
     """
     root, text = Path(root), str(reference)
     if text == "latest" or text.startswith("latest:"):

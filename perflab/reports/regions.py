@@ -43,10 +43,8 @@ def digest(body: str) -> str:
 def regions(text: str) -> list[Region]:
     """Return the marked regions of a text.
 
-    Raises
-    ------
-    ExportRefused
-        A mark is damaged or lacks its other half, regions are nested, or two have one name.
+    ExportRefused where a mark is damaged or lacks its other half, regions are nested, or two have
+    one name.
     """
     lines = _lines(text)
     complete: list[Region] = []
@@ -92,10 +90,7 @@ def filled(
     overwrite : bool
         Replace also regions that were edited by hand.
 
-    Raises
-    ------
-    ExportRefused
-        Marks are damaged or missing, or a region was edited by hand.
+    ExportRefused where marks are damaged or missing, or a region was edited by hand.
     """
     for name, body in bodies.items():
         if any(_mark_words(line) is not None for line in _lines(body)):

@@ -34,10 +34,7 @@ def judged_runs(backend: str = "") -> list[Selected]:
     backend : str
         Only runs on this backend: docker or process (empty: both).
 
-    Raises
-    ------
-    ParameterError
-        There is no such backend.
+    ParameterError where there is no such backend.
     """
     if backend not in ("", *BACKENDS):
         raise ParameterError("backend", [f"'{backend}' is not {' or '.join(BACKENDS)}"])

@@ -26,10 +26,7 @@ def unpaired(
     (:func:`wider_t`); with one trial on a side there is no interval (NaN). Source: M. Hollander,
     D. A. Wolfe, E. Chicken, Nonparametric Statistical Methods, 3rd ed. 2014, sections 4.1 to 4.3.
 
-    Raises
-    ------
-    AnalysisError
-        A side is empty, or a value is not positive and finite.
+    AnalysisError where a side is empty, or a value is not positive and finite.
     """
     from scipy import stats
 

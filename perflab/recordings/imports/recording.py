@@ -110,14 +110,9 @@ def import_files(groups: Mapping[str, Sequence[Path]], root: Path) -> Run:
     ``groups`` are the files of every treatment. The k-th load of every treatment stands in the k-th
     block, although these loads are no pairs.
 
-    Raises
-    ------
-    ParameterError
-        A name or a number of files is not allowed; nothing was written.
-    ImportRefused
-        A file is damaged, or of another tool; nothing was written.
-    RecordingError
-        The run cannot be written.
+    ParameterError where a name or a number of files is not allowed; nothing was written.
+    ImportRefused where a file is damaged, or of another tool; nothing was written. RecordingError
+    where the run cannot be written.
     """
     _check_names(groups)
     loads = _loads(groups)

@@ -67,10 +67,7 @@ class Entry:
 def ledger(study: str = "", backend: str = "") -> list[Entry]:
     """Return an entry for every published row of a study, from runs on a backend ("": all).
 
-    Raises
-    ------
-    RecordingError
-        There is no such study, or a table of published rows is not well formed.
+    RecordingError where there is no such study, or a table of published rows is not well formed.
     """
     runs = [AnsweringRun(selected) for selected in judged_runs(backend)]
     known = {(check.study, check.name): check for check in checks(study)}
@@ -291,10 +288,7 @@ COUNTED_BY_REASON = (NOT_TESTABLE, str(Answered.NOT_COMPARABLE), NO_ANSWER)
 def narrowed(entries: Sequence[Entry], answer: str) -> list[Entry]:
     """Return the entries with this kind of answer, or with this outcome (empty: all).
 
-    Raises
-    ------
-    ParameterError
-        There is no such answer.
+    ParameterError where there is no such answer.
     """
     outcomes = {*OTHER_OUTCOMES, *map(str, Outcome), *(entry.outcome for entry in entries)}
     known = ["", JUDGED, *filter(None, map(str, Answered)), *sorted(outcomes)]

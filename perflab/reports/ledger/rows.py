@@ -145,10 +145,7 @@ def parse(text: str) -> Answer:
 def rows(study: str = "") -> list[Row]:
     """Return the published rows of a study, or of all: numbers first, in the order of their files.
 
-    Raises
-    ------
-    RecordingError
-        There is no such study, or the answer of a row has none of the forms.
+    RecordingError where there is no such study, or the answer of a row has none of the forms.
     """
     all_claims = claims().to_dict("records")
     all_rows = []

@@ -53,10 +53,8 @@ class Check:
 def checks(study: str = "") -> list[Check]:
     """Check the published rows of a study, or of all.
 
-    Raises
-    ------
-    RecordingError
-        There is no such study, or a check names a rule or a row that does not exist.
+    RecordingError where there is no such study, or a check names a rule or a row that does not
+    exist.
     """
     names = [study] if study else studies()
     lines = shared_rows("checks")
@@ -66,10 +64,7 @@ def checks(study: str = "") -> list[Check]:
 def check_table(study: str = "", finding: str = "") -> pd.DataFrame:
     """Return the checks as a table, inconsistent ones first.
 
-    Raises
-    ------
-    ParameterError
-        There is no such finding.
+    ParameterError where there is no such finding.
     """
     order = list(Word)
     if finding and finding not in order:
