@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -31,31 +30,9 @@ LAYOUT_DPI = 100
 BESIDE_IN = 0.2
 
 
-@dataclass(frozen=True)
-class Grid:
-    """The panels of a figure: ``across`` of them side by side, the others below.
-
-    ``words_in`` is the longest line of words above or in a panel.
-    """
-
-    count: int
-    across: int
-    words_in: float
-
-    @property
-    def down(self) -> int:
-        """The number of rows of panels."""
-        return -(-self.count // self.across)
-
-    def room_in(self, inches: float) -> float:
-        """Return a length, at most that for which a panel has room."""
-        return min(inches, self.words_in)
-
-
-def grid_of(count: int, across: int) -> Grid:
-    """Return the grid of ``count`` panels, at most ``across`` of them side by side."""
-    fitting = max(1, min(across, count))
-    return Grid(count, fitting, TEXT_IN / fitting - BESIDE_IN)
+def room_in(inches: float, across: int) -> float:
+    """Return a length, at most that for which one of so many panels side by side has room."""
+    return min(inches, TEXT_IN / across - BESIDE_IN)
 
 
 # Text, size in points, colour and weight.
