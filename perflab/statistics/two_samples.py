@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
+from itertools import combinations
 
 import numpy as np
 
@@ -213,9 +214,7 @@ def apart(groups: Sequence[Sequence[float]], ratio: float) -> Apart:
     unreached = sum(int(np.isnan(group).sum()) for group in numbers)
     known = [group[~np.isnan(group)] for group in numbers]
     logs = [np.log(group) for group in known if len(group) > 1]
-    differences = [
-        abs(a - b) for group in logs for place, a in enumerate(group) for b in group[place + 1 :]
-    ]
+    differences = [abs(a - b) for group in logs for a, b in combinations(group, 2)]
     beyond = sum(bool(difference > math.log(ratio)) for difference in differences)
     freedom = sum(len(group) - 1 for group in logs)
     result = partial(

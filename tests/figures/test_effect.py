@@ -58,6 +58,8 @@ def test_its_numbers_are_those_of_the_findings(many: Run) -> None:
         assert list(table[name]) == pytest.approx(list(findings[column]), nan_ok=True)
     assert list(table["verdict"]) == list(findings["verdict"])
     words = one_line(effect(many))
+    assert many.record.question in words
+    assert all(verdict in words for verdict in findings["verdict"])
     for row in findings.dropna(subset=["measured"]).to_dict("records"):
         interval = f"[{row['95% low']:.3g}, {row['95% high']:.3g}]"
         assert f"{row['verdict']} {row['measured']:.3g} {interval} n = {row['n']} blocks" in words
@@ -111,13 +113,6 @@ def test_claims_are_never_cut_and_those_without_a_number_say_why(many: Run) -> N
     assert "…" not in words
     assert cut_off(figure) == []
     assert overlapping(figure) == []
-
-
-def test_the_title_is_the_question_and_each_claim_has_its_verdict(many, normal) -> None:
-    for run in (many, normal):
-        words = one_line(effect(run))
-        assert run.record.question in words
-        assert all(str(finding.verdict) in words for finding in evaluate(run))
 
 
 def test_one_block_has_no_interval_and_that_of_few_blocks_leaves_the_picture(tmp_path) -> None:
