@@ -44,16 +44,13 @@ def published(study: str) -> pd.DataFrame:
 
 
 def _read(study: str) -> Study:
-    path = _own_folder() / f"{study}.csv"
-    if study in SHARED or not path.exists():
-        known = _files()
-        if study not in known:
-            raise RecordingError(
-                f"no published study '{study}'{did_you_mean(study, known)}; "
-                f"there are: {', '.join(sorted(known)) or 'none in ' + str(_folders()[0])}"
-            )
-        path = known[study]
-    return _version(path, path.stat().st_mtime_ns)
+    known = _files()
+    if study not in known:
+        raise RecordingError(
+            f"no published study '{study}'{did_you_mean(study, known)}; "
+            f"there are: {', '.join(sorted(known)) or 'none in ' + str(_folders()[0])}"
+        )
+    return _version(known[study], known[study].stat().st_mtime_ns)
 
 
 @cache
@@ -114,11 +111,7 @@ def _files() -> dict[str, Path]:
 
 
 def _folders() -> list[Path]:
-    return [_own_folder(), *parts_of_systems("published")]
-
-
-def _own_folder() -> Path:
-    return project_root() / "data" / "published"
+    return [project_root() / "data" / "published", *parts_of_systems("published")]
 
 
 Direction = Literal["greater", "smaller", "none"]
