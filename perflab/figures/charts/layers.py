@@ -309,7 +309,12 @@ def labelled(looks: Looks, named: Iterable[object]) -> list[Look]:
     """Return the looks that are named, with labels that fit on a line of a key."""
     names = set(named)
     shown = [look for name, look in looks.items() if name in names]
-    return [replace(look, label=tick_label(look.label, KEY_IN, KEY_PT, 1)) for look in shown]
+    return [replace(look, label=key_label(look.label)) for look in shown]
+
+
+def key_label(label: str) -> str:
+    """Return a label that fits on a line of a key."""
+    return tick_label(label, KEY_IN, KEY_PT, 1)
 
 
 def marker(

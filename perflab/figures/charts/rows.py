@@ -17,7 +17,7 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter, NullLocator
 
 from perflab.figures.canvas import LabFigure, empty_figure, finish, only_grid, page_canvas
-from perflab.figures.charts.layers import Layer, highest_of, rows_of
+from perflab.figures.charts.layers import Layer, highest_of, key_label, rows_of
 from perflab.figures.origin import Page
 from perflab.figures.theme import FAINT, INK, MUTED, luminance, text_width_in, tick_label
 from perflab.figures.view import draw_interval
@@ -336,6 +336,6 @@ class Bars:
     def key(self, table: pd.DataFrame, page: Page) -> list[Patch]:  # noqa: ARG002
         """Return a patch for each part."""
         return [
-            Patch(fc=color, ec=MUTED, lw=0.4, label=self.labels.get(name, name))
+            Patch(fc=color, ec=MUTED, lw=0.4, label=key_label(self.labels.get(name, name)))
             for name, color in self.colors.items()
         ]
