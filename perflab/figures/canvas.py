@@ -57,8 +57,8 @@ def page_canvas(
     """Return an empty figure: title and key above, the origin in small print below.
 
     The words are wrapped, and the figure grows with them, so a long footer takes nothing from
-    ``plot_height_in``. ``key`` holds legend handles, each label on one line. Axes that are added lie
-    between key and footer; call :func:`finish` after the last artist.
+    ``plot_height_in``. ``key`` holds legend handles with labels of one line. Axes that are added
+    lie between key and footer; call :func:`finish` after the last artist.
     """
     head = lines_of(f"{title[:1].upper()}{title[1:]}", TEXT_IN, TITLE_PT, INK, "bold")
     head += lines_of(subtitle, TEXT_IN, SUBTITLE_PT, MUTED) if subtitle else []
