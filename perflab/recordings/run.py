@@ -29,12 +29,7 @@ IDENTITY = ("trial_id", "treatment", "block")
 
 
 class Run:
-    """One run as it was at its first reading; open it again to see newer trials.
-
-    Attributes
-    ----------
-    path : Path
-        The run's folder.
+    """The run in the folder ``path`` at its first reading; open it again to see newer trials.
 
     RecordingError where the folder holds no readable record.
     """

@@ -167,13 +167,9 @@ section+section{border-top:2px solid var(--line);margin-top:3rem}
 
 
 def page(title: str, sections: Iterable[tuple[str, Mapping[str, bytes]]]) -> str:
-    """Return a page of sections in Markdown, with their pictures inside.
+    """Return a page of sections in Markdown, each with the bytes of its pictures, by link.
 
-    Parameters
-    ----------
-    sections : iterable of (str, mapping)
-        Each section with the bytes of its pictures, by link. A picture that is missing there is
-        replaced by its alternative text.
+    A picture that is missing there is replaced by its alternative text.
     """
     body = "".join(section_html(text, pictures) for text, pictures in sections)
     return (

@@ -79,18 +79,11 @@ def regions(text: str) -> list[Region]:
 def filled(
     text: str, bodies: Mapping[str, str], *, append: bool = False, overwrite: bool = False
 ) -> str:
-    """Return ``text`` with new bodies in its regions; every other character stays as it is.
+    """Return ``text`` with new ``bodies``, by name of region; all else in it stays as it is.
 
-    Parameters
-    ----------
-    bodies : mapping
-        The new body of each region, by name.
-    append : bool
-        Append a region, with its marks, for each body that has none yet.
-    overwrite : bool
-        Replace also regions that were edited by hand.
-
-    ExportRefused where marks are damaged or missing, or a region was edited by hand.
+    With ``append`` a region, with its marks, is appended for each body that has none yet. With
+    ``overwrite`` regions that were edited by hand are replaced too. ExportRefused where marks are
+    damaged or missing, or a region was edited by hand.
     """
     for name, body in bodies.items():
         if any(_mark_words(line) is not None for line in _lines(body)):

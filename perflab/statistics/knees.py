@@ -255,21 +255,15 @@ class Knee:
 
 
 def knee(table: pd.DataFrame, cpu: str, latency: str = "p50_ms") -> Knee:
-    """Find the CPU share from which latency rises.
-
-    The function fits a broken line to log latency against CPU, with outliers drawn in. The bend is
-    a knee only if a straight line is rejected (p < 5%) and the line rises after the bend. The unit
-    is the trial.
-
-    There is no knee with fewer than 60 windows or 8 trials, with CPU shares too much alike, or
-    without an upward bend (latency may still rise throughout).
+    """Find the CPU share from which latency rises: the bend of a broken line through log latency.
 
     ``table`` has trial_id and both columns, a row per window, in order of time within a trial.
-    Windows without a latency or CPU share are left out.
+    Windows without a latency or CPU share are left out, and outliers are drawn in.
 
-    A broken line can be fitted to any curve that steepens. The bend is a threshold only if the
-    broken line has a BIC lower by more than 2 than polynomials of degree 2 and 3. These polynomials
-    also fit the latency of a queue.
+    The bend is a knee only if a straight line is rejected (p < 5%) and the line rises after the
+    bend; it needs 60 windows and 8 trials. A broken line can be fitted to any curve that steepens.
+    The bend is a threshold only if the broken line has a BIC lower by more than 2 than polynomials
+    of degree 2 and 3, which also fit the latency of a queue.
 
     Sources: the module's; BIC: G. Schwarz, Ann. Stat. 6, 1978; R. E. Kass, A. E. Raftery, J. Am.
     Stat. Assoc. 90, 1995 (how large a difference is evidence).

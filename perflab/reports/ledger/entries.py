@@ -144,12 +144,10 @@ class AnsweringRun:
             return None
         words = dict.fromkeys(str(finding.verdict) for finding in findings)
         outcome = "mixed: " * (len(words) > 1) + ", ".join(words)
-        whys: dict[str, None] = {}
-        for finding in findings:
-            whys |= dict.fromkeys(
-                [finding.verdict.reason, "" if finding.effect else finding.absent]
-            )
-        return self._entry(row, findings, outcome, "; ".join(filter(None, whys)))
+        whys = [finding.verdict.reason for finding in findings]
+        whys += [finding.absent for finding in findings if finding.effect is None]
+        why = "; ".join(dict.fromkeys(filter(None, whys)))
+        return self._entry(row, findings, outcome, why)
 
     def by_claim(self, row: Row) -> Entry | None:
         """Return the entry by the view that the row names; None where it judges nothing."""
