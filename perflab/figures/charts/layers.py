@@ -336,8 +336,7 @@ def marker(
 
 def highest_of(rows: pd.DataFrame, column: str) -> float:
     """Return the largest number of a column; NaN if it has none."""
-    values = rows[column].astype(float) if column in rows else pd.Series(dtype=float)
-    return float(np.nanmax(values)) if values.notna().any() else float("nan")
+    return float(rows[column].astype(float).max())
 
 
 def draw_points(
@@ -351,10 +350,7 @@ def draw_points(
     """
     finite = np.isfinite(points[[x, y]].to_numpy(float)).all(axis=1)
     shown = points.loc[finite & points[by].isin(list(looks))]
-    if "state" not in shown:
-        _scatter(axes, shown, x, y, by, looks, **how)
-        return
-    valid = shown["state"].eq(VALID)
+    valid = shown.get("state", pd.Series(VALID, shown.index)).eq(VALID)
     if not valid.all():
         below = {**how, "zorder": how.get("zorder", ZORDER) - BELOW}
         before = len(axes.collections)
