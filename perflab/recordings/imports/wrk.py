@@ -39,8 +39,8 @@ def read(path: Path, text: str) -> ToolResult:
     requests = report.count(r"\s*(\d+) requests in \S+, .*", "the number of requests")
     duration_ms = report.number(r"\s*\d+ requests in (\S+), .*", "the duration", time_ms)
     bad = report.count_or(r"\s*Non-2xx or 3xx responses: (\d+)\s*", 0)
-    match = report.first(_ERRORS)
-    errors = [*map(int, match.groups())] if match else [0]
+    counts = report.first(_ERRORS)
+    errors = [*map(int, counts.groups())] if counts else [0]
     return ToolResult(
         requests=requests,
         failures=bad + sum(errors),
