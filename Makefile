@@ -26,12 +26,13 @@ lab: setup ## run the core experiments; figures, notebooks and verdicts at the e
 	@$(BIN)/perflab lab $(ARGS)
 
 # The first free port from 8888 on; a random token; loopback only; it asks nobody for updates or
-# news, and starts the kernel that a notebook names without asking.
+# news, and starts the kernel that a notebook names without asking. Its root is the folder above the
+# notebooks, so that links to documents and figures open.
 notebook: setup ## open JupyterLab, in which the notebooks are run by hand
 	@$(BIN)/jupyter lab --ServerApp.ip=127.0.0.1 $(if $(filter 0,$(shell id -u)),--allow-root) \
 	  --LabApp.check_for_updates_class=jupyterlab.NeverCheckForUpdate \
 	  --LabApp.app_settings_dir="$(CURDIR)/scripts/jupyterlab" \
-	  --ServerApp.root_dir="$(abspath $(NOTEBOOKS))" "$(abspath $(NOTEBOOKS))/00_start.ipynb" $(ARGS)
+	  --ServerApp.root_dir="$(abspath $(NOTEBOOKS)/..)" "$(abspath $(NOTEBOOKS))/00_start.ipynb" $(ARGS)
 
 check: setup ## lint, format, types, and that no committed figure was edited
 	@$(BIN)/ruff check .

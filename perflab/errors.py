@@ -7,6 +7,7 @@ PerflabError is the base of all. Three errors have subclasses: StackError (servi
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 
 class PerflabError(Exception):
@@ -15,6 +16,19 @@ class PerflabError(Exception):
     def _render_traceback_(self) -> list[str]:
         # IPython calls this; a notebook shows the text alone, without the frames of the lab.
         return [f"{type(self).__name__}: {self}"]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Errors cross processes, and subclasses are made from other arguments than their text.
+        return _restored, (type(self), self.args, self.__dict__)
+
+
+def _restored(
+    kind: type[PerflabError], args: tuple[Any, ...], fields: dict[str, Any]
+) -> PerflabError:
+    error = kind.__new__(kind, *args)
+    error.args = args
+    error.__dict__.update(fields)
+    return error
 
 
 class ParameterError(PerflabError):

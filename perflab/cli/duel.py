@@ -213,10 +213,12 @@ def _carry_out(values: dict[str, Any], bounds: list[str], strict: bool) -> None:
 
 
 def _print(run: Run, pairs: list[Pair]) -> None:
-    """Print the answer, the table behind it (if anything was compared), and what limits both."""
-    from perflab.reports.duels import answer, notes, result_table
+    """Print whether answers differ, the result, the table behind it, and what limits both."""
+    from perflab.reports.duels import answer, notes, other_answers, result_table
 
     console = make_console()
+    for sentence in other_answers(run):
+        console.print(sentence, markup=False, highlight=False, soft_wrap=True)
     for pair in pairs:
         console.print(Text(answer(pair, len(pairs) == 1), "bold"), soft_wrap=True)
     if any(finding.effect for pair in pairs for finding in pair.findings.values()):

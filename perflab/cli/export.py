@@ -47,9 +47,16 @@ def command(
         Path | None,
         typer.Option(
             metavar="FILE.md",
-            help="put the sections into this document: between its marks, or at its end",
+            help="put the sections into this document: between its marks, or --after a heading",
         ),
     ] = None,
+    after: Annotated[
+        str,
+        typer.Option(
+            metavar="HEADING",
+            help="a section without marks goes to the end of the part below this heading",
+        ),
+    ] = "",
     views: Annotated[
         str,
         typer.Option(
@@ -83,7 +90,7 @@ def command(
 
     Example: perflab export latest:synchronous_commit --to design --format md,html
 
-    Example: perflab export latest --into design.md --full
+    Example: perflab export latest --into design.md --after Results
 
     Example: perflab export latest --figures --views effect --to doc/img --format svg,pdf
 
@@ -111,7 +118,7 @@ def command(
         )
     folder = to if to is not None else (into or Path()).resolve().parent
     content = Content(tuple(_listed(views)), full)
-    target = Target(folder, into, overwrite)
+    target = Target(folder, into, overwrite, after)
     for path in export_runs(runs, target, _listed(formats or "md"), content):
         print(path)
 

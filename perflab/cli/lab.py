@@ -1,10 +1,13 @@
-"""``perflab lab``: runs the experiments of the main job as notebooks."""
+"""``perflab lab``: runs the experiments of the main job, and draws them in their notebooks."""
 
 from __future__ import annotations
 
 import math
+import multiprocessing
+import os
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -36,7 +39,7 @@ def command(
         str, typer.Option(help="auto (Docker where an engine answers), docker or process")
     ] = "auto",
 ) -> None:
-    """Run the core experiments as notebooks, and answer their questions.
+    """Run the core experiments, draw them in their notebooks, and answer their questions.
 
     Long experiments run with shortened settings. The notebooks show them, and -p changes them. A
     page has a card for each question; perflab show lists all files of a run.
@@ -47,7 +50,6 @@ def command(
     from perflab.analysis.answers import answers_of
     from perflab.parameters import parse_assignments
     from perflab.statistics.in_words import counted
-    from perflab.sweeps.attempt import execute
     from perflab.systems import experiments
     from perflab.trials.progress import minutes
 
@@ -59,17 +61,27 @@ def command(
     count_text = counted(len(main_job), "experiment")
     console.print(f"{count_text}, {total} trials in all", highlight=False)
     began = time.monotonic()
-    executed = []
+    runs = []
     for number, experiment in enumerate(main_job, start=1):
         console.print(f"[bold]{number}/{len(main_job)} {experiment.name}[/bold]")
-        executed.append(execute(experiment.name, values[experiment.name]))
-    runs = [api.open_run(item.run_id) for item in executed]
-    answers = [
-        (run, item.notebook, answers_of(run)) for run, item in zip(runs, executed, strict=True)
-    ]
+        runs.append(api.run(experiment.name, values[experiment.name]))
+    console.print("drawing figures, and showing the runs in their notebooks", highlight=False)
+    notebooks = _drawn(runs)
+    answers = [(run, path, answers_of(run)) for run, path in zip(runs, notebooks, strict=True)]
     lines = [_headline(runs, minutes(time.monotonic() - began)), *_table(answers), *_links(answers)]
     for line in lines:
         console.print(line, markup=False, highlight=False, soft_wrap=True)
+
+
+def _drawn(runs: Sequence[Run]) -> list[Path]:
+    """Execute the notebook of each run side by side, on all cores; return the notebooks."""
+    from perflab.sweeps.attempt import execute
+
+    names = [run.record.experiment for run in runs]
+    shown = [{"from_run": run.run_id} for run in runs]
+    # Processes, as a kernel finds the file of its progress in the environment of its process.
+    with ProcessPoolExecutor(os.cpu_count(), multiprocessing.get_context("spawn")) as processes:
+        return [done.notebook for done in processes.map(execute, names, shown)]
 
 
 def _headline(runs: Sequence[Run], duration: str) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from perflab.figures.canvas import LabFigure
 from perflab.figures.export import ProvenanceError, provenance, save_view
 from perflab.figures.origin import Page, page_of
-from perflab.figures.plots.cpu import CORE_TIME, PROFILE, latency_cpu_view
+from perflab.figures.plots.cpu import CORE_TIME, LATENCY_CPU, PROFILE
 from perflab.figures.plots.database import DATABASE_WAITS, FLUSH_COST
 from perflab.figures.plots.effects import EFFECT
 from perflab.figures.plots.latency import LATENCY_ECDF, TIME_BREAKDOWN, time_breakdown_view
@@ -16,14 +16,15 @@ from perflab.figures.plots.throughput import IN_FLIGHT, THROUGHPUT, throughput_v
 from perflab.figures.view import Judging, View, draw_table, draw_view
 
 # The views of runs that measure requests.
-OF_REQUESTS = (EFFECT, THROUGHPUT, LATENCY_ECDF, TIME_BREAKDOWN, CORE_TIME, IN_FLIGHT)
+OF_REQUESTS = (
+    EFFECT, THROUGHPUT, LATENCY_ECDF, LATENCY_CPU, TIME_BREAKDOWN, CORE_TIME, IN_FLIGHT,
+)  # fmt: skip
 # The views that a run of any system can have, depending on what it holds.
 GENERAL_VIEWS = (*OF_REQUESTS, DATABASE_WAITS, FLUSH_COST, PROFILE)
 
 __all__ = [
     "CORE_TIME", "DATABASE_WAITS", "EFFECT", "FLUSH_COST", "GENERAL_VIEWS", "IN_FLIGHT",
-    "LATENCY_ECDF", "OF_REQUESTS", "PROFILE", "THROUGHPUT", "TIME_BREAKDOWN", "Judging",
-    "LabFigure", "Page", "ProvenanceError", "View", "draw_table", "draw_view",
-    "latency_cpu_view", "page_of", "provenance", "save_view", "throughput_view",
-    "time_breakdown_view",
+    "LATENCY_CPU", "LATENCY_ECDF", "OF_REQUESTS", "PROFILE", "THROUGHPUT", "TIME_BREAKDOWN",
+    "Judging", "LabFigure", "Page", "ProvenanceError", "View", "draw_table", "draw_view", "page_of",
+    "provenance", "save_view", "throughput_view", "time_breakdown_view",
 ]  # fmt: skip

@@ -46,6 +46,7 @@ GATE_WORDS = {
 }
 MOST_REASONS = 2
 FACTOR = "variant"
+LENGTH, DIGEST = "answer_bytes", "answer_digest"
 
 
 def are_variants(run: Run) -> bool:
@@ -61,7 +62,45 @@ def are_variants(run: Run) -> bool:
 def variant_sentences(run: Run) -> list[str]:
     """Return the answer of a run of variants in a line for each pair, and what limits it."""
     pairs = pairs_of(evaluate(run), (), ())
-    return [*(answer(pair, len(pairs) == 1) for pair in pairs), *notes(run, pairs)]
+    answers = (answer(pair, len(pairs) == 1) for pair in pairs)
+    return [*other_answers(run), *answers, *notes(run, pairs)]
+
+
+def other_answers(run: Run) -> list[str]:
+    """Return a sentence for each variant that does not give the baseline's answer.
+
+    Every trial has the length and the digest of one body. Where a variant's bodies differ among
+    themselves (they may hold the time), lengths that do not overlap tell it from the baseline.
+    """
+    trials = run.trials()
+    if DIGEST not in trials:
+        return []
+    answered = trials.dropna(subset=[LENGTH])
+    old, *others = (
+        (name, answered[answered[f"factor_{FACTOR}"] == name])
+        for name in run.record.factors[FACTOR]
+    )
+    return [
+        f"{new[0]} and {old[0]} give different answers: bodies of {_lengths(new[1])} and "
+        f"{_lengths(old[1])} bytes. They may not do the same work."
+        for new in others
+        if _are_apart(old[1], new[1])
+    ]
+
+
+def _are_apart(old: pd.DataFrame, new: pd.DataFrame) -> bool:
+    if old.empty or new.empty:
+        return False
+    digests = set(old[DIGEST]), set(new[DIGEST])
+    if all(len(of_side) == 1 for of_side in digests):
+        return digests[0] != digests[1]
+    first, last = sorted((old[LENGTH], new[LENGTH]), key=lambda lengths: float(lengths.min()))
+    return float(first.max()) < float(last.min())
+
+
+def _lengths(rows: pd.DataFrame) -> str:
+    least, most = int(rows[LENGTH].min()), int(rows[LENGTH].max())
+    return f"{least:,}" if least == most else f"{least:,} to {most:,}"
 
 
 @dataclass(frozen=True)

@@ -34,11 +34,15 @@ class Draft:
 
 @dataclass(frozen=True)
 class Target:
-    """Where an export goes: figures to ``folder``, Markdown to ``into`` if that is named."""
+    """Where an export goes: figures to ``folder``, Markdown to ``into`` if that is named.
+
+    A section that has no marks there yet goes to the end of the part with the heading ``after``.
+    """
 
     folder: Path
     into: Path | None = None
     overwrite: bool = False
+    after: str = ""
 
 
 @dataclass(frozen=True)
@@ -196,9 +200,8 @@ def _markdown(
     before = _read(document)
     # Bytes that are not UTF-8 come back unchanged.
     text = "" if before is None else before.decode("utf-8", "surrogateescape")
-    append = target.into is not None or before is None
     try:
-        after = filled(text, bodies, append=append, overwrite=target.overwrite)
+        after = filled(text, bodies, after=target.after, overwrite=target.overwrite)
     except ExportRefused as error:
         raise ExportRefused(f"{document}: {error}") from None
     return Draft(document, before, after.encode("utf-8", "surrogateescape"))

@@ -110,7 +110,9 @@ def load(record: RunRecord) -> str:
     loads: dict[str, list[str]] = {}
     for item in record.treatments:
         try:
-            words = load_words(record.whole(item.name)["workload"]["arrivals"])
+            whole = record.whole(item.name)
+            words = load_words(whole["workload"]["arrivals"])
+            words += _at_start(whole.get("at_start"))
         except (KeyError, TypeError, ValueError):
             continue
         loads.setdefault(words, []).append(item.label or item.name)
@@ -135,6 +137,13 @@ def load_words(arrivals: Mapping[str, Any]) -> str:
         if arrivals.get(name):
             parts.append(f"{word} {number(arrivals[name])} s")
     return ", ".join([_source(kind, arrivals), *parts])
+
+
+def _at_start(load: Mapping[str, Any] | None) -> str:
+    if not load:
+        return ""
+    requests = counted(int(load["arrivals"]["requests"]), "request")
+    return f", and {requests} to warm up whenever services have started"
 
 
 def _source(kind: str, arrivals: Mapping[str, Any]) -> str:

@@ -51,7 +51,9 @@ class Treatment(BaseModel):
     """One combination of levels, with its stack, its load and its instruments.
 
     The ``instruments`` decide what is measured besides the columns that every trial has. With a
-    ``target`` the load goes there, and not to a node of the stack, which may be empty.
+    ``target`` the load goes there, and not to a node of the stack, which may be empty. The load
+    ``at_start`` is sent before the treatment's first trial on services that have just started; it
+    is not recorded.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -63,6 +65,7 @@ class Treatment(BaseModel):
     workload: Workload
     instruments: tuple[NamedInstrument, ...] = STANDARD
     target: Target | None = None
+    at_start: Workload | None = None
 
 
 class RunPlan(BaseModel):

@@ -117,6 +117,7 @@ class Session:
     def _restart(self) -> None:
         self._bench.residents.stop()
         self._bench.residents.start()
+        self._bench.warmed.clear()
 
     def _steps(self, todo: Sequence[Todo]) -> list[list[Todo]]:
         """Group the trials that are measured together: each trial alone, or all of a block."""

@@ -26,6 +26,7 @@ from perflab.recordings import Reason, Remark
 from perflab.recordings.columns import TURN_COLUMNS, TURNS
 from perflab.stacks.backend import Instance
 from perflab.stacks.residents import Residents
+from perflab.statistics.in_words import counted
 from perflab.statistics.quantiles import MAX_MOVED_SHARE
 from perflab.trials.designs import Rounds, TurnsTaken, take_turns
 from perflab.trials.plan import Treatment
@@ -43,8 +44,8 @@ from perflab.trials.trial import (
 
 # By then all looks have begun, and all load workers know the start.
 AHEAD_NS = 1_000_000_000
-# The share of a trial's turns that may begin later than their settling time.
-LATE_SHARE = 0.02
+# The share of a block's rounds that may be left out, because a turn began after its settling time.
+MOST_LATE = 0.5
 # Above this share of requests carried over into another turn, the trial gets a warning.
 CARRIED_SHARE = 0.05
 WAY_OUT = "take longer slices (slice_ms), or whole trials (design = trials)"
@@ -100,6 +101,7 @@ def _measured(parts: Sequence[_Part], rounds: Rounds, residents: Residents) -> l
     began_ns, stolen_ns = time.monotonic_ns(), steal_ns()
     services = services_of_each(residents, rounds.treatments)
     taken = _sent(parts, rounds, services)
+    late = late_rounds(taken.table, rounds)
     steal_share = (steal_ns() - stolen_ns) / (time.monotonic_ns() - began_ns)
     for part in parts:
         residents.check_alive(part.treatment.name)
@@ -109,7 +111,7 @@ def _measured(parts: Sequence[_Part], rounds: Rounds, residents: Residents) -> l
         look_after(part.so_far)
     all_tables = []
     for part, losses_of_part in zip(parts, losses, strict=True):
-        tables = _tables(part, taken, rounds, losses_of_part, steal_share)
+        tables = _tables(part, taken, late, rounds, losses_of_part, steal_share)
         name = part.treatment.name
         for node, instance in residents.active(name).items():
             if instance not in services[name]:
@@ -154,9 +156,19 @@ def _sent(
     return taken
 
 
+def late_rounds(taken: pd.DataFrame, rounds: Rounds) -> list[int]:
+    """Return the rounds in which a turn of any treatment began after its settling time.
+
+    They are left out on all sides: other programs delayed the turn, and they may have slowed it.
+    """
+    late = taken[taken["late_ns"] > rounds.settle_ms * 1e6]
+    return sorted({int(number) for number in late["round"] if number >= rounds.warm})
+
+
 def _tables(
     part: _Part,
     taken: TurnsTaken,
+    late: Sequence[int],
     rounds: Rounds,
     losses: Sequence[Reason],
     steal_share: float,
@@ -165,12 +177,12 @@ def _tables(
     assert part.sent is not None
     (load, meters), name = part.sent, part.treatment.name
     pauses = taken.pauses[name]
-    load = replace(load, result=replace(load.result, pauses=pauses))
+    load = replace(load, result=replace(load.result.without_windows(late), pauses=pauses))
     turns = taken.table[taken.table["treatment"] == name]
     table = turn_table(window_table(load.result), turns)
     # Each treatment rests at other times, so the CPU of paused services has no single number.
     shares = {"paused_cpu_share": float("nan"), "steal_share": steal_share}
-    reasons, warnings = judged_turns(table, rounds, times_of(load.result).paused_share)
+    reasons, warnings = judged_turns(table, late, rounds, times_of(load.result).paused_share)
     tables = judged(
         part.row, part.treatment, part.so_far, load, meters, shares, [*losses, *reasons]
     )
@@ -206,20 +218,23 @@ def told_apart(requests: pd.DataFrame, pauses: np.ndarray) -> pd.DataFrame:
 
 
 def judged_turns(
-    table: pd.DataFrame, rounds: Rounds, paused_share: float = 0.0
+    table: pd.DataFrame, late: Sequence[int], rounds: Rounds, paused_share: float = 0.0
 ) -> tuple[list[Reason], list[Remark]]:
     """Return the reasons and warnings that the turns of a trial give.
 
-    ``paused_share`` is the share by which pauses could have raised its mean response time.
+    ``late`` are the rounds that were left out (:func:`late_rounds`), and ``paused_share`` is the
+    share by which pauses could have raised the trial's mean response time.
     """
-    late = int((table["late_ns"] > rounds.settle_ms * 1e6).sum())
     reasons, warnings = [], []
-    if late > LATE_SHARE * len(table):
-        text = (
-            f"{late} of {len(table)} turns began later than {rounds.settle_ms:g} ms, the part of a "
-            "slice that is not counted: other programs used the machine"
-        )
+    count = rounds.rounds - rounds.warm
+    text = (
+        f"{len(late)} of {counted(count, 'round')} do not count, because a turn began more than "
+        f"{rounds.settle_ms:g} ms late: other programs used the machine"
+    )
+    if len(late) > MOST_LATE * count:
         reasons.append(Reason(code="turns.late", text=text))
+    elif late:
+        warnings.append(Remark(code="turns.late", text=text))
     finished = max(1, int(table["finished"].sum()))
     carried = int(table["carried_over"].sum()) / finished
     if paused_share > MAX_MOVED_SHARE:

@@ -164,8 +164,12 @@ class OnTime(NamedTuple):
         counts = result.windows[result.windows[:, COUNTED] < result.windows[:, END]]
         if not len(counts):
             return cls(0, 0, 0)
-        length_ns = int((counts[:, END] - counts[:, BEGIN]).sum())
-        return cls(int(counts[0, BEGIN]), int(counts[-1, END]) + DRAIN_NS, length_ns)
+        begin_ns, end_ns = int(counts[0, BEGIN]), int(counts[-1, END])
+        # A window between these that does not count costs CPU all the same.
+        within = result.windows[(result.windows[:, BEGIN] >= begin_ns)]
+        within = within[within[:, END] <= end_ns]
+        length_ns = int((within[:, END] - within[:, BEGIN]).sum())
+        return cls(begin_ns, end_ns + DRAIN_NS, length_ns)
 
 
 def service_columns(samples: pd.DataFrame, services: Sequence[str], when: OnTime) -> dict[str, Any]:

@@ -60,6 +60,7 @@ class Bench:
 
     ``cooldown_s`` is the rest after each load; ``labels`` go into the environment of processes that
     a trial starts; ``company`` has a generator by treatment, where trials share their time.
+    ``warmed`` names the treatments whose load at the start has been sent since services started.
     """
 
     residents: Residents
@@ -70,6 +71,7 @@ class Bench:
     cooldown_s: float = 0.1
     labels: Mapping[str, str] = field(default_factory=dict)
     company: Mapping[str, Generator] = field(default_factory=dict)
+    warmed: set[str] = field(default_factory=set)
 
 
 @dataclass
@@ -175,6 +177,9 @@ def prepare(bench: Bench, treatment: Treatment, so_far: TrialSoFar) -> None:
         bench.generator.start()
     residents, name = bench.residents, treatment.name
     residents.activate(name)
+    if treatment.at_start is not None and name not in bench.warmed:
+        send_beside(bench, treatment, treatment.at_start).discard()
+        bench.warmed.add(name)
     residents.reset(name)
     pids = bench.generator.pids
     scene = Scene(

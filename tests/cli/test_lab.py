@@ -16,8 +16,8 @@ from perflab.errors import ParameterError
 from tests.trials.executed import check_executed
 
 SMALL = ["-p", "blocks=1", "-p", "fresh_blocks=0", "-p", "requests=60",
-         "-p", "warmup_requests=10", "-p", "concurrency=5", "-p", "workers=1",
-         "-p", "pool_size=4"]  # fmt: skip
+         "-p", "warmup_requests=10", "-p", "start_requests=20", "-p", "concurrency=5",
+         "-p", "workers=1", "-p", "pool_size=4"]  # fmt: skip
 
 
 @pytest.mark.slow
@@ -51,8 +51,8 @@ def test_the_main_job_answers_its_questions_and_names_one_page(
 def test_parameters_of_the_main_job_go_where_they_belong() -> None:
     chosen = [systems.experiment(name) for name in ("synchronous_commit", "latency_cpu")]
     values = main_job_values(chosen, {"blocks": 4, "users": 30, "workers": 2})
-    defaults = {"fresh_blocks": 2, "warmup_requests": 1500}
-    assert values["synchronous_commit"] == {"blocks": 4, "workers": 2, **defaults}
+    usual = systems.experiment("synchronous_commit").main_job or {}
+    assert values["synchronous_commit"] == {**usual, "blocks": 4, "workers": 2}
     short = dict(systems.experiment("latency_cpu").main_job or {})
     assert values["latency_cpu"] == {**short, "blocks": 4, "users": 30}
 

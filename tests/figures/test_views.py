@@ -87,7 +87,7 @@ def test_a_run_of_a_system_that_is_not_installed_has_the_general_figures(normal,
     foreign.record = normal.record.model_copy(update=update)
     names = [view.name for view in views_of(foreign)]
     assert names == [view.name for view in GENERAL_VIEWS if view is not PROFILE]
-    assert set(names) == set(OF_A_DATABASE) - {"latency_cpu"}
+    assert set(names) == set(OF_A_DATABASE)
     bare = Run(empty.path)
     bare.record = empty.record.model_copy(update={**update, "contrasts": []})
     assert views_of(bare) == []

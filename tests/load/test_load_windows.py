@@ -97,6 +97,27 @@ def test_an_open_load_keeps_the_arrivals_that_lie_in_windows(kind: str) -> None:
     assert [request.stage == MEASURE for request in requests] == [place(at)[1] for at in in_windows]
 
 
+def test_a_window_that_is_left_out_counts_in_no_number(tmp_path: Path) -> None:
+    # A request of 10 ms after the other, and of 20 ms in the second window.
+    done_s = np.concatenate([0.11 + np.arange(30) * 0.01, 0.42 + np.arange(4) * 0.02])
+    load = load_result(
+        tmp_path / "load",
+        np.append(done_s, 1.06 + np.arange(30) * 0.01),
+        latency_s=0.01,
+        change=lambda rows: rows["planned_ns"].__setitem__(
+            slice(30, 34), rows["done_ns"][30:34] - 20 * MS
+        ),
+        windows=of(TURNS).instants(BEGIN_NS),
+    )
+    rest = load.without_windows([1, 7])
+    assert load.requests["stage"].value_counts()["measure"] == 64 - 4
+    assert len(window_table(rest)) == 2
+    assert rest.counted_ns == load.counted_ns - 50 * MS
+    assert rest.cpu_ns == pytest.approx(load.cpu_ns * rest.counted_ns / load.counted_ns)
+    assert rest.measured(lambda rows: rows["done_ns"] - rows["planned_ns"]).max() == 10 * MS
+    assert load.without_windows([]) is load
+
+
 def test_windows_in_the_warm_up_are_sent_and_do_not_count() -> None:
     requests = closed(World(), duration_s=0.8, warmup_s=0.7)
     stages = {request.planned_ns >= S: request.stage for request in requests}

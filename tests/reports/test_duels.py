@@ -20,7 +20,7 @@ from perflab.cli import app
 from perflab.cli.outputs import print_table
 from perflab.recordings import Contrast, Run
 from perflab.recordings.responses import named
-from perflab.reports.duels import answer, pairs_of
+from perflab.reports.duels import answer, other_answers, pairs_of, variant_sentences
 from perflab.reports.verdicts import to_terminal, verdict_table
 from perflab.statistics.comparison import Effect, Ends, bounded, effect_of
 from perflab.systems.custom.responses import RESPONSES
@@ -193,6 +193,36 @@ def test_a_duel_prints_the_answer_one_table_and_each_limit_once(
     assert lines[-2] == f"figures and section: {tmp_path / 'figures'}/"
     assert lines[-1] == f"repeat: {shlex.join(['perflab', *words])}"
     assert "published" not in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        (["aa"], ["aa"], ""),
+        (["aa"], ["ab"], "bodies of 2 and 2 bytes"),
+        # Each body holds the time.
+        (["a1", "a2"], ["a3", "a4"], ""),
+        (["a1", "a22"], ["a333", "a4444"], "bodies of 4 to 5 and 2 to 3 bytes"),
+        ([], ["aa"], ""),
+    ],
+)
+def test_a_duel_says_first_that_its_variants_give_different_answers(
+    duel_of_two: Run,
+    monkeypatch: pytest.MonkeyPatch,
+    old: list[str],
+    new: list[str],
+    expected: str,
+) -> None:
+    trials = duel_of_two.trials()
+    for name, bodies in (("old", old), ("new", new)):
+        rows = trials.index[trials["factor_variant"] == name]
+        for number, row in enumerate(rows if bodies else ()):
+            body = bodies[number % len(bodies)]
+            trials.loc[row, ["answer_bytes", "answer_digest"]] = len(body), body
+    monkeypatch.setattr(type(duel_of_two), "trials", lambda _: trials)
+    told = f"new and old give different answers: {expected}. They may not do the same work."
+    assert other_answers(duel_of_two) == ([told] if expected else [])
+    assert variant_sentences(duel_of_two)[0].startswith(told if expected else "new is 36% slower")
 
 
 def test_where_nothing_is_published_the_table_of_a_run_names_no_published_number(

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from perflab.errors import ExportRefused
 from perflab.reports.regions import filled, regions
 
+BEGIN_OF_ONE = "<!-- perflab:begin a 7692c3ad3540bb80 -->\n"
 BEGIN, END = "<!-- perflab:begin a -->\n", "<!-- perflab:end -->\n"
 # Pieces of marks and other special characters; no whole marks.
 PIECES = ["\n", "\r\n", "<!-- ", "perflab", " -->", "# x\n", "\ufeff", "\u2028", "é"]
@@ -48,16 +49,45 @@ def test_the_authors_text_stays_byte_for_byte_however_often_it_is_exported(
 
 
 @given(WITH_FENCES, BODIES, BODIES)
-def test_what_is_appended_once_is_found_again(text: str, first: str, second: str) -> None:
+def test_what_is_put_below_a_heading_is_found_again(text: str, first: str, second: str) -> None:
+    text = f"# Here\n{text}"
     try:
-        appended = filled(text, {"a": first}, append=True)
+        appended = filled(text, {"a": first}, after="Here")
     except ExportRefused as error:
         assert "code block" in str(error)  # noqa: PT017  (the text ends within one)
         return
-    assert appended.startswith(text)
-    again = filled(appended, {"a": second}, append=True)
-    assert again.startswith(text)
-    assert len(regions(again)) == 1
+    again = filled(appended, {"a": second})
+    assert with_words(outside(again)) == with_words(text.split("\n"))
+
+
+def with_words(lines: list[str]) -> list[str]:
+    """Return the lines that say something."""
+    return [line for line in lines if line.strip() not in ("", "|")]
+
+
+def test_a_new_region_goes_to_the_end_of_the_part_below_its_heading() -> None:
+    text = "# Doc\n\n## Results ##\n\nmine\n\n### More\n\nmore\n\n## Next\n"
+    before, after = text[: text.index("## Next")], "\n## Next\n"
+    assert filled(text, {"a": "one"}, after="Results") == f"{before}{BEGIN_OF_ONE}one\n{END}{after}"
+    for heading, words in (("", "no marks for 'a'; say"), ("Result", "no headings 'Result'")):
+        with pytest.raises(ExportRefused, match=f"{words}.*'Doc', 'Results', 'More', 'Next'"):
+            filled(text, {"a": "one"}, after=heading)
+
+
+@pytest.mark.parametrize(
+    "layout",
+    [
+        "One long line. And its end.\n\n|a|b|\n|:-|-|\n|1.5|-2|\n\n* x\n* _y_\n",
+        "One long line.\nAnd its end.\n\n| a   | b |\n| --- | - |\n| 1.5 | \\-2 |\n\n- x\n- *y*\n",
+    ],
+)
+def test_a_region_that_a_formatter_laid_out_again_is_not_edited(layout: str) -> None:
+    body = "One long\nline. And its end.\n\n| a | b |\n|---|---|\n| 1.5 | -2 |\n\n- x\n- *y*\n"
+    text = filled("", {"a": body})
+    assert "two" in filled(text.replace(body, layout), {"a": "two"})
+    for mine in (layout.replace("1.5", "15"), layout.replace("-2", "2"), layout + "mine\n"):
+        with pytest.raises(ExportRefused, match="edited by hand"):
+            filled(text.replace(body, mine), {"a": "two"})
 
 
 @pytest.mark.parametrize(
@@ -74,18 +104,18 @@ def test_what_is_appended_once_is_found_again(text: str, first: str, second: str
 )
 def test_damaged_nested_and_double_marks_are_refused(text: str, words: str) -> None:
     with pytest.raises(ExportRefused, match=words):
-        filled(text, {"a": "new"}, append=True)
+        filled(text, {"a": "new"})
 
 
 def test_missing_marks_and_a_body_with_a_mark_in_it_are_refused() -> None:
     with pytest.raises(ExportRefused, match="there are no marks for 'a'"):
         filled("my text\n", {"a": "new"})
     with pytest.raises(ExportRefused, match="looks like a mark"):
-        filled("", {"a": f"x\n{END}"}, append=True)
+        filled("", {"a": f"x\n{END}"})
 
 
 def test_a_region_edited_by_hand_is_refused_unless_it_may_be_lost() -> None:
-    text = filled("", {"a": "one\n"}, append=True)
+    text = filled("", {"a": "one\n"})
     edited = text.replace("one", "mine")
     with pytest.raises(ExportRefused, match="edited by hand"):
         filled(edited, {"a": "two\n"})
@@ -94,6 +124,6 @@ def test_a_region_edited_by_hand_is_refused_unless_it_may_be_lost() -> None:
 
 
 def test_marks_in_a_code_block_are_text() -> None:
-    text = f"```\n{BEGIN}mine\n{END}```\n"
+    text = f"# Here\n```\n{BEGIN}mine\n# Here\n{END}```\n"
     assert regions(text) == []
-    assert filled(text, {"a": "new"}, append=True).startswith(text)
+    assert filled(text, {"a": "new"}, after="Here").startswith(text)

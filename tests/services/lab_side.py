@@ -150,7 +150,7 @@ class Person:
         self._driver, self._lab, self.name = driver, lab, name
         driver.switch_to.new_window("window")
         driver.set_window_size(1300, 1000)
-        driver.get(f"{lab.url}lab/tree/{name}.ipynb?token={lab.token}&reset")
+        driver.get(f"{lab.url}lab/tree/{lab.folder.name}/{name}.ipynb?token={lab.token}&reset")
         self.wait(lambda: self.find(".jp-NotebookPanel .jp-Cell"))
         # A cell that is run before the page has its kernel is not run, or answered with a dialog.
         self.wait(lambda: self._is_connected() and self._is_idle())

@@ -9,7 +9,7 @@ import pytest
 from perflab.errors import LoadError, RunInterrupted, StackError
 from perflab.recordings import Run
 from perflab.trials.progress import Note, TrialBegun, TrialDone
-from tests.trials.fakes import Told
+from tests.trials.fakes import REQUESTS, Told, plan
 
 
 def test_every_trial_is_measured_in_the_plans_order_committed_and_valid(tmp_path: Path) -> None:
@@ -41,6 +41,23 @@ def test_services_start_afresh_before_every_so_many_blocks(
     assert steps.count("stop") == steps.count("start") == restarts
     if every == 1:
         assert steps == ["load", "load", *["stop", "start", "load", "load"] * 3]
+
+
+def test_a_load_at_the_start_goes_to_each_treatment_once_after_every_start(tmp_path: Path) -> None:
+    usual = plan(blocks=4, fresh_blocks=2)
+    treatments = [
+        item.model_copy(update={"at_start": item.workload.model_copy()})
+        for item in usual.treatments
+    ]
+    session = Told(tmp_path, of=usual.model_copy(update={"treatments": tuple(treatments)}))
+    run = session.go()
+    notes = [note.split()[0] for note in session.residents.notes]
+    steps = [note for note in notes if note in ("stop", "reset", "load")]
+    with_start, without = ["load", "reset", "load"], ["reset", "load"]
+    of_two_blocks = [*with_start * 2, *without * 2]
+    assert steps == [*of_two_blocks, "stop", *of_two_blocks]
+    # It is in no trial.
+    assert run.trials()["requests"].tolist() == [REQUESTS] * 8
 
 
 def test_only_the_first_of_the_remaining_blocks_is_another_attempt(tmp_path: Path) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable
-from functools import partial
 from typing import Any
 
 import pandas as pd
@@ -141,45 +140,66 @@ CORRELATION_TITLE = "response time against CPU use of each service"
 WINDOW_S = 0.1
 LATENCY = "p50_ms"
 WINDOW_COLUMNS = ["service", "treatment", "cpu_cores", LATENCY, "words"]
+# Sampled processes that no treatment is about.
+HELPERS = frozenset({"client", "lab", "link"})
+CORE = "core "
+# The panel of services that only one treatment has, such as variants.
+OF_ITS_OWN = "the service"
+BY_WINDOW = (
+    f"Every point is a window of {WINDOW_S:g} s in a valid trial. ρ: Spearman's rank correlation of"
+    " the windows within a trial, averaged over the trials that have enough of them, with its 95%"
+    " interval."
+)
+# Windows of a fixed length would hold slices of several treatments.
+BY_TRIAL = "Every point is a valid trial; CPU is of the time in which its treatment had its turn."
 
 
-def latency_cpu_view(*services: str) -> View:
-    """Return the view of the services of a system, with a panel for each sampled service."""
-
-    def suits(run: Run) -> bool:
-        sampled = set(run.samples()["service"])
-        return not sampled or bool(sampled & set(services))
-
-    return View(
-        "latency_cpu",
-        CORRELATION_TITLE,
-        partial(_windows_table, services=services),
-        CHART.draw,
-        suits,
-    )
+def _services(run: Run) -> dict[str, str]:
+    """Return the sampled services, each with its panel: services of one treatment share theirs."""
+    samples = run.samples()[["trial_id", "service"]].drop_duplicates()
+    cores = samples["service"].str.startswith(CORE)
+    samples = samples[~(samples["service"].isin(HELPERS) | cores)]
+    treatments = run.trials().set_index("trial_id")["treatment"]
+    users = samples["trial_id"].map(treatments).groupby(samples["service"], sort=False).nunique()
+    is_alone = (users == 1) & (len(users) > 1)
+    return {str(name): OF_ITS_OWN if alone else str(name) for name, alone in is_alone.items()}
 
 
-def _windows_table(run: Run, services: tuple[str, ...]) -> pd.DataFrame:
-    """Return the windows: service, treatment, CPU (1.0 = a core), median response time in ms.
+def has_services(run: Run) -> bool:
+    """Return whether the CPU of a service was sampled, or nothing was (yet)."""
+    return run.samples().empty or bool(_services(run))
 
-    The first row of each service has the correlation in ``words``.
+
+def shares_time(run: Run) -> bool:
+    """Return whether the treatments of a block took turns within a trial's time."""
+    return run.record.design is not None and run.record.design.kind == "slices"
+
+
+def latency_cpu_table(run: Run) -> pd.DataFrame:
+    """Return the points: service, treatment, CPU (1.0 = a core), median response time in ms.
+
+    A point is a window of a trial, or a trial where treatments take turns. The first row of each
+    service has the words of its panel.
     """
-    samples = run.samples()
-    sampled = [name for name in services if name in set(samples["service"])]
-    columns = ["treatment", "trial_id", LATENCY, *(f"cpu_{name}" for name in sampled)]
-    table = windows(run.requests(), samples, sampled, WINDOW_S)[columns].dropna()
-    if table.empty:
-        return pd.DataFrame(columns=WINDOW_COLUMNS)
-    parts = [part for service in sampled for part in _of_service(table, service)]
-    return pd.concat(parts, ignore_index=True)
-
-
-def _of_service(table: pd.DataFrame, service: str) -> list[pd.DataFrame]:
-    cpu = f"cpu_{service}"
-    points = table.assign(service=service, words="", cpu_cores=table[cpu])
-    words = _correlation_words(correlate(table, cpu, LATENCY))
-    head = {"service": service, "treatment": "", "cpu_cores": math.nan, LATENCY: math.nan}
-    return [pd.DataFrame([{**head, "words": words}]), points[WINDOW_COLUMNS]]
+    services, by_trial = _services(run), shares_time(run)
+    if by_trial:
+        source, prefix = run.valid_trials(), "cpu_share_"
+    else:
+        source, prefix = windows(run.requests(), run.samples(), [*services], WINDOW_S), "cpu_"
+    panels: dict[str, list[pd.DataFrame]] = {}
+    for service, panel in services.items():
+        points = source.assign(service=panel, words="", cpu_cores=source[f"{prefix}{service}"])
+        panels.setdefault(panel, []).append(points.dropna(subset=["cpu_cores", LATENCY]))
+    parts = []
+    for panel, of_panel in panels.items():
+        points = pd.concat(of_panel, ignore_index=True)
+        words = f"n = {counted(len(points), 'trial')}"
+        if not by_trial:
+            words = _correlation_words(correlate(points, "cpu_cores", LATENCY))
+        head = {"service": panel, "treatment": "", "cpu_cores": math.nan, LATENCY: math.nan}
+        if len(points):
+            parts += [pd.DataFrame([{**head, "words": words}]), points[WINDOW_COLUMNS]]
+    return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=WINDOW_COLUMNS)
 
 
 def _service_planes(table: pd.DataFrame, _: Page) -> dict[str, Plane]:
@@ -200,18 +220,25 @@ def _correlation_words(correlation: Correlation) -> str:
     return f"ρ = {correlation.rho:.2f} {interval}\n{n}".replace("-", "\N{MINUS SIGN}")
 
 
-CHART = Planes(
-    CORRELATION_TITLE,
-    f"Every point is a window of {WINDOW_S:g} s in a valid trial. ρ: Spearman's rank correlation of"
-    " the windows within a trial, averaged over the trials that have enough of them, with its 95%"
-    " interval.",
-    layers=(Points((), "treatment", how={"s": 11.5, "alpha": 0.75}),),
-    planes=_service_planes,
-    panel="service",
-    x="cpu_cores",
-    y=LATENCY,
-    across=4,
-    height_in=3.4,
-    further_in=3.4,
-    share_y=True,
+def draw_latency_cpu(table: pd.DataFrame, page: Page) -> LabFigure:
+    """Draw a panel for each service."""
+    is_by_window = table["words"].str.startswith("ρ").any()
+    chart = Planes(
+        CORRELATION_TITLE,
+        BY_WINDOW if is_by_window else BY_TRIAL,
+        layers=(Points((), "treatment", how={"s": 11.5 if is_by_window else 30, "alpha": 0.75}),),
+        planes=_service_planes,
+        panel="service",
+        x="cpu_cores",
+        y=LATENCY,
+        across=4,
+        height_in=3.4,
+        further_in=3.4,
+        share_y=True,
+    )
+    return chart.draw(table, page)
+
+
+LATENCY_CPU = View(
+    "latency_cpu", CORRELATION_TITLE, latency_cpu_table, draw_latency_cpu, suits=has_services
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
@@ -186,9 +186,12 @@ class Recorder:
         (self._folder / "phases.names").write_text("\n".join(self._names))
 
 
-def rows(folder: Path) -> np.ndarray:
-    """Return the rows that a worker wrote as a structured array, mapped from disk."""
-    return rows_in(folder / REQUESTS, ROW)
+def rows(folder: Path, mode: Literal["r", "r+"] = "r") -> np.ndarray:
+    """Return the rows that a worker wrote as a structured array, mapped from disk.
+
+    With the mode ``r+`` a change of the array is one of the file.
+    """
+    return rows_in(folder / REQUESTS, ROW, mode)
 
 
 def rows_since(folder: Path, first: int, most: int = 1 << 18) -> np.ndarray:

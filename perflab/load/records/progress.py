@@ -12,7 +12,7 @@ import struct
 import threading
 from array import array
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
@@ -87,11 +87,11 @@ class Spool:
                 self._error = error
 
 
-def rows_in(path: Path, dtype: np.dtype[np.void]) -> np.ndarray:
+def rows_in(path: Path, dtype: np.dtype[np.void], mode: Literal["r", "r+"] = "r") -> np.ndarray:
     """Return the rows in a file, mapped from disk; none where there is no file."""
     if not path.exists() or not path.stat().st_size:
         return np.empty(0, dtype=dtype)
-    return np.memmap(path, dtype=dtype, mode="r")
+    return np.memmap(path, dtype=dtype, mode=mode)
 
 
 def of_requests(packed: np.ndarray, worker: int, rows: np.ndarray) -> dict[str, np.ndarray]:

@@ -11,14 +11,14 @@ from __future__ import annotations
 import math
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
-from perflab.load.clients.outcome import MEASURE
+from perflab.load.clients.outcome import MEASURE, WARMUP
 from perflab.load.records.columns import ROW, chunks, frame, rows
 from perflab.load.records.looks import FailureStop, Looks
 from perflab.load.records.message_record import messages
@@ -247,6 +247,24 @@ class LoadResult:
         pairs = zip(self.places, self.rows, strict=True)
         tables = [of(place, number, rows) for number, (place, rows) in enumerate(pairs)]
         return pd.concat(tables, ignore_index=True)
+
+    def without_windows(self, numbers: Sequence[int]) -> LoadResult:
+        """Return the load without some of its windows; their requests become part of the warm-up.
+
+        Numbers beyond the last window are ignored: the load ended before them.
+        """
+        if self.windows is None or not len(numbers):
+            return self
+        windows, chosen = self.windows.copy(), [at for at in numbers if at < len(self.windows)]
+        windows[chosen, COUNTED] = windows[chosen, END]
+        for place in self.places:
+            part = rows(place, mode="r+")
+            left_out = np.isin(window_of(part["planned_ns"], windows), chosen)
+            part["stage"][left_out & (part["stage"] == MEASURE)] = WARMUP
+        whole = replace(self, windows=windows)
+        # The workers' CPU time is of all windows.
+        share = whole.counted_ns / max(1, self.counted_ns)
+        return replace(whole, cpu_ns=round(self.cpu_ns * share))
 
     @property
     def failures(self) -> list[str]:

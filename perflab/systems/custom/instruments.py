@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import http.client
 import urllib.error
 import urllib.request
@@ -15,13 +16,16 @@ from perflab.stacks.launching import OPENER
 from perflab.trials.summary import OnTime, cpu_us_per_success, largest_memory
 
 SHOWN = 200
+# Of the digest of a body: enough to tell bodies apart.
+DIGITS = 16
 
 
 class RightAnswer(Instrument):
     """Sends the workload's request once, and ends the run if the answer is not the expected one.
 
     A missing answer fails only the trial, because a variant that died may run after a new start.
-    ``target`` is the address of the variant, or empty if the lab started it.
+    ``target`` is the address of the variant, or empty if the lab started it. The columns
+    ``answer_bytes`` and ``answer_digest`` are of the body; variants are compared by them.
     """
 
     shares_time: ClassVar = True
@@ -39,6 +43,7 @@ class _RightAnswer(Look):
     def __init__(self, instrument: RightAnswer, scene: Scene) -> None:
         self._instrument = instrument
         self._scene = scene
+        self._columns: dict[str, int | str] = {}
 
     def before(self) -> None:
         """Send the request once."""
@@ -54,9 +59,10 @@ class _RightAnswer(Look):
         )
         what = f"{template.method} {template.path}"
         try:
-            status, text = _answer(request, self._scene.workload.timeout_s)
+            status, content = _answer(request, self._scene.workload.timeout_s)
         except (OSError, http.client.HTTPException) as error:
             raise self._no_answer(f"{what} got no answer: {error}") from None
+        text = content.decode(errors="replace")
         if status != template.expect_status:
             problem = (
                 f"the answer to {what} has status {status} instead of {template.expect_status}"
@@ -66,6 +72,8 @@ class _RightAnswer(Look):
             raise self._wrong(
                 f"the answer to {what} does not contain '{template.expect_body}'", text
             )
+        digest = hashlib.sha256(content).hexdigest()[:DIGITS]
+        self._columns = {"answer_bytes": len(content), "answer_digest": digest}
 
     def _local_address(self) -> str:
         running = self._scene.residents.instance(self._scene.treatment, self._instrument.variant)
@@ -86,17 +94,17 @@ class _RightAnswer(Look):
         return ServiceFailed(self._instrument.variant, why, running.log())
 
     def observe(self, load: Load) -> Observation:  # noqa: ARG002
-        """Return nothing: the load checks every answer itself."""
-        return Observation()
+        """Return the columns; the load checks every answer itself."""
+        return Observation(self._columns)
 
 
-def _answer(request: urllib.request.Request, timeout_s: float) -> tuple[int, str]:
+def _answer(request: urllib.request.Request, timeout_s: float) -> tuple[int, bytes]:
     try:
         with OPENER.open(request, timeout=timeout_s) as answer:
-            return int(answer.status), answer.read().decode(errors="replace")
+            return int(answer.status), answer.read()
     except urllib.error.HTTPError as error:
         with error:
-            return error.code, error.read().decode(errors="replace")
+            return error.code, error.read()
 
 
 class ServiceCost(Instrument):

@@ -37,8 +37,15 @@ PUBLISHED = {
     "round_trip_ms": ("system", "all", "added_round_trip"),
 }
 PER_CONNECTION = ("workload", "all", "requests_per_connection")
-# Parameters that say how often and where something is measured, and not what.
-NO_SETTINGS = frozenset({*RunParameters.model_fields, "preset", "warmup_requests"})
+# Parameters that say how often, how long and where something is measured, and not what.
+NO_SETTINGS = frozenset(
+    {*RunParameters.model_fields, "preset", "requests", "warmup_requests", "start_requests"}
+)
+# Of the main job: many short trials a few seconds apart, as the speed of a shared machine changes
+# within tens of seconds; services start afresh and warm up once for several blocks.
+SHORT_TRIALS = {
+    "fresh_blocks": 4, "requests": 300, "warmup_requests": 150, "start_requests": 600,
+}  # fmt: skip
 DATABASE = "postgres"
 # The first row of scikit-learn's breast cancer data set.
 FEATURES = (
@@ -120,6 +127,13 @@ class LoadParameters(PresetParameters):
         ge=0,
         le=1_000_000,
         description="warm-up requests before these, recorded apart",
+    )
+    start_requests: int = Field(
+        default=0,
+        ge=0,
+        le=1_000_000,
+        description="requests that each treatment gets before its first trial after its services "
+        "started, not recorded; with them warmup_requests can be few where fresh_blocks is above 1",
     )
     concurrency: int = Field(
         default=50,
@@ -276,7 +290,13 @@ def workload(parameters: LoadParameters, path: str) -> Workload:
     )
 
 
-def treatment(levels: Mapping[str, str], label: str, plan: StackPlan, load: Workload) -> Treatment:
+def treatment(
+    parameters: LoadParameters,
+    levels: Mapping[str, str],
+    label: str,
+    plan: StackPlan,
+    load: Workload,
+) -> Treatment:
     """Return a treatment that is named after its levels."""
     return Treatment(
         name=",".join(f"{factor}={level}" for factor, level in levels.items()),
@@ -285,7 +305,15 @@ def treatment(levels: Mapping[str, str], label: str, plan: StackPlan, load: Work
         stack=plan,
         workload=load,
         instruments=INSTRUMENTS,
+        at_start=_at_start(parameters, load),
     )
+
+
+def _at_start(parameters: LoadParameters, load: Workload) -> Workload | None:
+    if not parameters.start_requests:
+        return None
+    arrivals = ClosedLoop(users=parameters.concurrency, requests=parameters.start_requests)
+    return load.model_copy(update={"arrivals": arrivals})
 
 
 def uneven_pools(pool_size: int, workers: Sequence[int]) -> list[Remark]:

@@ -19,8 +19,8 @@ from perflab.figures import (
     EFFECT,
     FLUSH_COST,
     IN_FLIGHT,
+    LATENCY_CPU,
     LATENCY_ECDF,
-    latency_cpu_view,
     throughput_view,
     time_breakdown_view,
 )
@@ -121,7 +121,7 @@ def draw_shares(table: pd.DataFrame, page: Page) -> LabFigure:
         "Every point is one block: on, off and no database write are in each. Dashed: the limit of"
         " the rule, fixed before the run; the claim holds on its shaded side. Its direction is"
         " shown where the whole 95% interval lies there. An arrow ends an interval that leaves the"
-        f" picture.{_reasons(table)}",
+        f" picture, and points beyond it stand at its edge.{_reasons(table)}",
         layers=(
             Limits(low, high),
             Marks((BLOCK,), "o", "one block", color=POINT, size=4),
@@ -134,7 +134,8 @@ def draw_shares(table: pd.DataFrame, page: Page) -> LabFigure:
         row_in=0.9,
         said=_right_texts,
     )
-    return chart.draw(_as_drawn(table), page)
+    drawn = _as_drawn(table)
+    return chart.draw(drawn.assign(value=drawn["value"].clip(low, high)), page)
 
 
 def _as_drawn(table: pd.DataFrame) -> pd.DataFrame:
@@ -309,6 +310,6 @@ VIEWS = (
     CORE_TIME,
     IN_FLIGHT,
     DATABASE_WAITS,
-    latency_cpu_view("inference", "postgres"),
+    LATENCY_CPU,
     FLUSH_COST,
 )

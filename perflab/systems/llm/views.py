@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from perflab.analysis.evaluation import Finding, evaluate
-from perflab.figures import EFFECT, IN_FLIGHT, LATENCY_ECDF, TIME_BREAKDOWN
+from perflab.figures import EFFECT, IN_FLIGHT, LATENCY_CPU, LATENCY_ECDF, TIME_BREAKDOWN
 from perflab.figures.canvas import LabFigure
 from perflab.figures.charts import (
     Axis,
@@ -292,6 +292,7 @@ VIEWS = (
     USERS_BY_LIMIT,
     CAPACITY_BY_METHOD,
     LATENCY_ECDF,
+    LATENCY_CPU,
     IN_FLIGHT,
     TIME_BREAKDOWN,
 )

@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from perflab.figures import EFFECT, IN_FLIGHT, THROUGHPUT, TIME_BREAKDOWN
+from perflab.figures import EFFECT, IN_FLIGHT, LATENCY_CPU, THROUGHPUT, TIME_BREAKDOWN
 from perflab.figures.canvas import LabFigure
 from perflab.figures.charts import (
     Axis,
@@ -306,6 +306,7 @@ VIEWS = (
     THROUGHPUT_OVER_CLIENTS,
     CLIENT_OR_SERVER,
     TIME_BREAKDOWN,
+    LATENCY_CPU,
     THROUGHPUT,
     IN_FLIGHT,
 )

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from perflab.figures import EFFECT
+from perflab.figures import EFFECT, LATENCY_CPU
 from perflab.figures.canvas import LabFigure
 from perflab.figures.charts import Axis, Lines, Plane, Planes, Points, Published, RowChart
 from perflab.figures.origin import Page, trials_shown
@@ -269,4 +269,4 @@ def has_threads(run: Run) -> bool:
 
 
 THREAD_CURVE = View("thread_curve", CURVE_TITLE, thread_table, CURVE_CHART.draw, suits=has_threads)
-VIEWS = (EFFECT, DOWNLOAD_LADDER, WATERFALL, COUNTS_OVER_TIME, THREAD_CURVE)
+VIEWS = (EFFECT, DOWNLOAD_LADDER, WATERFALL, COUNTS_OVER_TIME, THREAD_CURVE, LATENCY_CPU)

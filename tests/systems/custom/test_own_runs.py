@@ -15,6 +15,7 @@ from perflab import api
 from perflab.errors import WrongAnswer
 from perflab.host import facts
 from perflab.paths import project_root, services_dir, state_dir
+from perflab.reports.duels import other_answers
 from perflab.reports.methods import method
 from perflab.stacks import cleanup
 from perflab.stacks.launching import answers
@@ -39,7 +40,8 @@ def repository(tmp_path: Path) -> Path:
     git(folder, "add", ".")
     git(folder, "commit", "--quiet", "-m", "one")
     git(folder, "tag", "v1")
-    server.write_text(EXAMPLE.read_text().replace("default=1000", "default=4000"))
+    slower = EXAMPLE.read_text().replace("default=1000", "default=4000")
+    server.write_text(slower.replace('"world"', '"everybody"'))
     git(folder, "commit", "--quiet", "--all", "-m", "two")
     server.write_text("not a program\n")
     return folder
@@ -70,6 +72,10 @@ def test_two_revisions_take_turns_without_the_work_tree_and_leave_nothing_behind
     assert costs["variant=new"] > 1.5 * costs["variant=old"]
     assert (trials["service_memory_bytes"] > 1e6).all()
     assert (trials["failure_share"] == 0).all()
+    assert other_answers(run) == [
+        "new and old give different answers: bodies of 23 and 19 bytes. They may not do the same "
+        "work."
+    ]
     for block in (0, 1):
         turns = run.table("turns", trials[trials["block"] == block]["trial_id"].tolist())
         # Each variant has a second of 240 ms windows.

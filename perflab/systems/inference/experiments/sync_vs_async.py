@@ -107,7 +107,7 @@ def _treatment(
     )
     load = stacks.workload(parameters, stacks.endpoint(driver))
     levels = {"driver": driver, **setting}
-    return stacks.treatment(levels, _label(parameters, driver, setting), plan, load)
+    return stacks.treatment(parameters, levels, _label(parameters, driver, setting), plan, load)
 
 
 def _label(parameters: SyncVsAsyncParameters, driver: str, setting: Mapping[str, str]) -> str:
@@ -182,7 +182,12 @@ EXPERIMENT = Experiment(
     question="Does a non-blocking driver alone raise throughput: at which distance from the "
     "database, with which pool, with how many workers?",
     parameters=SyncVsAsyncParameters,
-    main_job={"pool_minconn": ["max"], "round_trip_ms": [0], "fresh_blocks": 2},
+    main_job={
+        "pool_minconn": ["max"],
+        "round_trip_ms": [0],
+        "blocks": 16,
+        **stacks.SHORT_TRIALS,
+    },
     treatments=lambda parameters: stacks.with_room(
         [
             _treatment(parameters, driver, setting)

@@ -48,7 +48,7 @@ def _treatment(parameters: SynchronousCommitParameters, levels: dict[str, str]) 
         writes=writes,
     )
     load = stacks.workload(parameters, stacks.endpoint(parameters.driver, database_write=writes))
-    return stacks.treatment(levels, LABELS[levels[FACTOR]], plan, load)
+    return stacks.treatment(parameters, levels, LABELS[levels[FACTOR]], plan, load)
 
 
 def _contrasts(parameters: SynchronousCommitParameters) -> list[Contrast]:
@@ -98,7 +98,7 @@ EXPERIMENT = Experiment(
     question="How much throughput does waiting for the commit's disk flush cost, and how much the "
     "rest of the database write?",
     parameters=SynchronousCommitParameters,
-    main_job={"fresh_blocks": 2, "warmup_requests": 1500},
+    main_job={"blocks": 12, **stacks.SHORT_TRIALS},
     treatments=lambda parameters: stacks.with_room(
         [_treatment(parameters, levels) for levels in (ON, OFF, NONE)]
     ),
