@@ -153,7 +153,7 @@ def _new(before: list[str], bodies: Mapping[str, str]) -> str:
     line_end = _line_end(before[0]) if before else "\n"
     for name, body in bodies.items():
         last = text or "".join(before[-1:])
-        gap = "" if not last.strip() else line_end if last.endswith("\n") else line_end * 2
+        gap = "" if not last.strip("\r\n") else line_end if last.endswith("\n") else line_end * 2
         text += gap + _block(name, body, line_end)
     return text
 
