@@ -31,10 +31,8 @@ def cpu_shares(random: np.random.Generator, design: str) -> np.ndarray:
     """Return CPU shares, shape (trials, windows)."""
     if design == "ramps":
         middle = np.broadcast_to(np.linspace(0.15, 0.85, 60), (12, 60))
-    elif design == "loads":
-        middle = np.broadcast_to(np.tile(np.linspace(0.15, 0.85, 6), 4)[:, None], (24, 40))
     else:
-        middle = np.broadcast_to(0.5 + 0.35 * np.sin(np.linspace(0, 6 * math.pi, 150)), (4, 150))
+        middle = np.broadcast_to(np.tile(np.linspace(0.15, 0.85, 6), 4)[:, None], (24, 40))
     return np.clip(middle + 0.05 * ar1(random, middle.shape, 0.5), 0.02, 0.98)
 
 
@@ -70,7 +68,7 @@ def held(found: bool, low: float, high: float, truth: float) -> Found:
 
 def cases() -> Iterator[tuple[str, Callable[[np.random.Generator], Found]]]:
     """Yield every kind of data with its name."""
-    for design in ("ramps", "loads", "few"):
+    for design in ("ramps", "loads"):
         for heavy in (False, True):
             for kind in ("bent", "straight", "queue"):
                 name = f"knee: {kind}, {design}{', heavy tails' * heavy}"

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import io
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -31,31 +31,9 @@ LAYOUT_DPI = 100
 BESIDE_IN = 0.2
 
 
-@dataclass(frozen=True)
-class Grid:
-    """The panels of a figure: ``across`` of them side by side, the others below.
-
-    ``words_in`` is the longest line of words above or in a panel.
-    """
-
-    count: int
-    across: int
-    words_in: float
-
-    @property
-    def down(self) -> int:
-        """The number of rows of panels."""
-        return -(-self.count // self.across)
-
-    def room_in(self, inches: float) -> float:
-        """Return a length, at most that for which a panel has room."""
-        return min(inches, self.words_in)
-
-
-def grid_of(count: int, across: int) -> Grid:
-    """Return the grid of ``count`` panels, at most ``across`` of them side by side."""
-    fitting = max(1, min(across, count))
-    return Grid(count, fitting, TEXT_IN / fitting - BESIDE_IN)
+def room_in(inches: float, across: int) -> float:
+    """Return a length, at most that for which one of so many panels side by side has room."""
+    return min(inches, TEXT_IN / across - BESIDE_IN)
 
 
 # Text, size in points, colour and weight.
@@ -79,16 +57,16 @@ def page_canvas(
     """Return an empty figure: title and key above, the origin in small print below.
 
     The words are wrapped, and the figure grows with them, so a long footer takes nothing from
-    ``plot_height_in``. ``key`` holds legend handles with their labels. Axes that are added lie
-    between key and footer; call :func:`finish` after the last artist.
+    ``plot_height_in``. ``key`` holds legend handles with labels of one line. Axes that are added
+    lie between key and footer; call :func:`finish` after the last artist.
     """
     head = lines_of(f"{title[:1].upper()}{title[1:]}", TEXT_IN, TITLE_PT, INK, "bold")
     head += lines_of(subtitle, TEXT_IN, SUBTITLE_PT, MUTED) if subtitle else []
     foot = []
     for part in page.footer.split("\n"):
         foot += lines_of(part, TEXT_IN, FOOTER_PT, MUTED)
-    columns, key_lines = _columns(key)
-    key_in = key_lines * KEY_LINE_IN + MARGIN_IN if key else 0.0
+    columns = _columns(key)
+    key_in = math.ceil(len(key) / columns) * KEY_LINE_IN + MARGIN_IN if key else 0.0
     head_in = sum(_line_in(size) for _, size, _, _ in head) + 1.5 * MARGIN_IN
     foot_in = len(foot) * _line_in(FOOTER_PT) + 1.5 * MARGIN_IN
     height = head_in + key_in + plot_height_in + foot_in
@@ -120,32 +98,15 @@ def _write(figure: LabFigure, lines: Sequence[Line], top_in: float) -> None:
         top_in -= _line_in(size)
 
 
-def _columns(key: Sequence[Artist]) -> tuple[int, int]:
-    """Return the number of columns in which a key fits the page, and the lines of the longest.
-
-    Labels that are too long for one column are broken.
-    """
+def _columns(key: Sequence[Artist]) -> int:
+    """Return the number of columns in which a key fits the page."""
     labels = [str(handle.get_label()) for handle in key]
-    for place, label in enumerate(labels):
-        if text_width_in(label, KEY_PT) + KEY_HANDLE_IN > TEXT_IN:
-            lines = wrap(label, KEY_PT, TEXT_IN - KEY_HANDLE_IN)
-            labels[place] = "\n".join(lines)
-            key[place].set_label(labels[place])
-    widths = np.array([_label_in(label) + KEY_HANDLE_IN for label in labels])
+    widths = np.array([text_width_in(label, KEY_PT) + KEY_HANDLE_IN for label in labels])
     for columns in range(len(widths), 1, -1):
         # matplotlib's legend splits its entries into columns in this way.
         if sum(column.max() for column in np.array_split(widths, columns)) <= TEXT_IN:
-            return columns, _longest(labels, columns)
-    return 1, _longest(labels, 1)
-
-
-def _label_in(label: str) -> float:
-    return max(text_width_in(line, KEY_PT) for line in label.split("\n"))
-
-
-def _longest(labels: Sequence[str], columns: int) -> int:
-    counts = np.array([label.count("\n") + 1 for label in labels], dtype=int)
-    return max(int(column.sum()) for column in np.array_split(counts, columns))
+            return columns
+    return 1
 
 
 def _set_key(figure: LabFigure, key: Sequence[Artist], columns: int, top_in: float) -> None:

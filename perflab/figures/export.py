@@ -3,15 +3,10 @@
 The same record gives the same bytes: there are no dates, identifiers are salted with run and name,
 and glyphs are paths. Files are written whole or not at all (temporary file, fsync, rename).
 
-Each file ends in a digest of itself and of the table that it was drawn from, so that one changed
-byte is found. The digest is no signature: anybody can write another. It finds a file that was
-edited, saved again or damaged, and a table that is no longer the one that was drawn.
-
-==== ==================================================
-SVG  a comment after the last element
-PNG  a text chunk before the end
-PDF  a comment after the end of the last cross-reference
-==== ==================================================
+Each file ends in a digest of itself and of the table that it was drawn from (in SVG and PDF a
+comment, in PNG a text chunk), so that one changed byte is found. The digest is no signature:
+anybody can write another. It finds a file that was edited, saved again or damaged, and a table that
+is no longer the one that was drawn.
 """
 
 from __future__ import annotations
@@ -198,10 +193,7 @@ def write_whole(path: Path, content: bytes) -> None:
 def provenance(path: Path) -> dict[str, Any]:
     """Return the origin that a saved SVG, PNG or PDF holds.
 
-    Raises
-    ------
-    ProvenanceError
-        The file has another format, cannot be read, or has no origin.
+    ProvenanceError where the file has another format, cannot be read, or has no origin.
     """
     try:
         text = _origin_text(path)

@@ -47,7 +47,6 @@ def _settings() -> dict[str, Any]:
         "axes.spines.top": False,
         "axes.spines.right": False,
         "axes.formatter.useoffset": False,
-        "axes.unicode_minus": True,
         "grid.color": FAINT,
         "grid.linewidth": 0.6,
         "xtick.labelsize": 8,
@@ -66,14 +65,8 @@ def _settings() -> dict[str, Any]:
         "text.color": INK,
         # A dollar sign in a label is never mathematics.
         "text.parse_math": False,
-        "text.usetex": False,
         # The widths of hinted letters, and so of lines, change with the resolution.
         "text.hinting": "none",
-        "figure.facecolor": "white",
-        "savefig.facecolor": "white",
-        "savefig.bbox": None,
-        "svg.fonttype": "path",
-        "path.simplify": True,
     }
 
 

@@ -33,10 +33,7 @@ EXACT = 2.0**53
 def to_csv(table: pd.DataFrame) -> str:
     """Return a table of texts and numbers as CSV.
 
-    Raises
-    ------
-    TypeError
-        A column holds anything else; truth values need words.
+    TypeError where a column holds anything else; truth values need words.
     """
     target = io.StringIO()
     writer = csv.writer(target, quoting=csv.QUOTE_NONNUMERIC, lineterminator="\n")

@@ -215,15 +215,16 @@ class QueueSampler(Repeated):
 
     def _sample(self) -> None:
         now = time.monotonic_ns()
-        # Several sockets share a port where each worker process has its own.
-        sums: dict[str, tuple[int, int, int]] = {}
-        for listener in listeners():
-            if name := self._services.get(listener.port):
-                waiting, backlog, drops = sums.get(name, (0, 0, 0))
-                waiting, backlog = waiting + listener.waiting, backlog + listener.backlog
-                sums[name] = (waiting, backlog, drops + listener.drops)
-        self._rows += [(now, name, *values) for name, values in sums.items()]
+        self._rows += [
+            (now, name, listener.waiting, listener.backlog, listener.drops)
+            for listener in listeners()
+            if (name := self._services.get(listener.port))
+        ]
 
     def table(self) -> pd.DataFrame:
         """Return t_ns, service, waiting, backlog, and drops (cumulative), a row per sample."""
-        return pd.DataFrame(self._rows, columns=["t_ns", "service", "waiting", "backlog", "drops"])
+        columns = ["t_ns", "service", "waiting", "backlog", "drops"]
+        # Several sockets share a port where each worker process has its own.
+        sockets = pd.DataFrame(self._rows, columns=columns).groupby(["t_ns", "service"], sort=False)
+        table: pd.DataFrame = sockets.sum().reset_index()
+        return table

@@ -86,12 +86,10 @@ def check_files(folder: Path) -> None:
     except ValidationError as error:
         raise RecordingError(f"{FILE}: is damaged: {error.errors()[0]['msg']}") from None
     there = {path.name for path in folder.iterdir()} - {FILE}
-    for words, names in (
-        ("missing", set(files) - there),
-        ("not of this trial", there - set(files)),
-    ):
-        if names:
-            raise RecordingError(f"{', '.join(sorted(names))}: {words}")
+    if missing := sorted(set(files) - there):
+        raise RecordingError(f"{', '.join(missing)}: missing")
+    if foreign := sorted(there - set(files)):
+        raise RecordingError(f"{', '.join(foreign)}: not of this trial")
     for name, file in files.items():
         _compare(folder / name, file)
 

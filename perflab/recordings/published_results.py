@@ -37,26 +37,20 @@ def published(study: str) -> pd.DataFrame:
     Columns: study, place, scenario, measure, unit, value (float), qualifier, kind, answer, note;
     see the README beside the files.
 
-    Raises
-    ------
-    RecordingError
-        There is no study of that name.
+    RecordingError where there is no study of that name.
     """
     table, _ = _read(study)
     return table.copy()
 
 
 def _read(study: str) -> Study:
-    path = _own_folder() / f"{study}.csv"
-    if study in SHARED or not path.exists():
-        known = _files()
-        if study not in known:
-            raise RecordingError(
-                f"no published study '{study}'{did_you_mean(study, known)}; "
-                f"there are: {', '.join(sorted(known)) or 'none in ' + str(_folders()[0])}"
-            )
-        path = known[study]
-    return _version(path, path.stat().st_mtime_ns)
+    known = _files()
+    if study not in known:
+        raise RecordingError(
+            f"no published study '{study}'{did_you_mean(study, known)}; "
+            f"there are: {', '.join(sorted(known)) or 'none in ' + str(_folders()[0])}"
+        )
+    return _version(known[study], known[study].stat().st_mtime_ns)
 
 
 @cache
@@ -74,10 +68,8 @@ def _version(path: Path, _: int) -> Study:
 def published_value(study: str, place: str, scenario: str, measure: str) -> float:
     """Return one published number, in the unit of its row.
 
-    Raises
-    ------
-    RecordingError
-        There is no such study, or no such row in it; the message names the nearest.
+    RecordingError where there is no such study, or no such row in it; the message names the
+    nearest.
     """
     _, values = _read(study)
     key = (place, scenario, measure)
@@ -119,11 +111,7 @@ def _files() -> dict[str, Path]:
 
 
 def _folders() -> list[Path]:
-    return [_own_folder(), *parts_of_systems("published")]
-
-
-def _own_folder() -> Path:
-    return project_root() / "data" / "published"
+    return [project_root() / "data" / "published", *parts_of_systems("published")]
 
 
 Direction = Literal["greater", "smaller", "none"]

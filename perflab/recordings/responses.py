@@ -5,6 +5,7 @@ A system declares the ones that its trials have, and adds its own.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 
 from perflab.recordings.schema import Response, RunRecord
@@ -189,12 +190,9 @@ def response_of(record: RunRecord, column: str) -> Response:
 def typical(record: RunRecord, columns: Iterable[str]) -> dict[str, Response]:
     """Return the declarations of those ``columns`` that are typical, in declared order."""
     known = declared(record)
-    best = {name: _best(known, name) for name in columns}
-    shown = {name: item for name, item in best.items() if item is not None and item.typical}
-    return {
-        name: _filled(shown[name], name)
-        for name in sorted(shown, key=lambda name: known.index(shown[name]))
-    }
+    best = [(item, name) for name in columns if (item := _best(known, name)) and item.typical]
+    best.sort(key=lambda pair: known.index(pair[0]))
+    return {name: _filled(item, name) for item, name in best}
 
 
 def _best(responses: Sequence[Response], column: str) -> Response | None:
@@ -204,12 +202,8 @@ def _best(responses: Sequence[Response], column: str) -> Response | None:
 
 def _middle(response: Response, column: str) -> str | None:
     """Return the text for ``*`` in a column: "" without a ``*``, None where nothing fits."""
-    if response.name == column:
-        return ""
-    begin, star, end = response.name.partition(ANY)
-    if not star or not (column.startswith(begin) and column.endswith(end)):
-        return None
-    return column[len(begin) : len(column) - len(end)] or None
+    match = re.fullmatch(response.name.replace(ANY, "(.+)"), column)
+    return None if match is None else "".join(match.groups())
 
 
 def _filled(response: Response, column: str) -> Response:

@@ -29,17 +29,9 @@ IDENTITY = ("trial_id", "treatment", "block")
 
 
 class Run:
-    """One run as it was at its first reading; open it again to see newer trials.
+    """The run in the folder ``path`` at its first reading; open it again to see newer trials.
 
-    Attributes
-    ----------
-    path : Path
-        The run's folder.
-
-    Raises
-    ------
-    RecordingError
-        The folder holds no readable record.
+    RecordingError where the folder holds no readable record.
     """
 
     def __init__(self, path: Path | str) -> None:
@@ -112,12 +104,8 @@ class Run:
 
         By default they are of :meth:`valid_trials`; other trials must be named.
 
-        Raises
-        ------
-        RowsMissing
-            The recording lacks them; see :attr:`missing`.
-        RecordingError
-            A trial id is not in the run.
+        RowsMissing where the recording lacks them; see :attr:`missing`. RecordingError where a
+        trial id is not in the run.
         """
         rows = self.table("requests", trial_ids)
         return rows if stage is None else rows[rows["stage"] == stage].reset_index(drop=True)
@@ -129,10 +117,8 @@ class Run:
         record (``tables``) declares others. The result is empty where no trial has the table. See
         :meth:`requests` for ``trial_ids``.
 
-        Raises
-        ------
-        RecordingError
-            The run declares no table of that name, or a trial id is not in the run.
+        RecordingError where the run declares no table of that name, or a trial id is not in the
+        run.
         """
         known = schemas(self.record.tables)
         if name not in known:
@@ -245,21 +231,21 @@ class Run:
             raise RowsMissing(
                 f"run {self.run_id}: this recording lacks the rows of {' and '.join(self.missing)}"
             )
-        trials = self.trials().set_index("trial_id", drop=False)
+        of_trials = self.trials().set_index("trial_id", drop=False)[list(IDENTITY)]
         chosen = list(self.valid_trials()["trial_id"] if trial_ids is None else trial_ids)
-        unknown = [name for name in chosen if name not in trials.index]
+        unknown = [name for name in chosen if name not in of_trials.index]
         if unknown:
             raise RecordingError(f"run {self.run_id} has no readable trial {', '.join(unknown)}")
         tables = {str(name): self._table(kind, str(name)) for name in chosen}
-        parts = {name: part for name, part in tables.items() if part is not None and len(part)}
+        parts = [
+            part.drop(columns=list(IDENTITY), errors="ignore").assign(**of_trials.loc[name])
+            for name, part in tables.items()
+            if part is not None and len(part)
+        ]
         if not parts:
             empty: pd.DataFrame = schemas(self.record.tables)[kind].empty_table().to_pandas()
             return empty.assign(trial_id="", treatment="", block=0)
-        joined = pd.concat(parts.values(), ignore_index=True)
-        joined = joined.drop(columns=list(IDENTITY), errors="ignore")
-        of_trials = trials.loc[list(parts), list(IDENTITY)].reset_index(drop=True)
-        repeated = of_trials.loc[of_trials.index.repeat([len(part) for part in parts.values()])]
-        return pd.concat([joined, repeated.reset_index(drop=True)], axis=1)
+        return pd.concat(parts, ignore_index=True)
 
     def _table(self, kind: str, trial: str) -> pd.DataFrame | None:
         if (kind, trial) in self._cache:

@@ -42,12 +42,8 @@ def open_run(reference: Path | str, root: Path | str) -> Run:
 
     The latest is the newest finished run.
 
-    Raises
-    ------
-    RunNotFound
-        No run, or more than one, fits the reference; the message names the nearest.
-    RecordingError
-        The record of the run cannot be read.
+    RunNotFound where no run, or more than one, fits the reference; the message names the nearest.
+    RecordingError where the record of the run cannot be read.
     """
     root, text = Path(root), str(reference)
     if text == "latest" or text.startswith("latest:"):
@@ -74,8 +70,7 @@ def _latest(root: Path, experiment: str) -> Run:
         return finished[-1]
     if chosen:
         subject = f"of '{experiment}' " if experiment else ""
-        state = {"running": "is not finished", "interrupted": "was interrupted", "failed": "failed"}
-        hint = f"run {chosen[-1].run_id} {state[chosen[-1].record.state]}; name it to see it"
+        hint = f"run {chosen[-1].run_id} is {chosen[-1].record.state}; name it to see it"
         raise RunNotFound(f"no run {subject}in {root} has finished; {hint}")
     if not runs:
         raise RunNotFound(f"there is no run in {root}; 'perflab run' makes one")

@@ -75,12 +75,7 @@ def _of_the_machine(before: RunRecord, now: RunRecord) -> Iterator[str]:
     order = now.order[: before.blocks] if ended else now.order
     old, new = before.environment, now.environment
     for name, first, second, way_out in (
-        (
-            "machine",
-            old.get("machine", {}),
-            new.get("machine", {}),
-            "continue on the first machine",
-        ),
+        ("machine", old.get("machine", {}), new.get("machine", {}), "go on with the first machine"),
         ("python", old.get("python"), new.get("python"), "set up the first Python again"),
         ("package", old.get("packages"), new.get("packages"), "'make setup' at the run's commit"),
         ("backend", before.backend, now.backend, "choose it with --backend"),

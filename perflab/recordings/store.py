@@ -5,8 +5,7 @@ from __future__ import annotations
 import os
 import secrets
 import time
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO, TypeAlias
@@ -154,27 +153,18 @@ def _as_json(record: RunRecord) -> bytes:
     return record.model_dump_json(indent=2).encode() + b"\n"
 
 
-@dataclass(frozen=True)
-class Remainder:
-    """The blocks to measure, the attempt number of each, and the trials that they replace."""
-
-    blocks: tuple[int, ...]
-    attempts: Mapping[int, int]
-    superseded: tuple[str, ...]
-
-
 def remainder(
-    record: RunRecord, committed: Iterable[str], unreadable: Iterable[str] = ()
-) -> Remainder:
-    """Return what is left to do; ``committed`` are the ids of the readable trials.
+    record: RunRecord, committed: Sequence[str], unreadable: Iterable[str] = ()
+) -> tuple[dict[int, int], list[str]]:
+    """Return the blocks to measure with their attempt numbers, and the trials that they replace.
 
-    A block is finished when every position of its order has a committed trial of any state. All
-    trials of an unfinished block are replaced, so that a block is measured without a break. The
-    ``unreadable`` trials do not count, but their ids are taken.
+    ``committed`` are the ids of the readable trials. A block is finished when every position of its
+    order has a committed trial of any state. All trials of an unfinished block are replaced, so
+    that a block is measured without a break. The ``unreadable`` trials do not count, but their ids
+    are taken.
     """
     by_block: dict[int, list[str]] = {}
     taken: dict[int, int] = {}
-    committed = list(committed)
     for name in committed:
         by_block.setdefault(parse_trial_id(name)[0], []).append(name)
     for name in [*unreadable, *committed]:
@@ -187,10 +177,9 @@ def remainder(
             continue
         blocks.append(block)
         superseded.extend(sorted(current))
-    attempts = {block: taken.get(block, 0) for block in blocks}
     # Blocks that were begun come first: only these have an attempt above 0.
-    blocks.sort(key=lambda block: (attempts[block] == 0, block))
-    return Remainder(tuple(blocks), attempts, tuple(superseded))
+    blocks.sort(key=lambda block: (block not in taken, block))
+    return {block: taken.get(block, 0) for block in blocks}, superseded
 
 
 def remaining_blocks(record: RunRecord, path: Path) -> tuple[list[int], int, list[str]]:
@@ -201,12 +190,11 @@ def remaining_blocks(record: RunRecord, path: Path) -> tuple[list[int], int, lis
     run = Run(path)
     readable = [str(name) for name in run.trials()["trial_id"]]
     on_disk = [folder.name for folder in path.glob("trials/b*") if TRIAL_ID.fullmatch(folder.name)]
-    left = remainder(record, readable, set(on_disk) - set(readable))
-    begun = [block for block in left.blocks if left.attempts[block] > 0]
+    attempts, superseded = remainder(record, readable, set(on_disk) - set(readable))
+    begun = [block for block, attempt in attempts.items() if attempt > 0]
     if len(begun) > 1:
         raise ResumeRefused(
             f"run {record.run_id}: blocks {', '.join(map(str, begun))} are incomplete; damaged "
             f"trials: {'; '.join(run.problems) or 'none'}. Start a new run"
         )
-    attempt = left.attempts[left.blocks[0]] if left.blocks else 0
-    return list(left.blocks), attempt, list(left.superseded)
+    return [*attempts], next(iter(attempts.values()), 0), superseded

@@ -59,10 +59,7 @@ SIZE_OF_SVG = re.compile(rb'viewBox="0 0 ([\d.]+) ([\d.]+)"')
 def check_installed(formats: list[str]) -> None:
     """Refuse formats whose programs are not installed.
 
-    Raises
-    ------
-    ExportRefused
-        A program is missing; the message names the extra that brings it.
+    ExportRefused where a program is missing; the message names the extra that brings it.
     """
     for kind in formats:
         for name in ("pypandoc", "typst") if kind == "pdf" else ("pypandoc",):
@@ -85,10 +82,7 @@ def docx(text: str, folder: Path) -> bytes:
 def pdf(text: str, folder: Path, title: str) -> bytes:
     """Return sections as PDF; links to pictures are relative to ``folder``.
 
-    Raises
-    ------
-    ExportRefused
-        The typst compiler refuses the document; the message is its own.
+    ExportRefused where the typst compiler refuses the document; the message is its own.
     """
     import typst
 
@@ -173,13 +167,9 @@ section+section{border-top:2px solid var(--line);margin-top:3rem}
 
 
 def page(title: str, sections: Iterable[tuple[str, Mapping[str, bytes]]]) -> str:
-    """Return a page of sections in Markdown, with their pictures inside.
+    """Return a page of sections in Markdown, each with the bytes of its pictures, by link.
 
-    Parameters
-    ----------
-    sections : iterable of (str, mapping)
-        Each section with the bytes of its pictures, by link. A picture that is missing there is
-        replaced by its alternative text.
+    A picture that is missing there is replaced by its alternative text.
     """
     body = "".join(section_html(text, pictures) for text, pictures in sections)
     return (

@@ -81,12 +81,8 @@ def export_runs(
 ) -> list[Path]:
     """Write the documents of runs; return their paths and those of figures and tables.
 
-    Raises
-    ------
-    ParameterError
-        A format or view is not known, or the options contradict each other.
-    ExportRefused
-        A file cannot be written as asked; nothing was written.
+    ParameterError where a format or view is not known, or the options contradict each other.
+    ExportRefused where a file cannot be written as asked; nothing was written.
     """
     _check(runs, target, formats, content)
     conversion.check_installed([kind for kind in NEED_PROGRAMS if kind in formats])

@@ -81,10 +81,8 @@ def draw(run: Run, name: str) -> LabFigure:
 
     A view that does not suit the run says that there is nothing to show.
 
-    Raises
-    ------
-    ParameterError
-        The run's system has no view of that name; the message proposes the nearest.
+    ParameterError where the run's system has no view of that name; the message proposes the
+    nearest.
     """
     views = {view.name: view for view in _declared(run) or GENERAL_VIEWS}
     if name not in views:
@@ -140,10 +138,7 @@ class Verified:
 def verify(paths: Sequence[Path]) -> list[Verified]:
     """Check every figure, its table, and every document under ``paths``.
 
-    Raises
-    ------
-    NothingToVerify
-        A path is not there; the message names all of them.
+    NothingToVerify where a path is not there; the message names all of them.
     """
     if missing := [str(path) for path in paths if not path.exists()]:
         raise NothingToVerify(

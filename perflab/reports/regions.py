@@ -50,10 +50,8 @@ def digest(body: str) -> str:
 def regions(text: str) -> list[Region]:
     """Return the marked regions of a text.
 
-    Raises
-    ------
-    ExportRefused
-        A mark is damaged or lacks its other half, regions are nested, or two have one name.
+    ExportRefused where a mark is damaged or lacks its other half, regions are nested, or two have
+    one name.
     """
     lines = _lines(text)
     complete: list[Region] = []
@@ -88,22 +86,12 @@ def regions(text: str) -> list[Region]:
 def filled(
     text: str, bodies: Mapping[str, str], *, after: str = "", overwrite: bool = False
 ) -> str:
-    """Return ``text`` with new bodies in its regions; every other character stays as it is.
+    """Return ``text`` with new ``bodies``, by name of region; all else in it stays as it is.
 
-    Parameters
-    ----------
-    bodies : mapping
-        The new body of each region, by name.
-    after : str
-        The heading at the end of whose part a body goes that has no region yet. A text without
-        any words needs none.
-    overwrite : bool
-        Replace also regions that were edited by hand.
-
-    Raises
-    ------
-    ExportRefused
-        Marks are damaged or missing, or a region was edited by hand.
+    A body that has no region yet goes, with its marks, to the end of the part under the heading
+    ``after``; a text without any words needs none. With ``overwrite`` regions that were edited by
+    hand are replaced too. ExportRefused where marks are damaged or missing, or a region was edited
+    by hand.
     """
     for name, body in bodies.items():
         if any(_mark_words(line) is not None for line in _lines(body)):
@@ -165,7 +153,7 @@ def _new(before: list[str], bodies: Mapping[str, str]) -> str:
     line_end = _line_end(before[0]) if before else "\n"
     for name, body in bodies.items():
         last = text or "".join(before[-1:])
-        gap = "" if not last.strip() else line_end if last.endswith("\n") else line_end * 2
+        gap = "" if not last.strip("\r\n") else line_end if last.endswith("\n") else line_end * 2
         text += gap + _block(name, body, line_end)
     return text
 

@@ -23,21 +23,11 @@ NO_RUNS = "There are no runs yet: open a notebook from the table above, and run 
 
 
 def judged_runs(backend: str = "") -> list[Selected]:
-    """Return the runs that verdicts are taken from, by experiment and backend.
+    """Return the runs that verdicts are taken from: on docker, on process, or (empty) on both.
 
     Runs with the same parameters and machine asked the same question. The one with the most
     complete blocks is chosen; it names the runs that it supersedes. See
-    :func:`perflab.recordings.select`.
-
-    Parameters
-    ----------
-    backend : str
-        Only runs on this backend: docker or process (empty: both).
-
-    Raises
-    ------
-    ParameterError
-        There is no such backend.
+    :func:`perflab.recordings.select`. ParameterError where there is no such backend.
     """
     if backend not in ("", *BACKENDS):
         raise ParameterError("backend", [f"'{backend}' is not {' or '.join(BACKENDS)}"])

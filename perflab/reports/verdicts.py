@@ -168,7 +168,7 @@ def _numbers(row: Mapping[Any, Any]) -> str:
 # Up to so many treatments stand side by side; more stand one below the other.
 MOST_ACROSS = 8
 STATES = ("valid", "invalid", "failed")
-TREATMENT, CPU = "treatment", "CPU"
+TREATMENT = "treatment"
 COMPARED = ("treatment", "response", "B / A [95%]", "runs", "trials", "p, adjusted", "verdict")
 COLORS = {"worse": "#c0392b", "better": "#2e7d32"}
 
@@ -198,14 +198,7 @@ def shown_summary(run: Run) -> Shown:
     notes = [f"In brackets: 95% intervals. {MISSING}: too few trials or requests to say."]
     narrow = texts.assign(**{name: texts[name].map(broken) for name in texts.columns[1:]})
     if len(texts) > MOST_ACROSS:
-        right = frozenset(texts.columns[2:])
-        # The CPU of all services stands in one column.
-        services = [name for name in texts.columns if name.startswith(f"{CPU} ")]
-        if services:
-            lines = [f"{name.removeprefix(CPU).strip()} " + texts[name] for name in services]
-            cpu = ["\n".join(cells) for cells in zip(*lines, strict=True)]
-            narrow = narrow.drop(columns=services).assign(**{CPU: cpu})
-        return Shown(table, narrow, right, notes=notes)
+        return Shown(table, narrow, frozenset(texts.columns[2:]), notes=notes)
     across = narrow.set_index(TREATMENT).T.rename_axis("").reset_index()
     return Shown(table, across, frozenset(across.columns[1:]), notes=notes)
 

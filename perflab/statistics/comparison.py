@@ -135,10 +135,7 @@ def effect_of(
     every block so far. Blocks after the last look do not count yet, and the effect holds at every
     look.
 
-    Raises
-    ------
-    AnalysisError
-        No block has a value.
+    AnalysisError where no block has a value.
     """
     back: Callable[[float], float] = math.exp if scale == "ratio" else float
     looks = None
@@ -259,10 +256,7 @@ class Ends:
     def logs(self, side: str) -> Ends:
         """Return the ends of the logarithm.
 
-        Raises
-        ------
-        AnalysisError
-            A value is not positive.
+        AnalysisError where a value is not positive.
         """
         positive(self.low, side)
         return Ends(*(values.map(_log, na_action="ignore") for values in (self.low, self.high)))
@@ -287,10 +281,7 @@ def bounded(ends: Ends, scale: Scale = "ratio", rule: UntilDecided | None = None
     bound is ``low``; ``by_block`` holds the bounds of the blocks. With one block the effect has
     that block's bound, without a confidence.
 
-    Raises
-    ------
-    AnalysisError
-        No block has a value, or the blocks have no bound on the same side.
+    AnalysisError where no block has a value, or the blocks have no bound on the same side.
     """
     known = ends.low.notna()
     for side, of_blocks in (("at most", ends.high), ("at least", ends.low)):

@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from perflab.errors import AnalysisError
 from perflab.statistics.quantiles import t_interval
 
 WIDTH_S = 0.1
-WINDOW_COLUMNS = ["trial_id", "treatment", "start_ns", "throughput_rps", "p50_ms"]
 SMALLEST_WINDOWS = 6
 # A rank correlation of 1 over few windows is not a perfect one: keep Fisher's z finite.
 LARGEST_RHO = 0.995
-SMALLEST_REST = 1e-3
 
 
 @dataclass(frozen=True)
@@ -34,13 +30,6 @@ class Correlation:
     high: float
     n: int
     windows: int
-    warnings: tuple[str, ...] = ()
-
-
-def check_columns(table: pd.DataFrame, rows: str, names: Iterable[str]) -> None:
-    """Raise AnalysisError where columns are missing; ``rows`` says what the table's rows are."""
-    if absent := [name for name in names if name not in table.columns]:
-        raise AnalysisError(f"the {rows} have no column {', '.join(absent)}")
 
 
 def windows(
@@ -51,11 +40,11 @@ def windows(
     A request belongs to the window in which it was done. Only whole windows and successes count.
     CPU time is interpolated between samples, so ``width_s`` should hold at least two of them.
 
-    Columns: trial_id, treatment, start_ns, throughput_rps, p50_ms (of response times, NaN in a
-    window without an answer), and ``cpu_<service>`` for each of ``services`` (1.0 = one core; NaN
-    for a service that was not sampled).
+    Columns: trial_id, treatment, p50_ms (of response times, NaN in a window without an answer), and
+    ``cpu_<service>`` for each of ``services`` (1.0 = one core; NaN for a service that was not
+    sampled).
     """
-    columns = [*WINDOW_COLUMNS, *(f"cpu_{service}" for service in services)]
+    columns = ["trial_id", "treatment", "p50_ms", *(f"cpu_{service}" for service in services)]
     good = requests[(requests["error"] == "") & (requests["done_ns"] > 0)]
     parts = [
         _windows_of_trial(
@@ -73,19 +62,13 @@ def _windows_of_trial(
     edges = begin + width_ns * np.arange((end - begin) // width_ns + 1)
     place = ((requests["done_ns"] - begin) // width_ns).astype("int64").rename("window")
     response_ms = ((requests["done_ns"] - requests["planned_ns"]) / 1e6).groupby(place)
-    index = pd.RangeIndex(len(edges) - 1)
-    first = requests.iloc[0]
-    values = (
-        first["trial_id"],
-        first["treatment"],
-        edges[:-1],
-        response_ms.size().reindex(index, fill_value=0) / (width_ns / 1e9),
-        response_ms.median().reindex(index),
-    )
-    table = pd.DataFrame(dict(zip(WINDOW_COLUMNS, values, strict=True)), index=index)
-    for service in services:
-        table[f"cpu_{service}"] = cpu_shares(samples[samples["service"] == service], edges)
-    return table
+    medians = response_ms.median().reindex(pd.RangeIndex(len(edges) - 1))
+    of_trial = {name: requests[name].iloc[0] for name in ("trial_id", "treatment")}
+    shares = {
+        f"cpu_{service}": cpu_shares(samples[samples["service"] == service], edges)
+        for service in services
+    }
+    return pd.DataFrame({**of_trial, "p50_ms": medians, **shares})
 
 
 def cpu_shares(samples: pd.DataFrame, edges: np.ndarray) -> np.ndarray:
@@ -100,68 +83,27 @@ def cpu_shares(samples: pd.DataFrame, edges: np.ndarray) -> np.ndarray:
     return shares
 
 
-def correlate(table: pd.DataFrame, x: str, y: str = "p50_ms", phase: str = "") -> Correlation:
+def correlate(table: pd.DataFrame, x: str, y: str = "p50_ms") -> Correlation:
     """Return Spearman's correlation of two columns of :func:`windows`, within trials.
-
-    ``phase`` is the column that names the phase of each window. With it the correlation is within
-    the phases of each trial, and a partial one given time: as users join, everything rises
-    together, whether or not one column depends on the other. Phases are weighted by their windows.
 
     Windows of one trial are autocorrelated and treatments differ in both columns, so the trial is
     the unit: the function averages one rank correlation per trial through Fisher's z, with a t
     interval over trials. Pooling all windows would take their number for n and mix in the
-    difference between treatments.
+    difference between treatments. Trials with fewer than 6 windows, or with a constant column, are
+    left out.
 
     Sources: C. Spearman, Am. J. Psychol. 15, 1904; averaging through z: N. C. Silver, W. P. Dunlap,
-    J. Appl. Psychol. 72, 1987; partial rank correlation: M. G. Kendall, Biometrika 32, 1942.
-
-    Raises
-    ------
-    AnalysisError
-        A column is not in the table.
+    J. Appl. Psychol. 72, 1987.
     """
-    columns = [x, y, *([phase] if phase else [])]
-    check_columns(table, "windows", columns)
-    known = table[["trial_id", *columns]].dropna()
-    z, window_count = [], 0
-    for _, rows in known.groupby("trial_id", sort=False):
-        phases = [part for _, part in rows.groupby(phase, sort=False)] if phase else [rows]
-        usable = [part for part in phases if _can_vary(part, x, y)]
-        if not usable:
-            continue
-        values = [_z(part[x], part[y], beyond_time=bool(phase)) for part in usable]
-        sizes = np.array([len(part) for part in usable])
-        # The variance of z is 1 / (windows - 3); the partial correlation costs one window more.
-        z.append(float(np.average(values, weights=sizes - 3 - bool(phase))))
-        window_count += int(sizes.sum())
-    return _over_trials(np.array(z), window_count, table["trial_id"].nunique() - len(z))
-
-
-def _can_vary(part: pd.DataFrame, x: str, y: str) -> bool:
-    return len(part) >= SMALLEST_WINDOWS and part[x].nunique() > 1 and part[y].nunique() > 1
-
-
-def _z(x: pd.Series[Any], y: pd.Series[Any], beyond_time: bool) -> float:
-    """Return Fisher's z of the rank correlation, or of the partial one given the windows' order."""
     from scipy import stats
 
-    rho = float(stats.spearmanr(x, y).statistic)
-    if beyond_time:
-        order = np.arange(len(x))
-        with_x, with_y = (float(stats.spearmanr(order, series).statistic) for series in (x, y))
-        rest = math.sqrt((1 - with_x**2) * (1 - with_y**2))
-        # A series that only rises or falls with time leaves nothing to correlate.
-        rho = (rho - with_x * with_y) / rest if rest > SMALLEST_REST else 0.0
-    return math.atanh(max(-LARGEST_RHO, min(LARGEST_RHO, rho)))
-
-
-def _over_trials(z: np.ndarray, window_count: int, left_out: int) -> Correlation:
-    warnings: tuple[str, ...] = ()
-    if left_out:
-        warnings = (
-            f"{left_out} trials have fewer than {SMALLEST_WINDOWS} windows or constant values and "
-            "are left out",
-        )
+    trials = [
+        rows
+        for _, rows in table[["trial_id", x, y]].dropna().groupby("trial_id", sort=False)
+        if len(rows) >= SMALLEST_WINDOWS and rows[x].nunique() > 1 and rows[y].nunique() > 1
+    ]
+    rhos = np.array([float(stats.spearmanr(rows[x], rows[y]).statistic) for rows in trials])
+    z = np.arctanh(np.clip(rhos, -LARGEST_RHO, LARGEST_RHO))
     rho = math.tanh(float(z.mean())) if len(z) else math.nan
     low, high = map(math.tanh, t_interval(z))
-    return Correlation(rho, low, high, len(z), window_count, warnings)
+    return Correlation(rho, low, high, len(z), sum(map(len, trials)))

@@ -12,19 +12,12 @@ section 3.1; E. J. G. Pitman's efficiency 3/pi of the signed-rank test under nor
 J. Cohen, Statistical Power Analysis, 2nd ed. 1988, chapter 2; D. J. Schuirmann, J. Pharmacokinet.
 Biopharm. 15, 1987 (two one-sided tests).
 
-A verdict's direction and a decision "different" need an interval that excludes no effect, and a
-p-value of at most 0.05 after adjustment over the claims of the run about the same response: of the
-effects found in this way, at most one in twenty is expected to be none.
-
-A family is a response, for example the p90. Claims about several responses are several questions,
-and each question keeps its own rate of false discoveries (B. Efron, Ann. Appl. Stat. 2, 2008:
-classes that differ are corrected apart). Where no effect exists, one run of six shows a false
-direction for one of four responses (``docs/what-the-lab-can-resolve.md``).
-
-Sizes are not corrected. At 8 blocks the signed-rank test has no interval above 99.2%, so intervals
-widened for the selection (Y. Benjamini, D. Yekutieli, JASA 100, 2005) could judge no size with one
-effect among seven claims. If the truth lies just outside the zone of the published size, up to one
-claim in twenty is found to agree.
+A direction, and a decision "different", need a p-value of at most 0.05 after adjustment over the
+claims of the run about one response, its family (``docs/verdicts.md``). Each response keeps its own
+rate of false discoveries (B. Efron, Ann. Appl. Stat. 2, 2008: classes that differ are corrected
+apart). Sizes are not corrected: at 8 blocks the signed-rank test has no interval above 99.2%, so
+intervals widened for the selection (Y. Benjamini, D. Yekutieli, JASA 100, 2005) could judge no size
+with one effect among seven claims.
 """
 
 from __future__ import annotations

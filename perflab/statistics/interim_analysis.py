@@ -1,19 +1,12 @@
 """The signed-rank test for runs that are looked at several times and may stop at any look.
 
-A run that goes on until something shows has many chances of a false alarm. The test counts these
-chances. There are few looks, they are planned, and each has a share of the error of all looks
-(K. K. G. Lan, D. L. DeMets, Biometrika 70, 1983; exactly, for discrete tests: N. Stallard, S. Todd,
-Stat. Med. 19, 2000). Of runs between equal treatments that no earlier look ended, the exact
-signed-rank test of a look ends as many as its share of 5% allows. The inverted tests are repeated
-confidence intervals: they hold at all looks at once, so at whichever look the run stops, for
-whatever reason (C. Jennison, B. W. Turnbull, J. R. Stat. Soc. B 51, 1989). The p-value of a look is
-the smallest error of all looks with which this look would show a difference. It is valid at
-whichever look the run stops (R. Johari, P. Koomen, L. Pekelis, D. Walsh, Oper. Res. 70, 2022), and
-at most 0.05 exactly where the 95% interval excludes no effect. What a look leaves of its share goes
-to no other look, so that a larger error never ends fewer runs at any look.
-
-A block that lacks a side leaves its look with fewer blocks and the same share: the chances are
-counted for the blocks there are, and those before.
+``docs/stopping.md`` has the method with its sources and simulations. Of runs between equal
+treatments that no earlier look ended, the exact signed-rank test of a look ends as many as its
+share of 5% allows. The inverted tests are repeated confidence intervals. The p-value of a look is
+the smallest error of all looks with which it would show a difference, and at most 0.05 exactly
+where the 95% interval excludes no effect. What a look leaves of its share goes to no other look, so
+that a larger error never ends fewer runs at any look. A block that lacks a side leaves its look
+with fewer blocks and the same share.
 
 The test assumes only what the random order of trials within blocks provides: between equal
 treatments a block's difference is as likely positive as negative. It assumes neither normal noise
@@ -24,8 +17,6 @@ Markov chain, and the error of all looks is a sum over its states. The code assu
 5% is the error of the least favourable order, and other orders err less. That this order is the
 least favourable is not proved: ``tests/statistics/test_repeated_looks.py`` tries all signs of short
 runs in other orders.
-
-The looks and their shares were chosen by simulation: ``docs/stopping.md``.
 """
 
 from __future__ import annotations

@@ -28,10 +28,7 @@ def smallest_n(p: float, confidence: float = CONFIDENCE) -> int:
     probability p^n and the smallest above it with (1 - p)^n; both must be at most that half. For
     95% this gives 72 for p95, 368 for p99 and 3,688 for p99.9.
 
-    Raises
-    ------
-    AnalysisError
-        p or the confidence is not inside (0, 1).
+    AnalysisError where p or the confidence is not inside (0, 1).
     """
     check(p, confidence)
     tail = (1 - confidence) / 2

@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
+from itertools import combinations
 
 import numpy as np
 
@@ -26,10 +27,7 @@ def unpaired(
     (:func:`wider_t`); with one trial on a side there is no interval (NaN). Source: M. Hollander,
     D. A. Wolfe, E. Chicken, Nonparametric Statistical Methods, 3rd ed. 2014, sections 4.1 to 4.3.
 
-    Raises
-    ------
-    AnalysisError
-        A side is empty, or a value is not positive and finite.
+    AnalysisError where a side is empty, or a value is not positive and finite.
     """
     from scipy import stats
 
@@ -216,9 +214,7 @@ def apart(groups: Sequence[Sequence[float]], ratio: float) -> Apart:
     unreached = sum(int(np.isnan(group).sum()) for group in numbers)
     known = [group[~np.isnan(group)] for group in numbers]
     logs = [np.log(group) for group in known if len(group) > 1]
-    differences = [
-        abs(a - b) for group in logs for place, a in enumerate(group) for b in group[place + 1 :]
-    ]
+    differences = [abs(a - b) for group in logs for a, b in combinations(group, 2)]
     beyond = sum(bool(difference > math.log(ratio)) for difference in differences)
     freedom = sum(len(group) - 1 for group in logs)
     result = partial(

@@ -12,7 +12,6 @@ from perflab.analysis.evaluation import evaluate
 from perflab.analysis.findings import findings_table
 from perflab.figures import EFFECT
 from perflab.figures.canvas import LabFigure
-from perflab.figures.plots.effect_rows import marks
 from perflab.recordings import Run
 from tests.figures.saved import check_columns_are_seen
 from tests.figures.shown import cut_off, one_line, overlapping, picture
@@ -59,6 +58,8 @@ def test_its_numbers_are_those_of_the_findings(many: Run) -> None:
         assert list(table[name]) == pytest.approx(list(findings[column]), nan_ok=True)
     assert list(table["verdict"]) == list(findings["verdict"])
     words = one_line(effect(many))
+    assert many.record.question in words
+    assert all(verdict in words for verdict in findings["verdict"])
     for row in findings.dropna(subset=["measured"]).to_dict("records"):
         interval = f"[{row['95% low']:.3g}, {row['95% high']:.3g}]"
         assert f"{row['verdict']} {row['measured']:.3g} {interval} n = {row['n']} blocks" in words
@@ -114,13 +115,6 @@ def test_claims_are_never_cut_and_those_without_a_number_say_why(many: Run) -> N
     assert overlapping(figure) == []
 
 
-def test_the_title_is_the_question_and_each_claim_has_its_verdict(many, normal) -> None:
-    for run in (many, normal):
-        words = one_line(effect(run))
-        assert run.record.question in words
-        assert all(str(finding.verdict) in words for finding in evaluate(run))
-
-
 def test_one_block_has_no_interval_and_that_of_few_blocks_leaves_the_picture(tmp_path) -> None:
     figure = effect(write_run(tmp_path / "one", requests=40, blocks=1))
     (axes,) = figure.axes
@@ -168,16 +162,3 @@ def test_an_interaction_is_drawn_as_a_ratio_of_ratios(tmp_path) -> None:
     claim = contrast_of(four[0], four[1], interaction=sides, published_ratio=2 / 1.2)
     axes = effect(write_run(tmp_path, treatments=four, contrasts=[claim], requests=40)).axes[0]
     assert float(drawn(axes, "estimate")[0].get_xdata()[0]) == pytest.approx(2 / 1.2, rel=0.1)
-
-
-@pytest.mark.parametrize(
-    ("low", "high", "expected"),
-    [
-        (0.89, 1.12, [0.9, 0.95, 1, 1.05, 1.1]),
-        (0.48, 2.1, [0.5, 2 / 3, 0.8, 1, 1.25, 1.5, 2]),
-        (0.09, 11, [0.1, 0.2, 0.5, 1, 2, 5, 10]),
-        (1e-5, 1e5, [1e-4, 1, 1e4]),
-    ],
-)
-def test_ratios_are_marked_with_the_numbers_a_reader_expects(low, high, expected) -> None:
-    assert marks(low, high, 4.0) == pytest.approx(expected)

@@ -73,7 +73,7 @@ def test_an_unchanged_run_may_go_on(before: RunRecord) -> None:
             {"code__fingerprint": "bbbb", "code__sources__services": "s2"},
             ["in services (fingerprint aaaa -> bbbb)", "go back to commit 0123456789ab"],
         ),
-        ({"environment__machine__cores": 8}, ["machine.cores (2 -> 8)", "on the first machine"]),
+        ({"environment__machine__cores": 8}, ["machine.cores (2 -> 8)", "with the first machine"]),
         ({"environment__python": "3.12.1"}, ["python (3.11.9 -> 3.12.1)", "first Python again"]),
         (
             {"environment__packages__uvloop": "0.20.0"},

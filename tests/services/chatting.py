@@ -81,17 +81,12 @@ class User:
 
 async def join(service: Service, number: int, **options: Any) -> User:
     """Log a user of the pool in over HTTP, and connect."""
-    return await join_at(service.port, str(service.launch.settings["codec"]), number, **options)
-
-
-async def join_at(port: int, codec: str, number: int, **options: Any) -> User:
-    """Log a user in where a service listens, and connect."""
     name = f"user{number}"
-    login = {"user": name, "password": PASSWORD}
-    answer = await asyncio.to_thread(call, port, "POST", "/login", login)
+    answer = await asyncio.to_thread(log_in, service, name)
     assert answer.status == 200, answer
-    socket = await connect(address(port, answer.body["token"]), **options)
-    return User(socket, compiled_codecs().CODERS[codec]["envelope"], name, answer.body)
+    socket = await connect(address(service.port, answer.body["token"]), **options)
+    coder = compiled_codecs().CODERS[service.launch.settings["codec"]]["envelope"]
+    return User(socket, coder, name, answer.body)
 
 
 async def join_all(service: Service, numbers: Iterable[int], **options: Any) -> list[User]:

@@ -14,7 +14,6 @@ from link_ends import Upstream
 from running import Service, Start, start
 
 from perflab.paths import services_dir
-from perflab.stacks.spec import ServiceSpec
 
 # Sources of the services are no packages of the project: they are found as their images find them.
 for name in (
@@ -28,7 +27,7 @@ def started(own_places: Path) -> Iterator[Start]:  # noqa: ARG001
     """Start services that are stopped at the module's end, dependents first."""
     services: list[Service] = []
 
-    def begin(name: str | ServiceSpec, *arguments: object, **settings: object) -> Service:
+    def begin(name: str, *arguments: object, **settings: object) -> Service:
         service = start(name, *arguments, **settings)  # type: ignore[arg-type]
         services.append(service)
         return service.wait_healthy()

@@ -83,8 +83,8 @@ class Lab:
             sessions = json.loads(line.getresponse().read())
         finally:
             line.close()
-        found = (each["kernel"] for each in sessions if each["path"] == f"{name}.ipynb")
-        return dict(next(found, {}))
+        kernels = (item["kernel"] for item in sessions if item["path"] == f"{name}.ipynb")
+        return dict(next(kernels, {}))
 
     def give(self, name: str, parameters: Mapping[str, object]) -> None:
         """Write values into the parameters cell, as a person does, and save."""
@@ -100,7 +100,7 @@ def jupyterlab(root: Path) -> Iterator[Lab]:
     """Run ``make notebook`` with settings and notebooks of its own."""
     folder, runtime = root / "notebooks", root / "runtime"
     shutil.copytree(notebooks_dir(), folder)
-    own = {
+    places = {
         "JUPYTER_RUNTIME_DIR": runtime,
         "JUPYTER_CONFIG_DIR": root / "config",
         "JUPYTER_DATA_DIR": root / "data",
@@ -112,7 +112,7 @@ def jupyterlab(root: Path) -> Iterator[Lab]:
     with (root / "log").open("wb") as log:
         made = subprocess.Popen(
             ["make", "notebook", f"NOTEBOOKS={folder}", "ARGS=--no-browser"],
-            cwd=project_root(), env={**os.environ, **{k: str(v) for k, v in own.items()}},
+            cwd=project_root(), env={**os.environ, **{k: str(v) for k, v in places.items()}},
             stdout=log, stderr=log, start_new_session=True,
         )  # fmt: skip
     try:
@@ -166,7 +166,7 @@ class Person:
 
     def choose(self, menu: str, name: str) -> None:
         """Choose an entry of a menu by its name, as soon as it can be chosen."""
-        assert [each.text for each in self.find(".jp-Dialog")] == []
+        assert [dialog.text for dialog in self.find(".jp-Dialog")] == []
         self.wait(lambda: self._chosen(menu, name))
 
     def _chosen(self, menu: str, name: str) -> bool:
@@ -183,9 +183,9 @@ class Person:
 
     def _clicked(self, selector: str, text: str) -> bool:
         """Click what has a text; return whether it is there."""
-        for each in self.find(selector):
-            if each.text == text:
-                each.click()
+        for element in self.find(selector):
+            if element.text == text:
+                element.click()
                 return True
         return False
 
@@ -198,8 +198,8 @@ class Person:
 
     def _stopped(self) -> bool:
         with suppress(*REDRAWN):
-            for each in self.find('[data-command="notebook:interrupt-kernel"]')[:1]:
-                each.click()
+            for element in self.find('[data-command="notebook:interrupt-kernel"]')[:1]:
+                element.click()
                 return True
         return False
 

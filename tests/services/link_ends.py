@@ -36,8 +36,8 @@ class Upstream:
             self.serve(connection)
 
     def close(self) -> None:
-        for each in (*self.accepted, self._listener):
-            each.close()
+        for end in (*self.accepted, self._listener):
+            end.close()
 
 
 def echo(connection: socket.socket) -> None:

@@ -52,9 +52,9 @@ class Tap:
 
     def close(self) -> None:
         """End all connections, as a store does that dies."""
-        for each in (self._listener, *self._clients):
+        for end in (self._listener, *self._clients):
             with contextlib.suppress(OSError):
-                each.shutdown(socket.SHUT_RDWR)
+                end.shutdown(socket.SHUT_RDWR)
         self._listener.close()
 
     def _accept(self) -> None:
@@ -133,12 +133,12 @@ def serving(settings: Settings) -> Iterator[Registry]:
 
 def settings_for(store: Service, tap: Tap | None = None, **wanted: Any) -> Settings:
     """Return settings for a store of the lab, through the tap or straight to it."""
-    own = Settings(
+    settings = Settings(
         store_address=f"http://127.0.0.1:{tap.port if tap else store.port}",
         database_address=f"http://127.0.0.1:{store.port}",
         retry_attempts=1,
     )
-    return replace(own, **wanted)
+    return replace(settings, **wanted)
 
 
 def populate(store: Service, models: int = MODELS, size: int = SIZE) -> int:

@@ -26,7 +26,7 @@ from perflab.stacks.backend import HOST, Labels, Launch
 from perflab.stacks.environments import Environment
 from perflab.stacks.launching import answers
 from perflab.stacks.process_backend import ProcessBackend, ProcessInstance
-from perflab.stacks.spec import ServiceSpec, load_service
+from perflab.stacks.spec import load_service
 from tests.stacks.asking import wait_until
 
 __all__ = ["wait_until"]
@@ -103,16 +103,9 @@ class Service:
 Start = Callable[..., Service]
 
 
-def start(
-    service: str | ServiceSpec,
-    addresses: dict[str, int] | None = None,
-    core: int = 0,
-    **settings: Any,
-) -> Service:
+def start(name: str, addresses: dict[str, int] | None = None, **settings: Any) -> Service:
     """Start a service; ``addresses`` gives the port of each role that it needs."""
-    backend = ProcessBackend()
-    spec = load_service(service) if isinstance(service, str) else service
-    name = spec.name
+    backend, spec = ProcessBackend(), load_service(name)
     backend.prepare(spec)
     stack = f"services-{secrets.token_hex(4)}"
     port = quiet_port()
@@ -123,16 +116,15 @@ def start(
         addresses={role: (HOST, at) for role, at in (addresses or {}).items()},
         port=port,
         control_port=quiet_port() if spec.control else port,
-        cores=(core,),
+        cores=(0,),
         secret=SECRET,
     )
     return Service(backend, launch, backend.start(launch))
 
 
-def environment_of(service: str | ServiceSpec) -> Environment:
+def environment_of(name: str) -> Environment:
     """Return the environment of a service, made when it is not there, with its artifacts."""
-    backend = ProcessBackend()
-    spec = load_service(service) if isinstance(service, str) else service
+    backend, spec = ProcessBackend(), load_service(name)
     backend.prepare(spec)
     return environments.environment(spec, backend.environments)
 

@@ -14,7 +14,6 @@ from chat.envelopes import Ack, Error, Message, Ping, Pong, Send
 from chatting import (
     EASY,
     IMPLEMENTATIONS,
-    PASSWORD,
     User,
     address,
     join,
@@ -128,21 +127,17 @@ def test_a_slow_reader_is_closed_by_name_and_the_others_hear_everything(service:
 
 
 @pytest.mark.parametrize(
-    ("body", "status", "code"),
+    "body",
     [
-        ({"user": "user1", "password": "guess"}, 401, "wrong_login"),
-        ({"user": "nobody", "password": PASSWORD}, 401, "wrong_login"),
-        ({"user": "user1"}, 422, "bad_request"),
-        ('{"user": "user1", "password": "\\ud800"}', 422, "bad_request"),
-        ("hush", 422, "bad_request"),
+        {"user": "user1"},
+        '{"user": "user1", "password": "\\ud800"}',
+        "hush",
     ],
-    ids=["password", "user", "half", "surrogate", "no json"],
+    ids=["half", "surrogate", "no json"],
 )
-def test_a_bad_login_is_named_and_not_quoted(
-    service: Service, body: Any, status: int, code: str
-) -> None:
+def test_a_bad_login_is_named_and_not_quoted(service: Service, body: Any) -> None:
     answer = call(service.port, "POST", "/login", body)
-    assert (answer.status, answer.body["error"]["code"]) == (status, code)
+    assert (answer.status, answer.body["error"]["code"]) == (422, "bad_request")
     assert "hush" not in str(answer.body)
 
 

@@ -65,15 +65,6 @@ def test_two_users_chat_through_every_codec_with_compression(variant: Service) -
     run(scene())
 
 
-def test_it_says_what_really_runs(variant: Service) -> None:
-    shown = call(variant.port, "GET", "/settings").body
-    for name, value in variant.launch.settings.items():
-        assert shown[name] == value, name
-    assert shown["protobuf_backend"] == "upb"
-    assert shown["versions"]["uvicorn"]
-    assert shown["cores"] == list(variant.launch.cores)
-
-
 def test_without_compression_none_is_negotiated(plain: Service) -> None:
     async def scene() -> None:
         user = await join(plain, 1)

@@ -32,10 +32,10 @@ def test_it_prints_one_duration_per_flush_and_leaves_nothing(folder: Path) -> No
     done = probe(str(folder), "--count", "7")
     assert done.returncode == 0, done.stderr
     assert done.stdout.count("\n") == 1
-    found = json.loads(done.stdout)
-    assert set(found) == {"filesystem", "flush_us"}
-    assert len(found["flush_us"]) == 7
-    assert min(found["flush_us"]) > 0
+    told = json.loads(done.stdout)
+    assert set(told) == {"filesystem", "flush_us"}
+    assert len(told["flush_us"]) == 7
+    assert min(told["flush_us"]) > 0
     assert list(folder.iterdir()) == []
 
 

@@ -1,4 +1,4 @@
-"""The link: delays every byte by half a round trip, keeps order, and ends as its ends do."""
+"""The link: delays every byte by half a round trip, keeps its order, and passes on its limit."""
 
 from __future__ import annotations
 
@@ -10,11 +10,13 @@ import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from selectors import EVENT_READ, DefaultSelector
 
 import pytest
 from link_ends import AS_STARTED, Upstream, change, connected, echo, read_all, send_until_blocked
 from running import Service, Start, quiet_port, wait_until
 
+BLOCK = bytes(1 << 18)
 WAYS: list[dict[str, float]] = [{"round_trip_ms": 20}, {"bytes_per_s": 20_000_000}]
 
 
@@ -43,14 +45,18 @@ def quick(times_ms: list[float]) -> float:
 
 @pytest.mark.alone
 def test_a_round_trip_takes_the_delay_and_little_more(link: Service) -> None:
-    with connected(link) as client:
-        direct = echoes_ms(client, 100)
-        change(link, round_trip_ms=5)
-        delayed = echoes_ms(client, 200)
-    assert min(delayed) >= 5
-    # Timers of the event loop would add up to a millisecond in each direction, to every echo; other
-    # programs add to some.
-    assert quick(delayed) < 5 + quick(direct) + 0.7
+    more_ms: list[float] = []
+    # Timers of the event loop would add up to a millisecond in each direction, to every echo of
+    # every look; other programs add to some.
+    while not more_ms or more_ms[-1] >= 5.7:
+        assert len(more_ms) < 5, f"{more_ms} ms more than without a delay"
+        with connected(link) as client:
+            change(link, round_trip_ms=0)
+            direct = echoes_ms(client, 100)
+            change(link, round_trip_ms=5)
+            delayed = echoes_ms(client, 200)
+        assert min(delayed) >= 5
+        more_ms.append(quick(delayed) - quick(direct))
 
 
 def test_a_delay_that_shrinks_lets_no_byte_overtake(link: Service) -> None:
@@ -123,3 +129,70 @@ def test_without_upstream_the_client_is_closed(started: Start) -> None:
         with contextlib.suppress(ConnectionResetError):
             assert client.recv(10) == b""
     assert lonely.is_healthy()
+
+
+# ---- bandwidth ----------------------------------------------------------------------------------
+
+
+def pour(connection: socket.socket) -> None:
+    """Send without end."""
+    while True:
+        connection.sendall(BLOCK)
+
+
+def arrives(clients: list[socket.socket], seconds: float) -> float:
+    """Return the bytes per second that clients receive together, once they do so steadily."""
+    selector = DefaultSelector()
+    for client in clients:
+        selector.register(client, EVENT_READ, bytearray(1 << 20))
+    _received(selector, 0.5)
+    begin = time.perf_counter()
+    received = _received(selector, seconds)
+    return received / (time.perf_counter() - begin)
+
+
+def assert_arrives(clients: list[socket.socket], expected: float) -> None:
+    """Hold what clients receive over seconds against a limit.
+
+    A busy machine that lets an end stand still moves bytes from one look to the next: of four looks
+    one must see the limit. A link that keeps another rate shows it in all of them.
+    """
+    seen: list[float] = []
+    while not seen or seen[-1] != pytest.approx(expected, rel=0.03):
+        assert len(seen) < 4, f"{seen} bytes/s arrive, {expected:g} are the limit"
+        seen.append(arrives(clients, 2.0))
+
+
+def _received(selector: DefaultSelector, seconds: float) -> int:
+    received, until = 0, time.perf_counter() + seconds
+    while time.perf_counter() < until:
+        for key, _ in selector.select(0.02):
+            received += key.fileobj.recv_into(key.data)  # type: ignore[union-attr]
+    return received
+
+
+@pytest.mark.alone
+def test_what_arrives_is_the_limit_of_each_connection(
+    link: Service, link_upstream: Upstream
+) -> None:
+    link_upstream.serve = pour
+    change(link, bytes_per_s=800_000, round_trip_ms=200)
+    with contextlib.ExitStack() as opened:
+        assert_arrives([opened.enter_context(connected(link)) for _ in range(5)], 4_000_000)
+
+
+def test_when_a_client_goes_in_mid_download_the_upstream_stops_soon(
+    link: Service, link_upstream: Upstream
+) -> None:
+    ended = threading.Event()
+
+    def pour_until_refused(connection: socket.socket) -> None:
+        with contextlib.suppress(OSError):
+            pour(connection)
+        ended.set()
+
+    link_upstream.serve = pour_until_refused
+    change(link, bytes_per_s=20_000)
+    with connected(link) as client:
+        client.recv(1000)
+    assert ended.wait(timeout=10), "at 20 kB/s what it poured would take minutes"

@@ -18,11 +18,11 @@ CUTS = st.lists(st.integers(1, 40), max_size=30)
 
 
 def parts(data: bytes, cuts: list[int]) -> list[bytes]:
-    found = []
+    cut = []
     for length in cuts:
-        found.append(data[:length])
+        cut.append(data[:length])
         data = data[length:]
-    return [part for part in [*found, data] if part]
+    return [part for part in [*cut, data] if part]
 
 
 def events(words: list[str], end: str = "\n") -> bytes:
@@ -32,10 +32,10 @@ def events(words: list[str], end: str = "\n") -> bytes:
 
 def passed(name: str, is_openai: bool, data: bytes, cuts: list[int]) -> list[str | bytes]:
     mode = mode_of(name, is_openai)
-    found = [chunk for part in parts(data, cuts) for chunk in mode.feed(part)]
+    chunks = [chunk for part in parts(data, cuts) for chunk in mode.feed(part)]
     mode.end()
     assert mode.is_whole
-    return found
+    return chunks
 
 
 @given(WORDS, CUTS, st.sampled_from(["\n", "\r\n"]))
@@ -74,10 +74,10 @@ def test_what_is_rebuilt_has_the_parts_that_are_known_and_no_other() -> None:
 def test_a_key_comes_from_its_file_and_is_never_shown(tmp_path: Path) -> None:
     file = tmp_path / "credentials"
     file.write_text('{"LLM_API_KEY": "filed-key"}')
-    own = Settings(upstream_url="https://models.example.org/", credentials_file=file)
-    found = endpoint(own)
-    assert (found.url, found.key) == ("https://models.example.org", "filed-key")
-    assert "filed-key" not in repr(found) + repr(own) + str(public(own))
+    settings = Settings(upstream_url="https://models.example.org/", credentials_file=file)
+    model = endpoint(settings)
+    assert (model.url, model.key) == ("https://models.example.org", "filed-key")
+    assert "filed-key" not in repr(model) + repr(settings) + str(public(settings))
     assert endpoint(Settings(upstream_url="http://127.0.0.1:11434")).key == ""
 
 

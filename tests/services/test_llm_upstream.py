@@ -59,10 +59,10 @@ def test_two_tools_are_called_one_after_the_other_before_the_answer(
         seen.append(called(told))
         assert not told.words
         body["messages"] += [{"role": "assistant", "content": ""}, {"role": "tool", "content": "3"}]
-    assert [each[0]["name"] for each in seen] == ["add", "add"]
-    given = [each[-1]["arguments"] for each in seen]
+    assert [calls[0]["name"] for calls in seen] == ["add", "add"]
+    given = [calls[-1]["arguments"] for calls in seen]
     wanted = [{"a": 1, "unit": "km"}, {"a": 2, "unit": "mi"}]
-    assert [json.loads(each) if path == OPENAI else each for each in given] == wanted
+    assert [json.loads(text) if path == OPENAI else text for text in given] == wanted
     assert len(ask_model(model, path, body).words) == TOKENS
 
 
@@ -74,10 +74,12 @@ def test_it_keeps_when_each_token_of_the_latest_streams_was_due_and_was_sent(
         ask_model(model, OPENAI, question())
     kept = call(model.port, "GET", "/streams").body["streams"]
     assert len(kept) == 5
-    for each in kept:
+    for stream in kept:
         # Never early; and each is due by itself, however late the one before it was.
-        assert all(sent >= due for sent, due in zip(each["sent_ns"], each["due_ns"], strict=True))
-        since = [due - each["begun_ns"] for due in each["due_ns"]]
+        assert all(
+            sent >= due for sent, due in zip(stream["sent_ns"], stream["due_ns"], strict=True)
+        )
+        since = [due - stream["begun_ns"] for due in stream["due_ns"]]
         assert since == [(FIRST_MS + 5 * token) * MS for token in range(TOKENS)]
 
 

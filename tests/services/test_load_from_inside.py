@@ -23,9 +23,9 @@ RUNGS = ("rung=step_0_inside", "rung=step_3_inside")
 
 @pytest.fixture(scope="module")
 def run() -> Run:
-    own = experiment("registry_downloads")
-    plan = own.plan(own.check(SMALL))
-    few = tuple(each for each in plan.treatments if each.name in RUNGS)
+    chosen = experiment("registry_downloads")
+    plan = chosen.plan(chosen.check(SMALL))
+    few = tuple(item for item in plan.treatments if item.name in RUNGS)
     order = Order(
         plan=plan.model_copy(update={"treatments": few, "contrasts": ()}),
         backend="process",
@@ -39,7 +39,7 @@ def test_what_the_services_own_generator_tells_is_recorded_beside_the_labs_probe
     assert set(trials.index) == set(RUNGS)
     for name in RUNGS:
         row = trials.loc[name]
-        told = [each for each in row["reasons"] if "other_load" in str(each.code)]
+        told = [reason for reason in row["reasons"] if "other_load" in str(reason.code)]
         assert (row["state"] != "failed", told) == (True, []), row["reasons"]
         assert row["told_succeeded"] == CLIENTS
         assert row["told_total_duration_s"] > 0.2

@@ -21,12 +21,12 @@ SERVICES = sorted(path.parent.name for path in services_dir().glob("*/requiremen
 
 def pinned(text: str, python: dict[str, str]) -> dict[str, str]:
     """Return name to version for a Python on Linux."""
-    found = {}
+    pins = {}
     for line in re.findall(r"^[A-Za-z0-9].*$", text, re.MULTILINE):
         pin = Requirement(line.removesuffix("\\").partition("--hash")[0].strip())
         if pin.marker is None or pin.marker.evaluate(python):
-            found[canonicalize_name(pin.name)] = str(pin.specifier).removeprefix("==")
-    return found
+            pins[canonicalize_name(pin.name)] = str(pin.specifier).removeprefix("==")
+    return pins
 
 
 def lock_of(name: str, python: dict[str, str] = OWN_PYTHON) -> dict[str, str]:
@@ -65,11 +65,11 @@ def test_what_is_installed_is_what_is_pinned(backend_name: str, name: str) -> No
         return
     assert versions.pop("python").startswith("3.11.")
     debian = {item for item in versions if item.startswith("debian:")}
-    found = {item: version for item, version in versions.items() if item not in debian}
+    pins = {item: version for item, version in versions.items() if item not in debian}
     if name == "postgres":
         assert versions["debian:postgresql-15"].startswith("15.")
         return
     locked = lock_of(name, IMAGE_PYTHON)
     # The image's own virtual environment brings its installers.
-    assert {item: found.get(item) for item in locked} == locked
-    assert set(found) - set(locked) <= {"pip", "setuptools"}
+    assert {item: pins.get(item) for item in locked} == locked
+    assert set(pins) - set(locked) <= {"pip", "setuptools"}

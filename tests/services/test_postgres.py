@@ -6,7 +6,7 @@ import os
 import signal
 from pathlib import Path
 
-from running import SECRET, Service, database, server_pid, start, value_of
+from running import SECRET, Service, Start, database, server_pid, value_of
 
 
 def test_the_table_takes_a_row_and_numbers_it(postgres: Service) -> None:
@@ -43,24 +43,15 @@ def test_the_server_runs_with_the_settings_that_the_studies_need(postgres: Servi
     assert value_of(postgres, "SELECT datcollate FROM pg_database WHERE datname = 'perflab'") == "C"
 
 
-def test_a_killed_server_comes_back_with_its_committed_rows() -> None:
-    service = start("postgres").wait_healthy()
-    try:
-        value_of(service, "INSERT INTO inferences (label, probability) VALUES (0, 1) RETURNING id")
-        os.kill(server_pid(service), signal.SIGKILL)
-        assert "SIGKILL" in service.wait_ended()
-        service.again().wait_healthy()
-        assert value_of(service, "SELECT count(*) FROM inferences") == 1
-    finally:
-        service.instance.stop()
-
-
-def test_sigint_ends_it_in_order_although_clients_are_connected() -> None:
-    service = start("postgres").wait_healthy()
-    try:
-        connection = database(service)
-        os.kill(server_pid(service), signal.SIGINT)
-        assert service.wait_ended() == "ended with exit status 0"
-        connection.close()
-    finally:
-        service.instance.stop()
+def test_a_killed_server_comes_back_with_its_committed_rows(started: Start) -> None:
+    service = started("postgres")
+    value_of(service, "INSERT INTO inferences (label, probability) VALUES (0, 1) RETURNING id")
+    os.kill(server_pid(service), signal.SIGKILL)
+    assert "SIGKILL" in service.wait_ended()
+    service.again().wait_healthy()
+    assert value_of(service, "SELECT count(*) FROM inferences") == 1
+    # And it ends in order although a client is connected.
+    connection = database(service)
+    os.kill(server_pid(service), signal.SIGINT)
+    assert service.wait_ended() == "ended with exit status 0"
+    connection.close()

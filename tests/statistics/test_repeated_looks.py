@@ -135,14 +135,3 @@ def test_blocks_after_a_look_count_only_at_the_next_one() -> None:
     assert second.looks is not None
     assert second.looks.counts == (8, 14)
     assert second.looks.text(14) == "looks after 8, 14 and 20 blocks, 14 of at most 20 counted"
-
-
-def test_the_interval_at_the_end_holds_the_truth_whatever_the_run_ended_for() -> None:
-    """The worst case: the run ends at the first look whose interval misses the truth."""
-    random = np.random.default_rng(5)
-    missed = 0
-    for _ in range(500):
-        x = 0.3 + 0.2 * random.standard_t(3, RULE.most_blocks)
-        looks = [effect_of(pd.Series(x[:n]), scale="difference", rule=RULE) for n in (8, 14, 20)]
-        missed += any(not look.low <= 0.3 <= look.high for look in looks)
-    assert missed / 500 <= 0.05 + 3 * (0.05 * 0.95 / 500) ** 0.5

@@ -309,7 +309,12 @@ def labelled(looks: Looks, named: Iterable[object]) -> list[Look]:
     """Return the looks that are named, with labels that fit on a line of a key."""
     names = set(named)
     shown = [look for name, look in looks.items() if name in names]
-    return [replace(look, label=tick_label(look.label, KEY_IN, KEY_PT, 1)) for look in shown]
+    return [replace(look, label=key_label(look.label)) for look in shown]
+
+
+def key_label(label: str) -> str:
+    """Return a label that fits on a line of a key."""
+    return tick_label(label, KEY_IN, KEY_PT, 1)
 
 
 def marker(
@@ -331,8 +336,7 @@ def marker(
 
 def highest_of(rows: pd.DataFrame, column: str) -> float:
     """Return the largest number of a column; NaN if it has none."""
-    values = rows[column].astype(float) if column in rows else pd.Series(dtype=float)
-    return float(np.nanmax(values)) if values.notna().any() else float("nan")
+    return float(rows[column].astype(float).max())
 
 
 def draw_points(
@@ -346,10 +350,7 @@ def draw_points(
     """
     finite = np.isfinite(points[[x, y]].to_numpy(float)).all(axis=1)
     shown = points.loc[finite & points[by].isin(list(looks))]
-    if "state" not in shown:
-        _scatter(axes, shown, x, y, by, looks, **how)
-        return
-    valid = shown["state"].eq(VALID)
+    valid = shown.get("state", pd.Series(VALID, shown.index)).eq(VALID)
     if not valid.all():
         below = {**how, "zorder": how.get("zorder", ZORDER) - BELOW}
         before = len(axes.collections)

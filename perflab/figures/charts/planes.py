@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -9,7 +10,7 @@ from typing import Literal
 import pandas as pd
 from matplotlib.axes import Axes
 
-from perflab.figures.canvas import Grid, LabFigure, finish, grid_of, only_grid, page_canvas
+from perflab.figures.canvas import LabFigure, finish, only_grid, page_canvas, room_in
 from perflab.figures.charts.layers import Layer, highest_of
 from perflab.figures.charts.rows import Axis, Words
 from perflab.figures.origin import Page
@@ -72,21 +73,22 @@ class Planes:
         """Draw a table that has rows."""
         table = table.assign(x=table[self.x], y=table[self.y])
         planes = self._planes(table, page)
-        grid = grid_of(len(planes), self.across)
-        titles = [title_of(plane, grid) for plane in planes.values()]
+        across = min(self.across, len(planes))
+        down = math.ceil(len(planes) / across)
+        titles = [_title(plane, across) for plane in planes.values()]
         lines = max(title.count("\n") for title in titles)
-        height_in = self.height_in + self.further_in * (grid.down - 1)
+        height_in = self.height_in + self.further_in * (down - 1)
         figure = page_canvas(
             page,
             self.title,
-            plot_height_in=height_in + TITLE_LINE_IN * lines * grid.down,
+            plot_height_in=height_in + TITLE_LINE_IN * lines * down,
             subtitle=self.words if isinstance(self.words, str) else self.words(table, page),
             key=[handle for layer in self.layers for handle in layer.key(table, page)],
         )
         panels = figure.subplots(
-            grid.down, grid.across, squeeze=False, sharex=self.share_x, sharey=self.share_y
+            down, across, squeeze=False, sharex=self.share_x, sharey=self.share_y
         ).ravel()
-        for spare in panels[grid.count :]:
+        for spare in panels[len(planes) :]:
             spare.remove()
         parts = [table if name == WHOLE else self._panel_rows(table, name) for name in planes]
         shown = list(zip(panels, parts, planes.values(), strict=False))
@@ -99,9 +101,9 @@ class Planes:
                 plane.x.apply(axes, "x", highest_of(table if self.share_x else rows, "x"))
                 plane.y.apply(axes, "y", highest_of(table if self.share_y else rows, "y"))
             # A shared axis is labelled only at the edge of the grid.
-            if not self.share_y or place % grid.across == 0:
+            if not self.share_y or place % across == 0:
                 axes.set_ylabel(plane.y.label)
-            if not self.share_x or place + grid.across >= grid.count:
+            if not self.share_x or place + across >= len(planes):
                 axes.set_xlabel(plane.x.label)
                 # Without this a panel above a free place would have no numbers.
                 axes.tick_params(axis="x", labelbottom=True)
@@ -128,7 +130,7 @@ class Planes:
             layer.draw(axes, rows, page)
 
 
-def title_of(plane: Plane, grid: Grid) -> str:
+def _title(plane: Plane, across: int) -> str:
     """Return the title of a panel, broken into lines of its width."""
-    lines = plane.title.split("\n")
-    return "\n".join(tick_label(line, grid.room_in(3.2), TITLE_PT, 3) for line in lines)
+    lines, width_in = plane.title.split("\n"), room_in(3.2, across)
+    return "\n".join(tick_label(line, width_in, TITLE_PT, 3) for line in lines)

@@ -17,7 +17,7 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter, NullLocator
 
 from perflab.figures.canvas import LabFigure, empty_figure, finish, only_grid, page_canvas
-from perflab.figures.charts.layers import Layer, highest_of, rows_of
+from perflab.figures.charts.layers import Layer, highest_of, key_label, rows_of
 from perflab.figures.origin import Page
 from perflab.figures.theme import FAINT, INK, MUTED, luminance, text_width_in, tick_label
 from perflab.figures.view import draw_interval
@@ -25,8 +25,8 @@ from perflab.figures.view import draw_interval
 # Up to this many decades 2 and 5 are marked too; x has room for fewer numbers than y.
 FEW_DECADES = {"x": 2.2, "y": 3.2}
 WITHIN_A_DECADE = 0.8
-# In decades: values that differ by about a factor of two at most.
-A_THIRD = 0.33
+# In decades: values that differ by about a third, or by a factor of two, at most.
+A_TENTH, A_THIRD = 0.12, 0.33
 FINE = (1.0, 1.2, 1.4, 1.6, 1.8, 2.0, 2.5, 3.0, 3.5, 4.0, 4.5, 5.0, 6.0, 7.0, 8.0, 9.0)
 # If the largest value is less than this many times the smallest, the axis is widened: otherwise
 # all its numbers would be the same.
@@ -47,7 +47,8 @@ def log_axis(axes: Axes, which: Literal["x", "y"]) -> None:
     if high < low * LEAST:
         (axes.set_xlim if which == "x" else axes.set_ylim)(low / LEAST, high * LEAST)
     decades = np.log10(high / max(low, high * 1e-9))
-    axis.set_major_locator(LogLocator(subs=_marks(decades, FEW_DECADES[which]), numticks=20))
+    marks = LogLocator(subs=_marks(decades, FEW_DECADES[which]), numticks=20)
+    axis.set_major_locator(MaxNLocator(5) if decades <= A_TENTH else marks)
     axis.set_major_formatter(FuncFormatter(lambda value, _: plain(value)))
     # Short marks without numbers show that the axis is logarithmic.
     axis.set_minor_locator(LogLocator(subs=range(2, 10), numticks=100))
@@ -335,6 +336,6 @@ class Bars:
     def key(self, table: pd.DataFrame, page: Page) -> list[Patch]:  # noqa: ARG002
         """Return a patch for each part."""
         return [
-            Patch(fc=color, ec=MUTED, lw=0.4, label=self.labels.get(name, name))
+            Patch(fc=color, ec=MUTED, lw=0.4, label=key_label(self.labels.get(name, name)))
             for name, color in self.colors.items()
         ]

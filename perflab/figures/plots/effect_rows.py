@@ -5,12 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.ticker import NullLocator
 
 from perflab.figures.canvas import MARGIN_IN, WIDTH_IN, Line, lines_of
 from perflab.figures.theme import FAINT, INK, MUTED, PALETTE, text_width_in
@@ -213,19 +211,6 @@ def rule(axes: Axes, left_in: float, right_in: float, y_in: float) -> None:
               transform=axes.get_yaxis_transform(), clip_on=False, zorder=0)  # fmt: skip
 
 
-TICK_PT = 8.0
-RATIO_GAP_IN = 0.1
-# The marks of axes, the finest first; the first with room for its numbers is used.
-SCALES: tuple[tuple[float, ...], ...] = (
-    (0.8, 0.85, 0.9, 0.95, 1, 1.05, 1.1, 1.15, 1.2),
-    (0.7, 0.8, 0.9, 1, 1.1, 1.2, 1.3, 1.4),
-    (0.5, 2 / 3, 0.8, 1, 1.25, 1.5, 2),
-    (1 / 4, 1 / 3, 0.5, 2 / 3, 1, 1.5, 2, 3, 4),
-    (0.1, 0.2, 0.5, 1, 2, 5, 10),
-    (0.01, 0.03, 0.1, 0.3, 1, 3, 10, 30, 100),
-    tuple(10.0**power for power in range(-4, 5)),
-    tuple(10.0**power for power in range(-12, 13, 4)),
-)
 # The axis shows at least this ratio on both sides of 1.
 LEAST = 1.1
 # An interval may reach this share of the other values' range beyond them; few blocks span decades.
@@ -246,37 +231,3 @@ def limits(values: Iterable[float], ends: Iterable[float], least: float) -> tupl
     low, high = min([low, *near]), max([high, *near])
     margin = PADDING * (high - low)
     return low - margin, high + margin
-
-
-def marks(low: float, high: float, width_in: float) -> list[float]:
-    """Return the marks of an axis from ``low`` to ``high`` for whose numbers it has room."""
-    inch = math.log(high / low) / width_in
-    for scale in SCALES:
-        inside = [mark for mark in scale if low <= mark <= high]
-        reaches = scale[0] <= low * 1.3 and scale[-1] * 1.3 >= high
-        if reaches and _has_room(inside, inch):
-            return inside
-    return [1.0]
-
-
-def _has_room(places: list[float], inch: float) -> bool:
-    return all(
-        (math.log(b) - math.log(a)) / inch
-        > (text_width_in(ratio_number(a), TICK_PT) + text_width_in(ratio_number(b), TICK_PT)) / 2
-        + RATIO_GAP_IN
-        for a, b in pairwise(places)
-    )
-
-
-def ratio_number(ratio: float) -> str:
-    """Return a ratio for a reader: ``0.67``, ``1.25``, ``100``."""
-    return f"{ratio:,.0f}" if ratio >= 100 else f"{ratio:.2g}" if ratio < 1 else f"{ratio:.3g}"
-
-
-def ratio_axis(axes: Axes, low: float, high: float, width_in: float) -> None:
-    """Make x a logarithmic axis of ratios from ``low`` to ``high``, ``width_in`` inches wide."""
-    axes.set_xscale("log")
-    axes.set_xlim(low, high)
-    places = marks(low, high, width_in)
-    axes.set_xticks(places, [ratio_number(place) for place in places])
-    axes.xaxis.set_minor_locator(NullLocator())

@@ -22,6 +22,7 @@ from perflab.figures.canvas import (
     only_grid,
     page_canvas,
 )
+from perflab.figures.charts.rows import log_axis
 from perflab.figures.origin import Page
 from perflab.figures.plots import effect_rows
 from perflab.figures.plots.effect_rows import (
@@ -33,7 +34,6 @@ from perflab.figures.plots.effect_rows import (
     Claim,
     Row,
     limits,
-    ratio_axis,
     row,
 )
 from perflab.figures.theme import MUTED, wrap
@@ -193,7 +193,9 @@ def _scale(axes: Axes, kind: Kind, claims: list[Claim]) -> None:
     ends = [end for end in ends if math.isfinite(end) and (end > 0 or not is_ratio)]
     low, high = limits(on(values), on(ends), math.log(LEAST) if is_ratio else 0.0)
     if is_ratio:
-        ratio_axis(axes, math.exp(low), math.exp(high), PLOT_IN)
+        axes.update_datalim([(math.exp(low), 0.0), (math.exp(high), 0.0)], updatey=False)
+        log_axis(axes, "x")
+        axes.set_xlim(math.exp(low), math.exp(high))
     else:
         axes.set_xlim((low, high) if low < high else (-1.0, 1.0))
     axes.axvline(1.0 if is_ratio else 0.0, color=MUTED, lw=1.0, zorder=1, gid="no effect")

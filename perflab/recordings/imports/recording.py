@@ -34,7 +34,7 @@ from perflab.recordings.imports.reading import (
     result_columns,
     text_of,
 )
-from perflab.recordings.schema import BACKEND, MOST_BLOCKS, MOST_TREATMENTS
+from perflab.recordings.schema import BACKEND
 from perflab.recordings.tables import NOT_JUDGED
 
 _SENT = (
@@ -110,14 +110,9 @@ def import_files(groups: Mapping[str, Sequence[Path]], root: Path) -> Run:
     ``groups`` are the files of every treatment. The k-th load of every treatment stands in the k-th
     block, although these loads are no pairs.
 
-    Raises
-    ------
-    ParameterError
-        A name or a number of files is not allowed; nothing was written.
-    ImportRefused
-        A file is damaged, or of another tool; nothing was written.
-    RecordingError
-        The run cannot be written.
+    ParameterError where a name or a number of files is not allowed; nothing was written.
+    ImportRefused where a file is damaged, or of another tool; nothing was written. RecordingError
+    where the run cannot be written.
     """
     _check_names(groups)
     loads = _loads(groups)
@@ -130,7 +125,7 @@ def import_files(groups: Mapping[str, Sequence[Path]], root: Path) -> Run:
 
 
 def _check_names(groups: Mapping[str, Sequence[Path]]) -> None:
-    """Raise ParameterError where a treatment has a wrong name, no file or too many files."""
+    """Raise ParameterError where a treatment has a wrong name or no file."""
     problems = [
         f"treatment '{name:.100}': a name has letters, digits and _ . , = + : -, at most 100"
         for name in groups
@@ -139,10 +134,6 @@ def _check_names(groups: Mapping[str, Sequence[Path]]) -> None:
     problems += [f"treatment '{name}' has no file" for name, files in groups.items() if not files]
     if not groups:
         problems.append("no file was named; write perflab import FILE...")
-    if len(groups) > MOST_TREATMENTS:
-        problems.append(f"there are {len(groups):,} treatments, at most {MOST_TREATMENTS:,}")
-    if any(len(files) > MOST_BLOCKS for files in groups.values()):
-        problems.append(f"a treatment has at most {MOST_BLOCKS:,} files")
     if problems:
         raise ParameterError("perflab import", problems)
 

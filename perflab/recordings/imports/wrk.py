@@ -16,6 +16,7 @@ BEGIN = r"Running \S+ test @ (\S+).*"
 # Words of wrk2, whose texts begin like those of wrk but count from a plan.
 OF_WRK2 = re.compile(r"Thread calibration:|HdrHistogram")
 _STATISTICS = r"\s*Latency\s+(\S+)\s+(\S+)\s+(\S+)\s+(\S+%|-?nan%)\s*"
+_ERRORS = r"\s*Socket errors: connect (\d+), read (\d+), write (\d+), timeout (\d+)\s*"
 _SHARE = r"\s*(\d+(?:\.\d+)?)%\s+(\S+)\s*"
 
 
@@ -38,26 +39,19 @@ def read(path: Path, text: str) -> ToolResult:
     requests = report.count(r"\s*(\d+) requests in \S+, .*", "the number of requests")
     duration_ms = report.number(r"\s*\d+ requests in (\S+), .*", "the duration", time_ms)
     bad = report.count_or(r"\s*Non-2xx or 3xx responses: (\d+)\s*", 0)
-    errors = _socket_errors(report)
+    counts = report.first(_ERRORS)
+    errors = [*map(int, counts.groups())] if counts else [0]
     return ToolResult(
         requests=requests,
-        failures=bad + errors,
+        failures=bad + sum(errors),
         duration_s=duration_ms / 1e3,
         throughput_rps=report.number(r"Requests/sec:\s+(\S+)\s*", "'Requests/sec'"),
         times_ms=times if requests else dict.fromkeys(times, math.nan),
-        remarks=_timeouts(report),
+        remarks=_timeouts(errors[-1]),
     )
 
 
-def _socket_errors(report: Report) -> int:
-    match = report.first(
-        r"\s*Socket errors: connect (\d+), read (\d+), write (\d+), timeout (\d+)\s*"
-    )
-    return sum(map(int, match.groups())) if match else 0
-
-
-def _timeouts(report: Report) -> tuple[Remark, ...]:
-    count = report.count_or(r"\s*Socket errors: .*timeout (\d+)\s*", 0)
+def _timeouts(count: int) -> tuple[Remark, ...]:
     if not count:
         return ()
     text = f"{count:,} requests took longer than the time-out; their times are in no percentile"

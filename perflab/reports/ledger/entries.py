@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+import numpy as np
 import pandas as pd
 
 from perflab import systems
@@ -66,15 +67,18 @@ class Entry:
 def ledger(study: str = "", backend: str = "") -> list[Entry]:
     """Return an entry for every published row of a study, from runs on a backend ("": all).
 
-    Raises
-    ------
-    RecordingError
-        There is no such study, or a table of published rows is not well formed.
+    RecordingError where there is no such study, or a table of published rows is not well formed.
     """
     runs = [AnsweringRun(selected) for selected in judged_runs(backend)]
     known = {(check.study, check.name): check for check in checks(study)}
     whys = reasons()
-    entries = [_entry(row, runs, known, whys) for row in rows(study)]
+    entries = []
+    for row in rows(study):
+        try:
+            entries.append(_answered(row, runs, known, whys))
+        except PerflabError as error:
+            # The answer may come from a user's system and name something that does not exist.
+            entries.append(Entry(row, NO_ANSWER, str(error)))
     by_key = {(entry.row.study, entry.row.key): entry for entry in entries}
     return [_resolved(entry, by_key) for entry in entries]
 
@@ -140,12 +144,10 @@ class AnsweringRun:
             return None
         words = dict.fromkeys(str(finding.verdict) for finding in findings)
         outcome = "mixed: " * (len(words) > 1) + ", ".join(words)
-        whys: dict[str, None] = {}
-        for finding in findings:
-            whys |= dict.fromkeys(
-                [finding.verdict.reason, "" if finding.effect else finding.absent]
-            )
-        return self._entry(row, findings, outcome, "; ".join(filter(None, whys)))
+        whys = [finding.verdict.reason for finding in findings]
+        whys += [finding.absent for finding in findings if finding.effect is None]
+        why = "; ".join(dict.fromkeys(filter(None, whys)))
+        return self._entry(row, findings, outcome, why)
 
     def by_claim(self, row: Row) -> Entry | None:
         """Return the entry by the view that the row names; None where it judges nothing."""
@@ -177,27 +179,17 @@ class AnsweringRun:
         return is_as_planned, self.selected.complete_blocks, record.created_at
 
 
-Checks = Mapping[tuple[str, str], Check]
-
-
 def _by_weight(runs: Sequence[AnsweringRun], answer: Answer) -> Sequence[AnsweringRun]:
     """Return the runs of an answer's experiment, the one to ask first in front."""
     suited = [run for run in runs if run.selected.run.record.experiment == answer.experiment]
     return sorted(suited, key=lambda run: run.weight(answer), reverse=True)
 
 
-def _entry(
-    row: Row, runs: Sequence[AnsweringRun], checks: Checks, whys: Mapping[str, str]
-) -> Entry:
-    try:
-        return _answered(row, runs, checks, whys)
-    except PerflabError as error:
-        # The answer may come from a user's system and name something that does not exist.
-        return Entry(row, NO_ANSWER, str(error))
-
-
 def _answered(
-    row: Row, runs: Sequence[AnsweringRun], checks: Checks, whys: Mapping[str, str]
+    row: Row,
+    runs: Sequence[AnsweringRun],
+    checks: Mapping[tuple[str, str], Check],
+    whys: Mapping[str, str],
 ) -> Entry:
     """Return a row's entry; PerflabError where its answer names something that does not exist."""
     kind, name = row.answer.kind, row.answer.name
@@ -260,12 +252,7 @@ def _by_view(row: Row, runs: Sequence[AnsweringRun]) -> Entry:
 def _by_setting(row: Row) -> Entry:
     experiment, name = row.answer.experiment, row.answer.name
     plan = plan_of(row.answer)
-    value = plan.parameters.get(name)
-    values = [
-        *(value if isinstance(value, (list, tuple)) else [value]),
-        *plan.factors.get(name, ()),
-    ]
-    values = [value for value in values if value is not None]
+    values = [*np.ravel(plan.parameters.get(name, ())), *plan.factors.get(name, ())]
     if row.value in pd.to_numeric(pd.Series(values, dtype=str), errors="coerce").tolist():
         return Entry(row, TAKEN_OVER, f"{name} of {experiment}")
     shown = ", ".join(map(str, values)) or "nothing"
@@ -299,10 +286,7 @@ COUNTED_BY_REASON = (NOT_TESTABLE, str(Answered.NOT_COMPARABLE), NO_ANSWER)
 def narrowed(entries: Sequence[Entry], answer: str) -> list[Entry]:
     """Return the entries with this kind of answer, or with this outcome (empty: all).
 
-    Raises
-    ------
-    ParameterError
-        There is no such answer.
+    ParameterError where there is no such answer.
     """
     outcomes = {*OTHER_OUTCOMES, *map(str, Outcome), *(entry.outcome for entry in entries)}
     known = ["", JUDGED, *filter(None, map(str, Answered)), *sorted(outcomes)]

@@ -1,23 +1,6 @@
 """The rows of the ledger, with their answers, and the inputs of the study check.
 
-An answer is a few words in the row's file, of one of these forms:
-
-==============================================  ==================================================
-in the file                                     meaning
-==============================================  ==================================================
-``contrast EXPERIMENT [NAME=VALUE ...]: NAME``  a contrast judges it; ``*`` in the name: several do
-``view EXPERIMENT [NAME=VALUE ...]: NAME``      a picture shows it, and nothing judges it
-``view EXPERIMENT [...]: NAME / CLAIM``         the picture's own rule judges it
-``setting EXPERIMENT [...]: NAME``              a parameter or factor has this value
-``built in: WHERE``                             the system under test or its load is made so
-``check: NAME``                                 the study check says what it is worth
-``same as: PLACE / SCENARIO / MEASURE``         it says what that row says, and is counted with it
-``not comparable: REASON``                      of another estimand or load than what is measured
-``not testable here: REASON``                   what this lab or its machines cannot test
-==============================================  ==================================================
-
-``NAME=VALUE`` are parameters that the experiment needs to have the contrast, as ``perflab run -p``
-takes them. ``REASON`` is a key of ``reasons.csv``.
+An answer is a few words in the row's file; ``data/published/README.md`` lists its forms.
 
 The study check takes a printed number as an interval: all values that would have been printed so.
 Two printed numbers contradict each other only where no pair of values behind them agrees (interval
@@ -162,10 +145,7 @@ def parse(text: str) -> Answer:
 def rows(study: str = "") -> list[Row]:
     """Return the published rows of a study, or of all: numbers first, in the order of their files.
 
-    Raises
-    ------
-    RecordingError
-        There is no such study, or the answer of a row has none of the forms.
+    RecordingError where there is no such study, or the answer of a row has none of the forms.
     """
     all_claims = claims().to_dict("records")
     all_rows = []

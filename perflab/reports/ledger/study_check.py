@@ -1,21 +1,8 @@
 """The study check: what published numbers say by themselves, without any load.
 
 Rules are code (:mod:`perflab.reports.ledger.rules`). The file ``checks.csv`` beside the published
-results names the rows that they apply to, with one line per part of a check. Its columns:
-
-``study``, ``check``
-    The study, and the name of the check within it.
-``rule``
-    One of ``RULES``.
-``part``
-    The name by which the rule takes the line; ``statement`` is what is checked, in words.
-``place``, ``scenario``, ``measure``
-    A published row. A scenario ``*`` makes a check for every scenario that has all such rows.
-``number``, ``unit``
-    A constant instead of a row.
-``text``
-    The words of the statement, or the reason for a constant. ``as printed`` takes the number
-    exactly, without the other values that would be printed so.
+results names the rows that they apply to, with one line per part of a check;
+``data/published/README.md`` has its columns.
 """
 
 from __future__ import annotations
@@ -66,10 +53,8 @@ class Check:
 def checks(study: str = "") -> list[Check]:
     """Check the published rows of a study, or of all.
 
-    Raises
-    ------
-    RecordingError
-        There is no such study, or a check names a rule or a row that does not exist.
+    RecordingError where there is no such study, or a check names a rule or a row that does not
+    exist.
     """
     names = [study] if study else studies()
     lines = shared_rows("checks")
@@ -79,10 +64,7 @@ def checks(study: str = "") -> list[Check]:
 def check_table(study: str = "", finding: str = "") -> pd.DataFrame:
     """Return the checks as a table, inconsistent ones first.
 
-    Raises
-    ------
-    ParameterError
-        There is no such finding.
+    ParameterError where there is no such finding.
     """
     order = list(Word)
     if finding and finding not in order:

@@ -109,8 +109,7 @@ def draw_delivery_cpu(table: pd.DataFrame, page: Page) -> LabFigure:
         CPU_TITLE,
         "Every point is a second of a valid trial; its area is the messages delivered in it."
         f" Dotted: where the study saw latency {_published_words(rows)}. Dashed, in a band: the"
-        " bend of the nearest broken line with its 95% interval, if there is one; from blocks of"
-        f" windows it is for these trials only.{left_out(page)}",
+        f" bend of the nearest broken line with its 95% interval, if there is one.{left_out(page)}",
         layers=(
             points(s=None, alpha=0.65, zorder=2,
                           size="messages_per_s", size_norm=(0, max(most_per_s, 1.0)),

@@ -24,8 +24,7 @@ from perflab.figures.charts import (
     Typical,
 )
 from perflab.figures.origin import Page, trials_shown, typical_rows
-from perflab.figures.plots.effect_rows import limits, marks
-from perflab.figures.plots.effect_rows import ratio_number as ratio_words
+from perflab.figures.plots.effect_rows import limits
 from perflab.figures.theme import INK, PALETTE, Look
 from perflab.figures.view import ARROW, View
 from perflab.recordings import Run
@@ -164,7 +163,7 @@ RESPONSES = (RATE, CORES, MEAN)
 PACING_COLUMNS = ["response", "what", "ratio", "low", "high", "n", "verdict"]
 SAME = "same"
 # The least half-width of the logarithmic axis, and the width that its ticks must fit.
-LEAST, WIDTH_IN = 0.1, 3.3
+LEAST = 0.1
 
 
 def pacing_table(run: Run) -> pd.DataFrame:
@@ -195,7 +194,6 @@ def draw_pacing(table: pd.DataFrame, page: Page) -> LabFigure:
     ends = table[["low", "high"]].to_numpy(float).ravel()
     low, high = limits(np.log(table["ratio"]), np.log(ends[ends > 0]), LEAST)
     within = (math.exp(low), math.exp(high))
-    ticks = {place: ratio_words(place) for place in marks(*within, WIDTH_IN)}
     chart = RowChart(
         PACING_TITLE,
         "The same two versions and the same fast model, once with a constant cycle and once without"
@@ -205,7 +203,7 @@ def draw_pacing(table: pd.DataFrame, page: Page) -> LabFigure:
             Rules((SAME,), color=INK, ls="-"),
             Intervals((*PACING_LOOKS,), within=within, by="what", looks=PACING_LOOKS, size=5),
         ),
-        panels={"": Axis("new over old (log)", log=True, ends=within, ticks=ticks)},
+        panels={"": Axis("new over old (log)", log=True, ends=within)},
         row="row",
         value="ratio",
         labels=_pacing_labels,

@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.collections import PolyCollection
 from matplotlib.lines import Line2D
 
-from perflab.figures.canvas import grid_of
+from perflab.figures.canvas import room_in
 from perflab.figures.charts import Axis, Plane, Planes
 from perflab.figures.origin import Page
 from perflab.figures.theme import PALETTE, tick_label
@@ -154,11 +154,11 @@ def _planes(table: pd.DataFrame, page: Page) -> Mapping[str, Plane]:
     x = Axis("seconds since the start", ends=(0, 1.03 * float(table["end_s"].max())), few=4)
     places = table.groupby("treatment").size().clip(lower=LEAST_PLACES)
     shown = [name for name in page.looks if name in places]
-    room_in = grid_of(len(shown), PER_ROW).room_in(1.7)
+    width_in = room_in(1.7, min(PER_ROW, len(shown)))
     planes = {}
     for name in shown:
         y = Axis("downloads", ends=(places[name] - 0.2, -0.8), whole=True, few=4)
-        planes[name] = Plane(x, y, tick_label(page.looks[name].label, room_in, 8, 3))
+        planes[name] = Plane(x, y, tick_label(page.looks[name].label, width_in, 8, 3))
     return planes
 
 
