@@ -6,7 +6,7 @@ repeats agreed: all met the objective below, none met it above.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -16,7 +16,7 @@ from perflab.load.checks.failures import MAX_ERROR_SHARE
 from perflab.load.checks.selfcheck import check
 from perflab.load.records.result import LoadResult
 from perflab.load.workload.arrivals import ClosedLoop, Stage
-from perflab.load.workload.workload import Measured, Objective, StopRules, Workload
+from perflab.load.workload.workload import StopRules, Workload
 from perflab.recordings.schema import Reason
 from perflab.statistics.quantiles import needed_n
 
@@ -27,12 +27,6 @@ MIN_GROWN_MS = 1.0
 MAX_GROWN_SHARE = 0.5
 # A stall of the machine spoils one probe of a level, a limit of the client spoils all.
 MOST_SPOILT = 3
-# The key of a load's summary under which the times of an objective stand.
-TIMES: Mapping[Measured, str] = {
-    "response": "response_time_ms",
-    "ttft": "first_chunk_ms",
-    "gap": "chunk_gap_ms",
-}
 
 
 @dataclass(frozen=True)
@@ -186,7 +180,7 @@ def at_level(workload: Workload, level: float, duration_s: float, warmup_s: floa
     else:
         update["stages"] = (Stage(rate=level, duration_s=duration_s + warmup_s),)
     changed = arrivals.model_copy(update=update)
-    return workload.model_copy(update={"arrivals": changed, "stop": StopRules(), "objectives": ()})
+    return workload.model_copy(update={"arrivals": changed, "stop": StopRules()})
 
 
 def rate_of(workload: Workload, level: float) -> float:
@@ -205,8 +199,8 @@ def needed_s(workload: Workload, rate: float) -> float:
     return 1.1 * max(counts, default=0) / rate
 
 
-def judged(level: float, shown: Mapping[str, Any], objectives: Sequence[Objective]) -> Probe:
-    """Turn a load's summary into a probe.
+def judged(level: float, shown: Mapping[str, Any]) -> Probe:
+    """Turn a load's summary, with its judged objectives, into a probe.
 
     The client's faults are those of its self-check; errors are the server's; reasons that may be
     either's leave the probe unclear. If the objectives are missed and the client was late as well,
@@ -221,20 +215,19 @@ def judged(level: float, shown: Mapping[str, Any], objectives: Sequence[Objectiv
     """
     missed: list[str] = []
     offered, reached = shown.get("offered_rps"), shown.get("throughput_rps") or 0.0
-    for objective in objectives:
-        share = f"p{objective.percentile:g}"
-        name = objective.name
-        time_ms = shown.get(TIMES[objective.of], {}).get(share)
-        is_slow = reached < MIN_SHARE_OF_OFFERED * shown.get("paced_rps", 0.0)
-        if time_ms is None and not missed and not shown["errors"] and not is_slow:
+    is_slow = reached < MIN_SHARE_OF_OFFERED * shown.get("paced_rps", 0.0)
+    for objective in shown["objectives"]:
+        name, found_ms = objective["objective"].partition("<")[0], objective["found_ms"]
+        if found_ms is not None:
+            if not objective["held"]:
+                missed.append(f"{name} {found_ms:.4g} ms > {objective['below_ms']:g} ms")
+        elif missed or shown["errors"] or is_slow:
+            missed.append(f"{name} unknown")
+        else:
             raise LoadError(
                 f"{shown['requests']} answers at a level of {level:g} are too few to know {name}: "
                 "make the probes longer (--duration), or begin higher"
             )
-        if time_ms is None:
-            missed.append(f"{name} unknown")
-        elif time_ms > objective.below_ms:
-            missed.append(f"{name} {time_ms:.4g} ms > {objective.below_ms:g} ms")
     if shown["requests"] and shown["errors"] > MAX_ERROR_SHARE * shown["requests"]:
         missed.append(f"{shown['errors']} of {shown['requests']} requests failed")
     growth, middle = shown["response_growth_ms_per_s"], shown["response_time_ms"]["p50"] or 0.0
@@ -270,4 +263,4 @@ def probed(
         result.discard()
     if isinstance(load.arrivals, ClosedLoop) and load.arrivals.pacing_s:
         shown["paced_rps"] = rate_of(load, level)
-    return judged(level, shown, workload.objectives)
+    return judged(level, shown)

@@ -54,7 +54,7 @@ def test_a_full_backlog_has_a_remark_with_its_meaning_and_its_scope(tmp_path: Pa
     judgement = check(result, Workload(request=Request(), arrivals=OpenLoop(stages=(stage,))))
     assert judgement.valid
     (told,) = judgement.warnings
-    assert told.code == "host.tcp_backlog"
+    assert told.code == "host.tcp"
     assert "12 overflows of a listen backlog, 12 SYNs sent again" in told.text
     assert "network namespace" in told.text
     assert "3 connections of this load waited 1 s or longer" in told.text

@@ -19,13 +19,9 @@ from perflab.load.workload.windows import time_before
 from perflab.recordings.columns import TCP_COUNTERS
 from perflab.recordings.schema import Remark
 
-BACKLOG = ("tcp_listen_overflows", "tcp_listen_drops", "tcp_syn_retransmits")
-AGAIN = ("tcp_timeouts", "tcp_retransmits")
-RESETS = ("tcp_resets_sent", "tcp_resets", "tcp_failed_connects")
 # The first retransmission of a SYN comes after 1 s (RFC 6298, section 2); the kernel's timer may be
 # one tick early, which is at most 10 ms.
 FIRST_RETRANSMISSION_NS = 980_000_000
-WHOSE = "counted for the whole network namespace, other processes in it included"
 
 
 @dataclass(frozen=True)
@@ -59,35 +55,22 @@ class MachineCounts:
 
 
 def remarks_on_tcp(result: LoadResult) -> list[Remark]:
-    """Return remarks on the TCP counters of a load, each with its meaning."""
-    counted = result.kernel
-    kinds = (
-        ("host.tcp_backlog", BACKLOG, _backlog_meaning(waited_for_syn(result))),
-        ("host.tcp_retransmits", AGAIN,
-         "what is sent again after a time-out comes at least 0.2 s late"),
-        ("host.tcp_resets", RESETS, "connections were refused, or ended before their time"),
-    )  # fmt: skip
-    remarks = []
-    for code, names, meaning in kinds:
-        counts = [f"{counted[name]} {TCP_COUNTERS[name]}" for name in names if counted.get(name)]
-        if counts:
-            text = f"the kernel counted {', '.join(counts)} during the load ({WHOSE}): {meaning}"
-            remarks.append(Remark(code=code, text=text))
-    return remarks
-
-
-def waited_for_syn(result: LoadResult) -> int:
-    """Return how many of the load's connections took so long that their SYN was sent again."""
-    return sum(
+    """Return a remark on the kernel's TCP counts during a load, if there are any."""
+    counts = [
+        f"{result.kernel[name]} {words}"
+        for name, words in TCP_COUNTERS.items()
+        if result.kernel.get(name)
+    ]
+    if not counts:
+        return []
+    waited = sum(
         int((rows["connect_ns"] >= FIRST_RETRANSMISSION_NS).sum()) for rows in result.chunks()
     )
-
-
-def _backlog_meaning(waited: int) -> str:
-    return (
-        "the kernel tries a connection that a full backlog dropped again after a second; "
-        f"{waited} connections of this load waited 1 s or longer, which is no time of the service"
+    text = (
+        f"the kernel counted {', '.join(counts)} during the load, for the whole network namespace; "
+        f"{waited} connections of this load waited 1 s or longer, until their SYN was sent again"
     )
+    return [Remark(code="host.tcp", text=text)]
 
 
 # Log ratios of a load's end to its begin: from the first on a clear trend is told, from the second
