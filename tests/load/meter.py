@@ -6,12 +6,8 @@ import asyncio
 import ssl
 import time
 import zlib
-from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from hashlib import sha256
-from typing import Any
-
-import uvloop
 
 from perflab.load.clients.client import make_client
 from perflab.load.clients.exchange import Exchange, Prepared
@@ -116,8 +112,3 @@ async def drive(work: Workload, url: str, requests: int) -> list[str]:
     finally:
         await client.close()
     return errors
-
-
-def on_loop(work: Callable[[], Coroutine[Any, Any, Any]]) -> Any:
-    """Run on the event loop that workers have."""
-    return uvloop.run(work())

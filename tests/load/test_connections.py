@@ -14,7 +14,7 @@ from perflab.load.clients.exchange import Exchange, Prepared
 from perflab.load.clients.targets import split
 from perflab.load.workload import ClosedLoop, Connections, Request, Reuse, Workload
 from tests.load.hostile import OK, Hostile, Part, Script, check, on_uvloop, play
-from tests.load.meter import Meter, drive, on_loop
+from tests.load.meter import Meter, drive
 
 
 @pytest.mark.parametrize("connection", ["keep_alive", "per_request"])
@@ -89,7 +89,7 @@ def test_a_connection_has_all_requests_or_one(client: str, reuse: str, expected:
             assert await drive(work, url, 5) == [""] * 5
         return meter
 
-    meter: Meter = on_loop(go)
+    meter: Meter = on_uvloop(go)
     assert [len(requests) for requests in meter.connections] == expected
     if client == "lean":
         says = {b"connection: close" in request.head for request in chain(*meter.connections)}

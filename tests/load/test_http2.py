@@ -21,7 +21,8 @@ from perflab.load.clients.library_client import out_of_reach
 from perflab.load.options import LoadOptions
 from perflab.load.workload import ClosedLoop, Request, Scripted, Workload
 from perflab.paths import project_root
-from tests.load.meter import Meter, on_loop
+from tests.load.hostile import on_uvloop
+from tests.load.meter import Meter
 from tests.load.processes import a_certificate
 
 SERVER = project_root() / "services" / "echo" / "server.py"
@@ -78,7 +79,7 @@ def test_a_server_of_http_1_is_refused_before_the_load(tmp_path: Path, scheme: s
             await asyncio.to_thread(ask_for_http2, url, trusting)
 
     with pytest.raises(LoadError, match=r"does not answer over HTTP/2.*no load was sent"):
-        on_loop(ask)
+        on_uvloop(ask)
 
 
 @pytest.mark.parametrize(

@@ -76,14 +76,6 @@ def test_a_late_loop_is_judged_while_a_crowd_is_busy_and_not_while_it_joins(tmp_
     assert quiet.valid
 
 
-@pytest.mark.parametrize("users", [10, 0], ids=["closed", "open"])
-@pytest.mark.parametrize("stall_ms", [10, 50, 200])
-def test_repeated_stalls_are_refused(tmp_path: Path, users: int, stall_ms: int) -> None:
-    judgement = judged(tmp_path, Client(repeated(stall_ms, 5 * stall_ms), users))
-    assert STALLED_TIME in codes(judgement)
-    assert {reason.side for reason in judgement.reasons} == {"client"}
-
-
 def test_a_worker_stopped_150_ms_every_600_in_a_closed_loop_is_refused(tmp_path: Path) -> None:
     client = Client(repeated(150, 600))
     assert client.printed()["p99"] > 2 * Client().printed()["p99"]
