@@ -165,9 +165,11 @@ def at_level(workload: Workload, level: float, duration_s: float, warmup_s: floa
     """
     arrivals = workload.arrivals
     rate = rate_of(workload, level)
-    duration_s = (
-        max(duration_s, min(needed_s(workload, rate), LONGEST_PROBE_S)) if rate else duration_s
-    )
+    if rate:
+        # Gaps of chunks do not count: each answer has many.
+        counts = (needed_n(one.percentile) for one in workload.objectives if one.of != "gap")
+        needed_s = 1.1 * max(counts, default=0) / rate
+        duration_s = max(duration_s, min(needed_s, LONGEST_PROBE_S))
     update: dict[str, Any] = {"warmup_s": warmup_s}
     if isinstance(arrivals, ClosedLoop):
         update |= {
@@ -188,15 +190,6 @@ def rate_of(workload: Workload, level: float) -> float:
     if not isinstance(workload.arrivals, ClosedLoop):
         return level
     return level / workload.arrivals.pacing_s if workload.arrivals.pacing_s else 0.0
-
-
-def needed_s(workload: Workload, rate: float) -> float:
-    """Return how long a probe must be for its objectives, in s.
-
-    Gaps of chunks do not count: each answer has many.
-    """
-    counts = (needed_n(one.percentile) for one in workload.objectives if one.of != "gap")
-    return 1.1 * max(counts, default=0) / rate
 
 
 def judged(level: float, shown: Mapping[str, Any]) -> Probe:
@@ -237,11 +230,9 @@ def judged(level: float, shown: Mapping[str, Any]) -> Probe:
     if offered and reached < MIN_SHARE_OF_OFFERED * offered:
         missed.append(f"{reached:.4g}/s answered of {offered:.4g}/s offered")
     reasons = [Reason.model_validate(words) for words in shown["reasons"]]
-    by_side = {
-        side: tuple(reason for reason in reasons if reason.side == side)
-        for side in ("client", "unknown")
-    }
-    return Probe(level, tuple(missed), by_side["client"], by_side["unknown"], shown)
+    faults = tuple(reason for reason in reasons if reason.side == "client")
+    unclear = tuple(reason for reason in reasons if reason.side == "unknown")
+    return Probe(level, tuple(missed), faults, unclear, shown)
 
 
 def probed(

@@ -155,11 +155,8 @@ def by_name(result: LoadResult) -> list[dict[str, Any]]:
             codes.setdefault(name, {})[worker] = code
     table = []
     for name, by_worker in sorted(codes.items()):
-        parts = [
-            rows[rows["template"] == code]
-            for rows, code in ((result.rows[worker], code) for worker, code in by_worker.items())
-        ]
-        all_rows = np.concatenate(parts)
+        rows_of = ((result.rows[worker], code) for worker, code in by_worker.items())
+        all_rows = np.concatenate([rows[rows["template"] == code] for rows, code in rows_of])
         measured = all_rows[all_rows["stage"] == MEASURE]
         response = times_of(result, chosen=by_worker)
         table.append(
@@ -279,16 +276,8 @@ def _counts(shown: Mapping[str, Any]) -> Iterator[str]:
     if "stop" in shown:
         yield from _stop(shown["stop"])
         return
-    causes = [Cause(**words) for words in shown["errors_by_cause"]]
-    if len(causes) < 2:
-        text = ", ".join(cause.text for cause in causes)
-        yield from _wrapped(f"{shown['errors']} errors" + (f": {text}" if text else ""))
-        return
-    yield f"{shown['errors']} errors:"
-    for cause in causes[:MOST_CAUSES]:
-        yield from _wrapped(cause.text, "  ")
-    if len(causes) > MOST_CAUSES:
-        yield f"  and {len(causes) - MOST_CAUSES} more causes"
+    causes = in_words([Cause(**words) for words in shown["errors_by_cause"]], MOST_CAUSES)
+    yield from _wrapped(f"{shown['errors']} errors" + (f": {causes}" if causes else ""))
 
 
 def _stop(stop: Mapping[str, Any]) -> Iterator[str]:

@@ -281,12 +281,9 @@ def _sent_after(planned: np.ndarray, sent: np.ndarray, windows: np.ndarray) -> n
 
 def _means_ms(
     planned: np.ndarray, done: np.ndarray, windows: np.ndarray, pauses: np.ndarray
-) -> np.ndarray:
-    order = np.argsort(planned)
-    awake = done - planned - time_within(planned, done, pauses)
-    sums = np.concatenate([[0], np.cumsum(awake[order])])
-    places = np.searchsorted(planned[order], windows[:, COUNTED:])
-    totals, numbers = (pair[:, 1] - pair[:, 0] for pair in (sums[places], places))
-    means_ms: np.ndarray = np.full(len(windows), np.nan)
-    np.divide(totals / 1e6, numbers, out=means_ms, where=numbers > 0)
-    return means_ms
+) -> pd.Series[float]:
+    window = window_of(planned, windows)
+    counts = (window >= 0) & (planned >= windows[window, COUNTED])
+    awake_ms = pd.Series((done - planned - time_within(planned, done, pauses)) / 1e6)[counts]
+    means_ms: pd.Series[float] = awake_ms.groupby(window[counts]).mean()
+    return means_ms.reindex(range(len(windows)))

@@ -130,34 +130,26 @@ def trend_of(planned_ns: np.ndarray, response_ns: np.ndarray) -> Trend:
     medians_ns = [np.median(response_ns[window == number]) for number in range(WINDOWS)]
     middles = np.array(medians_ns) / 1e6
     width_s = (end_ns - begin_ns) / WINDOWS / 1e9
-    log = float(log_trend(np.log(middles))) if middles.min() > 0 else math.nan
+    log = _theil_sen(np.log(middles)) * (WINDOWS - 1) if middles.min() > 0 else math.nan
     if not is_clear(middles) or not width_s:
         return Trend(log=log)
-    return Trend(float(_theil_sen(middles)) / width_s, log, clear=True)
+    return Trend(_theil_sen(middles) / width_s, log, clear=True)
 
 
-def log_trend(log_middles: np.ndarray) -> np.ndarray:
-    """Return the change from the first to the last of the windows along the last axis."""
-    return _theil_sen(log_middles) * (WINDOWS - 1)
+def _theil_sen(middles: np.ndarray) -> float:
+    """Return the median slope per window."""
+    return float(np.median((middles[LATER] - middles[EARLIER]) / (LATER - EARLIER)))
 
 
-def _theil_sen(middles: np.ndarray) -> np.ndarray:
-    """Return the median slope per window, along the last axis."""
-    slopes = (middles[..., LATER] - middles[..., EARLIER]) / (LATER - EARLIER)
-    middle: np.ndarray = np.median(slopes, axis=-1)
-    return middle
-
-
-def is_clear(middles: np.ndarray) -> np.ndarray:
-    """Return whether medians rise or fall with their windows along the last axis (Kendall's tau-b).
+def is_clear(middles: np.ndarray) -> bool:
+    """Return whether medians rise or fall with their windows (Kendall's tau-b).
 
     Two windows never have the same time, but may have the same median.
     """
-    rises = middles[..., LATER] - middles[..., EARLIER]
-    changed = np.count_nonzero(rises, axis=-1)
-    agreed = np.abs(np.sign(rises).sum(axis=-1))
-    clear: np.ndarray = (changed > 0) & (agreed >= TAU * np.sqrt(len(LATER) * changed))
-    return clear
+    rises = middles[LATER] - middles[EARLIER]
+    changed = np.count_nonzero(rises)
+    agreed = abs(float(np.sign(rises).sum()))
+    return changed > 0 and agreed >= TAU * math.sqrt(len(LATER) * changed)
 
 
 def response_trend(result: LoadResult) -> Trend:

@@ -281,8 +281,15 @@ def make_client(
 
     ``connections`` is the most that it may open at a time; see :class:`LeanClient` for the rest.
     """
+    # Imported late: most loads do without these libraries, which take long to import.
+    if workload.client == "aiohttp":
+        from perflab.load.clients.aiohttp_client import AiohttpClient
+
+        return AiohttpClient(workload, connections, prepared)
     if workload.client != "lean":
-        return _library_client(workload, prepared, connections)
+        from perflab.load.clients.httpx_client import HttpxClient
+
+        return HttpxClient(workload, connections, prepared)
     lean = LeanClient(
         asyncio.get_running_loop(),
         workload.connections.model_copy(update={"most": connections}),
@@ -294,14 +301,3 @@ def make_client(
     )
     lean.address(prepared.origin)
     return lean
-
-
-def _library_client(workload: Workload, prepared: Prepared, connections: int) -> Client:
-    # Imported late: most loads do without these libraries, which take long to import.
-    if workload.client == "aiohttp":
-        from perflab.load.clients.aiohttp_client import AiohttpClient
-
-        return AiohttpClient(workload, connections, prepared)
-    from perflab.load.clients.httpx_client import HttpxClient
-
-    return HttpxClient(workload, connections, prepared)

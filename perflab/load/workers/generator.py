@@ -270,7 +270,13 @@ class Generator:
                 for key, _ in selector.select(timeout=0.25):
                     worker = self._workers[key.data]
                     for message in worker.messages():
-                        news |= self._take(message, key.data, worker, event, reports)
+                        if message["event"] == event:
+                            reports[key.data] = message
+                        elif message["event"] == "failed":
+                            raise LoadError(f"a load worker failed: {message['reason']}")
+                        elif message["event"] == "progress":
+                            worker.update(message["in_flight"])
+                            news = True
                 if news:
                     progress = self._progress()
                     on_progress(progress)
@@ -283,32 +289,10 @@ class Generator:
                     self._stop(str(stop), stop.within_s)
                     if stop.within_s is not None:
                         deadline = min(deadline, time.monotonic() + stop.within_s + ENDING_S)
-                    check = _nothing
+                    check = lambda: None  # noqa: E731
         return [reports[number] for number in range(len(self._workers))]
 
     def _progress(self) -> Progress:
         """Return the sums over all workers."""
         parts = [astuple(worker.progress) for worker in self._workers]
         return Progress(*map(sum, zip(*parts, strict=True)))
-
-    @staticmethod
-    def _take(
-        message: dict[str, Any],
-        number: int,
-        worker: WorkerProcess,
-        event: str,
-        reports: dict[int, dict[str, Any]],
-    ) -> bool:
-        """Take one message; return whether it reports progress."""
-        if message["event"] == event:
-            reports[number] = message
-        elif message["event"] == "failed":
-            raise LoadError(f"a load worker failed: {message['reason']}")
-        elif message["event"] == "progress":
-            worker.update(message["in_flight"])
-            return True
-        return False
-
-
-def _nothing() -> None:
-    """Check nothing."""
