@@ -22,7 +22,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
@@ -182,9 +182,7 @@ def open_sweep(file: Path) -> Sweep:
             [f"{file}: {error.strerror}; name a file such as notebooks/sweeps/quick.yaml"],
         ) from None
     words = read_sweep(file, content)
-    cells, problems = [], []
-    for item in _cells_or_problems(words):
-        cells.append(item) if isinstance(item, Cell) else problems.append(item)
+    cells, problems = _planned(words)
     if problems:
         raise ParameterError(f"sweep {file}", list(dict.fromkeys(problems)))
     return Sweep(file, words.title or file.stem, words.retries, tuple(cells), content)
@@ -200,44 +198,38 @@ def _typed(value: Any) -> str:
     return ",".join(map(_typed, value)) if isinstance(value, list) else str(value)
 
 
-def _cells_or_problems(file: SweepFile) -> Iterator[Cell | str]:
-    """Yield every cell, or its problems in its place."""
-    unused, known, ids = dict.fromkeys(file.parameters), set[str](), set[str]()
+def _planned(file: SweepFile) -> tuple[list[Cell], list[str]]:
+    """Return all cells, and the problems of those that cannot be."""
+    cells: dict[str, Cell] = {}
+    problems, unused, known = [], [*file.parameters], set[str]()
     for number, group in enumerate(file.cells):
         try:
             experiment = systems.experiment(group.notebook)
         except PerflabError as error:
-            unused = {}  # The notebook that is not known may have any parameter.
-            yield f"cells.{number}: {error}"
+            unused = []  # The notebook that is not known may have any parameter.
+            problems.append(f"cells.{number}: {error}")
             continue
-        known |= {*experiment.parameters.model_fields}
-        for item in _of_group(file, group, experiment):
-            if isinstance(item, Cell) and item.id not in ids:
-                ids.add(item.id)
-                yield item
-            elif isinstance(item, Cell):
-                problem = "is asked for already; more blocks measure more of one thing"
-                yield f"cells.{number}: '{item.label}' {problem}"
-            else:
-                yield f"cells.{number}: {experiment.name}: {item}"
-    for name in unused:
-        if name not in known:
-            hint = did_you_mean(name, known)
-            yield f"parameters: no notebook of the sweep has '{name}'{hint}"
-
-
-def _of_group(file: SweepFile, group: Group, experiment: Experiment) -> Iterator[Cell | str]:
-    """Yield cells with the parameters of the file, of the group, and their own."""
-    fields = experiment.parameters.model_fields
-    shared = {name: value for name, value in file.parameters.items() if name in fields}
-    for combination in product(*group.grid.values()):
-        varied = dict(zip(group.grid, combination, strict=True))
-        try:
-            yield _cell(experiment, {**shared, **group.parameters, **varied}, tuple(varied))
-        except ParameterError as error:
-            yield from error.problems
-        except PerflabError as error:
-            yield str(error)
+        fields = experiment.parameters.model_fields
+        known |= {*fields}
+        shared = {name: value for name, value in file.parameters.items() if name in fields}
+        for combination in product(*group.grid.values()):
+            varied = dict(zip(group.grid, combination, strict=True))
+            try:
+                cell = _cell(experiment, {**shared, **group.parameters, **varied}, tuple(varied))
+            except PerflabError as error:
+                texts = error.problems if isinstance(error, ParameterError) else [str(error)]
+                problems += [f"cells.{number}: {experiment.name}: {text}" for text in texts]
+                continue
+            if cell.id in cells:
+                again = "is asked for already; more blocks measure more of one thing"
+                problems.append(f"cells.{number}: '{cell.label}' {again}")
+            cells[cell.id] = cell
+    problems += [
+        f"parameters: no notebook of the sweep has '{name}'{did_you_mean(name, known)}"
+        for name in unused
+        if name not in known
+    ]
+    return list(cells.values()), problems
 
 
 def _cell(experiment: Experiment, values: Mapping[str, Any], varied: tuple[str, ...]) -> Cell:

@@ -116,17 +116,7 @@ class LeanClient:
             return
         if room <= 0:
             self.capped += 1
-        self._wait(exchange)
-
-    def _wait(self, exchange: Exchange) -> None:
-        waiting = self._waiting
-        if not waiting or waiting[-1].started_ns <= exchange.started_ns:
-            waiting.append(exchange)
-            return
-        # The request follows a redirect. The queue stays in the order of starts, or requests behind
-        # this one would time out late.
-        later = (n for n, other in enumerate(waiting) if other.started_ns > exchange.started_ns)
-        waiting.insert(next(later), exchange)
+        self._waiting.append(exchange)
 
     def _close_idle(self) -> bool:
         """Close an idle connection of any origin, so that another can be opened."""
@@ -233,8 +223,10 @@ class LeanClient:
         ]
         for connection in late:
             connection.abort("timeout")
-        while self._waiting and self._waiting[0].started_ns < latest_start_ns:
-            self._give_up(self._waiting.popleft(), "timeout")
+        # A request that follows a redirect stands behind others, and began before them.
+        for exchange in [one for one in self._waiting if one.started_ns < latest_start_ns]:
+            self._waiting.remove(exchange)
+            self._give_up(exchange, "timeout")
 
     def _give_up(self, exchange: Exchange, kind: str) -> None:
         exchange.done_ns = clock()
