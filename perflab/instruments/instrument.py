@@ -152,15 +152,7 @@ class Instrument(BaseModel):
         return ()
 
     def check_usable(self, stack: StackPlan) -> None:
-        """Raise where this host cannot use the instrument; before services start.
-
-        The conductor calls it once for every treatment that has the instrument.
-
-        Raises
-        ------
-        PerflabError
-            The instrument cannot be used.
-        """
+        """Raise PerflabError where this host cannot use the instrument; before services start."""
 
     @model_serializer(mode="wrap")
     def _with_kind(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
