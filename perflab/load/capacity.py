@@ -236,10 +236,7 @@ def probed(
     duration_s: float,
     warmup_s: float,
 ) -> Probe:
-    """Send a workload at a level (see :func:`at_level`) and judge it by its own objectives.
-
-    The record that ``send`` returns is removed once its summary is made.
-    """
+    """Send a workload at a level (:func:`at_level`), judge it, and remove its record."""
     load = at_level(workload, level, duration_s, warmup_s)
     result = send(load)
     try:

@@ -178,10 +178,7 @@ class LoadOptions(LoadParameters):
             raise ParameterError("perflab load", _sentences(error)) from None
 
     def workload(self) -> Workload:
-        """Return the workload that the options describe.
-
-        Raise ParameterError with every problem, or TargetRefused; nothing was started.
-        """
+        """Return the workload that the options describe, or raise ParameterError."""
         refuse_foreign(self.url, self.allow_targets)
         origin, path = split(self.url)
         if origin.scheme not in ("http", "https"):

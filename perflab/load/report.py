@@ -200,10 +200,7 @@ def _waits(numbers: Mapping[str, Number]) -> dict[str, dict[str, float | None]]:
 
 
 def judged(objective: Objective, result: LoadResult) -> dict[str, Any]:
-    """Judge an objective over the whole measure stage.
-
-    Where ``held`` is None, ``why`` says why it is undecided.
-    """
+    """Judge an objective; where ``held`` is None, ``why`` says why it is undecided."""
     times = _times(objective, result)
     number = Number(Bound(math.nan, math.nan))
     held, why = None, "nothing was streamed"

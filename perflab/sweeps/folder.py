@@ -275,10 +275,7 @@ def digests_of_notebooks(cells: Iterable[Cell]) -> dict[str, str]:
 
 
 def refuse_changes(journal: Journal, now: SessionBegun) -> None:
-    """Refuse code or a machine that changed since the last session.
-
-    The sweep file may change: it decides which cells there are, and finished cells stay.
-    """
+    """Refuse code or a machine that changed since the last session; the file may change."""
     if not journal.sessions:
         return
     before = journal.sessions[-1]

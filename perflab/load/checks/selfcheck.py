@@ -221,10 +221,7 @@ def _late(kind: str, share: int, late_ms: float, allowed_ms: float) -> list[Reas
 def _timing_reasons(
     judgement: SelfCheck, least_p99_ms: float, service_ns: np.ndarray, closed: bool
 ) -> list[Reason]:
-    """Judge the delays of the client's event loop, and its use of its cores.
-
-    ``least_p99_ms`` is a lower bound of the p99 of the event loop's delays.
-    """
+    """Judge the event loop's delays (p99: its lower bound), and the use of cores."""
     highest = max(_known(len(service_ns)), default=50)
     median_ms = _allowed_ms(service_ns, 50, LATE_P50_MS)
     tail_ms = _allowed_ms(service_ns, highest, LATE_P99_MS)

@@ -148,10 +148,7 @@ class Sending:
 
     @classmethod
     def of(cls, messages: pd.DataFrame, looks: Sequence[Looks] = ()) -> Sending:
-        """Read it from the messages of a recording.
-
-        Of several messages planned for one instant, the last counts.
-        """
+        """Read it from a recording; of messages planned for one instant the last counts."""
         sent = messages[(messages["direction"] == "sent") & (messages["planned_ns"] > 0)]
         return cls(sent.groupby("planned_ns")["at_ns"].max(), looks)
 

@@ -269,10 +269,7 @@ def make_client(
     allowed: Sequence[str] = (),
     beside: int = 0,
 ) -> Client:
-    """Return the client that a workload names, with the address of its requests looked up.
-
-    ``connections`` is the most that it may open at a time; see :class:`LeanClient` for the rest.
-    """
+    """Return a workload's client, which may open so many connections, its address looked up."""
     # Imported late: most loads do without these libraries, which take long to import.
     if workload.client == "aiohttp":
         from perflab.load.clients.aiohttp_client import AiohttpClient

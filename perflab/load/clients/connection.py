@@ -272,8 +272,6 @@ class Connection:
         if exchange.stream is not None:
             exchange.stream.note(now_ns)
         if exchange.progress is not None:
-            if reader.left and is_first:
-                exchange.progress.expect(reader.size + reader.left)
             exchange.progress.note(now_ns, reader.size)
         if not complete:
             if isinstance(self._socket, ssl.SSLSocket) and self._socket.pending():

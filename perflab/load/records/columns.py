@@ -195,10 +195,7 @@ def phase_names(folder: Path) -> list[str]:
 
 
 def frame(folder: Path, worker: int, begin: int = 0, end: int | None = None) -> pd.DataFrame:
-    """Return a worker's requests from row ``begin`` to ``end`` as a table, with words for codes.
-
-    Phases are float32, NaN where a response lacks them.
-    """
+    """Return a worker's requests from row ``begin`` to ``end``, with words for codes."""
     # Workers write and do not read: with pandas they would take three times as long to start.
     import pandas as pd
 

@@ -97,10 +97,7 @@ def rows_in(path: Path, dtype: np.dtype[np.void]) -> np.ndarray:
 
 
 def of_requests(packed: np.ndarray, worker: int, rows: np.ndarray) -> dict[str, np.ndarray]:
-    """Return columns that identify the request of each packed row, by its member ``request``.
-
-    ``request`` is the number of the request in the order in which the worker's requests ended.
-    """
+    """Return columns for each packed row's request, which is numbered by order of end."""
     request_rows = rows[packed["request"]]
     return {
         "worker": np.full(len(packed), worker, dtype=np.int16),
@@ -128,10 +125,6 @@ class ArrivalPoints:
         self._last = (0, 0)
         self.at_ns = array("q")
         self.sizes = array("q")
-
-    def expect(self, length: int) -> None:
-        """Spread the points over a body of a known length."""
-        self._step = max(1, -(-length // self._most))
 
     def note(self, at_ns: int, size: int) -> None:
         """Note that ``size`` bytes of the body had arrived at an instant."""

@@ -218,10 +218,7 @@ def _cycles(workload: Workload) -> Cycles | None:
 def failure_stop_of(
     folder: Path, reports: list[dict[str, Any]], workload: Workload, stopped: str
 ) -> FailureStop | None:
-    """Return the stop of a load by its number of failures, and mark the later rows.
-
-    Failures while a load ends for another reason did not end it.
-    """
+    """Return a load's stop by its failures, if these ended it, and mark the later rows."""
     failures = workload.stop.failures
     if not failures or stopped not in ("", workload.stop.failures_reached):
         return None

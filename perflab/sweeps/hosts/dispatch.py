@@ -207,10 +207,7 @@ def connected(scheduler: str) -> Iterator[Any]:
 def compared(
     client: Any, cells: Sequence[Cell], store: str
 ) -> tuple[dict[str, str], dict[str, Any]]:
-    """Return the hosts by the addresses of their workers, and the machine that all of them have.
-
-    HostsDiffer where hosts differ in what must be equal, or cannot use the store.
-    """
+    """Return hosts by their workers' addresses, and their machine; HostsDiffer if not alike."""
     facts_by_address = client.run(worker_facts, cells, store)
     if not facts_by_address:
         raise ClusterError(

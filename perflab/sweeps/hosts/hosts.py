@@ -256,11 +256,7 @@ def worker_facts(cells: Sequence[Cell], store: str, dask_worker: Any) -> dict[st
 
 
 def unfit(here: Mapping[str, Any], workers: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Return in sentences why these hosts cannot carry out the sweep together.
-
-    ``here`` is of :func:`host_facts` on the host of the sweep, whose machine does not matter.
-    ``workers`` are of :func:`worker_facts`.
-    """
+    """Return in sentences why workers, by their facts, cannot share this host's sweep."""
     faults = [f"{worker['host']}: {worker['store']}" for worker in workers if worker["store"]]
     return [*_started_wrongly(workers), *_same_twice(workers), *_differing(here, workers), *faults]
 
