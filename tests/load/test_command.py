@@ -5,40 +5,19 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from perflab.errors import ParameterError
 from perflab.load.options import LoadOptions
-from perflab.load.workload import Objective, OpenLoop
-from perflab.load.workload.arrivals import last_instant_s, planned_count
+from perflab.load.workload import Objective, OpenLoop, Stage
 
 URL = "http://127.0.0.1:9/"
 
 
-def planned(**options: Any) -> OpenLoop:
+def test_a_rate_without_a_count_lasts_its_time() -> None:
+    options = {"arrivals": "poisson", "rate": 20.0, "duration": 3.0, "warmup": 2.0, "seed": 7}
     arrivals = LoadOptions.of({"url": URL, **options}).workload().arrivals
-    assert isinstance(arrivals, OpenLoop)
-    return arrivals
-
-
-@settings(deadline=None)
-@given(
-    arrivals=st.sampled_from(["constant", "poisson"]),
-    rate=st.floats(10, 2000),
-    duration=st.floats(1, 30),
-    warmup=st.sampled_from([0.0, 2.0]),
-    seed=st.integers(0, 50),
-)
-def test_a_rate_without_a_count_lasts_its_time(
-    arrivals: str, rate: float, duration: float, warmup: float, seed: int
-) -> None:
-    schedule = planned(arrivals=arrivals, rate=rate, duration=duration, warmup=warmup, seed=seed)
-    length_s, expected = duration + warmup, rate * (duration + warmup)
-    assert schedule.duration_s == pytest.approx(length_s)
-    # A Poisson count deviates by its square root; the last gap is exponential.
-    assert planned_count(schedule) == pytest.approx(expected, abs=2 + 6 * expected**0.5)
-    assert length_s - 25 / rate < last_instant_s(schedule) <= length_s
+    stages = (Stage(rate=20, duration_s=5),)
+    assert arrivals == OpenLoop(stages=stages, arrivals="poisson", warmup_s=2, seed=7)
 
 
 @pytest.mark.parametrize(

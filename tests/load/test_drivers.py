@@ -110,41 +110,24 @@ CLOSED = [
     ClosedLoop(users=3, requests=30, think_time_s=0.02),
     ClosedLoop(users=3, duration_s=1.0, warmup_s=0.2),
     ClosedLoop(users=2, duration_s=1.0, think_time_s=0.05, ramp_s=0.1),
+    ClosedLoop(users=2, requests=40, pacing_s=0.05),
+    ClosedLoop(users=2, duration_s=1.0, pacing_s=0.05, ramp_s=0.1),
 ]
 
 
 @pytest.mark.parametrize("arrivals", CLOSED)
 @settings(max_examples=12, deadline=None)
 @given(WORLDS)
-def test_users_plan_the_next_request_for_the_end_of_the_last_and_their_think_time(
+def test_users_plan_the_next_request_by_the_end_of_the_last_their_think_time_and_their_pace(
     arrivals: ClosedLoop, world: World
 ) -> None:
     world.service_ns = max(world.service_ns, 5 * MS)  # by time, a server of no time has no end
-    think_ns = round(arrivals.think_time_s * 1e9)
-    for of_user in closed(world, arrivals).values():
-        joined_ns = round(arrivals.ramp_s * 1e9 * of_user[0].user / arrivals.users)
-        assert of_user[0].planned_ns == joined_ns
-        for before, after in pairwise(of_user):
-            assert after.planned_ns == before.done_ns + think_ns
-            assert after.started_ns >= after.planned_ns
-
-
-@pytest.mark.parametrize(
-    "arrivals",
-    [
-        ClosedLoop(users=2, requests=40, pacing_s=0.05),
-        ClosedLoop(users=2, duration_s=1.0, pacing_s=0.05, ramp_s=0.1),
-    ],
-)
-@settings(max_examples=12, deadline=None)
-@given(WORLDS)
-def test_constant_pacing_keeps_to_its_grid_unless_an_answer_comes_later(
-    arrivals: ClosedLoop, world: World
-) -> None:
+    think_ns, pace_ns = round(arrivals.think_time_s * 1e9), round(arrivals.pacing_s * 1e9)
     for user, of_user in closed(world, arrivals).items():
         assert of_user[0].planned_ns == round(arrivals.ramp_s * 1e9 * user / arrivals.users)
         for before, after in pairwise(of_user):
-            assert after.planned_ns == max(before.planned_ns + 50 * MS, before.done_ns)
+            assert after.planned_ns == max(before.planned_ns + pace_ns, before.done_ns + think_ns)
+            assert after.started_ns >= after.planned_ns
 
 
 def test_a_late_client_does_not_make_a_constant_pace_drift() -> None:

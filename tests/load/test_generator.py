@@ -68,20 +68,6 @@ def test_every_request_is_recorded_with_its_instants_in_order(
     assert (good["close_ns"] > 0).sum() == (220 if connection == "per_request" else 0)
 
 
-@pytest.mark.alone
-def test_a_frozen_server_ends_in_time_and_unsent_requests_are_counted(
-    serve: Serve, generator: Generator
-) -> None:
-    url, pid = serve(0.0)
-    os.kill(pid, signal.SIGSTOP)
-    begin = time.monotonic()
-    result = generator.run(workload(timeout_s=0.5, max_duration_s=1.2, requests=5000), url)
-    assert time.monotonic() - begin < 20
-    assert result.unsent > 0
-    assert set(result.requests["error"]) <= {"timeout", "aborted"}
-    assert any("never sent" in reason for reason in check(result, workload()).reasons)
-
-
 def test_a_dead_worker_is_an_error_not_a_hang(serve: Serve, generator: Generator) -> None:
     url, _ = serve(0.05)
     threading.Timer(0.3, os.kill, (generator.pids[0], signal.SIGKILL)).start()

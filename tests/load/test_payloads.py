@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from hashlib import sha256
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -58,14 +57,16 @@ def test_any_text_and_any_bytes_arrive_as_they_are(client: str, body: str | byte
     assert errors == [""] * 2
     kind = b"json" if isinstance(body, str) else b"octet-stream"
     for request in chain(*meter.connections):
-        assert (request.size, request.sha256) == (len(content), sha256(content).hexdigest())
-        assert b"content-type: application/" + kind in request.head or not body
+        head, _, sent_body = request.partition(b"\r\n\r\n")
+        assert sent_body == content
+        assert b"content-type: application/" + kind in head.lower() or not body
 
 
 @pytest.mark.parametrize("client", CLIENTS)
 def test_several_bodies_are_sent_in_turn(client: str) -> None:
     _, meter = sent(work(client, method="POST", body=("a", "bcd")), requests=4)
-    assert [request.size for request in chain(*meter.connections)] == [1, 3, 1, 3]
+    bodies = [request.partition(b"\r\n\r\n")[2] for request in chain(*meter.connections)]
+    assert bodies == [b"a", b"bcd"] * 2
 
 
 @pytest.mark.parametrize("client", CLIENTS)
