@@ -330,7 +330,9 @@ def _row(cell: Cell, state: CellState, folder: Path) -> dict[str, str]:
         places["run"] = ended.stored or places["run"]
         places |= {"notebook": ended.notebook, "log": ended.log}
         trials = f"{ended.valid_trials} of {ended.trials} trials valid" if ended.trials else ""
-        verdicts = escape(f"{ended.kind}: {ended.error}") if ended.error else _verdicts(ended)
+        verdicts = escape(f"{ended.kind}: {ended.error}")
+        if not ended.error:
+            verdicts = _listed(f"{claim}: {word} {size}" for claim, word, size in ended.verdicts)
         figures = _thumbnails(ended.figures, folder)
     links = [f'<a href="{_address(at, folder)}">{word}</a>' for word, at in places.items() if at]
     return {
@@ -350,10 +352,6 @@ def _attempt_text(attempt: Attempt) -> str:
     if attempt.run_id:
         words.append(f"run {attempt.run_id}")
     return " ".join(words)
-
-
-def _verdicts(ended: AttemptEnded) -> str:
-    return _listed(f"{claim}: {verdict} {size}" for claim, verdict, size in ended.verdicts)
 
 
 def _thumbnails(figures: Sequence[str], folder: Path) -> str:

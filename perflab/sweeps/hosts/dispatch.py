@@ -148,7 +148,9 @@ class Dispatch:
         """Yield the orders whose workers are all gone; Dask would wait for these to come back."""
         try:
             # Not scheduler_info(): the client sometimes empties its own list of workers.
-            present = self._client.run_on_scheduler(_worker_addresses)
+            present = self._client.run_on_scheduler(
+                lambda dask_scheduler: [*dask_scheduler.workers]
+            )
         except (OSError, TimeoutError) as error:
             raise ClusterError(f"the scheduler does not answer any more: {error}") from error
         self._addresses = [address for address in self._addresses if address in present]
@@ -167,11 +169,6 @@ class Dispatch:
                 if time.monotonic() > deadline:
                     return
                 time.sleep(LOOK_S / 5)
-
-
-def _worker_addresses(dask_scheduler: Any) -> list[str]:
-    """Return the addresses of all workers; this runs on the scheduler."""
-    return list(dask_scheduler.workers)
 
 
 def _executes(dask_worker: Any) -> bool:
