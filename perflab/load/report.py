@@ -12,12 +12,7 @@ import numpy as np
 
 from perflab.load.checks.chunk_times import remarks as of_streams
 from perflab.load.checks.chunk_times import streams, times_of_chunks
-from perflab.load.checks.failures import (
-    Cause,
-    causes,
-    in_words,
-    stop_shown,
-)
+from perflab.load.checks.failures import Cause, causes, in_words, stop_shown
 from perflab.load.checks.selfcheck import SelfCheck
 from perflab.load.checks.times import Number, Times, known, shown, times_of
 from perflab.load.checks.trend import response_trend
@@ -28,13 +23,7 @@ from perflab.load.workload.arrivals import OpenLoop
 from perflab.load.workload.workload import Objective, Workload
 from perflab.recordings.display import escaped
 from perflab.recordings.schema import Remark
-from perflab.statistics.quantiles import (
-    OF_LOADS,
-    OF_TRIALS,
-    Bound,
-    needed_n,
-    percentiles_of,
-)
+from perflab.statistics.quantiles import OF_LOADS, OF_TRIALS, Bound, needed_n, percentiles_of
 
 
 def percentiles_ms(values_ns: np.ndarray, shares: Sequence[float]) -> dict[str, float | None]:

@@ -26,13 +26,7 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 from perflab.errors import HostBusy, ParameterError, RecordingError, ResumeRefused
 from perflab.host import facts
 from perflab.host.facts import LENGTH, sources
-from perflab.host.files import (
-    explained,
-    remove_broken_off,
-    replace_file,
-    whole_folder,
-    write_file,
-)
+from perflab.host.files import explained, remove_broken_off, replace_file, whole_folder, write_file
 from perflab.paths import notebook_file, runs_dir, sweeps_dir
 from perflab.recordings.sameness import differences
 from perflab.sweeps.cells import Cell, Sweep, systems_of

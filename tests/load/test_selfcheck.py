@@ -102,12 +102,9 @@ def test_the_event_loop_may_be_late_by_a_tenth_of_the_service_time(
     assert side == "client"
 
 
-@pytest.mark.parametrize("arrivals", [CLOSED, OPEN])
-def test_a_client_that_had_no_core_for_a_quarter_of_the_time_is_told(
-    tmp_path: Path, arrivals: Any
-) -> None:
-    assert not judged(tmp_path, arrivals, run_delay_share=0.25).warnings
-    judgement = judged(tmp_path, arrivals, run_delay_share=0.26)
+def test_a_client_that_had_no_core_for_a_quarter_of_the_time_is_told(tmp_path: Path) -> None:
+    assert not judged(tmp_path, run_delay_share=0.25).warnings
+    judgement = judged(tmp_path, run_delay_share=0.26)
     assert judgement.valid
     (warning,) = judgement.warnings
     assert warning.text.startswith("the client was ready but had no core for 26% of the time")

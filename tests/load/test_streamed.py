@@ -163,7 +163,7 @@ def fed(
     return lengths, events.is_ended, events.too_long
 
 
-def dispatched(whole: bytes) -> list[str]:
+def dispatched(whole: bytes) -> list[bytes]:
     """Return the data of all events of a whole stream, by the steps of the standard."""
     text = whole.decode("utf-8", "surrogateescape").removeprefix("\ufeff")
     *lines, _ = re.split("\r\n|\r|\n", text)
@@ -177,7 +177,7 @@ def dispatched(whole: bytes) -> list[str]:
         field, _, value = line.partition(":")
         if field == "data":
             data += value.removeprefix(" ") + "\n"
-    return events
+    return [data.encode("utf-8", "surrogateescape") for data in events]
 
 
 def lines_of(whole: bytes) -> list[bytes]:
@@ -193,33 +193,23 @@ def has_member(line: bytes) -> bool:
     return isinstance(read, dict) and read.get("done") is True
 
 
+STANDARDS = [
+    (partial(ServerSentEvents, "[DONE]"), SSE_WORDS, dispatched, b"[DONE]".__eq__),
+    (partial(JsonLines, MEMBER), JSON_WORDS, lines_of, has_member),
+]
+
+
 @settings(max_examples=examples(400), deadline=None)
-@given(
-    st.lists(st.sampled_from(SSE_WORDS), max_size=30).map(b"".join),
-    st.lists(st.integers(0, 10_000), max_size=12),
-)
-def test_server_sent_events_are_those_of_the_standard_however_the_bytes_are_cut(
-    whole: bytes, places: list[int]
+@given(st.sampled_from(STANDARDS), st.lists(st.integers(0, 10_000), max_size=12), st.data())
+def test_events_are_those_of_the_standard_however_the_bytes_are_cut(
+    standard: Any, places: list[int], data: st.DataObject
 ) -> None:
-    expected = dispatched(whole)
-    lengths, is_ended, too_long = fed(ServerSentEvents("[DONE]"), cut(whole, places))
-    assert lengths == [len(data.encode("utf-8", "surrogateescape")) for data in expected]
-    assert is_ended == (expected[-1:] == ["[DONE]"])
-    assert not too_long
-
-
-@settings(max_examples=examples(200), deadline=None)
-@given(
-    st.lists(st.sampled_from(JSON_WORDS), max_size=30).map(b"".join),
-    st.lists(st.integers(0, 10_000), max_size=12),
-)
-def test_lines_of_json_are_the_same_however_the_bytes_are_cut(
-    whole: bytes, places: list[int]
-) -> None:
-    expected = lines_of(whole)
-    lengths, is_ended, too_long = fed(JsonLines(MEMBER), cut(whole, places))
-    assert lengths == [len(line) for line in expected]
-    assert is_ended == (bool(expected) and has_member(expected[-1]))
+    make, words, events_of, ends = standard
+    whole = data.draw(st.lists(st.sampled_from(words), max_size=30).map(b"".join))
+    expected = events_of(whole)
+    lengths, is_ended, too_long = fed(make(), cut(whole, places))
+    assert lengths == [len(event) for event in expected]
+    assert is_ended == (bool(expected) and ends(expected[-1]))
     assert not too_long
 
 

@@ -22,13 +22,7 @@ from perflab.load.clients.outcome import CENSORED_CODES
 from perflab.load.records.looks import Looks
 from perflab.load.records.result import LoadResult
 from perflab.load.workload.windows import BEGIN, COUNTED, END, time_within, window_of
-from perflab.statistics.quantiles import (
-    OF_LOADS,
-    Bound,
-    bounds_of,
-    mean_bound,
-    percentiles_of,
-)
+from perflab.statistics.quantiles import OF_LOADS, Bound, bounds_of, mean_bound, percentiles_of
 
 # What the client itself may add to a time that it reports.
 MAX_CLIENT_SHARE = 0.10

@@ -17,13 +17,14 @@ from pathlib import Path
 from typing import Any
 
 from perflab.errors import LoadError
+from perflab.host.files import temporary_folder
 from perflab.host.processes import give_way, how_it_ended
 from perflab.load.checks.trend import MachineCounts
 from perflab.load.clients.outcome import MEASURE
 from perflab.load.clients.targets import refuse_foreign
 from perflab.load.records.columns import rows_since
 from perflab.load.records.looks import is_failure
-from perflab.load.records.record import merged, raw_folder
+from perflab.load.records.record import RAW_ROWS, merged
 from perflab.load.records.result import LoadResult
 from perflab.load.workload.workload import StopRules, Workload
 from perflab.paths import project_root
@@ -185,7 +186,7 @@ class Generator:
 
             ask_for_http2(address, workload)
         # Workers run in another folder: the path must not be relative.
-        place = folder.resolve() if folder else raw_folder()
+        place = folder.resolve() if folder else temporary_folder(RAW_ROWS)
         machine = MachineCounts.now(self._cores)
         start_ns = start_ns or time.monotonic_ns() + START_DELAY_NS
         try:
