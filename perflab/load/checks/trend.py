@@ -147,7 +147,7 @@ def is_clear(middles: np.ndarray) -> bool:
     Two windows never have the same time, but may have the same median.
     """
     rises = middles[LATER] - middles[EARLIER]
-    changed = np.count_nonzero(rises)
+    changed = int(np.count_nonzero(rises))
     agreed = abs(float(np.sign(rises).sum()))
     return changed > 0 and agreed >= TAU * math.sqrt(len(LATER) * changed)
 
