@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from perflab.load.checks.selfcheck import check, littles_law_ratio
 from perflab.load.checks.stalls import stalled_share
-from perflab.load.checks.times import Number, times_of, window_table
+from perflab.load.checks.times import times_of, window_table
 from perflab.load.clients.outcome import MEASURE, WARMUP
 from perflab.load.records.looks import Looks
 from perflab.load.records.result import LoadResult
@@ -226,12 +226,8 @@ def paused_under(tmp_path: Path, requests: int, pause_ms: int = 300) -> LoadResu
     return load_result(tmp_path, DONE_S, latency_s=0.01, change=change, pauses=pauses)
 
 
-def numbers(result: LoadResult) -> dict[str, Number]:
-    return times_of(result).numbers()
-
-
 def test_a_number_that_pauses_could_move_is_a_bound(tmp_path: Path) -> None:
-    by_name = numbers(paused_under(tmp_path, requests=8))
+    by_name = times_of(paused_under(tmp_path, requests=8)).numbers()
     # Of 400 requests eight waited for 300 ms: 6 ms of 16.
     assert by_name["mean"].at_least == pytest.approx(10)
     assert np.isnan(by_name["mean"].value)
@@ -243,7 +239,7 @@ def test_a_number_that_pauses_could_move_is_a_bound(tmp_path: Path) -> None:
 
 def test_a_pause_that_moves_nothing_is_taken_out(tmp_path: Path) -> None:
     result = paused_under(tmp_path, requests=1, pause_ms=100)
-    assert numbers(result)["mean"].value == pytest.approx(10)
+    assert times_of(result).numbers()["mean"].value == pytest.approx(10)
     assert times_of(result).paused_share == pytest.approx(100 / (REQUESTS * 10))
 
 
