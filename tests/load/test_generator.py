@@ -16,7 +16,7 @@ import pytest
 from perflab.errors import LoadError, TargetRefused
 from perflab.load.checks.selfcheck import check
 from perflab.load.clients.client import SPARE_FILES
-from perflab.load.workers.generator import Generator, Progress
+from perflab.load.workers.generator import Generator, Progress, StopLoad
 from perflab.load.workload import ClosedLoop, OpenLoop, Request, Stage, Workload
 from tests.load.processes import a_worker, served
 
@@ -177,11 +177,17 @@ def test_a_client_that_runs_out_of_files_refuses_its_load_and_not_the_server(
         elif reports == 2:
             resource.prlimit(pid, resource.RLIMIT_NOFILE, limits)
 
+    def end_when_files_are_free_again() -> None:
+        if reports >= 3:
+            raise StopLoad("enough")
+
     work = Workload(
         request=Request(), connections="per_request",
-        arrivals=ClosedLoop(users=3, duration_s=1.5, pacing_s=0.05),
+        arrivals=ClosedLoop(users=3, duration_s=60, pacing_s=0.05),
     )  # fmt: skip
-    result = generator.run(work, url, on_progress=short_for_a_while, folder=tmp_path)
+    result = generator.run(
+        work, url, short_for_a_while, end_when_files_are_free_again, folder=tmp_path
+    )
     kinds = result.requests["error"].value_counts()
     assert set(kinds.index) == {"", "files"}
     assert kinds["files"] >= 3
