@@ -9,8 +9,7 @@ from __future__ import annotations
 import time
 
 from benchmarks import bench
-from perflab.load import capacity, report
-from perflab.load.checks.selfcheck import check
+from perflab.load import capacity
 from perflab.load.workers.generator import Generator
 from perflab.load.workload import Objective
 
@@ -20,11 +19,7 @@ def searched(made: Generator, url: str, seconds: float, objective: Objective) ->
 
     def probe(level: float) -> capacity.Probe:
         base = bench.open_load(level, 1, timeout_s=5, objectives=(objective,))
-        load = capacity.at_level(base, level, seconds, 0.3)
-        result = made.run(load, url)
-        shown = report.summary(result, load, check(result, load))
-        result.discard()
-        return capacity.judged(level, shown, [objective])
+        return capacity.probed(lambda load: made.run(load, url), base, level, seconds, 0.3)
 
     return capacity.search(probe, 80, most=1e5)
 

@@ -152,15 +152,7 @@ class Instrument(BaseModel):
         return ()
 
     def check_usable(self, stack: StackPlan) -> None:
-        """Raise where this host cannot use the instrument; before services start.
-
-        The conductor calls it once for every treatment that has the instrument.
-
-        Raises
-        ------
-        PerflabError
-            The instrument cannot be used.
-        """
+        """Raise PerflabError where this host cannot use the instrument; before services start."""
 
     @model_serializer(mode="wrap")
     def _with_kind(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
@@ -192,17 +184,14 @@ def from_written(written: Any) -> Any:
     name = str(settings.pop(KIND, ""))
     module, _, class_name = name.partition(":")
     try:
-        kind = getattr(importlib.import_module(module), class_name) if _is_ours(module) else None
+        # A plan is data and must not choose any code.
+        is_ours = module.startswith(f"{BELOW}.")
+        kind = getattr(importlib.import_module(module), class_name) if is_ours else None
     except (ImportError, AttributeError) as error:
         raise ExperimentError(f"instrument '{name}': {error}") from None
     if not (isinstance(kind, type) and issubclass(kind, Instrument)):
         raise ExperimentError(f"instrument '{name}' is no class of instruments below '{BELOW}'")
     return kind.model_validate(settings)
-
-
-def _is_ours(module: str) -> bool:
-    """Return whether a plan may name a module; a plan is data and must not choose any code."""
-    return module.startswith(f"{BELOW}.")
 
 
 NamedInstrument = Annotated[SerializeAsAny[Instrument], BeforeValidator(from_written)]

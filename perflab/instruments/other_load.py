@@ -190,10 +190,7 @@ def _number(value: Any) -> float:
 
 
 def told_requests(listed: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
-    """Return the other generator's requests as a table with the columns of ``REQUEST``.
-
-    Raises KeyError, TypeError or ValueError where a request lacks a key or has a wrong value.
-    """
+    """Return the other generator's requests as a table with the columns of ``REQUEST``."""
     table = pd.DataFrame(listed)[[key for key in REQUEST if key != "place"]]
     for key, kind in REQUEST.items():
         if kind == "double":

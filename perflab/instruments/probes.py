@@ -51,11 +51,7 @@ class _CpuSpeed(Look):
 
 
 def cpu_probe_ms(cores: Iterable[int]) -> float:
-    """Return the median wall time (ms) of a fixed piece of work on these cores.
-
-    The calling thread is bound to the cores meanwhile. Services on them must be idle: the probe
-    measures the machine, not the contention.
-    """
+    """Return the median wall time (ms) of a fixed piece of work on these cores, which are idle."""
     before = os.sched_getaffinity(0)
     os.sched_setaffinity(0, set(cores))
     try:
@@ -65,16 +61,10 @@ def cpu_probe_ms(cores: Iterable[int]) -> float:
 
 
 def _timed_ms() -> float:
-    begin = time.perf_counter_ns()
-    _work(LOOPS)
-    return (time.perf_counter_ns() - begin) / 1e6
-
-
-def _work(loops: int) -> int:
-    total = 0
-    for number in range(loops):
+    begin, total = time.perf_counter_ns(), 0
+    for number in range(LOOPS):
         total = (total * 31 + number) & 0xFFFFFFFF
-    return total
+    return (time.perf_counter_ns() - begin) / 1e6
 
 
 class FlushProbe(Instrument):
@@ -119,11 +109,5 @@ class _FlushProbe(Look):
 
 def flush_columns(flush_us: Sequence[float]) -> dict[str, Any]:
     """Return the flush times before and after the load and their percentiles, in us."""
-    if not flush_us:
-        nothing = float("nan")
-        return {"flush_us": [], "flush_p50_us": nothing, "flush_p99_us": nothing}
-    return {
-        "flush_us": [float(value) for value in flush_us],
-        "flush_p50_us": float(np.percentile(flush_us, 50)),
-        "flush_p99_us": float(np.percentile(flush_us, 99)),
-    }
+    p50_us, p99_us = np.percentile(flush_us or [np.nan], (50, 99)).tolist()
+    return {"flush_us": [*map(float, flush_us)], "flush_p50_us": p50_us, "flush_p99_us": p99_us}

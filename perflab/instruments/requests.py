@@ -128,11 +128,7 @@ class Chunks(Instrument):
 
 
 def chunk_columns(chunks: ChunkTimes) -> dict[str, Any]:
-    """Return the times of streams by the rules of :func:`request_columns`.
-
-    ``first_chunk_*_ms``, ``chunk_gap_*_ms``, ``chunks_per_s`` and ``chunks_at_once_share``: see
-    :class:`~perflab.load.checks.chunk_times.ChunkTimes`.
-    """
+    """Return the times of streams by the rules of :func:`request_columns`, and their rates."""
     times = {"first_chunk": chunks.first, "chunk_gap": chunks.gaps}
     numbers = {
         f"{what}_{name}_ms": number

@@ -10,13 +10,7 @@ import pandas as pd
 from pydantic import Field
 
 from perflab.instruments.instrument import Instrument, Load, Look, Observation, Scene
-from perflab.load.capacity import (
-    LONGEST_PROBE_S,
-    Capacity,
-    Probe,
-    probed,
-    search,
-)
+from perflab.load.capacity import LONGEST_PROBE_S, Capacity, Probe, probed, search
 from perflab.load.workload import ClosedLoop, Objective, Workload
 from perflab.recordings import Remark
 from perflab.recordings.responses import at_least_column

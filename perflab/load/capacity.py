@@ -6,7 +6,7 @@ repeats agreed: all met the objective below, none met it above.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -16,7 +16,7 @@ from perflab.load.checks.failures import MAX_ERROR_SHARE
 from perflab.load.checks.selfcheck import check
 from perflab.load.records.result import LoadResult
 from perflab.load.workload.arrivals import ClosedLoop, Stage
-from perflab.load.workload.workload import Measured, Objective, StopRules, Workload
+from perflab.load.workload.workload import StopRules, Workload
 from perflab.recordings.schema import Reason
 from perflab.statistics.quantiles import needed_n
 
@@ -27,20 +27,13 @@ MIN_GROWN_MS = 1.0
 MAX_GROWN_SHARE = 0.5
 # A stall of the machine spoils one probe of a level, a limit of the client spoils all.
 MOST_SPOILT = 3
-# The key of a load's summary under which the times of an objective stand.
-TIMES: Mapping[Measured, str] = {
-    "response": "response_time_ms",
-    "ttft": "first_chunk_ms",
-    "gap": "chunk_gap_ms",
-}
 
 
 @dataclass(frozen=True)
 class Probe:
-    """One load at one level.
+    """One load at one level: the objectives it missed, and the client's faults.
 
-    ``missed`` lists the objectives it missed, ``faults`` the faults of the client. ``unclear`` says
-    why the load neither held nor missed, although no fault is known to be the client's.
+    ``unclear`` has reasons why it neither held nor missed that may be either side's.
     """
 
     level: float
@@ -171,9 +164,11 @@ def at_level(workload: Workload, level: float, duration_s: float, warmup_s: floa
     """
     arrivals = workload.arrivals
     rate = rate_of(workload, level)
-    duration_s = (
-        max(duration_s, min(needed_s(workload, rate), LONGEST_PROBE_S)) if rate else duration_s
-    )
+    if rate:
+        # Gaps of chunks do not count: each answer has many.
+        counts = (needed_n(one.percentile) for one in workload.objectives if one.of != "gap")
+        needed_s = 1.1 * max(counts, default=0) / rate
+        duration_s = max(duration_s, min(needed_s, LONGEST_PROBE_S))
     update: dict[str, Any] = {"warmup_s": warmup_s}
     if isinstance(arrivals, ClosedLoop):
         update |= {
@@ -186,7 +181,7 @@ def at_level(workload: Workload, level: float, duration_s: float, warmup_s: floa
     else:
         update["stages"] = (Stage(rate=level, duration_s=duration_s + warmup_s),)
     changed = arrivals.model_copy(update=update)
-    return workload.model_copy(update={"arrivals": changed, "stop": StopRules(), "objectives": ()})
+    return workload.model_copy(update={"arrivals": changed, "stop": StopRules()})
 
 
 def rate_of(workload: Workload, level: float) -> float:
@@ -196,45 +191,30 @@ def rate_of(workload: Workload, level: float) -> float:
     return level / workload.arrivals.pacing_s if workload.arrivals.pacing_s else 0.0
 
 
-def needed_s(workload: Workload, rate: float) -> float:
-    """Return how long a probe must be for its objectives, in s.
-
-    Gaps of chunks do not count: each answer has many.
-    """
-    counts = (needed_n(one.percentile) for one in workload.objectives if one.of != "gap")
-    return 1.1 * max(counts, default=0) / rate
-
-
-def judged(level: float, shown: Mapping[str, Any], objectives: Sequence[Objective]) -> Probe:
-    """Turn a load's summary into a probe.
+def judged(level: float, shown: Mapping[str, Any]) -> Probe:
+    """Turn a load's summary, with its judged objectives, into a probe.
 
     The client's faults are those of its self-check; errors are the server's; reasons that may be
     either's leave the probe unclear. If the objectives are missed and the client was late as well,
     the fault is the client's: nobody can tell the server's share. ``paced_rps`` in the summary is
     the rate that users of a constant cycle plan. Where they fell behind it, too few answers to
-    judge an objective are the server's miss.
-
-    Raises
-    ------
-    LoadError
-        Too few answers to judge an objective, although none failed.
+    judge an objective are the server's miss; else LoadError is raised for too few.
     """
     missed: list[str] = []
     offered, reached = shown.get("offered_rps"), shown.get("throughput_rps") or 0.0
-    for objective in objectives:
-        share = f"p{objective.percentile:g}"
-        name = objective.name
-        time_ms = shown.get(TIMES[objective.of], {}).get(share)
-        is_slow = reached < MIN_SHARE_OF_OFFERED * shown.get("paced_rps", 0.0)
-        if time_ms is None and not missed and not shown["errors"] and not is_slow:
+    is_slow = reached < MIN_SHARE_OF_OFFERED * shown.get("paced_rps", 0.0)
+    for objective in shown["objectives"]:
+        name, found_ms = objective["objective"].partition("<")[0], objective["found_ms"]
+        if found_ms is not None:
+            if not objective["held"]:
+                missed.append(f"{name} {found_ms:.4g} ms > {objective['below_ms']:g} ms")
+        elif missed or shown["errors"] or is_slow:
+            missed.append(f"{name} unknown")
+        else:
             raise LoadError(
                 f"{shown['requests']} answers at a level of {level:g} are too few to know {name}: "
                 "make the probes longer (--duration), or begin higher"
             )
-        if time_ms is None:
-            missed.append(f"{name} unknown")
-        elif time_ms > objective.below_ms:
-            missed.append(f"{name} {time_ms:.4g} ms > {objective.below_ms:g} ms")
     if shown["requests"] and shown["errors"] > MAX_ERROR_SHARE * shown["requests"]:
         missed.append(f"{shown['errors']} of {shown['requests']} requests failed")
     growth, middle = shown["response_growth_ms_per_s"], shown["response_time_ms"]["p50"] or 0.0
@@ -244,11 +224,9 @@ def judged(level: float, shown: Mapping[str, Any], objectives: Sequence[Objectiv
     if offered and reached < MIN_SHARE_OF_OFFERED * offered:
         missed.append(f"{reached:.4g}/s answered of {offered:.4g}/s offered")
     reasons = [Reason.model_validate(words) for words in shown["reasons"]]
-    by_side = {
-        side: tuple(reason for reason in reasons if reason.side == side)
-        for side in ("client", "unknown")
-    }
-    return Probe(level, tuple(missed), by_side["client"], by_side["unknown"], shown)
+    faults = tuple(reason for reason in reasons if reason.side == "client")
+    unclear = tuple(reason for reason in reasons if reason.side == "unknown")
+    return Probe(level, tuple(missed), faults, unclear, shown)
 
 
 def probed(
@@ -258,10 +236,7 @@ def probed(
     duration_s: float,
     warmup_s: float,
 ) -> Probe:
-    """Send a workload at a level (see :func:`at_level`) and judge it by its own objectives.
-
-    The record that ``send`` returns is removed once its summary is made.
-    """
+    """Send a workload at a level (:func:`at_level`), judge it, and remove its record."""
     load = at_level(workload, level, duration_s, warmup_s)
     result = send(load)
     try:
@@ -270,4 +245,4 @@ def probed(
         result.discard()
     if isinstance(load.arrivals, ClosedLoop) and load.arrivals.pacing_s:
         shown["paced_rps"] = rate_of(load, level)
-    return judged(level, shown, workload.objectives)
+    return judged(level, shown)

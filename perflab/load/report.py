@@ -12,12 +12,7 @@ import numpy as np
 
 from perflab.load.checks.chunk_times import remarks as of_streams
 from perflab.load.checks.chunk_times import streams, times_of_chunks
-from perflab.load.checks.failures import (
-    Cause,
-    causes,
-    in_words,
-    stop_shown,
-)
+from perflab.load.checks.failures import Cause, causes, in_words, stop_shown
 from perflab.load.checks.selfcheck import SelfCheck
 from perflab.load.checks.times import Number, Times, known, shown, times_of
 from perflab.load.checks.trend import response_trend
@@ -28,13 +23,7 @@ from perflab.load.workload.arrivals import OpenLoop
 from perflab.load.workload.workload import Objective, Workload
 from perflab.recordings.display import escaped
 from perflab.recordings.schema import Remark
-from perflab.statistics.quantiles import (
-    OF_LOADS,
-    OF_TRIALS,
-    Bound,
-    needed_n,
-    percentiles_of,
-)
+from perflab.statistics.quantiles import OF_LOADS, OF_TRIALS, Bound, needed_n, percentiles_of
 
 
 def percentiles_ms(values_ns: np.ndarray, shares: Sequence[float]) -> dict[str, float | None]:
@@ -155,11 +144,8 @@ def by_name(result: LoadResult) -> list[dict[str, Any]]:
             codes.setdefault(name, {})[worker] = code
     table = []
     for name, by_worker in sorted(codes.items()):
-        parts = [
-            rows[rows["template"] == code]
-            for rows, code in ((result.rows[worker], code) for worker, code in by_worker.items())
-        ]
-        all_rows = np.concatenate(parts)
+        rows_of = ((result.rows[worker], code) for worker, code in by_worker.items())
+        all_rows = np.concatenate([rows[rows["template"] == code] for rows, code in rows_of])
         measured = all_rows[all_rows["stage"] == MEASURE]
         response = times_of(result, chosen=by_worker)
         table.append(
@@ -203,10 +189,7 @@ def _waits(numbers: Mapping[str, Number]) -> dict[str, dict[str, float | None]]:
 
 
 def judged(objective: Objective, result: LoadResult) -> dict[str, Any]:
-    """Judge an objective over the whole measure stage.
-
-    Where ``held`` is None, ``why`` says why it is undecided.
-    """
+    """Judge an objective; where ``held`` is None, ``why`` says why it is undecided."""
     times = _times(objective, result)
     number = Number(Bound(math.nan, math.nan))
     held, why = None, "nothing was streamed"
@@ -279,16 +262,8 @@ def _counts(shown: Mapping[str, Any]) -> Iterator[str]:
     if "stop" in shown:
         yield from _stop(shown["stop"])
         return
-    causes = [Cause(**words) for words in shown["errors_by_cause"]]
-    if len(causes) < 2:
-        text = ", ".join(cause.text for cause in causes)
-        yield from _wrapped(f"{shown['errors']} errors" + (f": {text}" if text else ""))
-        return
-    yield f"{shown['errors']} errors:"
-    for cause in causes[:MOST_CAUSES]:
-        yield from _wrapped(cause.text, "  ")
-    if len(causes) > MOST_CAUSES:
-        yield f"  and {len(causes) - MOST_CAUSES} more causes"
+    causes = in_words([Cause(**words) for words in shown["errors_by_cause"]], MOST_CAUSES)
+    yield from _wrapped(f"{shown['errors']} errors" + (f": {causes}" if causes else ""))
 
 
 def _stop(stop: Mapping[str, Any]) -> Iterator[str]:

@@ -26,13 +26,7 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 from perflab.errors import HostBusy, ParameterError, RecordingError, ResumeRefused
 from perflab.host import facts
 from perflab.host.facts import LENGTH, sources
-from perflab.host.files import (
-    explained,
-    remove_broken_off,
-    replace_file,
-    whole_folder,
-    write_file,
-)
+from perflab.host.files import explained, remove_broken_off, replace_file, whole_folder, write_file
 from perflab.paths import notebook_file, runs_dir, sweeps_dir
 from perflab.recordings.sameness import differences
 from perflab.sweeps.cells import Cell, Sweep, systems_of
@@ -275,10 +269,7 @@ def digests_of_notebooks(cells: Iterable[Cell]) -> dict[str, str]:
 
 
 def refuse_changes(journal: Journal, now: SessionBegun) -> None:
-    """Refuse code or a machine that changed since the last session.
-
-    The sweep file may change: it decides which cells there are, and finished cells stay.
-    """
+    """Refuse code or a machine that changed since the last session; the file may change."""
     if not journal.sessions:
         return
     before = journal.sessions[-1]
@@ -333,7 +324,9 @@ def _row(cell: Cell, state: CellState, folder: Path) -> dict[str, str]:
         places["run"] = ended.stored or places["run"]
         places |= {"notebook": ended.notebook, "log": ended.log}
         trials = f"{ended.valid_trials} of {ended.trials} trials valid" if ended.trials else ""
-        verdicts = escape(f"{ended.kind}: {ended.error}") if ended.error else _verdicts(ended)
+        verdicts = escape(f"{ended.kind}: {ended.error}")
+        if not ended.error:
+            verdicts = _listed(f"{claim}: {word} {size}" for claim, word, size in ended.verdicts)
         figures = _thumbnails(ended.figures, folder)
     links = [f'<a href="{_address(at, folder)}">{word}</a>' for word, at in places.items() if at]
     return {
@@ -353,10 +346,6 @@ def _attempt_text(attempt: Attempt) -> str:
     if attempt.run_id:
         words.append(f"run {attempt.run_id}")
     return " ".join(words)
-
-
-def _verdicts(ended: AttemptEnded) -> str:
-    return _listed(f"{claim}: {verdict} {size}" for claim, verdict, size in ended.verdicts)
 
 
 def _thumbnails(figures: Sequence[str], folder: Path) -> str:

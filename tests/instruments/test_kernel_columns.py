@@ -24,6 +24,7 @@ def test_only_the_drops_of_this_load_count_also_with_a_new_listener() -> None:
     assert row["accept_queue_max_a"] == 6
     assert row["accept_drops_a"] == 5
     assert math.isnan(row["accept_drops_b"])
+    assert math.isnan(row["accept_queue_max_b"])
 
 
 def test_the_service_whose_backlog_overflowed_is_named_and_no_other() -> None:
@@ -45,12 +46,6 @@ def test_shares_of_time_are_seconds_a_second_of_the_measured_stage() -> None:
     assert row["run_share_a"] == pytest.approx(0.5)
     assert row["core_wait_share_a"] == pytest.approx(4.0)
     assert math.isnan(row["run_share_b"]), "of it nothing is told"
-
-
-def test_a_kernel_that_tells_nothing_gives_no_number() -> None:
-    nothing = queues().astype({"waiting": "int64", "backlog": "int64", "drops": "int64"})
-    assert math.isnan(queue_columns(nothing, ["a"])["accept_queue_max_a"])
-    assert full_backlogs(nothing) == []
 
 
 def requests_of(values: list[float], **columns: object) -> pd.DataFrame:

@@ -6,29 +6,15 @@ import asyncio
 import ssl
 import time
 import zlib
-from collections.abc import Callable, Coroutine
-from dataclasses import dataclass
-from hashlib import sha256
-from typing import Any
-
-import uvloop
 
 from perflab.load.clients.client import make_client
 from perflab.load.clients.exchange import Exchange, Prepared
 from perflab.load.clients.outcome import ERRORS
 from perflab.load.clients.targets import split
 from perflab.load.workload import Workload
+from tests.load.hostile import read_request
 
 PIECE = bytes(range(256)) * 256
-
-
-@dataclass
-class TakenRequest:
-    """A request that the server took: its head in small letters, its body's length and SHA-256."""
-
-    head: bytes
-    size: int
-    sha256: str
 
 
 class Meter:
@@ -37,7 +23,7 @@ class Meter:
     def __init__(
         self, tls: ssl.SSLContext | None = None, flaw_at: int = -1, host: str = "127.0.0.1"
     ) -> None:
-        self.connections: list[list[TakenRequest]] = []
+        self.connections: list[list[bytes]] = []
         self._host = host
         self._tls = tls
         self._flaw_at = flaw_at
@@ -52,13 +38,12 @@ class Meter:
         await asyncio.sleep(0.02)
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        connection: list[TakenRequest] = []
+        connection: list[bytes] = []
         self.connections.append(connection)
         try:
             while True:
-                head = await reader.readuntil(b"\r\n\r\n")
-                connection.append(await read_body(head.lower(), reader))
-                await self._answer(int(head.split()[1][1:] or 0), writer)
+                connection.append(await read_request(reader))
+                await self._answer(int(connection[-1].split()[1][1:] or 0), writer)
         except (asyncio.IncompleteReadError, ConnectionError):
             pass
         finally:
@@ -73,20 +58,6 @@ class Meter:
                 piece = piece[:flaw] + bytes([piece[flaw] ^ 1]) + piece[flaw + 1 :]
             writer.write(piece)
             await writer.drain()
-
-
-async def read_body(head: bytes, reader: asyncio.StreamReader) -> TakenRequest:
-    """Read a request's body piece by piece."""
-    lengths = [line for line in head.split(b"\r\n") if line.startswith(b"content-length:")]
-    size = left = int(lengths[0].split(b":")[1]) if lengths else 0
-    digest = sha256()
-    while left:
-        piece = await reader.read(min(left, 1 << 16))
-        if not piece:
-            raise asyncio.IncompleteReadError(b"", left)
-        digest.update(piece)
-        left -= len(piece)
-    return TakenRequest(head, size, digest.hexdigest())
 
 
 def crc32_of(size: int) -> int:
@@ -116,8 +87,3 @@ async def drive(work: Workload, url: str, requests: int) -> list[str]:
     finally:
         await client.close()
     return errors
-
-
-def on_loop(work: Callable[[], Coroutine[Any, Any, Any]]) -> Any:
-    """Run on the event loop that workers have."""
-    return uvloop.run(work())

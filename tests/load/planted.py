@@ -38,20 +38,10 @@ def load_result(
 ) -> LoadResult:
     """Write and return a load of one worker.
 
-    Parameters
-    ----------
-    done_s, delivered_s : array
-        When requests were done and messages delivered, from the load's begin.
-    delays : (array, array), optional
-        When the event loop woke (s), and how late (ms).
-    latency_s : float
-        The response time of requests, and the delay of deliveries.
-    errors : dict, optional
-        Error class to how many of the first requests have it.
-    change : callable
-        Gets the rows and may change their instants.
-    sent : array, optional
-        How late messages of streams were sent (s): one every 10 ms from the begin.
+    Requests were done and messages delivered at ``done_s`` and ``delivered_s`` from the load's
+    begin, ``latency_s`` after their plan. ``delays`` says when the event loop woke (s) and how late
+    (ms), ``errors`` how many of the first requests have an error class, ``sent`` how late (s)
+    messages were sent, one every 10 ms. ``change`` gets the rows and may change them.
     """
     place = folder / "0"
     place.mkdir(parents=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -18,13 +18,8 @@ LATE = Reason(code="generator.lag", side="client", text="the client was late")
 SLEPT = Reason(code="host.clock_step", text="the machine slept")
 
 
-def server(capacity: float, client: float = float("inf")) -> Callable[[float], Probe]:
-    def probe(level: float) -> Probe:
-        if level > client:
-            return Probe(level, faults=(LATE,))
-        return Probe(level, missed=("p99",) if level > capacity else ())
-
-    return probe
+def server(capacity: float) -> Callable[[float], Probe]:
+    return lambda level: Probe(level, missed=("p99",) if level > capacity else ())
 
 
 @pytest.mark.parametrize("capacity", [3.0, 130.0, 777.0, 5000.0, 12345.0])
@@ -40,20 +35,19 @@ def test_the_limit_lies_within_the_interval_and_the_interval_is_narrow(
         assert result.high / result.low <= 1.06
 
 
-def test_a_limit_of_the_client_is_not_reported_as_the_servers() -> None:
-    result = search(server(1e9, client=2000), 100, most=1e6)
-    assert result.limit == "client"
-    assert 1000 < result.low <= 2000
-    assert "client" in result.sentence
-
-
-def test_a_limit_of_unknown_side_is_reported_as_unknown() -> None:
-    def probe(level: float) -> Probe:
-        return Probe(level, unclear=(SLEPT,) if level > 300 else ())
-
-    result = search(probe, 100, most=1e6)
-    assert (result.limit, result.low, result.high) == ("unknown", 200, 400)
-    assert "it is unknown whose limit 400 is (the machine slept)" in result.sentence
+@pytest.mark.parametrize(
+    ("spoilt", "limit", "text"),
+    [
+        ({"faults": (LATE,)}, "client", "beyond it the client is the limit"),
+        ({"unclear": (SLEPT,)}, "unknown", "it is unknown whose limit 400 is (the machine slept)"),
+    ],
+)
+def test_a_limit_of_the_client_or_of_unknown_side_is_not_reported_as_the_servers(
+    spoilt: dict[str, Any], limit: str, text: str
+) -> None:
+    result = search(lambda level: Probe(level, **(spoilt if level > 300 else {})), 100, most=1e6)
+    assert (result.limit, result.low, result.high) == (limit, 200, 400)
+    assert text in result.sentence
 
 
 @pytest.mark.parametrize("spoilt", [{"faults": (LATE,)}, {"unclear": (SLEPT,)}])
@@ -86,43 +80,37 @@ def test_noisy_probes_widen_the_interval_to_levels_that_agreed() -> None:
     assert inside >= 30
 
 
-def shown(**changes: Any) -> dict[str, Any]:
-    times = {"p50": 10.0, "p90": 20.0, "p95": 30.0, "p99": 40.0, "max": 50.0}
+HELD = {"objective": "p99<45ms", "found_ms": 40.0, "held": True, "below_ms": 45.0}
+MISSED = {"objective": "gap_p99<39ms", "found_ms": 40.0, "held": False, "below_ms": 39.0}
+UNKNOWN = {"objective": "ttft_p95<35ms", "found_ms": None, "held": None}
+
+
+def shown(*objectives: Mapping[str, Any], **changes: Any) -> dict[str, Any]:
     return {
-        "requests": 1000, "errors": 0, "response_time_ms": times, "offered_rps": 100.0,
-        "throughput_rps": 100.0, "reasons": [], "duration_s": 10.0,
+        "requests": 1000, "errors": 0, "response_time_ms": {"p50": 10.0}, "offered_rps": 100.0,
+        "throughput_rps": 100.0, "reasons": [], "duration_s": 10.0, "objectives": objectives,
         "response_growth_ms_per_s": 0.0, **changes,
     }  # fmt: skip
 
 
 def test_a_probe_misses_by_objective_errors_throughput_or_growth() -> None:
-    objectives = [Objective(percentile=99, below_ms=45), Objective(percentile=95, below_ms=35)]
-    assert judged(100, shown(), objectives).missed == ()
-    assert "p99" in judged(100, shown(), [Objective(percentile=99, below_ms=39)]).missed[0]
-    assert "failed" in judged(100, shown(errors=20), objectives).missed[0]
-    assert "answered" in judged(100, shown(throughput_rps=90.0), objectives).missed[0]
-    assert "grows" in judged(100, shown(response_growth_ms_per_s=1.0), objectives).missed[0]
+    assert judged(100, shown(HELD)).missed == ()
+    assert judged(100, shown(HELD, MISSED)).missed == ("gap_p99 40 ms > 39 ms",)
+    assert "failed" in judged(100, shown(HELD, errors=20)).missed[0]
+    assert "answered" in judged(100, shown(HELD, throughput_rps=90.0)).missed[0]
+    assert "grows" in judged(100, shown(HELD, response_growth_ms_per_s=1.0)).missed[0]
     faults = [LATE, Reason(code="server.failures", side="server", text="20 of 1000 failed")]
-    late = judged(100, shown(reasons=[fault.model_dump() for fault in faults]), objectives)
+    late = judged(100, shown(HELD, reasons=[fault.model_dump() for fault in faults]))
     assert late.faults == (faults[0],)
-    slept = judged(100, shown(reasons=[SLEPT.model_dump()]), objectives)
+    slept = judged(100, shown(HELD, reasons=[SLEPT.model_dump()]))
     assert (slept.faults, slept.unclear) == ((), (SLEPT,))
 
 
-def test_a_probe_of_streams_is_judged_by_the_times_of_its_objective() -> None:
-    streamed = shown(first_chunk_ms={"p95": 600.0}, chunk_gap_ms={"p99": 90.0})
-    assert judged(100, streamed, [Objective.of_text("ttft_p95<700ms")]).missed == ()
-    assert "ttft_p95" in judged(100, streamed, [Objective.of_text("ttft_p95<500ms")]).missed[0]
-    assert "gap_p99" in judged(100, streamed, [Objective.of_text("gap_p99<80ms")]).missed[0]
-    # Users who fall behind their cycle miss an objective that has too few answers.
-    few = shown(first_chunk_ms={"p95": None}, offered_rps=None, throughput_rps=10.0, paced_rps=40.0)
-    assert judged(40, few, [Objective.of_text("ttft_p95<500ms")]).missed == ("ttft_p95 unknown",)
-
-
-def test_too_few_answers_raise_an_error() -> None:
-    few = shown(response_time_ms={"p50": 10.0, "p99": None})
-    with pytest.raises(LoadError, match="too few to know p99"):
-        judged(5, few, [Objective(percentile=99, below_ms=45)])
+def test_too_few_answers_are_a_miss_of_users_who_fell_behind_and_else_an_error() -> None:
+    behind = shown(UNKNOWN, offered_rps=None, throughput_rps=10.0, paced_rps=40.0)
+    assert judged(40, behind).missed == ("ttft_p95 unknown",)
+    with pytest.raises(LoadError, match="too few to know ttft_p95"):
+        judged(5, shown(UNKNOWN))
 
 
 def test_growth_is_found_in_a_queue_and_not_in_noise() -> None:

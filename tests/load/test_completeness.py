@@ -1,4 +1,4 @@
-"""A load that ends before its plan is refused, unless a stop was asked for."""
+"""Loads that end early, start at one instant or have no length, and how they are judged."""
 
 from __future__ import annotations
 
@@ -8,9 +8,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from perflab.load.checks.failures import causes, in_words
 from perflab.load.checks.selfcheck import SelfCheck, check
+from perflab.load.checks.trend import MachineCounts
+from perflab.load.records.record import merged
+from perflab.load.records.result import LoadResult
 from perflab.load.workload import Burst, ClosedLoop, OpenLoop, Request, Stage, Workload
-from tests.load.planted import load_result, scripted
+from tests.load.planted import BEGIN_NS, S, load_result, scripted
 
 
 def judged(folder: Path, arrivals: Any, requests: int, **facts: Any) -> SelfCheck:
@@ -75,3 +79,82 @@ def test_requests_without_a_connection_are_the_servers_fault_and_unstarted_ones_
     )
     late = judged(tmp_path / "b", OPEN, 300, unsent=200)
     assert [reason.side for reason in late.reasons] == ["client"]
+
+
+USERS = 100
+
+
+def burst(**more: Any) -> Workload:
+    return Workload(request=Request(), arrivals=Burst(size=USERS), **more)
+
+
+def downloads(folder: Path, seconds: float, lag_ms: float = 0.0, timed_out: int = 0) -> LoadResult:
+    """Return a burst of downloads that started late one after the other; some timed out."""
+
+    def at_one_instant(rows: np.ndarray) -> None:
+        rows["planned_ns"] = BEGIN_NS
+        rows["started_ns"] = BEGIN_NS + (np.linspace(0, 2 * lag_ms, USERS) * 1e6).astype("int64")
+        rows["sent_ns"] = rows["started_ns"]
+
+    return load_result(
+        folder, np.full(USERS, seconds), errors={"timeout": timed_out}, change=at_one_instant
+    )
+
+
+def reason_codes(result: LoadResult, work: Workload) -> set[str]:
+    return {reason.code for reason in check(result, work).reasons}
+
+
+@pytest.mark.parametrize(
+    ("seconds", "lag_ms", "refused"),
+    [(30, 6.0, False), (30, 90.0, False), (1.0, 45.0, False), (1.0, 60.0, True), (0.1, 12, True)],
+)
+def test_starting_a_burst_may_take_a_tenth_of_the_response_time(
+    tmp_path: Path, seconds: float, lag_ms: float, refused: bool
+) -> None:
+    result = downloads(tmp_path, seconds, lag_ms)
+    assert ("generator.lag" in reason_codes(result, burst())) == refused
+
+
+def test_a_load_in_which_every_request_times_out_is_refused_unless_time_outs_are_expected(
+    tmp_path: Path,
+) -> None:
+    result = downloads(tmp_path, 300.0, timed_out=USERS)
+    assert "server.failures" in reason_codes(result, burst())
+    study = burst(may_time_out=True)
+    assert reason_codes(result, study) == set()
+    assert in_words(causes(result)).startswith("100 x timeout")
+
+
+def test_a_burst_lasts_until_its_last_end(tmp_path: Path) -> None:
+    result = downloads(tmp_path, 20.0)
+    assert result.at_once
+    assert result.window == (result.begin_ns, result.end_ns) == (BEGIN_NS, BEGIN_NS + 20 * S)
+    assert check(result, burst()).cpu_share == pytest.approx(1 / 20)
+
+
+WORK = Workload(request=Request(), arrivals=ClosedLoop(users=1, requests=2))
+
+
+def report() -> dict[str, Any]:
+    """Return the report of a worker that used 5 ms of CPU."""
+    return {
+        "cpu_ns": S // 200, "wall_ns": S, "run_delay_ns": 0, "began_ns": BEGIN_NS, "unsent": 0,
+        "looks": {"woken_us": [], "late_ms": [], "began_ns": BEGIN_NS}, "lasted_ns": S,
+        "capped": 0, "stopped": "",
+        "clock_step_ms": 0.0, "real_time": True, "first_errors": [],
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("done_s", "share"),
+    [([], 0.0), ([1.0], 0.005 / 0.3), ([1.0, 1.0], 0.005 / 0.3), ([1.0, 2.0], 0.005)],
+)
+def test_the_cpu_share_of_a_load_is_one_of_time(
+    tmp_path: Path, done_s: list[float], share: float
+) -> None:
+    load_result(tmp_path, np.array(done_s))
+    result = merged(tmp_path, [report()], WORK, MachineCounts.now((0,)), start_ns=0)
+    judged = check(result, WORK)
+    assert judged.cpu_share == pytest.approx(share)
+    assert "generator.cpu" not in {reason.code for reason in judged.reasons}

@@ -96,15 +96,6 @@ def stopped(folder: Path) -> LoadResult:
     return replace(result, failure_stop=stop, stopped="5 requests failed", lasted_s=30.0)
 
 
-def test_times_and_throughput_hold_only_what_ended_until_the_stop(tmp_path: Path) -> None:
-    result = stopped(tmp_path)
-    shown = summary(result, WORK, check(result, WORK))
-    assert (shown["requests"], shown["errors"]) == (400, 5)
-    assert shown["response_time_ms"]["max"] == pytest.approx(300)
-    # 395 of 400 requests at 100 a second; the window begins with the first planned instant.
-    assert shown["throughput_rps"] == pytest.approx(395 / (0.3 + 399 / 100))
-
-
 def test_a_load_that_failures_end_is_valid_and_its_failures_are_its_answer(
     tmp_path: Path,
 ) -> None:
@@ -115,9 +106,13 @@ def test_a_load_that_failures_end_is_valid_and_its_failures_are_its_answer(
     assert "server.failures" in {reason.code for reason in check(without, other).reasons}
 
 
-def test_the_summary_has_the_stop_and_the_requests_on_both_sides_of_it(tmp_path: Path) -> None:
+def test_the_summary_holds_what_ended_until_the_stop_and_counts_the_rest(tmp_path: Path) -> None:
     result = stopped(tmp_path)
     shown = summary(result, WORK, check(result, WORK))
+    assert (shown["requests"], shown["errors"]) == (400, 5)
+    assert shown["response_time_ms"]["max"] == pytest.approx(300)
+    # 395 of 400 requests at 100 a second; the window begins with the first planned instant.
+    assert shown["throughput_rps"] == pytest.approx(395 / (0.3 + 399 / 100))
     text = table(shown)
     words = " ".join(text.split())
     assert "stopped at 5 failures after 4.40 s with 7 users active" in words

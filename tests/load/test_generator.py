@@ -1,19 +1,22 @@
-"""The generator against a server with known delays."""
+"""The generator against a server with known delays, and without free descriptors."""
 
 from __future__ import annotations
 
 import os
+import resource
 import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from pathlib import Path
 
 import pytest
 
 from perflab.errors import LoadError, TargetRefused
 from perflab.load.checks.selfcheck import check
-from perflab.load.workers.generator import Generator
+from perflab.load.clients.client import SPARE_FILES
+from perflab.load.workers.generator import Generator, Progress, StopLoad
 from perflab.load.workload import ClosedLoop, OpenLoop, Request, Stage, Workload
 from tests.load.processes import a_worker, served
 
@@ -63,20 +66,6 @@ def test_every_request_is_recorded_with_its_instants_in_order(
     connected = (good["connect_ns"] > 0).sum()
     assert connected == (220 if connection == "per_request" else 10)
     assert (good["close_ns"] > 0).sum() == (220 if connection == "per_request" else 0)
-
-
-@pytest.mark.alone
-def test_a_frozen_server_ends_in_time_and_unsent_requests_are_counted(
-    serve: Serve, generator: Generator
-) -> None:
-    url, pid = serve(0.0)
-    os.kill(pid, signal.SIGSTOP)
-    begin = time.monotonic()
-    result = generator.run(workload(timeout_s=0.5, max_duration_s=1.2, requests=5000), url)
-    assert time.monotonic() - begin < 20
-    assert result.unsent > 0
-    assert set(result.requests["error"]) <= {"timeout", "aborted"}
-    assert any("never sent" in reason for reason in check(result, workload()).reasons)
 
 
 def test_a_dead_worker_is_an_error_not_a_hang(serve: Serve, generator: Generator) -> None:
@@ -149,3 +138,59 @@ def test_a_worker_that_stood_still_keeps_its_schedule_and_records_the_lag(
     assert ((requests["done_ns"] - requests["planned_ns"]) / 1e6 >= late_ms).all()
     sides = [reason.side for reason in check(result, work).reasons if "generator lag p99" in reason]
     assert sides == ["client"]
+
+
+@pytest.fixture
+def worker_and_url() -> Iterator[tuple[Generator, str]]:
+    with served("0.02") as (port, _), a_worker() as generator:
+        yield generator, f"http://127.0.0.1:{port}"
+
+
+def test_users_beyond_the_limit_of_files_wait_for_a_connection_and_none_fails(
+    worker_and_url: tuple[Generator, str], tmp_path: Path
+) -> None:
+    generator, url = worker_and_url
+    (pid,) = generator.pids
+    resource.prlimit(pid, resource.RLIMIT_NOFILE, (SPARE_FILES + 5, SPARE_FILES + 5))
+    work = Workload(request=Request(), arrivals=ClosedLoop(users=20, requests=100))
+    result = generator.run(work, url, folder=tmp_path)
+    assert (result.requests["error"] == "").all()
+    assert len(result.requests) == 100
+    assert result.connections_opened == 5
+    assert result.capped >= 15
+
+
+def test_a_client_that_runs_out_of_files_refuses_its_load_and_not_the_server(
+    worker_and_url: tuple[Generator, str], tmp_path: Path
+) -> None:
+    generator, url = worker_and_url
+    (pid,) = generator.pids
+    limits = resource.prlimit(pid, resource.RLIMIT_NOFILE)
+    reports = 0
+
+    def short_for_a_while(_: Progress) -> None:
+        nonlocal reports
+        reports += 1
+        if reports == 1:
+            # Open files stay open; a new connection finds no free descriptor.
+            resource.prlimit(pid, resource.RLIMIT_NOFILE, (3, limits[1]))
+        elif reports == 2:
+            resource.prlimit(pid, resource.RLIMIT_NOFILE, limits)
+
+    def end_when_files_are_free_again() -> None:
+        if reports >= 3:
+            raise StopLoad("enough")
+
+    work = Workload(
+        request=Request(), connections="per_request",
+        arrivals=ClosedLoop(users=3, duration_s=60, pacing_s=0.05),
+    )  # fmt: skip
+    result = generator.run(
+        work, url, short_for_a_while, end_when_files_are_free_again, folder=tmp_path
+    )
+    kinds = result.requests["error"].value_counts()
+    assert set(kinds.index) == {"", "files"}
+    assert kinds["files"] >= 3
+    (reason,) = [one for one in check(result, work).reasons if one.code == "client.failures"]
+    assert reason.side == "client"
+    assert "Too many open files" in reason.text

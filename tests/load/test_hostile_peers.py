@@ -1,17 +1,100 @@
-"""Every client against every hostile HTTP server, in load workers: counted, bounded, in time."""
+"""Every client against every hostile HTTP server, in load workers: counted, bounded, in time.
+
+Outcomes are those of RFC 9112: bytes that a recipient must not take for a response are an error,
+those that it may take are a success. ``READ_OTHERWISE`` lists where libraries differ.
+"""
 
 from __future__ import annotations
 
 import socket
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass
 
 import pytest
 
 from perflab.load.records.result import LoadResult
 from perflab.load.workers.generator import Generator
 from perflab.load.workload import Burst, Request, Workload
-from tests.load.hostile import Hostile, beside, peak_bytes
-from tests.load.hostile_http import PEERS
+from tests.load.hostile import ENDLESS, OK, End, Hostile, Part, Script, beside, peak_bytes
 from tests.load.processes import a_worker
+
+HEAD = b"HTTP/1.1 200 OK\r\n"
+CHUNKED = HEAD + b"Transfer-Encoding: chunked\r\n\r\n"
+BOMB = zlib.compressobj(9, zlib.DEFLATED, 31)
+BLOCK = BOMB.compress(bytes(1 << 26)) + BOMB.flush()
+
+
+def whole(status: int, *headers: bytes, body: bytes = b"ok") -> bytes:
+    """Return a response with a length."""
+    lines = [b"HTTP/1.1 %d Some" % status, b"Content-Length: %d" % len(body), *headers]
+    return b"\r\n".join([*lines, b"", body])
+
+
+# Libraries distinguish an early end from a late one less finely, and read on in some cases.
+READ_OTHERWISE: Mapping[str, Mapping[str, str]] = {
+    "garbage for ever": {"httpx": "head_too_large"},
+    "101 unasked": {"aiohttp": "status"},
+    "100 for ever": {"aiohttp": "timeout", "httpx": "timeout"},
+    "length and chunks": {"httpx": ""},
+    "a reset in the body": {"aiohttp": "truncated"},
+    "a body too long": {"httpx": ""},
+    "a chunk of 2**70": {"httpx": "truncated"},
+    "gzip, chunked": {"aiohttp": ""},
+}
+
+
+@dataclass(frozen=True)
+class Peer:
+    """A server: its name, its script, and the outcome of a request to it."""
+
+    name: str
+    script: Script
+    outcome: str
+
+    def outcome_for(self, client: str) -> str:
+        """Return the error class that a client must give a request to it; '' for none."""
+        return READ_OTHERWISE.get(self.name, {}).get(client, self.outcome)
+
+
+def sends(name: str, outcome: str, *parts: bytes | Part, end: End = "close") -> Peer:
+    """Return a peer that reads the request, sends parts, and ends."""
+    script_parts = tuple(part if isinstance(part, Part) else Part(part) for part in parts)
+    return Peer(name, Script(script_parts, end), outcome)
+
+
+HEADS = (
+    sends("nothing, then closes", "closed"),
+    sends("nothing, then resets", "reset", end="reset"),
+    sends("nothing at all", "timeout", end="hang"),
+    sends("headers for ever", "head_too_large", HEAD, Part(b"X-Again: yes\r\n" * 99, 0, ENDLESS)),
+    sends("a header of 300 kB", "head_too_large", whole(200, b"A: " + b"x" * 300_000)),
+    sends("garbage for ever", "protocol", Part(b"\xff\x00garbage" * 999, 0, ENDLESS)),
+    sends("HTTP/2 frames", "protocol", b"\x00\x00\x12\x04\x00\x00\x00\x00\x00"),
+    sends("status 404", "status", whole(404)),
+    sends("101 unasked", "protocol", b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n"
+          b"Connection: upgrade\r\n\r\n", end="hang"),
+    sends("100 for ever", "protocol", Part(b"HTTP/1.1 100 Continue\r\n\r\n" * 99, 0, ENDLESS)),
+    sends("103, then an answer", "", b"HTTP/1.1 103 Early\r\nLink: </a>\r\n\r\n" + OK),
+)  # fmt: skip
+
+LENGTHS = (
+    sends("length and chunks", "protocol", HEAD + b"Content-Length: 2\r\n"
+          b"Transfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n"),
+    sends("a reset in the body", "reset", HEAD + b"Content-Length: 9\r\n\r\nok", Part(b"", 0.1),
+          end="reset"),
+    sends("a body too long", "protocol", OK + b"too long"),
+)  # fmt: skip
+
+BODIES = (
+    sends("a body for ever", "timeout", HEAD + b"\r\n", Part(bytes(1 << 16), 0, ENDLESS)),
+    sends("a chunk of 2**70", "protocol", CHUNKED + b"f" * 18 + b"\r\n"),
+    sends("gzip, chunked", "protocol", HEAD + b"Transfer-Encoding: gzip, chunked\r\n\r\n"
+          b"2\r\nok\r\n0\r\n\r\n"),
+    sends("a gzip bomb", "", HEAD + b"Content-Encoding: gzip\r\n\r\n", Part(BLOCK, 0, 32)),
+)  # fmt: skip
+
+PEERS = (*HEADS, *LENGTHS, *BODIES)
 
 TIMEOUT_S = 1.5
 OVERTIME_S = 5.0

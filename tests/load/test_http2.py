@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
+import asyncio
 import socket
 import ssl
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +21,8 @@ from perflab.load.clients.library_client import out_of_reach
 from perflab.load.options import LoadOptions
 from perflab.load.workload import ClosedLoop, Request, Scripted, Workload
 from perflab.paths import project_root
+from tests.load.hostile import on_uvloop
+from tests.load.meter import Meter
 from tests.load.processes import a_certificate
 
 SERVER = project_root() / "services" / "echo" / "server.py"
@@ -52,26 +52,6 @@ def echo() -> Iterator[int]:
         child.wait()
 
 
-@contextmanager
-def choosing(protocol: str, certificate: tuple[Path, Path]) -> Iterator[int]:
-    """Shake hands with one peer over TLS, and choose a protocol by ALPN; yield the port."""
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(certificate[1], certificate[0])
-    context.set_alpn_protocols([protocol])
-
-    def shake_hands(listening: socket.socket) -> None:
-        opened, _ = listening.accept()
-        with contextlib.suppress(OSError), context.wrap_socket(opened, server_side=True) as peer:
-            peer.recv(1)
-
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-        listening.settimeout(30)
-        thread = threading.Thread(target=shake_hands, args=(listening,), daemon=True)
-        thread.start()
-        yield listening.getsockname()[1]
-        thread.join()
-
-
 def test_every_answer_comes_over_http2_and_all_share_a_connection(echo: int) -> None:
     shown = once.send(
         f"http://127.0.0.1:{echo}/",
@@ -85,34 +65,21 @@ def test_every_answer_comes_over_http2_and_all_share_a_connection(echo: int) -> 
     assert shown["connections_opened"] <= 1
 
 
-def test_over_tls_the_server_chooses_http2_or_is_refused(tmp_path: Path) -> None:
-    pair = a_certificate(tmp_path)
-    trusting = OVER_HTTP2.model_copy(update={"ca_file": str(pair[1])})
-    with choosing("h2", pair) as port:
-        ask_for_http2(f"https://127.0.0.1:{port}/", trusting)
-    with (
-        choosing("http/1.1", pair) as port,
-        pytest.raises(LoadError, match=r"does not speak HTTP/2.*\(ALPN\).*nothing was sent"),
-    ):
-        ask_for_http2(f"https://127.0.0.1:{port}/", trusting)
+@pytest.mark.parametrize("scheme", ["http", "https"])
+def test_a_server_of_http_1_is_refused_before_the_load(tmp_path: Path, scheme: str) -> None:
+    key, certificate = a_certificate(tmp_path)
+    tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    tls.load_cert_chain(certificate, key)
+    tls.set_alpn_protocols(["http/1.1"])
+    meter = Meter(tls if scheme == "https" else None)
+    trusting = OVER_HTTP2.model_copy(update={"ca_file": str(certificate), "timeout_s": 1.0})
 
+    async def ask() -> None:
+        async with meter as url:
+            await asyncio.to_thread(ask_for_http2, url, trusting)
 
-def test_a_server_of_http_1_is_refused_and_hears_of_no_request() -> None:
-    heard: list[bytes] = []
-
-    def answer(server: socket.socket) -> None:
-        asked, _ = server.accept()
-        with asked:
-            heard.append(asked.recv(100))
-            asked.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n")
-
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        thread = threading.Thread(target=answer, args=(server,), daemon=True)
-        thread.start()
-        with pytest.raises(LoadError, match="does not speak HTTP/2"):
-            ask_for_http2(f"http://127.0.0.1:{server.getsockname()[1]}/", OVER_HTTP2)
-        thread.join()
-    assert heard[0].startswith(b"PRI * HTTP/2.0")
+    with pytest.raises(LoadError, match=r"does not answer over HTTP/2.*no load was sent"):
+        on_uvloop(ask)
 
 
 @pytest.mark.parametrize(

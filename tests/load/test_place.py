@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 from perflab.errors import LoadError, ParameterError
-from perflab.host.files import OWNER, remove_abandoned
+from perflab.host.files import OWNER, remove_abandoned, temporary_folder
 from perflab.load.records import record as place_module
-from perflab.load.records.record import folder_problems, place, raw_folder
+from perflab.load.records.record import folder_problems, place
 from perflab.load.workload import Burst, Request, Workload
 from perflab.paths import project_root
 
@@ -57,9 +57,11 @@ def test_a_folder_that_cannot_be_made_is_reported_in_a_sentence() -> None:
         raise AssertionError("nothing may begin")
 
 
-OWNING = (
-    "from perflab.load.records.record import raw_folder\nprint(raw_folder(), flush=True)\ninput()"
-)
+OWNING = """
+from perflab.host.files import temporary_folder
+print(temporary_folder("load"), flush=True)
+input()
+"""
 
 
 @pytest.fixture
@@ -85,7 +87,7 @@ def test_a_load_removes_folders_of_killed_loads_and_none_of_running_ones(tempora
     (left / "0" / "requests.rows").write_bytes(b"x")
     killed.kill()
     killed.communicate()
-    new = raw_folder()
+    new = temporary_folder("load")
     assert new.is_dir()
     assert {new, used} == set(temporary.iterdir())
     running.communicate()

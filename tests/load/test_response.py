@@ -1,9 +1,10 @@
-"""The reader of responses: any bytes are a response or have an error class."""
+"""The reader of responses: any bytes are a response or have an error class, in any pieces."""
 
 from __future__ import annotations
 
 import zlib
 from dataclasses import dataclass
+from typing import Any
 
 import h11
 import pytest
@@ -11,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from perflab.load.clients import exchange as body
+from perflab.load.clients import response
 from perflab.load.clients.exchange import Body, BodyRules
 from perflab.load.clients.response import (
     BadResponse,
@@ -18,6 +20,9 @@ from perflab.load.clients.response import (
     parse_server_timing,
     server_phases,
 )
+from perflab.load.workload import Request
+from tests.load.hostile import ClientReport, on_uvloop, send
+from tests.load.meter import PIECE, Meter, crc32_of
 from tests.support.examples import examples
 
 KEEP = BodyRules(kept=True)
@@ -226,3 +231,60 @@ def test_a_kept_body_has_a_limit_and_a_judged_body_has_none(
     assert read(ResponseReader(KEEP), [head, *[b"x" * 100] * 15]) == ""
     assert read(ResponseReader(KEEP), [head, *[b"x" * 100] * 16]) == "body_too_large"
     assert read(ResponseReader(BodyRules(b"y")), [head, *[b"x" * 100] * 16]) == ""
+
+
+LONG = 5 * 1024 * 1024 + 3
+
+
+def outcome(raw: bytes, cuts: list[int], rules: BodyRules | None) -> tuple[Any, ...]:
+    """Return how a reader reads a response in pieces, and one more on the same connection."""
+    places = sorted({cut % (len(raw) + 1) for cut in cuts})
+    reader = ResponseReader(rules)
+    kind = ""
+    for begin, end in zip([0, *places], [*places, len(raw)], strict=True):
+        try:
+            if begin < end and reader.feed(raw[begin:end]):
+                # Later bytes belong to the next request.
+                kind = "" if end == len(raw) else "more"
+                break
+        except BadResponse as error:
+            kind = error.kind
+            break
+    else:
+        kind = reader.end()
+    if kind:
+        return kind, reader.status, reader.size
+    fault = reader.body.fault if reader.body is not None else 0
+    return kind, reader.status, reader.size, reader.complete, reader.keep_alive, fault
+
+
+@settings(max_examples=examples(150), deadline=None)
+@given(
+    st.integers(60_000, 300_000),
+    st.sampled_from([b"", b"Connection: close\r\n", b"Content-Type: x\r\n"]),
+    st.sampled_from([b"", b"x", b"HTTP/1.1 200 OK\r\n\r\n"]),
+    st.integers(0, 5) | st.integers(0, 300_000),
+    st.lists(st.integers(0, 400_000), max_size=8),
+    st.sampled_from([None, BodyRules(crc32=crc32_of(100_000)), BodyRules(text=b"\xff\x00\x01")]),
+)
+def test_a_long_body_is_read_as_the_parser_reads_it(
+    size: int, extra: bytes, after: bytes, lost: int, cuts: list[int], rules: BodyRules | None
+) -> None:
+    head = b"HTTP/1.1 200 OK\r\n" + extra + b"Content-Length: %d\r\n\r\n" % size
+    body = (PIECE * 5)[:size]
+    raw = head + (body[: size - lost] if lost % 2 else body + after)
+    ours = outcome(raw, cuts, rules)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(response, "LONG_BYTES", 1 << 60)
+        assert ours == outcome(raw, cuts, rules)
+
+
+def test_bodies_that_share_a_buffer_are_summed_apart() -> None:
+    request = Request(path=f"/{LONG}", expect_crc32=crc32_of(LONG))
+
+    async def go(meter: Meter) -> ClientReport:
+        async with meter as url:
+            return await send(url, 6, request, together=True, timeout_s=20.0)
+
+    assert on_uvloop(lambda: go(Meter())).outcomes == [("", 200, LONG)] * 6
+    assert on_uvloop(lambda: go(Meter(flaw_at=LONG - 1))).errors == ["checksum"] * 6

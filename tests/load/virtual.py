@@ -39,16 +39,8 @@ class Sent:
 class World:
     """Clock, timer, client and record of one driver.
 
-    Parameters
-    ----------
-    service_ns : int
-        How long the server takes.
-    late_ns : int
-        How late the client is woken, every time.
-    handling_ns : int
-        How long the client takes to notice the last byte of an answer.
-    stall : (int, int)
-        A time, from the start, in which the client does not run at all.
+    The server takes ``service_ns``, the client is woken ``late_ns`` late and takes ``handling_ns``
+    to notice an answer. In ``stall`` (from the start) it does not run at all.
     """
 
     service_ns: int = 10 * MS
@@ -57,7 +49,6 @@ class World:
     stall: tuple[int, int] = (0, 0)
     now_ns: int = START_NS - S
     sent: list[Sent] = field(default_factory=list)
-    given_up: bool = False
 
     def __post_init__(self) -> None:
         self._due: list[tuple[int, int, Callable[[], object], int]] = []
@@ -89,8 +80,7 @@ class World:
         self._call(done_ns, answered, self.handling_ns)
 
     def give_up_waiting(self) -> None:
-        """Note the call; no request waits for a connection here."""
-        self.given_up = True
+        """Do nothing: no request waits for a connection here."""
 
     def record(self, exchange: Exchange) -> None:
         """Keep a request that a driver records."""

@@ -131,11 +131,7 @@ def _gaps(
 
 
 def streams(chunk_times: ChunkTimes | None) -> dict[str, Any]:
-    """Return the summary's numbers of a load's streams; none where nothing was streamed.
-
-    ``first_chunk_ms`` is from the planned instant to the first chunk, ``chunk_gap_ms`` from each
-    chunk to the next, each with bounds and the client's own time like response times.
-    """
+    """Return the summary's numbers of a load's streams; none where nothing was streamed."""
     if chunk_times is None:
         return {}
     return {

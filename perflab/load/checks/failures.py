@@ -207,21 +207,22 @@ def _unsent(
 ) -> Reason:
     arrivals = workload.arrivals
     text = f"{result.unsent + given_up} planned requests were never sent"
-    side: Side
     if not isinstance(arrivals, OpenLoop):
         # Users whose requests failed lost their turns. Otherwise nobody can tell who kept them
         # waiting; a late client has reasons of its own.
-        side = "server" if failed or given_up else "unknown"
+        side: Side = "server" if failed or given_up else "unknown"
         return Reason(code="load.unsent", side=side, text=text)
     length_s = max(last_instant_s(arrivals), 1e-9)
     total = sent + result.unsent + given_up
     text += f": the load reached {_rate(sent / length_s)} of the planned {_rate(total / length_s)}"
     # The client alone starts requests by a schedule. A request that it started and could not send
     # waited for a connection that the server had not given back.
-    side = "client" if result.unsent else "server"
-    why = "the client could not keep up"
-    if side == "server":
-        why = "the server kept all connections busy (--connections sets their number)"
+    side, why = "client", "the client could not keep up"
+    if not result.unsent:
+        side, why = (
+            "server",
+            "the server kept all connections busy (--connections sets their number)",
+        )
     return Reason(code="load.unsent", side=side, text=f"{text}; {why}")
 
 

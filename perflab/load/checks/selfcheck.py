@@ -32,6 +32,7 @@ from perflab.load.checks.times import MAX_CLIENT_SHARE, times_of
 from perflab.load.checks.trend import response_trend
 from perflab.load.clients.outcome import CODES
 from perflab.load.records.columns import INSTANTS
+from perflab.load.records.looks import TICK_MS
 from perflab.load.records.result import LoadResult
 from perflab.load.workload.arrivals import ClosedLoop
 from perflab.load.workload.windows import time_before
@@ -111,7 +112,8 @@ def check(result: LoadResult, workload: Workload) -> SelfCheck:
     delays = stalls.delays(result, workload)
     response = times_of(result)
     judged = stalls.received(result) if len(streamed) else response
-    judged = replace(judged if len(judged.known) else response, short_ms=delays.short)
+    short_ms = delays.looks[delays.looks < TICK_MS]
+    judged = replace(judged if len(judged.known) else response, short_ms=short_ms)
     judgement = SelfCheck(
         lag_p50_ms=_percentile_ms(lag_ns, 50),
         lag_p99_ms=_percentile_ms(lag_ns, 99),
@@ -219,10 +221,7 @@ def _late(kind: str, share: int, late_ms: float, allowed_ms: float) -> list[Reas
 def _timing_reasons(
     judgement: SelfCheck, least_p99_ms: float, service_ns: np.ndarray, closed: bool
 ) -> list[Reason]:
-    """Judge the delays of the client's event loop, and its use of its cores.
-
-    ``least_p99_ms`` is a lower bound of the p99 of the event loop's delays.
-    """
+    """Judge the event loop's delays (p99: its lower bound), and the use of cores."""
     highest = max(_known(len(service_ns)), default=50)
     median_ms = _allowed_ms(service_ns, 50, LATE_P50_MS)
     tail_ms = _allowed_ms(service_ns, highest, LATE_P99_MS)

@@ -22,7 +22,7 @@ import numpy as np
 import pandas as pd
 
 from perflab.load.checks.times import MAX_CLIENT_SHARE, Times, short_delays_ms
-from perflab.load.records.looks import TICK_MS, Looks
+from perflab.load.records.looks import Looks
 from perflab.load.records.result import LoadResult
 from perflab.load.workload.arrivals import Scripted
 from perflab.load.workload.workload import Workload
@@ -48,11 +48,6 @@ class Delays:
 
     looks: np.ndarray
     ticks: np.ndarray
-
-    @property
-    def short(self) -> np.ndarray:
-        """Return the looks that are no stalls."""
-        return self.looks[self.looks < TICK_MS]
 
 
 def delays(result: LoadResult, workload: Workload) -> Delays:
@@ -130,15 +125,12 @@ def reasons(result: LoadResult, times: Times) -> list[Reason]:
         texts[STALLED_TIME] = (
             f"{stalls_text}, {share:.0%} of the time: the numbers contain its own pauses"
         )
-    late_ms, mean_ms = times.mean_late_ms(), _mean_ms(times)
+    late_ms = times.mean_late_ms()
+    mean_ms = float(times.known.mean()) / 1e6 if len(times.known) else np.inf
     if late_ms > max(LEAST_MEAN_LATE_MS, MAX_CLIENT_SHARE * mean_ms):
         text = f"the client was late by {late_ms:.2f} ms on average"
         texts[MEAN_DELAY] = f"{text}, and the mean response time is {mean_ms:.2f} ms"
     return [Reason(code=code, side="client", text=text) for code, text in texts.items()]
-
-
-def _mean_ms(times: Times) -> float:
-    return float(times.known.mean()) / 1e6 if len(times.known) else np.inf
 
 
 NONE = np.zeros(0, dtype=np.int64)
@@ -156,10 +148,7 @@ class Sending:
 
     @classmethod
     def of(cls, messages: pd.DataFrame, looks: Sequence[Looks] = ()) -> Sending:
-        """Read it from the messages of a recording.
-
-        Of several messages planned for one instant, the last counts.
-        """
+        """Read it from a recording; of messages planned for one instant the last counts."""
         sent = messages[(messages["direction"] == "sent") & (messages["planned_ns"] > 0)]
         return cls(sent.groupby("planned_ns")["at_ns"].max(), looks)
 

@@ -22,13 +22,7 @@ from perflab.load.clients.outcome import CENSORED_CODES
 from perflab.load.records.looks import Looks
 from perflab.load.records.result import LoadResult
 from perflab.load.workload.windows import BEGIN, COUNTED, END, time_within, window_of
-from perflab.statistics.quantiles import (
-    OF_LOADS,
-    Bound,
-    bounds_of,
-    mean_bound,
-    percentiles_of,
-)
+from perflab.statistics.quantiles import OF_LOADS, Bound, bounds_of, mean_bound, percentiles_of
 
 # What the client itself may add to a time that it reports.
 MAX_CLIENT_SHARE = 0.10
@@ -109,10 +103,7 @@ class Times:
         }
 
     def without_stalls(self, shares: Sequence[float]) -> dict[str, tuple[float, float]]:
-        """Return each number of the successes, and its least value without stalls, in ms.
-
-        NaN where the sample is too small.
-        """
+        """Return each number of the successes, and its least value without stalls, in ms."""
         usual = _statistics(self.known, shares)
         lower = _statistics(self.known - self.stalled, shares)
         return {name: (usual[name] / 1e6, lower[name] / 1e6) for name in usual if name != "max"}
@@ -160,10 +151,7 @@ def times_of(
 ) -> Times:
     """Return the times of the measure stage between two instants of a request.
 
-    Parameters
-    ----------
-    chosen : mapping, optional
-        Worker to the code of the only template that counts; other workers have none of it.
+    ``chosen`` has the code of the only template that counts, by worker; others have none of it.
     """
     parts: dict[str, list[np.ndarray]] = {name: [] for name in OF_ROWS}
     for worker, rows in result.measured_by_worker():
@@ -281,12 +269,9 @@ def _sent_after(planned: np.ndarray, sent: np.ndarray, windows: np.ndarray) -> n
 
 def _means_ms(
     planned: np.ndarray, done: np.ndarray, windows: np.ndarray, pauses: np.ndarray
-) -> np.ndarray:
-    order = np.argsort(planned)
-    awake = done - planned - time_within(planned, done, pauses)
-    sums = np.concatenate([[0], np.cumsum(awake[order])])
-    places = np.searchsorted(planned[order], windows[:, COUNTED:])
-    totals, numbers = (pair[:, 1] - pair[:, 0] for pair in (sums[places], places))
-    means_ms: np.ndarray = np.full(len(windows), np.nan)
-    np.divide(totals / 1e6, numbers, out=means_ms, where=numbers > 0)
-    return means_ms
+) -> pd.Series[float]:
+    window = window_of(planned, windows)
+    counts = (window >= 0) & (planned >= windows[window, COUNTED])
+    awake_ms = pd.Series((done - planned - time_within(planned, done, pauses)) / 1e6)[counts]
+    means_ms: pd.Series[float] = awake_ms.groupby(window[counts]).mean()
+    return means_ms.reindex(range(len(windows)))

@@ -19,13 +19,9 @@ from perflab.load.workload.windows import time_before
 from perflab.recordings.columns import TCP_COUNTERS
 from perflab.recordings.schema import Remark
 
-BACKLOG = ("tcp_listen_overflows", "tcp_listen_drops", "tcp_syn_retransmits")
-AGAIN = ("tcp_timeouts", "tcp_retransmits")
-RESETS = ("tcp_resets_sent", "tcp_resets", "tcp_failed_connects")
 # The first retransmission of a SYN comes after 1 s (RFC 6298, section 2); the kernel's timer may be
 # one tick early, which is at most 10 ms.
 FIRST_RETRANSMISSION_NS = 980_000_000
-WHOSE = "counted for the whole network namespace, other processes in it included"
 
 
 @dataclass(frozen=True)
@@ -59,35 +55,22 @@ class MachineCounts:
 
 
 def remarks_on_tcp(result: LoadResult) -> list[Remark]:
-    """Return remarks on the TCP counters of a load, each with its meaning."""
-    counted = result.kernel
-    kinds = (
-        ("host.tcp_backlog", BACKLOG, _backlog_meaning(waited_for_syn(result))),
-        ("host.tcp_retransmits", AGAIN,
-         "what is sent again after a time-out comes at least 0.2 s late"),
-        ("host.tcp_resets", RESETS, "connections were refused, or ended before their time"),
-    )  # fmt: skip
-    remarks = []
-    for code, names, meaning in kinds:
-        counts = [f"{counted[name]} {TCP_COUNTERS[name]}" for name in names if counted.get(name)]
-        if counts:
-            text = f"the kernel counted {', '.join(counts)} during the load ({WHOSE}): {meaning}"
-            remarks.append(Remark(code=code, text=text))
-    return remarks
-
-
-def waited_for_syn(result: LoadResult) -> int:
-    """Return how many of the load's connections took so long that their SYN was sent again."""
-    return sum(
+    """Return a remark on the kernel's TCP counts during a load, if there are any."""
+    counts = [
+        f"{result.kernel[name]} {words}"
+        for name, words in TCP_COUNTERS.items()
+        if result.kernel.get(name)
+    ]
+    if not counts:
+        return []
+    waited = sum(
         int((rows["connect_ns"] >= FIRST_RETRANSMISSION_NS).sum()) for rows in result.chunks()
     )
-
-
-def _backlog_meaning(waited: int) -> str:
-    return (
-        "the kernel tries a connection that a full backlog dropped again after a second; "
-        f"{waited} connections of this load waited 1 s or longer, which is no time of the service"
+    text = (
+        f"the kernel counted {', '.join(counts)} during the load, for the whole network namespace; "
+        f"{waited} connections of this load waited 1 s or longer, until their SYN was sent again"
     )
+    return [Remark(code="host.tcp", text=text)]
 
 
 # Log ratios of a load's end to its begin: from the first on a clear trend is told, from the second
@@ -147,34 +130,26 @@ def trend_of(planned_ns: np.ndarray, response_ns: np.ndarray) -> Trend:
     medians_ns = [np.median(response_ns[window == number]) for number in range(WINDOWS)]
     middles = np.array(medians_ns) / 1e6
     width_s = (end_ns - begin_ns) / WINDOWS / 1e9
-    log = float(log_trend(np.log(middles))) if middles.min() > 0 else math.nan
+    log = _theil_sen(np.log(middles)) * (WINDOWS - 1) if middles.min() > 0 else math.nan
     if not is_clear(middles) or not width_s:
         return Trend(log=log)
-    return Trend(float(_theil_sen(middles)) / width_s, log, clear=True)
+    return Trend(_theil_sen(middles) / width_s, log, clear=True)
 
 
-def log_trend(log_middles: np.ndarray) -> np.ndarray:
-    """Return the change from the first to the last of the windows along the last axis."""
-    return _theil_sen(log_middles) * (WINDOWS - 1)
+def _theil_sen(middles: np.ndarray) -> float:
+    """Return the median slope per window."""
+    return float(np.median((middles[LATER] - middles[EARLIER]) / (LATER - EARLIER)))
 
 
-def _theil_sen(middles: np.ndarray) -> np.ndarray:
-    """Return the median slope per window, along the last axis."""
-    slopes = (middles[..., LATER] - middles[..., EARLIER]) / (LATER - EARLIER)
-    middle: np.ndarray = np.median(slopes, axis=-1)
-    return middle
-
-
-def is_clear(middles: np.ndarray) -> np.ndarray:
-    """Return whether medians rise or fall with their windows along the last axis (Kendall's tau-b).
+def is_clear(middles: np.ndarray) -> bool:
+    """Return whether medians rise or fall with their windows (Kendall's tau-b).
 
     Two windows never have the same time, but may have the same median.
     """
-    rises = middles[..., LATER] - middles[..., EARLIER]
-    changed = np.count_nonzero(rises, axis=-1)
-    agreed = np.abs(np.sign(rises).sum(axis=-1))
-    clear: np.ndarray = (changed > 0) & (agreed >= TAU * np.sqrt(len(LATER) * changed))
-    return clear
+    rises = middles[LATER] - middles[EARLIER]
+    changed = int(np.count_nonzero(rises))
+    agreed = abs(float(np.sign(rises).sum()))
+    return changed > 0 and agreed >= TAU * math.sqrt(len(LATER) * changed)
 
 
 def response_trend(result: LoadResult) -> Trend:

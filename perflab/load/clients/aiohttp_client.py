@@ -14,6 +14,16 @@ from perflab.load.clients.library_client import LibraryClient, causes, clock, he
 from perflab.load.workload.workload import Workload
 
 NEVER_S = 86_400.0
+# The error class of an exception is that of the first entry.
+KINDS: tuple[tuple[Any, str], ...] = (
+    (TimeoutError, "timeout"),
+    (aiohttp.ClientConnectorDNSError, "dns"),
+    ((aiohttp.ClientSSLError, ssl.SSLError), "tls"),
+    (aiohttp.ClientConnectorError, "connect"),
+    (aiohttp.ServerDisconnectedError, "closed"),
+    (aiohttp.ClientPayloadError, "truncated"),
+    (OSError, "reset"),
+)
 
 
 class AiohttpClient(LibraryClient):
@@ -61,26 +71,12 @@ class AiohttpClient(LibraryClient):
 
     @staticmethod
     def _class_of(error: Exception) -> str:
-        if isinstance(error, TimeoutError):
-            return "timeout"
         if any(
             isinstance(cause, LineTooLong) or "Too many headers" in str(cause)
             for cause in causes(error)
         ):
             return "head_too_large"
-        if isinstance(error, aiohttp.ClientConnectorDNSError):
-            return "dns"
-        if isinstance(error, (aiohttp.ClientSSLError, ssl.SSLError)):
-            return "tls"
-        if isinstance(error, aiohttp.ClientConnectorError):
-            return "connect"
-        if isinstance(error, aiohttp.ServerDisconnectedError):
-            return "closed"
-        if isinstance(error, aiohttp.ClientPayloadError):
-            return "truncated"
-        if isinstance(error, OSError):
-            return "reset"
-        return "protocol"
+        return next((kind for classes, kind in KINDS if isinstance(error, classes)), "protocol")
 
     async def _close(self) -> None:
         await self._session.close()

@@ -116,17 +116,7 @@ class LeanClient:
             return
         if room <= 0:
             self.capped += 1
-        self._wait(exchange)
-
-    def _wait(self, exchange: Exchange) -> None:
-        waiting = self._waiting
-        if not waiting or waiting[-1].started_ns <= exchange.started_ns:
-            waiting.append(exchange)
-            return
-        # The request follows a redirect. The queue stays in the order of starts, or requests behind
-        # this one would time out late.
-        later = (n for n, other in enumerate(waiting) if other.started_ns > exchange.started_ns)
-        waiting.insert(next(later), exchange)
+        self._waiting.append(exchange)
 
     def _close_idle(self) -> bool:
         """Close an idle connection of any origin, so that another can be opened."""
@@ -233,8 +223,10 @@ class LeanClient:
         ]
         for connection in late:
             connection.abort("timeout")
-        while self._waiting and self._waiting[0].started_ns < latest_start_ns:
-            self._give_up(self._waiting.popleft(), "timeout")
+        # A request that follows a redirect stands behind others, and began before them.
+        for exchange in [one for one in self._waiting if one.started_ns < latest_start_ns]:
+            self._waiting.remove(exchange)
+            self._give_up(exchange, "timeout")
 
     def _give_up(self, exchange: Exchange, kind: str) -> None:
         exchange.done_ns = clock()
@@ -277,12 +269,16 @@ def make_client(
     allowed: Sequence[str] = (),
     beside: int = 0,
 ) -> Client:
-    """Return the client that a workload names, with the address of its requests looked up.
+    """Return a workload's client, which may open so many connections, its address looked up."""
+    # Imported late: most loads do without these libraries, which take long to import.
+    if workload.client == "aiohttp":
+        from perflab.load.clients.aiohttp_client import AiohttpClient
 
-    ``connections`` is the most that it may open at a time; see :class:`LeanClient` for the rest.
-    """
+        return AiohttpClient(workload, connections, prepared)
     if workload.client != "lean":
-        return _library_client(workload, prepared, connections)
+        from perflab.load.clients.httpx_client import HttpxClient
+
+        return HttpxClient(workload, connections, prepared)
     lean = LeanClient(
         asyncio.get_running_loop(),
         workload.connections.model_copy(update={"most": connections}),
@@ -294,14 +290,3 @@ def make_client(
     )
     lean.address(prepared.origin)
     return lean
-
-
-def _library_client(workload: Workload, prepared: Prepared, connections: int) -> Client:
-    # Imported late: most loads do without these libraries, which take long to import.
-    if workload.client == "aiohttp":
-        from perflab.load.clients.aiohttp_client import AiohttpClient
-
-        return AiohttpClient(workload, connections, prepared)
-    from perflab.load.clients.httpx_client import HttpxClient
-
-    return HttpxClient(workload, connections, prepared)

@@ -25,6 +25,10 @@ if TYPE_CHECKING:
 READ_BYTES = 128 * 1024
 LONGEST_REMEMBERED = 32 * 1024
 WOULD_BLOCK = (BlockingIOError, InterruptedError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
+KINDS = {
+    errno.EADDRNOTAVAIL: "ports", errno.EMFILE: "files", errno.ENFILE: "files",
+    errno.ETIMEDOUT: "timeout",
+}  # fmt: skip
 clock = time.monotonic_ns
 
 
@@ -34,15 +38,8 @@ def kind_of(error: OSError | ValueError, otherwise: str) -> int:
         return CODES["dns"]
     if isinstance(error, ssl.SSLError):
         return CODES["tls"]
-    if isinstance(error, ValueError):
-        return CODES[otherwise]
-    if error.errno == errno.EADDRNOTAVAIL:
-        return CODES["ports"]
-    if error.errno in (errno.EMFILE, errno.ENFILE):
-        return CODES["files"]
-    if error.errno == errno.ETIMEDOUT:
-        return CODES["timeout"]
-    return CODES[otherwise]
+    number = error.errno if isinstance(error, OSError) else None
+    return CODES[KINDS.get(number or 0, otherwise)]
 
 
 class Connection:
@@ -275,8 +272,6 @@ class Connection:
         if exchange.stream is not None:
             exchange.stream.note(now_ns)
         if exchange.progress is not None:
-            if reader.left and is_first:
-                exchange.progress.expect(reader.size + reader.left)
             exchange.progress.note(now_ns, reader.size)
         if not complete:
             if isinstance(self._socket, ssl.SSLSocket) and self._socket.pending():

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from perflab.load.clients.connection import Connection
 
 BODY, CHECKSUM = CODES["body"], CODES["checksum"]
+# Head and body of a response.
+Answered = tuple[bytes, bytes]
 KEPT_BYTES = 64 * 1024 * 1024
 TOO_LARGE = (
     f"a script can keep bodies of at most {KEPT_BYTES >> 20} MiB: give keep_body=False for bodies "
@@ -188,54 +190,38 @@ def followed(
     return following
 
 
+@dataclass(slots=True, eq=False, repr=False)
 class Exchange:
     """One request under way: its instants (CLOCK_MONOTONIC, ns; 0: never came) and outcome.
 
     It is made once per user or slot and used again; ``finish`` is called when it is done.
     ``answer`` is the head and body of the response, where the request wants them; ``progress`` has
-    the points of the body's arrival, ``stream`` its chunks.
+    the points of the body's arrival, ``stream`` its chunks. ``chain`` keeps the request that began
+    a chain of redirects, the instant of its sending, and how long it took to connect.
     """
 
-    __slots__ = (
-        "answer",
-        "bytes",
-        "chain",
-        "close_ns",
-        "connect_ns",
-        "connection",
-        "done_ns",
-        "error",
-        "finish",
-        "first_byte_ns",
-        "phases",
-        "planned_ns",
-        "prepared",
-        "progress",
-        "redirects",
-        "sent_ns",
-        "stage",
-        "started_ns",
-        "status",
-        "stream",
-        "template",
-        "user",
-    )
-
-    def __init__(self, prepared: Prepared, user: int, finish: Callable[[Exchange], None]) -> None:
-        self.prepared = prepared
-        self.user = user
-        self.finish = finish
-        self.stage = MEASURE
-        self.template = 0
-        self.connection: Connection | None = None
-        self.planned_ns = self.started_ns = self.done_ns = 0
-        self.status = self.bytes = self.error = self.redirects = 0
-        self.phases: dict[str, float] | None = None
-        self.chain: tuple[Prepared, int, int] | None = None
-        self.answer: tuple[bytes, bytes] | None = None
-        self.progress: ArrivalPoints | None = None
-        self.stream: Streamed | None = None
-        self.renew()
+    prepared: Prepared
+    user: int
+    finish: Callable[[Exchange], None]
+    stage: int = MEASURE
+    template: int = 0
+    connection: Connection | None = None
+    planned_ns: int = 0
+    started_ns: int = 0
+    sent_ns: int = 0
+    first_byte_ns: int = 0
+    done_ns: int = 0
+    connect_ns: int = 0
+    close_ns: int = 0
+    status: int = 0
+    bytes: int = 0
+    error: int = 0
+    redirects: int = 0
+    phases: dict[str, float] | None = None
+    chain: tuple[Prepared, int, int] | None = None
+    answer: Answered | None = None
+    progress: ArrivalPoints | None = None
+    stream: Streamed | None = None
 
     def renew(self) -> None:
         """Reset the instants that the next request may not reach; its end sets the rest."""

@@ -1,6 +1,6 @@
 """httpx behind the interface of the lean client: HTTP/1.1, and HTTP/2 with h2.
 
-The server is asked whether it speaks HTTP/2 before any load is sent.
+One request over HTTP/2 asks the server whether it speaks it, before any load is sent.
 """
 
 from __future__ import annotations
@@ -17,12 +17,9 @@ import httpx
 from perflab.errors import LoadError
 from perflab.load.clients.exchange import Exchange, Prepared
 from perflab.load.clients.library_client import LibraryClient, causes, clock, headers_of
-from perflab.load.clients.targets import Origin, addresses, split
+from perflab.load.clients.targets import split
 from perflab.load.workload.workload import Workload
 
-# The client's preface and an empty SETTINGS frame (RFC 9113, 3.4).
-HELLO = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes([0, 0, 0, 4, 0, 0, 0, 0, 0])
-FRAME_HEAD_BYTES, SETTINGS = 9, 4
 LONGEST_S = 5.0
 
 
@@ -119,55 +116,22 @@ def _only_http2(workload: Workload) -> ssl.SSLContext:
 
 
 def ask_for_http2(url: str, workload: Workload) -> None:
-    """Raise LoadError for a server that does not speak HTTP/2, or without the package h2.
-
-    Over TLS the server must choose ``h2`` by ALPN; without TLS it must answer HTTP/2's connection
-    preface (prior knowledge: there is no upgrade from HTTP/1.1).
-    """
+    """Raise LoadError for a server that answers no request over HTTP/2, or without package h2."""
     if find_spec("h2") is None:
         raise LoadError("HTTP/2 needs the package h2: pip install 'perflab[http2]'")
     origin, _ = split(url)
-    try:
-        family, address = addresses(origin)[0]
-        with socket.socket(family, socket.SOCK_STREAM) as opened:
-            opened.settimeout(min(LONGEST_S, workload.timeout_s))
-            opened.connect(address)
-            if origin.encrypted:
-                _by_alpn(opened, origin, workload)
-            else:
-                _by_preface(opened, origin)
-    except OSError as error:
-        raise LoadError(
-            f"{origin.authority} could not be asked whether it speaks HTTP/2: "
-            f"{error.strerror or error}; nothing was sent"
-        ) from None
-
-
-def _by_alpn(opened: socket.socket, origin: Origin, workload: Workload) -> None:
-    context = workload.trust.context()
-    context.set_alpn_protocols(["h2"])
-    try:
-        with context.wrap_socket(opened, server_hostname=origin.host) as encrypted:
-            chosen = encrypted.selected_alpn_protocol()
-    except ssl.SSLError as error:
-        if "NO_APPLICATION_PROTOCOL" not in str(error):
-            raise
-        chosen = None
-    if chosen != "h2":
-        raise _refused(origin, "it did not choose h2 when TLS offered it (ALPN)")
-
-
-def _by_preface(opened: socket.socket, origin: Origin) -> None:
-    opened.sendall(HELLO)
-    head = b""
-    while len(head) < FRAME_HEAD_BYTES and (piece := opened.recv(FRAME_HEAD_BYTES - len(head))):
-        head += piece
-    if len(head) < FRAME_HEAD_BYTES or head[3] != SETTINGS or any(head[5:]):
-        raise _refused(origin, "it did not answer HTTP/2's begin with its settings")
-
-
-def _refused(origin: Origin, why: str) -> LoadError:
-    return LoadError(
-        f"{origin.authority} does not speak HTTP/2: {why}. Remove --http2, or let the server "
-        "speak it; nothing was sent"
+    client = httpx.Client(
+        http1=False,
+        http2=True,
+        verify=_only_http2(workload),
+        timeout=min(LONGEST_S, workload.timeout_s),
+        trust_env=False,
     )
+    try:
+        with client, client.stream("OPTIONS", f"{origin.scheme}://{origin.authority}/"):
+            pass
+    except httpx.TransportError as error:
+        raise LoadError(
+            f"{origin.authority} does not answer over HTTP/2 ({error or type(error).__name__}): "
+            "remove --http2, or let the server speak it; no load was sent"
+        ) from None

@@ -78,10 +78,7 @@ class ResponseReader:
     def feed(self, data: bytes) -> bool:
         """Take bytes that arrived; return whether the response is complete.
 
-        Raises
-        ------
-        BadResponse
-            The bytes are not a response, or go on after its end.
+        Raise BadResponse where they are not a response, or go on after its end.
         """
         if self.left:
             return self.take(memoryview(data))
@@ -112,7 +109,8 @@ class ResponseReader:
         rules = self.rules
         if self._chunked or (rules and (rules.kept or rules.stream)):
             return
-        left = length_alone(self.head) - self.size
+        length = _LENGTH_ALONE.search(self.head)
+        left = int(length[1]) - self.size if length else 0
         if left >= LONG_BYTES:
             self.left = left
             self._stays = bool(self._parser.should_keep_alive())
@@ -142,8 +140,11 @@ class ResponseReader:
         head = self.head
         if len(head) > MAX_HEAD_BYTES:
             raise BadResponse("head_too_large", f"headers of more than {MAX_HEAD_BYTES} bytes")
-        if problem := not_a_head(head):
-            raise BadResponse("protocol", problem)
+        # The parser also reads RTSP and ICE, and empty lines before the status line.
+        if head[:5] != b"HTTP/":
+            raise BadResponse("protocol", "the response does not begin with HTTP/")
+        if 0 in head:
+            raise BadResponse("protocol", "a NUL in the head")
         if not (self.complete or self._chunked) and CODING in head.lower():
             self._begin_chunks()
             if self._refused:
@@ -222,11 +223,9 @@ class ResponseReader:
 
 
 def parse_server_timing(header: str) -> dict[str, float]:
-    """Read a ``Server-Timing`` header: metric name to duration in ms.
+    """Read a ``Server-Timing`` header (W3C Server Timing): metric name to duration in ms.
 
-    Source: W3C Server Timing, the header field. It leaves out entries without ``dur``, names beyond
-    printable ASCII, impossible durations (negative, infinite, above 11 days), and all phases after
-    the first 64.
+    It leaves out names beyond printable ASCII, impossible durations, and all after the first 64.
     """
     phases: dict[str, float] = {}
     for entry in header.split(","):
@@ -245,14 +244,6 @@ def parse_server_timing(header: str) -> dict[str, float]:
     return phases
 
 
-def not_a_head(head: bytes) -> str:
-    """Return why a head that the parser accepts is none of HTTP; empty where it is one."""
-    # The parser also reads RTSP and ICE, and empty lines before the status line.
-    if head[:5] != b"HTTP/":
-        return "the response does not begin with HTTP/"
-    return "a NUL in the head" if 0 in head else ""
-
-
 def coding_problem(head: bytes) -> str:
     """Return why the body's transfer coding is refused; empty where it is chunked alone."""
     # We send no TE, so no other coding may come (RFC 9112, 7.4). With another coding, or a tab
@@ -261,12 +252,6 @@ def coding_problem(head: bytes) -> str:
     if len(codings) != 1 or codings[0].partition(b"\r")[0].strip(b" ") != b"chunked":
         return "a transfer coding other than chunked"
     return ""
-
-
-def length_alone(head: bytes) -> int:
-    """Return the announced length of the body; 0 where its line is not of the simplest form."""
-    match = _LENGTH_ALONE.search(head)
-    return int(match[1]) if match else 0
 
 
 def header(head: bytes, name: str) -> str:

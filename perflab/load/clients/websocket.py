@@ -194,10 +194,7 @@ class WebSocket:
     # Sending.
 
     def send(self, data: bytes, text: bool = True) -> int:
-        """Send a message; return the instant it went to the transport (ns).
-
-        Raise WebSocketError if the WebSocket is closed or the server reads nothing.
-        """
+        """Send a message; return when it went out (ns), or raise WebSocketError."""
         if self._kind or self.over.is_set():
             raise WebSocketError(self._kind or "ws_closed", "the WebSocket is closed")
         if self.choked:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import struct
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -103,7 +104,6 @@ class Recorder:
         self._chunks = Spool(folder / CHUNKS_FILE)
         self._names: dict[str, int] = {}
         self._flushed = 0
-        self.error: OSError | None = None
         self._renew()
 
     def _renew(self) -> None:
@@ -134,11 +134,11 @@ class Recorder:
             exchange.stage,
         )
         if exchange.phases:
-            self._add(self._phases, self._packed_phases(exchange.phases))
+            self._phases.add(self._packed_phases(exchange.phases))
         if exchange.progress is not None:
-            self._add(self._progress, packed_points(len(self), exchange.progress))
+            self._progress.add(packed_points(len(self), exchange.progress))
         if exchange.prepared.streams:
-            self._add(self._chunks, packed_chunks(len(self), exchange.stream))
+            self._chunks.add(packed_chunks(len(self), exchange.stream))
         self._used += 74
         if self._used == len(self._buffer):
             self._flush()
@@ -151,21 +151,11 @@ class Recorder:
                 packed += PHASE_PACK.pack(row, code, value)
         return packed
 
-    def _add(self, spool: Spool, rows: bytes) -> None:
-        # A full disk must not raise within a parser's callback: ``close`` raises the error.
-        try:
-            spool.add(rows)
-        except OSError as error:
-            self.error = self.error or error
-
     def hand_over(self) -> None:
         """Spool the rows so far, so that others can read them."""
         if self._used > self._handed:
             # Later rows go behind those that were handed over.
-            try:
-                self._rows.put(memoryview(self._buffer)[self._handed : self._used])
-            except OSError as error:
-                self.error = self.error or error
+            self._rows.put(memoryview(self._buffer)[self._handed : self._used])
             self._handed = self._used
 
     def _flush(self) -> None:
@@ -176,13 +166,9 @@ class Recorder:
     def close(self) -> None:
         """Write everything; raise OSError where the disk did not take all of the record."""
         self._flush()
-        for spool in (self._rows, self._phases, self._progress, self._chunks):
-            try:
-                spool.close()
-            except OSError as error:
-                self.error = self.error or error
-        if self.error is not None:
-            raise self.error
+        with contextlib.ExitStack() as closing:
+            for spool in (self._rows, self._phases, self._progress, self._chunks):
+                closing.callback(spool.close)
         (self._folder / "phases.names").write_text("\n".join(self._names))
 
 
@@ -212,10 +198,7 @@ def phase_names(folder: Path) -> list[str]:
 
 
 def frame(folder: Path, worker: int, begin: int = 0, end: int | None = None) -> pd.DataFrame:
-    """Return a worker's requests from row ``begin`` to ``end`` as a table, with words for codes.
-
-    Phases are float32, NaN where a response lacks them.
-    """
+    """Return a worker's requests from row ``begin`` to ``end``, with words for codes."""
     # Workers write and do not read: with pandas they would take three times as long to start.
     import pandas as pd
 

@@ -64,16 +64,12 @@ class LoopProbe:
         }
 
 
-def _nothing() -> np.ndarray:
-    return np.zeros(0)
-
-
 @dataclass(frozen=True)
 class Looks:
     """The looks of a probe: when the loop woke (int64, ns), and how late it was then (ms)."""
 
-    woken_ns: np.ndarray = field(default_factory=_nothing)
-    late_ms: np.ndarray = field(default_factory=_nothing)
+    woken_ns: np.ndarray = field(default_factory=lambda: np.zeros(0))
+    late_ms: np.ndarray = field(default_factory=lambda: np.zeros(0))
 
     @classmethod
     def of(cls, report: Mapping[str, Any]) -> Looks:

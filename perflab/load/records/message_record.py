@@ -67,7 +67,7 @@ class MessageRecorder:
     def add(
         self, at_ns: int, user: int, direction: int, size: int, key: int = 0, kind: str = ""
     ) -> None:
-        """Record a message; raise OSError of an earlier one, ValueError at too many kinds."""
+        """Record a message; raise ValueError at too many kinds."""
         try:
             number = self._kinds[kind]
         except KeyError:

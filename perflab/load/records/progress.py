@@ -26,7 +26,8 @@ FLUSH_BYTES = 1 << 16
 class Spool:
     """Writes rows to a file in a thread of its own, so that no disk delays a request.
 
-    The file exists from the first rows on. The number of waiting buffers is bounded.
+    The file exists from the first rows on. The number of waiting buffers is bounded. After an error
+    no more rows are written, and ``close`` raises it.
     """
 
     def __init__(self, path: Path) -> None:
@@ -45,7 +46,7 @@ class Spool:
         self._thread.start()
 
     def add(self, rows: bytes) -> None:
-        """Collect a few rows until they fill a buffer; raise like :meth:`put`."""
+        """Collect a few rows until they fill a buffer."""
         self._few += rows
         if len(self._few) > FLUSH_BYTES:
             self._hand_over()
@@ -55,19 +56,20 @@ class Spool:
         self.put(full)
 
     def put(self, data: bytes | bytearray | memoryview) -> None:
-        """Hand over a buffer that the caller changes no more; raise OSError of an earlier one."""
-        if self._error is not None:
-            raise self._error
-        if not len(data):
+        """Hand over a buffer that the caller changes no more."""
+        if self._error is not None or not len(data):
             return
-        if self._thread is None:
-            self.start()
-        self._queue.put(data)
+        try:
+            if self._thread is None:
+                self.start()
+        except OSError as error:
+            self._error = error
+        else:
+            self._queue.put(data)
 
     def close(self) -> None:
-        """Write the remaining rows; raise like :meth:`put`."""
-        if self._error is None:
-            self._hand_over()
+        """Write the remaining rows; raise OSError where the disk did not take all of them."""
+        self._hand_over()
         if self._thread is not None:
             self._queue.put(None)
             self._thread.join()
@@ -95,10 +97,7 @@ def rows_in(path: Path, dtype: np.dtype[np.void], mode: Literal["r", "r+"] = "r"
 
 
 def of_requests(packed: np.ndarray, worker: int, rows: np.ndarray) -> dict[str, np.ndarray]:
-    """Return columns that identify the request of each packed row, by its member ``request``.
-
-    ``request`` is the number of the request in the order in which the worker's requests ended.
-    """
+    """Return columns for each packed row's request, which is numbered by order of end."""
     request_rows = rows[packed["request"]]
     return {
         "worker": np.full(len(packed), worker, dtype=np.int16),
@@ -126,10 +125,6 @@ class ArrivalPoints:
         self._last = (0, 0)
         self.at_ns = array("q")
         self.sizes = array("q")
-
-    def expect(self, length: int) -> None:
-        """Spread the points over a body of a known length."""
-        self._step = max(1, -(-length // self._most))
 
     def note(self, at_ns: int, size: int) -> None:
         """Note that ``size`` bytes of the body had arrived at an instant."""

@@ -31,6 +31,8 @@ from perflab.load.workload.windows import Cycles, cut_at
 from perflab.load.workload.workload import Workload
 
 ROWS_PER_GROUP = 1 << 20
+# The kind of temporary folders for raw rows.
+RAW_ROWS = "load"
 
 
 def write(
@@ -74,11 +76,6 @@ def _write_requests(file: BinaryIO, result: LoadResult) -> None:
 LEAST_FREE_BYTES = 64 * 1024 * 1024
 # A raw row with its phases, and both again as Parquet.
 BYTES_PER_REQUEST = 250
-
-
-def raw_folder() -> Path:
-    """Make a temporary folder of this process (in ``TMPDIR``); remove those of ended processes."""
-    return temporary_folder("load")
 
 
 @dataclass
@@ -130,7 +127,7 @@ def place(folder: Path | None, workload: Workload) -> Iterator[Place]:
     new_folders: list[Path] = []
     try:
         if folder is None:
-            root = raw_folder()
+            root = temporary_folder(RAW_ROWS)
             new_folders = [root]
         else:
             root = folder.resolve()
@@ -218,10 +215,7 @@ def _cycles(workload: Workload) -> Cycles | None:
 def failure_stop_of(
     folder: Path, reports: list[dict[str, Any]], workload: Workload, stopped: str
 ) -> FailureStop | None:
-    """Return the stop of a load by its number of failures, and mark the later rows.
-
-    Failures while a load ends for another reason did not end it.
-    """
+    """Return a load's stop by its failures, if these ended it, and mark the later rows."""
     failures = workload.stop.failures
     if not failures or stopped not in ("", workload.stop.failures_reached):
         return None

@@ -17,13 +17,14 @@ from pathlib import Path
 from typing import Any
 
 from perflab.errors import LoadError
+from perflab.host.files import temporary_folder
 from perflab.host.processes import give_way, how_it_ended
 from perflab.load.checks.trend import MachineCounts
 from perflab.load.clients.outcome import MEASURE
 from perflab.load.clients.targets import refuse_foreign
 from perflab.load.records.columns import rows_since
 from perflab.load.records.looks import is_failure
-from perflab.load.records.record import merged, raw_folder
+from perflab.load.records.record import RAW_ROWS, merged
 from perflab.load.records.result import LoadResult
 from perflab.load.workload.workload import StopRules, Workload
 from perflab.paths import project_root
@@ -129,15 +130,8 @@ class WorkerProcess:
 class Generator:
     """Keeps one worker per client core for the whole run.
 
-    Parameters
-    ----------
-    cores : sequence of int
-        Cores of the client; one worker is bound to each.
-    environment : dict
-        Labels, so that clean-up finds the workers.
-    real_time : bool
-        Whether workers get real-time priority on their cores, where the system allows it. Not for
-        cores that services share: they would get no time while a worker is busy.
+    ``environment`` has labels, so that clean-up finds the workers. With ``real_time`` they get that
+    priority where the system allows it; on cores that services share these would get no time.
     """
 
     def __init__(
@@ -183,12 +177,8 @@ class Generator:
         (CLOCK_MONOTONIC), so that the windows of several loads fit together; 0 is at once. It is
         never moved: missed windows show as requests that started late, and refuse the load.
 
-        Raises
-        ------
-        TargetRefused
-            The address is neither on this machine nor allowed.
-        LoadError
-            A worker died or did not end within the workload's own bounds.
+        Raise TargetRefused for an address that is neither on this machine nor allowed, LoadError
+        where a worker died or did not end within the workload's own bounds.
         """
         refuse_foreign(address, allowed)
         if workload.client == "http2":
@@ -196,7 +186,7 @@ class Generator:
 
             ask_for_http2(address, workload)
         # Workers run in another folder: the path must not be relative.
-        place = folder.resolve() if folder else raw_folder()
+        place = folder.resolve() if folder else temporary_folder(RAW_ROWS)
         machine = MachineCounts.now(self._cores)
         start_ns = start_ns or time.monotonic_ns() + START_DELAY_NS
         try:
@@ -270,7 +260,13 @@ class Generator:
                 for key, _ in selector.select(timeout=0.25):
                     worker = self._workers[key.data]
                     for message in worker.messages():
-                        news |= self._take(message, key.data, worker, event, reports)
+                        if message["event"] == event:
+                            reports[key.data] = message
+                        elif message["event"] == "failed":
+                            raise LoadError(f"a load worker failed: {message['reason']}")
+                        elif message["event"] == "progress":
+                            worker.update(message["in_flight"])
+                            news = True
                 if news:
                     progress = self._progress()
                     on_progress(progress)
@@ -283,32 +279,10 @@ class Generator:
                     self._stop(str(stop), stop.within_s)
                     if stop.within_s is not None:
                         deadline = min(deadline, time.monotonic() + stop.within_s + ENDING_S)
-                    check = _nothing
+                    check = lambda: None  # noqa: E731
         return [reports[number] for number in range(len(self._workers))]
 
     def _progress(self) -> Progress:
         """Return the sums over all workers."""
         parts = [astuple(worker.progress) for worker in self._workers]
         return Progress(*map(sum, zip(*parts, strict=True)))
-
-    @staticmethod
-    def _take(
-        message: dict[str, Any],
-        number: int,
-        worker: WorkerProcess,
-        event: str,
-        reports: dict[int, dict[str, Any]],
-    ) -> bool:
-        """Take one message; return whether it reports progress."""
-        if message["event"] == event:
-            reports[number] = message
-        elif message["event"] == "failed":
-            raise LoadError(f"a load worker failed: {message['reason']}")
-        elif message["event"] == "progress":
-            worker.update(message["in_flight"])
-            return True
-        return False
-
-
-def _nothing() -> None:
-    """Check nothing."""

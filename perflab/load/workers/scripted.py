@@ -32,10 +32,7 @@ clock = time.monotonic_ns
 
 
 def find(script: str) -> type[User]:
-    """Return the User that ``path/to/file.py:Class`` or ``module:Class`` names.
-
-    Raise ParameterError if it cannot be imported, or is not a User with actions.
-    """
+    """Return the User that ``FILE.py:Class`` or ``module:Class`` names, or raise ParameterError."""
     place, _, name = script.rpartition(":")
     if not place or not name:
         raise ParameterError("script", [f"'{script}' is not FILE.py:Class or module:Class"])
@@ -255,10 +252,7 @@ class ScriptedDriver:
         self._record(exchange)
 
     async def until(self, due_ns: int) -> bool:
-        """Wait for an instant; return whether it came before the load was stopped.
-
-        Called by :class:`~perflab.load.users.User`, too.
-        """
+        """Wait for an instant; return whether it came before the load was stopped."""
         if due_ns <= clock():
             return not self._stopping.is_set()
         due: asyncio.Future[None] = asyncio.get_running_loop().create_future()

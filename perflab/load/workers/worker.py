@@ -148,10 +148,7 @@ class WorkerLoad:
             )
 
     def stop(self, reason: str, within_s: float | None = None) -> None:
-        """End the load: give waiting requests up, and those under way after ``within_s``.
-
-        Without ``within_s`` requests under way have their timeout.
-        """
+        """End the load; give up what waits, and after ``within_s`` what is under way."""
         self.stopped = self.stopped or reason
         self.driver.stop()
         # In the next turn: the caller may be the end of a request.

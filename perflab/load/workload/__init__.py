@@ -1,13 +1,6 @@
 """The workload of a load: requests, how they arrive, in which stages."""
 
-from perflab.load.workload.arrivals import (
-    Arrivals,
-    Burst,
-    ClosedLoop,
-    OpenLoop,
-    Scripted,
-    Stage,
-)
+from perflab.load.workload.arrivals import Arrivals, Burst, ClosedLoop, OpenLoop, Scripted, Stage
 from perflab.load.workload.request import Connections, Request, Reuse
 from perflab.load.workload.workload import Objective, StopRules, Workload
 

@@ -6,7 +6,7 @@ import base64
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BeforeValidator, Field, field_validator, model_validator
+from pydantic import Base64Bytes, BeforeValidator, Field, field_validator, model_validator
 
 from perflab.load.clients.streams import Format, Streaming, check_marker
 from perflab.load.workload.windows import FrozenModel
@@ -19,27 +19,14 @@ Reuse = Literal["keep_alive", "per_request"]
 
 
 class BytesBody(FrozenModel):
-    """A body of any bytes, as base64 for JSON."""
+    """A body of any bytes, which JSON has as base64."""
 
-    base64: str
-
-    @field_validator("base64")
-    @classmethod
-    def _is_base64(cls, text: str) -> str:
-        try:
-            base64.b64decode(text, validate=True)
-        except ValueError as error:
-            raise ValueError(f"the body is not base64: {error}") from None
-        return text
-
-    @classmethod
-    def of(cls, content: bytes | bytearray | memoryview) -> Self:
-        """Return the body that holds these bytes."""
-        return cls(base64=base64.b64encode(content).decode())
+    base64: Base64Bytes
 
 
 def _of_bytes(body: Any) -> Any:
-    return BytesBody.of(body) if isinstance(body, bytes | bytearray | memoryview) else body
+    is_bytes = isinstance(body, bytes | bytearray | memoryview)
+    return BytesBody(base64=base64.b64encode(body)) if is_bytes else body
 
 
 # A text, bytes, or several texts in turn.
@@ -127,7 +114,7 @@ class Request(FrozenModel):
         """Return the bodies that requests send in turn."""
         body = self.body
         if isinstance(body, BytesBody):
-            return (base64.b64decode(body.base64),)
+            return (body.base64,)
         return (body.encode(),) if isinstance(body, str) else tuple(map(str.encode, body))
 
     @property

@@ -148,10 +148,7 @@ class Cycles:
     pacing_ns: int = 0
 
     def requests_in(self, span_ns: int, rows: Iterable[np.ndarray], pauses: np.ndarray) -> float:
-        """Return how many requests all users make in a time, at the mean cycle of the given ones.
-
-        ``rows`` hold failures too; ``pauses`` are begin and end (ns) of those of the service.
-        """
+        """Return how many requests users make in a time, at the mean cycle of the rows."""
         count, length_ns = 0, 0
         for part in rows:
             planned_ns, done_ns = part["planned_ns"], part["done_ns"]

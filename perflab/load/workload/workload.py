@@ -51,15 +51,10 @@ class Objective(FrozenModel):
         return text
 
     @property
-    def name(self) -> str:
-        """Return the percentile and, for streams, the time: ``p99``, ``ttft_p95``."""
-        share = f"p{self.percentile:g}"
-        return share if self.of == "response" else f"{self.of}_{share}"
-
-    @property
     def text(self) -> str:
         """Return the objective as text, as :meth:`of_text` takes it."""
-        return f"{self.name}<{self.below_ms:g}ms"
+        of = "" if self.of == "response" else f"{self.of}_"
+        return f"{of}p{self.percentile:g}<{self.below_ms:g}ms"
 
 
 ClientName = Literal["lean", "aiohttp", "httpx", "http2"]

@@ -95,10 +95,7 @@ class Dispatch:
         future.add_done_callback(self._events.put)
 
     def news(self) -> Iterator[News | OrderEnd]:
-        """Yield news and ends until no order is under way.
-
-        ClusterError where no worker is left, or the scheduler is gone.
-        """
+        """Yield news and ends until no order is under way; ClusterError without any worker."""
         while self._submitted:
             try:
                 events = [self._events.get(timeout=LOOK_S)]
@@ -116,11 +113,7 @@ class Dispatch:
                     yield from self._end_of(item)
 
     def _news_of(self, news: News) -> Iterator[News | OrderEnd]:
-        """Yield news of an order, or its end.
-
-        The end releases the order at once, so that Dask cannot execute it again when its worker is
-        lost.
-        """
+        """Yield news of an order, or its end, which Dask must not execute again from then on."""
         for future, (order, _) in list(self._submitted.items()):
             if (order.cell.id, order.attempt) == (news.cell, news.attempt):
                 if news.what == ENDED:
@@ -134,10 +127,7 @@ class Dispatch:
         return order
 
     def _end_of(self, future: Any) -> Iterator[OrderEnd]:
-        """Yield the end of a future's order once; a lost worker's host gets no more orders.
-
-        Raises ClusterError where Dask could not execute the order.
-        """
+        """Yield the end of a future's order once; a lost worker's host gets no more orders."""
         if future not in self._submitted:
             return  # news of its host told its end already
         if future.status == "finished":
@@ -158,7 +148,9 @@ class Dispatch:
         """Yield the orders whose workers are all gone; Dask would wait for these to come back."""
         try:
             # Not scheduler_info(): the client sometimes empties its own list of workers.
-            present = self._client.run_on_scheduler(_worker_addresses)
+            present = self._client.run_on_scheduler(
+                lambda dask_scheduler: [*dask_scheduler.workers]
+            )
         except (OSError, TimeoutError) as error:
             raise ClusterError(f"the scheduler does not answer any more: {error}") from error
         self._addresses = [address for address in self._addresses if address in present]
@@ -177,11 +169,6 @@ class Dispatch:
                 if time.monotonic() > deadline:
                     return
                 time.sleep(LOOK_S / 5)
-
-
-def _worker_addresses(dask_scheduler: Any) -> list[str]:
-    """Return the addresses of all workers; this runs on the scheduler."""
-    return list(dask_scheduler.workers)
 
 
 def _executes(dask_worker: Any) -> bool:
@@ -217,10 +204,7 @@ def connected(scheduler: str) -> Iterator[Any]:
 def compared(
     client: Any, cells: Sequence[Cell], store: str
 ) -> tuple[dict[str, str], dict[str, Any]]:
-    """Return the hosts by the addresses of their workers, and the machine that all of them have.
-
-    HostsDiffer where hosts differ in what must be equal, or cannot use the store.
-    """
+    """Return hosts by their workers' addresses, and their machine; HostsDiffer if not alike."""
     facts_by_address = client.run(worker_facts, cells, store)
     if not facts_by_address:
         raise ClusterError(

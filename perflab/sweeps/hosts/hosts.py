@@ -92,10 +92,7 @@ class Store:
             self._files.rm_file(probe)
 
     def put(self, folder: Path, place: str) -> str:
-        """Copy a folder to a place, unless the same copy is there, and return its address.
-
-        StoreError where it cannot be written, or another copy is there.
-        """
+        """Copy a folder to a place, unless the same copy is there, and return its address."""
         files = _files_of(folder)
         digests = {name: _sha256(path) for name, path in files.items()}
         with self._explained():
@@ -137,10 +134,7 @@ class Store:
             return [name for name in visible if self._listed(f"{of}/{name}") is not None]
 
     def get(self, place: str, folder: Path) -> None:
-        """Copy a place into a new folder, whole and unchanged, or not at all.
-
-        StoreError where no whole copy is there, or a file was changed.
-        """
+        """Copy a place into a new folder, whole and unchanged, or not at all."""
         with self._explained():
             digests = self._listed(place)
             if digests is None:
@@ -242,10 +236,7 @@ def _parameters(cells: Sequence[Cell]) -> str:
 
 
 def worker_facts(cells: Sequence[Cell], store: str, dask_worker: Any) -> dict[str, Any]:
-    """Return the facts of a worker's host, its start options, and why it cannot use the store.
-
-    This runs on the worker, because keys and mounts are those of each host.
-    """
+    """Return, on a worker, its host's facts, its start options, and why it cannot use the store."""
     import dask
 
     try:
@@ -265,11 +256,7 @@ def worker_facts(cells: Sequence[Cell], store: str, dask_worker: Any) -> dict[st
 
 
 def unfit(here: Mapping[str, Any], workers: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Return in sentences why these hosts cannot carry out the sweep together.
-
-    ``here`` is of :func:`host_facts` on the host of the sweep, whose machine does not matter.
-    ``workers`` are of :func:`worker_facts`.
-    """
+    """Return in sentences why workers, by their facts, cannot share this host's sweep."""
     faults = [f"{worker['host']}: {worker['store']}" for worker in workers if worker["store"]]
     return [*_started_wrongly(workers), *_same_twice(workers), *_differing(here, workers), *faults]
 

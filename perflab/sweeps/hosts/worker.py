@@ -152,10 +152,7 @@ TAKEN_S = 10.0
 
 
 def serve(scheduler: str, listen: str = "127.0.0.1") -> None:
-    """Work for a scheduler until it ends, or a signal asks this process to end.
-
-    The scheduler and other workers reach it at the address ``listen`` of this host.
-    """
+    """Work for a scheduler, reachable at the address ``listen``, until it or a signal ends this."""
     check_installed()
     import dask
 

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from perflab.recordings import Run, list_runs
+from perflab.sweeps.hosts.dispatch import FAILURES
 from tests.stacks.asking import wait_until
 from tests.sweeps.swept import PERFLAB, Swept, read_until
 
@@ -40,7 +41,7 @@ class Host:
 class Cluster:
     """A scheduler and its workers, which a test starts and ends."""
 
-    def __init__(self, folder: Path, lengths: list[int], allowed_failures: int = 0) -> None:
+    def __init__(self, folder: Path, lengths: list[int]) -> None:
         self.folder = folder
         self.swept = Swept(folder, lengths)
         self.store = folder / "store"
@@ -48,7 +49,7 @@ class Cluster:
         self._log = (folder / "log").open("w")
         file = folder / "scheduler.json"
         words = ["--host", "127.0.0.1", "--port", "0", "--no-dashboard", "--scheduler-file"]
-        failures = {"DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES": str(allowed_failures)}
+        failures = dict([FAILURES.split("=")])
         self.started(DASK, "scheduler", *words, str(file), **failures)
         wait_until(lambda: file.exists() and file.read_text().endswith("}"), timeout_s=120)
         self.address = str(json.loads(file.read_text())["address"])
@@ -77,8 +78,8 @@ class Cluster:
 
 
 @contextmanager
-def cluster(folder: Path, lengths: list[int], allowed_failures: int = 0) -> Iterator[Cluster]:
-    started = Cluster(folder, lengths, allowed_failures)
+def cluster(folder: Path, lengths: list[int]) -> Iterator[Cluster]:
+    started = Cluster(folder, lengths)
     try:
         yield started
     finally:

@@ -147,9 +147,3 @@ def test_what_would_not_compare_or_never_end_is_refused_before_anything_is_measu
         assert "odd: notebooks.notebook client_overhead (" in output
         assert "one:" not in output
         assert not (tmp_path / "sweeps").exists()
-
-
-def test_a_scheduler_that_would_measure_again_silently_is_refused(tmp_path: Path) -> None:
-    with cluster(tmp_path, [20], allowed_failures=3) as dask:
-        output = dask.swept.done(*dask.options, code=1)
-        assert "start it with DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES=0" in output
