@@ -152,7 +152,15 @@ class Instrument(BaseModel):
         return ()
 
     def check_usable(self, stack: StackPlan) -> None:
-        """Raise PerflabError where this host cannot use the instrument; before services start."""
+        """Raise where this host cannot use the instrument; before services start.
+
+        The conductor calls it once for every treatment that has the instrument.
+
+        Raises
+        ------
+        PerflabError
+            The instrument cannot be used.
+        """
 
     @model_serializer(mode="wrap")
     def _with_kind(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:

@@ -61,7 +61,10 @@ def schedule_columns(
 
 
 def used_ns(samples: pd.DataFrame, column: str, begin_ns: int, end_ns: int) -> float:
-    """Return the time (ns) used between two instants, interpolated; NaN without two samples."""
+    """Return the time (ns) used between two instants, by interpolating the cumulative time.
+
+    NaN without two samples.
+    """
     if len(samples) < 2 or end_ns <= begin_ns:
         return NOTHING
     used = np.interp([begin_ns, end_ns], samples["t_ns"].to_numpy(), samples[column].to_numpy())

@@ -51,7 +51,11 @@ class _CpuSpeed(Look):
 
 
 def cpu_probe_ms(cores: Iterable[int]) -> float:
-    """Return the median wall time (ms) of a fixed piece of work on these cores, which are idle."""
+    """Return the median wall time (ms) of a fixed piece of work on these cores.
+
+    The calling thread is bound to the cores meanwhile. Services on them must be idle: the probe
+    measures the machine, not the contention.
+    """
     before = os.sched_getaffinity(0)
     os.sched_setaffinity(0, set(cores))
     try:

@@ -70,7 +70,10 @@ def _name(frame: Mapping[str, Any]) -> str:
 
 
 def joined(profiles: Iterable[tuple[str, str]], name: str) -> str:
-    """Join profiles into one for speedscope; each has words to go before its threads' names."""
+    """Join several profiles into one of that name, which speedscope opens.
+
+    Each profile is a pair: the words before the names of its threads, and its text.
+    """
     frames: list[Any] = []
     threads: list[Any] = []
     for words, text in profiles:
@@ -138,7 +141,11 @@ class PySpy:
         return self._child.pid
 
     def begin(self) -> None:
-        """Start the profiler and wait until it is attached; ProfilerFailed where it cannot be."""
+        """Start the profiler and wait until it is attached.
+
+        Raises ProfilerFailed where py-spy is missing, or may not or cannot read the process; it has
+        ended then.
+        """
         self._folder = temporary_folder("profile")
         try:
             self._blind = numbers_threads_apart(self._service_pid)
@@ -177,7 +184,10 @@ class PySpy:
         self._attached_at = time.monotonic()
 
     def collect(self) -> Profile:
-        """End the profiler and return its profile; ProfilerFailed where it left no call chains."""
+        """End the profiler in order, or else by force, and return its profile.
+
+        Raises ProfilerFailed where it did not end in time, or left no call chains.
+        """
         attached_s = min(time.monotonic() - self._attached_at, self._bound_s)
         try:
             self._child.send_signal(signal.SIGINT)
@@ -231,7 +241,10 @@ def without_waiting(chains: pd.DataFrame) -> pd.DataFrame:
 
 
 def tool() -> str:
-    """Return the path of py-spy, first that of this environment; ProfilerFailed without any."""
+    """Return the path of py-spy, first that of this environment.
+
+    Raises ProfilerFailed where it is not installed.
+    """
     scripts = sysconfig.get_path("scripts")
     program = shutil.which(TOOL, path=scripts) or shutil.which(TOOL)
     if program is None:
@@ -242,7 +255,13 @@ def tool() -> str:
 
 
 def check_usable() -> None:
-    """Raise ProfilerFailed where py-spy is missing or may not read processes here."""
+    """Check that py-spy may read processes here; before services start.
+
+    Raises
+    ------
+    ProfilerFailed
+        It may not, or py-spy is missing.
+    """
     done = subprocess.run(
         [tool(), "dump", "--pid", str(os.getpid())],
         capture_output=True,

@@ -31,9 +31,10 @@ MOST_SPOILT = 3
 
 @dataclass(frozen=True)
 class Probe:
-    """One load at one level: the objectives it missed, and the client's faults.
+    """One load at one level.
 
-    ``unclear`` has reasons why it neither held nor missed that may be either side's.
+    ``missed`` lists the objectives it missed, ``faults`` the faults of the client. ``unclear`` says
+    why the load neither held nor missed, although no fault is known to be the client's.
     """
 
     level: float
@@ -198,7 +199,12 @@ def judged(level: float, shown: Mapping[str, Any]) -> Probe:
     either's leave the probe unclear. If the objectives are missed and the client was late as well,
     the fault is the client's: nobody can tell the server's share. ``paced_rps`` in the summary is
     the rate that users of a constant cycle plan. Where they fell behind it, too few answers to
-    judge an objective are the server's miss; else LoadError is raised for too few.
+    judge an objective are the server's miss.
+
+    Raises
+    ------
+    LoadError
+        Too few answers to judge an objective, although none failed.
     """
     missed: list[str] = []
     offered, reached = shown.get("offered_rps"), shown.get("throughput_rps") or 0.0

@@ -65,7 +65,10 @@ def carry_out(
 ) -> SentLoad:
     """Send a workload, sum it up and write the record.
 
-    Raise PerflabError where nothing was sent, or where the recorded part is kept, as it says then.
+    Raises
+    ------
+    PerflabError
+        Nothing was sent; or the recorded part is kept, and the message says where.
     """
     with place(out, workload) as record_place, ready(workers, wait_s) as generator:
         try:

@@ -59,7 +59,12 @@ def execute(
     papermill writes its output in place, where a crash can leave half a file. So it writes to a
     temporary folder, and the finished notebook replaces the one in the folder of the run's figures.
     A notebook that failed is kept as ``failed``. ``on_event`` receives the events of the run; by
-    default they are shown on standard error. NotebookFailed has the error of a cell or kernel.
+    default they are shown on standard error.
+
+    Raises
+    ------
+    NotebookFailed
+        A cell failed, or the kernel died; the message is that of the error.
     """
     experiment(name).check(parameters)
     run_id = str(parameters.get("from_run") or parameters.get("resume") or "")
@@ -113,7 +118,10 @@ def _execute(name: str, output: Path, parameters: Mapping[str, Any]) -> None:
 
 
 def resume_parameters(run_id: str) -> dict[str, str]:
-    """Return the parameter by which a cell goes on with a run, or shows it; none if not here."""
+    """Return the parameter by which a cell goes on with a run; none where it is not here.
+
+    A finished run is shown: the failure came after it, and nothing is measured twice.
+    """
     try:
         record = open_run(run_id, runs_dir()).record
     except RecordingError:

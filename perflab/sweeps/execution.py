@@ -75,7 +75,10 @@ def interrupt_kernels() -> int:
 
 @contextlib.contextmanager
 def end_requests() -> Iterator[EndRequests]:
-    """Take SIGINT, SIGTERM and SIGHUP as requests to end; one that is ignored stays ignored."""
+    """Take SIGINT, SIGTERM and SIGHUP as requests to end while the block runs.
+
+    An ignored signal (``nohup``) stays ignored.
+    """
     requests = EndRequests()
     signals = [number for number in ASK_TO_END if signal.getsignal(number) is not signal.SIG_IGN]
     before = {number: signal.signal(number, requests.take) for number in signals}
@@ -88,7 +91,10 @@ def end_requests() -> Iterator[EndRequests]:
 
 @dataclass(frozen=True)
 class SweepOptions:
-    """Options: ``resume`` continues the file's newest sweep; after ``minutes`` no cell begins."""
+    """How a sweep is carried out.
+
+    ``resume`` continues the newest sweep of the file. After ``minutes`` no cell begins.
+    """
 
     resume: bool = False
     wait_s: float = 0.0
@@ -174,7 +180,11 @@ def active_sweep(
 
 
 def carry_out_sweep(sweep: Sweep, how: SweepOptions) -> SweepOutcome:
-    """Carry a sweep out, or continue it; raise RunInterrupted if the user stops it."""
+    """Carry a sweep out, or continue it; a failed cell does not end the sweep.
+
+    No cell begins after ``how.minutes``. Raises RunInterrupted if the user stops the sweep, and the
+    errors of :func:`active_sweep`.
+    """
     with active_sweep(sweep, how) as active:
         cells = active.cells_to_do()
         deadline_s = None if how.minutes is None else time.monotonic() + 60 * how.minutes

@@ -103,7 +103,10 @@ class Times:
         }
 
     def without_stalls(self, shares: Sequence[float]) -> dict[str, tuple[float, float]]:
-        """Return each number of the successes, and its least value without stalls, in ms."""
+        """Return each number of the successes, and its least value without stalls, in ms.
+
+        NaN where the sample is too small.
+        """
         usual = _statistics(self.known, shares)
         lower = _statistics(self.known - self.stalled, shares)
         return {name: (usual[name] / 1e6, lower[name] / 1e6) for name in usual if name != "max"}
@@ -151,7 +154,10 @@ def times_of(
 ) -> Times:
     """Return the times of the measure stage between two instants of a request.
 
-    ``chosen`` has the code of the only template that counts, by worker; others have none of it.
+    Parameters
+    ----------
+    chosen : mapping, optional
+        Worker to the code of the only template that counts; other workers have none of it.
     """
     parts: dict[str, list[np.ndarray]] = {name: [] for name in OF_ROWS}
     for worker, rows in result.measured_by_worker():

@@ -78,7 +78,10 @@ class ResponseReader:
     def feed(self, data: bytes) -> bool:
         """Take bytes that arrived; return whether the response is complete.
 
-        Raise BadResponse where they are not a response, or go on after its end.
+        Raises
+        ------
+        BadResponse
+            The bytes are not a response, or go on after its end.
         """
         if self.left:
             return self.take(memoryview(data))
@@ -223,9 +226,11 @@ class ResponseReader:
 
 
 def parse_server_timing(header: str) -> dict[str, float]:
-    """Read a ``Server-Timing`` header (W3C Server Timing): metric name to duration in ms.
+    """Read a ``Server-Timing`` header: metric name to duration in ms.
 
-    It leaves out names beyond printable ASCII, impossible durations, and all after the first 64.
+    Source: W3C Server Timing, the header field. It leaves out entries without ``dur``, names beyond
+    printable ASCII, impossible durations (negative, infinite, above 11 days), and all phases after
+    the first 64.
     """
     phases: dict[str, float] = {}
     for entry in header.split(","):

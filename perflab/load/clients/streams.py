@@ -27,9 +27,15 @@ CR, LF = b"\r\n"
 class ServerSentEvents:
     """Splits bytes, in pieces of any size, into server-sent events.
 
-    The length of an event is that of its data, in UTF-8. ``end_marker`` is the whole data of the
-    event that ends a stream, in one line. ``too_long`` says that an event's lines, with comments
-    before it, took more than ``longest_bytes``: no further bytes are taken.
+    The length of an event is that of its data, in UTF-8. ``too_long`` says that an event was longer
+    than it may be: no further bytes are taken.
+
+    Parameters
+    ----------
+    end_marker : str
+        The whole data of the event that ends a stream (one line; empty: there is none).
+    longest_bytes : int
+        The most that an event's lines may take, comments before it included.
     """
 
     __slots__ = ("_after_cr", "_begun", "_block", "_last", "_line", "_marker", "_most", "_pending",
@@ -213,9 +219,14 @@ def check_marker(kind: Format, end_marker: str) -> None:
 
 
 class Streamed:
-    """The chunks of one answer so far: instant and length of every event, end marker included.
+    """The chunks of one answer so far.
 
-    ``refused`` is the error class of a stream that cannot be read on, and why.
+    Attributes
+    ----------
+    at_ns, sizes : array
+        Instant (CLOCK_MONOTONIC) and length of every event, the end marker included.
+    refused : (str, str) or None
+        The error class of a stream that cannot be read on, and why.
     """
 
     __slots__ = ("_events", "_expected", "at_ns", "refused", "sizes")

@@ -130,8 +130,15 @@ class WorkerProcess:
 class Generator:
     """Keeps one worker per client core for the whole run.
 
-    ``environment`` has labels, so that clean-up finds the workers. With ``real_time`` they get that
-    priority where the system allows it; on cores that services share these would get no time.
+    Parameters
+    ----------
+    cores : sequence of int
+        Cores of the client; one worker is bound to each.
+    environment : dict
+        Labels, so that clean-up finds the workers.
+    real_time : bool
+        Whether workers get real-time priority on their cores, where the system allows it. Not for
+        cores that services share: they would get no time while a worker is busy.
     """
 
     def __init__(
@@ -177,8 +184,12 @@ class Generator:
         (CLOCK_MONOTONIC), so that the windows of several loads fit together; 0 is at once. It is
         never moved: missed windows show as requests that started late, and refuse the load.
 
-        Raise TargetRefused for an address that is neither on this machine nor allowed, LoadError
-        where a worker died or did not end within the workload's own bounds.
+        Raises
+        ------
+        TargetRefused
+            The address is neither on this machine nor allowed.
+        LoadError
+            A worker died or did not end within the workload's own bounds.
         """
         refuse_foreign(address, allowed)
         if workload.client == "http2":

@@ -238,7 +238,10 @@ def instants_of(arrivals: ClosedLoop | OpenLoop, start_ns: int = 0) -> np.ndarra
 class Openings:
     """The windows of a load that starts at an instant.
 
-    ``counted`` has begin and end (ns) of each window's counted part; some have no length.
+    Attributes
+    ----------
+    counted : list of (int, int)
+        Begin and end of the counted part of each window, in ns; some have no length.
     """
 
     def __init__(self, arrivals: ClosedLoop | OpenLoop, start_ns: int) -> None:

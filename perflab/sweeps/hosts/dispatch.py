@@ -95,7 +95,10 @@ class Dispatch:
         future.add_done_callback(self._events.put)
 
     def news(self) -> Iterator[News | OrderEnd]:
-        """Yield news and ends until no order is under way; ClusterError without any worker."""
+        """Yield news and ends until no order is under way.
+
+        ClusterError where no worker is left, or the scheduler is gone.
+        """
         while self._submitted:
             try:
                 events = [self._events.get(timeout=LOOK_S)]
@@ -113,7 +116,11 @@ class Dispatch:
                     yield from self._end_of(item)
 
     def _news_of(self, news: News) -> Iterator[News | OrderEnd]:
-        """Yield news of an order, or its end, which Dask must not execute again from then on."""
+        """Yield news of an order, or its end.
+
+        The end releases the order at once, so that Dask cannot execute it again when its worker is
+        lost.
+        """
         for future, (order, _) in list(self._submitted.items()):
             if (order.cell.id, order.attempt) == (news.cell, news.attempt):
                 if news.what == ENDED:
@@ -127,7 +134,10 @@ class Dispatch:
         return order
 
     def _end_of(self, future: Any) -> Iterator[OrderEnd]:
-        """Yield the end of a future's order once; a lost worker's host gets no more orders."""
+        """Yield the end of a future's order once; a lost worker's host gets no more orders.
+
+        Raises ClusterError where Dask could not execute the order.
+        """
         if future not in self._submitted:
             return  # news of its host told its end already
         if future.status == "finished":

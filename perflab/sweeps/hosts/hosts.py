@@ -92,7 +92,10 @@ class Store:
             self._files.rm_file(probe)
 
     def put(self, folder: Path, place: str) -> str:
-        """Copy a folder to a place, unless the same copy is there, and return its address."""
+        """Copy a folder to a place, unless the same copy is there, and return its address.
+
+        StoreError where it cannot be written, or another copy is there.
+        """
         files = _files_of(folder)
         digests = {name: _sha256(path) for name, path in files.items()}
         with self._explained():
@@ -134,7 +137,10 @@ class Store:
             return [name for name in visible if self._listed(f"{of}/{name}") is not None]
 
     def get(self, place: str, folder: Path) -> None:
-        """Copy a place into a new folder, whole and unchanged, or not at all."""
+        """Copy a place into a new folder, whole and unchanged, or not at all.
+
+        StoreError where no whole copy is there, or a file was changed.
+        """
         with self._explained():
             digests = self._listed(place)
             if digests is None:
@@ -236,7 +242,10 @@ def _parameters(cells: Sequence[Cell]) -> str:
 
 
 def worker_facts(cells: Sequence[Cell], store: str, dask_worker: Any) -> dict[str, Any]:
-    """Return, on a worker, its host's facts, its start options, and why it cannot use the store."""
+    """Return the facts of a worker's host, its start options, and why it cannot use the store.
+
+    This runs on the worker, because keys and mounts are those of each host.
+    """
     import dask
 
     try:
