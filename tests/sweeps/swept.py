@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
@@ -25,7 +24,10 @@ TO_BE_KILLED = 30
 SWEEP = """
 retries: 1
 parameters: {{backend: process, blocks: 3, fresh_blocks: 0, client: [lean], rate: [50]}}
-cells: {cells}
+cells:
+  - notebook: client_overhead
+    parameters: {{warmup_s: 0}}
+    zip: {{body_bytes: {lengths}, duration_s: {seconds}}}
 """
 
 
@@ -36,12 +38,7 @@ class Swept:
         self.file = folder / "some.yaml"
         # A kernel checks once a second that its parent lives, so a cell to be killed lasts longer.
         seconds = [3.0 if length >= TO_BE_KILLED else 0.3 for length in lengths]
-        cells = [
-            {"notebook": "client_overhead",
-             "parameters": {"warmup_s": 0, "body_bytes": length, "duration_s": duration_s}}
-            for length, duration_s in zip(lengths, seconds, strict=True)
-        ]  # fmt: skip
-        self.file.write_text(SWEEP.format(cells=json.dumps(cells)))
+        self.file.write_text(SWEEP.format(lengths=lengths, seconds=seconds))
         self.runs = folder / "runs"
         self._sweeps = folder / "sweeps"
         notebooks = folder / "notebooks"

@@ -38,9 +38,36 @@ def values(sweep: Sweep, *names: str) -> list[tuple[object, ...]]:
     return [tuple(cell.parameters[name] for name in names) for cell in sweep.cells]
 
 
-def test_a_grid_is_every_combination(tmp_path: Path) -> None:
-    sweep = opened(tmp_path, ECHO + "    grid: {delay_ms: [1, 2], body_bytes: [10, 20]}\n")
-    assert values(sweep, "delay_ms", "body_bytes") == [(1.0, 10), (1.0, 20), (2.0, 10), (2.0, 20)]
+def test_a_grid_is_every_combination_and_a_zip_goes_together(tmp_path: Path) -> None:
+    sweep = opened(
+        tmp_path,
+        ECHO + "    grid: {delay_ms: [1, 2], blocks: [3]}\n"
+        "    zip: {body_bytes: [10, 20], warmup_s: [0.1, 0.2]}\n",
+    )
+    assert values(sweep, "delay_ms", "blocks", "body_bytes", "warmup_s") == [
+        (1.0, 3, 10, 0.1), (1.0, 3, 20, 0.2), (2.0, 3, 10, 0.1), (2.0, 3, 20, 0.2),
+    ]  # fmt: skip
+
+
+SAMPLE = """seed: {seed}
+cells:
+  - notebook: client_overhead
+    sample:
+      count: 5
+      of:
+        delay_ms: {{uniform: [1, 9]}}
+        body_bytes: {{integers: [1, 100000]}}
+"""
+
+
+def test_a_sample_is_the_same_for_one_seed_and_another_for_another(tmp_path: Path) -> None:
+    names = ("delay_ms", "body_bytes")
+    first = values(opened(tmp_path, SAMPLE.format(seed=7)), *names)
+    assert len(set(first)) == 5
+    assert values(opened(tmp_path, SAMPLE.format(seed=7)), *names) == first
+    assert values(opened(tmp_path, SAMPLE.format(seed=8)), *names) != first
+    without = SAMPLE.format(seed=7).replace("seed: 7\n", "")
+    assert "give the file a seed" in problems_of(tmp_path, without)[0]
 
 
 def test_a_cell_keeps_its_id_when_lines_move_and_loses_it_when_it_asks_otherwise(
@@ -67,6 +94,8 @@ cells:
     grid:
       workers: []
       resume: [x]
+    zip: {pool_size: [1, 2]}
+    sample: {count: 0, of: {requests: {uniform: [1]}}}
 """
 WRONG_PARAMETERS = """\
 parameters: {backend: process}
@@ -80,9 +109,11 @@ cells:
 """
 EXPECTED = {
     WRONG_FORM: (
-        "titel: is not known here (did you mean 'title'?); a sweep file has: title, retries,",
+        "titel: is not known here (did you mean 'title'?); a sweep file has: title, seed,",
         "cells.1.grid.workers: List should have at least 1 item",
         "cells.1.grid.resume: is no parameter of cells",
+        "cells.1.sample.count: ",
+        "cells.1.sample.of.requests.uniform: List should have at least 2 items",
     ),
     WRONG_PARAMETERS: (
         "cells.0: client_overhead: blocks = 0",
@@ -104,14 +135,16 @@ def test_all_mistakes_are_told_at_once_each_with_its_place(tmp_path: Path, text:
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("title: a\ntitle: b\n", "'title' is no word, or stands here twice"),
+        ("seed: 1\nseed: 2\n", "'seed' is no word, or stands here twice"),
         ("cells: &a [*a]\n", "recursive"),
         ("title: a\n---\ntitle: b\n", "another document"),
         ("title: " + "[" * 4000 + "]" * 4000 + "\n", "nested too deeply"),
         ("", "a sweep is a table"),
         (ECHO + "    parameters: {delay_ms: 1:30}\n", "delay_ms = '1:30': "),
+        (ECHO + "    sample: {count: 2, of: {blocks: {integers: [5, 4]}}}\n", "LOW first"),
         (ECHO + f"    grid: {{blocks: {[*range(100)]}, delay_ms: {[*range(100)]}}}\n",
          "10,000 cells are asked for"),
+        (ECHO + "    zip: {blocks: [1, 2], delay_ms: [1]}\n", "blocks 2, delay_ms 1"),
         (ECHO + "    parameters: {blocks: 2}\n    grid: {blocks: [1]}\n", "is given twice"),
         (ECHO + "    grid: {blocks: [2, 2]}\n", "asked for already"),
         ("parameters: {wokers: 1}\n" + ECHO, "no notebook of the sweep has 'wokers'"),
@@ -136,8 +169,8 @@ def test_a_sweep_that_is_shipped_can_be_started(path: Path) -> None:
 
 
 words = st.sampled_from(
-    ["title", "cells", "notebook", "grid", "parameters", "client_overhead", "blocks", "no",
-     "0123", "1e5", "-3", "0.5", "null", "'a'", "x"]
+    ["title", "seed", "cells", "notebook", "grid", "zip", "sample", "count", "of",
+     "client_overhead", "blocks", "uniform", "no", "0123", "1e5", "-3", "0.5", "null", "'a'", "x"]
 )  # fmt: skip
 trees = st.recursive(
     words,
@@ -150,7 +183,11 @@ trees = st.recursive(
     max_leaves=12,
 )
 pairs_of_words = st.lists(st.builds("{}: {}\n".format, words, trees), max_size=5)
-cells_of_trees = st.builds("cells: [{{notebook: client_overhead, grid: {}}}]\n".format, trees)
+cells_of_trees = st.builds(
+    "seed: 1\ncells: [{{notebook: client_overhead, {}: {}}}]\n".format,
+    st.sampled_from(["grid", "sample"]),
+    trees,
+)
 files = pairs_of_words.map("".join) | cells_of_trees | st.text(max_size=40)
 
 
