@@ -12,6 +12,7 @@ from perflab.stacks.spec import Value
 from perflab.systems.llm.rungs import Kind
 from perflab.trials.experiment import ReadyStack
 
+PROXY = "proxy"
 # The model name of the stand-in; requests must name it.
 MODEL = "stand-in"
 NOTHING: Mapping[str, Value] = {}
@@ -41,7 +42,7 @@ def stack(
     return StackPlan(
         nodes=(
             Node(name="model", service="llm_upstream", placement="database", settings=upstream),
-            Node(name="proxy", service="llm_proxy", needs={"upstream": "model"}, settings=settings),
+            Node(name=PROXY, service="llm_proxy", needs={"upstream": "model"}, settings=settings),
         )
     )
 

@@ -18,7 +18,7 @@ from perflab.load.workload import ClosedLoop, Objective, StopRules, Workload
 from perflab.recordings import Contrast, Remark
 from perflab.stacks.plan import StackPlan
 from perflab.systems.llm.rungs import MODES, Rung, Set, chosen, contrasts, published_settings
-from perflab.systems.llm.stacks import request, stack
+from perflab.systems.llm.stacks import PROXY, request, stack
 from perflab.systems.llm.stream_cost import BrokenOff, StreamCost
 from perflab.trials.experiment import Experiment, Preset
 from perflab.trials.ladders import Ladder, LadderParameters, among
@@ -136,7 +136,6 @@ def rungs(parameters: StreamingParameters) -> dict[str, Rung]:
 
 # The parameters of the published stress test that the study states.
 OF_STRESS = ("stress_users", "interval_s", "failures", "ramp_s", "chunks_for_success")
-PROXY = "proxy"
 # Two descriptors for a stream, and two for connections that are idle or about to close.
 FILES_OF_A_USER, SPARE_FILES = 4, 256
 # So fast that the proxy takes most of the time.
@@ -184,7 +183,7 @@ def _stack(parameters: StreamingParameters, rung: Rung) -> StackPlan:
 
 def instruments(parameters: StreamingParameters, rung: Rung) -> tuple[Instrument, ...]:
     """Return the instruments of a rung; a batch has no chunks."""
-    of_answers: list[Instrument] = [StreamCost(node=PROXY)]
+    of_answers: list[Instrument] = [StreamCost()]
     if rung.kind != "batch":
         of_answers.append(Chunks())
     if rung.is_search:

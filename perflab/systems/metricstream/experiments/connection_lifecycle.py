@@ -24,12 +24,12 @@ from perflab.load.workload import (
 )
 from perflab.recordings import Contrast, Remark
 from perflab.stacks.plan import CPU_PERIOD_US, Cpus, Node, StackPlan
-from perflab.systems.metricstream.connection_cost import ConnectionCost
+from perflab.systems.metricstream.connection_cost import NODE, ConnectionCost
 from perflab.systems.metricstream.rungs import Rung, Set, chosen, contrasts, published_settings
 from perflab.trials.experiment import Experiment, Preset
 from perflab.trials.ladders import Ladder, LadderParameters, among
 
-NODE, NAIVE_NODE = "metricstream", "naive_client"
+NAIVE_NODE = "naive_client"
 # The server refuses connections beyond its own limit, which is at least this.
 LEAST_CONNECTIONS = 1024
 # The longest time of a closed loop.
@@ -39,16 +39,7 @@ PROBES_PER_S, FEWEST_PROBES = 20.0, 12
 SHORTEST_TIMEOUT_MS = 10
 # Threads, connections and the answer with the results need a moment beside the naive load.
 SPARE_S = 60.0
-TOLD = {
-    "told_success_rate": "success_rate",
-    "told_achieved_rps": "achieved_rate",
-    "told_hung": "hung",
-    "told_reset": "errors.reset",
-    "told_mean_ms": "mean_ms",
-    "told_connect_ms": "connect_ms",
-}
-# The mean leaves out requests that hung, so it is a lower bound if any did.
-CUT_OFF = {"told_mean_ms": ("hung",)}
+TOLD = {"told_success_rate": "success_rate", "told_achieved_rps": "achieved_rate"}
 
 
 class LifeCycleParameters(LadderParameters):
@@ -165,13 +156,12 @@ def _naive_client(parameters: LifeCycleParameters, rung: Rung) -> Node:
 def instruments(parameters: LifeCycleParameters, rung: Rung) -> tuple[Instrument, ...]:
     """Return the instruments of a rung."""
     if rung.load_from == "lab":
-        return (*STANDARD, ConnectionCost(node=NODE, metrics=rung.metrics))
+        return (*STANDARD, ConnectionCost(metrics=rung.metrics))
     others = [instrument for instrument in STANDARD if not isinstance(instrument, Requests)]
     told = OtherLoad(
         node=NAIVE_NODE,
         path="/load",
         columns=TOLD,
-        at_least_if=CUT_OFF,
         poll_s=0.25,
         longest_s=_length_s(parameters) + parameters.timeout_s + SPARE_S,
     )

@@ -160,7 +160,7 @@ def stack_of(parameters: DownloadParameters, rung: Rung) -> StackPlan:
 def instruments(parameters: DownloadParameters, rung: Rung) -> tuple[Instrument, ...]:
     """Return the instruments of a rung; a load from inside fails after :func:`longest_s`."""
     if rung.load_from == "outside":
-        return (*STANDARD, RegistryCounts(node=NODE))
+        return (*STANDARD, RegistryCounts())
     others = [instrument for instrument in STANDARD if not isinstance(instrument, Requests)]
     told = OtherLoad(
         node=NODE,
@@ -176,7 +176,7 @@ def instruments(parameters: DownloadParameters, rung: Rung) -> tuple[Instrument,
         longest_s=longest_s(parameters, rung),
     )
     probes = Requests(prefix="probe_", phases=False)
-    return (probes, *others, RegistryCounts(node=NODE, downloads=False), told)
+    return (probes, *others, RegistryCounts(downloads=False), told)
 
 
 def workload(parameters: DownloadParameters, rung: Rung) -> Workload:
