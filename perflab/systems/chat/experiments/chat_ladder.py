@@ -11,6 +11,7 @@ from pydantic import Field, field_validator
 from perflab.errors import ParameterError
 from perflab.host.placing import placement
 from perflab.recordings import Contrast, Remark, published, published_value
+from perflab.recordings.published_results import Direction
 from perflab.statistics.in_words import counted
 from perflab.systems.chat import stacks
 from perflab.systems.chat.responses import STEADY
@@ -35,6 +36,7 @@ from perflab.systems.chat.stacks import (
     load_s,
 )
 from perflab.trials.experiment import Experiment
+from perflab.trials.ladders import between, having
 
 SUBSET = (
     "json", "orjson", "protobuf", "once", "json_login", "json_spread", "uvloop",
@@ -46,6 +48,24 @@ ONE_CORE = "this machine gives the services one core: a process on it cannot mig
 PUBLISHED_BLOCKS = 10
 # The time that a trial takes besides its load: reset, probes and writing.
 BETWEEN_TRIALS_S = 10.0
+
+
+CPU, BYTES = "cpu_us_per_message", "wire_bytes_per_message"
+WORDS = {CPU: "CPU per message", BYTES: "bytes on the wire"}
+# Rungs, response, published direction, claim and its source.
+COSTS: tuple[tuple[tuple[str, str], str, Direction, str, str], ...] = (
+    (("no_deflate", "uvloop"), CPU, "smaller",
+     "turning permessage-deflate off saves CPU per message (experiment 'profile' looks at sending "
+     "alone)", "claim 3"),
+    (("once", "json"), CPU, "smaller",
+     "serializing a message once instead of once for every receiver saves CPU",
+     "what profiling found"),
+    (("protobuf", "orjson"), CPU, "smaller",
+     "protobuf costs less CPU per message than orjson", "claim 1"),
+    (("uvloop", "protobuf"), CPU, "smaller", "uvloop saves CPU per message", "claim 2"),
+    (("no_deflate", "uvloop"), BYTES, "none",
+     "compression gains little to nothing for these messages", "claim 7"),
+)  # fmt: skip
 
 
 class ChatLadderParameters(ChatParameters):
@@ -93,7 +113,7 @@ class ChatLadderParameters(ChatParameters):
 
 
 def _rungs(parameters: ChatLadderParameters) -> dict[str, Rung]:
-    """Return the rungs by name, with the delays that the parameters give them."""
+    """Return the rungs by name, with their delays and the published rows that they repeat."""
     rungs = {}
     for name in parameters.rungs:
         rung = rung_named(name)
@@ -101,92 +121,66 @@ def _rungs(parameters: ChatLadderParameters) -> dict[str, Rung]:
         if rung.first_delay == "together" and parameters.preset == "published":
             changes["first_delay"] = "scaled"
         rungs[name] = rung.model_copy(update=changes)
-    return rungs
-
-
-def _scenarios(parameters: ChatLadderParameters) -> Mapping[str, str]:
-    """Return the published row of each rung that has its load and number of users."""
-    return {
+    scenarios = {
         name: SCENARIOS[name]
-        for name, rung in _rungs(parameters).items()
+        for name, rung in rungs.items()
         if name in SCENARIOS and not differences(parameters, rung, name)
+    }
+    if not scenarios:
+        return rungs
+    return {
+        name: rung.model_copy(update={"scenario": scenarios.get(name, "")})
+        for name, rung in rungs.items()
     }
 
 
 def _contrasts(parameters: ChatLadderParameters) -> list[Contrast]:
-    rungs, rows = _rungs(parameters), _scenarios(parameters)
+    rungs = _rungs(parameters)
     bound = len(placement().services) == 1
     refusals = {change.after: ONE_CORE for change in CHANGES if change.binds and bound}
     return [
         *contrasts(rungs, refusals),
-        *ping_contrasts(parameters, rungs, rows, refusals),
-        *_beside_latency(parameters, set(rungs)),
+        *ping_contrasts(parameters, rungs, refusals),
+        *having(_beside_latency(parameters), rungs),
     ]
 
 
-def _beside_latency(parameters: ChatLadderParameters, names: set[str]) -> list[Contrast]:
-    """Return the claims about CPU, bytes and volume whose two rungs the run has."""
+def _beside_latency(parameters: ChatLadderParameters) -> list[Contrast]:
+    """Return the claims about CPU, bytes and volume."""
     users_ratio = RUNGS["no_deflate_425"].users / RUNGS["no_deflate"].users
     exponent = published_value(STUDY, "system", "all", "volume_users_exponent")
     before, after = (
         published_value(STUDY, "CPU", scenario, "second_core_cpu")
         for scenario in ("before protobuf", "protobuf")
     )
-    claims = [
-        _saves_cpu("no_deflate", "uvloop", "claim 3", "turning permessage-deflate off saves CPU "
-                   "per message (experiment 'profile' looks at sending alone)"),
-        _saves_cpu("once", "json", "what profiling found", "serializing a message once instead "
-                   "of once for every receiver saves CPU"),
-        _saves_cpu("protobuf", "orjson", "claim 1",
-                   "protobuf costs less CPU per message than orjson"),
-        _saves_cpu("uvloop", "protobuf", "claim 2", "uvloop saves CPU per message"),
-        _contrast(
-            "no_deflate", "uvloop", "claim 7",
-            name="no_deflate against uvloop, bytes on the wire",
-            claim="compression gains little to nothing for these messages",
-            response="wire_bytes_per_message",
-            published_direction="none",
-        ),
-        _contrast(
-            "no_deflate_425", "no_deflate", "claim 5 (volume against users)",
-            name="volume at 425 users against 250",
-            claim="volume grows with the square of the users",
-            response="messages_per_s",
-            published_ratio=None if volume_differences(parameters) else users_ratio**exponent,
-            published_direction="greater",
-            set_by_load="the share of users whom a message reaches was derived from the published "
-            "volume itself",
-        ),
-        _contrast(
-            "protobuf", "json", f"CPU (second core from {before:g}% to {after:g}%)",
-            name="second core",
-            claim="protobuf's C code moves work to a second core: to threads other than the event "
-            "loop's, for nothing else could run there",
-            response="beside_loop_cpu_share_chat",
-            scale="difference",
-            published_direction="greater",
-        ),
-    ]  # fmt: skip
-    return [
-        claim for claim in claims if {claim.numerator["rung"], claim.denominator["rung"]} <= names
-    ]
-
-
-def _saves_cpu(after: str, before: str, source: str, claim: str) -> Contrast:
-    return _contrast(
-        after,
-        before,
-        source,
-        name=f"{after} against {before}, CPU per message",
-        claim=claim,
-        response="cpu_us_per_message",
-        published_direction="smaller",
+    volume = Contrast(
+        name="volume at 425 users against 250",
+        claim="volume grows with the square of the users",
+        response="messages_per_s",
+        numerator={"rung": "no_deflate_425"},
+        denominator={"rung": "no_deflate"},
+        published_ratio=None if volume_differences(parameters) else users_ratio**exponent,
+        published_direction="greater",
+        source="chat study, claim 5 (volume against users)",
+        set_by_load="the share of users whom a message reaches was derived from the published "
+        "volume itself",
     )
-
-
-def _contrast(after: str, before: str, source: str, **what: Any) -> Contrast:
-    sides = {"numerator": {"rung": after}, "denominator": {"rung": before}}
-    return Contrast(source=f"chat study, {source}", **sides, **what)
+    second_core = Contrast(
+        name="second core",
+        claim="protobuf's C code moves work to a second core: to threads other than the event "
+        "loop's, for nothing else could run there",
+        response="beside_loop_cpu_share_chat",
+        scale="difference",
+        numerator={"rung": "protobuf"},
+        denominator={"rung": "json"},
+        published_direction="greater",
+        source=f"chat study, CPU (second core from {before:g}% to {after:g}%)",
+    )
+    costs = (
+        between(rungs, response, direction, claim, f"chat study, {source}", words=WORDS)
+        for rungs, response, direction, claim, source in COSTS
+    )
+    return [*costs, volume, second_core]
 
 
 def _warnings(parameters: ChatLadderParameters) -> list[Remark]:
@@ -301,12 +295,8 @@ EXPERIMENT = Experiment(
     "a second are held within the targets?",
     parameters=ChatLadderParameters,
     steady=STEADY,
-    treatments=lambda parameters: stacks.treatments(
-        parameters, _rungs(parameters), _scenarios(parameters)
-    ),
-    factors=lambda parameters: stacks.factors(
-        parameters, _rungs(parameters), _scenarios(parameters)
-    ),
+    treatments=lambda parameters: stacks.treatments(parameters, _rungs(parameters)),
+    factors=lambda parameters: stacks.factors(parameters, _rungs(parameters)),
     contrasts=_contrasts,
     warnings=_warnings,
 )
