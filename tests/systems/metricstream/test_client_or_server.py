@@ -25,7 +25,6 @@ from perflab.systems.metricstream.limited_by import (
     word_of,
 )
 from perflab.systems.metricstream.rungs import OF_THE_LAB
-from tests.figures.saved import check_columns_are_seen, check_drawn_from_files
 from tests.figures.shown import check_texts
 from tests.systems.metricstream.planted_connections import Planted, write_posts
 from tests.systems.metricstream.test_connection_plans import plan
@@ -156,8 +155,5 @@ def test_both_generators_get_the_same_server_and_load_in_every_block() -> None:
 
 
 @pytest.mark.slow
-def test_the_figure_is_drawn_from_its_file_and_no_text_is_cut(tmp_path: Path) -> None:
-    run = run_of(tmp_path, planted(0.5, 1.0))
-    check_texts(run, ["client_or_server"])
-    check_drawn_from_files(run, ["client_or_server"], tmp_path)
-    check_columns_are_seen(run, ["client_or_server"])
+def test_no_text_of_the_figure_is_cut(tmp_path: Path) -> None:
+    check_texts(run_of(tmp_path, planted(0.5, 1.0)), ["client_or_server"])
