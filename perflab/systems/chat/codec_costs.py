@@ -33,10 +33,8 @@ def cost_table(run: Run) -> pd.DataFrame:
     """Return one row per treatment: codec, operation, message, bytes, us per operation.
 
     ``us`` is the typical value over the valid trials with its 95% interval ``low`` to ``high`` (NaN
-    where n is too small). The table of a run that does not vary codecs is empty.
+    where n is too small).
     """
-    if not is_of_codecs(run):
-        return pd.DataFrame(columns=COST)
     trials = run.valid_trials()
     rows = []
     for treatment in run.record.treatments:
