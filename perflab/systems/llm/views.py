@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Hashable, Iterator
 from typing import Any
 
 import numpy as np
@@ -208,7 +208,7 @@ def draw_pacing(table: pd.DataFrame, page: Page) -> LabFigure:
         panels={"": Axis("new over old (log)", log=True, ends=within, ticks=ticks)},
         row="row",
         value="ratio",
-        labels=_pacing_labels,
+        labels=lambda rows, _: {name: name.replace("\n", " ") for name in rows["row"].dropna()},
         row_in=0.42,
         said=_right_texts,
     )
@@ -217,21 +217,14 @@ def draw_pacing(table: pd.DataFrame, page: Page) -> LabFigure:
     return chart.draw(pd.concat([rows, same], ignore_index=True), page)
 
 
-def _pacing_labels(table: pd.DataFrame, _: Page) -> dict[Hashable, str]:
-    """Return a row for each response in each load."""
-    return {name: name.replace("\n", " ") for name in table["row"].dropna()}
-
-
 def _right_texts(table: pd.DataFrame) -> dict[Hashable, str]:
-    rows = table[table["what"] != SAME].to_dict("records")
-    return {row["row"]: f"{_interval(row)}\n{row['verdict']}" for row in rows}
-
-
-def _interval(row: Mapping[Hashable, Any]) -> str:
-    if not math.isfinite(row["low"]):
-        return f"{number(row['ratio'])}, n = {row['n']:.0f}"
-    interval = f"[{number(row['low'])}, {number(row['high'])}]"
-    return f"{number(row['ratio'])} {interval}, n = {row['n']:.0f}"
+    texts = {}
+    for row in table[table["what"] != SAME].to_dict("records"):
+        has_interval = math.isfinite(row["low"])
+        interval = f" [{number(row['low'])}, {number(row['high'])}]" if has_interval else ""
+        numbers = f"{number(row['ratio'])}{interval}, n = {row['n']:.0f}"
+        texts[row["row"]] = f"{numbers}\n{row['verdict']}"
+    return texts
 
 
 def has_both(run: Run) -> bool:

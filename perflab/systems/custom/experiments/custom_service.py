@@ -3,27 +3,34 @@
 from __future__ import annotations
 
 import hashlib
+import http.client
 import json
 import re
 import shlex
+import urllib.error
+import urllib.request
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
+from perflab.errors import LoadError, ServiceFailed, WrongAnswer
 from perflab.host.files import own_folder
-from perflab.instruments import STANDARD
+from perflab.instruments import STANDARD, Instrument, Load, Look, Observation, Scene
+from perflab.load.clients.targets import refuse_foreign
 from perflab.paths import state_dir, variants_dir
 from perflab.recordings import Contrast, Remark
 from perflab.recordings.responses import named
+from perflab.stacks.backend import HOST
 from perflab.stacks.builds import drop_unused, made
+from perflab.stacks.launching import OPENER
 from perflab.stacks.plan import Node, StackPlan
 from perflab.stacks.spec import VARIANT
-from perflab.systems.custom.instruments import RightAnswer, ServiceCost
 from perflab.systems.custom.parameters import OwnServiceParameters
 from perflab.systems.custom.responses import RESPONSES
 from perflab.systems.custom.variants import Variant, extract, is_dirty, words_of
 from perflab.trials.experiment import Experiment
 from perflab.trials.plan import Target, Treatment
+from perflab.trials.summary import OnTime, cpu_us_per_success, largest_memory
 
 FACTOR = "variant"
 # The verdict has its sentences in this order.
@@ -193,6 +200,123 @@ def _warnings(parameters: OwnServiceParameters) -> Sequence[Remark]:
             "not known and not compared"
         )
     return [Remark(code="own.variants", text=text) for text in texts]
+
+
+SHOWN = 200
+
+
+class RightAnswer(Instrument):
+    """Sends the workload's request once, and ends the run if the answer is not the expected one.
+
+    A missing answer fails only the trial, because a variant that died may run after a new start.
+    ``target`` is the address of the variant, or empty if the lab started it.
+    """
+
+    shares_time: ClassVar = True
+
+    variant: str
+    target: str = ""
+    allowed: tuple[str, ...] = ()
+
+    def look(self, scene: Scene) -> Look:
+        """Return the look at one trial."""
+        return _RightAnswer(self, scene)
+
+
+class _RightAnswer(Look):
+    def __init__(self, instrument: RightAnswer, scene: Scene) -> None:
+        self._instrument = instrument
+        self._scene = scene
+
+    def before(self) -> None:
+        """Send the request once."""
+        address = self._instrument.target or self._local_address()
+        refuse_foreign(address, self._instrument.allowed)
+        template = self._scene.workload.request
+        body = str(template.body).encode() if template.body else None
+        request = urllib.request.Request(
+            address + template.path,
+            body,
+            dict(template.headers),
+            method=template.method,
+        )
+        what = f"{template.method} {template.path}"
+        try:
+            status, text = _answer(request, self._scene.workload.timeout_s)
+        except (OSError, http.client.HTTPException) as error:
+            raise self._no_answer(f"{what} got no answer: {error}") from None
+        if status != template.expect_status:
+            problem = (
+                f"the answer to {what} has status {status} instead of {template.expect_status}"
+            )
+            raise self._wrong(problem, text)
+        if template.expect_body not in text:
+            raise self._wrong(
+                f"the answer to {what} does not contain '{template.expect_body}'", text
+            )
+
+    def _local_address(self) -> str:
+        running = self._scene.residents.instance(self._scene.treatment, self._instrument.variant)
+        return f"http://{HOST}:{running.launch.port}"
+
+    def _wrong(self, why: str, text: str) -> WrongAnswer:
+        excerpt = " ".join(text.split())[:SHOWN]
+        return WrongAnswer(
+            f"variant '{self._instrument.variant}' gives another answer than expected: {why}"
+            + (f" ('{excerpt}')" if excerpt else " (its body is empty)")
+            + "; mend the variant, or change expect_status or expect_body"
+        )
+
+    def _no_answer(self, why: str) -> LoadError | ServiceFailed:
+        if self._instrument.target:
+            return LoadError(f"variant '{self._instrument.variant}': {why}")
+        running = self._scene.residents.instance(self._scene.treatment, self._instrument.variant)
+        return ServiceFailed(self._instrument.variant, why, running.log())
+
+    def observe(self, load: Load) -> Observation:  # noqa: ARG002
+        """Return nothing: the load checks every answer itself."""
+        return Observation()
+
+
+def _answer(request: urllib.request.Request, timeout_s: float) -> tuple[int, str]:
+    try:
+        with OPENER.open(request, timeout=timeout_s) as answer:
+            return int(answer.status), answer.read().decode(errors="replace")
+    except urllib.error.HTTPError as error:
+        with error:
+            return error.code, error.read().decode(errors="replace")
+
+
+class ServiceCost(Instrument):
+    """CPU time per measured request and largest memory of a service that the lab started.
+
+    ``service_cpu_us_per_request`` is all CPU of the service in the measured stage over the requests
+    that succeeded in it; ``failure_share`` is of measured requests.
+    """
+
+    shares_time: ClassVar = True
+
+    def look(self, scene: Scene) -> Look:
+        """Return the look at one trial."""
+        return _ServiceCost(scene)
+
+
+class _ServiceCost(Look):
+    def __init__(self, scene: Scene) -> None:
+        self._names = list(scene.residents.active(scene.treatment))
+
+    def observe(self, load: Load) -> Observation:
+        """Return the columns; those of CPU and memory only if the lab started the service."""
+        result = load.result
+        measured = result.requests[result.requests["stage"] == "measure"]
+        failed = int((measured["error"] != "").sum())
+        columns = {"failure_share": failed / max(1, len(measured))}
+        span = OnTime.of(result)
+        for name in self._names:
+            samples = load.samples[load.samples["service"] == name]
+            columns["service_cpu_us_per_request"] = cpu_us_per_success(samples, result)
+            columns["service_memory_bytes"] = largest_memory(samples, span.begin_ns, span.end_ns)
+        return Observation(columns)
 
 
 EXPERIMENT = Experiment(

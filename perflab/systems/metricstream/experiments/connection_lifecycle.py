@@ -22,7 +22,7 @@ from perflab.load.workload import (
     Stage,
     Workload,
 )
-from perflab.recordings import Contrast, Remark
+from perflab.recordings import Remark
 from perflab.stacks.plan import CPU_PERIOD_US, Cpus, Node, StackPlan
 from perflab.systems.metricstream.connection_cost import NODE, ConnectionCost
 from perflab.systems.metricstream.rungs import Rung, Set, chosen, contrasts, published_settings
@@ -248,10 +248,6 @@ def _cpu_limit(cpus: float) -> Remark:
     return Remark(code="metricstream.cpu_limit", text=text)
 
 
-def _contrasts(parameters: LifeCycleParameters) -> list[Contrast]:
-    return contrasts(rungs(parameters))
-
-
 EXPERIMENT = Experiment(
     name="connection_lifecycle",
     title="MetricStream: the life cycle of a connection",
@@ -260,6 +256,6 @@ EXPERIMENT = Experiment(
     parameters=LifeCycleParameters,
     treatments=lambda parameters: LADDER.treatments(parameters, rungs(parameters)),
     factors=lambda parameters: LADDER.factors(parameters, rungs(parameters)),
-    contrasts=_contrasts,
+    contrasts=lambda parameters: contrasts(rungs(parameters)),
     warnings=remarks,
 )

@@ -17,7 +17,7 @@ from pydantic import Field, model_validator
 
 from perflab.instruments import STANDARD, Instrument, OtherLoad, Requests
 from perflab.load.workload import Burst, OpenLoop, Request, Stage, Workload
-from perflab.recordings import Contrast, Remark
+from perflab.recordings import Remark
 from perflab.stacks.plan import BytesPerS, Link, RoundTripMs, StackPlan
 from perflab.systems.registry.counts import RegistryCounts
 from perflab.systems.registry.rungs import (
@@ -221,10 +221,6 @@ def remarks_on(parameters: DownloadParameters) -> list[Remark]:
     return [Remark(code="registry.load", text=text)] if texts else []
 
 
-def _contrasts(parameters: DownloadParameters) -> list[Contrast]:
-    return contrasts(rungs(parameters), not differences(parameters))
-
-
 EXPERIMENT = Experiment(
     name="registry_downloads",
     title="Model registry: the ladder of downloads",
@@ -233,6 +229,6 @@ EXPERIMENT = Experiment(
     parameters=DownloadParameters,
     treatments=lambda parameters: LADDER.treatments(parameters, rungs(parameters)),
     factors=lambda parameters: LADDER.factors(parameters, rungs(parameters)),
-    contrasts=_contrasts,
+    contrasts=lambda parameters: contrasts(rungs(parameters), not differences(parameters)),
     warnings=remarks_on,
 )
