@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
-from weakref import WeakKeyDictionary
 
 import numpy as np
 import pandas as pd
@@ -43,7 +43,6 @@ MOST_PANELS = 4
 WINDOW = "window"
 # The text in the panel of a treatment without a window.
 EMPTY = "no window of a valid trial"
-_windows_of: WeakKeyDictionary[Run, pd.DataFrame] = WeakKeyDictionary()
 
 
 def of_crowds(run: Run) -> bool:
@@ -51,6 +50,7 @@ def of_crowds(run: Run) -> bool:
     return not is_of_codecs(run)
 
 
+@lru_cache(maxsize=2)
 def windows(run: Run) -> pd.DataFrame:
     """Cut the valid trials into windows of a second; several figures share one computation.
 
@@ -63,15 +63,13 @@ def windows(run: Run) -> pd.DataFrame:
         (connected); messages_per_s delivered; p90_ms of their latency, NaN where the window holds
         too few; cpu of the service (1.0 = one core).
     """
-    if run not in _windows_of:
-        parts = [
-            _windows_of_trial(run, row)
-            for row in run.valid_trials().to_dict("records")
-            if not math.isnan(float(row.get("messages_delivered") or math.nan))
-        ]
-        parts = [part for part in parts if len(part)] or [pd.DataFrame(columns=COLUMNS)]
-        _windows_of[run] = pd.concat(parts, ignore_index=True)[COLUMNS]
-    return _windows_of[run]
+    parts = [
+        _windows_of_trial(run, row)
+        for row in run.valid_trials().to_dict("records")
+        if not math.isnan(float(row.get("messages_delivered") or math.nan))
+    ]
+    parts = [part for part in parts if len(part)] or [pd.DataFrame(columns=COLUMNS)]
+    return pd.concat(parts, ignore_index=True)[COLUMNS]
 
 
 def _windows_of_trial(run: Run, row: Mapping[Any, Any]) -> pd.DataFrame:

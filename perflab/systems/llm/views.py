@@ -250,9 +250,9 @@ def cost_table(run: Run) -> pd.DataFrame:
     """Return both costs of every trial, and their typical values with 95% intervals."""
     trials = trials_shown(run)
     parts = []
-    for response in (name for name in COST_PANELS if name in trials):
-        panel, divisor = COST_PANELS[response]
-        points = trials[["treatment", "state"]].assign(value=trials[response] / divisor)
+    for response, (panel, divisor) in COST_PANELS.items():
+        values = trials.reindex(columns=[response])[response].astype(float) / divisor
+        points = trials[["treatment", "state"]].assign(value=values)
         parts.append(points.assign(panel=panel, what=TRIAL))
         typical = typical_rows(run, response).drop(columns="what")
         numbers = ["value", "low", "high"]
