@@ -171,11 +171,6 @@ SHOWN = [
 ]  # fmt: skip
 
 
-def bursts_table(run: Run) -> pd.DataFrame:
-    """Return the drawn columns of :func:`burst_model`."""
-    return burst_model(run)[SHOWN]
-
-
 def has_beats(run: Run) -> bool:
     """Return whether a run has rungs whose users act to a beat."""
     return "beat_s" in run.record.factors
@@ -235,4 +230,6 @@ def _error_words(errors: pd.Series[float]) -> str:
     )
 
 
-BURSTS = View("bursts", BURST_TITLE, bursts_table, draw_bursts, suits=has_beats)
+BURSTS = View(
+    "bursts", BURST_TITLE, lambda run: burst_model(run)[SHOWN], draw_bursts, suits=has_beats
+)

@@ -44,6 +44,14 @@ RESPONSES = (
         name="wire_bytes_per_message", title="bytes on the wire per message", unit="bytes",
         heading="wire bytes", noun="bytes per message", better="less",
     ),
+    Response(
+        name="wire_share", title="bytes on the wire over those of the messages", noun="bytes",
+        better="less",
+    ),
+    Response(
+        name="wire_mbit_per_s", title="what a link had to carry while all users act",
+        unit="Mbit/s", heading="wire Mbit/s", noun="bytes on the wire", typical=True,
+    ),
     # Trials begin with minutes of joining, so the plateau's share is the one that counts.
     Response(
         name="plateau_cpu_share_*", title="CPU cores that * uses while all users act",

@@ -168,18 +168,26 @@ def stream_columns(
         row[f"join_cpu_share_{name}"] = cpu_share(of_service, crowd.begin_ns, crowd.joined_ns)
     share, rate = row[f"plateau_cpu_share_{NODE}"], row["messages_per_s"]
     row["cpu_us_per_message"] = 1e6 * share / rate if rate > 0 else math.nan
-    return row | {"wire_bytes_per_message": wire_bytes_per_message(table)}
+    return row | wire_columns(table, rate)
 
 
-def wire_bytes_per_message(table: pd.DataFrame) -> float:
-    """Return the bytes of a message on the wire, of the users who left in order; else NaN.
+def wire_columns(table: pd.DataFrame, messages_per_s: float) -> dict[str, float]:
+    """Return the bytes of messages on the wire, from the users who left in order; else NaN.
 
     They include the heads of frames, but not those of TCP and IP (40 bytes or more a packet).
+    ``wire_share`` is over the bytes of the unpacked messages, ``wire_mbit_per_s`` the load of a
+    link on the plateau.
     """
     totals = table[table["kind"] == WIRE]
     received = (table["direction"] == "received") & (table["bytes"] > 0) & (table["kind"] != WIRE)
-    messages = int((received & table["user"].isin(totals["user"])).sum())
-    return float(totals["bytes"].sum()) / messages if messages else math.nan
+    messages = table[received & table["user"].isin(totals["user"])]["bytes"]
+    wire_bytes = float(totals["bytes"].sum()) if len(messages) else math.nan
+    bytes_per_message = wire_bytes / max(1, len(messages))
+    return {
+        "wire_bytes_per_message": bytes_per_message,
+        "wire_share": wire_bytes / max(1.0, float(messages.sum())),
+        "wire_mbit_per_s": bytes_per_message * messages_per_s * 8 / 1e6,
+    }
 
 
 def latencies(table: pd.DataFrame, looks: Sequence[Looks]) -> dict[str, Number]:
@@ -309,4 +317,5 @@ def unstored(counts: Mapping[str, Any]) -> int:
 
     Only a server that writes behind has any.
     """
-    return max(0, counts["acknowledged"] - counts["stored"] - counts["not_stored"])
+    waiting = int(counts["acknowledged"] - counts["stored"] - counts["not_stored"])
+    return max(0, waiting)

@@ -185,6 +185,10 @@ def test_bytes_on_the_wire_are_those_of_users_who_recorded_them() -> None:
     ]
     messages = messages_table(*rows, (3.0, 0, RECEIVED, WIRE, -1))
     messages.loc[messages["kind"] == WIRE, "bytes"] = 150
-    # The user with a WIRE row got two messages in 150 bytes.
-    assert streams.wire_bytes_per_message(message_table(messages)) == 75
-    assert math.isnan(streams.wire_bytes_per_message(message_table(messages_table(*rows))))
+    # The user with a WIRE row got two messages of 100 bytes each in 150 bytes.
+    columns = streams.wire_columns(message_table(messages), messages_per_s=1000.0)
+    assert columns == {
+        "wire_bytes_per_message": 75, "wire_share": 0.75, "wire_mbit_per_s": pytest.approx(0.6),
+    }  # fmt: skip
+    unknown = streams.wire_columns(message_table(messages_table(*rows)), messages_per_s=1000.0)
+    assert all(math.isnan(value) for value in unknown.values())

@@ -10,7 +10,7 @@ from pydantic import Field, field_validator
 
 from perflab.errors import ParameterError
 from perflab.host.placing import placement
-from perflab.recordings import Contrast, Remark, published, published_value
+from perflab.recordings import Contrast, Remark, published_value
 from perflab.recordings.published_results import Direction
 from perflab.statistics.in_words import counted
 from perflab.systems.chat import stacks
@@ -232,15 +232,14 @@ def differences(parameters: ChatParameters, rung: Rung, name: str) -> list[str]:
     first delay of the later rows for them. The cost of logins must be the default, because one
     could else try costs until a size fits.
     """
-    scenario = SCENARIOS[name]
-    joins = (RESULTS, BOUND) if scenario == BOUND else BASE_CASE[1:]
+    joins = (RESULTS, BOUND) if SCENARIOS[name] == BOUND else BASE_CASE[1:]
     default = ChatParameters.model_fields["bcrypt_rounds"].get_default()
     compared = [
         (beat_s(parameters, rung), published_value(STUDY, *joins, "join_delay"),
          "users join every {:g} s"),
         (actions(parameters, rung), published_value(*BASE_CASE, "actions"),
          "each user takes {:g} actions"),
-        (rung.users, _published_users(scenario), "there are {:g} users"),
+        (rung.users, RUNGS[name].users, "there are {:g} users"),
         (parameters.bcrypt_rounds, default, "bcrypt_rounds is {:g}"),
     ]  # fmt: skip
     texts = volume_differences(parameters) + [
@@ -272,13 +271,6 @@ def volume_differences(parameters: ChatParameters) -> list[str]:
             f"a message reaches {parameters.subscriber_share:.0%} of them (published: {share:.0%})"
         )
     return texts
-
-
-def _published_users(scenario: str) -> int:
-    table = published(STUDY)
-    rows = table[(table["place"] == RESULTS) & (table["measure"] == "users")]
-    base = published_value(*BASE_CASE, "users")
-    return int(rows.set_index("scenario")["value"].get(scenario, base))
 
 
 EXPERIMENT = Experiment(

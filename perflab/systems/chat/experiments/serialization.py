@@ -58,11 +58,8 @@ class SerializationParameters(RunParameters):
 
 
 def _levels(parameters: SerializationParameters) -> Levels:
-    return {
-        "codec": tuple(dict.fromkeys(parameters.codec)),
-        "operation": tuple(dict.fromkeys(parameters.operation)),
-        "message": tuple(dict.fromkeys(parameters.message)),
-    }
+    factors = ("codec", "operation", "message")
+    return {name: tuple(dict.fromkeys(getattr(parameters, name))) for name in factors}
 
 
 def _treatments(parameters: SerializationParameters) -> list[Treatment]:
