@@ -108,7 +108,7 @@ def _of_downloads(treatment: Treatment, _: Effects, __: np.random.Generator) -> 
     end_ns = int(requests["done_ns"].max())
     counts = looks(rung, (end_ns - HOUR_NS) / 1e9)
     tables: Tables = {"requests": requests, "registry_counts": counts, "progress": progress}
-    columns = {**counted_columns(counts, HOUR_NS, end_ns), **download_columns(requests)}
+    columns = {**counted_columns(counts, end_ns), **download_columns(requests)}
     columns["requests"] = len(requests)
     if treatment.levels["load_from"] == "inside":
         tables = {**tables, "requests": requests.head(3), "other_load": told_of(requests)}

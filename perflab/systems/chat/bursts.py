@@ -12,11 +12,8 @@ the other, and each costs c seconds of CPU, so that
 - if c r is 1 or more, the queue grows without end, and there is no p90.
 
 The model takes bursts of one instant to be equal. They differ a little, which matters to a queue
-that is nearly always busy: in recorded runs the p90 was within 12% of this model up to three
-quarters of a core, and 36 to 48% above it from 82% on (docs/studies/chat.md).
-
-No parameter is fitted: c is the CPU of the service on the plateau over the deliveries there, and B
-follows from users, beat and rate. The error shows what the model leaves out.
+that is nearly always busy (docs/studies/chat.md has recorded runs). No parameter is fitted: c is
+the CPU of the service on the plateau over the deliveries there.
 """
 
 from __future__ import annotations
@@ -174,11 +171,6 @@ SHOWN = [
 ]  # fmt: skip
 
 
-def bursts_table(run: Run) -> pd.DataFrame:
-    """Return the drawn columns of :func:`burst_model`."""
-    return burst_model(run)[SHOWN]
-
-
 def has_beats(run: Run) -> bool:
     """Return whether a run has rungs whose users act to a beat."""
     return "beat_s" in run.record.factors
@@ -238,4 +230,6 @@ def _error_words(errors: pd.Series[float]) -> str:
     )
 
 
-BURSTS = View("bursts", BURST_TITLE, bursts_table, draw_bursts, suits=has_beats)
+BURSTS = View(
+    "bursts", BURST_TITLE, lambda run: burst_model(run)[SHOWN], draw_bursts, suits=has_beats
+)

@@ -33,10 +33,8 @@ def cost_table(run: Run) -> pd.DataFrame:
     """Return one row per treatment: codec, operation, message, bytes, us per operation.
 
     ``us`` is the typical value over the valid trials with its 95% interval ``low`` to ``high`` (NaN
-    where n is too small). The table of a run that does not vary codecs is empty.
+    where n is too small).
     """
-    if not is_of_codecs(run):
-        return pd.DataFrame(columns=COST)
     trials = run.valid_trials()
     rows = []
     for treatment in run.record.treatments:
@@ -128,11 +126,6 @@ TITLE = "what one message costs each codec, and how long it gets"
 PLAIN, WITH_VALUES = "plain", "values"
 
 
-def codec_cost_table(run: Run) -> pd.DataFrame:
-    """Return us per operation with its interval, and bytes, per codec, operation and message."""
-    return cost_table(run).drop(columns="n").dropna(subset=["us"])
-
-
 def draw_codec_cost(table: pd.DataFrame, page: Page) -> LabFigure:
     """Draw each codec's time per operation and its bytes, a row per message and codec."""
     style: dict[str, Any] = {"size": 0, "lw": 2.2, "beyond": 4.0}
@@ -183,4 +176,7 @@ def _labels(drawn: pd.DataFrame, _: Page) -> dict[Hashable, str]:
     return dict(zip(ordered, ordered, strict=True))
 
 
-CODEC_COST = View("codec_cost", TITLE, codec_cost_table, draw_codec_cost, suits=is_of_codecs)
+CODEC_COST = View(
+    "codec_cost", TITLE, lambda run: cost_table(run).drop(columns="n").dropna(subset=["us"]),
+    draw_codec_cost, suits=is_of_codecs,
+)  # fmt: skip

@@ -6,6 +6,7 @@ Published percentiles are of pings: they stand beside pings alone.
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -69,11 +70,6 @@ def ladder_table(run: Run, kind: str = DELIVERIES) -> pd.DataFrame:
     return pd.concat(parts, ignore_index=True)[COLUMNS]
 
 
-def pings_table(run: Run) -> pd.DataFrame:
-    """Return :func:`ladder_table` of pings."""
-    return ladder_table(run, PINGS)
-
-
 def _of_share(run: Run, trials: pd.DataFrame, kind: str, share: str) -> list[pd.DataFrame]:
     column = f"{kind}_{share}_ms"
     typical = typical_rows(run, column).rename(columns={"value": "ms"})
@@ -128,7 +124,9 @@ def _chart(kind: str) -> RowChart:
 
 
 LADDER = View("ladder", TITLES[DELIVERIES], ladder_table, _chart(DELIVERIES).draw, suits=has_rungs)
-PINGED = View("pings", TITLES[PINGS], pings_table, _chart(PINGS).draw, suits=has_pings)
+PINGED = View(
+    "pings", TITLES[PINGS], partial(ladder_table, kind=PINGS), _chart(PINGS).draw, suits=has_pings
+)
 
 
 TARGET_TITLE = "the three targets, met in k of n trials"

@@ -241,19 +241,17 @@ def _contrast(change: Change, share: int, refusal: str) -> Contrast:
 
 
 def ping_contrasts(
-    parameters: ChatParameters,
-    rungs: Mapping[str, Rung],
-    as_published: Collection[str],
-    refusals: Mapping[str, str],
+    parameters: ChatParameters, rungs: Mapping[str, Rung], refusals: Mapping[str, str]
 ) -> Iterator[Contrast]:
     """Yield a contrast of pings, with its published size, for each step between published rows.
 
     The direction comes from the published numbers, not from the study's words: :func:`contrasts`
     tests those on deliveries. Only ratios are compared; the unknown distance between the study's
-    two machines is part of both rows and pulls ratios to 1. Only rungs at the published load, which
-    ``as_published`` names, are compared.
+    two machines is part of both rows and pulls ratios to 1. Only rungs at the published load are
+    compared: those that have a ``scenario``.
     """
-    tested = {*as_published, *refusals}
+    as_published = {name for name, rung in rungs.items() if rung.scenario}
+    tested = as_published | set(refusals)
     for change in (*CHANGES, *AMONG_MANY):
         if change.before not in as_published or change.after not in tested:
             continue

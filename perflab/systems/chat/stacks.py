@@ -16,6 +16,7 @@ from perflab.stacks.plan import Node, StackPlan
 from perflab.systems.chat.streams import Streams
 from perflab.systems.chat.users import PASSWORD
 from perflab.trials.experiment import Preset, PresetParameters, ReadyStack
+from perflab.trials.ladders import Ladder
 from perflab.trials.plan import Treatment
 
 STUDY = "chat"
@@ -33,7 +34,6 @@ INSTRUMENTS = (
     SchedulerAccounts(),
     Streams(),
 )
-NOTHING: Mapping[str, str] = {}
 TOGETHER = ("together", "spread")
 # The study does not state its number of channels.
 CHANNELS = 10
@@ -49,37 +49,19 @@ class ChatParameters(PresetParameters):
     """
 
     preset: Preset = Field(
-        default="quick",
-        description="published: parameters that are not given have the published study's values; a "
-        "trial then takes minutes",
+        default="quick", description="published: the study's values for all that is not given"
     )
     actions: int | None = Field(
-        default=None,
-        ge=1,
-        le=10_000,
-        description="actions of each user; none: as many as plateau_s needs",
+        default=None, ge=1, le=10_000, description="actions of each user; none: as plateau_s needs"
     )
-    plateau_s: float = Field(
-        default=30.0, gt=0, le=3600, description="seconds of each trial in which all users act"
-    )
-    join_s: float = Field(
-        default=0.25, ge=0, le=60, description="seconds between two users who join"
-    )
-    action_s: float = Field(
-        default=6.0, ge=0.05, le=600, description="seconds between two actions of a user"
-    )
+    plateau_s: float = Field(default=30.0, gt=0, le=3600, description="seconds while all users act")
+    join_s: float = Field(default=0.25, ge=0, le=60, description="seconds between two users' joins")
+    action_s: float = Field(default=6.0, ge=0.05, le=600, description="seconds between two actions")
     bcrypt_rounds: int = Field(
-        default=11,
-        ge=4,
-        le=16,
-        description="cost of hashing a password at login: 2 to this power; one more doubles it",
+        default=11, ge=4, le=16, description="cost of a login's hash: 2 to this power"
     )
     subscriber_share: float = Field(
-        default=0.64,
-        gt=0,
-        le=1,
-        description="share of the users whom a message reaches; 0.64 gives 0.1 n^2 messages a "
-        "second for n users",
+        default=0.64, gt=0, le=1, description="share of the users whom a message reaches"
     )
 
     @classmethod
@@ -118,9 +100,12 @@ class Rung(Parameters):
     are spread evenly: with the published joins, users act in 24 bursts every 6 s.
 
     With ``ramp_s`` all users join within so many seconds if logins are over before messages start.
-    First actions still lie as far apart as ``join_s`` says.
+    First actions still lie as far apart as ``join_s`` says. ``scenario`` is the published row that
+    the rung repeats; None where no rung of the run repeats one.
     """
 
+    label: str = ""
+    scenario: str | None = None
     codec: Codec = "json"
     loop: Literal["asyncio", "uvloop"] = "asyncio"
     deflate: Literal["on", "off"] = "on"
@@ -226,44 +211,39 @@ def stack(parameters: ChatParameters, rung: Rung, accounts: int) -> StackPlan:
     return StackPlan(nodes=(Node(name="chat", service="chat", settings=settings),))
 
 
-def treatments(
-    parameters: ChatParameters, rungs: Mapping[str, Rung], scenarios: Mapping[str, str] = NOTHING
-) -> list[Treatment]:
-    """Return a treatment for every rung; ``scenarios`` has the published rows that rungs repeat."""
-    accounts = max(rung.users for rung in rungs.values()) + 1
-    return [
-        Treatment(
-            name=f"rung={name}",
-            label=f"{name.replace('_', ' ')}, {rung.users} users",
-            levels=levels(parameters, name, rung, scenarios),
-            stack=stack(parameters, rung, accounts),
-            workload=workload(parameters, rung),
-            instruments=INSTRUMENTS,
-        )
-        for name, rung in rungs.items()
-    ]
-
-
-def levels(
-    parameters: ChatParameters, name: str, rung: Rung, scenarios: Mapping[str, str] = NOTHING
-) -> dict[str, str]:
-    """Return a rung's levels, its own name first."""
+def levels(parameters: ChatParameters, rung: Rung) -> dict[str, object]:
+    """Return a rung's levels beside its name."""
     return {
-        "rung": name,
-        **{factor: str(getattr(rung, factor)) for factor in (*SETTINGS, "first_delay")},
-        "users": str(rung.users),
+        **{factor: getattr(rung, factor) for factor in (*SETTINGS, "first_delay", "users")},
         "join_s": f"{join_s(parameters, rung):.4g}",
         "beat_s": f"{beat_s(parameters, rung):.4g}",
-        **({"scenario": scenarios.get(name, "")} if scenarios else {}),
+        **({} if rung.scenario is None else {"scenario": rung.scenario}),
     }
 
 
-def factors(
-    parameters: ChatParameters, rungs: Mapping[str, Rung], scenarios: Mapping[str, str] = NOTHING
-) -> dict[str, tuple[str, ...]]:
+def _ladder(rungs: Mapping[str, Rung]) -> Ladder[ChatParameters, Rung]:
+    # All rungs have as many accounts, so that they share one preparation.
+    accounts = max(rung.users for rung in rungs.values()) + 1
+    return Ladder(
+        levels,
+        lambda parameters, rung: stack(parameters, rung, accounts),
+        workload,
+        lambda *_: INSTRUMENTS,
+    )
+
+
+def treatments(parameters: ChatParameters, rungs: Mapping[str, Rung]) -> list[Treatment]:
+    """Return a treatment for every rung."""
+    labelled = {
+        name: rung.model_copy(update={"label": f"{name.replace('_', ' ')}, {rung.users} users"})
+        for name, rung in rungs.items()
+    }
+    return _ladder(rungs).treatments(parameters, labelled)
+
+
+def factors(parameters: ChatParameters, rungs: Mapping[str, Rung]) -> dict[str, tuple[str, ...]]:
     """Return the levels of every factor, in the order in which rungs first have them."""
-    rows = [levels(parameters, name, rung, scenarios) for name, rung in rungs.items()]
-    return {factor: tuple(dict.fromkeys(row[factor] for row in rows)) for factor in rows[0]}
+    return _ladder(rungs).factors(parameters, rungs)
 
 
 # The users of the published study and the monitor.

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,7 @@ from perflab.recordings import Reason, Remark, Side
 from perflab.statistics.quantiles import MAX_MOVED_SHARE, OF_TRIALS, hidden_share
 from perflab.trials.summary import cpu_share, message_table
 
+NODE = "chat"
 STORED_WITHIN_S = 1.0
 ACTIONS = ("send", "join", "leave")
 # A user who closes a connection may never read the messages of that instant.
@@ -31,10 +33,6 @@ MAX_LOST_SHARE = 1e-4
 MAX_CENSORED_SHARE = 1e-3
 # Only an overloaded service refuses for these reasons; any other may be a client's mistake.
 OF_OVERLOAD = {"slow_reader", "not_stored"}
-UNCOUNTED = dict.fromkeys(
-    ("server_received", "server_delivered", "server_dropped", "server_not_stored",
-     "server_unstored"), -1
-)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -73,74 +71,64 @@ class Streams(Instrument):
 class _Streams(Look):
     def __init__(self, scene: Scene) -> None:
         self._scene = scene
-        self._before: dict[str, dict[str, Any]] = {}
+        self._before: Mapping[str, Any] = {}
 
     def begin(self) -> None:
-        """Read the CPU that the services' threads have used so far."""
-        self._before = self._scene.residents.counts(self._scene.treatment)
+        """Read the CPU that the service's threads have used so far."""
+        self._before = self._counts()
 
     def observe(self, load: Load) -> Observation:
         """Return columns, reasons and warnings; nothing if no user recorded anything."""
-        counts = self._counts()
-        result = load.result
-        observation = observed(result.messages, load.samples, load.services, counts, result.looks)
-        loop_columns = beside_loop_shares(self._before, counts) if observation.columns else {}
-        return replace(observation, columns={**observation.columns, **loop_columns})
-
-    def _counts(self) -> dict[str, dict[str, Any]]:
-        """Return the services' counts, once all messages are stored or the wait is over."""
-        deadline = time.monotonic() + STORED_WITHIN_S
-        while True:
-            counts = self._scene.residents.counts(self._scene.treatment)
-            if not any(map(unstored, counts.values())) or time.monotonic() > deadline:
-                return counts
+        counts, deadline = self._counts(), time.monotonic() + STORED_WITHIN_S
+        while unstored(counts) and time.monotonic() < deadline:
             time.sleep(0.05)
+            counts = self._counts()
+        result = load.result
+        if result.messages.empty:
+            return Observation()
+        observation = observed(result.messages, load.samples, load.services, counts, result.looks)
+        share = {f"beside_loop_cpu_share_{NODE}": beside_loop_share(self._before, counts)}
+        return replace(observation, columns={**observation.columns, **share})
+
+    def _counts(self) -> Mapping[str, Any]:
+        return self._scene.residents.counts(self._scene.treatment)[NODE]
 
 
-def beside_loop_shares(
-    before: Mapping[str, Mapping[str, Any]], after: Mapping[str, Mapping[str, Any]]
-) -> dict[str, float]:
-    """Return the CPU share of threads other than the event loop's, by service.
+def beside_loop_share(before: Mapping[str, Any], after: Mapping[str, Any]) -> float:
+    """Return the CPU share of threads other than the event loop's, from the service's own counts.
 
-    It comes from the service's own counts over the whole trial. A second core cannot run more of
-    the service than that, on any machine.
+    A second core cannot run more of the service than that, on any machine.
     """
-    share_of = {}
-    for name, end in after.items():
-        start = before.get(name, {})
-        if {"cpu_s", "loop_cpu_s", "monotonic_ns"} <= set(start) & set(end):
-            process_s, loop_s = (float(end[key] - start[key]) for key in ("cpu_s", "loop_cpu_s"))
-            length_s = (end["monotonic_ns"] - start["monotonic_ns"]) / 1e9
-            share_of[f"beside_loop_cpu_share_{name}"] = (process_s - loop_s) / length_s
-    return share_of
+    process_s, loop_s, length_ns = (
+        float(after[name] - before[name]) for name in ("cpu_s", "loop_cpu_s", "monotonic_ns")
+    )
+    return (process_s - loop_s) / (length_ns / 1e9)
 
 
 def observed(
     messages: pd.DataFrame,
     samples: pd.DataFrame,
     services: Sequence[str],
-    counts: Mapping[str, Mapping[str, Any]],
+    counts: Mapping[str, Any],
     looks: Sequence[Looks] = (),
 ) -> Observation:
     """Return what the streams of a load show.
 
-    ``counts`` are the servers' own, by node. The ``looks`` at each worker's event loop show the
-    client's part of a latency.
+    ``counts`` are the server's own. The ``looks`` at each worker's event loop show the client's
+    part of a latency.
     """
-    if messages.empty:
-        return Observation()
     table = message_table(messages)
     numbers = latencies(table, looks)
-    columns = {**stream_columns(table, samples, services), **_latency_columns(numbers)}
-    judgement = judged(table, counts, columns.get("plateau_cpu_share_client", math.nan))
-    if not columns["plateau_s"]:
-        judgement.warn(
-            "no_plateau",
-            "there was no plateau: users left before all of them had acted; raise actions or "
-            "plateau_s",
-        )
-    warnings = (*judgement.warnings, *of_client_time(numbers))
-    return Observation({**columns, **judgement.row}, {}, tuple(judgement.reasons), warnings)
+    columns = stream_columns(table, samples, services)
+    for name, number in numbers.items():
+        column = name.replace(" ", "_")
+        columns |= {f"{column}_ms": number.comparable, f"{column}_client_ms": number.client_ms}
+    remarks = [*judged(table, counts, columns), *of_client_time(numbers)]
+    return Observation(
+        columns,
+        reasons=[remark for remark in remarks if isinstance(remark, Reason)],
+        warnings=[remark for remark in remarks if not isinstance(remark, Reason)],
+    )
 
 
 def phases(table: pd.DataFrame) -> Phases:
@@ -178,7 +166,9 @@ def stream_columns(
             of_service, crowd.plateau_begin_ns, crowd.plateau_end_ns
         )
         row[f"join_cpu_share_{name}"] = cpu_share(of_service, crowd.begin_ns, crowd.joined_ns)
-    return row | _costs(row) | wire_columns(table, row["messages_per_s"])
+    share, rate = row[f"plateau_cpu_share_{NODE}"], row["messages_per_s"]
+    row["cpu_us_per_message"] = 1e6 * share / rate if rate > 0 else math.nan
+    return row | wire_columns(table, rate)
 
 
 def wire_columns(table: pd.DataFrame, messages_per_s: float) -> dict[str, float]:
@@ -224,144 +214,102 @@ def latencies(table: pd.DataFrame, looks: Sequence[Looks]) -> dict[str, Number]:
     }
 
 
-def _latency_columns(numbers: Mapping[str, Number]) -> dict[str, float]:
-    """Return each comparable latency, and how much of it may be the client's own."""
-    columns: dict[str, float] = {}
-    for name, number in numbers.items():
-        column = name.replace(" ", "_")
-        columns |= {f"{column}_ms": number.comparable, f"{column}_client_ms": number.client_ms}
-    return columns
-
-
-def _costs(row: Mapping[str, Any]) -> dict[str, float]:
-    """Return CPU per delivered message on the plateau, of all services, in us."""
-    rate = row["messages_per_s"]
-    shares = [
-        share
-        for name, share in row.items()
-        if name.startswith("plateau_cpu_share_") and not name.endswith(("_client", "_lab"))
-    ]
-    return {"cpu_us_per_message": sum(shares) / rate * 1e6 if rate > 0 else math.nan}
-
-
-@dataclass
-class Judgement:
-    """The counts of a trial's streams, with reasons to refuse the trial and warnings."""
-
-    row: dict[str, Any] = field(default_factory=dict)
-    reasons: list[Reason] = field(default_factory=list)
-    warnings: list[Remark] = field(default_factory=list)
-
-    def refuse(self, code: str, text: str, side: Side = "unknown") -> None:
-        """Add a reason to refuse the trial."""
-        self.reasons.append(Reason(code=f"chat.{code}", side=side, text=text))
-
-    def warn(self, code: str, text: str) -> None:
-        """Add a warning."""
-        self.warnings.append(Remark(code=f"chat.{code}", text=text))
-
-
 def judged(
-    table: pd.DataFrame, counts: Mapping[str, Mapping[str, Any]], client_cpu: float
-) -> Judgement:
-    """Judge the streams of a trial, whose messages are the ``table``.
+    table: pd.DataFrame, counts: Mapping[str, Any], columns: Mapping[str, Any]
+) -> Iterator[Remark]:
+    """Yield reasons to refuse a trial, whose messages are the ``table``, and warnings.
 
-    ``counts`` is what the servers counted themselves, by node; the row has -1 for each count if no
-    server counts. ``client_cpu`` is the client's share of a core on the plateau, NaN without one.
+    ``counts`` is what the server counted itself; ``columns`` are the trial's.
     """
-    judgement = Judgement(dict(UNCOUNTED))
-    number = {str(kind): int(n) for kind, n in table["kind"].value_counts().items()}
-    _answers(judgement, number)
-    counted = [server for server in counts.values() if "delivered" in server]
-    if counted:
-        _counts(judgement, number, counted)
-        _dropped(judgement, table)
-    if cut := number.get("cut", 0):
-        judgement.refuse("cut", f"{cut} WebSockets ended before their users left", "server")
-    codes = [(server.get("refused") or {}).items() for server in counted]
-    refused = {code: n for of_server in codes for code, n in of_server if n}
+    number = Counter(table["kind"])
+    yield from _unanswered(number)
+    yield from _lost(number, counts)
+    if counts["dropped"]:
+        yield _dropped(table, counts["dropped"], counts["delivered"])
+    if cut := number["cut"]:
+        yield _refused("cut", f"{cut} WebSockets ended before their users left", "server")
+    refused = {code: n for code, n in counts["refused"].items() if n}
     side: Side = "server" if refused and set(refused) <= OF_OVERLOAD else "unknown"
     if refused:
         named = ", ".join(f"{n} {code}" for code, n in refused.items())
-        judgement.refuse("refused", f"the server refused frames or users ({named})", side)
-    if errors := number.get("error", 0):
-        judgement.refuse("error_frames", f"{errors} frames were answered with an error", side)
-    if client_cpu > MAX_CLIENT_CPU:
+        yield _refused("refused", f"the server refused frames or users ({named})", side)
+    if errors := number["error"]:
+        yield _refused("error_frames", f"{errors} frames were answered with an error", side)
+    if (client_cpu := columns["plateau_cpu_share_client"]) > MAX_CLIENT_CPU:
         text = f"the client used {client_cpu:.0%} of a core on the plateau"
-        judgement.refuse(
+        yield _refused(
             "client_cpu", f"{text}: the limit may be the client, not the service", "client"
         )
-    return judgement
+    if not columns["plateau_s"]:
+        yield _warning(
+            "no_plateau",
+            "there was no plateau: users left before all of them had acted; raise actions or "
+            "plateau_s",
+        )
 
 
-def _answers(judgement: Judgement, number: Mapping[str, int]) -> None:
+def _refused(code: str, text: str, side: Side = "unknown") -> Reason:
+    return Reason(code=f"chat.{code}", side=side, text=text)
+
+
+def _warning(code: str, text: str) -> Remark:
+    return Remark(code=f"chat.{code}", text=text)
+
+
+def _unanswered(number: Counter[str]) -> Iterator[Remark]:
     """Compare answers with requests: an unanswered request has no time in any column."""
-    acted = sum(number.get(kind, 0) for kind in ACTIONS)
-    action_answers = number.get("ack", 0) + number.get("error", 0)
-    pings, pongs = number.get("ping", 0), number.get("pong", 0)
-    for name, sent, answered in (("actions", acted, action_answers), ("pings", pings, pongs)):
-        missing = judgement.row[f"unanswered_{name}"] = sent - answered
+    acted = sum(number[kind] for kind in ACTIONS)
+    action_answers = number["ack"] + number["error"]
+    for name, sent, answered in (
+        ("actions", acted, action_answers),
+        ("pings", number["ping"], number["pong"]),
+    ):
+        missing = sent - answered
         text = f"{missing} of {sent} {name} were never answered, so the trial has no times of them"
         if missing < 0:
-            judgement.refuse("answers", f"{sent} {name} had {answered} answers")
+            yield _refused("answers", f"{sent} {name} had {answered} answers")
         elif missing > MAX_CENSORED_SHARE * max(1, sent):
-            judgement.refuse("unanswered", text, "server")
+            yield _refused("unanswered", text, "server")
         elif missing:
-            judgement.warn("unanswered", text)
+            yield _warning("unanswered", text)
 
 
-def _counts(
-    judgement: Judgement, number: Mapping[str, int], counted: list[Mapping[str, Any]]
-) -> None:
-    """Compare the servers' counts with the messages sent and read."""
-    names = ("received", "delivered", "dropped", "not_stored")
-    totals = {name: sum(int(server.get(name, 0)) for server in counted) for name in names}
-    received, delivered, _, not_stored = totals.values()
-    sent, read = number.get("send", 0), number.get("delivery", 0)
-    lost, not_yet_stored = delivered - read, sum(map(unstored, counted))
-    judgement.row |= {
-        **{f"server_{name}": total for name, total in totals.items()},
-        "server_unstored": not_yet_stored,
-        "messages_lost": lost,
-    }
+def _lost(number: Counter[str], counts: Mapping[str, Any]) -> Iterator[Remark]:
+    """Compare the server's counts with the messages sent and read."""
+    sent, received = number["send"], counts["received"]
     if received != sent:
         # A server cannot receive more than was sent: then the client's own record is incomplete.
         side: Side = "server" if received < sent else "client"
         text = f"{sent} messages were sent, but the server received {received}"
-        judgement.refuse("received", text, side)
+        yield _refused("received", text, side)
+    read, delivered = number["delivery"], counts["delivered"]
+    lost = delivered - read
     if lost < 0 or lost > MAX_LOST_SHARE * max(1, delivered):
         text = f"the server delivered {delivered} messages, but the receivers read {read}"
-        judgement.refuse("lost", text, "server" if lost > 0 else "unknown")
+        yield _refused("lost", text, "server" if lost > 0 else "unknown")
     elif lost:
         text = f"users who left did not read {lost} of {delivered} delivered messages"
-        judgement.warn("lost", text)
-    if not_stored:
-        judgement.refuse(
-            "not_stored", f"the server could not store {not_stored} messages", "server"
-        )
-    if not_yet_stored:
-        text = f"{not_yet_stored} acknowledged messages were not yet stored when the load was over"
-        judgement.warn("unstored", text)
+        yield _warning("lost", text)
+    if not_stored := counts["not_stored"]:
+        yield _refused("not_stored", f"the server could not store {not_stored} messages", "server")
+    if waiting := unstored(counts):
+        text = f"{waiting} acknowledged messages were not yet stored when the load was over"
+        yield _warning("unstored", text)
 
 
-def _dropped(judgement: Judgement, table: pd.DataFrame) -> None:
+def _dropped(table: pd.DataFrame, dropped: int, delivered: int) -> Remark:
     """Judge dropped messages by how far they could move the p99.
 
     A user who leaves amid a burst causes some. Their latency is unknown; if all of them were slower
     than every delivered message, the p99 would be a higher quantile of the delivered ones.
     """
-    dropped = judgement.row["server_dropped"]
-    if dropped <= 0:
-        return
     read = table[table["kind"] == "delivery"]
     moved = hidden_share((read["at_ns"] - read["planned_ns"]).to_numpy(), dropped, 0.99)
-    offered = judgement.row["server_delivered"] + dropped
-    text = f"the server dropped {dropped} of {offered} messages: the p99 could be"
+    text = f"the server dropped {dropped} of {delivered + dropped} messages: the p99 could be"
     if moved > MAX_MOVED_SHARE:
         by = f"{moved:.0%} higher" if math.isfinite(moved) else "of any size"
-        judgement.refuse("dropped", f"{text} {by}", "server")
-    else:
-        judgement.warn("dropped", f"{text} {moved:.1%} higher")
+        return _refused("dropped", f"{text} {by}", "server")
+    return _warning("dropped", f"{text} {moved:.1%} higher")
 
 
 def unstored(counts: Mapping[str, Any]) -> int:
@@ -369,5 +317,5 @@ def unstored(counts: Mapping[str, Any]) -> int:
 
     Only a server that writes behind has any.
     """
-    acknowledged, stored = int(counts.get("acknowledged", 0)), int(counts.get("stored", 0))
-    return max(0, acknowledged - stored - int(counts.get("not_stored", 0)))
+    waiting = int(counts["acknowledged"] - counts["stored"] - counts["not_stored"])
+    return max(0, waiting)

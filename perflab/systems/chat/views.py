@@ -17,10 +17,10 @@ from perflab.figures.charts.layers import marker
 from perflab.figures.origin import Page
 from perflab.figures.theme import FAINT, INK, MUTED, PALETTE, Look
 from perflab.figures.view import View
-from perflab.recordings import Run, published, published_value
-from perflab.statistics.comparison import CONFIDENCE
+from perflab.recordings import Run, published_value
 from perflab.statistics.in_words import counted
 from perflab.statistics.knees import knee
+from perflab.statistics.quantiles import t_interval
 from perflab.systems.chat.bursts import BURSTS
 from perflab.systems.chat.codec_costs import CODEC_COST
 from perflab.systems.chat.ladder import LADDER, PINGED, TARGETS_MET, targets_ms
@@ -44,6 +44,7 @@ KNEE = "knee"
 CPU_COLUMNS = [
     "what", "treatment", "phase", "cpu_percent", "low", "high", "messages_per_s", "p90_ms", "words",
 ]  # fmt: skip
+FIGURE_1 = ("figure 1", "latency against CPU")
 # The study's reading of its own figure: latency rises, then spikes.
 PUBLISHED = {"cpu_where_latency_rises": "rise", "cpu_where_latency_spikes": "spike"}
 LARGEST_POINT = 60.0
@@ -62,7 +63,11 @@ def delivery_cpu_table(run: Run) -> pd.DataFrame:
     seconds_shown = shown.assign(what=WINDOW, cpu_percent=100 * shown["cpu"])
     names = list(dict.fromkeys(shown["treatment"]))
     knees = [_knee(name, seconds[seconds["treatment"] == name]) for name in names]
-    parts = [seconds_shown, pd.DataFrame(knees), _published()]
+    stated = [
+        {"what": what, "cpu_percent": published_value("chat", *FIGURE_1, measure)}
+        for measure, what in PUBLISHED.items()
+    ]
+    parts = [seconds_shown, pd.DataFrame(knees), pd.DataFrame(stated)]
     return pd.concat(parts, ignore_index=True).reindex(columns=CPU_COLUMNS)
 
 
@@ -75,14 +80,6 @@ def _knee(treatment: str, seconds: pd.DataFrame) -> dict[str, object]:
         "what": KNEE, "treatment": treatment, "cpu_percent": middle, "low": low, "high": high,
         "words": words,
     }  # fmt: skip
-
-
-def _published() -> pd.DataFrame:
-    table = published("chat")
-    table = table[table["measure"].isin(PUBLISHED)]
-    return pd.DataFrame(
-        {"what": table["measure"].map(PUBLISHED), "cpu_percent": table["value"].astype(float)}
-    )
 
 
 @dataclass(frozen=True)
@@ -103,12 +100,13 @@ class Knee:
 
 def draw_delivery_cpu(table: pd.DataFrame, page: Page) -> LabFigure:
     """Draw latency against CPU, one panel per treatment, with the fitted knee if there is one."""
-    rows = table[table["what"].isin(PUBLISHED.values())]
+    stated = table[table["what"].isin(PUBLISHED.values())].to_dict("records")
+    published = " and ".join(f"{row['what']} ({row['cpu_percent']:g}%)" for row in stated)
     most_per_s = float(table["messages_per_s"].max())
     chart = Planes(
         CPU_TITLE,
         "Every point is a second of a valid trial; its area is the messages delivered in it."
-        f" Dotted: where the study saw latency {_published_words(rows)}. Dashed, in a band: the"
+        f" Dotted: where the study saw latency {published}. Dashed, in a band: the"
         f" bend of the nearest broken line with its 95% interval, if there is one.{left_out(page)}",
         layers=(
             points(s=None, alpha=0.65, zorder=2,
@@ -138,11 +136,6 @@ def _cpu_planes(table: pd.DataFrame, page: Page) -> dict[str, Plane]:
         name: Plane(x, y, "\n".join(filter(None, (look.label, words.get(name, "")))))
         for name, look in shown
     }
-
-
-def _published_words(rows: pd.DataFrame) -> str:
-    pairs = zip(rows["what"], rows["cpu_percent"], strict=True)
-    return " and ".join(f"{what} ({percent:g}%)" for what, percent in pairs)
 
 
 DELIVERY_CPU = View("delivery_cpu", CPU_TITLE, delivery_cpu_table, draw_delivery_cpu, of_crowds)
@@ -195,18 +188,13 @@ DELIVERY_VOLUME = View(
 
 
 LOGIN_TITLE = "two bands: CPU with logins under way, and without"
-RUNGS = [COSTLY, FREE]
 AGAINST = {"users": "connected users", "messages_per_s": "messages delivered per second"}
 LOGIN_COLUMNS = ["band", *AGAINST, "cpu_percent", "words"]
-LOGINS = ("costly logins", "free logins")
 LOGIN_LOOKS = {
-    look.label: look
-    for look in (
-        Look(PALETTE[1], "^", f"joining, {LOGINS[0]}"),
-        Look(PALETTE[4], "v", f"all joined, {LOGINS[0]}"),
-        Look(PALETTE[0], "o", f"joining, {LOGINS[1]}"),
-        Look(PALETTE[6], "s", f"all joined, {LOGINS[1]}"),
-    )
+    "joining, costly logins": Look(PALETTE[1], "^", "joining, costly logins"),
+    "all joined, costly logins": Look(PALETTE[4], "v", "all joined, costly logins"),
+    "joining, free logins": Look(PALETTE[0], "o", "joining, free logins"),
+    "all joined, free logins": Look(PALETTE[6], "s", "all joined, free logins"),
 }
 
 
@@ -220,17 +208,12 @@ def bands(seconds: pd.DataFrame, upper: str, lower: str) -> str:
     means = joining.pivot_table(values="cpu", index=["block", "users"], columns="treatment")
     both = means.reindex(columns=[upper, lower]).dropna()
     points = (100 * (both[upper] - both[lower])).groupby("block").mean().to_numpy(float)
-    n = len(points)
-    if not n:
+    if not len(points):
         return "no block holds both treatments with users joining"
-    middle, interval = float(points.mean()), "(no interval)"
-    if n > 1:
-        from scipy import stats
-
-        margin = float(stats.t.ppf((1 + CONFIDENCE) / 2, n - 1) * stats.sem(points))
-        interval = f"[{middle - margin:.0f}, {middle + margin:.0f}]"
-    blocks = counted(n, "block")
-    return f"{middle:.0f} {interval} points of CPU more while users join (n = {blocks})"
+    low, high = t_interval(points)
+    interval = "(no interval)" if math.isnan(low) else f"[{low:.0f}, {high:.0f}]"
+    blocks = counted(len(points), "block")
+    return f"{points.mean():.0f} {interval} points of CPU more while users join (n = {blocks})"
 
 
 def login_bands_table(run: Run) -> pd.DataFrame:
@@ -239,25 +222,21 @@ def login_bands_table(run: Run) -> pd.DataFrame:
     shown = seconds[["treatment", "joining", *AGAINST, "cpu"]].dropna()
     if shown.empty:
         return pd.DataFrame(columns=LOGIN_COLUMNS)
-    names = [treatment.name for treatment in run.record.treatments][: len(RUNGS)]
-    shown = shown[shown["treatment"].isin(names)]
-    logins = shown["treatment"].map(dict(zip(names, LOGINS, strict=True)))
-    joining = shown["joining"].map({True: "joining, ", False: "all joined, "})
+    costly, free = (treatment.name for treatment in run.record.treatments[:2])
+    logins = shown["treatment"].map({costly: "costly logins", free: "free logins"})
+    joining = np.where(shown["joining"], "joining, ", "all joined, ")
     rows = shown.assign(band=joining + logins, cpu_percent=100 * shown["cpu"])
-    sentence = pd.DataFrame([{"words": bands(seconds, names[0], names[1])}])
+    sentence = pd.DataFrame([{"words": bands(seconds, costly, free)}])
     return pd.concat([sentence, rows], ignore_index=True)[LOGIN_COLUMNS]
 
 
 def compares_logins(run: Run) -> bool:
     """Return whether the first two treatments of a run are costly and free logins."""
-    return [treatment.levels.get("rung") for treatment in run.record.treatments][
-        : len(RUNGS)
-    ] == RUNGS
+    return [item.levels.get("rung") for item in run.record.treatments[:2]] == [COSTLY, FREE]
 
 
 def draw_login_bands(table: pd.DataFrame, page: Page) -> LabFigure:
     """Draw both bands against users and against volume."""
-    rows = table[table["band"] != ""]
     published = published_value("chat", "figure 3", "login band above the other", "cpu_difference")
     chart = Planes(
         LOGIN_TITLE,
@@ -271,8 +250,8 @@ def draw_login_bands(table: pd.DataFrame, page: Page) -> LabFigure:
         height_in=3.5,
         share_y=True,
     )
-    by_panel = [rows.assign(against=name, x=rows[name].astype(float)) for name in AGAINST]
-    return chart.draw(pd.concat(by_panel, ignore_index=True), page)
+    rows = table[table["band"] != ""].melt(["band", "cpu_percent"], [*AGAINST], "against", "x")
+    return chart.draw(rows.astype({"x": float}), page)
 
 
 def _login_planes(_: pd.DataFrame, __: Page) -> dict[str, Plane]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
-from weakref import WeakKeyDictionary
 
 import numpy as np
 import pandas as pd
@@ -43,7 +43,6 @@ MOST_PANELS = 4
 WINDOW = "window"
 # The text in the panel of a treatment without a window.
 EMPTY = "no window of a valid trial"
-_windows_of: WeakKeyDictionary[Run, pd.DataFrame] = WeakKeyDictionary()
 
 
 def of_crowds(run: Run) -> bool:
@@ -51,6 +50,7 @@ def of_crowds(run: Run) -> bool:
     return not is_of_codecs(run)
 
 
+@lru_cache(maxsize=2)
 def windows(run: Run) -> pd.DataFrame:
     """Cut the valid trials into windows of a second; several figures share one computation.
 
@@ -63,28 +63,28 @@ def windows(run: Run) -> pd.DataFrame:
         (connected); messages_per_s delivered; p90_ms of their latency, NaN where the window holds
         too few; cpu of the service (1.0 = one core).
     """
-    if run not in _windows_of:
-        parts = [
-            _windows_of_trial(run, row)
-            for row in run.valid_trials().to_dict("records")
-            if not math.isnan(float(row.get("messages_delivered") or math.nan))
-        ]
-        parts = [part for part in parts if len(part)] or [pd.DataFrame(columns=COLUMNS)]
-        _windows_of[run] = pd.concat(parts, ignore_index=True)[COLUMNS]
-    return _windows_of[run]
+    parts = [
+        _windows_of_trial(run, row)
+        for row in run.valid_trials().to_dict("records")
+        if not math.isnan(float(row.get("messages_delivered") or math.nan))
+    ]
+    parts = [part for part in parts if len(part)] or [pd.DataFrame(columns=COLUMNS)]
+    return pd.concat(parts, ignore_index=True)[COLUMNS]
 
 
 def _windows_of_trial(run: Run, row: Mapping[Any, Any]) -> pd.DataFrame:
     """Return one row per whole second of a trial; the last, partial second is left out."""
     trial = str(row["trial_id"])
     table, samples = run.messages([trial]), run.samples([trial])
-    begin, end = int(table["at_ns"].min()), int(table["at_ns"].max())
-    edges = begin + SECOND_NS * np.arange((end - begin) // SECOND_NS + 1)
+    begin_ns, end_ns = int(table["at_ns"].min()), int(table["at_ns"].max())
+    edges = begin_ns + SECOND_NS * np.arange((end_ns - begin_ns) // SECOND_NS + 1)
     middles = (edges[:-1] + edges[1:]) // 2
     index = pd.RangeIndex(len(middles))
+    # Without a plateau all of a trial is the ramp.
+    plateau_ns = [int(row[f"plateau_{end}_ns"]) or end_ns for end in ("begin", "end")]
     acted = table.loc[table["kind"].isin(ACTIONS), "user"].unique()
     delivered = table[table["kind"] == "delivery"]
-    window = ((delivered["at_ns"] - begin) // SECOND_NS).rename("window")
+    window = ((delivered["at_ns"] - begin_ns) // SECOND_NS).rename("window")
     latency = ((delivered["at_ns"] - delivered["planned_ns"]) / 1e6).groupby(window)
     deliveries = latency.size().reindex(index, fill_value=0)
     return pd.DataFrame(
@@ -92,8 +92,10 @@ def _windows_of_trial(run: Run, row: Mapping[Any, Any]) -> pd.DataFrame:
             "trial_id": trial,
             "treatment": row["treatment"],
             "block": row["block"],
-            "t_s": (edges[:-1] - begin) / 1e9,
-            "phase": _phases(middles, int(row["plateau_begin_ns"]), int(row["plateau_end_ns"])),
+            "t_s": (edges[:-1] - begin_ns) / 1e9,
+            "phase": np.select(
+                [middles < plateau_ns[0], middles <= plateau_ns[1]], PHASES[:2], PHASES[2]
+            ),
             "joining": middles < int(row["joined_ns"]),
             "users": _present(table[table["user"].isin(acted)], middles),
             "messages_per_s": deliveries.astype(float),
@@ -104,18 +106,10 @@ def _windows_of_trial(run: Run, row: Mapping[Any, Any]) -> pd.DataFrame:
     )
 
 
-def _phases(middles: np.ndarray, begin_ns: int, end_ns: int) -> np.ndarray:
-    if not end_ns:
-        return np.full(len(middles), PHASES[0])
-    return np.select([middles < begin_ns, middles <= end_ns], PHASES[:2], PHASES[2])
-
-
 def _present(messages: pd.DataFrame, middles: np.ndarray) -> np.ndarray:
-    connected_ns = np.sort(messages.loc[messages["kind"] == "connected", "at_ns"].to_numpy())
-    left_ns = np.sort(messages.loc[messages["kind"].isin(("left", "cut")), "at_ns"].to_numpy())
-    return np.searchsorted(connected_ns, middles, "right") - np.searchsorted(
-        left_ns, middles, "right"
-    )
+    came = messages.loc[messages["kind"] == "connected", "at_ns"].sort_values()
+    left = messages.loc[messages["kind"].isin(("left", "cut")), "at_ns"].sort_values()
+    return came.searchsorted(middles, "right") - left.searchsorted(middles, "right")
 
 
 def shown_windows(run: Run, columns: list[str]) -> pd.DataFrame:

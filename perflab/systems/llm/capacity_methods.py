@@ -12,6 +12,7 @@ from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from perflab.analysis.evaluation import evaluate
@@ -46,9 +47,7 @@ class Method:
     def winner(self) -> str:
         """Return ``new``, ``old``, "not shown" (the interval includes 1), or "not known"."""
         effect = self.effect
-        if effect is None or effect.n < SMALLEST_N:
-            return UNKNOWN
-        if math.isnan(effect.low) and math.isnan(effect.high):
+        if effect is None or effect.n < SMALLEST_N or np.isnan([effect.low, effect.high]).all():
             return UNKNOWN
         if effect.low > 1:
             return "new"

@@ -12,9 +12,9 @@ from perflab.stacks.spec import Value
 from perflab.systems.llm.rungs import Kind
 from perflab.trials.experiment import ReadyStack
 
+PROXY = "proxy"
 # The model name of the stand-in; requests must name it.
 MODEL = "stand-in"
-NOTHING: Mapping[str, Value] = {}
 QUESTION = {"role": "user", "content": "How is the weather where the river meets the sea?"}
 TOOL = {
     "type": "function",
@@ -31,17 +31,12 @@ TOOL = {
 RESULT = "12 degrees, rain"
 
 
-def stack(
-    settings: Mapping[str, Value] = NOTHING, *, upstream: Mapping[str, Value] = NOTHING
-) -> StackPlan:
-    """Return the stand-in with the settings ``upstream``, and the proxy before it.
-
-    If the proxy's ``settings`` have an ``upstream_url``, it uses that server.
-    """
+def stack(settings: Mapping[str, Value], upstream: Mapping[str, Value]) -> StackPlan:
+    """Return the stand-in with the settings ``upstream``, and the proxy before it."""
     return StackPlan(
         nodes=(
             Node(name="model", service="llm_upstream", placement="database", settings=upstream),
-            Node(name="proxy", service="llm_proxy", needs={"upstream": "model"}, settings=settings),
+            Node(name=PROXY, service="llm_proxy", needs={"upstream": "model"}, settings=settings),
         )
     )
 
@@ -92,7 +87,7 @@ def _messages(done: int) -> list[dict[str, Any]]:
 STACKS = (
     ReadyStack(
         "llm",
-        lambda: stack({"mode": "pass"}),
+        lambda: stack({"mode": "pass"}, {}),
         f"Ollama's clients take the proxy's address, OpenAI's add /v1; the model is {MODEL}",
     ),
 )

@@ -8,74 +8,59 @@ long, many of all requests are under way.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 
 import pandas as pd
 
 from perflab.instruments import Instrument, Load, Look, Observation, Scene
-from perflab.instruments.instrument import no_node
 from perflab.load.checks.chunk_times import times_of_chunks
 from perflab.load.checks.failures import AroundStop, around_stop
 from perflab.load.clients.outcome import CUT_OFF
-from perflab.load.workload import Workload
 from perflab.recordings import Reason
 from perflab.recordings.responses import at_least_column
-from perflab.stacks.plan import StackPlan
+from perflab.systems.llm.stacks import PROXY
 from perflab.trials.summary import cpu_share, cpu_us_per_success
 
 
 class StreamCost(Instrument):
-    """Sums up a load of answers, and compares it with the service's own count.
+    """Sums up a load of answers, and compares it with the proxy's own count.
 
     ``success_share``: successes over all measured requests that were planned and that the load's
-    end did not cut off. ``server_cpu_us_per_answer`` and ``server_cpu_us_per_chunk``: CPU time of
-    the node in the measured stage over its successes, and over their chunks that came in it.
+    end did not cut off. ``server_cpu_us_per_answer`` and ``server_cpu_us_per_chunk``: the proxy's
+    CPU time in the measured stage over its successes, and over their chunks that came in it.
 
-    The service must have completed every success, and no more requests than were sent; it may have
+    The proxy must have completed every success, and no more requests than were sent; it may have
     completed one that timed out.
     """
 
-    node: str
-
     def look(self, scene: Scene) -> Look:
         """Return the look at one trial."""
-        return _StreamCost(self, scene)
-
-    def obstacles(self, stack: StackPlan, workload: Workload) -> Iterable[str]:  # noqa: ARG002
-        """Return that there is no such node."""
-        return no_node("stream cost", self.node, stack)
+        return _StreamCost(scene)
 
 
 class _StreamCost(Look):
-    def __init__(self, instrument: StreamCost, scene: Scene) -> None:
-        self._instrument = instrument
+    def __init__(self, scene: Scene) -> None:
         self._scene = scene
-        self._completed: int | None = None
+        self._completed = 0
 
     def after(self) -> None:
-        """Read the service's count of completed requests."""
+        """Read the proxy's count of completed requests."""
         counts = self._scene.residents.counts(self._scene.treatment)
-        self._completed = int(counts[self._instrument.node]["completed"])
+        self._completed = int(counts[PROXY]["completed"])
 
     def observe(self, load: Load) -> Observation:
-        """Return columns, and whether the service's count contradicts the client's."""
+        """Return columns, and whether the proxy's count contradicts the client's."""
         result, samples = load.result, load.samples
-        of_proxy = samples[samples["service"] == self._instrument.node]
+        of_proxy = samples[samples["service"] == PROXY]
         chunks = times_of_chunks(result)
         chunks_per_s = chunks.per_s if chunks else 0.0
         cpu_us_per_s = 1e6 * cpu_share(of_proxy, *result.window)
-        assert self._completed is not None
         columns = {
             "success_share": success_share(result.requests, result.unsent),
             "server_cpu_us_per_answer": cpu_us_per_success(of_proxy, result),
             "server_cpu_us_per_chunk": cpu_us_per_s / chunks_per_s if chunks_per_s else math.nan,
             "server_count": self._completed,
         }
-        contradiction = miscounted(result.requests, self._completed)
-        return Observation(
-            columns,
-            reasons=[Reason(code="server.count", text=contradiction)] if contradiction else [],
-        )
+        return Observation(columns, reasons=miscounted(result.requests, self._completed))
 
 
 def success_share(requests: pd.DataFrame, unsent: int) -> float:
@@ -86,16 +71,15 @@ def success_share(requests: pd.DataFrame, unsent: int) -> float:
     return float((errors == "").sum()) / planned if planned else math.nan
 
 
-def miscounted(requests: pd.DataFrame, completed: int) -> str:
-    """Return how the service's count contradicts the requests, or an empty string."""
+def miscounted(requests: pd.DataFrame, completed: int) -> list[Reason]:
+    """Return a reason where the proxy's count contradicts the requests."""
     answered = int((requests["error"] == "").sum())
     sent = int((requests["sent_ns"] > 0).sum())
-    if answered <= completed <= sent:
-        return ""
-    return (
+    text = (
         f"the proxy says that it completed {completed} requests, but the client sent {sent} and got"
         f" {answered} whole answers"
     )
+    return [] if answered <= completed <= sent else [Reason(code="server.count", text=text)]
 
 
 class BrokenOff(Instrument):
@@ -110,11 +94,6 @@ class BrokenOff(Instrument):
     def look(self, scene: Scene) -> Look:  # noqa: ARG002
         """Return the look at one trial."""
         return _BrokenOff()
-
-    def obstacles(self, stack: StackPlan, workload: Workload) -> Iterable[str]:  # noqa: ARG002
-        """Return a problem if no number of failures ends the load."""
-        if not workload.stop.failures:
-            yield "broken off: no number of failures ends the load; set StopRules(failures=5)"
 
 
 class _BrokenOff(Look):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Hashable, Iterator
 from typing import Any
 
 import numpy as np
@@ -206,7 +206,7 @@ def draw_pacing(table: pd.DataFrame, page: Page) -> LabFigure:
         panels={"": Axis("new over old (log)", log=True, ends=within)},
         row="row",
         value="ratio",
-        labels=_pacing_labels,
+        labels=lambda rows, _: {name: name.replace("\n", " ") for name in rows["row"].dropna()},
         row_in=0.42,
         said=_right_texts,
     )
@@ -215,21 +215,14 @@ def draw_pacing(table: pd.DataFrame, page: Page) -> LabFigure:
     return chart.draw(pd.concat([rows, same], ignore_index=True), page)
 
 
-def _pacing_labels(table: pd.DataFrame, _: Page) -> dict[Hashable, str]:
-    """Return a row for each response in each load."""
-    return {name: name.replace("\n", " ") for name in table["row"].dropna()}
-
-
 def _right_texts(table: pd.DataFrame) -> dict[Hashable, str]:
-    rows = table[table["what"] != SAME].to_dict("records")
-    return {row["row"]: f"{_interval(row)}\n{row['verdict']}" for row in rows}
-
-
-def _interval(row: Mapping[Hashable, Any]) -> str:
-    if not math.isfinite(row["low"]):
-        return f"{number(row['ratio'])}, n = {row['n']:.0f}"
-    interval = f"[{number(row['low'])}, {number(row['high'])}]"
-    return f"{number(row['ratio'])} {interval}, n = {row['n']:.0f}"
+    texts = {}
+    for row in table[table["what"] != SAME].to_dict("records"):
+        has_interval = math.isfinite(row["low"])
+        interval = f" [{number(row['low'])}, {number(row['high'])}]" if has_interval else ""
+        numbers = f"{number(row['ratio'])}{interval}, n = {row['n']:.0f}"
+        texts[row["row"]] = f"{numbers}\n{row['verdict']}"
+    return texts
 
 
 def has_both(run: Run) -> bool:
@@ -255,9 +248,9 @@ def cost_table(run: Run) -> pd.DataFrame:
     """Return both costs of every trial, and their typical values with 95% intervals."""
     trials = trials_shown(run)
     parts = []
-    for response in (name for name in COST_PANELS if name in trials):
-        panel, divisor = COST_PANELS[response]
-        points = trials[["treatment", "state"]].assign(value=trials[response] / divisor)
+    for response, (panel, divisor) in COST_PANELS.items():
+        values = trials.reindex(columns=[response])[response].astype(float) / divisor
+        points = trials[["treatment", "state"]].assign(value=values)
         parts.append(points.assign(panel=panel, what=TRIAL))
         typical = typical_rows(run, response).drop(columns="what")
         numbers = ["value", "low", "high"]

@@ -11,19 +11,16 @@ teardown.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 
 import pandas as pd
 from pydantic import Field
 
 from perflab.instruments import Instrument, Load, Look, Observation, Scene
-from perflab.instruments.instrument import no_node
 from perflab.load.records.result import LoadResult
-from perflab.load.workload import Workload
 from perflab.recordings import Reason
-from perflab.stacks.plan import StackPlan
 from perflab.trials.summary import cpu_us_per_success
 
+NODE = "metricstream"
 PARTS = ("connect", "send", "wait", "receive", "close")
 
 
@@ -59,49 +56,42 @@ class ConnectionCost(Instrument):
     """Sums up a load of posts, and compares it with the server's own count.
 
     ``success_share``: expected answers within the time-out over all measured requests that were
-    planned, also those never sent. ``server_cpu_us_per_request``: CPU time of the node over its
+    planned, also those never sent. ``server_cpu_us_per_request``: CPU time of the server over its
     successes in the measured stage. :func:`part_columns` adds the parts of a request.
 
     The server must have taken ``metrics`` samples for every success, and no more than for every
     request that was sent; it may have taken those of a request that timed out.
     """
 
-    node: str
     metrics: int = Field(ge=1)
 
     def look(self, scene: Scene) -> Look:
         """Return the look at one trial."""
-        return _ConnectionCost(self, scene)
-
-    def obstacles(self, stack: StackPlan, workload: Workload) -> Iterable[str]:  # noqa: ARG002
-        """Return that there is no such node."""
-        return no_node("connection cost", self.node, stack)
+        return _ConnectionCost(self.metrics, scene)
 
 
 class _ConnectionCost(Look):
-    def __init__(self, instrument: ConnectionCost, scene: Scene) -> None:
-        self._instrument = instrument
+    def __init__(self, metrics: int, scene: Scene) -> None:
+        self._metrics = metrics
         self._scene = scene
-        self._taken: int | None = None
+        self._taken = 0
 
     def after(self) -> None:
         """Read the server's count of taken samples."""
         counts = self._scene.residents.counts(self._scene.treatment)
-        self._taken = int(counts[self._instrument.node]["samples_taken"])
+        self._taken = int(counts[NODE]["samples_taken"])
 
     def observe(self, load: Load) -> Observation:
         """Return columns, and whether the server's count contradicts the client's."""
         requests, samples = load.result.requests, load.samples
-        of_server = samples[samples["service"] == self._instrument.node]
+        of_server = samples[samples["service"] == NODE]
         columns = {
             "success_share": success_share(load.result),
             "server_cpu_us_per_request": cpu_us_per_success(of_server, load.result),
+            "server_count": self._taken,
             **part_columns(requests),
         }
-        assert self._taken is not None
-        contradiction = miscounted(requests, self._taken, self._instrument.metrics)
-        reasons = [Reason(code="server.count", text=contradiction)] if contradiction else []
-        return Observation({**columns, "server_count": self._taken}, reasons=reasons)
+        return Observation(columns, reasons=miscounted(requests, self._taken, self._metrics))
 
 
 def success_share(result: LoadResult) -> float:
@@ -111,16 +101,15 @@ def success_share(result: LoadResult) -> float:
     return float((errors == 0).sum()) / planned if planned else math.nan
 
 
-def miscounted(requests: pd.DataFrame, taken: int, metrics: int) -> str:
-    """Return how the server's count of samples contradicts all requests, or an empty string.
+def miscounted(requests: pd.DataFrame, taken: int, metrics: int) -> list[Reason]:
+    """Return a reason where the server's count of samples contradicts the requests.
 
     A request has ``metrics`` samples, and the server says that it took ``taken``.
     """
     answered = metrics * int((requests["error"] == "").sum())
     sent = metrics * int((requests["sent_ns"] > 0).sum())
-    if answered <= taken <= sent:
-        return ""
-    return (
+    text = (
         f"the server says that it took {taken} samples, but the client sent {sent} at most, and "
         f"{answered} of them were answered"
     )
+    return [] if answered <= taken <= sent else [Reason(code="server.count", text=text)]

@@ -40,7 +40,7 @@ from perflab.figures.origin import Page, trials_shown
 from perflab.figures.theme import PALETTE, Look
 from perflab.figures.view import Judging, View
 from perflab.recordings import Contrast, Response, Run
-from perflab.statistics.comparison import SMALLEST_N, effect_of
+from perflab.statistics.comparison import SMALLEST_N, Effect, effect_of
 from perflab.statistics.in_words import counted
 from perflab.systems.metricstream.rungs import LOAD_TESTS, OF_THE_LAB
 
@@ -48,15 +48,16 @@ REACHED, FULL_CORE, QUEUED, MOST = 0.95, 0.9, 0.1, 0.75
 NOBODY, CLIENT, SERVER, UNDECIDED = (
     "target reached", "client-limited", "server-limited", "undecided",
 )  # fmt: skip
+SERVER_CPU = "cpu_share_metricstream"
 LIMIT = Limit(math.log(REACHED), f"{REACHED:.0%} of the lab's rate")
 RATES = Response(
     name="told_achieved_rps", title="rate as told over the rate of the lab's client", better="more"
 )
 
 
-# The load tests of the study that have a match of the lab's client, and the published claim.
-PAIRS = tuple(OF_THE_LAB)
-CLAIMS = {"naive_closes_new": "claim 4"}
+CLAIM = "claim 4"
+# The main load test of the study, which the claim is about.
+MAIN = "naive_closes_new"
 
 
 def pairs_of(run: Run) -> tuple[str, ...]:
@@ -77,9 +78,14 @@ def blocks_of(run: Run, pair: str) -> pd.DataFrame:
     naive_reached = naive["told_success_rate"] >= REACHED
     lab_reached = (lab["success_share"] >= REACHED) & (lab["throughput_rps"] >= REACHED * target)
     has_room = _has_room(run, naive)
+    of_naive, of_lab = (
+        ["told_success_rate", SERVER_CPU],
+        ["success_share", "throughput_rps", SERVER_CPU],
+    )
+    is_unknown = naive[of_naive].isna().any(axis=1) | lab[of_lab].isna().any(axis=1)
     words = np.select(
         [
-            _not_known(naive, lab),
+            is_unknown,
             naive_reached,
             lab_reached & has_room,
             ~lab_reached & ~_has_room(run, lab),
@@ -90,22 +96,13 @@ def blocks_of(run: Run, pair: str) -> pd.DataFrame:
     return pd.DataFrame({**rates, "has_room": has_room, "word": words})
 
 
-def _not_known(naive: pd.DataFrame, lab: pd.DataFrame) -> pd.Series[bool]:
-    """Return in which blocks a side, or a response that the rule needs, is missing."""
-    is_unknown: pd.Series[bool] = (
-        naive[["told_success_rate", "cpu_share_metricstream"]].isna().any(axis=1)
-        | lab[["success_share", "throughput_rps", "cpu_share_metricstream"]].isna().any(axis=1)
-    )  # fmt: skip
-    return is_unknown
-
-
 def _by_block(run: Run, rung: str) -> pd.DataFrame:
     names = run.record.selected({"rung": rung})
     trials = run.valid_trials()
     rows = trials[trials["treatment"].isin(names)].set_index("block")
     columns = [
         "told_achieved_rps", "told_success_rate", "throughput_rps", "success_share",
-        "cpu_share_metricstream", "cpu_share_naive_client", "accept_queue_max_metricstream",
+        SERVER_CPU, "cpu_share_naive_client", "accept_queue_max_metricstream",
         "accept_drops_metricstream",
     ]  # fmt: skip
     return rows.reindex(index=pd.RangeIndex(run.record.blocks), columns=columns).astype(float)
@@ -113,20 +110,16 @@ def _by_block(run: Run, rung: str) -> pd.DataFrame:
 
 def _has_room(run: Run, trials: pd.DataFrame) -> pd.Series[bool]:
     """Return in which blocks the server had room; it had none if the queue is not known."""
-    server_cores = used_cores = trials["cpu_share_metricstream"]
-    if _share_cores(run):
+    server_cores = used_cores = trials[SERVER_CPU]
+    placed = run.record.placement
+    # The naive client, placed as a link, may have no core but the server's.
+    if set(placed.get("link", ())) <= set(placed.get("services", ())):
         used_cores = server_cores + trials["cpu_share_naive_client"].fillna(0.0)
     full_cores = FULL_CORE * min(1.0, run.record.parameters.get("server_cpus") or 1.0)
     clients = float(run.record.parameters["clients"])
     queued = trials["accept_queue_max_metricstream"].fillna(math.inf) > QUEUED * clients
     dropped = trials["accept_drops_metricstream"].fillna(math.inf) > 0
     return (server_cores < full_cores) & (used_cores < FULL_CORE) & ~queued & ~dropped
-
-
-def _share_cores(run: Run) -> bool:
-    """Return whether the naive client, placed as a link, has no core but the server's."""
-    placement = run.record.placement
-    return set(placement.get("link", ())) <= set(placement.get("services", ()))
 
 
 def word_of(blocks: pd.DataFrame) -> str:
@@ -139,16 +132,41 @@ def word_of(blocks: pd.DataFrame) -> str:
     return str(commonest) if is_common else UNDECIDED
 
 
-def finding_of(run: Run, pair: str) -> Finding:
-    """Judge by the ratio of rates whether the naive client fell short while the server had room."""
-    blocks = blocks_of(run, pair)
+def log_ratios(blocks: pd.DataFrame) -> pd.Series[float]:
+    """Return the log of the naive client's rate over the lab's by block; NaN without room."""
     usable = blocks["word"].isin((NOBODY, CLIENT)) & blocks["has_room"] & (blocks["naive_rps"] > 0)
     ratios = (blocks["naive_rps"] / blocks["lab_rps"]).where(usable)
-    by_block = ratios.map(math.log, na_action="ignore")
-    known, contrast = by_block.dropna(), _contrast(pair)
-    effect = None if known.empty else effect_of(by_block)
+    return ratios.map(math.log, na_action="ignore")
+
+
+def effect_in(blocks: pd.DataFrame) -> Effect | None:
+    """Return the ratio of the two rates, or None if no block has one."""
+    by_block = log_ratios(blocks)
+    return effect_of(by_block) if by_block.notna().any() else None
+
+
+def in_words(blocks: pd.DataFrame) -> str:
+    """Return the word of a pair, and the words of its blocks with their counts."""
+    known = blocks.loc[blocks["word"] != "", "word"]
+    counts = ", ".join(f"{n} {word}" for word, n in known.value_counts().items())
+    return f"{word_of(blocks)} ({counted(len(known), 'block')}{': ' if counts else ''}{counts})"
+
+
+def finding_of(run: Run) -> Finding:
+    """Judge by the ratio of rates whether the naive client fell short while the server had room."""
+    blocks = blocks_of(run, MAIN)
+    known = log_ratios(blocks).dropna()
+    contrast = Contrast(
+        name=CLAIM,
+        claim=f"the way the load generator was built was the bottleneck ({LOAD_TESTS[MAIN]})",
+        response=RATES.name,
+        numerator={"rung": MAIN},
+        denominator={"rung": OF_THE_LAB[MAIN]},
+        published_direction="smaller",
+        source="metricstream study, claim 4",
+    )
+    effect, words = effect_in(blocks), in_words(blocks)
     verdict = judge(effect, contrast, limit=LIMIT)
-    words = in_words(blocks)
     if word_of(blocks) == SERVER:
         verdict = Verdict(Outcome.OPPOSITE, words, Way.OPPOSITE)
     else:
@@ -159,7 +177,7 @@ def finding_of(run: Run, pair: str) -> Finding:
         effect,
         verdict,
         blocks=tuple(int(block) for block in known.index),
-        left_out=len(by_block) - len(known),
+        left_out=len(blocks) - len(known),
         noise=noise_flags(run),
         limit=f"smaller than {REACHED:g}",
     )
@@ -167,30 +185,9 @@ def finding_of(run: Run, pair: str) -> Finding:
     return with_trials(finding, run, [name for side in sides for name in run.record.selected(side)])
 
 
-def in_words(blocks: pd.DataFrame) -> str:
-    """Return the word of a pair, and the words of its blocks with their counts."""
-    known = blocks.loc[blocks["word"] != "", "word"]
-    counts = ", ".join(f"{n} {word}" for word, n in known.value_counts().items())
-    return f"{word_of(blocks)} ({counted(len(known), 'block')}{': ' if counts else ''}{counts})"
-
-
-def _contrast(pair: str) -> Contrast:
-    words = LOAD_TESTS[pair]
-    return Contrast(
-        name=CLAIMS.get(pair, f"claim 4, {words}"),
-        claim=f"the way the load generator was built was the bottleneck ({words})",
-        response=RATES.name,
-        numerator={"rung": pair},
-        denominator={"rung": OF_THE_LAB[pair]},
-        published_direction="smaller",
-        source="metricstream study, claim 4",
-    )
-
-
 def judged_claims(run: Run) -> Mapping[str, JointClaim]:
-    """Return the published claims that a run's pairs answer, by name."""
-    pairs = [pair for pair in pairs_of(run) if pair in CLAIMS]
-    return {CLAIMS[pair]: joined([finding_of(run, pair)]) for pair in pairs}
+    """Return claim 4 if a run has the study's main load test and its match."""
+    return {CLAIM: joined([finding_of(run)])} if MAIN in pairs_of(run) else {}
 
 
 def has_pairs(run: Run) -> bool:
@@ -209,7 +206,7 @@ LOOKS = {
 PANELS: Mapping[str, tuple[str, str, str, float]] = {
     RATE: ("answers per second", "told_achieved_rps", "throughput_rps", 1.0),
     SUCCESS: ("success, %", "told_success_rate", "success_share", 100.0),
-    CORES: ("the server's CPU, cores", "cpu_share_metricstream", "cpu_share_metricstream", 1.0),
+    CORES: ("the server's CPU, cores", SERVER_CPU, SERVER_CPU, 1.0),
 }
 COLUMNS = ["panel", "what", "treatment", "state", "value", "words"]
 
@@ -251,18 +248,13 @@ def _points(run: Run, trials: pd.DataFrame, rung: str, client: str, panel: str) 
 
 
 def _pair_sentence(run: Run, pair: str) -> str:
-    finding = finding_of(run, pair)
-    ratio = _ratio(finding)
-    verdict = f"; {CLAIMS[pair]}: {finding.verdict}" if pair in CLAIMS else ""
-    return f"{LOAD_TESTS[pair]}: {in_words(blocks_of(run, pair))}{ratio}{verdict}"
-
-
-def _ratio(finding: Finding) -> str:
-    effect = finding.effect
-    if effect is None:
-        return ""
-    interval = f" [{effect.low:.2f}, {effect.high:.2f}]" if math.isfinite(effect.low) else ""
-    return f", naive over lab's rate {effect.estimate:.2f}{interval}, n = {effect.n}"
+    blocks = blocks_of(run, pair)
+    sentence = f"{LOAD_TESTS[pair]}: {in_words(blocks)}"
+    if effect := effect_in(blocks):
+        has_interval = math.isfinite(effect.low)
+        interval = f" [{effect.low:.2f}, {effect.high:.2f}]" if has_interval else ""
+        sentence += f", naive over lab's rate {effect.estimate:.2f}{interval}, n = {effect.n}"
+    return f"{sentence}; {CLAIM}: {finding_of(run).verdict}" if pair == MAIN else sentence
 
 
 def _labels(table: pd.DataFrame, page: Page) -> dict[Hashable, str]:
@@ -292,5 +284,5 @@ CHART = RowChart(
 )
 CLIENT_OR_SERVER = View(
     "client_or_server", TITLE, limits_table, CHART.draw, suits=has_pairs,
-    judging=Judging(tuple(CLAIMS.values()), judged_claims),
+    judging=Judging((CLAIM,), judged_claims),
 )  # fmt: skip

@@ -44,35 +44,5 @@ TOLD = (
         name="told_achieved_rps", title="answers a second, as the naive client counts",
         unit="requests/s", heading="requests/s, as told", noun="rate as told", better="more",
     ),
-    Response(
-        name="told_hung",
-        title="requests that waited out their time-out, as the naive client counts",
-        unit="requests", noun="hung as told", better="less",
-    ),
-    Response(
-        name="told_reset", title="requests that were reset, as the naive client counts",
-        unit="requests", noun="reset as told", better="less",
-    ),
-    Response(
-        name="told_mean_ms", title="mean time of an answer, as the naive client counts", unit="ms",
-        heading="mean ms, as told", noun="mean as told", better="less",
-    ),
-    Response(
-        name="told_connect_ms", title="mean time to connect, as the naive client counts", unit="ms",
-        noun="connecting as told", better="less",
-    ),
 )  # fmt: skip
-# The lab's probes of /health while another generator loads the server.
-PROBES = tuple(
-    response.model_copy(
-        update={
-            "name": f"probe_{response.name}",
-            "title": f"{response.title} of /health",
-            "noun": f"{response.noun} of /health",
-            "typical": False,
-        }
-    )
-    for response in REQUESTS
-    if response.name in ("mean_ms", "p50_ms", "max_ms")
-)
-RESPONSES = (*COST, *TOLD, *PROBES, *REQUESTS, *PHASES, *CPU, *KERNEL, *CLIENT, *MEMORY, *PROFILE)
+RESPONSES = (*COST, *TOLD, *REQUESTS, *PHASES, *CPU, *KERNEL, *CLIENT, *MEMORY, *PROFILE)

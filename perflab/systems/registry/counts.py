@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import pandas as pd
@@ -13,10 +13,8 @@ import pandas as pd
 from perflab.errors import StackError
 from perflab.host.meters import Repeated
 from perflab.instruments import Instrument, Load, Look, Observation, Scene
-from perflab.instruments.instrument import no_node
-from perflab.load.workload import Workload
+from perflab.recordings.responses import at_least_column
 from perflab.stacks.launching import exchange
-from perflab.stacks.plan import StackPlan
 
 # A column of the table, and the key of its number in the service's answer.
 COUNTED: Mapping[str, str] = {
@@ -24,13 +22,15 @@ COUNTED: Mapping[str, str] = {
     "working_threads": "working_threads",
     "most_waiting_for_thread": "most_waiting_for_thread",
     "in_flight": "open",
-    "most_in_flight": "most_open",
     "store_created": "store_created",
     "store_discarded": "store_discarded",
     "rss_bytes": "rss_bytes",
-    "bytes_read": "bytes_read",
 }
-MB = 1e6
+OF_LAST_ANSWER = {
+    "most_waiting": "most_waiting_for_thread",
+    "store_connections_made": "store_created",
+    "store_connections_discarded": "store_discarded",
+}
 
 
 def download_columns(requests: pd.DataFrame) -> dict[str, float]:
@@ -38,53 +38,36 @@ def download_columns(requests: pd.DataFrame) -> dict[str, float]:
 
     ``total_duration_s`` is from the common start to the last byte of the last download. If a
     download timed out, it is not known, and ``total_duration_s_at_least`` is when the last client
-    gave up. ``fastest_ms`` is likewise not known if no download was complete. ``megabytes_per_s``
-    is 10^6 bytes of complete downloads over the total duration. ``told_*`` repeats columns as the
-    load's maker counts them: here the lab, else the service's own generator
-    (:mod:`perflab.systems.registry.inside`).
+    gave up. ``fastest_ms`` is likewise not known if no download was complete. ``told_*`` repeats
+    columns as the load's maker counts them: here the lab, else the service's own generator.
     """
     is_whole = requests["error"] == ""
-    begin_ns = int(requests["planned_ns"].min())
-    took_s = (int(requests["done_ns"].max()) - begin_ns) / 1e9
     response_ms = (requests["done_ns"] - requests["planned_ns"]) / 1e6
-    all_whole = bool(is_whole.all())
-    columns = {
-        "succeeded": float(is_whole.sum()),
-        "total_duration_s": took_s if all_whole else math.nan,
-        "fastest_ms": float(response_ms[is_whole].min()) if is_whole.any() else math.nan,
-        "megabytes_per_s": float(requests["bytes"][is_whole].sum()) / MB / took_s,
-    }
-    if not all_whole:
-        columns["total_duration_s_at_least"] = took_s
-    if not is_whole.any():
-        columns["fastest_at_least_ms"] = float(response_ms.min())
-    repeated = ("succeeded", "total_duration_s", "total_duration_s_at_least")
-    return columns | {f"told_{name}": columns[name] for name in repeated if name in columns}
+    took_s = float(requests["done_ns"].max() - requests["planned_ns"].min()) / 1e9
+    columns = {"succeeded": float(is_whole.sum())}
+    columns |= _or_bound("total_duration_s", took_s, bool(is_whole.all()))
+    columns |= {f"told_{name}": value for name, value in columns.items()}
+    fastest_ms = float(response_ms[is_whole].min() if is_whole.any() else response_ms.min())
+    return columns | _or_bound("fastest_ms", fastest_ms, bool(is_whole.any()))
 
 
-def counted_columns(table: pd.DataFrame, begin_ns: int, end_ns: int) -> dict[str, float]:
-    """Return the columns of the counts between begin and end of a load; NaN if not known.
+def _or_bound(column: str, value: float, is_known: bool) -> dict[str, float]:
+    return {column: value} if is_known else {column: math.nan, at_least_column(column): value}
+
+
+def counted_columns(table: pd.DataFrame, end_ns: int) -> dict[str, float]:
+    """Return the columns of the counts until the end of a load; NaN if not known.
 
     The table has t_ns, answered_ns (0: no answer) and the columns of ``COUNTED``; its last row was
-    read after the load. Maxima come from that last answer, because an answer from before a silence
+    read after the load. Numbers come from that last answer, because an answer from before a silence
     says nothing about the silence.
     """
-    under_load = table[table["t_ns"].between(begin_ns, end_ns)]
-    answered = under_load[under_load["answered_ns"] > 0]
-    last = table.iloc[-1] if len(table) and table["answered_ns"].iloc[-1] else None
-
-    def at_last(name: str) -> float:
-        return math.nan if last is None else float(last[name])
-
-    return {
-        "most_waiting": at_last("most_waiting_for_thread"),
-        "most_working": float(answered["working_threads"].max()) if len(answered) else math.nan,
-        "most_in_flight": at_last("most_in_flight"),
-        "store_connections_made": at_last("store_created"),
-        "store_connections_discarded": at_last("store_discarded"),
-        "answered_share": len(answered) / len(under_load) if len(under_load) else math.nan,
-        **silence_columns(table[table["t_ns"] <= end_ns], end_ns),
+    last = table.iloc[-1]
+    numbers = {
+        column: float(last[name]) if last["answered_ns"] else math.nan
+        for column, name in OF_LAST_ANSWER.items()
     }
+    return numbers | silence_columns(table[table["t_ns"] <= end_ns], end_ns)
 
 
 def silence_columns(table: pd.DataFrame, end_ns: int) -> dict[str, float]:
@@ -124,16 +107,11 @@ class RegistryCounts(Instrument):
         TABLE: {"t_ns": "int64", "answered_ns": "int64", **dict.fromkeys(COUNTED, "double")}
     }
 
-    node: str
     downloads: bool = True
 
     def look(self, scene: Scene) -> Look:
         """Return the look at one trial."""
-        return _RegistryCounts(scene.instance(self.node).launch.control_port, self.downloads)
-
-    def obstacles(self, stack: StackPlan, workload: Workload) -> Iterable[str]:  # noqa: ARG002
-        """Return that there is no such node."""
-        return no_node("registry counts", self.node, stack)
+        return _RegistryCounts(scene.instance("registry").launch.control_port, self.downloads)
 
 
 class _RegistryCounts(Look):
@@ -164,7 +142,7 @@ class _RegistryCounts(Look):
         table = self._table()
         columns = {
             **(download_columns(load.result.requests) if self._downloads else {}),
-            **counted_columns(table, load.result.begin_ns, load.result.end_ns),
+            **counted_columns(table, load.result.end_ns),
         }
         return Observation(columns, self.left())
 

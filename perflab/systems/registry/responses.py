@@ -18,10 +18,6 @@ DOWNLOADS = (
         name="fastest_ms", title="time of the fastest download", unit="ms",
         heading="fastest ms", noun="fastest download", better="less",
     ),
-    Response(
-        name="megabytes_per_s", title="megabytes (10^6 bytes) per second", unit="MB/s",
-        heading="MB/s", noun="bytes per second", better="more", typical=True,
-    ),
 )  # fmt: skip
 # The lab's own counts if its clients download; with the load from inside, the service's.
 TOLD = (
@@ -40,19 +36,6 @@ TOLD = (
         unit="ms", heading="mean ms, as told", noun="mean as told", better="less",
     ),
 )  # fmt: skip
-# The lab's probes of /health while another generator loads the service.
-PROBES = tuple(
-    response.model_copy(
-        update={
-            "name": f"probe_{response.name}",
-            "title": f"{response.title} of /health",
-            "noun": f"{response.noun} of /health",
-            "typical": False,
-        }
-    )
-    for response in REQUESTS
-    if response.name in ("mean_ms", "p50_ms", "max_ms")
-)
 COUNTS = (
     Response(
         name="longest_silence_ms", title="longest wait for an answer of the event loop",
@@ -60,20 +43,8 @@ COUNTS = (
         typical=True,
     ),
     Response(
-        name="answered_share", title="share of looks that the service answered within 3 s",
-        noun="answered looks", better="more",
-    ),
-    Response(
         name="most_waiting", title="most downloads that waited for a thread", unit="downloads",
         heading="most waiting", noun="waiting for a thread", better="less", typical=True,
-    ),
-    Response(
-        name="most_working", title="most threads seen working at a time", unit="threads",
-        noun="working threads",
-    ),
-    Response(
-        name="most_in_flight", title="most downloads in flight in the service",
-        unit="downloads", noun="downloads in flight",
     ),
     Response(
         name="store_connections_made", title="connections to the store that were opened",
@@ -93,7 +64,7 @@ TYPICAL_MEMORY = MEMORY[0].model_copy(
 RESPONSES = (
     *DOWNLOADS,
     *TOLD,
-    *PROBES,
+   
     *(response.model_copy(update={"typical": response.name in ("mean_ms", "p50_ms", "max_ms")})
       for response in REQUESTS),
     *PHASES,

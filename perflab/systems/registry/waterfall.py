@@ -48,14 +48,15 @@ def waterfall_table(run: Run) -> pd.DataFrame:
         _of_clients(run, [*outside["trial_id"]]),
         _of_own_generator(run, [*within["trial_id"]]),
     ]
-    downloads = pd.concat([part for part in parts if len(part)] or [pd.DataFrame(columns=COLUMNS)])
-    treatments = pd.concat([outside, within]).set_index("trial_id")["treatment"]
-    if len(downloads):
-        order = downloads["trial_id"].map({trial: at for at, trial in enumerate(treatments.index)})
-        downloads = downloads.assign(order=order).sort_values(["order", "end_s", "first_s"])
-        downloads["treatment"] = downloads["trial_id"].map(treatments)
-        downloads["place"] = downloads.groupby("order").cumcount()
-    return downloads[COLUMNS].reset_index(drop=True)
+    parts = [part for part in parts if len(part)]
+    if not parts:
+        return pd.DataFrame(columns=COLUMNS)
+    order = [*outside["trial_id"], *within["trial_id"]]
+    downloads = pd.concat(parts).merge(firsts[["trial_id", "treatment"]], on="trial_id")
+    downloads["order"] = downloads["trial_id"].map(order.index)
+    downloads = downloads.sort_values(["order", "end_s", "first_s"], ignore_index=True)
+    downloads["place"] = downloads.groupby("order").cumcount()
+    return downloads[COLUMNS]
 
 
 def first_trials(run: Run) -> pd.DataFrame:

@@ -70,16 +70,22 @@ def crowd(
     return messages_table(*rows)
 
 
-def counts_of(messages: pd.DataFrame, **changes: Any) -> dict[str, dict[str, Any]]:
+def counts_of(messages: pd.DataFrame, **changes: Any) -> dict[str, Any]:
     """Return the counts of a server that lost nothing."""
     kinds = messages["kind"]
     counts = {
         "received": int((kinds == "send").sum()),
         "delivered": int((kinds == "delivery").sum()),
+    }
+    return {
+        **counts,
         "dropped": 0,
         "refused": {},
+        "acknowledged": 0,
+        "stored": 0,
+        "not_stored": 0,
+        **changes,
     }
-    return {"chat": {**counts, **changes}}
 
 
 def cpu(messages: pd.DataFrame, joined_extra: float = 0.0, joining_s: float = 10.0) -> pd.DataFrame:

@@ -9,7 +9,6 @@ from perflab.figures.view import reread
 from perflab.recordings import Run, TreatmentRecord
 from perflab.systems.chat.views import DELIVERY_CPU
 from perflab.systems.chat.windows import STREAM_TIMELINE
-from tests.figures.saved import check_drawn_from_files
 from tests.figures.shown import check_texts, one_line, picture, pictures
 
 NAMES = [
@@ -35,11 +34,6 @@ def test_a_run_of_streams_has_the_figures_of_streams_and_no_text_is_cut_off(case
     run = request.getfixturevalue(case)
     assert list(pictures(run)) == NAMES
     check_texts(run, NAMES)
-
-
-@pytest.mark.slow
-def test_stream_figures_are_drawn_from_their_files_alone(streams: Run, tmp_path) -> None:
-    check_drawn_from_files(streams, NAMES, tmp_path)
 
 
 def test_a_knee_is_a_line_in_the_band_of_its_interval(streams: Run) -> None:

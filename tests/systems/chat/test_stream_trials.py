@@ -43,7 +43,6 @@ def test_rates_percentiles_and_costs_are_those_of_the_load() -> None:
     assert math.isnan(row["all_ping_p90_ms"])
     assert row["plateau_cpu_share_chat"] == pytest.approx(0.2, abs=0.01)
     assert row["cpu_us_per_message"] == pytest.approx(0.2 / 80 * 1e6, rel=0.06)
-    assert row["messages_lost"] == 0
 
 
 def test_latencies_that_may_be_the_clients_own_are_marked_and_compared_with_nothing() -> None:
@@ -82,7 +81,7 @@ def test_a_message_that_is_lost_or_too_many_refuses_the_trial(
     counts: dict[str, object], reason: str
 ) -> None:
     valid, refused = observed_in(crowd()), observed_in(crowd(), **counts)
-    assert valid.reasons == ()
+    assert not valid.reasons
     assert any(reason in text for text in refused.reasons)
 
 
@@ -92,17 +91,21 @@ def test_dropped_messages_matter_by_the_shift_of_the_percentile_that_they_can_hi
     assert hidden_share(np.ones(10_000), 102, 0.99) == np.inf
 
 
-def test_messages_dropped_for_a_leaving_user_are_a_warning_and_no_refusal() -> None:
-    observation = observed_in(crowd(), dropped=2)
-    assert observation.reasons == ()
-    assert observation.columns["server_dropped"] == 2
-    assert any("dropped 2 of 2402" in warning for warning in observation.warnings)
-
-
-def test_acknowledged_messages_that_still_wait_for_the_disk_are_a_warning() -> None:
-    observation = observed_in(crowd(), acknowledged=600, stored=590, not_stored=4)
-    assert observation.columns["server_unstored"] == 6
-    words = "6 acknowledged messages were not yet stored"
+@pytest.mark.parametrize(
+    ("counts", "words"),
+    [
+        ({"dropped": 2}, "dropped 2 of 2402"),
+        (
+            {"acknowledged": 600, "stored": 594},
+            "6 acknowledged messages were not yet stored",
+        ),
+    ],
+)
+def test_messages_dropped_for_a_leaving_user_or_not_yet_stored_are_a_warning(
+    counts: dict[str, int], words: str
+) -> None:
+    observation = observed_in(crowd(), **counts)
+    assert not observation.reasons
     assert any(words in warning for warning in observation.warnings)
 
 
@@ -113,15 +116,10 @@ def without(messages: pd.DataFrame, kind: str, number: int) -> pd.DataFrame:
 
 
 @pytest.mark.parametrize(
-    ("kind", "column", "reason"),
-    [
-        ("ack", "unanswered_actions", "1 of 600 actions were never answered"),
-        ("pong", "unanswered_pings", "1 of 30 pings were never answered"),
-    ],
+    ("kind", "reason"), [("ack", "1 of 600 actions"), ("pong", "1 of 30 pings")]
 )
-def test_an_answer_that_never_came_refuses_the_trial(kind: str, column: str, reason: str) -> None:
+def test_an_answer_that_never_came_refuses_the_trial(kind: str, reason: str) -> None:
     refused = observed_in(without(crowd(), kind, 1))
-    assert refused.columns[column] == 1
     assert [text.side for text in refused.reasons if reason in text] == ["server"]
 
 
@@ -176,11 +174,9 @@ def test_a_crowd_without_a_plateau_is_a_warning() -> None:
 
 
 def test_the_cpu_of_threads_beside_the_loop_is_of_the_trial_only() -> None:
-    before = {"chat": {"cpu_s": 5.0, "loop_cpu_s": 4.0, "monotonic_ns": 7 * S}}
-    after = {"chat": {"cpu_s": 9.0, "loop_cpu_s": 7.0, "monotonic_ns": 17 * S}}
-    shares = streams.beside_loop_shares(before, after)
-    assert shares == {"beside_loop_cpu_share_chat": pytest.approx(0.1)}
-    assert streams.beside_loop_shares({}, after) == {}
+    before = {"cpu_s": 5.0, "loop_cpu_s": 4.0, "monotonic_ns": 7 * S}
+    after = {"cpu_s": 9.0, "loop_cpu_s": 7.0, "monotonic_ns": 17 * S}
+    assert streams.beside_loop_share(before, after) == pytest.approx(0.1)
 
 
 def test_bytes_on_the_wire_are_those_of_users_who_recorded_them() -> None:
@@ -191,8 +187,8 @@ def test_bytes_on_the_wire_are_those_of_users_who_recorded_them() -> None:
     messages.loc[messages["kind"] == WIRE, "bytes"] = 150
     # The user with a WIRE row got two messages of 100 bytes each in 150 bytes.
     columns = streams.wire_columns(message_table(messages), messages_per_s=1000.0)
-    assert columns["wire_bytes_per_message"] == 75
-    assert columns["wire_share"] == 0.75
-    assert columns["wire_mbit_per_s"] == pytest.approx(0.6)
+    assert columns == {
+        "wire_bytes_per_message": 75, "wire_share": 0.75, "wire_mbit_per_s": pytest.approx(0.6),
+    }  # fmt: skip
     unknown = streams.wire_columns(message_table(messages_table(*rows)), messages_per_s=1000.0)
     assert all(math.isnan(value) for value in unknown.values())

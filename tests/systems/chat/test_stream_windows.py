@@ -36,20 +36,3 @@ def test_the_bands_are_as_far_apart_as_planted(windows: pd.DataFrame) -> None:
     sentence = bands(windows, "rung=costly_logins", "rung=free_logins")
     assert int(sentence.partition(" ")[0]) == pytest.approx(60, abs=3)
     assert bands(windows.iloc[:0], "a", "b").startswith("no block holds both")
-
-
-def test_the_interval_of_bands_is_students_over_blocks() -> None:
-    planted = pd.DataFrame(
-        {
-            "treatment": ["a"] * 3 + ["b"] * 3,
-            "block": [0, 1, 2] * 2,
-            "users": 10,
-            "joining": True,
-            "cpu": [0.5, 0.6, 0.7, 0.1, 0.1, 0.1],
-        }
-    )
-    # Differences of 40, 50 and 60 points; t(97.5%, 2) = 4.3027 times 10 over the root of 3.
-    words = "points of CPU more while users join"
-    assert bands(planted, "a", "b") == f"50 [25, 75] {words} (n = 3 blocks)"
-    one_block = planted[planted["block"] == 0]
-    assert bands(one_block, "a", "b") == f"40 (no interval) {words} (n = 1 block)"

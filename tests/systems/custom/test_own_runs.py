@@ -20,7 +20,7 @@ from perflab.reports.methods import method
 from perflab.stacks import cleanup
 from perflab.stacks.launching import answers
 from tests.stacks.asking import wait_until
-from tests.systems.custom.test_variants import git
+from tests.systems.custom.test_variants import git, two_revisions
 
 SMALL = {
     "blocks": 2, "duration_s": 0.5, "warmup_s": 0.1, "users": 1, "think_time_s": 0.002, "seed": 3,
@@ -32,18 +32,10 @@ EXAMPLE = services_dir() / "duel_example" / "server.py"
 @pytest.fixture
 def repository(tmp_path: Path) -> Path:
     """A repository with two revisions of the example, and an uncommitted change."""
-    folder = tmp_path / "repository"
-    folder.mkdir()
-    git(folder, "init", "--quiet")
-    server = folder / "server.py"
-    server.write_text(EXAMPLE.read_text())
-    git(folder, "add", ".")
-    git(folder, "commit", "--quiet", "-m", "one")
-    git(folder, "tag", "v1")
-    slower = EXAMPLE.read_text().replace("default=1000", "default=4000")
-    server.write_text(slower.replace('"world"', '"everybody"'))
-    git(folder, "commit", "--quiet", "--all", "-m", "two")
-    server.write_text("not a program\n")
+    text, name = EXAMPLE.read_text(), "server.py"
+    slower = text.replace("default=1000", "default=4000").replace('"world"', '"everybody"')
+    folder = two_revisions(tmp_path / "repository", (name, text), (name, slower))
+    (folder / name).write_text("not a program\n")
     return folder
 
 

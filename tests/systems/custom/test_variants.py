@@ -23,20 +23,23 @@ def git(folder: Path, *words: str) -> str:
     return process.stdout.strip()
 
 
+def two_revisions(folder: Path, *files: tuple[str, str]) -> Path:
+    """Make a repository that commits two files, one after the other; the first commit is v1."""
+    folder.mkdir()
+    git(folder, "init", "--quiet")
+    for number, (name, text) in enumerate(files, 1):
+        (folder / name).write_text(text)
+        git(folder, "add", ".")
+        git(folder, "commit", "--quiet", "-m", f"{number}")
+        git(folder, "tag", f"v{number}")
+    return folder
+
+
 @pytest.fixture
 def repository(tmp_path: Path) -> Path:
     """A repository with two revisions of a service; the second has a Dockerfile."""
-    folder = tmp_path / "repository"
-    folder.mkdir()
-    git(folder, "init", "--quiet")
-    (folder / "server.py").write_text("# one\n")
-    git(folder, "add", ".")
-    git(folder, "commit", "--quiet", "-m", "one")
-    git(folder, "tag", "v1")
-    (folder / "Dockerfile").write_text("FROM scratch\n")
-    git(folder, "add", ".")
-    git(folder, "commit", "--quiet", "-m", "two")
-    return folder
+    files = ("server.py", "# one\n"), ("Dockerfile", "FROM scratch\n")
+    return two_revisions(tmp_path / "repository", *files)
 
 
 @pytest.fixture(autouse=True)

@@ -35,7 +35,7 @@ def planted(treatment: Treatment, _: int, __: int) -> tuple[Any, pd.DataFrame, d
     requests, progress = batches(rung)
     end_ns = int(requests["done_ns"].max())
     counts = looks(rung, float(end_ns - HOUR_NS) / S)
-    columns, tables = counted_columns(counts, HOUR_NS, end_ns), {"registry_counts": counts}
+    columns, tables = counted_columns(counts, end_ns), {"registry_counts": counts}
     if RUNGS[rung].load_from == "inside":
         columns |= told_columns(download_columns(requests))
         tables["other_load"] = told_of(requests)

@@ -1,4 +1,4 @@
-"""Figures of downloads show batches and bounds, and every figure is drawn from its file."""
+"""Figures of downloads show batches and bounds."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import pytest
 from perflab.recordings import Run
 from perflab.systems.registry.views import ladder_table, thread_table
 from perflab.systems.registry.waterfall import waterfall_table
-from tests.figures.saved import check_columns_are_seen, check_drawn_from_files
 from tests.figures.shown import all_words, check_texts, pictures
 from tests.systems.registry.planted_downloads import write_downloads
 
@@ -35,16 +34,6 @@ def inside(tmp_path_factory: pytest.TempPathFactory) -> Run:
 def test_a_run_of_downloads_has_its_figures_and_no_text_is_cut(threads: Run) -> None:
     assert [name for name in pictures(threads) if name in OF_THREADS] == OF_THREADS
     check_texts(threads, OF_THREADS)
-
-
-@pytest.mark.slow
-def test_figures_of_downloads_are_drawn_from_their_files_and_show_every_column(
-    threads: Run, tmp_path: Path
-) -> None:
-    few = write_downloads(tmp_path / "few", ("clients",))
-    check_drawn_from_files(few, OF_LADDER, tmp_path)
-    check_columns_are_seen(few, OF_LADDER)
-    check_columns_are_seen(threads, ["thread_curve"])
 
 
 def test_a_waterfall_has_every_download_and_says_which_gave_up(ladder: Run) -> None:

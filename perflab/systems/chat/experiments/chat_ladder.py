@@ -10,7 +10,8 @@ from pydantic import Field, field_validator
 
 from perflab.errors import ParameterError
 from perflab.host.placing import placement
-from perflab.recordings import Contrast, Remark, published, published_value
+from perflab.recordings import Contrast, Remark, published_value
+from perflab.recordings.published_results import Direction
 from perflab.statistics.in_words import counted
 from perflab.systems.chat import stacks
 from perflab.systems.chat.responses import STEADY
@@ -35,6 +36,7 @@ from perflab.systems.chat.stacks import (
     load_s,
 )
 from perflab.trials.experiment import Experiment
+from perflab.trials.ladders import between, having
 
 SUBSET = (
     "json", "orjson", "protobuf", "once", "json_login", "json_spread", "uvloop",
@@ -48,6 +50,24 @@ PUBLISHED_BLOCKS = 10
 BETWEEN_TRIALS_S = 10.0
 
 
+CPU, BYTES = "cpu_us_per_message", "wire_bytes_per_message"
+WORDS = {CPU: "CPU per message", BYTES: "bytes on the wire"}
+# Rungs, response, published direction, claim and its source.
+COSTS: tuple[tuple[tuple[str, str], str, Direction, str, str], ...] = (
+    (("no_deflate", "uvloop"), CPU, "smaller",
+     "turning permessage-deflate off saves CPU per message (experiment 'profile' looks at sending "
+     "alone)", "claim 3"),
+    (("once", "json"), CPU, "smaller",
+     "serializing a message once instead of once for every receiver saves CPU",
+     "what profiling found"),
+    (("protobuf", "orjson"), CPU, "smaller",
+     "protobuf costs less CPU per message than orjson", "claim 1"),
+    (("uvloop", "protobuf"), CPU, "smaller", "uvloop saves CPU per message", "claim 2"),
+    (("no_deflate", "uvloop"), BYTES, "none",
+     "compression gains little to nothing for these messages", "claim 7"),
+)  # fmt: skip
+
+
 class ChatLadderParameters(ChatParameters):
     """Parameters of the ladder.
 
@@ -59,17 +79,10 @@ class ChatLadderParameters(ChatParameters):
     """
 
     rungs: tuple[str, ...] = Field(
-        default=SUBSET,
-        min_length=1,
-        description="configurations to compare, by name: json, best, best_800 (with 800 users); "
-        "the message about an unknown name lists them all",
+        default=SUBSET, min_length=1, description="by name: json, best, best_800 (with 800 users)"
     )
     ramp_s: float | None = Field(
-        default=None,
-        gt=0,
-        le=3600,
-        description="all users join within so many seconds, in configurations whose messages start "
-        "after all logins; none: users join as join_s says",
+        default=None, gt=0, le=3600, description="seconds in which users join; none: as join_s says"
     )
 
     @classmethod
@@ -93,7 +106,7 @@ class ChatLadderParameters(ChatParameters):
 
 
 def _rungs(parameters: ChatLadderParameters) -> dict[str, Rung]:
-    """Return the rungs by name, with the delays that the parameters give them."""
+    """Return the rungs by name, with their delays and the published rows that they repeat."""
     rungs = {}
     for name in parameters.rungs:
         rung = rung_named(name)
@@ -101,92 +114,66 @@ def _rungs(parameters: ChatLadderParameters) -> dict[str, Rung]:
         if rung.first_delay == "together" and parameters.preset == "published":
             changes["first_delay"] = "scaled"
         rungs[name] = rung.model_copy(update=changes)
-    return rungs
-
-
-def _scenarios(parameters: ChatLadderParameters) -> Mapping[str, str]:
-    """Return the published row of each rung that has its load and number of users."""
-    return {
+    scenarios = {
         name: SCENARIOS[name]
-        for name, rung in _rungs(parameters).items()
+        for name, rung in rungs.items()
         if name in SCENARIOS and not differences(parameters, rung, name)
+    }
+    if not scenarios:
+        return rungs
+    return {
+        name: rung.model_copy(update={"scenario": scenarios.get(name, "")})
+        for name, rung in rungs.items()
     }
 
 
 def _contrasts(parameters: ChatLadderParameters) -> list[Contrast]:
-    rungs, rows = _rungs(parameters), _scenarios(parameters)
+    rungs = _rungs(parameters)
     bound = len(placement().services) == 1
     refusals = {change.after: ONE_CORE for change in CHANGES if change.binds and bound}
     return [
         *contrasts(rungs, refusals),
-        *ping_contrasts(parameters, rungs, rows, refusals),
-        *_beside_latency(parameters, set(rungs)),
+        *ping_contrasts(parameters, rungs, refusals),
+        *having(_beside_latency(parameters), rungs),
     ]
 
 
-def _beside_latency(parameters: ChatLadderParameters, names: set[str]) -> list[Contrast]:
-    """Return the claims about CPU, bytes and volume whose two rungs the run has."""
+def _beside_latency(parameters: ChatLadderParameters) -> list[Contrast]:
+    """Return the claims about CPU, bytes and volume."""
     users_ratio = RUNGS["no_deflate_425"].users / RUNGS["no_deflate"].users
     exponent = published_value(STUDY, "system", "all", "volume_users_exponent")
     before, after = (
         published_value(STUDY, "CPU", scenario, "second_core_cpu")
         for scenario in ("before protobuf", "protobuf")
     )
-    claims = [
-        _saves_cpu("no_deflate", "uvloop", "claim 3", "turning permessage-deflate off saves CPU "
-                   "per message (experiment 'profile' looks at sending alone)"),
-        _saves_cpu("once", "json", "what profiling found", "serializing a message once instead "
-                   "of once for every receiver saves CPU"),
-        _saves_cpu("protobuf", "orjson", "claim 1",
-                   "protobuf costs less CPU per message than orjson"),
-        _saves_cpu("uvloop", "protobuf", "claim 2", "uvloop saves CPU per message"),
-        _contrast(
-            "no_deflate", "uvloop", "claim 7",
-            name="no_deflate against uvloop, bytes on the wire",
-            claim="compression gains little to nothing for these messages",
-            response="wire_bytes_per_message",
-            published_direction="none",
-        ),
-        _contrast(
-            "no_deflate_425", "no_deflate", "claim 5 (volume against users)",
-            name="volume at 425 users against 250",
-            claim="volume grows with the square of the users",
-            response="messages_per_s",
-            published_ratio=None if volume_differences(parameters) else users_ratio**exponent,
-            published_direction="greater",
-            set_by_load="the share of users whom a message reaches was derived from the published "
-            "volume itself",
-        ),
-        _contrast(
-            "protobuf", "json", f"CPU (second core from {before:g}% to {after:g}%)",
-            name="second core",
-            claim="protobuf's C code moves work to a second core: to threads other than the event "
-            "loop's, for nothing else could run there",
-            response="beside_loop_cpu_share_chat",
-            scale="difference",
-            published_direction="greater",
-        ),
-    ]  # fmt: skip
-    return [
-        claim for claim in claims if {claim.numerator["rung"], claim.denominator["rung"]} <= names
-    ]
-
-
-def _saves_cpu(after: str, before: str, source: str, claim: str) -> Contrast:
-    return _contrast(
-        after,
-        before,
-        source,
-        name=f"{after} against {before}, CPU per message",
-        claim=claim,
-        response="cpu_us_per_message",
-        published_direction="smaller",
+    volume = Contrast(
+        name="volume at 425 users against 250",
+        claim="volume grows with the square of the users",
+        response="messages_per_s",
+        numerator={"rung": "no_deflate_425"},
+        denominator={"rung": "no_deflate"},
+        published_ratio=None if volume_differences(parameters) else users_ratio**exponent,
+        published_direction="greater",
+        source="chat study, claim 5 (volume against users)",
+        set_by_load="the share of users whom a message reaches was derived from the published "
+        "volume itself",
     )
-
-
-def _contrast(after: str, before: str, source: str, **what: Any) -> Contrast:
-    sides = {"numerator": {"rung": after}, "denominator": {"rung": before}}
-    return Contrast(source=f"chat study, {source}", **sides, **what)
+    second_core = Contrast(
+        name="second core",
+        claim="protobuf's C code moves work to a second core: to threads other than the event "
+        "loop's, for nothing else could run there",
+        response="beside_loop_cpu_share_chat",
+        scale="difference",
+        numerator={"rung": "protobuf"},
+        denominator={"rung": "json"},
+        published_direction="greater",
+        source=f"chat study, CPU (second core from {before:g}% to {after:g}%)",
+    )
+    costs = (
+        between(rungs, response, direction, claim, f"chat study, {source}", words=WORDS)
+        for rungs, response, direction, claim, source in COSTS
+    )
+    return [*costs, volume, second_core]
 
 
 def _warnings(parameters: ChatLadderParameters) -> list[Remark]:
@@ -245,15 +232,14 @@ def differences(parameters: ChatParameters, rung: Rung, name: str) -> list[str]:
     first delay of the later rows for them. The cost of logins must be the default, because one
     could else try costs until a size fits.
     """
-    scenario = SCENARIOS[name]
-    joins = (RESULTS, BOUND) if scenario == BOUND else BASE_CASE[1:]
+    joins = (RESULTS, BOUND) if SCENARIOS[name] == BOUND else BASE_CASE[1:]
     default = ChatParameters.model_fields["bcrypt_rounds"].get_default()
     compared = [
         (beat_s(parameters, rung), published_value(STUDY, *joins, "join_delay"),
          "users join every {:g} s"),
         (actions(parameters, rung), published_value(*BASE_CASE, "actions"),
          "each user takes {:g} actions"),
-        (rung.users, _published_users(scenario), "there are {:g} users"),
+        (rung.users, RUNGS[name].users, "there are {:g} users"),
         (parameters.bcrypt_rounds, default, "bcrypt_rounds is {:g}"),
     ]  # fmt: skip
     texts = volume_differences(parameters) + [
@@ -287,13 +273,6 @@ def volume_differences(parameters: ChatParameters) -> list[str]:
     return texts
 
 
-def _published_users(scenario: str) -> int:
-    table = published(STUDY)
-    rows = table[(table["place"] == RESULTS) & (table["measure"] == "users")]
-    base = published_value(*BASE_CASE, "users")
-    return int(rows.set_index("scenario")["value"].get(scenario, base))
-
-
 EXPERIMENT = Experiment(
     name="chat_ladder",
     title="Chat: the ladder from JSON to the highest volume held",
@@ -301,12 +280,8 @@ EXPERIMENT = Experiment(
     "a second are held within the targets?",
     parameters=ChatLadderParameters,
     steady=STEADY,
-    treatments=lambda parameters: stacks.treatments(
-        parameters, _rungs(parameters), _scenarios(parameters)
-    ),
-    factors=lambda parameters: stacks.factors(
-        parameters, _rungs(parameters), _scenarios(parameters)
-    ),
+    treatments=lambda parameters: stacks.treatments(parameters, _rungs(parameters)),
+    factors=lambda parameters: stacks.factors(parameters, _rungs(parameters)),
     contrasts=_contrasts,
     warnings=_warnings,
 )

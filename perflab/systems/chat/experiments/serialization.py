@@ -38,9 +38,7 @@ class SerializationParameters(RunParameters):
     """Parameters of the codec microbenchmark; a trial's response is the median of repetitions."""
 
     codec: tuple[Codec, ...] = Field(
-        default=CODECS,
-        min_length=1,
-        description="levels to compare: how a message is turned into bytes",
+        default=CODECS, min_length=1, description="levels: how messages become bytes"
     )
     operation: tuple[Operation, ...] = Field(
         default=("serialize", "deserialize", "serialize_values", "deserialize_values"),
@@ -49,30 +47,19 @@ class SerializationParameters(RunParameters):
         "made or read, too",
     )
     message: tuple[MessageName, ...] = Field(
-        default=("published", "chat"),
-        min_length=1,
-        description="levels to compare: the published study's message, or the chat service's",
+        default=("published", "chat"), min_length=1, description="levels: the study's or the chat's"
     )
     requests: int = Field(
-        default=20,
-        ge=6,
-        le=1_000_000,
-        description="repetitions in each trial, each of 10,000 operations",
+        default=20, ge=6, le=1_000_000, description="repetitions of 10,000 operations in a trial"
     )
     warmup_requests: int = Field(
-        default=3,
-        ge=0,
-        le=1_000_000,
-        description="warm-up repetitions before these, recorded apart",
+        default=3, ge=0, le=1_000_000, description="repetitions before these, recorded apart"
     )
 
 
 def _levels(parameters: SerializationParameters) -> Levels:
-    return {
-        "codec": tuple(dict.fromkeys(parameters.codec)),
-        "operation": tuple(dict.fromkeys(parameters.operation)),
-        "message": tuple(dict.fromkeys(parameters.message)),
-    }
+    factors = ("codec", "operation", "message")
+    return {name: tuple(dict.fromkeys(getattr(parameters, name))) for name in factors}
 
 
 def _treatments(parameters: SerializationParameters) -> list[Treatment]:

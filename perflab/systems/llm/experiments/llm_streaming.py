@@ -18,7 +18,7 @@ from perflab.load.workload import ClosedLoop, Objective, StopRules, Workload
 from perflab.recordings import Contrast, Remark
 from perflab.stacks.plan import StackPlan
 from perflab.systems.llm.rungs import MODES, Rung, Set, chosen, contrasts, published_settings
-from perflab.systems.llm.stacks import request, stack
+from perflab.systems.llm.stacks import PROXY, request, stack
 from perflab.systems.llm.stream_cost import BrokenOff, StreamCost
 from perflab.trials.experiment import Experiment, Preset
 from perflab.trials.ladders import Ladder, LadderParameters, among
@@ -30,9 +30,7 @@ class StreamingParameters(LadderParameters):
     """Parameters of the experiment on streams."""
 
     preset: Preset = Field(
-        default="quick",
-        description="published: the study's users, cycle, length and threshold, unless you give "
-        "others; the study does not state the model's speed and the length of answers",
+        default="quick", description="published: the study's load, for whatever is not given"
     )
     sets: tuple[Set, ...] = Field(
         default=("kinds",),
@@ -44,43 +42,24 @@ class StreamingParameters(LadderParameters):
     )
     users: int = Field(default=60, ge=1, le=10_000, description="users of the fixed load")
     interval_s: float = Field(
-        default=1.0,
-        gt=0,
-        le=3600,
-        description="constant cycle of every user, who waits for the rest of it after an answer",
+        default=1.0, gt=0, le=3600, description="constant cycle of every user"
     )
-    duration_s: float = Field(
-        default=7.0, ge=0.5, le=86_400, description="seconds of each trial that count"
-    )
-    warmup_s: float = Field(
-        default=1.0, ge=0, le=86_400, description="seconds before them, in which users join"
-    )
+    duration_s: float = Field(default=7.0, ge=0.5, le=86_400, description="seconds that count")
+    warmup_s: float = Field(default=1.0, ge=0, le=86_400, description="seconds in which users join")
     tokens: int = Field(default=30, ge=3, le=100_000, description="tokens of every answer")
-    token_rate: float = Field(
-        default=100.0, gt=0, le=1e6, description="tokens a second of every answer"
-    )
-    first_token_ms: float = Field(
-        default=50.0, ge=0, le=600_000, description="time until the first token is due, in ms"
-    )
-    tool_calls: int = Field(
-        default=2, ge=0, le=10, description="tools that the model calls before it answers"
-    )
+    token_rate: float = Field(default=100.0, gt=0, le=1e6, description="tokens a second")
+    first_token_ms: float = Field(default=50.0, ge=0, le=600_000, description="time to first token")
+    tool_calls: int = Field(default=2, ge=0, le=10, description="tools called before the answer")
     chunks_for_success: int = Field(
         default=2, ge=0, le=100_000, description="a stream succeeds with more chunks than this"
     )
     limits: tuple[Limit, ...] = Field(
-        default=(128, 256),
-        min_length=1,
-        description="levels of the set 'limits': descriptors that the proxy may have",
+        default=(128, 256), min_length=1, description="of the set 'limits': the proxy's descriptors"
     )
-    stress_users: int = Field(
-        default=250, ge=1, le=10_000, description="most users of the set 'limits'"
-    )
-    ramp_s: float = Field(
-        default=8.0, ge=1, le=86_400, description="seconds in which these users join, evenly"
-    )
+    stress_users: int = Field(default=250, ge=1, le=10_000, description="most users of 'limits'")
+    ramp_s: float = Field(default=8.0, ge=1, le=86_400, description="seconds in which these join")
     failures: int = Field(
-        default=5, ge=1, le=1_000_000, description="failures that end a trial of the set 'limits'"
+        default=5, ge=1, le=1_000_000, description="failures that end their trial"
     )
     objectives: tuple[str, ...] = Field(
         default=("ttft_p95<250ms", "gap_p99<100ms"),
@@ -88,19 +67,11 @@ class StreamingParameters(LadderParameters):
         description="objectives of the set 'capacity', on the time to the first chunk (ttft), the "
         "gaps between chunks (gap) or the whole answer (p95<2s)",
     )
-    search_most: int = Field(
-        default=1000, ge=1, le=10_000, description="most users that the search may try"
-    )
+    search_most: int = Field(default=1000, ge=1, le=10_000, description="most users of the search")
     probe_s: float = Field(
-        default=4.0,
-        ge=0.5,
-        le=3600,
-        description="seconds that count of each step of the search, after a cycle in which users "
-        "join",
+        default=4.0, ge=0.5, le=3600, description="seconds that count of each step of the search"
     )
-    timeout_s: float = Field(
-        default=5.0, gt=0, le=3600, description="seconds after which an answer has failed"
-    )
+    timeout_s: float = Field(default=5.0, gt=0, le=3600, description="seconds until a time-out")
 
     @classmethod
     def published_values(cls) -> dict[str, Any]:
@@ -136,7 +107,6 @@ def rungs(parameters: StreamingParameters) -> dict[str, Rung]:
 
 # The parameters of the published stress test that the study states.
 OF_STRESS = ("stress_users", "interval_s", "failures", "ramp_s", "chunks_for_success")
-PROXY = "proxy"
 # Two descriptors for a stream, and two for connections that are idle or about to close.
 FILES_OF_A_USER, SPARE_FILES = 4, 256
 # So fast that the proxy takes most of the time.
@@ -184,7 +154,7 @@ def _stack(parameters: StreamingParameters, rung: Rung) -> StackPlan:
 
 def instruments(parameters: StreamingParameters, rung: Rung) -> tuple[Instrument, ...]:
     """Return the instruments of a rung; a batch has no chunks."""
-    of_answers: list[Instrument] = [StreamCost(node=PROXY)]
+    of_answers: list[Instrument] = [StreamCost()]
     if rung.kind != "batch":
         of_answers.append(Chunks())
     if rung.is_search:

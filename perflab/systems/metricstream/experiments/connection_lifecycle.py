@@ -22,14 +22,14 @@ from perflab.load.workload import (
     Stage,
     Workload,
 )
-from perflab.recordings import Contrast, Remark
+from perflab.recordings import Remark
 from perflab.stacks.plan import CPU_PERIOD_US, Cpus, Node, StackPlan
-from perflab.systems.metricstream.connection_cost import ConnectionCost
+from perflab.systems.metricstream.connection_cost import NODE, ConnectionCost
 from perflab.systems.metricstream.rungs import Rung, Set, chosen, contrasts, published_settings
 from perflab.trials.experiment import Experiment, Preset
 from perflab.trials.ladders import Ladder, LadderParameters, among
 
-NODE, NAIVE_NODE = "metricstream", "naive_client"
+NAIVE_NODE = "naive_client"
 # The server refuses connections beyond its own limit, which is at least this.
 LEAST_CONNECTIONS = 1024
 # The longest time of a closed loop.
@@ -39,25 +39,14 @@ PROBES_PER_S, FEWEST_PROBES = 20.0, 12
 SHORTEST_TIMEOUT_MS = 10
 # Threads, connections and the answer with the results need a moment beside the naive load.
 SPARE_S = 60.0
-TOLD = {
-    "told_success_rate": "success_rate",
-    "told_achieved_rps": "achieved_rate",
-    "told_hung": "hung",
-    "told_reset": "errors.reset",
-    "told_mean_ms": "mean_ms",
-    "told_connect_ms": "connect_ms",
-}
-# The mean leaves out requests that hung, so it is a lower bound if any did.
-CUT_OFF = {"told_mean_ms": ("hung",)}
+TOLD = {"told_success_rate": "success_rate", "told_achieved_rps": "achieved_rate"}
 
 
 class LifeCycleParameters(LadderParameters):
     """Parameters of the experiment on connections."""
 
     preset: Preset = Field(
-        default="quick",
-        description="published: trials of 10 s with the study's clients and target rate, unless "
-        "you give others; the study does not say how long its own trials were",
+        default="quick", description="published: trials of 10 s, for whatever is not given"
     )
     sets: tuple[Set, ...] = Field(
         default=("phases",),
@@ -68,34 +57,23 @@ class LifeCycleParameters(LadderParameters):
         "on one server)",
     )
     clients: int = Field(
-        default=100,
-        ge=1,
-        le=1000,
-        description="most connections at a time at a target rate; users of the closed loops",
+        default=100, ge=1, le=1000, description="most connections at a time; users of closed loops"
     )
-    target_rate: float = Field(
-        default=2000.0, gt=0, le=100_000, description="planned requests a second"
-    )
-    duration_s: float = Field(
-        default=0.6, ge=0.1, le=600, description="seconds of each trial that count"
-    )
+    target_rate: float = Field(default=2000.0, gt=0, le=100_000, description="requests a second")
+    duration_s: float = Field(default=0.6, ge=0.1, le=600, description="seconds that count")
     warmup_s: float = Field(default=0.2, ge=0, le=60, description="seconds of warm-up before them")
     closed_requests: int = Field(
         default=3000,
         ge=20,
         le=1_000_000,
-        description="requests that count in each trial of a closed loop",
+        description="requests that count in a closed loop's trial",
     )
     timeout_s: float = Field(
-        default=1.0,
-        gt=0,
-        le=60,
-        description="seconds within which an answer must come to be a success",
+        default=1.0, gt=0, le=60, description="seconds within which an answer is a success"
     )
     server_cpus: Cpus | None = Field(
         default=None,
-        description="CPUs that the server may use (0.2: a fifth of one core), so that the server "
-        "and not the client is the limit of a closed loop; None: all of its cores; needs Docker",
+        description="CPUs of the server, by Docker (0.2: a fifth of a core); None: all",
     )
 
     @classmethod
@@ -165,13 +143,12 @@ def _naive_client(parameters: LifeCycleParameters, rung: Rung) -> Node:
 def instruments(parameters: LifeCycleParameters, rung: Rung) -> tuple[Instrument, ...]:
     """Return the instruments of a rung."""
     if rung.load_from == "lab":
-        return (*STANDARD, ConnectionCost(node=NODE, metrics=rung.metrics))
+        return (*STANDARD, ConnectionCost(metrics=rung.metrics))
     others = [instrument for instrument in STANDARD if not isinstance(instrument, Requests)]
     told = OtherLoad(
         node=NAIVE_NODE,
         path="/load",
         columns=TOLD,
-        at_least_if=CUT_OFF,
         poll_s=0.25,
         longest_s=_length_s(parameters) + parameters.timeout_s + SPARE_S,
     )
@@ -271,10 +248,6 @@ def _cpu_limit(cpus: float) -> Remark:
     return Remark(code="metricstream.cpu_limit", text=text)
 
 
-def _contrasts(parameters: LifeCycleParameters) -> list[Contrast]:
-    return contrasts(rungs(parameters))
-
-
 EXPERIMENT = Experiment(
     name="connection_lifecycle",
     title="MetricStream: the life cycle of a connection",
@@ -283,6 +256,6 @@ EXPERIMENT = Experiment(
     parameters=LifeCycleParameters,
     treatments=lambda parameters: LADDER.treatments(parameters, rungs(parameters)),
     factors=lambda parameters: LADDER.factors(parameters, rungs(parameters)),
-    contrasts=_contrasts,
+    contrasts=lambda parameters: contrasts(rungs(parameters)),
     warnings=remarks,
 )

@@ -17,7 +17,7 @@ from pydantic import Field, model_validator
 
 from perflab.instruments import STANDARD, Instrument, OtherLoad, Requests
 from perflab.load.workload import Burst, OpenLoop, Request, Stage, Workload
-from perflab.recordings import Contrast, Remark
+from perflab.recordings import Remark
 from perflab.stacks.plan import BytesPerS, Link, RoundTripMs, StackPlan
 from perflab.systems.registry.counts import RegistryCounts
 from perflab.systems.registry.rungs import (
@@ -62,9 +62,7 @@ class DownloadParameters(LadderParameters):
     """
 
     preset: Preset = Field(
-        default="quick",
-        description="published: the study's load, unless you give another; a block of the ladder "
-        "then takes a quarter of an hour",
+        default="quick", description="published: the study's load, for whatever is not given"
     )
     sets: tuple[Set, ...] = Field(
         default=("ladder",),
@@ -73,25 +71,18 @@ class DownloadParameters(LadderParameters):
         "redirect, ranges), threads (executor sizes), pools (sizes of boto3's pool), clients (one "
         "against all), inside (four rungs, each also with the load from the service's own process)",
     )
-    clients: int = Field(
-        default=100, ge=1, le=500, description="clients that each download once, at one instant"
-    )
+    clients: int = Field(default=100, ge=1, le=500, description="clients, each with one download")
     model_bytes: int = Field(
         default=2_483_401, ge=2_000, le=1_000_000_000, description="length of the model's zip"
     )
-    timeout_s: float = Field(
-        default=30.0, gt=0, le=3_600, description="seconds after which a client gives up"
-    )
+    timeout_s: float = Field(default=30.0, gt=0, le=3_600, description="seconds until a time-out")
     bytes_per_s: BytesPerS = Field(
-        default=BYTES_PER_S,
-        description="bytes per second of each connection between service and store, or unlimited",
+        default=BYTES_PER_S, description="bytes/s of a connection to the store, or unlimited"
     )
     round_trip_ms: RoundTripMs = Field(
         default=0.0, description="delay that the link adds to a round trip to the store, in ms"
     )
-    models: int = Field(
-        default=20, ge=1, le=10_000, description="models in the registry; one is of full size"
-    )
+    models: int = Field(default=20, ge=1, le=10_000, description="models, of which one is large")
 
     @classmethod
     def published_values(cls) -> dict[str, Any]:
@@ -160,7 +151,7 @@ def stack_of(parameters: DownloadParameters, rung: Rung) -> StackPlan:
 def instruments(parameters: DownloadParameters, rung: Rung) -> tuple[Instrument, ...]:
     """Return the instruments of a rung; a load from inside fails after :func:`longest_s`."""
     if rung.load_from == "outside":
-        return (*STANDARD, RegistryCounts(node=NODE))
+        return (*STANDARD, RegistryCounts())
     others = [instrument for instrument in STANDARD if not isinstance(instrument, Requests)]
     told = OtherLoad(
         node=NODE,
@@ -176,7 +167,7 @@ def instruments(parameters: DownloadParameters, rung: Rung) -> tuple[Instrument,
         longest_s=longest_s(parameters, rung),
     )
     probes = Requests(prefix="probe_", phases=False)
-    return (probes, *others, RegistryCounts(node=NODE, downloads=False), told)
+    return (probes, *others, RegistryCounts(downloads=False), told)
 
 
 def workload(parameters: DownloadParameters, rung: Rung) -> Workload:
@@ -230,10 +221,6 @@ def remarks_on(parameters: DownloadParameters) -> list[Remark]:
     return [Remark(code="registry.load", text=text)] if texts else []
 
 
-def _contrasts(parameters: DownloadParameters) -> list[Contrast]:
-    return contrasts(rungs(parameters), not differences(parameters))
-
-
 EXPERIMENT = Experiment(
     name="registry_downloads",
     title="Model registry: the ladder of downloads",
@@ -242,6 +229,6 @@ EXPERIMENT = Experiment(
     parameters=DownloadParameters,
     treatments=lambda parameters: LADDER.treatments(parameters, rungs(parameters)),
     factors=lambda parameters: LADDER.factors(parameters, rungs(parameters)),
-    contrasts=_contrasts,
+    contrasts=lambda parameters: contrasts(rungs(parameters), not differences(parameters)),
     warnings=remarks_on,
 )
