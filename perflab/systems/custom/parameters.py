@@ -30,7 +30,9 @@ class OwnServiceParameters(LoadParameters, DesignParameters):
     """
 
     folder: str = Field(
-        default="", description="folder of relative places and commands; empty: the lab's example"
+        default="",
+        description="folder for relative places and for command variants; empty: the example that "
+        "comes with the lab",
     )
     variants: tuple[str, ...] = Field(
         default=(f"old={SERVER} --rounds 1000", f"new={SERVER} --rounds 1500"),
@@ -39,20 +41,36 @@ class OwnServiceParameters(LoadParameters, DesignParameters):
         "command:WORDS, url:http://HOST:PORT, image:NAME:TAG, dockerfile:FOLDER",
     )
     command: str = Field(
-        default="", description="command of git variants, with {port}; empty: their Dockerfile"
+        default="",
+        description="command that starts a git variant, with {port}; empty: the Dockerfile of the "
+        "revision starts it",
     )
     prepare: str = Field(
-        default="", description="shell command, run once in the files of git variants with command"
+        default="",
+        description="shell command that is run once in the files of each git variant, for example "
+        "to install its packages; only with command",
     )
     health: str = Field(
-        default="", description="path that answers 200 when ready; empty: below 500 at path"
+        default="",
+        description="path that answers 200 when a variant is ready; empty: the path of the "
+        "requests, with any status below 500",
     )
-    start_timeout_s: float = Field(default=60.0, gt=0, le=3600, description="seconds to get ready")
+    start_timeout_s: float = Field(
+        default=60.0, gt=0, le=3600, description="seconds within which a variant must be ready"
+    )
     path: str = Field(default="/", description="path and query of the request")
-    users: int = Field(default=USERS, ge=1, le=20_000, description="users of a closed loop")
-    duration_s: float = Field(default=3.0, ge=0.1, le=3600, description="seconds that count")
-    warmup_s: float = Field(default=1.0, ge=0, le=3600, description="seconds before them")
-    timeout_s: float = Field(default=10.0, gt=0, le=600, description="seconds until a time-out")
+    users: int = Field(
+        default=USERS, ge=1, le=20_000, description="closed loop: each waits for its answer"
+    )
+    duration_s: float = Field(
+        default=3.0, ge=0.1, le=3600, description="seconds of each trial that count"
+    )
+    warmup_s: float = Field(
+        default=1.0, ge=0, le=3600, description="seconds before them, recorded apart"
+    )
+    timeout_s: float = Field(
+        default=10.0, gt=0, le=600, description="seconds after which a request counts as failed"
+    )
 
     @field_validator("folder")
     @classmethod

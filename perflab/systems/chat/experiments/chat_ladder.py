@@ -79,10 +79,17 @@ class ChatLadderParameters(ChatParameters):
     """
 
     rungs: tuple[str, ...] = Field(
-        default=SUBSET, min_length=1, description="by name: json, best, best_800 (with 800 users)"
+        default=SUBSET,
+        min_length=1,
+        description="configurations to compare, by name: json, best, best_800 (with 800 users); "
+        "the message about an unknown name lists them all",
     )
     ramp_s: float | None = Field(
-        default=None, gt=0, le=3600, description="seconds in which users join; none: as join_s says"
+        default=None,
+        gt=0,
+        le=3600,
+        description="all users join within so many seconds, in configurations whose messages start "
+        "after all logins; none: users join as join_s says",
     )
 
     @classmethod

@@ -24,7 +24,9 @@ class LatencyCpuParameters(ChatParameters):
 
     users: int = Field(default=250, ge=2, le=10_000, description="users of the chat service")
     first_delay: Literal["action", "scheduled"] = Field(
-        default="action", description="action: after a login has ended; scheduled: after it was due"
+        default="action",
+        description="when a user first acts: one action_s after the login, as published (action), "
+        "or after it was due (scheduled)",
     )
 
 

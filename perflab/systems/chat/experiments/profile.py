@@ -52,23 +52,42 @@ class ProfileParameters(ChatParameters):
     cost nothing.
     """
 
-    plateau_s: float = Field(default=4.0, gt=0, le=3600, description="seconds while all users act")
-    join_s: float = Field(default=0.02, ge=0, le=60, description="seconds between two users' joins")
-    action_s: float = Field(default=0.5, ge=0.05, le=600, description="seconds between two actions")
+    plateau_s: float = Field(
+        default=4.0, gt=0, le=3600, description="seconds of each trial in which all users act"
+    )
+    join_s: float = Field(
+        default=0.02, ge=0, le=60, description="seconds between two users who join"
+    )
+    action_s: float = Field(
+        default=0.5, ge=0.05, le=600, description="seconds between two actions of a user"
+    )
     codec: tuple[Codec, ...] = Field(
-        default=("json", "orjson"), min_length=1, description="levels: how messages become bytes"
+        default=("json", "orjson"),
+        min_length=1,
+        description="levels to compare: how a message is turned into bytes",
     )
     loop: tuple[Loop, ...] = Field(
-        default=("asyncio",), min_length=1, description="levels: asyncio, uvloop; both are compared"
+        default=("asyncio",),
+        min_length=1,
+        description="levels to compare: the service's event loop; a run of both shows what uvloop "
+        "saves",
     )
     deflate: tuple[Switch, ...] = Field(
-        default=("off",), min_length=1, description="levels: messages compressed (on) or not (off)"
+        default=("off",),
+        min_length=1,
+        description="levels to compare: messages compressed or not; a run of both shows what "
+        "compression costs in sending",
     )
     profiler: tuple[Switch, ...] = Field(
-        default=("off", "on"), min_length=1, description="levels: with the profiler (on) or without"
+        default=("off", "on"),
+        min_length=1,
+        description="levels to compare: with the profiler or without; a run of both shows what the "
+        "profiler costs",
     )
     users: int = Field(default=70, ge=1, le=2000, description="users of the chat service")
-    rate_hz: int = Field(default=100, ge=1, le=1000, description="the profiler's samples a second")
+    rate_hz: int = Field(
+        default=100, ge=1, le=1000, description="samples a second that the profiler takes"
+    )
 
 
 def _name(codec: str, loop: str, deflate: str, profiler: str = "off") -> str:

@@ -38,7 +38,9 @@ class SerializationParameters(RunParameters):
     """Parameters of the codec microbenchmark; a trial's response is the median of repetitions."""
 
     codec: tuple[Codec, ...] = Field(
-        default=CODECS, min_length=1, description="levels: how messages become bytes"
+        default=CODECS,
+        min_length=1,
+        description="levels to compare: how a message is turned into bytes",
     )
     operation: tuple[Operation, ...] = Field(
         default=("serialize", "deserialize", "serialize_values", "deserialize_values"),
@@ -47,13 +49,21 @@ class SerializationParameters(RunParameters):
         "made or read, too",
     )
     message: tuple[MessageName, ...] = Field(
-        default=("published", "chat"), min_length=1, description="levels: the study's or the chat's"
+        default=("published", "chat"),
+        min_length=1,
+        description="levels to compare: the published study's message, or the chat service's",
     )
     requests: int = Field(
-        default=20, ge=6, le=1_000_000, description="repetitions of 10,000 operations in a trial"
+        default=20,
+        ge=6,
+        le=1_000_000,
+        description="repetitions in each trial, each of 10,000 operations",
     )
     warmup_requests: int = Field(
-        default=3, ge=0, le=1_000_000, description="repetitions before these, recorded apart"
+        default=3,
+        ge=0,
+        le=1_000_000,
+        description="warm-up repetitions before these, recorded apart",
     )
 
 

@@ -30,7 +30,9 @@ class StreamingParameters(LadderParameters):
     """Parameters of the experiment on streams."""
 
     preset: Preset = Field(
-        default="quick", description="published: the study's load, for whatever is not given"
+        default="quick",
+        description="published: the study's users, cycle, length and threshold, unless you give "
+        "others; the study does not state the model's speed and the length of answers",
     )
     sets: tuple[Set, ...] = Field(
         default=("kinds",),
@@ -42,24 +44,43 @@ class StreamingParameters(LadderParameters):
     )
     users: int = Field(default=60, ge=1, le=10_000, description="users of the fixed load")
     interval_s: float = Field(
-        default=1.0, gt=0, le=3600, description="constant cycle of every user"
+        default=1.0,
+        gt=0,
+        le=3600,
+        description="constant cycle of every user, who waits for the rest of it after an answer",
     )
-    duration_s: float = Field(default=7.0, ge=0.5, le=86_400, description="seconds that count")
-    warmup_s: float = Field(default=1.0, ge=0, le=86_400, description="seconds in which users join")
+    duration_s: float = Field(
+        default=7.0, ge=0.5, le=86_400, description="seconds of each trial that count"
+    )
+    warmup_s: float = Field(
+        default=1.0, ge=0, le=86_400, description="seconds before them, in which users join"
+    )
     tokens: int = Field(default=30, ge=3, le=100_000, description="tokens of every answer")
-    token_rate: float = Field(default=100.0, gt=0, le=1e6, description="tokens a second")
-    first_token_ms: float = Field(default=50.0, ge=0, le=600_000, description="time to first token")
-    tool_calls: int = Field(default=2, ge=0, le=10, description="tools called before the answer")
+    token_rate: float = Field(
+        default=100.0, gt=0, le=1e6, description="tokens a second of every answer"
+    )
+    first_token_ms: float = Field(
+        default=50.0, ge=0, le=600_000, description="time until the first token is due, in ms"
+    )
+    tool_calls: int = Field(
+        default=2, ge=0, le=10, description="tools that the model calls before it answers"
+    )
     chunks_for_success: int = Field(
         default=2, ge=0, le=100_000, description="a stream succeeds with more chunks than this"
     )
     limits: tuple[Limit, ...] = Field(
-        default=(128, 256), min_length=1, description="of the set 'limits': the proxy's descriptors"
+        default=(128, 256),
+        min_length=1,
+        description="levels of the set 'limits': descriptors that the proxy may have",
     )
-    stress_users: int = Field(default=250, ge=1, le=10_000, description="most users of 'limits'")
-    ramp_s: float = Field(default=8.0, ge=1, le=86_400, description="seconds in which these join")
+    stress_users: int = Field(
+        default=250, ge=1, le=10_000, description="most users of the set 'limits'"
+    )
+    ramp_s: float = Field(
+        default=8.0, ge=1, le=86_400, description="seconds in which these users join, evenly"
+    )
     failures: int = Field(
-        default=5, ge=1, le=1_000_000, description="failures that end their trial"
+        default=5, ge=1, le=1_000_000, description="failures that end a trial of the set 'limits'"
     )
     objectives: tuple[str, ...] = Field(
         default=("ttft_p95<250ms", "gap_p99<100ms"),
@@ -67,11 +88,19 @@ class StreamingParameters(LadderParameters):
         description="objectives of the set 'capacity', on the time to the first chunk (ttft), the "
         "gaps between chunks (gap) or the whole answer (p95<2s)",
     )
-    search_most: int = Field(default=1000, ge=1, le=10_000, description="most users of the search")
-    probe_s: float = Field(
-        default=4.0, ge=0.5, le=3600, description="seconds that count of each step of the search"
+    search_most: int = Field(
+        default=1000, ge=1, le=10_000, description="most users that the search may try"
     )
-    timeout_s: float = Field(default=5.0, gt=0, le=3600, description="seconds until a time-out")
+    probe_s: float = Field(
+        default=4.0,
+        ge=0.5,
+        le=3600,
+        description="seconds that count of each step of the search, after a cycle in which users "
+        "join",
+    )
+    timeout_s: float = Field(
+        default=5.0, gt=0, le=3600, description="seconds after which an answer has failed"
+    )
 
     @classmethod
     def published_values(cls) -> dict[str, Any]:

@@ -46,7 +46,9 @@ class LifeCycleParameters(LadderParameters):
     """Parameters of the experiment on connections."""
 
     preset: Preset = Field(
-        default="quick", description="published: trials of 10 s, for whatever is not given"
+        default="quick",
+        description="published: trials of 10 s with the study's clients and target rate, unless "
+        "you give others; the study does not say how long its own trials were",
     )
     sets: tuple[Set, ...] = Field(
         default=("phases",),
@@ -57,23 +59,34 @@ class LifeCycleParameters(LadderParameters):
         "on one server)",
     )
     clients: int = Field(
-        default=100, ge=1, le=1000, description="most connections at a time; users of closed loops"
+        default=100,
+        ge=1,
+        le=1000,
+        description="most connections at a time at a target rate; users of the closed loops",
     )
-    target_rate: float = Field(default=2000.0, gt=0, le=100_000, description="requests a second")
-    duration_s: float = Field(default=0.6, ge=0.1, le=600, description="seconds that count")
+    target_rate: float = Field(
+        default=2000.0, gt=0, le=100_000, description="planned requests a second"
+    )
+    duration_s: float = Field(
+        default=0.6, ge=0.1, le=600, description="seconds of each trial that count"
+    )
     warmup_s: float = Field(default=0.2, ge=0, le=60, description="seconds of warm-up before them")
     closed_requests: int = Field(
         default=3000,
         ge=20,
         le=1_000_000,
-        description="requests that count in a closed loop's trial",
+        description="requests that count in each trial of a closed loop",
     )
     timeout_s: float = Field(
-        default=1.0, gt=0, le=60, description="seconds within which an answer is a success"
+        default=1.0,
+        gt=0,
+        le=60,
+        description="seconds within which an answer must come to be a success",
     )
     server_cpus: Cpus | None = Field(
         default=None,
-        description="CPUs of the server, by Docker (0.2: a fifth of a core); None: all",
+        description="CPUs that the server may use (0.2: a fifth of one core), so that the server "
+        "and not the client is the limit of a closed loop; None: all of its cores; needs Docker",
     )
 
     @classmethod

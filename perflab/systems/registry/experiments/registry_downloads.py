@@ -62,7 +62,9 @@ class DownloadParameters(LadderParameters):
     """
 
     preset: Preset = Field(
-        default="quick", description="published: the study's load, for whatever is not given"
+        default="quick",
+        description="published: the study's load, unless you give another; a block of the ladder "
+        "then takes a quarter of an hour",
     )
     sets: tuple[Set, ...] = Field(
         default=("ladder",),
@@ -71,18 +73,25 @@ class DownloadParameters(LadderParameters):
         "redirect, ranges), threads (executor sizes), pools (sizes of boto3's pool), clients (one "
         "against all), inside (four rungs, each also with the load from the service's own process)",
     )
-    clients: int = Field(default=100, ge=1, le=500, description="clients, each with one download")
+    clients: int = Field(
+        default=100, ge=1, le=500, description="clients that each download once, at one instant"
+    )
     model_bytes: int = Field(
         default=2_483_401, ge=2_000, le=1_000_000_000, description="length of the model's zip"
     )
-    timeout_s: float = Field(default=30.0, gt=0, le=3_600, description="seconds until a time-out")
+    timeout_s: float = Field(
+        default=30.0, gt=0, le=3_600, description="seconds after which a client gives up"
+    )
     bytes_per_s: BytesPerS = Field(
-        default=BYTES_PER_S, description="bytes/s of a connection to the store, or unlimited"
+        default=BYTES_PER_S,
+        description="bytes per second of each connection between service and store, or unlimited",
     )
     round_trip_ms: RoundTripMs = Field(
         default=0.0, description="delay that the link adds to a round trip to the store, in ms"
     )
-    models: int = Field(default=20, ge=1, le=10_000, description="models, of which one is large")
+    models: int = Field(
+        default=20, ge=1, le=10_000, description="models in the registry; one is of full size"
+    )
 
     @classmethod
     def published_values(cls) -> dict[str, Any]:
