@@ -58,7 +58,7 @@ slow: setup ## all other tests: of runs, stacks, notebooks and kills, of Docker 
 lock: setup ## pin again what pyproject.toml and services/*/requirements.in ask for
 	@$(LOCK) --all-extras pyproject.toml -o requirements.lock
 	@$(LOCK) --group compiler -o compiler.lock
-	@for asked in services/*/requirements.in; do \
+	@for asked in services/*/requirements.in tests/services/*/requirements.in; do \
 	  $(LOCK) "$$asked" -o "$${asked%.in}.txt" || exit 1; done
 	@$(BIN)/python scripts/conda_environment.py
 
