@@ -10,30 +10,12 @@ from perflab.instruments.users_held import UsersHeld
 
 # The instruments of every trial, unless its treatment has others.
 STANDARD: tuple[Instrument, ...] = (
-    Requests(),
-    CpuSpeed(),
-    SchedulerAccounts(),
-    AcceptQueues(),
-)
+    Requests(), CpuSpeed(), SchedulerAccounts(), AcceptQueues(),
+)  # fmt: skip
 
 
 __all__ = [
-    "STANDARD",
-    "AcceptQueues",
-    "Chunks",
-    "CpuSpeed",
-    "DatabaseWaits",
-    "FailureThreshold",
-    "FlushProbe",
-    "Instrument",
-    "Load",
-    "Look",
-    "Observation",
-    "OtherLoad",
-    "Profiler",
-    "Requests",
-    "Scene",
-    "SchedulerAccounts",
-    "ServerCount",
-    "UsersHeld",
-]
+    "STANDARD", "AcceptQueues", "Chunks", "CpuSpeed", "DatabaseWaits", "FailureThreshold",
+    "FlushProbe", "Instrument", "Load", "Look", "Observation", "OtherLoad", "Profiler", "Requests",
+    "Scene", "SchedulerAccounts", "ServerCount", "UsersHeld",
+]  # fmt: skip

@@ -5,16 +5,6 @@ from perflab.load.workload.request import Connections, Request, Reuse
 from perflab.load.workload.workload import Objective, StopRules, Workload
 
 __all__ = [
-    "Arrivals",
-    "Burst",
-    "ClosedLoop",
-    "Connections",
-    "Objective",
-    "OpenLoop",
-    "Request",
-    "Reuse",
-    "Scripted",
-    "Stage",
-    "StopRules",
-    "Workload",
-]
+    "Arrivals", "Burst", "ClosedLoop", "Connections", "Objective", "OpenLoop", "Request", "Reuse",
+    "Scripted", "Stage", "StopRules", "Workload",
+]  # fmt: skip

@@ -21,7 +21,6 @@ from perflab.recordings import Run, published_value
 from perflab.statistics.in_words import counted
 from perflab.statistics.knees import knee
 from perflab.statistics.quantiles import t_interval
-from perflab.systems.chat.bursts import BURSTS
 from perflab.systems.chat.codec_costs import CODEC_COST
 from perflab.systems.chat.ladder import LADDER, PINGED, TARGETS_MET, targets_ms
 from perflab.systems.chat.rungs import COSTLY, FREE
@@ -266,6 +265,6 @@ LOGIN_BANDS = View(
 )
 
 VIEWS = (
-    EFFECT, CODEC_COST, LADDER, PINGED, TARGETS_MET, USERS_HELD, BURSTS, DELIVERY_CPU,
+    EFFECT, CODEC_COST, LADDER, PINGED, TARGETS_MET, USERS_HELD, DELIVERY_CPU,
     STREAM_TIMELINE, LOGIN_BANDS, DELIVERY_VOLUME, PROFILE,
 )  # fmt: skip
