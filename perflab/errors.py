@@ -19,16 +19,7 @@ class PerflabError(Exception):
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Errors cross processes, and subclasses are made from other arguments than their text.
-        return _restored, (type(self), self.args, self.__dict__)
-
-
-def _restored(
-    kind: type[PerflabError], args: tuple[Any, ...], fields: dict[str, Any]
-) -> PerflabError:
-    error = kind.__new__(kind, *args)
-    error.args = args
-    error.__dict__.update(fields)
-    return error
+        return type(self).__new__, (type(self), *self.args), self.__dict__
 
 
 class ParameterError(PerflabError):

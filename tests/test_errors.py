@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import pickle
+
 import pytest
 from IPython.core.interactiveshell import InteractiveShell
 
-from perflab.errors import ParameterError
+from perflab.errors import NotebookFailed, ParameterError, PerflabError
 
 WRONG = """import perflab
 perflab.notebook_parameters("synchronous_commit", {"blocks": -1, "workers": 100})"""
@@ -23,3 +25,11 @@ def test_a_parameter_error_is_shown_in_a_notebook_without_a_traceback(
         "  - blocks = -1: input should be greater than or equal to 1",
         "  - workers = 100: input should be less than or equal to 64",
     ]
+
+
+@pytest.mark.parametrize(
+    "error", [ParameterError("a run", ["one", "two"]), NotebookFailed("it", "KeyError", "x", "log")]
+)
+def test_an_error_is_the_same_in_another_process(error: PerflabError) -> None:
+    again = pickle.loads(pickle.dumps(error))
+    assert (type(again), str(again), vars(again)) == (type(error), str(error), vars(error))

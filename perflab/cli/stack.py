@@ -29,10 +29,12 @@ def up(
     from perflab.stacks.residents import stand
     from perflab.systems import ready_stacks
 
-    stacks = ready_stacks()
-    no_stack = f"no stack '{stack}'{did_you_mean(stack, stacks)}; stacks: {', '.join(stacks)}"
-    no_backend = f"backend '{backend}' is not one of {', '.join(BACKENDS)}"
-    problems = [no_stack] * (stack not in stacks) + [no_backend] * (backend not in BACKENDS)
+    stacks, problems = ready_stacks(), []
+    if stack not in stacks:
+        hint = did_you_mean(stack, stacks)
+        problems.append(f"no stack '{stack}'{hint}; stacks: {', '.join(stacks)}")
+    if backend not in BACKENDS:
+        problems.append(f"backend '{backend}' is not one of {', '.join(BACKENDS)}")
     if problems:
         raise ParameterError("perflab stack up", problems)
     console = make_console()

@@ -158,21 +158,23 @@ def meaning(finding: Finding) -> str:
 
 
 def answer(pair: Pair, is_only: bool = True) -> str:
-    """Return the answer in one line: what differs, what does not, and the thresholds.
+    """Return the answer in one line: how the new variant differs from the old one, and the gate.
 
-    It is about the mean response time (p50 or p99 if there is no mean) and CPU. What else differs
-    is in it where these two do not tell it. Unless the pair is the only one, its variant is named.
+    The answer names what differs, what is not decided, what is the same, and what could not be
+    compared. It speaks of the response time (its mean; p50 or p99 if there is none) and of CPU, and
+    of another response only where it differs and these two do not say so. The new variant's name is
+    in it where something differs, and where the pair is not the only one.
     """
     if not any(finding.effect for finding in pair.findings.values()):
         return f"{pair.new} could not be compared: {_gate_words(pair.gate)}".removesuffix(": ")
-    different, undecided, same, absent = [], [], [], []
+    different, undecided, same, not_compared = [], [], [], []
     for finding in _in_the_answer(pair.findings):
-        shown, response = meaning(finding), finding.contrast.response
-        if shown in (BETTER, WORSE):
+        result, response = meaning(finding), finding.contrast.response
+        if result in (BETTER, WORSE):
             different.append(_difference(finding))
-        elif shown == NOT_COMPARED:
-            absent.append(SUBJECTS[response])
-        elif shown == SAME:
+        elif result == NOT_COMPARED:
+            not_compared.append(SUBJECTS[response])
+        elif result == SAME:
             same.append(SUBJECTS[response])
         else:
             undecided.append(f"{SUBJECTS[response]} {_effect_words(finding)}")
@@ -180,11 +182,11 @@ def answer(pair: Pair, is_only: bool = True) -> str:
         f"{pair.new} {_listed(different)}" if different else "",
         f"not decided: {_listed(undecided)}" if undecided else "",
         f"no difference larger than {MARGIN:.0%} in {' or '.join(same)}" if same else "",
-        f"not compared: {_listed(absent)}" if absent else "",
+        f"not compared: {_listed(not_compared)}" if not_compared else "",
     ]
-    subject = "" if is_only or different else pair.new
+    variant = "" if is_only or different else pair.new
     return ": ".join(
-        filter(None, [subject, "; ".join(filter(None, parts)), _gate_words(pair.gate)])
+        filter(None, [variant, "; ".join(filter(None, parts)), _gate_words(pair.gate)])
     )
 
 
@@ -328,13 +330,13 @@ def notes(run: Run, pairs: Sequence[Pair]) -> list[str]:
 
 
 def _limits(run: Run, pairs: Sequence[Pair]) -> Iterator[str]:
-    """Yield why responses were not compared, what would decide others, and the scope of results."""
+    """Yield the caveats of all findings, each with its responses, and what would decide others."""
     names_by_text: dict[str, list[str]] = {}
     blocks: dict[str, int] = {}
     for pair in pairs:
         for response, finding in pair.findings.items():
             name = f"{pair.new} " * (len(pairs) > 1) + NAME_OF[response]
-            for text in _limits_of(run, pair, finding):
+            for text in _caveats(run, pair, finding):
                 names_by_text.setdefault(text, []).append(name)
             if finding.decision is not None and finding.decision.blocks[1] > 0:
                 blocks[name] = finding.decision.blocks[1]
@@ -347,7 +349,8 @@ def _limits(run: Run, pairs: Sequence[Pair]) -> Iterator[str]:
         )
 
 
-def _limits_of(run: Run, pair: Pair, finding: Finding) -> Iterator[str]:
+def _caveats(run: Run, pair: Pair, finding: Finding) -> Iterator[str]:
+    """Yield why a response was not compared or decided, and how far its result holds."""
     decision = finding.decision
     if finding.effect is None and not finding.contrast.set_by_load:
         valid = run.valid_trials()
@@ -356,11 +359,12 @@ def _limits_of(run: Run, pair: Pair, finding: Finding) -> Iterator[str]:
     if decision is not None and decision.missing:
         yield decision.missing
     if decision is not None and decision.kind is Kind.UNDECIDED and decision.blocks[1] <= 0:
+        # No number of blocks would decide it.
         yield decision.text
     for threshold, crossed in pair.gate.items():
         if threshold.response != finding.contrast.response or crossed is not Crossed.UNDECIDED:
             continue
         if threshold.crossed_by(finding) is Crossed.YES:
-            yield f"beyond {threshold.bound:g}, but not certainly enough among several thresholds"
+            yield f"{threshold.text}: not certain once all thresholds are counted (Holm)"
     if finding.scope:
         yield f"the result holds {finding.scope}"

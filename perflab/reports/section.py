@@ -244,18 +244,19 @@ def measured_tables(run: Run) -> list[pd.DataFrame]:
 
 
 def bottlenecks(run: Run) -> list[str]:
-    """Return where each treatment's time goes, and which parts make up each contrast's change.
+    """Return sentences on where the time of each treatment goes, and on what changes between two.
 
-    There are two sentences per treatment (the parts of its response time; its time on the cores),
-    then one per contrast between two single treatments. Runs without requests have none.
+    First a sentence for each treatment on the largest part of its response time, then one for each
+    on its time on the cores, then one for each contrast of two treatments on the part that changes
+    most. The list is empty for a run without response times, or without its rows of requests.
     """
     if not measures(run, "mean_ms") or "requests" in run.missing:
         return []
     requests = run.requests()
     table = decompose(requests)
     labels = {item.name: item.label or item.name for item in run.record.treatments}
-    measured_names = set(table["treatment"])
-    texts = [largest_phase(table, name, labels[name]) for name in labels if name in measured_names]
+    with_parts = set(table["treatment"])
+    texts = [largest_phase(table, name, labels[name]) for name in labels if name in with_parts]
     accounts = core_time(run)
     texts += filter(None, [core_sentence(accounts, name, labels[name]) for name in labels])
     return [*texts, *_changes(run)]

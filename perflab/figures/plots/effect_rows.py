@@ -90,22 +90,24 @@ class Row:
 
 
 def row(claim: Claim) -> Row:
-    """Return a claim with the words around its picture."""
-    # Without a picture the words take its place.
+    """Return a claim with the lines of words at the left and at the right of its picture.
+
+    Without an effect in any block there is no picture, and the words at the right have its room.
+    """
     right_in = RIGHT_IN if claim.of_blocks else WIDTH_IN - MARGIN_IN - PLOT_LEFT_IN
-    question = [
+    left = [
         *lines_of(claim.claim, LEFT_IN, SIZE_PT, INK),
         *lines_of(claim.name, LEFT_IN, SMALL_PT, MUTED),
     ]
-    result = lines_of(claim.verdict, right_in, SIZE_PT, INK, "bold")
+    right = lines_of(claim.verdict, right_in, SIZE_PT, INK, "bold")
     if claim.of_blocks:
-        result += [
+        right += [
             *lines_of(_measured(claim), right_in, SIZE_PT, INK),
             *lines_of(_blocks(claim), right_in, SMALL_PT, MUTED),
         ]
     for words in filter(None, (claim.reason, claim.absent)):
-        result += lines_of(words, right_in, SMALL_PT, MUTED)
-    return Row(claim, tuple(question), tuple(result))
+        right += lines_of(words, right_in, SMALL_PT, MUTED)
+    return Row(claim, tuple(left), tuple(right))
 
 
 def _measured(claim: Claim) -> str:

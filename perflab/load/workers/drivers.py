@@ -73,28 +73,30 @@ class ClosedDriver:
             self._over.set()
 
     async def run(self, start_ns: int) -> None:
-        """Let every user send until the quotas or the time are used up."""
+        """Let every user send while requests and time are left; return when the last has ended."""
         arrivals = self._arrivals
         self._measure_from_ns = start_ns + round(arrivals.warmup_s * 1e9)
-        length_s = arrivals.warmup_s + arrivals.duration_s
-        bound_s = min(length_s, arrivals.max_duration_s) if arrivals.duration_s else 0
-        self._end_ns = start_ns + round((bound_s or arrivals.max_duration_s) * 1e9)
+        lasts_s = arrivals.max_duration_s
+        if arrivals.duration_s:
+            lasts_s = min(lasts_s, arrivals.warmup_s + arrivals.duration_s)
+        self._end_ns = start_ns + round(lasts_s * 1e9)
         self._timer.at(self._end_ns, self.stop)
         if isinstance(self.cpu, CpuInWindows):
             self._openings = Openings(arrivals, start_ns)
-            self.cpu.keep(self._openings.counted, self._timer)
+            self.cpu.read_within(self._openings.counted, self._timer)
         for user in self._users:
-            join_ns = round(arrivals.ramp_s * 1e9 * user.user / arrivals.users)
+            joins_ns = start_ns + round(arrivals.ramp_s * 1e9 * user.user / arrivals.users)
             self._active += 1
-            user.done_ns = start_ns + join_ns
-            self._plan(user, start_ns + join_ns)
-        self._end_without_work()
+            # As if its last answer had come then: the next request is planned from there.
+            user.done_ns = joins_ns
+            self._plan(user, joins_ns)
+        self._stop_without_work()
         try:
             await self._over.wait()
         finally:
             self.cpu.finish()
 
-    def _end_without_work(self) -> None:
+    def _stop_without_work(self) -> None:
         """Stop if no user has a request left; a load of a given time lasts its time."""
         all_taken = self._by_count and not self._warmup + self._measure
         if not self._active and (all_taken or not self._users):
@@ -143,7 +145,7 @@ class ClosedDriver:
     def _leave(self) -> None:
         """Remove a user from the load."""
         self._active -= 1
-        self._end_without_work()
+        self._stop_without_work()
 
     def _start(self, user: Exchange) -> None:
         self._thinking -= user.stage != AFTER
@@ -244,7 +246,7 @@ class OpenDriver:
         self._measure_from_ns = start_ns + self._warmup_ns
         if self._windowed and isinstance(self.cpu, CpuInWindows):
             self._openings = Openings(self._windowed, start_ns)
-            self.cpu.keep(self._openings.counted, self._timer)
+            self.cpu.read_within(self._openings.counted, self._timer)
         if self._next():
             self._timer.at(self._planned_ns, self._advance)
         else:

@@ -151,8 +151,8 @@ class CpuInWindows(CpuWindow):
         self.delayed_ns = self.wall_ns = 0
         self._since: tuple[int, int, int] | None = None
 
-    def keep(self, counted: Sequence[tuple[int, int]], timer: Timer) -> None:
-        """Measure in every counted part, (begin, end) in ns, that has a length."""
+    def read_within(self, counted: Sequence[tuple[int, int]], timer: Timer) -> None:
+        """Measure CPU in every counted part of a window, (begin, end) in ns, that has a length."""
         self._left = [part for part in counted if part[0] < part[1]][::-1]
         self._timer = timer
         self._wait()

@@ -49,7 +49,7 @@ from perflab.systems.inference.time_shares import (
 )
 
 MEASURES = {"throughput_rps": "throughput", "mean_ms": "mean_latency"}
-LOAD = ("concurrency", "requests", "connection")
+LOAD = ("concurrency", "connection")
 TITLE = "claims 1, 3 and 4 as shares of time"
 BLOCK, SHARE, PUBLISHED = "block", "share", "published"
 SAID_IN = 1.5

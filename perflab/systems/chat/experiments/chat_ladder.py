@@ -211,7 +211,10 @@ def _in_words(seconds: float) -> str:
 
 
 def load_warnings(parameters: ChatParameters, rungs: Mapping[str, Rung]) -> list[Remark]:
-    """Say where the load of rungs differs from that of the published rows that they repeat."""
+    """Return how the loads of rungs differ from those of the study, in a remark for each cause.
+
+    Rungs that repeat a published row are held against that row.
+    """
     warnings = []
     different = dict.fromkeys(
         words
@@ -220,13 +223,15 @@ def load_warnings(parameters: ChatParameters, rungs: Mapping[str, Rung]) -> list
         for words in differences(parameters, rung, name)
     )
     if different:
-        advice = "" if parameters.preset == "published" else "; preset=published has that load"
+        advice = (
+            "" if parameters.preset == "published" else "; preset=published has the study's load"
+        )
         text = f"published sizes are not compared: {'; '.join(different)}{advice}"
         warnings.append(Remark(code="chat.load", text=text))
     if any(rung.first_delay in TOGETHER for rung in rungs.values()):
         text = (
-            "where logins are over before messages start, all users begin within "
-            f"{parameters.action_s:g} s; the study's began one after the other, as they had joined"
+            "where logins are over before messages start, all users first send within "
+            f"{parameters.action_s:g} s; those of the study did so in the order of their logins"
         )
         warnings.append(Remark(code="chat.begin_together", text=text))
     return warnings

@@ -51,12 +51,13 @@ def _treatments(parameters: OwnServiceParameters) -> list[Treatment]:
 
 
 def _treatment(variant: Variant, parameters: OwnServiceParameters) -> Treatment:
+    """Return the treatment of a variant, which the lab starts, or which runs already (a URL)."""
     target: Target | None = None
     nodes: tuple[Node, ...] = ()
     if variant.kind == "url":
         target = Target(url=variant.place, allowed=parameters.allow_targets)
     else:
-        nodes = (Node(name=variant.name, service=described(variant, parameters)),)
+        nodes = (Node(name=variant.name, service=service_of(variant, parameters)),)
     check = RightAnswer(
         variant=variant.name,
         target=target.url if target else "",
@@ -73,7 +74,7 @@ def _treatment(variant: Variant, parameters: OwnServiceParameters) -> Treatment:
     )
 
 
-def described(variant: Variant, parameters: OwnServiceParameters) -> str:
+def service_of(variant: Variant, parameters: OwnServiceParameters) -> str:
     """Return the name of a variant's service; write its description unless it is there.
 
     The description lies in a folder that is named by its content.
