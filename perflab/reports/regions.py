@@ -43,7 +43,7 @@ class Region:
 
 def digest(body: str) -> str:
     """Return the digest of the words of a body, without the layout that formatters change."""
-    words = MARKUP.sub(" ", TABLE_RULE.sub("", BULLET.sub("", body))).split()
+    words = MARKUP.sub(" ", TABLE_RULE.sub("", BULLET.sub("", _plain(body)))).split()
     return hashlib.sha256(" ".join(words).encode("utf-8", "surrogateescape")).hexdigest()[:DIGITS]
 
 

@@ -177,7 +177,10 @@ def _tables(
     assert part.sent is not None
     (load, meters), name = part.sent, part.treatment.name
     pauses = taken.pauses[name]
-    load = replace(load, result=replace(load.result.without_windows(late), pauses=pauses))
+    # Where too many rounds are late the trial is refused, and shows all that it measured.
+    are_few = len(late) <= MOST_LATE * (rounds.rounds - rounds.warm)
+    result = load.result.without_windows(late if are_few else ())
+    load = replace(load, result=replace(result, pauses=pauses))
     turns = taken.table[taken.table["treatment"] == name]
     table = turn_table(window_table(load.result), turns)
     # Each treatment rests at other times, so the CPU of paused services has no single number.

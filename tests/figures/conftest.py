@@ -8,17 +8,19 @@ from perflab.recordings import Run, RunWriter
 from tests.support.synthetic import ON_AND_OFF, Planted, write_run
 
 # The figures of each recording.
-WITHOUT_A_TRIAL = [
-    "effect", "throughput", "latency_ecdf", "latency_cpu", "time_breakdown", "in_flight",
+WITHOUT_A_TRIAL = ["effect", "throughput", "latency_ecdf", "time_breakdown", "in_flight"]
+OF_REQUESTS = [
+    "effect", "throughput", "latency_ecdf", "latency_cpu", "time_breakdown", "core_time",
+    "in_flight",
 ]  # fmt: skip
-OF_REQUESTS = [*WITHOUT_A_TRIAL[:-1], "core_time", "in_flight"]
-OF_A_DATABASE = [*OF_REQUESTS, "database_waits", "flush_cost"]
+OF_INFERENCE = [*WITHOUT_A_TRIAL[:-1], "core_time", "in_flight"]
+OF_A_DATABASE = [*OF_INFERENCE, "database_waits", "latency_cpu", "flush_cost"]
 VIEWS = {
     "normal": OF_A_DATABASE,
     "single": OF_A_DATABASE,
-    "no_database": OF_REQUESTS,
-    "all_failed": WITHOUT_A_TRIAL,
-    "empty": WITHOUT_A_TRIAL,
+    "no_database": [*OF_INFERENCE, "latency_cpu"],
+    "all_failed": [*WITHOUT_A_TRIAL, "latency_cpu"],
+    "empty": [*WITHOUT_A_TRIAL, "latency_cpu"],
     "clients": [*OF_REQUESTS, "client_cost"],
     "copies": [*OF_REQUESTS, "known_effects"],
     "codecs": ["effect", "codec_cost"],

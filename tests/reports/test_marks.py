@@ -85,6 +85,7 @@ def test_a_region_that_a_formatter_laid_out_again_is_not_edited(layout: str) -> 
     body = "One long\nline. And its end.\n\n| a | b |\n|---|---|\n| 1.5 | -2 |\n\n- x\n- *y*\n"
     text = filled("", {"a": body})
     assert "two" in filled(text.replace(body, layout), {"a": "two"})
+    assert "two" in filled(text.replace(body, layout).replace("\n", "\r\n"), {"a": "two"})
     for mine in (layout.replace("1.5", "15"), layout.replace("-2", "2"), layout + "mine\n"):
         with pytest.raises(ExportRefused, match="edited by hand"):
             filled(text.replace(body, mine), {"a": "two"})

@@ -83,7 +83,7 @@ class Lab:
             sessions = json.loads(line.getresponse().read())
         finally:
             line.close()
-        kernels = (item["kernel"] for item in sessions if item["path"] == f"{name}.ipynb")
+        kernels = (item["kernel"] for item in sessions if item["path"].endswith(f"/{name}.ipynb"))
         return dict(next(kernels, {}))
 
     def give(self, name: str, parameters: Mapping[str, object]) -> None:

@@ -26,7 +26,7 @@ from perflab.stacks.backend import HOST, Labels, Launch
 from perflab.stacks.environments import Environment
 from perflab.stacks.launching import answers
 from perflab.stacks.process_backend import ProcessBackend, ProcessInstance
-from perflab.stacks.spec import load_service
+from perflab.stacks.spec import ServiceSpec, load_service
 from tests.stacks.asking import wait_until
 
 __all__ = ["wait_until"]
@@ -122,9 +122,9 @@ def start(name: str, addresses: dict[str, int] | None = None, **settings: Any) -
     return Service(backend, launch, backend.start(launch))
 
 
-def environment_of(name: str) -> Environment:
+def environment_of(spec: ServiceSpec) -> Environment:
     """Return the environment of a service, made when it is not there, with its artifacts."""
-    backend, spec = ProcessBackend(), load_service(name)
+    backend = ProcessBackend()
     backend.prepare(spec)
     return environments.environment(spec, backend.environments)
 
@@ -137,7 +137,7 @@ def artifacts_of(name: str) -> Path:
 
 def told_inside(name: str, code: str) -> Any:
     """Run code beside a service's sources, in its environment; return the JSON that it prints."""
-    environment = environment_of(name)
+    environment = environment_of(load_service(name))
     done = subprocess.run(
         [environment.python, "-c", code], cwd=services_dir() / name, capture_output=True, text=True,
         env={**os.environ, "PYTHONPATH": str(services_dir() / "common"), **environment.variables()},
@@ -152,7 +152,7 @@ def use_packages_of(name: str) -> None:
 
     What both have is then the lab's: only the service's own process shows its versions.
     """
-    folder = str(environment_of(name).packages)
+    folder = str(environment_of(load_service(name)).packages)
     if folder not in sys.path:
         sys.path.append(folder)
 

@@ -234,7 +234,7 @@ def test_rounds_with_a_late_turn_count_on_no_side_and_the_services_stay_as_they_
         assert ("turns.late" in codes[name]) == (late == 99)
     assert ("turns.paused" in codes["a"]) == paused
     assert all(trial.services_whole for trial in trials.values())
-    counting = max(0, rounds.rounds - late)
+    counting = rounds.rounds - (late == 1)
     assert all(len(trial.others[TURNS]) == counting for trial in trials.values())
     assert all("window" not in trial.requests for trial in trials.values())
     assert math.isnan(trials["a"].row["paused_cpu_share"])

@@ -70,8 +70,9 @@ def test_two_revisions_take_turns_without_the_work_tree_and_leave_nothing_behind
     ]
     for block in (0, 1):
         turns = run.table("turns", trials[trials["block"] == block]["trial_id"].tolist())
-        # Each variant has a second of 240 ms windows.
-        assert turns.groupby("trial_id").size().tolist() == [5, 5]
+        # Each variant has a second of 240 ms windows; a late turn takes the round from both.
+        first, second = turns.groupby("trial_id").size()
+        assert first == second <= 5
         spans = turns.sort_values("begin_ns")[["begin_ns", "end_ns"]].to_numpy()
         assert (spans[1:, 0] >= spans[:-1, 1]).all()
     # A service is under load for a part of the time, so its CPU share is of that part.
