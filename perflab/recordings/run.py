@@ -154,7 +154,7 @@ class Run:
 
     @cached_property
     def missing(self) -> list[str]:
-        """The tables that lack rows which the trials counted; a copy of a run may be without them.
+        """The tables that lack rows which the trials counted: a copy may leave the large ones out.
 
         A trial has tables of streams only where something came, and imported results have none.
         """

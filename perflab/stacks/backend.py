@@ -107,8 +107,8 @@ def run_command(
 ) -> subprocess.CompletedProcess[str]:
     """Run a command in a session and environment of its own; return its exit status and output.
 
-    Raises RunInterrupted where the user wants to end, and TimeoutError where the command takes too
-    long; the command's session was killed then.
+    Raises RunInterrupted where the user interrupts, and TimeoutError after ``timeout_s``; the
+    command and its children are killed first.
     """
     go_on(interrupted, during)
     deadline = time.monotonic() + timeout_s

@@ -163,7 +163,7 @@ class WorkerLoad:
             # The probe begins before any planned instant, to see a stall at the very begin.
             self.probe = LoopProbe(time.monotonic_ns())
             start_ns = self.order.start_ns
-            if workload.windows is None:  # windows are fixed: other loads fit theirs to them
+            if workload.windows is None:  # with windows the start is fixed: loads take turns
                 start_ns = max(start_ns, self.probe.began_ns)
             self.start_ns = start_ns
             ahead_s = max(0, start_ns - self.probe.began_ns) / 1e9

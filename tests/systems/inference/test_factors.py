@@ -78,7 +78,7 @@ def test_published_absolutes_belong_to_the_treatments_that_repeat_them(tmp_path:
 
 
 def test_another_load_is_stated_and_another_set_up_has_no_published_row(tmp_path: Path) -> None:
-    table = published_absolutes(durability(tmp_path / "a", requests=400), "throughput_rps")
+    table = published_absolutes(durability(tmp_path / "a", concurrency=20), "throughput_rps")
     assert set(table["load"]) == {OTHER_LOAD}
     assert published_absolutes(durability(tmp_path / "b", driver="asyncpg"), "throughput_rps").empty
 

@@ -26,6 +26,7 @@ def warnings(name: str, **changes: object) -> str:
     [
         ({"workers": 1}, "workers is 1 (published: 4)"),
         ({"pool_size": 20}, "pool_size is 20 (published: 50)"),
+        ({"concurrency": 20}, "concurrency is 20 (published: 50)"),
         ({"connection": "keep_alive"}, "connection is keep_alive (published: per_request)"),
         ({"round_trip_ms": 5.0}, "round_trip_ms is 5 (published: 0)"),
         ({"driver": "asyncpg"}, "driver is asyncpg (not published, by default: psycopg2)"),
@@ -37,8 +38,11 @@ def test_no_size_is_compared_if_a_setting_differs(changes: dict, words: str) -> 
     assert words in warnings("synchronous_commit", **changes)
 
 
-def test_sizes_are_compared_whatever_the_blocks_backend_and_seed() -> None:
-    changes = {"blocks": 3, "backend": "process", "seed": 1, "warmup_requests": 0}
+def test_sizes_are_compared_whatever_the_backend_and_how_long_is_measured() -> None:
+    changes = {
+        "blocks": 3, "backend": "process", "seed": 1, "requests": 300, "warmup_requests": 0,
+        "start_requests": 100,
+    }  # fmt: skip
     assert sizes("synchronous_commit", **changes)["off against on"] is not None
     assert "published sizes" not in warnings("synchronous_commit", **changes)
 
@@ -50,7 +54,7 @@ def test_only_the_published_or_default_level_of_a_factor_has_a_size() -> None:
     ]
 
 
-def test_a_smaller_default_load_is_not_the_published_one() -> None:
+def test_the_default_load_of_fewer_requests_is_compared_with_the_published_one() -> None:
     name = "no write against write (onnx)"
-    assert sizes("inference_runtime")[name] is None
-    assert sizes("inference_runtime", preset="published")[name] == pytest.approx(1087 / 320)
+    for preset in ("quick", "published"):
+        assert sizes("inference_runtime", preset=preset)[name] == pytest.approx(1087 / 320)
