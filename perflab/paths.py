@@ -15,7 +15,7 @@ TABLE, KEY = "experiments", "folders"
 DEFAULT = "perflab_experiments"
 
 
-def found(start: Path | None = None) -> Path | None:
+def user_file(start: Path | None = None) -> Path | None:
     """Return the nearest ``perflab.toml``, in ``start`` (default: the working folder) or above it.
 
     The file names folders whose modules are executed. So a file counts only if it belongs to this
@@ -48,7 +48,7 @@ def _is_trusted(file: Path) -> bool:
 
 def folders_named(start: Path | None = None) -> list[Path]:
     """Return the folders of experiments in ``perflab.toml``; relative ones begin at the file."""
-    file = found(start)
+    file = user_file(start)
     if file is None:
         return []
     try:

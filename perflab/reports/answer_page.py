@@ -50,8 +50,8 @@ def _card(answer: Answer, notebook: Path, folder: Path) -> str:
         "numbers of the figure": svgs[0].with_suffix(".csv") if svgs else None,
         "all figures and tables": notebook.parent,
     }
-    found = {words: path for words, path in links.items() if path is not None and path.exists()}
-    anchors = [f'<a href="{_address(path, folder)}">{words}</a>' for words, path in found.items()]
+    present = {words: path for words, path in links.items() if path is not None and path.exists()}
+    anchors = [f'<a href="{_address(path, folder)}">{words}</a>' for words, path in present.items()]
     return (
         f"<section><h2>{html.escape(answer.question)}</h2>\n"
         f'<p class="answer">{html.escape(answer.text)}</p>\n{study}\n{picture}'

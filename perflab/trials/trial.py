@@ -210,12 +210,12 @@ def judged(
 
     ``metered`` names the processes of looks whose CPU was sampled.
     """
-    found = check(load.result, treatment.workload)
-    reasons = [*losses, *found.reasons]
-    warnings = [*found.warnings, *_disturbances(shares)]
+    checked = check(load.result, treatment.workload)
+    reasons = [*losses, *checked.reasons]
+    warnings = [*checked.warnings, *_disturbances(shares)]
     row = row | {
         **summary.load_columns(load.result),
-        **summary.selfcheck_columns(found),
+        **summary.selfcheck_columns(checked),
         **_used(load, [*load.services, *metered]),
         **shares,
     }

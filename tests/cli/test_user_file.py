@@ -117,9 +117,9 @@ def test_a_file_that_others_may_change_is_refused_and_that_of_another_user_passe
 ) -> None:
     file = tmp_path / paths.NAME
     file.write_text(paths.text())
-    assert paths.found(tmp_path) == file
+    assert paths.user_file(tmp_path) == file
     file.chmod(0o646)
     with pytest.raises(ParameterError, match="chmod go-w"):
-        paths.found(tmp_path)
+        paths.user_file(tmp_path)
     os.chown(file, 61_234, -1) if os.getuid() == 0 else monkeypatch.setattr("os.getuid", lambda: 1)
-    assert paths.found(tmp_path) is None
+    assert paths.user_file(tmp_path) is None
