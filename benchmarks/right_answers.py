@@ -2,9 +2,9 @@
 
 Flask under gunicorn, datasette, a Node and a Go server each answer in copies of themselves: equal
 ones, copies that compute 5% and 10% longer, and copies that wait 10% longer (``perflab duel
---variant old=... --variant new=...``). Base times are of the whole answer: each service is timed
-first, with one user, and the slower copy burns that share of it as CPU time more, or sleeps 11 ms
-instead of 10.
+--variant old=... --variant new=...``). Each service is timed first by one user, with its work and
+with twice as much, so that the slower copy works longer by the planned share of the whole answer;
+or it sleeps 11 ms instead of 10.
 
 Of equal copies "no difference larger than 5%" is right (the 90% interval lies within it), and a
 difference is wrong. Of others a slower mean response time is right; faster, or "no difference
@@ -71,29 +71,25 @@ async def index(datasette):
 def register_routes():
     return [(r"^/work$", index)]
 """
+# Rounds and no clock: the CPU time that these two can read moves in steps of some ms.
 NODE = """
-const [burn, wait] = [Number(process.env.BURN_MS) * 1e3, Number(process.env.WAIT_MS)];
+const [rounds, wait] = [Number(process.env.BURN_MS) * 1e5, Number(process.env.WAIT_MS)];
 require("http").createServer((request, answer) => {
-  const begin = process.cpuUsage();
-  let used;
-  do { used = process.cpuUsage(begin); } while (used.user + used.system < burn);
-  setTimeout(() => answer.end("hello"), wait);
+  let x = 1;
+  for (let i = 0; i < rounds; i++) x = Math.imul(x, 1664525) + 1013904223;
+  setTimeout(() => answer.end("hello" + (x === 0.5)), wait);
 }).listen(Number(process.env.PORT), "127.0.0.1");
 """
 GO = """package main
-import ("net/http"; "os"; "runtime"; "strconv"; "syscall"; "time")
+import ("net/http"; "os"; "strconv"; "time")
 func number(name string) float64 { x, _ := strconv.ParseFloat(os.Getenv(name), 64); return x }
-func usedMs() float64 {
-  var usage syscall.Rusage
-  syscall.Getrusage(1, &usage) // of this thread
-  return float64(usage.Utime.Nano() + usage.Stime.Nano()) / 1e6
-}
+var last uint64
 func main() {
-  burn, wait := number("BURN_MS"), time.Duration(number("WAIT_MS") * 1e6)
+  rounds, wait := int(number("BURN_MS") * 1e6), time.Duration(number("WAIT_MS") * 1e6)
   http.HandleFunc("/", func(answer http.ResponseWriter, _ *http.Request) {
-    runtime.LockOSThread()
-    for end := usedMs() + burn; usedMs() < end; {}
-    runtime.UnlockOSThread()
+    x := uint64(1)
+    for i := 0; i < rounds; i++ { x = x * 6364136223846793005 + 1442695040888963407 }
+    last = x
     time.Sleep(wait)
     answer.Write([]byte("hello"))
   })
@@ -156,6 +152,12 @@ def base_ms(place: Path, command: str, path: str, burn_ms: float) -> float:
         begun.wait()
 
 
+def extra_of(place: Path, command: str, path: str, burn_ms: float) -> float:
+    """Return how much more ``BURN_MS`` makes an answer take twice as long."""
+    once, twice = (base_ms(place, command, path, burn) for burn in (burn_ms, 2 * burn_ms))
+    return once * burn_ms / (twice - once)
+
+
 def judged(finding: Finding, kind: str) -> str:
     """Return whether a duel was right, wrong or undecided about the mean response time."""
     effect, decision = finding.effect, finding.decision
@@ -213,7 +215,7 @@ def main() -> None:
         __doc__,
         times=(5, "duels of each service and kind"),
         only=("", "services, by the first letters of their names: F,d,N,G"),
-        burn=(2.0, "ms of CPU time that every answer takes at least"),
+        burn=(2.0, "work of every answer, about so many ms of CPU time"),
         out=("", "a CSV file for every duel"),
     )
     rows: list[dict[str, Any]] = []
@@ -224,9 +226,9 @@ def main() -> None:
             for name, words in services(place).items()
             if not given.only or name.startswith(tuple(given.only.split(",")))
         }
-        bases = {name: base_ms(place, *words, given.burn) for name, words in chosen.items()}
+        extras = {name: extra_of(place, *words, given.burn) for name, words in chosen.items()}
         for name, kind in bench.turns(list(product(chosen, KINDS)), given.times):
-            extra_ms = KINDS[kind][0] * bases[name]
+            extra_ms = KINDS[kind][0] * extras[name]
             result = duel(place, *chosen[name], kind, given.burn, extra_ms)
             rows.append({"service": name, "kind": kind, **result})
             print(rows[-1], flush=True)
