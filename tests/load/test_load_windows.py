@@ -20,6 +20,7 @@ from perflab.load.records.result import LoadResult
 from perflab.load.workload import ClosedLoop, OpenLoop, Request, Stage, Workload
 from perflab.load.workload.arrivals import instants, instants_of, planned_count
 from perflab.load.workload.windows import Windows, cut_at, window_of
+from perflab.trials.summary import OnTime
 from tests.load.planted import BEGIN_NS, load_result
 from tests.load.virtual import MS, S, Sent, World
 
@@ -116,6 +117,10 @@ def test_a_window_that_is_left_out_counts_in_no_number(tmp_path: Path) -> None:
     assert rest.cpu_ns == pytest.approx(load.cpu_ns * rest.counted_ns / load.counted_ns)
     assert rest.measured(lambda rows: rows["done_ns"] - rows["planned_ns"]).max() == 10 * MS
     assert load.without_windows([]) is load
+    # The service worked in a window that is left out between others, and not after the last.
+    on_ns = OnTime.of(load).on_ns
+    assert OnTime.of(rest).on_ns == on_ns == 800 * MS
+    assert OnTime.of(load.without_windows([2])).on_ns == on_ns - 400 * MS
 
 
 def test_windows_in_the_warm_up_are_sent_and_do_not_count() -> None:
