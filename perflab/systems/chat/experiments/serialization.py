@@ -136,7 +136,6 @@ SUBJECTS = {"serialize": "writing", "deserialize": "reading"}
 # The study's own message and codecs.
 SHORT = {
     "codec": list(SCENARIOS), "operation": ["serialize", "deserialize"], "message": ["published"],
-    "requests": 10, "warmup_requests": 2,
 }  # fmt: skip
 
 EXPERIMENT = Experiment(
