@@ -257,7 +257,7 @@ class Generator:
         rules: StopRules = NEVER,
     ) -> list[dict[str, Any]]:
         reports: dict[int, dict[str, Any]] = {}
-        left = rules.failures
+        left, is_stopped = rules.failures, False
         with selectors.DefaultSelector() as selector:
             for number, worker in enumerate(self._workers):
                 assert worker.child.stdout is not None
@@ -285,12 +285,13 @@ class Generator:
                         self._stop(rules.failures_reached)
                         left = 0
                 try:
-                    check()
+                    if not is_stopped:
+                        check()
                 except StopLoad as stop:
                     self._stop(str(stop), stop.within_s)
                     if stop.within_s is not None:
                         deadline = min(deadline, time.monotonic() + stop.within_s + ENDING_S)
-                    check = lambda: None  # noqa: E731
+                    is_stopped = True
         return [reports[number] for number in range(len(self._workers))]
 
     def _progress(self) -> Progress:
