@@ -36,9 +36,8 @@ import pandas as pd
 from perflab.statistics.comparison import (
     CONFIDENCE,
     SMALLEST_SIGNED_RANK,
+    Effect,
     effect_of,
-    mean_interval,
-    narrower,
 )
 from perflab.statistics.families import (
     MOST_BLOCKS,
@@ -47,7 +46,6 @@ from perflab.statistics.families import (
     blocks_needed,
     noise_range,
 )
-from perflab.statistics.interim_analysis import LooksTaken
 from perflab.statistics.two_samples import Rate
 
 MARGIN = 0.03
@@ -85,29 +83,20 @@ class Decision:
     missing: str = ""
 
 
-def decide(
-    log_ratios: Sequence[float],
-    margin: float = MARGIN,
-    corrected: Corrected | None = None,
-    looks: LooksTaken | None = None,
-) -> Decision:
-    """Decide from the log ratios of the blocks; NaNs are left out.
+def decide(effect: Effect, margin: float = MARGIN, corrected: Corrected | None = None) -> Decision:
+    """Decide what a ratio shows.
 
     A difference up to ``margin``, either way, does not matter (0.03: 3%); this is tested first, and
     not corrected for other claims. ``corrected`` is the claim's p-value, adjusted for the run's
-    claims about the response; without it the claim is alone. ``looks`` are the interim analyses of
-    a run whose blocks were added until all was decided; the intervals then hold at each of them.
+    claims about the response; without it the claim is alone.
     """
-    x = np.asarray(log_ratios, dtype=float)
-    x = x[np.isfinite(x)]
-    bound = math.log1p(margin)
+    x, bound = np.array(effect.by_block), math.log1p(margin)
     if len(x) < 2:
         text = "fewer than 2 blocks: nothing can be said of the noise"
         return Decision(Kind.UNDECIDED, (OUT_OF_REACH, OUT_OF_REACH), text)
-    narrow, wide = (mean_interval(x, level, looks) for level in (narrower(CONFIDENCE), CONFIDENCE))
-    if -bound < narrow.low and narrow.high < bound:
+    if 1 / (1 + margin) < effect.narrow_low and effect.narrow_high < 1 + margin:
         return Decision(Kind.EQUIVALENT, (0, 0), f"no difference larger than {margin:.0%}")
-    if not (wide.low > 0 or wide.high < 0):
+    if not (effect.low > 1 or effect.high < 1):
         return _undecided(x, bound, 1 - CONFIDENCE)
     if corrected is None or corrected.holds:
         return Decision(Kind.DIFFERENT, (0, 0), "the interval excludes 1 (no difference)")

@@ -26,8 +26,8 @@ from perflab.analysis.validity import why_absent
 from perflab.analysis.verdict import Outcome, Verdict, judge, published_sign, zone_of
 from perflab.errors import AnalysisError
 from perflab.recordings import Contrast, ContrastPair, Response, Run, RunRecord, Scale, response_of
-from perflab.recordings.responses import at_least_column, drift_column
-from perflab.statistics.comparison import SMALLEST_N, Effect, Ends, bounded, effect_of, mean_of
+from perflab.recordings.responses import at_least_column, drift_column, resolution_column
+from perflab.statistics.comparison import SMALLEST_N, Effect, Ends, effect_within, mean_of
 from perflab.statistics.families import Corrected, corrected
 
 
@@ -218,18 +218,14 @@ def _finding(run: Run, contrast: Contrast, trials: pd.DataFrame) -> Finding:
     try:
         ends = _contrast_ends(run, contrast, trials)
         rule = run.record.until_decided
-        effect = (
-            effect_of(ends.low, scale=contrast.scale, rule=rule)
-            if ends.exact
-            else bounded(ends, contrast.scale, rule)
-        )
+        effect = effect_within(ends, contrast.scale, rule)
     except AnalysisError as error:
         verdict = Verdict(Outcome.UNDECIDED, str(error))
         if contrast.set_by_load:
             verdict = judge(None, contrast)
         return Finding(contrast, response, None, verdict, warnings=(str(error),))
-    by_block = ends.low.dropna()
-    is_predicted = ends.exact and not contrast.set_by_load
+    by_block = ends.measured[ends.low.notna()]
+    is_predicted = ends.limited and not contrast.set_by_load
     return Finding(
         contrast,
         response,
@@ -239,7 +235,7 @@ def _finding(run: Run, contrast: Contrast, trials: pd.DataFrame) -> Finding:
         blocks=tuple(int(block) for block in by_block.index),
         left_out=len(ends.low) - len(by_block),
         warnings=(*effect.warnings, *filter(None, [_not_counted_yet(run)])),
-        drifts=_drifts(run, contrast, trials, by_block.index) if ends.exact else (),
+        drifts=_drifts(run, contrast, trials, by_block.index) if ends.limited else (),
     )
 
 
@@ -278,7 +274,7 @@ def _decision(effect: Effect, contrast: Contrast, among: Corrected | None) -> De
         return decide_bound(
             effect.limit < 1 if effect.bound == "at most" else effect.limit > 1, among
         )
-    return decide(effect.by_block, corrected=among, looks=effect.looks)
+    return decide(effect, corrected=among)
 
 
 def _contrast_ends(run: Run, contrast: Contrast, trials: pd.DataFrame) -> Ends:
@@ -310,17 +306,23 @@ def _by_block(
         selection = ", ".join(f"{factor}={level}" for factor, level in levels.items())
         raise AnalysisError(f"no treatment of the run has {selection}")
     treatments = [_of_treatment(run, name, response, trials) for name in names]
-    if scale == "ratio" and len(names) > 1 and any((ends.low <= 0).any() for ends in treatments):
+    has_none = any((ends.measured <= 0).any() for ends in treatments)
+    if scale == "ratio" and len(names) > 1 and has_none:
         raise AnalysisError(f"{response} is not positive in every trial; a ratio needs that")
     return mean_of([ends.logs(side) if scale == "ratio" else ends for ends in treatments])
 
 
 def _of_treatment(run: Run, name: str, response: str, trials: pd.DataFrame) -> Ends:
-    """Return a response per block between its ends; a value that was cut off has no upper end."""
+    """Return a response per block between its ends; a value that was cut off has no upper end.
+
+    A value that was read from a coarse source lies within half of its resolution.
+    """
     rows = trials[trials["treatment"] == name].set_index("block")
     rows = rows.reindex(pd.RangeIndex(run.judged_blocks))
     missing = pd.Series(np.nan, index=rows.index)
     known = rows.get(response, missing).astype(float)
     at_least = rows.get(at_least_column(response), missing).astype(float)
+    half = rows.get(resolution_column(response), missing).astype(float).fillna(0.0) / 2
     is_cut = known.isna() & at_least.notna()
-    return Ends(known.where(~is_cut, at_least), known.where(~is_cut, np.inf))
+    value = known.where(~is_cut, at_least)
+    return Ends(value - half, known.where(~is_cut, np.inf) + half, value)

@@ -23,7 +23,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from perflab.analysis.decision import MARGIN, Decision, Kind
+from perflab.analysis.decision import Decision, Kind, decide
 from perflab.analysis.verdict import Outcome, Verdict, judge
 from perflab.recordings import Contrast
 from perflab.statistics.comparison import CONFIDENCE, SMALLEST_N, Effect, mean_interval
@@ -69,7 +69,7 @@ def scope_of(
     longer = extended(effect, drifts)
     if verdict.outcome is Outcome.UNPUBLISHED:
         kind = decision.kind if decision else Kind.UNDECIDED
-        is_decided, is_same = kind is not Kind.UNDECIDED, _holds(kind, longer)
+        is_decided, is_same = kind is not Kind.UNDECIDED, decide(longer).kind is kind
     else:
         is_decided = verdict.outcome not in OPEN
         is_same = judge(longer, contrast, among).outcome is verdict.outcome
@@ -84,10 +84,3 @@ def scope_of(
         f"{math.expm1(value):+.0%}" for value in (drift.estimate, drift.low, drift.high)
     )
     return f"{THIS_LOAD_ONLY}; the ratio moved by {middle} [{low}, {high}]"
-
-
-def _holds(kind: Kind, effect: Effect) -> bool:
-    """Return whether an effect shows a difference, or no difference that matters."""
-    if kind is Kind.EQUIVALENT:
-        return effect.narrow_low > 1 / (1 + MARGIN) and effect.narrow_high < 1 + MARGIN
-    return effect.low > 1 or effect.high < 1

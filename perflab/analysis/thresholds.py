@@ -1,8 +1,8 @@
 """Bounds that a change may not cross: certainly crossed, certainly held, or undecided.
 
 A bound is crossed if the whole 95% interval of the effect lies beyond it, and held if no part of
-the interval does; otherwise it is undecided. A gate that looked at the estimate alone would fail
-half of the changes whose true effect is exactly the bound.
+the interval does; otherwise, and below 3 blocks, it is undecided. A gate that looked at the
+estimate alone would fail half of the changes whose true effect is exactly the bound.
 
 Each bound alone is crossed by chance in up to 2.5% of comparisons. From four bounds on, Holm's
 method keeps the chance that any of them is below 5% (S. Holm, Scand. J. Stat. 6, 1979).
@@ -16,12 +16,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-import numpy as np
-
 from perflab.analysis.evaluation import Finding
 from perflab.errors import ParameterError
 from perflab.recordings import Contrast
-from perflab.statistics.comparison import USUAL_P, mean_p
+from perflab.statistics.comparison import SMALLEST_N, USUAL_P
 
 # The name of a bound, and its response.
 NAMES = {
@@ -60,8 +58,10 @@ class Threshold:
     def crossed_by(self, finding: Finding) -> Crossed:
         """Return whether the whole interval of an effect lies beyond the bound."""
         effect = finding.effect
-        if effect is None or math.isnan(effect.low) or math.isnan(effect.high):
+        if effect is None:
             return Crossed.UNKNOWN
+        if effect.n < SMALLEST_N or math.isnan(effect.low):
+            return Crossed.UNDECIDED
         # The better end of the interval, and the worse one.
         better, worse = (effect.low, effect.high) if self.above else (effect.high, effect.low)
         sign = 1 if self.above else -1
@@ -73,7 +73,7 @@ class Threshold:
         """Return the p-value of an effect that is exactly the bound."""
         assert finding.effect is not None
         bound = self.bound if self.response in DIFFERENCES else math.log(self.bound)
-        return mean_p(np.array(finding.effect.by_block) - bound, finding.effect.looks)
+        return finding.effect.p_of(bound)
 
 
 @dataclass(frozen=True)

@@ -50,7 +50,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from perflab.recordings import Contrast, Scale
-from perflab.statistics.comparison import SMALLEST_N, Effect
+from perflab.statistics.comparison import NO_SPREAD, SMALLEST_N, Effect
 from perflab.statistics.families import Corrected
 from perflab.statistics.in_words import counted, number
 
@@ -224,6 +224,8 @@ def _judged(
     sign, zone = published_sign(contrast), zone_of(contrast)
     if not sign and zone is None:
         return Verdict(Outcome.UNPUBLISHED, "there is nothing to compare with")
+    if effect.blocks is not None and effect.blocks.has_no_spread:
+        return Verdict(Outcome.UNDECIDED, NO_SPREAD)
     way, why = _direction(effect, contrast, sign, corrected, limit) if sign else (None, "")
     size = _size(effect, contrast, zone) if zone else None
     if not (size and zone):

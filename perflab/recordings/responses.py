@@ -168,6 +168,11 @@ def drift_column(response: str) -> str:
     return f"{response}_drift"
 
 
+def resolution_column(response: str) -> str:
+    """Return the column with the step between values that a source can tell: 1 for whole ms."""
+    return f"{response}_resolution"
+
+
 def declared(record: RunRecord) -> Sequence[Response]:
     """Return the responses of a run; the common ones where its record declares none."""
     return record.responses or COMMON

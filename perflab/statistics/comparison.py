@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -30,6 +30,12 @@ SizeBound = Literal["", "at most", "at least"]
 
 
 CONFIDENCE = 0.95
+# Values that are less apart count as equal.
+NO_DISTANCE = 1e-12
+NO_SPREAD = (
+    "all blocks give the same effect, which hides the noise: 6 blocks would give an interval, or a "
+    "source with more digits"
+)
 # The fewest blocks for a verdict, and for the signed-rank test.
 SMALLEST_N, SMALLEST_SIGNED_RANK = 3, 6
 USUAL_P = 0.05
@@ -67,11 +73,16 @@ class Effect:
     narrow_high: float = math.nan
     bound: SizeBound = ""
     looks: LooksTaken | None = None
+    blocks: Blocks | None = field(default=None, repr=False, compare=False)
 
     @property
     def limit(self) -> float:
         """Return the bound of an effect; NaN if the effect has an estimate."""
         return {"at most": self.high, "at least": self.low}.get(self.bound, math.nan)
+
+    def p_of(self, centre: float) -> float:
+        """Return the p-value of an effect that is exactly ``centre``, a log ratio or difference."""
+        return math.nan if self.blocks is None else self.blocks.p_value(centre)
 
 
 @dataclass(frozen=True)
@@ -118,34 +129,123 @@ def positive(series: pd.Series[Any], side: str) -> pd.Series[Any]:
     return values
 
 
+@dataclass(frozen=True)
+class Ends:
+    """Values by block, each between two ends; all are NaN in a block without a value.
+
+    ``low`` is never positive infinite, and ``high`` never negative infinite. Without a ``value``
+    of its own the measured value is the lower end.
+    """
+
+    low: pd.Series[Any]
+    high: pd.Series[Any]
+    value: pd.Series[Any] | None = None
+
+    @property
+    def measured(self) -> pd.Series[Any]:
+        """Return the measured values."""
+        return self.low if self.value is None else self.value
+
+    @property
+    def limited(self) -> bool:
+        """Whether every value that there is has two finite ends."""
+        ends = pd.concat([self.low, self.high]).dropna()
+        return bool(np.isfinite(ends).all())
+
+    def at(self, blocks: pd.Index[Any]) -> Ends:
+        """Return the values of some blocks."""
+        return Ends(self.low[blocks], self.high[blocks], self.measured[blocks])
+
+    def minus(self, other: Ends) -> Ends:
+        """Return the ends of the difference."""
+        difference = self.measured - other.measured
+        return Ends(self.low - other.high, self.high - other.low, difference)
+
+    def logs(self, side: str) -> Ends:
+        """Return the ends of the logarithm.
+
+        AnalysisError where a value cannot be positive.
+        """
+        positive(self.high.where(np.isfinite(self.high), self.low), side)
+        low, high, measured = (
+            values.map(_log, na_action="ignore") for values in (self.low, self.high, self.measured)
+        )
+        return Ends(low, high, measured)
+
+
+def _log(value: float) -> float:
+    if value <= 0:
+        return -math.inf
+    return math.log(value) if math.isfinite(value) else value
+
+
+def mean_of(values: Sequence[Ends]) -> Ends:
+    """Return the ends of the mean of several values per block; NaN where one is missing."""
+    lows, highs, measured = zip(
+        *((ends.low, ends.high, ends.measured) for ends in values), strict=True
+    )
+    low, high, middle = (
+        sum(of_values[1:], of_values[0]) / len(values) for of_values in (lows, highs, measured)
+    )
+    return Ends(low, high, middle)
+
+
 def effect_of(
     by_block: pd.Series[Any],
     confidence: float = CONFIDENCE,
     scale: Scale = "ratio",
     rule: UntilDecided | None = None,
 ) -> Effect:
-    """Return the effect of log ratios by block; NaN where a side is missing.
+    """Return the effect of log ratios by block that are known exactly; see :func:`effect_within`.
+
+    NaN stands for a block where a side is missing.
+    """
+    return effect_within(Ends(by_block, by_block), scale, rule, confidence)
+
+
+def effect_within(
+    ends: Ends,
+    scale: Scale = "ratio",
+    rule: UntilDecided | None = None,
+    confidence: float = CONFIDENCE,
+) -> Effect:
+    """Return the effect of log ratios by block, each of which lies between two ends.
 
     From 6 blocks on, the effect is the Hodges-Lehmann estimate with the interval that inverts the
     exact signed-rank test, and that test's p-value (:mod:`perflab.statistics.signed_rank`). Below
-    6 it is the mean with a t interval and the t test. The unit is the trial, not the request.
+    6 it is the mean with a t interval and the t test. The unit is the trial, not the request. The
+    estimate is of the measured values; the interval runs from the lower end of the lower ends'
+    interval to the upper end of the upper ends'.
 
     With ``scale`` "difference" the blocks hold plain differences, and so does the effect. With the
-    ``rule`` of a run whose blocks were added until all was decided, ``by_block`` has an entry for
-    every block so far. Blocks after the last look do not count yet, and the effect holds at every
-    look.
+    ``rule`` of a run whose blocks were added until all was decided, there is an entry for every
+    block so far. Blocks after the last look do not count yet, and the effect holds at every look.
+    Where no measured value is known, or nothing limits it on one side, the effect is a bound
+    (:func:`bounded`).
 
-    AnalysisError where no block has a value.
+    AnalysisError where no block has a value, or nothing limits the blocks on the same side.
     """
-    back: Callable[[float], float] = math.exp if scale == "ratio" else float
+    if not ends.limited:
+        return bounded(ends, scale, rule)
     looks = None
     if rule is not None:
-        by_block, looks = interim_analysis.at_last_look(by_block, rule)
-    x = by_block.dropna().to_numpy(float)
+        judged, looks = interim_analysis.at_last_look(ends.measured, rule)
+        ends = ends.at(judged.index)
+    left_out = [str(block) for block in ends.low.index[ends.low.isna()]]
     warnings = []
-    left_out = [str(block) for block in by_block.index[by_block.isna()]]
     if left_out:
         warnings.append(f"left out, because a side has no valid trial: block {', '.join(left_out)}")
+    ends = ends.at(ends.low.dropna().index)
+    blocks = Blocks(
+        *(values.to_numpy(float) for values in (ends.low, ends.measured, ends.high)), looks
+    )
+    return _effect(blocks, confidence, math.exp if scale == "ratio" else float, warnings)
+
+
+def _effect(
+    blocks: Blocks, confidence: float, back: Callable[[float], float], warnings: list[str]
+) -> Effect:
+    x, looks = blocks.measured, blocks.looks
     if not len(x):
         raise AnalysisError("no block has a valid trial on both sides; there is nothing to compare")
     if len(x) == 1:
@@ -153,20 +253,20 @@ def effect_of(
         warnings.append("one block: no interval")
         return Effect(
             ratio, nan, nan, nan, 1, nan, "single pair", tuple(warnings),
-            by_block=(float(x[0]),), looks=looks,
+            by_block=(float(x[0]),), looks=looks, blocks=blocks,
         )  # fmt: skip
-    if rule is None and len(x) < SMALLEST_SIGNED_RANK:
+    if looks is None and len(x) < SMALLEST_SIGNED_RANK:
         warnings.append(f"below {SMALLEST_SIGNED_RANK} blocks the noise is assumed to be normal")
-    if np.ptp(x) < 1e-12:
-        warnings.append("all blocks give the same effect: the interval has no width")
-    wide, narrow = (mean_interval(x, level, looks) for level in (confidence, narrower(confidence)))
+    if blocks.has_no_spread:
+        warnings.append(NO_SPREAD)
+    wide, narrow = (blocks.interval(level) for level in (confidence, narrower(confidence)))
     return Effect(
         back(wide.estimate),
         back(wide.low),
         back(wide.high),
         wide.confidence,
         len(x),
-        mean_p(x, looks),
+        blocks.p_value(0.0),
         wide.method,
         tuple(warnings),
         rank_biserial(x),
@@ -174,7 +274,53 @@ def effect_of(
         back(narrow.low),
         back(narrow.high),
         looks=looks,
+        blocks=blocks,
     )
+
+
+@dataclass(frozen=True, eq=False)
+class Blocks:
+    """The values of the compared blocks, each measured one between its two ends."""
+
+    low: np.ndarray
+    measured: np.ndarray
+    high: np.ndarray
+    looks: LooksTaken | None = None
+
+    @property
+    def resolution(self) -> float:
+        """Return the largest distance of a block's two ends."""
+        return float(np.max(self.high - self.low))
+
+    @property
+    def has_no_spread(self) -> bool:
+        """Whether so few blocks are so equal that nothing can be said of their noise."""
+        few = self.looks is None and len(self.measured) < SMALLEST_SIGNED_RANK
+        return few and max(float(np.ptp(self.measured)), self.resolution) < NO_DISTANCE
+
+    def interval(self, confidence: float) -> MeanInterval:
+        """Return the estimate of the measured values, with the interval of all that may be true.
+
+        Below 6 blocks their standard deviation is taken as the resolution at least.
+        """
+        of_measured = mean_interval(self.measured, confidence, self.looks, self.resolution)
+        if not self.resolution:
+            return of_measured
+        low, high = (
+            mean_interval(values, confidence, self.looks, self.resolution)
+            for values in (self.low, self.high)
+        )
+        return replace(of_measured, low=low.low, high=high.high)
+
+    def p_value(self, centre: float) -> float:
+        """Return the p-value of an effect that is exactly ``centre``: 1 if it may be the truth."""
+        of_low = mean_p(self.low - centre, self.looks, self.resolution)
+        if not self.resolution:
+            return of_low
+        means = [float(np.mean(values)) - centre for values in (self.low, self.high)]
+        if means[0] < 0 < means[1]:
+            return 1.0
+        return max(of_low, mean_p(self.high - centre, self.looks, self.resolution))
 
 
 def narrower(confidence: float) -> float:
@@ -194,11 +340,15 @@ def rank_biserial(x: np.ndarray) -> float:
 
 
 def mean_interval(
-    x: np.ndarray, confidence: float = CONFIDENCE, looks: LooksTaken | None = None
+    x: np.ndarray,
+    confidence: float = CONFIDENCE,
+    looks: LooksTaken | None = None,
+    least_spread: float = 0.0,
 ) -> MeanInterval:
     """Return estimate and interval of at least 2 log ratios, or differences, as effect_of does.
 
-    With ``looks`` the ends are NaN while there are too few blocks.
+    With ``looks`` the ends are NaN while there are too few blocks. Without them they are NaN where
+    fewer than 6 blocks have no spread: a t interval takes it for ``least_spread`` at least.
     """
     from scipy import special
 
@@ -212,11 +362,12 @@ def mean_interval(
         method = "Hodges-Lehmann, signed-rank interval"
         return MeanInterval(signed_rank.hodges_lehmann(x), *exact, method)
     mean = float(x.mean())
-    margin = float(special.stdtrit(len(x) - 1, (1 + confidence) / 2)) * _standard_error(x)
+    error = _standard_error(x, least_spread)
+    margin = float(special.stdtrit(len(x) - 1, (1 + confidence) / 2)) * error
     return MeanInterval(mean, mean - margin, mean + margin, confidence, "mean, t interval")
 
 
-def mean_p(x: np.ndarray, looks: LooksTaken | None = None) -> float:
+def mean_p(x: np.ndarray, looks: LooksTaken | None = None, least_spread: float = 0.0) -> float:
     """Return the p-value of "no effect" by the test that :func:`mean_interval` inverts."""
     from scipy import special
 
@@ -224,54 +375,14 @@ def mean_p(x: np.ndarray, looks: LooksTaken | None = None) -> float:
         return interim_analysis.p_value(x, looks)
     if len(x) >= SMALLEST_SIGNED_RANK:
         return signed_rank.p_value(x)
-    mean, error = float(x.mean()), _standard_error(x)
-    if not error > 0:
-        return float(mean == 0)
-    return float(2 * special.stdtr(len(x) - 1, -abs(mean) / error))
+    error = _standard_error(x, least_spread)
+    return float(2 * special.stdtr(len(x) - 1, -abs(float(x.mean())) / error))
 
 
-def _standard_error(x: np.ndarray) -> float:
-    return float(x.std(ddof=1)) / math.sqrt(len(x))
-
-
-@dataclass(frozen=True)
-class Ends:
-    """Values by block, each between two ends; both ends are NaN in a block without a value.
-
-    ``low`` is never positive infinite, and ``high`` never negative infinite.
-    """
-
-    low: pd.Series[Any]
-    high: pd.Series[Any]
-
-    @property
-    def exact(self) -> bool:
-        """Whether all values are known exactly."""
-        return bool((self.low.isna() | (self.low == self.high)).all())
-
-    def minus(self, other: Ends) -> Ends:
-        """Return the ends of the difference."""
-        return Ends(self.low - other.high, self.high - other.low)
-
-    def logs(self, side: str) -> Ends:
-        """Return the ends of the logarithm.
-
-        AnalysisError where a value is not positive.
-        """
-        positive(self.low, side)
-        return Ends(*(values.map(_log, na_action="ignore") for values in (self.low, self.high)))
-
-
-def _log(value: float) -> float:
-    return math.log(value) if math.isfinite(value) else value
-
-
-def mean_of(values: Sequence[Ends]) -> Ends:
-    """Return the ends of the mean of several values per block; NaN where one is missing."""
-    return Ends(
-        sum((ends.low for ends in values[1:]), values[0].low) / len(values),
-        sum((ends.high for ends in values[1:]), values[0].high) / len(values),
-    )
+def _standard_error(x: np.ndarray, least_spread: float) -> float:
+    """Return the standard error of a mean; NaN without any spread, which hides the noise."""
+    spread = max(float(x.std(ddof=1)), least_spread)
+    return spread / math.sqrt(len(x)) if spread >= NO_DISTANCE else math.nan
 
 
 def bounded(ends: Ends, scale: Scale = "ratio", rule: UntilDecided | None = None) -> Effect:

@@ -158,7 +158,7 @@ def test_one_effect_among_many_claims_is_not_shown_by_its_own_p_value_alone(tmp_
     assert among.p_adjusted > 0.05 >= among.effect.p_value
     assert str(judge(among.effect, claims[0])) == "direction shown"
     assert str(among.verdict) == "direction not shown"
-    assert decide(among.effect.by_block).kind is Kind.DIFFERENT
+    assert decide(among.effect).kind is Kind.DIFFERENT
     assert among.decision.kind is Kind.UNDECIDED
     # Six blocks cannot reach the p-value that it needs.
     assert among.decision.blocks[0] >= 8

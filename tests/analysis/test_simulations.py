@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 from perflab.analysis.decision import Kind, decide
+from perflab.statistics.comparison import effect_of
 from tests.statistics.paired import compare
 
 
@@ -39,19 +40,19 @@ def test_equivalence_is_claimed_wrongly_in_no_more_than_one_of_twenty() -> None:
     random = np.random.default_rng(5)
     # The true difference is exactly the margin: the worst case of the claim.
     wrong = sum(
-        decide(effect.by_block, 0.03).kind is Kind.EQUIVALENT
+        decide(effect, 0.03).kind is Kind.EQUIVALENT
         for effect in (compare(*run(random, 10, 1.03, 0.01)) for _ in range(600))
     )
     assert wrong / 600 <= 0.065
     right = sum(
-        decide(compare(*run(random, 10, 1.0, 0.01)).by_block, 0.03).kind is Kind.EQUIVALENT
+        decide(compare(*run(random, 10, 1.0, 0.01)), 0.03).kind is Kind.EQUIVALENT
         for _ in range(100)
     )
     assert right >= 95
 
 
 def test_an_undecided_comparison_says_how_many_blocks_would_decide_it() -> None:
-    decision = decide([0.10, -0.06, 0.12, -0.02, 0.05, 0.01])
+    decision = decide(effect_of(pd.Series([0.10, -0.06, 0.12, -0.02, 0.05, 0.01])))
     assert decision.kind is Kind.UNDECIDED
     least, most = decision.blocks
     assert 6 < least < most

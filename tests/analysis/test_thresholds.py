@@ -52,7 +52,14 @@ def test_a_bound_is_crossed_only_by_the_whole_interval(
 
 def test_a_bound_of_a_missing_comparison_is_neither_crossed_nor_held() -> None:
     assert crossed("p99>1.05") is Crossed.UNKNOWN
-    assert crossed("p99>1.05", 1.2) is Crossed.UNKNOWN
+
+
+@pytest.mark.parametrize("ratios", [(1.2,), (1.2, 1.2), (1.0, 1.0), (1.2, 1.2001), (1.2,) * 5])
+def test_too_few_blocks_or_blocks_without_any_spread_decide_no_bound(
+    ratios: tuple[float, ...],
+) -> None:
+    assert crossed("p99>1.05", *ratios) is Crossed.UNDECIDED
+    assert crossed("p99>1.05", *[1.2, 1.2001, 1.2] * 2) is Crossed.YES
 
 
 @pytest.mark.parametrize(

@@ -44,7 +44,7 @@ def finding(response: str, effect: Effect | None, scale: str = "ratio") -> Findi
     if effect is not None and effect.bound:
         decision = decide_bound(effect.limit > 1)
     elif effect is not None and scale == "ratio" and effect.n > 2:
-        decision = decide(effect.by_block)
+        decision = decide(effect)
     declared = named(RESPONSES, response)
     assert declared is not None
     p = effect.p_value if effect else np.nan

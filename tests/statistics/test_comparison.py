@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from perflab.errors import AnalysisError
-from perflab.statistics.comparison import benjamini_hochberg, effect_of
+from perflab.statistics.comparison import Ends, benjamini_hochberg, effect_of, effect_within
 from perflab.statistics.signed_rank import (
     EXACT_N,
     critical,
@@ -95,11 +95,11 @@ def test_swapping_the_sides_inverts_everything(values: list[float], seed: int) -
     other = np.random.default_rng(seed).permutation(values)
     one, back = compare(series(values), series(other)), compare(series(other), series(values))
     assert one.estimate == pytest.approx(1 / back.estimate)
-    assert one.low == pytest.approx(1 / back.high)
-    assert one.high == pytest.approx(1 / back.low)
-    assert one.p_value == pytest.approx(back.p_value)
-    assert one.low <= one.estimate * (1 + 1e-9)
-    assert one.estimate <= one.high * (1 + 1e-9)
+    assert one.low == pytest.approx(1 / back.high, nan_ok=True)
+    assert one.high == pytest.approx(1 / back.low, nan_ok=True)
+    assert one.p_value == pytest.approx(back.p_value, nan_ok=True)
+    assert not one.low > one.estimate * (1 + 1e-9)
+    assert not one.estimate > one.high * (1 + 1e-9)
 
 
 def test_a_missing_side_is_left_out_and_named() -> None:
@@ -114,6 +114,57 @@ def test_one_pair_has_a_ratio_and_no_interval() -> None:
     assert math.isnan(effect.low)
     assert math.isnan(effect.p_value)
     assert "no interval" in effect.warnings[0]
+
+
+@pytest.mark.parametrize("n", [2, 3, 5])
+def test_a_few_equal_blocks_hide_the_noise_and_show_nothing(n: int) -> None:
+    effect = effect_of(series([0.3] * n))
+    assert math.isnan(effect.low)
+    assert math.isnan(effect.p_value)
+    assert "hides the noise" in " ".join(effect.warnings)
+
+
+def test_six_equal_blocks_have_the_p_value_of_their_ranks() -> None:
+    effect = effect_of(series([0.3] * 6))
+    assert effect.p_value == pytest.approx(2 / 64)
+    assert effect.low == effect.high == pytest.approx(math.exp(0.3))
+
+
+def whole_ms(above: list[float], below: list[float], step: float = 1.0) -> Ends:
+    """Return the ends of ratios of times that were rounded to ``step`` ms."""
+
+    def rounded(values: list[float]) -> Ends:
+        told = np.round(series(values) / step) * step
+        return Ends(told - step / 2, told + step / 2, told).logs("x")
+
+    return rounded(above).minus(rounded(below))
+
+
+def test_times_in_whole_ms_differ_only_beyond_their_rounding() -> None:
+    # 3 and 4 ms may be 3.5 and 3.5 ms, but 3 and 6 ms cannot.
+    apart, twice = (effect_within(whole_ms([ms] * 8, [3] * 8)) for ms in (4, 6))
+    assert (apart.low, apart.high) == pytest.approx((1.0, 4.5 / 2.5))
+    assert apart.estimate == pytest.approx(4 / 3)
+    assert apart.p_value == 1.0
+    assert twice.low == pytest.approx(5.5 / 3.5)
+    assert twice.p_value == pytest.approx(2 / 2**8)
+    # Of few blocks, equal ones may have differed by as much as a step.
+    few = effect_within(whole_ms([6] * 3, [3] * 3))
+    assert few.low < 1 < few.high
+    assert few.p_value > 0.05
+
+
+@given(st.lists(st.tuples(st.floats(1, 50), st.floats(1, 50)), min_size=6, max_size=10))
+def test_the_interval_of_rounded_times_holds_that_of_the_exact_ones(
+    pairs: list[tuple[float, float]],
+) -> None:
+    above, below = (list(side) for side in zip(*pairs, strict=True))
+    exact = compare(series(above), series(below))
+    rounded = effect_within(whole_ms(above, below))
+    assert rounded.low <= exact.low * (1 + 1e-9)
+    assert exact.high <= rounded.high * (1 + 1e-9)
+    if rounded.p_value <= 0.05:
+        assert exact.p_value <= 0.05
 
 
 @pytest.mark.parametrize(

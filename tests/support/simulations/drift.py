@@ -81,6 +81,6 @@ def scopes(
         log_ratios = drawn.mean(axis=1)
         effect = effect_of(pd.Series(log_ratios))
         drifts = [to_its_end(row) for row in drawn]
-        scope = scope_of(effect, contrast, judge(effect, contrast), decide(log_ratios), drifts)
+        scope = scope_of(effect, contrast, judge(effect, contrast), decide(effect), drifts)
         told[scope.partition(";")[0]] += 1
     return told
