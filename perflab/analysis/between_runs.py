@@ -13,6 +13,7 @@ so they are never called better or worse.
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -24,16 +25,18 @@ import pandas as pd
 
 from perflab.analysis.validity import measured_responses
 from perflab.recordings import FREE_PARAMETERS, Response, Run
-from perflab.statistics.comparison import CONFIDENCE, benjamini_hochberg
+from perflab.recordings.responses import resolution_column
+from perflab.statistics.comparison import CONFIDENCE, SMALLEST_N, benjamini_hochberg
 from perflab.statistics.in_words import counted
-from perflab.statistics.two_samples import unpaired, wider_t
+from perflab.statistics.two_samples import Shift, shift, wider_t
 
 ENOUGH_RUNS = 3
 BETTER, WORSE, UNCLEAR = "better", "worse", "unclear"
+TOO_FEW = f"unclear: fewer than {SMALLEST_N} on a side"
 DIFFERS = "differs"
 COLUMNS = [
-    "treatment", "response", "ratio", "low", "high", "runs_a", "runs_b", "trials_a", "trials_b",
-    "p_adjusted", "worse_by", "verdict",
+    "treatment", "response", "scale", "unit", "effect", "low", "high", "runs_a", "runs_b",
+    "trials_a", "trials_b", "p_adjusted", "worse_by", "verdict",
 ]  # fmt: skip
 # Probes before the load: what a service does to the machine is no drift of the machine.
 DRIFTS = {"cpu_probe_before_ms": "CPU-speed probe", "flush_p50_us": "disk flush"}
@@ -46,9 +49,11 @@ class RunComparison:
 
     ``obstacles`` say why the runs are not comparable (empty: they are), ``notes`` say what else
     differs, and ``enough`` whether there are three runs a side. ``table`` has a row per treatment
-    and response: the ratio B / A with its 95% interval, ``worse_by`` (above 1: B is worse) and a
-    verdict. The verdict is better, worse or unclear; below three runs a side it is unclear, or that
-    the sides differ, with the numbers of runs.
+    and response: the ``effect`` with its 95% interval, ``worse_by`` (above 1: B is worse) and a
+    verdict. The effect is the ratio B / A; where a value is 0 there is no ratio, and it is the
+    difference B - A in the response's ``unit`` (``scale`` says which), worse by infinity or 0. The
+    verdict is better, worse or unclear; below three runs a side it is unclear, or that the sides
+    differ, with the numbers of runs.
     """
 
     obstacles: tuple[str, ...]
@@ -59,8 +64,9 @@ class RunComparison:
     def worse(self, factor: float) -> pd.DataFrame:
         """Return the rows whose verdict is worse, and whose whole interval is, by ``factor``."""
         table = self.table
-        less_is_better = table["worse_by"] == table["ratio"]
+        less_is_better = table["worse_by"] == table["effect"]
         least = table["low"].where(less_is_better, 1 / table["high"])
+        least = least.where(table["scale"] == "ratio", table["worse_by"])
         return table[(table["verdict"] == WORSE) & (least >= factor)]
 
 
@@ -104,15 +110,18 @@ def judged_table(
 ) -> pd.DataFrame:
     """Return a table of rows with adjusted p-values and verdicts.
 
-    ``differs`` is the verdict of a row whose interval excludes 1 and whose p-value is 5% at most.
+    ``differs`` is the verdict of a row whose interval excludes no effect and whose p-value is 5% at
+    most. Fewer than three trials on a side decide nothing.
     """
     table = pd.DataFrame([row for row in rows if row is not None], columns=COLUMNS)
     table["p_adjusted"] = benjamini_hochberg(table["p_adjusted"].tolist())
-    certain = (table["low"] > 1) | (table["high"] < 1)
+    no_effect = (table["scale"] == "ratio").astype(float)
+    certain = (table["low"] > no_effect) | (table["high"] < no_effect)
     certain &= table["p_adjusted"] <= 1 - CONFIDENCE
+    few = table[["trials_a", "trials_b"]].min(axis=1) < SMALLEST_N
     table["verdict"] = [
-        differs(row) if is_certain else UNCLEAR
-        for row, is_certain in zip(table.to_dict("records"), certain, strict=True)
+        TOO_FEW if is_few else differs(row) if is_certain else UNCLEAR
+        for row, is_certain, is_few in zip(table.to_dict("records"), certain, few, strict=True)
     ]
     return table
 
@@ -125,34 +134,76 @@ def _row(
 ) -> dict[str, Any] | None:
     """Return the row of a response from the trials of each run of both sides.
 
-    None if a side has no value, or one that is not positive.
+    None if a side has no value.
     """
-    sides = [[trials[response.name].dropna() for trials in side] for side in (first, second)]
-    if any((values <= 0).any() for side in sides for values in side):
-        return None
-    a, b = ([np.log(values.to_numpy(float)) for values in side if len(values)] for side in sides)
+    a, b = ([_ends(trials, response.name) for trials in side] for side in (first, second))
+    a, b = ([of_run for of_run in side if of_run.size] for side in (a, b))
     if not (a and b):
         return None
-    ratio, low, high, p = compared(a, b)
-    counts = (len(a), len(b), sum(map(len, a)), sum(map(len, b)))
-    worse_by = 1 / ratio if response.better == "more" else ratio
-    values = (name, response.name, ratio, low, high, *counts, p, worse_by, "")
+    counts = (len(a), len(b), *(sum(of_run.shape[1] for of_run in side) for side in (a, b)))
+    is_ratio = all((of_run > 0).all() for of_run in (*a, *b))
+    if is_ratio:
+        a, b = ([np.log(of_run) for of_run in side] for side in (a, b))
+    *numbers, p = compared_within(a, b)
+    effect, low, high = np.exp(numbers) if is_ratio else numbers
+    worse_by = 1 / effect if response.better == "more" else effect
+    if not is_ratio:
+        worse_by = math.inf if (effect > 0) == (response.better == "less") else 0.0
+    scale = "ratio" if is_ratio else "difference"
+    values = (
+        name,
+        response.name,
+        scale,
+        response.unit,
+        effect,
+        low,
+        high,
+        *counts,
+        p,
+        worse_by,
+        "",
+    )
     return dict(zip(COLUMNS, values, strict=True))
+
+
+def _ends(trials: pd.DataFrame, response: str) -> np.ndarray:
+    """Return what is known of a response, shape (3, trials): its lower end, value and upper end."""
+    known = trials.dropna(subset=[response])
+    value = known[response].to_numpy(float)
+    step = known.get(resolution_column(response), pd.Series(0.0, index=known.index))
+    half = step.fillna(0.0).to_numpy(float) / 2
+    return np.array([value - half, value, value + half])
 
 
 def _of_treatment(trials: pd.DataFrame, treatment: str) -> pd.DataFrame:
     return trials[trials["treatment"] == treatment]
 
 
-def compared(a: Sequence[np.ndarray], b: Sequence[np.ndarray]) -> tuple[float, float, float, float]:
-    """Return ratio B / A, 95% low, 95% high and p-value of the log responses of each run's trials.
+def compared_within(a: Sequence[np.ndarray], b: Sequence[np.ndarray]) -> Shift:
+    """Return B - A as :func:`compared` does, of values between two ends; see :func:`_ends`.
+
+    The interval holds whatever lies between the ends, and p is 1 where no effect does.
+    """
+    least_spread = max(float((of_run[2] - of_run[0]).max()) for of_run in (*a, *b))
+    (least, low, _, p_low), (middle, *_), (most, _, high, p_high) = (
+        compared(
+            [of_run[end_of_a] for of_run in a], [of_run[end_of_b] for of_run in b], least_spread
+        )
+        for end_of_a, end_of_b in ((2, 0), (1, 1), (0, 2))
+    )
+    p = 1.0 if least < 0 < most else float(np.maximum(p_low, p_high))
+    return middle, low, high, p
+
+
+def compared(a: Sequence[np.ndarray], b: Sequence[np.ndarray], least_spread: float = 0.0) -> Shift:
+    """Return B - A, 95% low, 95% high and p-value of responses, or their logs, by run.
 
     From three runs a side on the unit is the run; below that it is the trial.
     """
     if min(len(a), len(b)) >= ENOUGH_RUNS:
-        before, after = (np.array([logs.mean() for logs in side]) for side in (a, b))
-        return wider_t(after, before)
-    return unpaired(np.exp(np.concatenate(b)), np.exp(np.concatenate(a)))
+        before, after = (np.array([values.mean() for values in side]) for side in (a, b))
+        return wider_t(after, before, least_spread)
+    return shift(np.concatenate(b), np.concatenate(a), least_spread)
 
 
 def _differs(row: dict[Any, Any]) -> str:

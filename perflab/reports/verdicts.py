@@ -26,7 +26,7 @@ from perflab.reports.findings import (
     reading_notes,
 )
 from perflab.reports.methods import first_said
-from perflab.statistics.in_words import MISSING
+from perflab.statistics.in_words import MISSING, signed
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -230,7 +230,7 @@ def comparison_text(table: pd.DataFrame) -> pd.DataFrame:
         (
             row["treatment"],
             row["response"],
-            estimate(row["ratio"], row["low"], row["high"]),
+            _effect_of_row(row),
             f"{row['runs_a']}, {row['runs_b']}",
             f"{row['trials_a']}, {row['trials_b']}",
             p_value(row["p_adjusted"]),
@@ -239,6 +239,14 @@ def comparison_text(table: pd.DataFrame) -> pd.DataFrame:
         for row in table.to_dict("records")
     ]
     return pd.DataFrame(rows, columns=list(COMPARED), dtype=object)
+
+
+def _effect_of_row(row: Mapping[Any, Any]) -> str:
+    """Return a ratio, or the difference where a value is 0 and there is no ratio."""
+    ends = (row["effect"], row["low"], row["high"])
+    if row["scale"] == "ratio":
+        return estimate(*ends)
+    return f"B - A: {estimate(*ends, signed)} {row['unit']}".rstrip() + " (no ratio: a value is 0)"
 
 
 def shown_table(table: pd.DataFrame) -> Shown:

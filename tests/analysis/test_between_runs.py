@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from perflab.analysis.between_runs import compare_runs, compared
+from perflab.analysis.between_runs import RunComparison, compare_runs, compared
 from perflab.recordings import Run
+from perflab.reports.verdicts import comparison_text
 from tests.support.synthetic import ON_AND_OFF, Planted, write_run
 
 Sides = tuple[list[Run], list[Run]]
@@ -45,7 +46,7 @@ def alarms(runs: tuple[int, int], between: float, sets: int) -> float:
     for _ in range(sets):
         a, b = (side(random, count, between) for count in runs)
         _, low, high, _ = compared(a, b)
-        hits += low > 1 or high < 1
+        hits += low > 0 or high < 0
     return hits / sets
 
 
@@ -86,6 +87,61 @@ def test_one_run_each_may_differ_but_is_never_worse(sides: Sides) -> None:
     assert any("from run to run" in note for note in comparison.notes)
     more = compare_runs(a, b[:1])
     assert set(more.table["verdict"]) == {"differs, 3 against 1 run"}
+
+
+def told(runs: list[Run], monkeypatch: pytest.MonkeyPatch, values: float, step: float = 0) -> None:
+    """Let every trial of the runs have a response time in steps of ``step`` ms."""
+    for run in runs:
+        trials = run.valid_trials().assign(mean_ms=values, mean_ms_resolution=step)
+        monkeypatch.setattr(run, "compared_trials", lambda trials=trials: trials)
+
+
+def compared_means(a: list[Run], b: list[Run]) -> tuple[dict, RunComparison]:
+    comparison = compare_runs(a, b)
+    (row, *_) = comparison.table[comparison.table["response"] == "mean_ms"].to_dict("records")
+    return row, comparison
+
+
+def test_a_response_of_0_has_a_difference_in_place_of_a_ratio(
+    sides: Sides, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    a, b = sides
+    told(a, monkeypatch, 0.0, 1.0)
+    told(b, monkeypatch, 30.0, 1.0)
+    row, comparison = compared_means(a, b)
+    assert (row["scale"], row["unit"], row["verdict"]) == ("difference", "ms", "worse")
+    assert row["effect"] == 30
+    assert row["low"] < 29 < 31 < row["high"]
+    # No factor is too large for a gate.
+    assert "mean_ms" in set(comparison.worse(100)["response"])
+    text = comparison_text(comparison.table).set_index("response")["B / A [95%]"]["mean_ms"]
+    assert text.iloc[0].startswith("B - A: +30.0 [")
+    assert text.iloc[0].endswith(" ms (no ratio: a value is 0)")
+    row, comparison = compared_means(b, a)
+    assert row["verdict"] == "better"
+    assert "mean_ms" not in set(comparison.worse(1)["response"])
+
+
+@pytest.mark.parametrize(
+    ("b_ms", "step", "verdict"), [(4, 1, "unclear"), (30, 1, "worse"), (4, 0.001, "worse")]
+)
+def test_times_in_whole_ms_are_worse_only_beyond_their_rounding(
+    sides: Sides, monkeypatch: pytest.MonkeyPatch, b_ms: float, step: float, verdict: str
+) -> None:
+    a, b = sides
+    told(a, monkeypatch, 3.0, step)
+    told(b, monkeypatch, b_ms, step)
+    row, _ = compared_means(a, b)
+    assert row["verdict"] == verdict
+    assert row["low"] < b_ms / 3 < row["high"]
+
+
+def test_two_loads_on_a_side_decide_nothing(sides: Sides, monkeypatch: pytest.MonkeyPatch) -> None:
+    (a, *_), (b, *_) = sides
+    for run in (a, b):
+        two = run.valid_trials().groupby("treatment").head(2)
+        monkeypatch.setattr(run, "compared_trials", lambda two=two: two)
+    assert set(compare_runs([a], [b]).table["verdict"]) == {"unclear: fewer than 3 on a side"}
 
 
 def test_a_run_counts_once(sides: Sides) -> None:

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from perflab.errors import AnalysisError
-from perflab.statistics.two_samples import _rank_sum_counts, unpaired
+from perflab.statistics.two_samples import _rank_sum_counts, shift, wider_t
 
 
 @pytest.mark.parametrize(("n", "m"), [(1, 1), (3, 4), (5, 2), (6, 6), (9, 11)])
@@ -26,21 +25,22 @@ def test_unpaired_intervals_hold_the_truth_as_often_as_they_say(n: int, m: int) 
     random = np.random.default_rng(n * 100 + m)
     covered = 0
     for _ in range(1000):
-        x, y = (
-            np.exp(0.1 * random.standard_normal(n) + 0.2),
-            np.exp(0.1 * random.standard_normal(m)),
-        )
-        _, low, high, _ = unpaired(x, y)
-        covered += low <= math.exp(0.2) <= high
+        _, low, high, _ = shift(random.normal(2, 1, n), random.normal(0, 1, m))
+        covered += low <= 2 <= high
     assert covered / 1000 >= 0.935
 
 
-def test_a_single_trial_has_no_interval_and_bad_values_are_refused() -> None:
-    ratio, low, _, p = unpaired([2.0], [1.0])
-    assert ratio == pytest.approx(2.0)
-    assert math.isnan(low)
-    assert math.isnan(p)
-    assert unpaired([2.0, 2.0], [2.0, 2.0])[:3] == (1.0, 1.0, 1.0)
-    for bad in ([], [math.nan], [0.0, 1.0], [math.inf]):
-        with pytest.raises(AnalysisError):
-            unpaired(bad, [1.0, 2.0])
+def test_a_single_trial_and_samples_without_spread_have_no_interval() -> None:
+    for x, y in (([2.0], [1.0]), ([2.0] * 3, [1.0] * 3)):
+        middle, low, _, p = shift(np.array(x), np.array(y))
+        assert middle == 1.0
+        assert math.isnan(low)
+        assert math.isnan(p)
+
+
+def test_a_sample_spreads_at_least_as_much_as_its_source_can_tell() -> None:
+    x, y = np.full(3, 2.0), np.full(3, 1.0)
+    expected = stats.ttest_ind_from_stats(2.0, 0.1, 3, 1.0, 0.1, 3).pvalue
+    assert wider_t(x, y, 0.1)[3] == pytest.approx(expected)
+    scattered = np.array([1.0, 2.0, 3.0])
+    assert wider_t(scattered, y, 0.1)[1:] == pytest.approx(wider_t(scattered, y)[1:], rel=0.2)

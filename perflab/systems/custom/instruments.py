@@ -11,6 +11,7 @@ from typing import ClassVar
 from perflab.errors import LoadError, ServiceFailed, WrongAnswer
 from perflab.instruments import Instrument, Load, Look, Observation, Scene
 from perflab.load.clients.targets import refuse_foreign
+from perflab.recordings.responses import resolution_column
 from perflab.stacks.backend import HOST
 from perflab.stacks.launching import OPENER
 from perflab.trials.summary import OnTime, cpu_us_per_success, largest_memory
@@ -18,6 +19,9 @@ from perflab.trials.summary import OnTime, cpu_us_per_success, largest_memory
 SHOWN = 200
 # Of the digest of a body: enough to tell bodies apart.
 DIGITS = 16
+
+
+FAILURES = "failure_share"
 
 
 class RightAnswer(Instrument):
@@ -111,7 +115,7 @@ class ServiceCost(Instrument):
     """CPU time per measured request and largest memory of a service that the lab started.
 
     ``service_cpu_us_per_request`` is all CPU of the service in the measured stage over the requests
-    that succeeded in it; ``failure_share`` is of measured requests.
+    that succeeded in it; ``failure_share`` is of measured requests, in steps of one request.
     """
 
     shares_time: ClassVar = True
@@ -130,7 +134,8 @@ class _ServiceCost(Look):
         result = load.result
         measured = result.requests[result.requests["stage"] == "measure"]
         failed = int((measured["error"] != "").sum())
-        columns = {"failure_share": failed / max(1, len(measured))}
+        step = 1 / max(1, len(measured))
+        columns = {FAILURES: failed * step, resolution_column(FAILURES): step}
         span = OnTime.of(result)
         for name in self._names:
             samples = load.samples[load.samples["service"] == name]

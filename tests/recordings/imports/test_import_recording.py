@@ -6,13 +6,14 @@ import json
 import math
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from perflab.analysis.between_runs import against_first, compare_runs
 from perflab.recordings import Run
 from perflab.recordings.imports import import_files
 from perflab.reports.runs import judged_runs
-from perflab.statistics.two_samples import unpaired
+from perflab.statistics.two_samples import shift
 from tests.support.synthetic import write_run
 
 DATA = Path(__file__).parent / "data"
@@ -80,7 +81,8 @@ def test_treatments_are_compared_unpaired_with_n_loads_a_side(tmp_path: Path) ->
     row = comparison.loc["told_service_mean_ms"]
     assert (row["trials_a"], row["trials_b"]) == (5, 6)
     sides = [[s + n / d for n in range(k)] for s, d, k in ((20, 5, 6), (10, 10, 5))]
-    assert [row["ratio"], row["low"], row["high"]] == pytest.approx(unpaired(*sides)[:3])
+    logs = shift(*map(np.log, sides))[:3]
+    assert [row["effect"], row["low"], row["high"]] == pytest.approx(np.exp(logs))
     # Imported loads are never called better or worse.
     assert row["verdict"] == "differs, 5 against 6 loads"
     assert set(comparison["verdict"]) <= {"differs, 5 against 6 loads", "unclear"}
