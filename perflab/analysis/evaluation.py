@@ -137,9 +137,10 @@ def evaluate(run: Run) -> list[Finding]:
 
 
 def _evaluated(run: Run) -> list[Finding]:
-    trials, noise = run.valid_trials(), noise_flags(run)
+    noise = noise_flags(run)
     contrasts = [contrast for contrast in run.record.contrasts if _is_asked(run, contrast)]
-    findings = [_finding(run, contrast, trials) for contrast in contrasts]
+    trials = {name: run.trials_of(name) for name in {item.response for item in contrasts}}
+    findings = [_finding(run, contrast, trials[contrast.response]) for contrast in contrasts]
     families = [finding.contrast.response for finding in findings]
     p_values = corrected([_tested_p(finding) for finding in findings], families)
     return [

@@ -19,6 +19,7 @@ from enum import StrEnum
 from perflab.analysis.evaluation import Finding
 from perflab.errors import ParameterError
 from perflab.recordings import Contrast
+from perflab.recordings.responses import FAILURES
 from perflab.statistics.comparison import SMALLEST_N, USUAL_P
 
 # The name of a bound, and its response.
@@ -29,7 +30,7 @@ NAMES = {
     "p99": "p99_ms",
     "cpu": "service_cpu_us_per_request",
     "memory": "service_memory_bytes",
-    "failures": "failure_share",
+    "failures": FAILURES,
 }
 MORE_IS_BETTER = ("throughput",)
 DIFFERENCES = ("failures",)

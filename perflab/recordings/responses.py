@@ -11,6 +11,8 @@ from collections.abc import Iterable, Sequence
 from perflab.recordings.schema import Response, RunRecord
 
 ANY = "*"
+# The share of requests that failed, and the reason against a trial in which too many did.
+FAILURES, TOO_MANY_FAILED = "failure_share", "server.failures"
 TYPICAL_PERCENTILES = (50, 95, 99)
 
 # The requests of the measured stage; see :mod:`perflab.instruments.requests`.

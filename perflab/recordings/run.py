@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from functools import cached_property, partial
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pyarrow as pa
 
@@ -14,6 +15,7 @@ from perflab.parameters import did_you_mean
 from perflab.recordings.columns import ALWAYS, STREAMED, schemas
 from perflab.recordings.display import named_values
 from perflab.recordings.files import check_folder
+from perflab.recordings.responses import FAILURES, TOO_MANY_FAILED
 from perflab.recordings.schema import is_imported, read_record
 from perflab.recordings.tables import (
     KINDS_OF_REMARK,
@@ -89,6 +91,20 @@ class Run:
         trials = self.trials()
         chosen = (trials["state"] == "valid") & ~trials["superseded"]
         return trials[chosen].reset_index(drop=True)
+
+    def trials_of(self, response: str) -> pd.DataFrame:
+        """Return the trials whose value of a response may enter a comparison.
+
+        They are the valid ones. A trial that is invalid because its requests failed, and for no
+        other reason, tells the share of failures all the same.
+        """
+        if response != FAILURES:
+            return self.valid_trials()
+        trials = self.trials()
+        trials = trials[~trials["superseded"].astype(bool)]
+        codes = [{reason.code for reason in reasons} for reasons in trials["reasons"]]
+        failed = np.array([of_trial == {TOO_MANY_FAILED} for of_trial in codes], dtype=bool)
+        return trials[failed | (trials["state"] == "valid")].reset_index(drop=True)
 
     def compared_trials(self) -> pd.DataFrame:
         """Return the trials for comparisons: the valid ones, or ``not judged`` imported ones."""

@@ -255,9 +255,10 @@ def result_table(run: Run, pairs: Sequence[Pair]) -> pd.DataFrame:
 
     Values of variants are typical ones over the ``n`` blocks compared.
     """
-    trials, rows = run.valid_trials(), []
+    rows = []
     for pair in pairs:
         for response, finding in pair.findings.items():
+            trials = run.trials_of(response)
             unit, factor = UNITS.get(response, ("ms", 1.0))
             new, old = (
                 _value(trials[trials["treatment"] == treatment], finding, factor)

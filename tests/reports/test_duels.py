@@ -18,8 +18,8 @@ from perflab.analysis.thresholds import judged, thresholds_of
 from perflab.analysis.verdict import judge
 from perflab.cli import app
 from perflab.cli.outputs import print_table
-from perflab.recordings import Contrast, Run
-from perflab.recordings.responses import named
+from perflab.recordings import Contrast, Reason, Run
+from perflab.recordings.responses import FAILURES, TOO_MANY_FAILED, named
 from perflab.reports.duels import answer, other_answers, pairs_of, variant_sentences
 from perflab.reports.verdicts import to_terminal, verdict_table
 from perflab.statistics.comparison import Effect, Ends, bounded, effect_of
@@ -193,6 +193,28 @@ def test_a_duel_prints_the_answer_one_table_and_each_limit_once(
     assert lines[-2] == f"figures and section: {tmp_path / 'figures'}/"
     assert lines[-1] == f"repeat: {shlex.join(['perflab', *words])}"
     assert "published" not in done.stdout
+
+
+@pytest.mark.parametrize(("codes", "status"), [((), 3), (("generator.lag",), 4)])
+def test_a_service_that_fails_more_often_than_the_baseline_crosses_the_limit_of_failures(
+    duel_of_two: Run, monkeypatch: pytest.MonkeyPatch, codes: tuple[str, ...], status: int
+) -> None:
+    """Its trials are invalid for their failures; any other reason leaves nothing to compare."""
+    trials = duel_of_two.trials()
+    is_new = trials["factor_variant"] == "new"
+    trials[FAILURES] = np.where(is_new, 0.03, 0.0)
+    reasons = [Reason(code=code, text=code) for code in (TOO_MANY_FAILED, *codes)]
+    for row in trials.index[is_new]:
+        trials.at[row, "state"], trials.at[row, "reasons"] = "invalid", reasons
+    monkeypatch.setattr(type(duel_of_two), "trials", lambda _: trials)
+    monkeypatch.setattr(api, "run", lambda *_: Run(duel_of_two.path))
+    monkeypatch.setattr(api, "save", lambda _: [Path("figures/effect.svg")])
+    variants = [word for variant in VARIANTS for word in ("--variant", variant)]
+    words = ["duel", *variants, "--fail-on", "failures>0.01"]
+    done = CliRunner().invoke(app, words)
+    assert done.exit_code == status, done.output
+    told = done.stdout.startswith("new has 3.00 percentage points more failures [3.00, 3.00]")
+    assert told == (status == 3)
 
 
 @pytest.mark.parametrize(

@@ -19,6 +19,7 @@ from perflab.load.workload.arrivals import (
     planned_count,
 )
 from perflab.load.workload.workload import Workload
+from perflab.recordings.responses import TOO_MANY_FAILED
 from perflab.recordings.schema import Reason, Side
 
 # Texts for error classes whose failures have no message of their own.
@@ -173,7 +174,7 @@ def reasons(result: LoadResult, workload: Workload, causes: Sequence[Cause]) -> 
     # With a stop by failures, the failures are the result of the study.
     if not workload.stop.failures and failed(unexpected) > MAX_ERROR_SHARE * measured:
         text = f"{failed(unexpected)} of {measured} requests failed: {in_words(unexpected)}"
-        problems.append(Reason(code="server.failures", side="server", text=text))
+        problems.append(Reason(code=TOO_MANY_FAILED, side="server", text=text))
     return problems
 
 

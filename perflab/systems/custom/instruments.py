@@ -11,7 +11,7 @@ from typing import ClassVar
 from perflab.errors import LoadError, ServiceFailed, WrongAnswer
 from perflab.instruments import Instrument, Load, Look, Observation, Scene
 from perflab.load.clients.targets import refuse_foreign
-from perflab.recordings.responses import resolution_column
+from perflab.recordings.responses import FAILURES, resolution_column
 from perflab.stacks.backend import HOST
 from perflab.stacks.launching import OPENER
 from perflab.trials.summary import OnTime, cpu_us_per_success, largest_memory
@@ -19,9 +19,6 @@ from perflab.trials.summary import OnTime, cpu_us_per_success, largest_memory
 SHOWN = 200
 # Of the digest of a body: enough to tell bodies apart.
 DIGITS = 16
-
-
-FAILURES = "failure_share"
 
 
 class RightAnswer(Instrument):

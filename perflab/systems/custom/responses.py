@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from perflab.recordings import Response
-from perflab.recordings.responses import CLIENT, CPU, MEMORY, REQUESTS
+from perflab.recordings.responses import CLIENT, CPU, FAILURES, MEMORY, REQUESTS
 
 RESPONSES = (
     *REQUESTS,
@@ -16,7 +16,7 @@ RESPONSES = (
         noun="memory", better="less", typical=True,
     ),
     Response(
-        name="failure_share", title="share of requests that failed", heading="failure share",
+        name=FAILURES, title="share of requests that failed", heading="failure share",
         noun="failures", better="less", typical=True,
     ),
     *(response.model_copy(update={"typical": False}) for response in CPU),

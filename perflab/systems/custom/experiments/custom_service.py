@@ -14,7 +14,7 @@ from perflab.host.files import own_folder
 from perflab.instruments import STANDARD
 from perflab.paths import state_dir, variants_dir
 from perflab.recordings import Contrast, Remark
-from perflab.recordings.responses import named
+from perflab.recordings.responses import FAILURES, named
 from perflab.stacks.builds import drop_unused, made
 from perflab.stacks.plan import Node, StackPlan
 from perflab.stacks.spec import VARIANT
@@ -29,9 +29,9 @@ FACTOR = "variant"
 # The verdict has its sentences in this order.
 COMPARED = (
     "throughput_rps", "mean_ms", "p50_ms", "p99_ms", "service_cpu_us_per_request",
-    "service_memory_bytes", "failure_share",
+    "service_memory_bytes", FAILURES,
 )  # fmt: skip
-DIFFERENCES = ("failure_share",)
+DIFFERENCES = (FAILURES,)
 OF_THE_SERVICE = ("service_cpu_us_per_request", "service_memory_bytes")
 SET_BY_LOAD = "an open loop sends at the rate that was asked for, whatever the service does"
 # The shell becomes the command, so that signals reach it.
