@@ -32,8 +32,16 @@ TRUTHS = (1.0, 1.1, 1.3, 1.6, 2.0)
 NOISES = (0.05, 0.08, 0.20)
 BLOCKS = (6, 8, 12)
 LAST_BLOCKS = 24
-OF_A_DIRECTION = (Outcome.SIZE_UNDECIDED, Outcome.SIZE_CONTRADICTED)
-OUTCOMES = (Outcome.REPRODUCED, *OF_A_DIRECTION, Outcome.UNDECIDED, Outcome.NOT_REPRODUCED)
+OTHER_SIZE = (Outcome.LESS, Outcome.MORE)
+# The verdicts of each column.
+COLUMNS = {
+    "reproduced": (Outcome.REPRODUCED,),
+    "same direction; size not yet known": (Outcome.SIZE_UNDECIDED,),
+    "same direction, but less or more": OTHER_SIZE,
+    "undecided": (Outcome.UNDECIDED,),
+    "not reproduced": (Outcome.NOT_REPRODUCED,),
+}
+OF_A_DIRECTION = (Outcome.SIZE_UNDECIDED, *OTHER_SIZE)
 FAMILIES = ((1, 0), (1, 1), (5, 0), (5, 1), (5, 5), (15, 0), (15, 1), (15, 5), (15, 15))
 DRIFTS = {
     "none": Drift(),
@@ -59,19 +67,19 @@ def verdict_tables(random: np.random.Generator, sets: int) -> dict[str, str]:
         for noise in NOISES:
             for blocks in BLOCKS:
                 for name, counts in verdicts(random, sets, blocks, truth, noise).items():
-                    told = [counts[each] / sets for each in columns_of(name)]
-                    shares = [f"{share:.0%}" for share in told]
+                    told = (sum(counts[each] for each in of) for of in columns_of(name).values())
+                    shares = [f"{count / sets:.0%}" for count in told]
                     rows[name].append([f"{truth:g}", f"{noise:.0%}", str(blocks), *shares])
     return {
-        name: _table(["truth", "noise", "n", *map(str, columns_of(name))], own)
-        for name, own in rows.items()
+        name: _table(["truth", "noise", "n", *columns_of(name)], own) for name, own in rows.items()
     }
 
 
-def columns_of(published: str) -> list[Outcome]:
-    """Return the verdicts that a published effect can have."""
-    without_direction = "published_ratio" not in PUBLISHED[published]
-    return [each for each in OUTCOMES if not (without_direction and each in OF_A_DIRECTION)]
+def columns_of(published: str) -> dict[str, tuple[Outcome, ...]]:
+    """Return the columns of the verdicts that a published effect can have."""
+    if "published_ratio" in PUBLISHED[published]:
+        return COLUMNS
+    return {head: of for head, of in COLUMNS.items() if not set(of) & set(OF_A_DIRECTION)}
 
 
 def family_table(random: np.random.Generator, sets: int) -> str:

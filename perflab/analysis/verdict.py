@@ -14,12 +14,13 @@ within 10% of 1, and of "no effect", is a factor of 1.1 only: otherwise 1.24 wou
 published 1.02. "No effect" has no direction; nor has a ratio within 10% of 1 without a claimed
 direction, because a single run cannot show one.
 
-=======================  ============  =================================
+=======================  ============  =======================================
 direction                size          verdict
-=======================  ============  =================================
+=======================  ============  =======================================
 shown                    agrees        reproduced
-shown                    undecided     same direction, size undecided
-shown                    contradicted  same direction, size contradicted
+shown                    undecided     same direction; size not yet known
+shown                    contradicted  same direction, but less than published
+                                       (or more)
 opposite                 any           not reproduced
 not shown                contradicted  not reproduced
 not shown                else          undecided
@@ -29,7 +30,7 @@ not shown                else          undecided
 shown                    (none)        direction shown
 opposite                 (none)        opposite direction
 not shown                (none)        direction not shown
-=======================  ============  =================================
+=======================  ============  =======================================
 
 Every interval within a wide one shows at least what the wide one shows, so measuring less never
 improves a verdict. With fewer than 3 blocks the verdict is undecided. Claims that this machine
@@ -132,8 +133,9 @@ class Outcome(StrEnum):
     """The verdicts on a published effect."""
 
     REPRODUCED = "reproduced"
-    SIZE_UNDECIDED = "same direction, size undecided"
-    SIZE_CONTRADICTED = "same direction, size contradicted"
+    SIZE_UNDECIDED = "same direction; size not yet known"
+    LESS = "same direction, but less than published"
+    MORE = "same direction, but more than published"
     DIRECTION_SHOWN = "direction shown"
     NOT_REPRODUCED = "not reproduced"
     OPPOSITE = "opposite direction"
@@ -234,7 +236,10 @@ def _judged(
     if effect.bound and size is Size.UNDECIDED:
         where = f"only a bound is known, and it does not exclude {zone.text()}"
     parts = [f"direction {way}: {why}" if way else "", f"size {size}: {where}"]
-    return Verdict(_outcome(way, size), "; ".join(filter(None, parts)), way, size)
+    outcome = _outcome(way, size)
+    if outcome is Outcome.LESS and (on_scale(effect.low, contrast) > zone.high) == (sign > 0):
+        outcome = Outcome.MORE
+    return Verdict(outcome, "; ".join(filter(None, parts)), way, size)
 
 
 def _direction(
@@ -286,7 +291,7 @@ def _outcome(way: Way | None, size: Size | None) -> Outcome:
         return {
             Size.AGREES: Outcome.REPRODUCED,
             Size.UNDECIDED: Outcome.SIZE_UNDECIDED,
-            Size.CONTRADICTED: Outcome.SIZE_CONTRADICTED,
+            Size.CONTRADICTED: Outcome.LESS,
         }[size]
     if size is Size.CONTRADICTED:
         return Outcome.NOT_REPRODUCED

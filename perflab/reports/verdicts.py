@@ -51,7 +51,8 @@ RED = VerdictStyle("red", "#d6453d")
 LOOKS = {
     Outcome.REPRODUCED: VerdictStyle("green", "#2e9e5b"),
     Outcome.SIZE_UNDECIDED: PLAIN,
-    Outcome.SIZE_CONTRADICTED: PLAIN,
+    Outcome.LESS: PLAIN,
+    Outcome.MORE: PLAIN,
     Outcome.DIRECTION_SHOWN: PLAIN,
     Outcome.NOT_REPRODUCED: RED,
     Outcome.OPPOSITE: RED,

@@ -236,9 +236,10 @@ def effect_within(
     if left_out:
         warnings.append(f"left out, because a side has no valid trial: block {', '.join(left_out)}")
     ends = ends.at(ends.low.dropna().index)
-    blocks = Blocks(
-        *(values.to_numpy(float) for values in (ends.low, ends.measured, ends.high)), looks
+    low, measured, high = (
+        values.to_numpy(float) for values in (ends.low, ends.measured, ends.high)
     )
+    blocks = Blocks(low, measured, high, looks)
     return _effect(blocks, confidence, math.exp if scale == "ratio" else float, warnings)
 
 

@@ -41,20 +41,22 @@ def contrast(ratio=None, direction=None, not_testable: str = "", **changes) -> C
 
 
 REPRODUCED, NOT_REPRODUCED, UNDECIDED = "reproduced", "not reproduced", "undecided"
-OPEN, OTHER_SIZE = "same direction, size undecided", "same direction, size contradicted"
+OPEN = "same direction; size not yet known"
+LESS, MORE = (f"same direction, but {size} than published" for size in ("less", "more"))
 CASES = [
     # published ratio, direction, measured interval around its estimate, verdict
     (1.6, "greater", (1.45, 1.58, 1.70), REPRODUCED),
     (1.6, None, (1.45, 1.58, 1.70), REPRODUCED),
     (1.6, "greater", (1.28, 1.58, 2.00), REPRODUCED),  # the ends of the zone
     (1.6, None, (1.05, 1.30, 1.60), OPEN),
-    (1.6, "greater", (1.02, 1.05, 1.08), OTHER_SIZE),
-    (1.6, "greater", (2.1, 3.5, 4.0), OTHER_SIZE),
+    (1.6, "greater", (1.02, 1.05, 1.08), LESS),
+    (1.6, "greater", (2.1, 3.5, 4.0), MORE),
     (1.6, "greater", (0.98, 1.05, 1.20), NOT_REPRODUCED),
     (1.6, "greater", (0.80, 1.10, 1.50), UNDECIDED),
     (1.6, "greater", (0.60, 0.70, 0.90), NOT_REPRODUCED),
     (0.66, "smaller", (0.60, 0.67, 0.70), REPRODUCED),
-    (0.66, None, (0.90, 0.93, 0.96), OTHER_SIZE),
+    (0.66, None, (0.90, 0.93, 0.96), LESS),
+    (0.66, None, (0.30, 0.33, 0.36), MORE),
     (0.66, "smaller", (1.20, 1.40, 1.50), NOT_REPRODUCED),
     # No effect would also agree with 1.15, so without a direction the size is not enough.
     (1.15, "greater", (0.98, 1.10, 1.20), UNDECIDED),
@@ -76,7 +78,7 @@ CASES = [
     # Within 10% of 1 and a direction claimed: both.
     (1.04, "greater", (1.01, 1.04, 1.07), REPRODUCED),
     (1.04, "greater", (0.97, 1.0, 1.03), UNDECIDED),
-    (1.04, "greater", (1.2, 1.3, 1.4), OTHER_SIZE),
+    (1.04, "greater", (1.2, 1.3, 1.4), MORE),
     (0.96, "smaller", (1.01, 1.02, 1.03), NOT_REPRODUCED),
     (1.1, "greater", (1.03, 1.09, 1.15), REPRODUCED),
     (None, None, (1.2, 1.3, 1.4), "nothing published"),
@@ -141,7 +143,7 @@ def test_a_wider_interval_says_nothing_that_a_narrower_one_does_not(
         (1.6, "greater", (1.45, 1.58, 1.70), REPRODUCED, UNDECIDED),
         (None, "greater", (1.1, 1.2, 1.3), "direction shown", "direction not shown"),
         (None, "greater", (0.5, 0.6, 0.7), "opposite direction", "direction not shown"),
-        (1.6, "greater", (1.05, 1.1, 1.2), OTHER_SIZE, NOT_REPRODUCED),
+        (1.6, "greater", (1.05, 1.1, 1.2), LESS, NOT_REPRODUCED),
     ],
 )
 def test_a_direction_needs_the_p_value_adjusted_for_the_claims_of_the_run(
@@ -172,7 +174,7 @@ POINTS = [
     # published difference, direction, measured interval around its estimate, verdict
     (0.7, "greater", (0.60, 0.65, 0.69), REPRODUCED),
     (0.7, "greater", (0.50, 0.70, 0.80), OPEN),
-    (0.7, None, (0.45, 0.48, 0.51), OTHER_SIZE),
+    (0.7, None, (0.45, 0.48, 0.51), LESS),
     (0.7, "greater", (0.64, 1.5, 2.4), OPEN),
     (0.7, "greater", (-0.1, 0.1, 0.3), NOT_REPRODUCED),
     (0.7, "greater", (-0.1, 0.2, 0.6), UNDECIDED),

@@ -16,8 +16,8 @@ from tests.golden.recordings import CASES, NAMES, write_recording
 ANEW = "'python -m tests.golden.write' writes it anew; CONTRIBUTING.md says when that may be"
 KINDS = ("shown", "opposite", "undecided", "bounded", "refused")
 SHOWN = (
-    "reproduced", "direction shown", "same direction, size undecided",
-    "same direction, size contradicted",
+    "reproduced", "direction shown", "same direction; size not yet known",
+    "same direction, but less than published", "same direction, but more than published",
 )  # fmt: skip
 OPPOSITE = ("not reproduced", "opposite direction")
 UNDECIDED = ("undecided", "direction not shown")

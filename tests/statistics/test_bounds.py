@@ -136,7 +136,7 @@ def test_requests_cut_off_on_both_sides_give_no_effect() -> None:
         ({"published_bound": ""}, Outcome.SIZE_UNDECIDED, Way.SHOWN, Size.UNDECIDED),
         (
             {"published_bound": "", "published_ratio": 0.9},
-            Outcome.SIZE_CONTRADICTED, Way.SHOWN, Size.CONTRADICTED,
+            Outcome.MORE, Way.SHOWN, Size.CONTRADICTED,
         ),
         ({"published_ratio": 0.02}, Outcome.SIZE_UNDECIDED, Way.SHOWN, Size.UNDECIDED),
         (
@@ -171,7 +171,7 @@ def test_an_exact_effect_agrees_with_a_published_bound_that_it_keeps() -> None:
     exact = effect_of(series([math.log(0.1 + 0.001 * number) for number in range(8)]))
     assert judge(exact, claim()).outcome is Outcome.REPRODUCED
     above = effect_of(series([math.log(0.5 + 0.001 * number) for number in range(8)]))
-    assert judge(above, claim()).outcome is Outcome.SIZE_CONTRADICTED
+    assert judge(above, claim()).outcome is Outcome.LESS
     assert "at most 0.213" in judge(above, claim()).reason
 
 

@@ -111,7 +111,7 @@ def test_a_block_where_the_write_costs_nothing_is_left_out(recorded: Path) -> No
         (around(0.53, 0.02), Outcome.REPRODUCED),
         (around(0.53, 0.10), Outcome.UNDECIDED),
         (around(0.65, 0.09), Outcome.SIZE_UNDECIDED),
-        (around(0.80, 0.02), Outcome.SIZE_CONTRADICTED),
+        (around(0.80, 0.02), Outcome.MORE),
         (around(0.20, 0.02), Outcome.NOT_REPRODUCED),
         (pd.Series([math.nan] * 6), Outcome.UNDECIDED),
     ],
