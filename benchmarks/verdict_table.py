@@ -6,6 +6,7 @@ The same seed gives the same page, byte for byte.
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +18,8 @@ from perflab.analysis.scope import ALSO_AT_THE_END, THIS_LOAD_ONLY
 from perflab.analysis.verdict import Outcome
 from perflab.paths import project_root
 from perflab.statistics.families import POWER, power
+from tests.support.simulations.client_time import BY_SIDE, BY_TRIAL, ClientTime
+from tests.support.simulations.client_time import held as held_by_client
 from tests.support.simulations.drift import Drift, held, scopes
 from tests.support.simulations.verdicts import (
     FIRST_LOOK,
@@ -50,6 +53,13 @@ DRIFTS = {
     "10% on one side": Drift(0.1),
     "20% on one side": Drift(0.2),
     "20% on one side, most of it at first": Drift(0.2, settles=True),
+}
+CLIENT_SHARES, CLIENT_BLOCKS = (0.05, 0.09, 0.15, 0.30), 8
+CLIENT_TIMES = {
+    "as much on both sides": ClientTime(0),
+    "any part in each trial": ClientTime(0, BY_TRIAL),
+    "found on one side alone": ClientTime(0, one_sided=True),
+    BY_SIDE: ClientTime(0, BY_SIDE),
 }
 DRIFT_BLOCKS, DRIFT_RATIO = (3, 4, 8, 12), 1.1
 PAGE = project_root() / "docs" / "verdicts.md"
@@ -124,6 +134,18 @@ def drift_table(random: np.random.Generator, sets: int) -> str:
     return _table([*heads, ALSO_AT_THE_END, THIS_LOAD_ONLY], rows)
 
 
+def client_table(random: np.random.Generator, sets: int) -> str:
+    """Return how often intervals hold the ratio of times that hold some of the client's own."""
+    rows = []
+    for share in CLIENT_SHARES:
+        for words, client in CLIENT_TIMES.items():
+            holds = held_by_client(random, sets, CLIENT_BLOCKS, replace(client, share=share), 1.3)
+            rates = (holds.within, holds.measured, holds.shown)
+            rows.append([f"{share:.0%}", words, *(f"{rate.hits / rate.n:.0%}" for rate in rates)])
+    heads = ["client's share", "what of it counts", "held", "held by the measured times alone"]
+    return _table([*heads, "shown to differ"], rows)
+
+
 def page(sets: int, seed: int = SEED) -> str:
     """Return the whole page."""
     tables = verdict_tables(np.random.default_rng(seed), sets)
@@ -142,6 +164,9 @@ def page(sets: int, seed: int = SEED) -> str:
         drift_sets=f"{sets // 2:,}",
         drift_ratio=DRIFT_RATIO,
         drifts=drift_table(np.random.default_rng(seed), sets // 2),
+        client_sets=f"{sets // 2:,}",
+        client_blocks=CLIENT_BLOCKS,
+        client_times=client_table(np.random.default_rng(seed), sets // 2),
         once=f"{once:.0%}",
         ever=f"{ever:.0%}",
         looks=f"{FIRST_LOOK} to {LAST_LOOK}",

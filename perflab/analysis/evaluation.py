@@ -19,15 +19,16 @@ from weakref import WeakKeyDictionary
 import numpy as np
 import pandas as pd
 
+from perflab.analysis.blocks import ends_of, sides_of
 from perflab.analysis.decision import Decision, decide, decide_bound
 from perflab.analysis.noise import noise_flags
 from perflab.analysis.scope import scope_of
 from perflab.analysis.validity import why_absent
 from perflab.analysis.verdict import Outcome, Verdict, judge, published_sign, zone_of
 from perflab.errors import AnalysisError
-from perflab.recordings import Contrast, ContrastPair, Response, Run, RunRecord, Scale, response_of
-from perflab.recordings.responses import at_least_column, drift_column, resolution_column
-from perflab.statistics.comparison import SMALLEST_N, Effect, Ends, effect_within, mean_of
+from perflab.recordings import Contrast, Response, Run, RunRecord, response_of
+from perflab.recordings.responses import drift_column
+from perflab.statistics.comparison import SMALLEST_N, Effect, effect_within
 from perflab.statistics.families import Corrected, corrected
 
 
@@ -96,7 +97,9 @@ class Finding:
     are valid. ``absent`` says why there is no number, or none from the blocks that were left out.
     ``limit`` is, in words, the limit that a system's own rule sets for a claim; empty elsewhere.
     ``drifts`` are the changes of each block's log ratio to the end of the load (empty: unknown),
-    and ``scope`` says how far the finding holds (:mod:`perflab.analysis.scope`).
+    and ``scope`` says how far the finding holds (:mod:`perflab.analysis.scope`). If more than a
+    tenth of a time may be the client's own, ``if_alike`` is the effect if that part adds as much on
+    both sides (:mod:`perflab.analysis.blocks`).
     """
 
     contrast: Contrast
@@ -117,6 +120,7 @@ class Finding:
     limit: str = ""
     drifts: tuple[float, ...] = ()
     scope: str = ""
+    if_alike: Effect | None = None
 
 
 # A run is a snapshot, so its findings are computed once.
@@ -186,18 +190,13 @@ def not_asked(run: Run) -> str:
 
 def _is_asked(run: Run, contrast: Contrast) -> bool:
     return not contrast.not_testable or all(
-        run.record.selected(levels) for levels in _sides(contrast)
+        run.record.selected(levels) for levels in sides_of(contrast)
     )
-
-
-def _sides(contrast: Contrast) -> list[dict[str, str]]:
-    pairs = [contrast, contrast.interaction] if contrast.interaction else [contrast]
-    return [levels for pair in pairs for levels in (pair.numerator, pair.denominator)]
 
 
 def _counted(run: Run, finding: Finding) -> Finding:
     """Add the numbers of trials and valid trials of a contrast, and why numbers are absent."""
-    names = {name for levels in _sides(finding.contrast) for name in run.record.selected(levels)}
+    names = {name for levels in sides_of(finding.contrast) for name in run.record.selected(levels)}
     with_counts = with_trials(finding, run, names)
     complete = finding.effect is not None and not finding.left_out
     if complete or finding.contrast.not_testable:
@@ -217,7 +216,7 @@ def _finding(run: Run, contrast: Contrast, trials: pd.DataFrame) -> Finding:
     if contrast.not_testable:
         return Finding(contrast, response, None, judge(None, contrast))
     try:
-        ends = _contrast_ends(run, contrast, trials)
+        ends, if_alike = ends_of(run, contrast, trials)
         rule = run.record.until_decided
         effect = effect_within(ends, contrast.scale, rule)
     except AnalysisError as error:
@@ -237,6 +236,7 @@ def _finding(run: Run, contrast: Contrast, trials: pd.DataFrame) -> Finding:
         left_out=len(ends.low) - len(by_block),
         warnings=(*effect.warnings, *filter(None, [_not_counted_yet(run)])),
         drifts=_drifts(run, contrast, trials, by_block.index) if ends.limited else (),
+        if_alike=effect_within(if_alike, contrast.scale, rule) if if_alike else None,
     )
 
 
@@ -251,7 +251,7 @@ def _drifts(
     if contrast.scale != "ratio" or column not in trials:
         return ()
     as_difference = contrast.model_copy(update={"response": column, "scale": "difference"})
-    drifts = _contrast_ends(run, as_difference, trials).low.reindex(blocks)
+    drifts = ends_of(run, as_difference, trials)[0].low.reindex(blocks)
     return () if drifts.isna().any() else tuple(map(float, drifts))
 
 
@@ -276,54 +276,3 @@ def _decision(effect: Effect, contrast: Contrast, among: Corrected | None) -> De
             effect.limit < 1 if effect.bound == "at most" else effect.limit > 1, among
         )
     return decide(effect, corrected=among)
-
-
-def _contrast_ends(run: Run, contrast: Contrast, trials: pd.DataFrame) -> Ends:
-    """Return the response's log ratio or difference in every block; NaN if a side is missing."""
-    response = contrast.response
-    if response not in trials.columns and at_least_column(response) not in trials.columns:
-        raise AnalysisError(f"the trials have no column '{response}'")
-
-    def ends_of(pair: ContrastPair) -> Ends:
-        above, below = (
-            _by_block(run, levels, response, trials, contrast.scale, side)
-            for levels, side in ((pair.numerator, "numerator"), (pair.denominator, "denominator"))
-        )
-        return above.minus(below)
-
-    ends = ends_of(contrast)
-    return ends.minus(ends_of(contrast.interaction)) if contrast.interaction else ends
-
-
-def _by_block(
-    run: Run, levels: dict[str, str], response: str, trials: pd.DataFrame, scale: Scale, side: str
-) -> Ends:
-    """Return the response per block (for ratios its log), the mean over the selected treatments.
-
-    It is NaN in blocks that lack one of them.
-    """
-    names = run.record.selected(levels)
-    if not names:
-        selection = ", ".join(f"{factor}={level}" for factor, level in levels.items())
-        raise AnalysisError(f"no treatment of the run has {selection}")
-    treatments = [_of_treatment(run, name, response, trials) for name in names]
-    has_none = any((ends.measured <= 0).any() for ends in treatments)
-    if scale == "ratio" and len(names) > 1 and has_none:
-        raise AnalysisError(f"{response} is not positive in every trial; a ratio needs that")
-    return mean_of([ends.logs(side) if scale == "ratio" else ends for ends in treatments])
-
-
-def _of_treatment(run: Run, name: str, response: str, trials: pd.DataFrame) -> Ends:
-    """Return a response per block between its ends; a value that was cut off has no upper end.
-
-    A value that was read from a coarse source lies within half of its resolution.
-    """
-    rows = trials[trials["treatment"] == name].set_index("block")
-    rows = rows.reindex(pd.RangeIndex(run.judged_blocks))
-    missing = pd.Series(np.nan, index=rows.index)
-    known = rows.get(response, missing).astype(float)
-    at_least = rows.get(at_least_column(response), missing).astype(float)
-    half = rows.get(resolution_column(response), missing).astype(float).fillna(0.0) / 2
-    is_cut = known.isna() & at_least.notna()
-    value = known.where(~is_cut, at_least)
-    return Ends(value - half, known.where(~is_cut, np.inf) + half, value)

@@ -48,7 +48,7 @@ def _row(finding: Finding) -> dict[str, Any]:
         "verdict": str(finding.verdict),
         "direction": str(finding.verdict.direction or ""),
         "size": str(finding.verdict.size or ""),
-        "scope": finding.scope,
+        "scope": scope_words(finding),
         "single run": single_run(finding),
         "valid trials": finding.valid,
         "trials": finding.trials,
@@ -81,6 +81,22 @@ def left_out(finding: Finding) -> str:
         return finding.absent
     why = f": {finding.absent}" if finding.absent else ""
     return f"{counted(finding.left_out, 'block')} left out{why}"
+
+
+def scope_words(finding: Finding) -> str:
+    """Return how far a finding holds, and what it is if the client delayed all sides alike."""
+    return "; ".join(filter(None, [finding.scope, client_words(finding)]))
+
+
+def client_words(finding: Finding) -> str:
+    """Return the narrower interval of times of which much may be the client's own; or nothing."""
+    effect = finding.if_alike
+    if effect is None or not math.isfinite(effect.low):
+        return ""
+    interval = f"[{number(effect.low)}, {number(effect.high)}]"
+    return (
+        f"{interval} if the client added as much to the times of both sides (over a tenth of one)"
+    )
 
 
 def single_run(finding: Finding) -> str:
@@ -143,7 +159,7 @@ def _upper(text: str) -> str:
 
 
 def _remarks(finding: Finding) -> list[str]:
-    remarks = [finding.verdict.reason, *filter(None, [finding.scope])]
+    remarks = [finding.verdict.reason, *filter(None, [scope_words(finding)])]
     if finding.left_out:
         remarks.append(left_out(finding))
     if finding.verdict.outcome in STILL_OPEN and finding.decision is not None:

@@ -10,7 +10,7 @@ from typing import Any, get_args
 import pandas as pd
 
 from perflab.recordings import Remark, Response, Run, typical
-from perflab.recordings.responses import at_least_column
+from perflab.recordings.responses import MAX_CLIENT_SHARE, at_least_column, client_column
 from perflab.recordings.schema import TrialState, is_imported
 from perflab.recordings.tables import NOT_JUDGED
 from perflab.statistics.in_words import counted
@@ -80,7 +80,8 @@ def measures(run: Run, response: str) -> bool:
 def typical_values(valid: pd.DataFrame, names: Iterable[str]) -> dict[str, Any]:
     """Return typical values of the trials' columns, each with ``_low``, ``_high`` (95%), ``_n``.
 
-    If a trial has only a lower bound, there is no typical value but a ``_low``.
+    Where more than a tenth of a time may be the client's own, the interval holds it without that
+    part, too. If a trial has only a lower bound, there is no typical value but a ``_low``.
     """
     row: dict[str, Any] = {}
     for name in names:
@@ -92,11 +93,19 @@ def typical_values(valid: pd.DataFrame, names: Iterable[str]) -> dict[str, Any]:
         estimate = across_trials(valid[name].to_numpy(float))
         row |= {
             name: estimate.value,
-            f"{name}_low": estimate.low,
+            f"{name}_low": min(estimate.low, _least_typical(valid, name)),
             f"{name}_high": estimate.high,
             f"{name}_n": estimate.n,
         }
     return row
+
+
+def _least_typical(valid: pd.DataFrame, name: str) -> float:
+    """Return the low end less what may be the client's own, if that is much; else infinity."""
+    client = valid.get(client_column(name))
+    if client is None or not (client > MAX_CLIENT_SHARE * valid[name]).any():
+        return math.inf
+    return across_trials((valid[name] - client).clip(lower=0.0).to_numpy(float)).low
 
 
 def least_value(valid: pd.DataFrame, name: str) -> float:

@@ -18,7 +18,7 @@ from perflab.load.records.result import LoadResult
 from perflab.load.workload import OpenLoop, Scripted, Workload
 from perflab.recordings import Reason
 from perflab.recordings.columns import PHASE_COLUMN
-from perflab.recordings.responses import at_least_column, drift_column
+from perflab.recordings.responses import at_least_column, client_column, drift_column
 from perflab.stacks.plan import StackPlan
 from perflab.statistics.quantiles import CENSORED, OF_TRIALS, bounds_of
 
@@ -62,35 +62,36 @@ def request_columns(result: LoadResult) -> dict[str, Any]:
     """Return throughput, response times and CPU per request of the measured stage.
 
     For throughput see :attr:`LoadResult.throughput_rps`. Times are those of measured successes, in
-    ms. They are NaN where requests that were cut off could move them (``_at_least_ms`` is then a
-    lower bound), or where more than a tenth may be the client's own time (``_client_ms``).
+    ms, of which up to ``_client_ms`` may be the client's own. They are NaN where requests that were
+    cut off could move them (``_at_least_ms`` is then a lower bound, without the client's own time).
     Connection wait is from *started* to *sent*.
     """
     response = times_of(result).numbers(OF_TRIALS)
     service = times_of(result, "sent_ns").numbers(OF_TRIALS)
     wait = times_of(result, "started_ns", "sent_ns").numbers(OF_TRIALS)
     names = ("mean", *(f"p{share}" for share in OF_TRIALS), "max")
-    bounds = {f"{name}_ms": response[name] for name in names}
-    bounds |= {f"service_{name}_ms": service[name] for name in ("mean", "p99")}
+    numbers = {f"{name}_ms": response[name] for name in names}
+    numbers |= {f"service_{name}_ms": service[name] for name in ("mean", "p99")}
     return {
         "throughput_rps": result.throughput_rps,
-        **{f"{name}_ms": response[name].comparable for name in names},
-        **at_least(bounds),
-        **{f"{name}_client_ms": response[name].client_ms for name in names},
-        "service_mean_ms": service["mean"].comparable,
-        "service_p99_ms": service["p99"].comparable,
+        **time_columns(numbers),
         "connection_wait_p50_ms": wait["p50"].value,
         "connection_wait_p99_ms": wait["p99"].value,
         "client_cpu_us_per_request": result.cpu_ns / 1e3 / max(1, result.requests_counted),
     }
 
 
-def at_least(numbers: Mapping[str, Number]) -> dict[str, float]:
-    """Return the lower bounds of times that cut-off requests could move, by column."""
-    return {
-        at_least_column(name): number.at_least
+def time_columns(numbers: Mapping[str, Number]) -> dict[str, float]:
+    """Return times, what of each may be the client's own, and the bounds of those without a value.
+
+    The bounds are of times that cut-off requests could move.
+    """
+    values = {name: number.value for name, number in numbers.items()}
+    values |= {client_column(name): number.client_ms for name, number in numbers.items()}
+    return values | {
+        at_least_column(name): max(0.0, number.at_least - number.client_ms)
         for name, number in numbers.items()
-        if not (math.isnan(number.at_least) or number.is_the_clients)
+        if not math.isnan(number.at_least)
     }
 
 
@@ -137,12 +138,7 @@ def chunk_columns(chunks: ChunkTimes) -> dict[str, Any]:
         if name != "max"
     }
     return {
-        **{name: number.comparable for name, number in numbers.items()},
-        **at_least(numbers),
-        **{
-            f"{name.removesuffix('_ms')}_client_ms": number.client_ms
-            for name, number in numbers.items()
-        },
+        **time_columns(numbers),
         "chunks_per_s": chunks.per_s,
         "chunks_at_once_share": chunks.at_once_share,
     }

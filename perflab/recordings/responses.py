@@ -13,6 +13,8 @@ from perflab.recordings.schema import Response, RunRecord
 ANY = "*"
 # The share of requests that failed, and the reason against a trial in which too many did.
 FAILURES, TOO_MANY_FAILED = "failure_share", "server.failures"
+# What of a time may be the client's own before its trials have a mark.
+MAX_CLIENT_SHARE = 0.10
 TYPICAL_PERCENTILES = (50, 95, 99)
 
 # The requests of the measured stage; see :mod:`perflab.instruments.requests`.
@@ -168,6 +170,11 @@ def at_least_column(response: str) -> str:
 def drift_column(response: str) -> str:
     """Return the column with the log ratio of a response at a load's end to that of the whole."""
     return f"{response}_drift"
+
+
+def client_column(response: str) -> str:
+    """Return the column with what of a time, in ms, may be the client's own."""
+    return f"{response.removesuffix('_ms')}_client_ms"
 
 
 def resolution_column(response: str) -> str:

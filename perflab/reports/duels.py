@@ -11,7 +11,7 @@ import pandas as pd
 from perflab.analysis.answers import IN_TIMES, percent, ratio_words
 from perflab.analysis.decision import MARGIN, Kind
 from perflab.analysis.evaluation import Finding, evaluate
-from perflab.analysis.findings import bound_text
+from perflab.analysis.findings import bound_text, client_words
 from perflab.analysis.thresholds import NAMES, Crossed, Judged, Threshold
 from perflab.analysis.validity import listed_reasons, typical_values, why_unmeasured
 from perflab.recordings import Run
@@ -369,3 +369,5 @@ def _caveats(run: Run, pair: Pair, finding: Finding) -> Iterator[str]:
             yield f"{threshold.text}: not certain once all thresholds are counted (Holm)"
     if finding.scope:
         yield f"the result holds {finding.scope}"
+    if words := client_words(finding):
+        yield words

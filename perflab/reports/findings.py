@@ -26,6 +26,7 @@ from perflab.analysis.findings import (
     evidence,
     left_out,
     published_text,
+    scope_words,
     sentence,
     single_run,
 )
@@ -101,7 +102,7 @@ def _finding_row(finding: Finding) -> dict[str, str]:
         ADJUSTED: p_value(finding.p_adjusted),
         "decision": decision_text(finding) or MISSING,
         "verdict": str(finding.verdict),
-        "scope": finding.scope or MISSING,
+        "scope": scope_words(finding) or MISSING,
         "single run": single_run(finding) or MISSING,
         "valid trials": f"{finding.valid} of {finding.trials}",
         "left out": left_out(finding) or MISSING,

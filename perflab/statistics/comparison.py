@@ -156,6 +156,19 @@ class Ends:
         """Return the values of some blocks."""
         return Ends(self.low[blocks], self.high[blocks], self.measured[blocks])
 
+    def around(self, other: Ends) -> Ends:
+        """Return the same measured values between ends that hold the other's too."""
+        lows, highs = (
+            pd.concat([self.low, other.low], axis=1),
+            pd.concat([self.high, other.high], axis=1),
+        )
+        return Ends(lows.min(axis=1), highs.max(axis=1), self.measured)
+
+    def where(self, is_kept: pd.Series[bool], other: Ends) -> Ends:
+        """Return the ends of these blocks, and the other's where they are not kept."""
+        low, high = self.low.where(is_kept, other.low), self.high.where(is_kept, other.high)
+        return Ends(low, high, self.measured)
+
     def minus(self, other: Ends) -> Ends:
         """Return the ends of the difference."""
         difference = self.measured - other.measured

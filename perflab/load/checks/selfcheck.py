@@ -28,7 +28,7 @@ import numpy as np
 import pandas as pd
 
 from perflab.load.checks import failures, stalls, trend
-from perflab.load.checks.times import MAX_CLIENT_SHARE, times_of
+from perflab.load.checks.times import times_of
 from perflab.load.checks.trend import response_trend
 from perflab.load.clients.outcome import CODES
 from perflab.load.records.columns import INSTANTS
@@ -37,6 +37,7 @@ from perflab.load.records.result import LoadResult
 from perflab.load.workload.arrivals import ClosedLoop
 from perflab.load.workload.windows import time_before
 from perflab.load.workload.workload import Workload
+from perflab.recordings.responses import MAX_CLIENT_SHARE
 from perflab.recordings.schema import Reason, Remark
 from perflab.statistics.in_words import with_enough_digits
 from perflab.statistics.quantiles import OF_TRIALS, needed_n, percentile

@@ -21,11 +21,12 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from perflab.load.checks.times import MAX_CLIENT_SHARE, Times, short_delays_ms
+from perflab.load.checks.times import Times, short_delays_ms
 from perflab.load.records.looks import Looks
 from perflab.load.records.result import LoadResult
 from perflab.load.workload.arrivals import Scripted
 from perflab.load.workload.workload import Workload
+from perflab.recordings.responses import MAX_CLIENT_SHARE
 from perflab.recordings.schema import Reason
 from perflab.statistics.quantiles import OF_TRIALS
 

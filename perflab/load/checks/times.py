@@ -22,10 +22,9 @@ from perflab.load.clients.outcome import CENSORED_CODES
 from perflab.load.records.looks import Looks
 from perflab.load.records.result import LoadResult
 from perflab.load.workload.windows import BEGIN, COUNTED, END, time_within, window_of
+from perflab.recordings.responses import MAX_CLIENT_SHARE
 from perflab.statistics.quantiles import OF_LOADS, Bound, bounds_of, mean_bound, percentiles_of
 
-# What the client itself may add to a time that it reports.
-MAX_CLIENT_SHARE = 0.10
 NO_TEMPLATE = -1
 OF_ROWS = ("known", "elapsed", "late", "stalled", "paused")
 NEVER = np.zeros((0, 2), dtype=np.int64)
@@ -52,11 +51,6 @@ class Number:
     def is_the_clients(self) -> bool:
         """Whether more than a tenth of the time may be the client's own."""
         return self.client_ms > MAX_CLIENT_SHARE * self.bound.low
-
-    @property
-    def comparable(self) -> float:
-        """Return the time where it is exact and not the client's, else NaN."""
-        return math.nan if self.is_the_clients else self.value
 
 
 @dataclass(frozen=True)

@@ -277,5 +277,5 @@ def of_client_time(numbers: Mapping[str, Number]) -> list[Remark]:
     if not parts:
         return []
     text = f"more than a tenth of these times may be the client's own: {', '.join(parts)}"
-    text += "; they are marked ~ and not compared"
+    text += "; they are marked ~, and compared with and without it"
     return [Remark(code="generator.client_time", side="client", text=text)]

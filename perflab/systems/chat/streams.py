@@ -122,7 +122,7 @@ def observed(
     columns = stream_columns(table, samples, services)
     for name, number in numbers.items():
         column = name.replace(" ", "_")
-        columns |= {f"{column}_ms": number.comparable, f"{column}_client_ms": number.client_ms}
+        columns |= {f"{column}_ms": number.value, f"{column}_client_ms": number.client_ms}
     remarks = [*judged(table, counts, columns), *of_client_time(numbers)]
     return Observation(
         columns,

@@ -1,0 +1,107 @@
+"""The log ratio, or difference, of a contrast in every block, between the ends of what is known.
+
+A time may hold some of the client's own, and nobody knows how much: between nothing and the part
+that the client found (:mod:`perflab.load.checks.times`). The same client measures both sides, so
+that the part that counts is taken to be alike on them: the interval holds the ratio of the times as
+they were measured, and of the times less the client's part. Where that part is more than a tenth,
+this is no longer assumed: each side may hold any of it, and the narrower interval is told beside.
+``docs/verdicts.md`` has simulations.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from perflab.errors import AnalysisError
+from perflab.recordings import Contrast, ContrastPair, Run
+from perflab.recordings.responses import (
+    MAX_CLIENT_SHARE,
+    at_least_column,
+    client_column,
+    resolution_column,
+)
+from perflab.statistics.comparison import Ends, mean_of
+
+
+def sides_of(contrast: Contrast) -> list[dict[str, str]]:
+    """Return the levels that each side of a contrast selects, those of an interaction too."""
+    pairs = [contrast, contrast.interaction] if contrast.interaction else [contrast]
+    return [levels for pair in pairs for levels in (pair.numerator, pair.denominator)]
+
+
+def ends_of(run: Run, contrast: Contrast, trials: pd.DataFrame) -> tuple[Ends, Ends | None]:
+    """Return the response's log ratio or difference in every block; NaN if a side is missing.
+
+    The second is None, or the ends if the client's part of a time is alike on all sides, where that
+    is not assumed.
+    """
+    response, client = contrast.response, client_column(contrast.response)
+    if response not in trials.columns and at_least_column(response) not in trials.columns:
+        raise AnalysisError(f"the trials have no column '{response}'")
+    measured = _ends(run, contrast, trials)
+    if client not in trials:
+        return measured, None
+    names = {name for levels in sides_of(contrast) for name in run.record.selected(levels)}
+    of_sides = trials[trials["treatment"].isin(names)]
+    share = (of_sides[client] / of_sides[response]).groupby(of_sides["block"]).max()
+    is_small = ~(share > MAX_CLIENT_SHARE).reindex(measured.low.index, fill_value=False)
+    # Something is left of a time that may be all the client's, so that it has a logarithm.
+    time = trials[response]
+    less = (time - trials[client].fillna(0.0)).clip(lower=time / 100)
+    alike = measured.around(_ends(run, contrast, trials.assign(**{response: less})))
+    if is_small.all():
+        return alike, None
+    lower = at_least_column(response)
+    known = trials.assign(**{lower: less.fillna(trials.get(lower, less))})
+    return alike.where(is_small, _ends(run, contrast, known)), alike
+
+
+def _ends(run: Run, contrast: Contrast, trials: pd.DataFrame) -> Ends:
+    """Return the response's log ratio or difference in every block, as the trials have it."""
+
+    def of_pair(pair: ContrastPair) -> Ends:
+        above, below = (
+            _by_block(run, levels, contrast, trials, side)
+            for levels, side in ((pair.numerator, "numerator"), (pair.denominator, "denominator"))
+        )
+        return above.minus(below)
+
+    ends = of_pair(contrast)
+    return ends.minus(of_pair(contrast.interaction)) if contrast.interaction else ends
+
+
+def _by_block(
+    run: Run, levels: dict[str, str], contrast: Contrast, trials: pd.DataFrame, side: str
+) -> Ends:
+    """Return the response per block (for ratios its log), the mean over the selected treatments.
+
+    It is NaN in blocks that lack one of them.
+    """
+    names, response = run.record.selected(levels), contrast.response
+    if not names:
+        selection = ", ".join(f"{factor}={level}" for factor, level in levels.items())
+        raise AnalysisError(f"no treatment of the run has {selection}")
+    treatments = [_of_treatment(run, name, response, trials) for name in names]
+    if contrast.scale != "ratio":
+        return mean_of(treatments)
+    if len(names) > 1 and any((ends.measured <= 0).any() for ends in treatments):
+        raise AnalysisError(f"{response} is not positive in every trial; a ratio needs that")
+    return mean_of([ends.logs(side) for ends in treatments])
+
+
+def _of_treatment(run: Run, name: str, response: str, trials: pd.DataFrame) -> Ends:
+    """Return a response per block between its ends.
+
+    A value that was cut off has no upper end, and a value that has a lower bound beside it lies
+    between the two. A value from a coarse source may be off by half of its resolution.
+    """
+    rows = trials[trials["treatment"] == name].set_index("block")
+    rows = rows.reindex(pd.RangeIndex(run.judged_blocks))
+    missing = pd.Series(np.nan, index=rows.index)
+    known = rows.get(response, missing).astype(float)
+    at_least = rows.get(at_least_column(response), missing).astype(float)
+    half = rows.get(resolution_column(response), missing).astype(float).fillna(0.0) / 2
+    is_cut = known.isna() & at_least.notna()
+    high = known.where(~is_cut, np.inf) + half
+    return Ends(at_least.fillna(known) - half, high, known.fillna(at_least))

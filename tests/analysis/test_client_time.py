@@ -1,0 +1,90 @@
+"""Times that hold some of the client's own are compared with and without it."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from perflab.analysis.evaluation import evaluate
+from perflab.analysis.findings import sentence
+from perflab.analysis.validity import typical_values
+from perflab.recordings import Run
+from perflab.recordings.responses import client_column
+from tests.support.simulations.client_time import (
+    ALIKE,
+    BY_SIDE,
+    BY_TRIAL,
+    CONTRAST,
+    RESPONSE,
+    SIDES,
+    ClientTime,
+    held,
+)
+from tests.support.synthetic import Planted, write_run
+
+SETS, BLOCKS = 150, 8
+
+
+@pytest.mark.parametrize(
+    "client",
+    [
+        ClientTime(0.05), ClientTime(0.05, one_sided=True), ClientTime(0.09, BY_TRIAL),
+        ClientTime(0.30), ClientTime(0.30, BY_TRIAL), ClientTime(0.30, BY_SIDE),
+        ClientTime(0.30, one_sided=True),
+    ],
+)  # fmt: skip
+def test_intervals_of_times_with_the_clients_part_hold_the_truth(client: ClientTime) -> None:
+    holds = held(np.random.default_rng(5), SETS, BLOCKS, client, 1.3)
+    assert holds.within.hits / SETS >= 0.92
+    if client.one_sided or (client.share > 0.1 and client.counts != BY_TRIAL):
+        assert holds.measured.hits / SETS < 0.85
+
+
+def test_a_small_part_that_is_alike_on_both_sides_hides_no_difference() -> None:
+    holds = held(np.random.default_rng(5), SETS, BLOCKS, ClientTime(0.09, ALIKE), 1.1)
+    assert holds.shown.hits / SETS >= 0.95
+
+
+def with_client(root: Path, client_ms: float) -> Run:
+    """Return a run of 8 blocks whose times are 50 ms or longer, with a part of the client."""
+    sides = tuple(
+        Planted(side.levels, ratio, side.label) for side, ratio in zip(SIDES, (0.7, 1), strict=True)
+    )
+    run = write_run(root, treatments=sides, blocks=BLOCKS, requests=60, contrasts=[CONTRAST])
+    trials = run.trials().assign(**{client_column(RESPONSE): client_ms})
+    run.trials = lambda: trials  # type: ignore[method-assign]
+    return run
+
+
+def test_a_part_above_a_tenth_widens_the_interval_and_the_narrower_one_is_told(
+    tmp_path: Path,
+) -> None:
+    (plain,), (wide,) = (
+        evaluate(with_client(tmp_path / str(client_ms), client_ms)) for client_ms in (0.0, 30.0)
+    )
+    assert plain.effect is not None
+    assert wide.effect is not None
+    assert wide.effect.estimate == plain.effect.estimate
+    assert wide.effect.low < plain.effect.low
+    assert plain.effect.high < wide.effect.high
+    alike = wide.if_alike
+    assert alike is not None
+    assert wide.effect.low < alike.low < alike.high < wide.effect.high
+    told = "if the client added as much to the times of both sides"
+    assert told in sentence(wide)
+    assert told not in sentence(plain)
+
+
+@pytest.mark.parametrize(("client_ms", "is_wider"), [(1.0, False), (30.0, True)])
+def test_the_typical_time_has_an_interval_that_holds_it_without_the_client(
+    tmp_path: Path, client_ms: float, is_wider: bool
+) -> None:
+    run = with_client(tmp_path, client_ms)
+    values = typical_values(run.valid_trials(), [RESPONSE])
+    plain = typical_values(run.valid_trials().drop(columns=client_column(RESPONSE)), [RESPONSE])
+    lower = plain[f"{RESPONSE}_low"] - (client_ms if is_wider else 0)
+    assert values[f"{RESPONSE}_low"] == pytest.approx(lower)
+    assert not math.isnan(values[f"{RESPONSE}_high"])
