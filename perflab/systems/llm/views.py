@@ -51,7 +51,7 @@ def stream_times_table(run: Run) -> pd.DataFrame:
 
 
 def _times(run: Run) -> pd.DataFrame:
-    requests, chunks = run.requests(), run.chunks()
+    requests, chunks = run.requests(), run.table("chunks")
     columns = ["treatment", "family", "version", "what", "trial_id", "ms"]
     if chunks.empty:
         return pd.DataFrame(columns=columns)
