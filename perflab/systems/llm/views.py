@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -12,6 +11,7 @@ from perflab.figures import EFFECT, IN_FLIGHT, LATENCY_CPU, LATENCY_ECDF, TIME_B
 from perflab.figures.canvas import LabFigure
 from perflab.figures.charts import Axis, Lines, Plane, Planes, Points, RowChart, Typical
 from perflab.figures.origin import Page, trials_shown, typical_rows
+from perflab.figures.plots.latency import POOLED, curves
 from perflab.figures.theme import PALETTE, Look
 from perflab.figures.view import ARROW, View
 from perflab.recordings import Run
@@ -22,7 +22,6 @@ FIRST, GAP = "first chunk", "gap"
 TIME_LABELS = {FIRST: "time to the first chunk, ms (log)", GAP: "gap between chunks, ms (log)"}
 # The shares are denser in the tails.
 SHARES = np.r_[0.002, 0.01, np.linspace(0.025, 0.975, 39), 0.99, 0.995, 0.999, 1.0]
-POOLED = "all trials"
 THIN, THICK = "thin", "thick"
 TIME_COLUMNS = ["family", "version", "what", "curve", "share", "ms"]
 OF_REQUEST = ["trial_id", "worker", "user", "planned_ns"]
@@ -45,7 +44,7 @@ def stream_times_table(run: Run) -> pd.DataFrame:
         for (family, version, what), group in times.groupby(
             ["family", "version", "what"], sort=False
         )
-        for curve, times_of in _curves(group)
+        for curve, times_of in curves(group, "ms")
     ]
     return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=TIME_COLUMNS)
 
@@ -66,13 +65,6 @@ def _times(run: Run) -> pd.DataFrame:
         ms=(arrivals["at_ns"] - previous_ns) / 1e6, what=np.where(is_first, FIRST, GAP)
     )
     return timed.merge(rungs_of(run), on="treatment")[columns]
-
-
-def _curves(times: pd.DataFrame) -> Iterator[tuple[str, pd.Series[float]]]:
-    trials = times.groupby("trial_id", sort=False)["ms"]
-    yield from ((str(name), values) for name, values in trials)
-    if trials.ngroups > 1:
-        yield POOLED, times["ms"]
 
 
 def _curve(values: pd.Series[float], **labels: object) -> pd.DataFrame:

@@ -23,7 +23,7 @@ def planted(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Run]:
 
 @pytest.mark.slow
 def test_a_run_of_streams_has_its_figures_and_no_text_is_cut(tmp_path: Path) -> None:
-    run = write_streams(tmp_path / "all", ("unpaced", "limits", "capacity"))
+    run = write_streams(tmp_path / "all", ("unpaced", "limits"))
     assert [figure for figure in pictures(run) if figure in FIGURES] == FIGURES
     check_texts(run, FIGURES)
 

@@ -19,18 +19,13 @@ def ladder(tmp_path_factory: pytest.TempPathFactory) -> Run:
 
 
 @pytest.fixture(scope="module")
-def threads(tmp_path_factory: pytest.TempPathFactory) -> Run:
-    return write_downloads(tmp_path_factory.mktemp("threads"), ("threads", "clients"))
-
-
-@pytest.fixture(scope="module")
 def inside(tmp_path_factory: pytest.TempPathFactory) -> Run:
     return write_downloads(tmp_path_factory.mktemp("inside"), ("inside",))
 
 
-def test_a_run_of_downloads_has_its_figures_and_no_text_is_cut(threads: Run) -> None:
-    assert [name for name in pictures(threads) if name in OF_LADDER] == OF_LADDER
-    check_texts(threads, OF_LADDER)
+def test_a_run_of_downloads_has_its_figures_and_no_text_is_cut(ladder: Run) -> None:
+    assert [name for name in pictures(ladder) if name in OF_LADDER] == OF_LADDER
+    check_texts(ladder, OF_LADDER)
 
 
 def test_a_waterfall_has_every_download_and_says_which_gave_up(ladder: Run) -> None:
