@@ -64,7 +64,7 @@ class Profile:
 
 def profiled(run: Run) -> list[str]:
     """Return the names of the treatments with call chains, in the order of the record."""
-    names = set(run.calls()["treatment"])
+    names = set(run.table("calls")["treatment"])
     return [treatment.name for treatment in run.record.treatments if treatment.name in names]
 
 
@@ -76,7 +76,7 @@ def profile_of(run: Run, treatment: str) -> Profile:
     AnalysisError
         The treatment has no call chains in a valid trial.
     """
-    table = run.calls()
+    table = run.table("calls")
     table = table[table["treatment"] == treatment]
     if table.empty:
         known = ", ".join(profiled(run)) or "none of this run"

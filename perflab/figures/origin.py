@@ -36,9 +36,9 @@ def valid_counts(run: Run) -> dict[str, int]:
     return {item.name: int(counts.get(item.name, 0)) for item in run.record.treatments}
 
 
-def commit(record: RunRecord, length: int = 10) -> str:
+def commit(record: RunRecord) -> str:
     """Return the commit that measured the run, marked "+changes" when the tree was dirty."""
-    name = str(record.code.get("commit") or "")[:length] or "unknown"
+    name = str(record.code.get("commit") or "")[:10] or "unknown"
     return f"{name}+changes" if record.code.get("dirty") else name
 
 

@@ -152,22 +152,6 @@ class Run:
         """Return the database's wait events; see :meth:`table`."""
         return self.table("waits", trial_ids)
 
-    def calls(self, trial_ids: Sequence[str] | None = None) -> pd.DataFrame:
-        """Return the profiler's call chains; see :meth:`table`."""
-        return self.table("calls", trial_ids)
-
-    def messages(self, trial_ids: Sequence[str] | None = None) -> pd.DataFrame:
-        """Return the messages of streams, up to a million per trial; see :meth:`table`."""
-        return self.table("messages", trial_ids)
-
-    def progress(self, trial_ids: Sequence[str] | None = None) -> pd.DataFrame:
-        """Return the progress of bodies while they arrived (``progress_points``)."""
-        return self.table("progress", trial_ids)
-
-    def chunks(self, trial_ids: Sequence[str] | None = None) -> pd.DataFrame:
-        """Return the chunks of streamed answers with their instants; see :meth:`table`."""
-        return self.table("chunks", trial_ids)
-
     @cached_property
     def missing(self) -> list[str]:
         """The tables that lack rows which the trials counted: a copy may leave the large ones out.

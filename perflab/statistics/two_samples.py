@@ -137,41 +137,6 @@ FEWEST = 3
 
 
 @dataclass(frozen=True)
-class Scatter:
-    """How much ``n`` runs of one kind scatter around their ``mean``.
-
-    In 95% of pairs two single runs of the same kind differ by at most ``smallest_difference``: a
-    smaller difference is no sign of two kinds.
-    """
-
-    n: int
-    mean: float
-    smallest_difference: float
-
-
-def scatter(values: Sequence[float]) -> Scatter:
-    """Return how much runs that end at a number of failures scatter, from one value per run.
-
-    The value of a run that did not reach its end is NaN. Such runs held out longest, so a mean
-    without them is too low: with any of them both numbers are NaN. With fewer than 3 runs
-    ``smallest_difference`` is NaN: that of two runs is 13 times the distance of their values.
-
-    The runs are assumed to be independent and normal: ``smallest_difference`` is Student's t with
-    n - 1 degrees of freedom times the standard error of a difference of two, s sqrt(2). Source:
-    G. J. Hahn, W. Q. Meeker, Statistical Intervals, 1991, chapter 4.
-    """
-    from scipy import stats
-
-    numbers = np.asarray(values, dtype=float)
-    n = int(np.isfinite(numbers).sum())
-    mean = float(numbers.mean()) if len(numbers) else math.nan
-    if n < FEWEST or math.isnan(mean):
-        return Scatter(n, mean, math.nan)
-    spread = float(numbers.std(ddof=1)) * math.sqrt(2)
-    return Scatter(n, mean, float(stats.t.ppf((1 + SCATTER_CONFIDENCE) / 2, n - 1)) * spread)
-
-
-@dataclass(frozen=True)
 class Apart:
     """How often two single runs of the same kind differ by more than ``ratio``.
 
@@ -202,8 +167,8 @@ def apart(groups: Sequence[Sequence[float]], ratio: float) -> Apart:
     kinds. The estimate of s is the pooled one; its degrees of freedom are the runs beyond the first
     of each kind. Two runs then differ by more than the ratio with probability
     2 (1 - Phi(log(ratio) / (s sqrt(2)))), which rises with s, so its interval follows from that of
-    s, by the chi-squared distribution. As in :func:`scatter`, runs that did not reach their end
-    would make the spread too small, so with any of them there is no share.
+    s, by the chi-squared distribution. Without the runs that did not reach their end, which held
+    out longest, the spread would be too small, so with any of them there is no share.
     """
     from scipy import stats
 

@@ -63,7 +63,7 @@ def test_a_run_without_a_profiler_has_no_profile(tmp_path: Path) -> None:
     run = write_run(tmp_path, blocks=1, requests=10)
     assert profiled(run) == []
     assert top_functions(run).empty
-    assert run.calls().empty
+    assert run.table("calls").empty
     assert watched(run).empty
     with pytest.raises(AnalysisError, match="no valid profiled trial"):
         profile_of(run, "synchronous_commit=on")

@@ -56,6 +56,6 @@ def test_the_call_chains_of_all_trials_are_saved_for_speedscope_and_linked(
     assert len(names) == 12
     assert names[0] == "variant=a, block 0: t"
     count = sum(len(profile["samples"]) for profile in document["profiles"])
-    assert count == run.calls()["samples"].sum()
+    assert count == run.table("calls")["samples"].sum()
     section = write_section(run, tmp_path, saved).read_text()
     assert f"[call chains for speedscope](<{run.run_id}/profile.json>)" in section

@@ -28,7 +28,7 @@ def test_the_profiler_sees_the_service_on_each_backend(backend_name: str) -> Non
     trials = run.trials().set_index("factor_profiler", drop=False)
     assert set(trials["state"]) <= {"valid", "invalid"}
     assert (trials["messages_sent"] > 45).all()
-    chains = run.calls(list(trials["trial_id"]))
+    chains = run.table("calls", list(trials["trial_id"]))
     assert set(chains["trial_id"]) == {trials.at["on", "trial_id"]}
     assert 10 < chains["samples"].sum() < trials.at["on", "profiler_looks"]
     waits = chains["chain"].str.endswith("select (selectors.py)")

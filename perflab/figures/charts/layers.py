@@ -212,9 +212,8 @@ class Rules:
 class Lines:
     """A line through the rows of each look and each value of ``unit``.
 
-    Without ``by`` all lines have one ``color``, and the key has ``label``. With ``step`` a value
-    holds until the next; with ``marked`` each row has the marker of its look. ``how`` is passed to
-    :meth:`matplotlib.axes.Axes.plot`.
+    Without ``by`` all lines have one ``color``, and the key has ``label``. With ``marked`` each row
+    has the marker of its look. ``how`` is passed to :meth:`matplotlib.axes.Axes.plot`.
     """
 
     of: Sequence[str] = ()
@@ -222,7 +221,6 @@ class Lines:
     unit: str = ""
     looks: Looks | None = None
     color: str = MUTED
-    step: bool = False
     marked: bool = False
     how: Mapping[str, Any] = field(default_factory=dict)
     label: str = ""
@@ -233,7 +231,6 @@ class Lines:
         for look, line in self._lines(rows, page):
             how: dict[str, Any] = {"color": look.color, "lw": 1.4, "zorder": 2}
             how |= {"marker": look.marker, "ms": 4.0} if self.marked else {}
-            how |= {"drawstyle": "steps-post"} if self.step else {}
             axes.plot(line["x"], line["y"], **{**how, **self.how})
 
     def _lines(self, rows: pd.DataFrame, page: Page) -> Iterator[tuple[Look, pd.DataFrame]]:

@@ -150,8 +150,7 @@ class RowChart:
     the x axis of each value of the column ``panel`` (a single panel has the name ""). ``labels``
     returns the rows, the first on top, with the labels at their left. ``row`` and ``value`` are the
     columns of a row's name and number. A row is at least ``row_in`` inches high. ``said`` returns
-    the words at the right of rows, and ``nothing`` stands in a row without data. ``widths`` are the
-    relative widths of the panels.
+    the words at the right of rows, and ``nothing`` stands in a row without data.
     """
 
     title: str
@@ -165,7 +164,6 @@ class RowChart:
     row_in: float = 0.34
     said: Callable[[pd.DataFrame], Mapping[Hashable, str]] = lambda _: {}
     nothing: str = ""
-    widths: Sequence[float] = ()
 
     def draw(self, table: pd.DataFrame, page: Page) -> LabFigure:
         """Draw a table; without a number in it the figure says so."""
@@ -185,9 +183,7 @@ class RowChart:
             key=[handle for layer in self.layers for handle in layer.key(table, page)],
         )
         places = {name: float(row) for row, name in enumerate(labels)}
-        drawn = figure.subplots(
-            1, len(self.panels), sharey=True, squeeze=False, width_ratios=self.widths or None
-        )[0]
+        drawn = figure.subplots(1, len(self.panels), sharey=True, squeeze=False)[0]
         for axes, (name, axis) in zip(drawn, self.panels.items(), strict=True):
             rows = table[table[self.panel] == name] if len(self.panels) > 1 else table
             middle = rows[self.row].map(places).astype(float)

@@ -9,7 +9,7 @@ import pandas as pd
 
 from perflab.analysis.users_elsewhere import NO_WAIT, has_waits, wait_shares
 from perflab.figures.canvas import LabFigure
-from perflab.figures.charts import Axis, Bars, Lines, Marks, Plane, Planes, Points, RowChart, Rules
+from perflab.figures.charts import Axis, Bars, Marks, Plane, Planes, Points, RowChart
 from perflab.figures.origin import Page
 from perflab.figures.theme import FAINT, PALETTE, in_order, looks_of
 from perflab.figures.view import View
@@ -69,7 +69,7 @@ DATABASE_WAITS = View(
 
 
 FLUSH_TITLE = "cost of a disk flush over the run, and the commits of the trials"
-FLUSH, MIDDLE, COMMIT, BEGIN = "flush", "median flush", "median commit", "begin"
+FLUSH, MIDDLE, COMMIT = "flush", "median flush", "median commit"
 MOST_BLOCKS = 15
 FLUSH_COLUMNS = ["what", "order", "block", "treatment", "state", "ms"]
 
@@ -121,13 +121,11 @@ def _commit_medians(run: Run) -> dict[str, float]:
 def draw_flush_cost(table: pd.DataFrame, page: Page) -> LabFigure:
     """Draw every measured flush by trial in run order, and each trial's median commit phase."""
     hollow = bool(((table["what"] == COMMIT) & (table["state"] != "valid")).any())
-    blocks = table[table["what"] == MIDDLE].groupby("block")["order"].agg(["min", "max"])
-    shown = blocks.iloc[:: -(-len(blocks) // MOST_BLOCKS)]
-    middles = (shown["min"] + shown["max"]) / 2
+    firsts = table.drop_duplicates("block")
+    shown = firsts.iloc[:: -(-len(firsts) // MOST_BLOCKS)]
     x = Axis(
-        "block (trials in the order they ran)",
-        ends=(blocks["min"].min() - 0.6, blocks["max"].max() + 0.8),
-        ticks={at: str(block) for block, at in middles.items()},
+        "block, at its first trial (trials in the order they ran)",
+        ticks=dict(zip(shown["order"], shown["block"].astype(str), strict=True)),
     )
     chart = Planes(
         FLUSH_TITLE,
@@ -136,35 +134,14 @@ def draw_flush_cost(table: pd.DataFrame, page: Page) -> LabFigure:
         f"{', hollow where the trial does not count' * hollow}.",
         layers=(
             Marks((FLUSH,), "o", size=2.2),
-            Lines((MIDDLE,), unit="number", how={"lw": 1.6}, label="median disk flush"),
+            Marks((MIDDLE,), "_", "median disk flush", size=8.0),
             Points((COMMIT,), by="treatment", how={"s": 25, "linewidth": 0.5, "zorder": 4}),
-            Rules((BEGIN,), color=FAINT, ls="-"),
         ),
         planes=Plane(x, Axis("time, ms (log)", log=True)),
         x="order",
         y="ms",
     )
-    return chart.draw(_as_drawn(table, blocks), page)
-
-
-def _as_drawn(table: pd.DataFrame, blocks: pd.DataFrame) -> pd.DataFrame:
-    """Return the table with flushes side by side, the ends of medians, and the begins of blocks."""
-    flushes, middles, commits = (table[table["what"] == what] for what in (FLUSH, MIDDLE, COMMIT))
-    ends = [
-        middles.assign(order=middles["order"] + aside, number=middles["order"])
-        for aside in (-0.4, 0.16)
-    ]
-    begins = pd.DataFrame({"what": BEGIN, "order": blocks["min"].iloc[1:] - 0.5})
-    beside = commits.assign(order=commits["order"] + 0.3)
-    parts = [flushes.assign(order=_side_by_side(flushes)), *ends, beside, begins]
-    return pd.concat(parts, ignore_index=True)
-
-
-def _side_by_side(flushes: pd.DataFrame) -> pd.Series[float]:
-    """Return the places of the flushes of a trial, side by side in order of time."""
-    groups = flushes.groupby("order")["ms"]
-    place, most = groups.cumcount(), groups.transform("size") - 1
-    return flushes["order"] - 0.32 + 0.4 * place / most.clip(lower=1)
+    return chart.draw(table, page)
 
 
 FLUSH_COST = View("flush_cost", FLUSH_TITLE, flush_cost_table, draw_flush_cost, suits=has_flushes)

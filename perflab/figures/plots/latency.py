@@ -60,7 +60,7 @@ def latency_ecdf_table(run: Run) -> pd.DataFrame:
     parts = [
         _curve(str(name), curve, values)
         for name, rows in responses.groupby("treatment", sort=False)
-        for curve, values in _curves(rows)
+        for curve, values in curves(rows, "response_ms")
     ]
     if not parts:
         return pd.DataFrame(columns=ECDF_COLUMNS)
@@ -76,11 +76,12 @@ def _responses(run: Run) -> pd.DataFrame:
     return ended.assign(response_ms=waited_ms.mask(ended["error"] != "", np.inf))
 
 
-def _curves(responses: pd.DataFrame) -> Iterator[tuple[str, pd.Series[float]]]:
-    trials = responses.groupby("trial_id", sort=False)["response_ms"]
+def curves(times: pd.DataFrame, column: str) -> Iterator[tuple[str, pd.Series[float]]]:
+    """Yield the times of each trial, and of all trials together if there are several."""
+    trials = times.groupby("trial_id", sort=False)[column]
     yield from ((str(trial), values) for trial, values in trials)
     if trials.ngroups > 1:
-        yield POOLED, responses["response_ms"]
+        yield POOLED, times[column]
 
 
 def _curve(treatment: str, curve: str, values: pd.Series[float]) -> pd.DataFrame:

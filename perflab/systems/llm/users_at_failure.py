@@ -29,8 +29,8 @@ from perflab.figures.view import Judging, View
 from perflab.recordings import Contrast, Response, Run, published_value
 from perflab.recordings.responses import at_least_column
 from perflab.statistics.comparison import Effect
-from perflab.statistics.in_words import counted, number
-from perflab.statistics.two_samples import Apart, apart, scatter
+from perflab.statistics.in_words import counted
+from perflab.statistics.two_samples import Apart, apart
 from perflab.systems.llm.rungs import RESULTS, STUDY, USERS, VERSIONS
 
 NAMES = {"old": "old: chunks are made anew", "new": "new: passed through", "raw": "raw bytes"}
@@ -142,8 +142,7 @@ def limits_table(run: Run) -> pd.DataFrame:
 
     ``at least``: fewer requests failed than the threshold. ``share`` is the failure rate that
     counts requests under way as failed. ``needed``: users whose streams take all descriptors.
-    ``said``: how far two single runs of the same proxy lie apart
-    (:mod:`perflab.statistics.two_samples`), and the verdict on claim 3.
+    ``said``: the verdict on claim 3.
     """
     trials = trials_shown(run)
     if trials.empty or USERS not in trials:
@@ -163,22 +162,8 @@ def limits_table(run: Run) -> pd.DataFrame:
     )
     verdict = verdict_on(runs_apart(run))
     claim = {"what": SAID, "words": f"{CLAIM.capitalize()} {verdict}: {verdict.reason}"}
-    beside = pd.DataFrame([*_others(points), *_scatters(points), claim])
+    beside = pd.DataFrame([*_others(points), claim])
     return pd.concat([points, beside], ignore_index=True).reindex(columns=COLUMNS)
-
-
-def _scatters(points: pd.DataFrame) -> Iterator[dict[str, Any]]:
-    """Yield sentences on how far two single runs of the same kind lie apart."""
-    valid = points[points["state"] == "valid"]
-    for (limit, version), of_kind in valid.groupby(["limit", "version"]):
-        spread = scatter(of_kind["users"].where(of_kind["what"] == TRIAL).tolist())
-        if math.isfinite(spread.smallest_difference):
-            words = (
-                f"{limit:g} descriptors, {version}: two single runs lie up to"
-                f" {number(spread.smallest_difference)} users apart (mean {number(spread.mean)},"
-                f" n = {spread.n})"
-            )
-            yield {"what": SAID, "version": version, "limit": limit, "words": words}
 
 
 def _others(points: pd.DataFrame) -> Iterator[dict[str, Any]]:

@@ -1,36 +1,20 @@
-"""Times of chunks, CPU costs, and new over old with and without pacing; the views of a run."""
+"""Times of chunks, and CPU costs; the views of a run."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Hashable, Iterator
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from perflab.analysis.evaluation import Finding, evaluate
 from perflab.figures import EFFECT, IN_FLIGHT, LATENCY_CPU, LATENCY_ECDF, TIME_BREAKDOWN
 from perflab.figures.canvas import LabFigure
-from perflab.figures.charts import (
-    Axis,
-    Intervals,
-    Lines,
-    Plane,
-    Planes,
-    Points,
-    RowChart,
-    Rules,
-    Typical,
-)
+from perflab.figures.charts import Axis, Lines, Plane, Planes, Points, RowChart, Typical
 from perflab.figures.origin import Page, trials_shown, typical_rows
-from perflab.figures.plots.effect_rows import limits
-from perflab.figures.theme import INK, PALETTE, Look
+from perflab.figures.plots.latency import POOLED, curves
+from perflab.figures.theme import PALETTE, Look
 from perflab.figures.view import ARROW, View
 from perflab.recordings import Run
-from perflab.statistics.in_words import number
-from perflab.systems.llm.capacity_methods import CAPACITY_BY_METHOD
-from perflab.systems.llm.rungs import CORES, MEAN, RATE, WORDS
 from perflab.systems.llm.users_at_failure import USERS_BY_LIMIT, VERSION_LOOKS, rungs_of
 
 TIME_TITLE = "time to the first chunk, and gaps between chunks"
@@ -38,7 +22,6 @@ FIRST, GAP = "first chunk", "gap"
 TIME_LABELS = {FIRST: "time to the first chunk, ms (log)", GAP: "gap between chunks, ms (log)"}
 # The shares are denser in the tails.
 SHARES = np.r_[0.002, 0.01, np.linspace(0.025, 0.975, 39), 0.99, 0.995, 0.999, 1.0]
-POOLED = "all trials"
 THIN, THICK = "thin", "thick"
 TIME_COLUMNS = ["family", "version", "what", "curve", "share", "ms"]
 OF_REQUEST = ["trial_id", "worker", "user", "planned_ns"]
@@ -61,13 +44,13 @@ def stream_times_table(run: Run) -> pd.DataFrame:
         for (family, version, what), group in times.groupby(
             ["family", "version", "what"], sort=False
         )
-        for curve, times_of in _curves(group)
+        for curve, times_of in curves(group, "ms")
     ]
     return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=TIME_COLUMNS)
 
 
 def _times(run: Run) -> pd.DataFrame:
-    requests, chunks = run.requests(), run.chunks()
+    requests, chunks = run.requests(), run.table("chunks")
     columns = ["treatment", "family", "version", "what", "trial_id", "ms"]
     if chunks.empty:
         return pd.DataFrame(columns=columns)
@@ -82,13 +65,6 @@ def _times(run: Run) -> pd.DataFrame:
         ms=(arrivals["at_ns"] - previous_ns) / 1e6, what=np.where(is_first, FIRST, GAP)
     )
     return timed.merge(rungs_of(run), on="treatment")[columns]
-
-
-def _curves(times: pd.DataFrame) -> Iterator[tuple[str, pd.Series[float]]]:
-    trials = times.groupby("trial_id", sort=False)["ms"]
-    yield from ((str(name), values) for name, values in trials)
-    if trials.ngroups > 1:
-        yield POOLED, times["ms"]
 
 
 def _curve(values: pd.Series[float], **labels: object) -> pd.DataFrame:
@@ -152,87 +128,6 @@ STREAM_TIMES = View(
 )
 
 
-PACING_TITLE = "new over old, with and without pacing"
-PACED, UNPACED, FACTOR = "constant cycle", "no pacing", "factor between them"
-PACING_LOOKS = {
-    PACED: Look(PALETTE[0], "o", PACED),
-    UNPACED: Look(PALETTE[1], "s", UNPACED),
-    FACTOR: Look(PALETTE[3], "D", FACTOR),
-}
-RESPONSES = (RATE, CORES, MEAN)
-PACING_COLUMNS = ["response", "what", "ratio", "low", "high", "n", "verdict"]
-SAME = "same"
-# The least half-width of the logarithmic axis, and the width that its ticks must fit.
-LEAST = 0.1
-
-
-def pacing_table(run: Run) -> pd.DataFrame:
-    """Return the ratio new over old by response, in both loads, and the factor between them.
-
-    Each has its 95% interval, blocks and verdict (:mod:`perflab.analysis`). Requests per second
-    have no factor, because the load sets them with a constant cycle.
-    """
-    rows = []
-    for finding in evaluate(run):
-        response, effect, what = finding.contrast.response, finding.effect, _what(finding)
-        if what and effect and response in RESPONSES:
-            numbers = (effect.estimate, effect.low, effect.high, effect.n)
-            rows.append((WORDS[response], what, *numbers, str(finding.verdict)))
-    return pd.DataFrame(rows, columns=PACING_COLUMNS)
-
-
-def _what(finding: Finding) -> str:
-    """Return which of the three ratios a finding is, or an empty string."""
-    if finding.contrast.interaction is not None:
-        return FACTOR if finding.contrast.name.startswith("pacing x") else ""
-    loads = {"paced_new": PACED, "unpaced_new": UNPACED}
-    return loads.get(finding.contrast.numerator.get("rung", ""), "")
-
-
-def draw_pacing(table: pd.DataFrame, page: Page) -> LabFigure:
-    """Draw a row per response and load, the numbers and the verdict at the right."""
-    ends = table[["low", "high"]].to_numpy(float).ravel()
-    low, high = limits(np.log(table["ratio"]), np.log(ends[ends > 0]), LEAST)
-    within = (math.exp(low), math.exp(high))
-    chart = RowChart(
-        PACING_TITLE,
-        "The same two versions and the same fast model, once with a constant cycle and once without"
-        " pacing. Bars: 95% intervals over blocks. The factor is the ratio without pacing over the"
-        f" one with it: 1 would say that pacing changes nothing. {ARROW}",
-        layers=(
-            Rules((SAME,), color=INK, ls="-"),
-            Intervals((*PACING_LOOKS,), within=within, by="what", looks=PACING_LOOKS, size=5),
-        ),
-        panels={"": Axis("new over old (log)", log=True, ends=within)},
-        row="row",
-        value="ratio",
-        labels=lambda rows, _: {name: name.replace("\n", " ") for name in rows["row"].dropna()},
-        row_in=0.42,
-        said=_right_texts,
-    )
-    same = pd.DataFrame([{"what": SAME, "ratio": 1.0}])
-    rows = table.assign(row=table["response"] + ",\n" + table["what"])
-    return chart.draw(pd.concat([rows, same], ignore_index=True), page)
-
-
-def _right_texts(table: pd.DataFrame) -> dict[Hashable, str]:
-    texts = {}
-    for row in table[table["what"] != SAME].to_dict("records"):
-        has_interval = math.isfinite(row["low"])
-        interval = f" [{number(row['low'])}, {number(row['high'])}]" if has_interval else ""
-        numbers = f"{number(row['ratio'])}{interval}, n = {row['n']:.0f}"
-        texts[row["row"]] = f"{numbers}\n{row['verdict']}"
-    return texts
-
-
-def has_both(run: Run) -> bool:
-    """Return whether a run has versions with and without pacing."""
-    return {"paced_new", "unpaced_new"} <= set(run.record.factors.get("rung", ()))
-
-
-PACING_RATIOS = View("pacing_ratios", PACING_TITLE, pacing_table, draw_pacing, suits=has_both)
-
-
 COST_TITLE = "the proxy's CPU for an answer and for a chunk"
 # A response in us: the name of its panel, with the unit, and the divisor to that unit.
 COST_PANELS = {
@@ -281,9 +176,7 @@ VIEWS = (
     EFFECT,
     STREAM_TIMES,
     STREAM_COSTS,
-    PACING_RATIOS,
     USERS_BY_LIMIT,
-    CAPACITY_BY_METHOD,
     LATENCY_ECDF,
     LATENCY_CPU,
     IN_FLIGHT,

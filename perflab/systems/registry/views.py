@@ -1,4 +1,4 @@
-"""The ladder beside the published table, counts over a trial, threads; the views of a run."""
+"""The ladder beside the published table, and counts over a trial; the views of a run."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from perflab.recordings import Run, published_value
 from perflab.recordings.responses import at_least_column
 from perflab.statistics.in_words import counted
 from perflab.systems.registry.counts import TABLE
-from perflab.systems.registry.rungs import LAST, RUNGS, STUDY, inside, published_settings
+from perflab.systems.registry.rungs import RUNGS, STUDY, inside, published_settings
 from perflab.systems.registry.waterfall import WATERFALL, first_trials, has_downloads, is_inside
 
 LADDER_TITLE = "the ladder beside the published table"
@@ -199,74 +199,4 @@ COUNTS_OVER_TIME = View(
     "counts_over_time", COUNT_TITLE, counts_table, draw_counts, suits=has_downloads
 )
 
-
-CURVE_TITLE = "how many threads the downloads need"
-BATCHES = "batches"
-CURVE_COLUMNS = ["what", "threads", "state", "duration_s"]
-CURVE_LOOKS = {
-    TRIAL: Look(PALETTE[0], "o", "trial: until the last download was there"),
-    AT_LEAST: Look(PALETTE[1], "^", "trial with time-outs: at least that"),
-}
-# Levels of the rungs that differ from the last step only in their threads.
-ALIKE = {name: str(RUNGS[LAST].settings[name]) for name in ("handler", "body", "pool_connections")}
-
-
-def thread_table(run: Run) -> pd.DataFrame:
-    """Return the total duration of every trial of the last step, by the threads of its executor.
-
-    ``what`` is ``trial``, ``at least`` (downloads timed out) or ``batches``: downloads / threads,
-    rounded up, times the seconds that the model takes over one connection of the link.
-    """
-    levels = {**ALIKE, "clients": str(run.record.parameters["clients"])}
-    rows = trials_shown(run)
-    for factor, level in levels.items():
-        rows = rows[rows[f"factor_{factor}"] == level]
-    rows = rows[~is_inside(rows)]
-    if rows.empty or rows["factor_executor_threads"].nunique() < 2:
-        return pd.DataFrame(columns=CURVE_COLUMNS)
-    points = bounded(rows, "total_duration_s", (TRIAL, AT_LEAST))
-    points = points.rename(columns={"value": "duration_s"})
-    points = points.assign(threads=rows["factor_executor_threads"].astype(float))
-    return pd.concat([points, _batches(run, points["threads"])], ignore_index=True)[CURVE_COLUMNS]
-
-
-def _batches(run: Run, threads: pd.Series[float]) -> pd.DataFrame:
-    parameters = run.record.parameters
-    if parameters["bytes_per_s"] == "unlimited":
-        return pd.DataFrame(columns=CURVE_COLUMNS)
-    batch_s = float(parameters["model_bytes"]) / float(parameters["bytes_per_s"])
-    counts = np.arange(int(threads.min()), int(threads.max()) + 1)
-    batches = np.ceil(int(parameters["clients"]) / counts)
-    return pd.DataFrame({"what": BATCHES, "threads": counts, "duration_s": batches * batch_s})
-
-
-CURVE_CHART = Planes(
-    CURVE_TITLE,
-    "Every point is a trial (hollow: refused). Line: downloads / threads, rounded up, times the"
-    " seconds that the model takes over one connection of the link; nothing is fitted.",
-    layers=(
-        Lines((BATCHES,), step=True, how={"lw": 1.2, "zorder": 1},
-              label="batches over the link alone"),
-        Points((*CURVE_LOOKS,), looks=CURVE_LOOKS, how={"s": 24}),
-    ),
-    planes=Plane(
-        Axis("threads of the executor (log)", log=True), Axis("total duration, s (log)", log=True)
-    ),
-    x="threads",
-    y="duration_s",
-    height_in=3.2,
-)  # fmt: skip
-
-
-def has_threads(run: Run) -> bool:
-    """Return whether a run compares sizes of the executor of the last step."""
-    sizes = {
-        treatment.levels.get("executor_threads")
-        for treatment in run.record.treatments
-        if all(treatment.levels.get(name) == level for name, level in ALIKE.items())
-    }
-    return "handler" in run.record.factors and len(sizes) > 1
-
-
-THREAD_CURVE = View("thread_curve", CURVE_TITLE, thread_table, CURVE_CHART.draw, suits=has_threads)
-VIEWS = (EFFECT, DOWNLOAD_LADDER, WATERFALL, COUNTS_OVER_TIME, THREAD_CURVE, LATENCY_CPU)
+VIEWS = (EFFECT, DOWNLOAD_LADDER, WATERFALL, COUNTS_OVER_TIME, LATENCY_CPU)

@@ -94,7 +94,8 @@ def _of_clients(run: Run, trials: list[str]) -> pd.DataFrame:
     """Return the downloads of the lab's own clients."""
     if not trials:
         return pd.DataFrame()
-    bodies_ns = run.progress(trials).groupby(["trial_id", *KEY])["at_ns"].min().rename("body_ns")
+    progress = run.table("progress", trials)
+    bodies_ns = progress.groupby(["trial_id", *KEY])["at_ns"].min().rename("body_ns")
     requests = run.requests(trial_ids=trials)
     requests = requests.merge(bodies_ns.reset_index(), how="left", on=["trial_id", *KEY])
     begin_ns = requests.groupby("trial_id")["planned_ns"].transform("min")

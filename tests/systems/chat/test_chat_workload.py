@@ -121,7 +121,7 @@ def test_every_delivery_is_recorded_and_none_is_lost(run: Run) -> None:
     json_bytes, best_bytes = bytes_of["rung=json_20"], bytes_of["rung=best_20"]
     assert json_bytes < best_bytes, "even short texts have something to save"
     for row in trials.itertuples():
-        table = run.messages([row.trial_id])
+        table = run.table("messages", [row.trial_id])
         assert table["user"].nunique() == 21
         assert (table["kind"] == "delivery").sum() == row.messages_delivered
         deliveries = table[table["kind"] == "delivery"]

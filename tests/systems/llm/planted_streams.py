@@ -18,7 +18,6 @@ NUMBER, CHUNKS = 40, 5
 # The first chunk's time after the planned instant, and the gaps between chunks, by version.
 FIRST_MS = {"old": 60.0, "new": 50.0, "raw": 45.0}
 GAP_MS = {"old": 12.0, "new": 10.0, "raw": 9.0}
-USERS_HELD = {"old": 100, "new": 140, "raw": 150}
 CPU_US = {"old": 4000.0, "new": 3000.0, "raw": 2500.0}
 
 
@@ -57,7 +56,7 @@ def answers(version: str = "old", failed: int = 0) -> tuple[pd.DataFrame, pd.Dat
 def write_streams(
     root: Path, sets: tuple[str, ...], blocks: int = 3, scatter: float = 1.0, **parameters: Any
 ) -> Run:
-    """Write a run in which users at the stop depend on descriptors, users held on the version.
+    """Write a run in which users at the stop depend on descriptors.
 
     Each block has ``scatter`` more users at the stop than the one before.
     """
@@ -82,8 +81,6 @@ def write_streams(
                 "successes_until_stop": int(files) * 1.0,
                 "failure_share_broken_off": 0.3,
             }
-        if treatment.levels["rung"].startswith("capacity_"):
-            columns["users_held"] = USERS_HELD[version] + float(block)
         is_batch = treatment.levels["kind"] == "batch"
         return columns, requests, {"chunks": None if is_batch else chunks}
 

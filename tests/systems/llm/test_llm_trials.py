@@ -31,7 +31,7 @@ def test_every_token_of_every_stream_is_a_chunk_of_the_recording(run: Run) -> No
     for column in ("chunks_per_s", "server_cpu_us_per_chunk", "server_count"):
         assert (paced[column] > 0).all(), column
     ids = paced["trial_id"].tolist()
-    requests, chunks = run.requests(None, ids), run.chunks(ids)
+    requests, chunks = run.requests(None, ids), run.table("chunks", ids)
     successes = requests[requests["error"] == ""]
     key = ["trial_id", "worker", "user", "planned_ns"]
     of_successes = chunks.merge(successes[key], on=key)

@@ -6,14 +6,13 @@ from pathlib import Path
 
 import pytest
 
+from perflab.analysis.evaluation import evaluate
 from perflab.recordings import Run
-from perflab.systems.llm.views import pacing_table, stream_times_table
+from perflab.systems.llm.views import stream_times_table
 from tests.figures.shown import check_texts, pictures
 from tests.systems.llm.planted_streams import CPU_US, FIRST_MS, GAP_MS, write_streams
 
-FIGURES = [
-    "stream_times", "stream_costs", "pacing_ratios", "users_by_limit", "capacity_by_method",
-]  # fmt: skip
+FIGURES = ["stream_times", "stream_costs", "users_by_limit"]
 
 
 @pytest.fixture(scope="module")
@@ -24,7 +23,7 @@ def planted(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Run]:
 
 @pytest.mark.slow
 def test_a_run_of_streams_has_its_figures_and_no_text_is_cut(tmp_path: Path) -> None:
-    run = write_streams(tmp_path / "all", ("unpaced", "limits", "capacity"))
+    run = write_streams(tmp_path / "all", ("unpaced", "limits"))
     assert [figure for figure in pictures(run) if figure in FIGURES] == FIGURES
     check_texts(run, FIGURES)
 
@@ -48,9 +47,14 @@ def test_first_chunks_count_from_the_planned_instant_and_gaps_from_chunk_to_chun
 def test_the_factor_by_which_the_unpaced_comparison_misleads_is_that_of_both_ratios(
     planted: dict[str, Run],
 ) -> None:
-    table = pacing_table(planted["unpaced"]).set_index(["response", "what"])["ratio"]
+    effects = {
+        finding.contrast.name: finding.effect.estimate
+        for finding in evaluate(planted["unpaced"])
+        if finding.effect
+    }
     true_ratio = CPU_US["new"] / CPU_US["old"]
-    assert table["proxy CPU", "constant cycle"] == pytest.approx(true_ratio)
-    assert table["proxy CPU", "no pacing"] == pytest.approx(1)
-    assert table["proxy CPU", "factor between them"] == pytest.approx(1 / true_ratio)
-    assert table["answers per second", "no pacing"] == pytest.approx(1 / true_ratio)
+    assert effects["paced_new against paced_old, proxy CPU"] == pytest.approx(true_ratio)
+    assert effects["unpaced_new against unpaced_old, proxy CPU"] == pytest.approx(1)
+    assert effects["pacing x version, proxy CPU"] == pytest.approx(1 / true_ratio)
+    rates = "unpaced_new against unpaced_old, answers per second"
+    assert effects[rates] == pytest.approx(1 / true_ratio)

@@ -21,11 +21,9 @@ CLIENTS, EACH_S, TIMEOUT_S = 20, 3.0, 30.0
 LOOK_S = 0.5
 
 
-def write_downloads(
-    root: Path, sets: tuple[str, ...] = ("ladder",), blocks: int = 1, rungs: tuple[str, ...] = ()
-) -> Run:
+def write_downloads(root: Path, sets: tuple[str, ...] = ("ladder",)) -> Run:
     """Write a run whose downloads end in batches of as many as the rung lets run at a time."""
-    wanted = {"sets": sets, "clients": CLIENTS, "blocks": blocks, "rungs": rungs}
+    wanted = {"sets": sets, "clients": CLIENTS, "blocks": 1}
     return write_planned(root, "registry_downloads", planted, **wanted)
 
 

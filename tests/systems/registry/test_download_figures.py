@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from perflab.recordings import Run
-from perflab.systems.registry.views import ladder_table, thread_table
+from perflab.systems.registry.views import ladder_table
 from perflab.systems.registry.waterfall import waterfall_table
 from tests.figures.shown import all_words, check_texts, pictures
 from tests.systems.registry.planted_downloads import write_downloads
 
 OF_LADDER = ["download_ladder", "waterfall", "counts_over_time"]
-OF_THREADS = [*OF_LADDER, "thread_curve"]
 
 
 @pytest.fixture(scope="module")
@@ -22,18 +19,13 @@ def ladder(tmp_path_factory: pytest.TempPathFactory) -> Run:
 
 
 @pytest.fixture(scope="module")
-def threads(tmp_path_factory: pytest.TempPathFactory) -> Run:
-    return write_downloads(tmp_path_factory.mktemp("threads"), ("threads", "clients"))
-
-
-@pytest.fixture(scope="module")
 def inside(tmp_path_factory: pytest.TempPathFactory) -> Run:
     return write_downloads(tmp_path_factory.mktemp("inside"), ("inside",))
 
 
-def test_a_run_of_downloads_has_its_figures_and_no_text_is_cut(threads: Run) -> None:
-    assert [name for name in pictures(threads) if name in OF_THREADS] == OF_THREADS
-    check_texts(threads, OF_THREADS)
+def test_a_run_of_downloads_has_its_figures_and_no_text_is_cut(ladder: Run) -> None:
+    assert [name for name in pictures(ladder) if name in OF_LADDER] == OF_LADDER
+    check_texts(ladder, OF_LADDER)
 
 
 def test_a_waterfall_has_every_download_and_says_which_gave_up(ladder: Run) -> None:
@@ -66,20 +58,7 @@ def test_a_load_from_inside_stands_beside_the_labs_own_and_is_called_as_told(ins
     total = table[table["panel"] == "total_duration_s"].set_index("treatment")["what"]
     assert "as told, at least" in set(total["rung=step_0_inside"])
     drawn = pictures(inside)
-    assert [name for name in drawn if name in OF_THREADS] == OF_LADDER
+    assert [name for name in drawn if name in OF_LADDER] == OF_LADDER
     check_texts(inside, OF_LADDER)
     for name in ("download_ladder", "waterfall"):
         assert "the service's own generator" in " ".join(all_words(drawn[name]).split())
-
-
-def test_the_thread_curve_has_only_the_last_step_from_outside_and_draws_batches(
-    tmp_path: Path,
-) -> None:
-    rungs = ("threads_6", "threads_20", "step_3", "step_3_inside", "step_0")
-    table = thread_table(write_downloads(tmp_path, ("threads", "inside"), rungs=rungs))
-    trials = table[table["what"] == "trial"]
-    assert sorted(trials["threads"]) == [6, 20, 100]
-    curve = table[table["what"] == "batches"].set_index("threads")["duration_s"]
-    # 20 downloads of 2,483,401 bytes at 800,000 bytes/s: 4 batches with 6 threads, 1 with 20.
-    assert curve[6] == pytest.approx(4 * 3.10425, rel=1e-4)
-    assert curve[20] == pytest.approx(3.10425, rel=1e-4)

@@ -1,9 +1,8 @@
-"""Capacity by search and by failures: the winner of each, and the scatter of single runs."""
+"""Capacity by search, and the scatter of single runs that failures ended."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,18 +11,12 @@ from perflab.errors import ParameterError
 from perflab.instruments import UsersHeld
 from perflab.instruments.users_held import held_columns, steps_table
 from perflab.load.capacity import Probe, search
-from perflab.recordings import Reason, Run
+from perflab.recordings import Reason
 from perflab.systems import experiment
-from perflab.systems.llm.capacity_methods import agreement, capacity_table, methods
 from perflab.systems.llm.users_at_failure import judged_claims
 from tests.systems.llm.planted_streams import write_streams
 
 LATE = Reason(code="generator.lag", side="client", text="the client was late")
-
-
-@pytest.fixture(scope="module")
-def planted(tmp_path_factory: pytest.TempPathFactory) -> Run:
-    return write_streams(tmp_path_factory.mktemp("both"), ("capacity", "limits"), blocks=8)
 
 
 @pytest.mark.parametrize(
@@ -79,34 +72,6 @@ def test_versions_are_searched_with_the_same_load_and_room_for_all_users() -> No
 def test_a_search_that_can_find_nothing_is_refused(wrong: dict[str, object], words: str) -> None:
     with pytest.raises(ParameterError, match=words):
         experiment("llm_streaming").check({"sets": ["capacity"], **wrong})
-
-
-def test_each_method_has_its_winner_and_the_winners_are_compared(planted: Run) -> None:
-    compared = methods(planted)
-    assert [method.winner for method in compared] == ["new", "not shown", "not shown"]
-    assert agreement(compared).startswith(
-        "new is the winner by search; no winner is shown by failures, 128"
-    )
-    table = capacity_table(planted)
-    typical = table[(table["what"] == "typical value") & (table["method"] == "by search")]
-    assert list(typical["n"]) == [8, 8, 8]
-    assert (typical["low"] < typical["users"]).all()
-    assert "winner new" in " ".join(table["words"].dropna())
-
-
-def test_methods_agree_only_where_both_show_a_winner(planted: Run) -> None:
-    search, stop, _ = methods(planted)
-    undecided = replace(search, effect=stop.effect)
-    assert agreement([undecided, stop]) == "no method shows a winner"
-    assert agreement([search, replace(stop, effect=search.effect)]).endswith("same winner: new")
-    assert search.effect is not None
-    contrary = replace(search.effect, low=0.5, high=0.9)
-    assert "different" in agreement([search, replace(stop, effect=contrary)])
-
-
-def test_too_few_blocks_name_no_winner(tmp_path: Path) -> None:
-    compared = methods(write_streams(tmp_path, ("capacity", "limits"), blocks=2))
-    assert {method.winner for method in compared} == {"not known"}
 
 
 @pytest.mark.parametrize(
