@@ -216,6 +216,16 @@ def test_parts_that_may_lie_side_by_side_differ_in_greyscale() -> None:
     assert all(abs(value - ends[-1]) > 0.05 for value in spare)
 
 
+def test_a_breakdown_has_six_parts_and_the_others_together(normal) -> None:
+    table = TIME_BREAKDOWN.table(normal)
+    drawn = latency._with_few_parts(table)
+    parts = [part for part in drawn["part"].unique() if part not in (latency.WHOLE, "published")]
+    assert len(parts) == latency.MOST_PARTS + 1
+    assert latency.OTHERS in all_words(picture(TIME_BREAKDOWN, normal))
+    sums = [rows[rows["part"] != latency.WHOLE]["mean_ms"].sum() for rows in (table, drawn)]
+    assert sums[0] == pytest.approx(sums[1])
+
+
 def test_many_treatments_keep_their_words_apart(tmp_path) -> None:
     treatments = [
         Planted({"variant": str(n)}, 1.0, f"{'a long name of a treatment, ' * 3}variant = {n}")

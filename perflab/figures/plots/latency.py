@@ -174,6 +174,8 @@ def _ecdf_planes(_: pd.DataFrame, page: Page) -> dict[str, Plane]:
 LATENCY_ECDF = View("latency_ecdf", ECDF_TITLE, latency_ecdf_table, draw_latency_ecdf)
 
 
+# Of many parts so many are drawn, and the others together.
+MOST_PARTS, OTHERS, OF_OTHERS = 6, "all other parts", "#DDDDDD"
 # They differ from the treatments' colours, are safe for colour-blind readers, and differ in
 # lightness, so that neighbouring parts stay apart in greyscale.
 COLORS = {
@@ -231,6 +233,7 @@ def _order(names: Iterable[str]) -> list[str]:
 
 def draw_time_breakdown(table: pd.DataFrame, page: Page) -> LabFigure:
     """Draw the mean parts of a response time as one stacked bar per treatment."""
+    table = _with_few_parts(table)
     is_part = ~table["part"].isin([WHOLE, PUBLISHED])
     colors = _colors(table[is_part])
     longest = float(table.loc[table["part"] == WHOLE, "mean_ms"].max())
@@ -256,11 +259,26 @@ def draw_time_breakdown(table: pd.DataFrame, page: Page) -> LabFigure:
     return chart.draw(table.assign(what=table["part"].where(~is_part, "part")), page)
 
 
+def _with_few_parts(table: pd.DataFrame) -> pd.DataFrame:
+    """Return the table with its largest parts, and the sum of the others as one part."""
+    is_part = ~table["part"].isin([WHOLE, PUBLISHED])
+    largest = table[is_part].groupby("part")["mean_ms"].max().nlargest(MOST_PARTS)
+    others = table[is_part & ~table["part"].isin(largest.index)]
+    if others["part"].nunique() < 2:
+        return table
+    sums = others.groupby("treatment", sort=False, as_index=False)["mean_ms"].sum()
+    few: pd.DataFrame = pd.concat(
+        [table.drop(others.index), sums.assign(part=OTHERS)], ignore_index=True
+    )
+    return few
+
+
 def _colors(drawn: pd.DataFrame) -> dict[str, str]:
     """Return the colours of the parts that occur, in the order of the stack."""
     spare = iter(SPARE * 4)
-    shown = drawn.loc[drawn["mean_ms"] > 0, "part"]
-    return {part: COLORS.get(part) or next(spare) for part in _order(shown) if part in set(shown)}
+    shown = drawn.loc[(drawn["mean_ms"] > 0) & (drawn["part"] != OTHERS), "part"]
+    colors = {part: COLORS.get(part) or next(spare) for part in _order(shown) if part in set(shown)}
+    return colors | ({OTHERS: OF_OTHERS} if OTHERS in set(drawn["part"]) else {})
 
 
 def _words_beside(table: pd.DataFrame) -> dict[Hashable, str]:
