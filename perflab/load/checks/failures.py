@@ -26,6 +26,8 @@ WORDS = {
     "timeout": "no whole answer within the time-out (--timeout)",
     "closed": "the server closed the connection before it answered",
     "truncated": "the server closed the connection in the middle of its answer",
+    "no_close_notify": "the connection ended without TLS's close_notify, and the answer has no "
+    "length: nothing says that it is whole",
     "aborted": "still under way when the load was ended",
     "unsent": "no connection became free before the load ended",
 }

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 READ_BYTES = 128 * 1024
 LONGEST_REMEMBERED = 32 * 1024
 WOULD_BLOCK = (BlockingIOError, InterruptedError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
+UNEXPECTED_EOF = "UNEXPECTED_EOF_WHILE_READING"
 KINDS = {
     errno.EADDRNOTAVAIL: "ports", errno.EMFILE: "files", errno.ENFILE: "files",
     errno.ETIMEDOUT: "timeout",
@@ -36,7 +37,7 @@ def kind_of(error: OSError | ValueError, otherwise: str) -> int:
     """Return the error code of an exception that a socket raised."""
     if isinstance(error, socket.gaierror):
         return CODES["dns"]
-    if isinstance(error, ssl.SSLError):
+    if isinstance(error, ssl.SSLError) and not isinstance(error, ssl.SSLEOFError):
         return CODES["tls"]
     number = error.errno if isinstance(error, OSError) else None
     return CODES[KINDS.get(number or 0, otherwise)]
@@ -106,7 +107,10 @@ class Connection:
         try:
             # Only a connected socket can be wrapped: wrapping reads from it.
             self._socket = encrypted = self._client.tls().wrap_socket(
-                self._socket, do_handshake_on_connect=False, server_hostname=self.origin.host
+                self._socket,
+                do_handshake_on_connect=False,
+                suppress_ragged_eofs=False,
+                server_hostname=self.origin.host,
             )
         except (OSError, ValueError) as error:
             self._fail(self._code_of(error, "tls"))
@@ -207,7 +211,7 @@ class Connection:
         except WOULD_BLOCK:
             return
         except OSError as error:
-            self._fail(self._code_of(error, "reset"))
+            self._broken_off(error)
             return
         now_ns = clock()
         exchange = self.exchange
@@ -246,7 +250,7 @@ class Connection:
         except WOULD_BLOCK:
             return
         except OSError as error:
-            self._fail(self._code_of(error, "reset"), reader)
+            self._broken_off(error)
             return
         except BadResponse as error:
             self._refuse(error, reader)
@@ -308,8 +312,21 @@ class Connection:
         if exchange.prepared.wants_answer:
             exchange.answer = (reader.head, reader.give_body())
 
-    def _ended(self, exchange: Exchange, reader: ResponseReader, now_ns: int) -> None:
-        kind = reader.end()
+    def _broken_off(self, error: OSError) -> None:
+        exchange, reader = self.exchange, self._reader
+        if exchange is None or reader is None:
+            self.close()
+        elif isinstance(error, ssl.SSLEOFError) and error.reason == UNEXPECTED_EOF:
+            self._ended(exchange, reader, clock(), is_said=False)
+        else:
+            if isinstance(error, ssl.SSLEOFError):  # without that reason it was a reset
+                error = ConnectionResetError(errno.ECONNRESET, os.strerror(errno.ECONNRESET))
+            self._fail(self._code_of(error, "reset"), reader)
+
+    def _ended(
+        self, exchange: Exchange, reader: ResponseReader, now_ns: int, is_said: bool = True
+    ) -> None:
+        kind = reader.end(is_said)
         if kind:
             self._fail(self._broken or CODES[kind], reader)
             return

@@ -8,6 +8,7 @@ undecoded, piece by piece, and keep neither bodies nor cookies.
 from __future__ import annotations
 
 import asyncio
+import ssl
 import time
 from collections.abc import AsyncIterable, Iterator, Mapping
 from itertools import cycle
@@ -20,6 +21,8 @@ from perflab.load.workload.request import Request
 from perflab.load.workload.workload import Workload
 
 clock = time.monotonic_ns
+# Error classes that say how the data ended.
+ENDS = ("closed", "truncated", "no_close_notify")
 
 
 def headers_of(request: Request, body: bytes) -> dict[str, str]:
@@ -57,6 +60,22 @@ def out_of_reach(workload: Workload) -> list[str]:
     return problems
 
 
+def is_ended_by_closing(status: int, headers: Mapping[str, str]) -> bool:
+    """Return whether only the end of the data ends a response (RFC 9112, 6.3)."""
+    is_framed = "content-length" in headers or "transfer-encoding" in headers
+    return not is_framed and status not in (204, 304)
+
+
+def _check_end(encrypted: ssl.SSLObject) -> None:
+    """Raise SSLEOFError if the peer has not ended its data with close_notify."""
+    try:
+        encrypted.read(1)
+    except ssl.SSLZeroReturnError:
+        pass
+    except ssl.SSLError:
+        raise ssl.SSLEOFError from None
+
+
 class LibraryClient:
     """Sends each exchange in a task; subclasses send by a library and class its errors."""
 
@@ -84,8 +103,14 @@ class LibraryClient:
             exchange.error = CODES["aborted" if exchange.sent_ns else "unsent"]
         except Exception as error:  # whatever a library raises is the outcome of this request
             kind = self._class_of(error)
+            if isinstance(error, ssl.SSLEOFError):
+                kind = "no_close_notify"
+            elif kind == "closed" and exchange.first_byte_ns:
+                kind = "truncated"
             exchange.error = CODES[kind]
-            self.first_errors.note(kind, str(error) or type(error).__name__)
+            # Libraries have the same words for an end before the response and within it.
+            if kind not in ENDS:
+                self.first_errors.note(kind, str(error) or type(error).__name__)
         if not exchange.done_ns or exchange.error:
             exchange.done_ns = clock()
         task = asyncio.current_task()
@@ -106,8 +131,9 @@ class LibraryClient:
         status: int,
         headers: Mapping[str, str],
         pieces: AsyncIterable[bytes],
+        encrypted: ssl.SSLObject | None,
     ) -> None:
-        """Read a response to its end, piece by piece."""
+        """Read a response piece by piece; raise SSLEOFError where its end was not said."""
         prepared = exchange.prepared
         body = Body(prepared.body_rules) if prepared.body_rules is not None else None
         exchange.status = status
@@ -115,6 +141,8 @@ class LibraryClient:
             exchange.bytes += len(piece)
             if body is not None:
                 body.take(piece)
+        if encrypted is not None and is_ended_by_closing(status, headers):
+            _check_end(encrypted)
         exchange.done_ns = clock()
         exchange.error = prepared.judge(status, exchange.bytes, body)
         if exchange.error:

@@ -157,14 +157,20 @@ class ResponseReader:
         self._chunked = True
         self._refused = coding_problem(self.head)
 
-    def end(self) -> str:
-        """Take the peer's close; return the error class, or '' when the close ends the response."""
+    def end(self, is_said: bool = True) -> str:
+        """Take the end of the data; return the error class, or '' when it ends the response.
+
+        Over TLS the peer says it (close_notify): data that just ends may have been cut off, and is
+        no response unless its length or last chunk has come (RFC 9112, 9.8).
+        """
         if self.fresh:
             return "closed"
         if not self._head_done:
             return "truncated"
         if self._chunked or _LENGTH.search(self.head):
             return "truncated"
+        if not is_said:
+            return "no_close_notify"
         self.complete, self.keep_alive = True, False
         return ""
 
