@@ -13,8 +13,9 @@ import ssl
 import time
 from typing import TYPE_CHECKING
 
-from perflab.load.clients.exchange import Exchange
-from perflab.load.clients.outcome import CODES, ERRORS
+from perflab.load.clients.encodings import count
+from perflab.load.clients.exchange import Exchange, size_in_words
+from perflab.load.clients.outcome import CODES, ERRORS, MEASURE
 from perflab.load.clients.response import BadResponse, ResponseReader, header, server_phases
 from perflab.load.clients.targets import Origin
 from perflab.load.records.progress import ArrivalPoints
@@ -283,7 +284,8 @@ class Connection:
             return
         self._complete(exchange, reader, now_ns)
         prepared = exchange.prepared
-        if is_first and reader.keep_alive and len(data) <= LONGEST_REMEMBERED and prepared.repeats:
+        repeats = prepared.repeats and is_first and reader.keep_alive and not reader.encoding
+        if repeats and len(data) <= LONGEST_REMEMBERED:
             prepared.last_bytes = data
             prepared.last_outcome = (
                 exchange.status,
@@ -301,11 +303,13 @@ class Connection:
     def _complete(self, exchange: Exchange, reader: ResponseReader, now_ns: int) -> None:
         exchange.done_ns = now_ns
         exchange.status, exchange.bytes = reader.status, reader.size
-        exchange.error = exchange.prepared.judge(reader.status, reader.size, reader.body)
+        exchange.error = exchange.prepared.judge(reader.status, reader.body)
+        if reader.encoding and exchange.stage == MEASURE:
+            count(self._client.packed, reader.encoding, reader.size, reader.body)
         exchange.phases = server_phases(reader.head)
         if exchange.error:
             line = reader.head.partition(b"\r")[0].decode("latin-1")
-            text = f"{line}, {reader.size} bytes"
+            text = f"{line}, {size_in_words(reader.size, reader.encoding, reader.body)}"
             if exchange.stream is not None:
                 text += f", {exchange.stream.chunks} chunks"
             self._client.first_errors.note(ERRORS[exchange.error], text, reader.status)

@@ -2,7 +2,7 @@
 
 Each request is a task, as users of these libraries write it. Instants come from the libraries'
 own tracing hooks, error classes from their exceptions. Like the lean client, they read bodies
-undecoded, piece by piece, and keep neither bodies nor cookies.
+piece by piece, as they come, and keep neither bodies nor cookies.
 """
 
 from __future__ import annotations
@@ -13,8 +13,9 @@ import time
 from collections.abc import AsyncIterable, Iterator, Mapping
 from itertools import cycle
 
-from perflab.load.clients.exchange import Body, Exchange
-from perflab.load.clients.outcome import CODES, ERRORS, FirstErrors
+from perflab.load.clients.encodings import Packed, Unpacker, count, in_order
+from perflab.load.clients.exchange import Body, Exchange, size_in_words
+from perflab.load.clients.outcome import CODES, ERRORS, MEASURE, FirstErrors
 from perflab.load.clients.response import parse_server_timing
 from perflab.load.workload.arrivals import Scripted
 from perflab.load.workload.request import Request
@@ -27,7 +28,7 @@ ENDS = ("closed", "truncated", "no_close_notify")
 
 def headers_of(request: Request, body: bytes) -> dict[str, str]:
     """Return the headers to send, with a body's type where it has one."""
-    # Bodies are counted and judged undecoded: a packed one may be gigabytes when unpacked.
+    # The libraries would ask for packed bodies, the lean client does not.
     default = {"Accept-Encoding": "identity"}
     if body:
         default["Content-Type"] = request.usual_type
@@ -82,6 +83,7 @@ class LibraryClient:
     def __init__(self, workload: Workload, connections: int) -> None:
         self.capped = 0
         self.first_errors = FirstErrors()
+        self.packed: Packed = {}
         self.timeout_s = workload.timeout_s
         self._bodies = cycle(workload.request.bodies)
         self._free = asyncio.Semaphore(connections)
@@ -136,6 +138,11 @@ class LibraryClient:
         """Read a response piece by piece; raise SSLEOFError where its end was not said."""
         prepared = exchange.prepared
         body = Body(prepared.body_rules) if prepared.body_rules is not None else None
+        encoding = in_order(
+            value for name, value in headers.items() if name.lower() == "content-encoding"
+        )
+        if body is not None and encoding:
+            body.unpacker = Unpacker(encoding)
         exchange.status = status
         async for piece in pieces:
             exchange.bytes += len(piece)
@@ -144,9 +151,11 @@ class LibraryClient:
         if encrypted is not None and is_ended_by_closing(status, headers):
             _check_end(encrypted)
         exchange.done_ns = clock()
-        exchange.error = prepared.judge(status, exchange.bytes, body)
+        exchange.error = prepared.judge(status, body)
+        if encoding and exchange.stage == MEASURE:
+            count(self.packed, encoding, exchange.bytes, body)
         if exchange.error:
-            text = f"HTTP status {status}, {exchange.bytes} bytes"
+            text = f"HTTP status {status}, {size_in_words(exchange.bytes, encoding, body)}"
             self.first_errors.note(ERRORS[exchange.error], text, status)
         timing = headers.get("Server-Timing")
         exchange.phases = parse_server_timing(timing) if timing else None

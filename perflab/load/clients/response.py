@@ -10,6 +10,7 @@ from typing import Any
 
 import httptools
 
+from perflab.load.clients.encodings import Unpacker, encoding_of
 from perflab.load.clients.exchange import Body, BodyRules
 from perflab.load.clients.streams import Streamed
 
@@ -59,7 +60,7 @@ class ResponseReader:
         self._head_done = self._chunked = self._stays = False
         self._interims = 0
         self.body = Body(self.rules) if self.rules is not None else None
-        self._refused = ""
+        self._refused = self.encoding = ""
 
     def release(self) -> None:
         """Drop the body and the parser, whose cycle nothing collects: workers run without gc."""
@@ -199,6 +200,10 @@ class ResponseReader:
         elif self.status < 100:
             self._refused = f"{self.status:03} is not a status code"
         self._head_done = self.status >= 200 or self.status == 101
+        if self._head_done and (encoding := encoding_of(self.head)):
+            self.encoding = encoding
+            if self.body is not None:
+                self.body.unpacker = Unpacker(encoding)
 
     def on_chunk_header(self) -> None:
         """Check the transfer coding when a chunk begins."""
