@@ -71,6 +71,7 @@ WRONG = {
     "with bytes after the end": ("gzip", GZIP(CONTENT) + b"more", "decoding"),
     "an old encoding": ("compress", b"\x1f\x9d\x90", "encoding"),
     "an encoding over another": ("compress, gzip", GZIP(CONTENT), "encoding"),
+    "a bomb": ("gzip, gzip", GZIP(GZIP(bytes(1 << 27))), "decoding"),
     "encodings without end": (", ".join(["gzip"] * 50), GZIP(CONTENT), "encoding"),
     "another content": ("gzip", GZIP(CONTENT[:-6] + b"thread"), "checksum"),
     "a longer content": ("gzip", GZIP(CONTENT + b"needle"), "length"),
@@ -154,6 +155,7 @@ def test_streams_are_read_unpacked_and_what_packing_did_is_told() -> None:
     (cause,) = unknown["errors_by_cause"]
     assert cause["error"] == "encoding"
     assert "'sdch'" in cause["first"]
+    assert unknown["packed"]["sdch"] == {"answers": 6, "bytes": 6 * 18}
     size = len(GZIP(content))
     assert unread["packed"]["gzip"] == {"answers": 6, "bytes": 6 * size}
 

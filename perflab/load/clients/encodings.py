@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from perflab.load.clients.exchange import Body
 
-# What comes out of so many bytes is all that is held at a time.
-BYTES_AT_ONCE = 4096
+# Only what comes out of so many bytes is held at a time, and it may not be more than the second.
+BYTES_AT_ONCE, MOST_AT_ONCE = 4096, 64 << 20
 MOST_LAYERS, MOST_NAMES = 4, 8
 LIBRARIES = {
     "gzip": ("zlib",), "x-gzip": ("zlib",), "deflate": ("zlib",),
@@ -104,13 +104,17 @@ class Unpacker:
             yield data
 
     def _unpacked(self, layer: int, data: bytes) -> bytes:
-        unpacked = b""
-        while data:
-            if self._members[layer] is None or self._members[layer].eof:
-                self._members[layer] = _decompressor(self._layers[layer], data[0])
-            unpacked += self._members[layer].decompress(data)
-            data = self._members[layer].unused_data
-        return unpacked
+        unpacked, member = bytearray(), self._members[layer]
+        for at in range(0, len(data), BYTES_AT_ONCE):
+            rest = data[at : at + BYTES_AT_ONCE]
+            while rest:
+                if member is None or member.eof:
+                    member = self._members[layer] = _decompressor(self._layers[layer], rest[0])
+                unpacked += member.decompress(rest)
+                rest = member.unused_data
+            if len(unpacked) > MOST_AT_ONCE:
+                raise ValueError(f"{BYTES_AT_ONCE} bytes become more than {MOST_AT_ONCE >> 20} MiB")
+        return bytes(unpacked)
 
     @property
     def problem(self) -> tuple[str, str] | None:
@@ -144,5 +148,5 @@ def count(packed: Packed, encoding: str, size: int, body: Body | None) -> None:
         return
     counts = packed.setdefault(encoding, Counter())
     counts.update(answers=1, bytes=size)
-    if body is not None and body.unpacker is not None:
+    if body is not None and body.unpacker is not None and not body.unpacker.problem:
         counts.update(unpacked=1, unpacked_bytes=body.size, unpacking_ns=body.unpacker.took_ns)
