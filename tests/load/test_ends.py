@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import ssl
 from pathlib import Path
 
 import pytest
+from h2.config import H2Configuration
+from h2.connection import H2Connection
+from h2.events import RequestReceived
 
 from perflab.load.workload import Burst, Request, Workload
 from tests.load.hostile import End, Hostile, Part, Script, on_uvloop
@@ -71,3 +75,48 @@ def test_an_answer_is_whole_only_if_its_end_was_said(
 
     wanted = {(answer, end): expected(answer, end, encrypted) for answer, end in cases}
     assert on_uvloop(errors) == wanted
+
+
+async def cut_off(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    """Answer over HTTP/2; the path says how much of the answer is sent before the data ends."""
+    state = H2Connection(H2Configuration(client_side=False, header_encoding="utf-8"))
+    state.initiate_connection()
+    writer.write(state.data_to_send())
+    while data := await reader.read(65_536):
+        for event in state.receive_data(data):
+            if not isinstance(event, RequestReceived):
+                continue
+            path = dict(event.headers)[":path"]
+            if path != "/nothing":
+                state.send_headers(event.stream_id, [(":status", "200")])
+                state.send_data(event.stream_id, b"hello", end_stream=path == "/whole")
+            writer.write(state.data_to_send())
+            if path != "/whole":
+                await asyncio.sleep(0.05)
+                writer.transport.abort()
+                return
+        writer.write(state.data_to_send())
+
+
+def test_an_answer_over_http2_ends_with_its_last_frame(tmp_path: Path) -> None:
+    key, certificate = a_certificate(tmp_path)
+    tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    tls.load_cert_chain(certificate, key)
+    tls.set_alpn_protocols(["h2"])
+
+    async def errors() -> list[list[str]]:
+        server = await asyncio.start_server(cut_off, "127.0.0.1", 0, ssl=tls)
+        async with server:
+            url = f"https://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+            works = (
+                Workload(
+                    request=Request(path=path),
+                    arrivals=Burst(size=1),
+                    client="http2",
+                    ca_file=str(certificate),
+                )
+                for path in ("/whole", "/half", "/nothing")
+            )
+            return [await drive(work, url, 1) for work in works]
+
+    assert on_uvloop(errors) == [[""], ["truncated"], ["closed"]]

@@ -170,8 +170,8 @@ class Connection:
             reader.begin()
         if prepared.progress_points:
             exchange.progress = ArrivalPoints(prepared.progress_points)
-        if prepared.streams:
-            exchange.stream = reader.stream
+        if prepared.streams and reader.body is not None:
+            exchange.stream = reader.body.stream
         try:
             sent = self._send(data)
         except WOULD_BLOCK:

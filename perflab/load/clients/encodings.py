@@ -19,9 +19,12 @@ if TYPE_CHECKING:
 BYTES_AT_ONCE, MOST_AT_ONCE = 4096, 64 << 20
 MOST_LAYERS, MOST_NAMES = 4, 8
 LIBRARIES = {
-    "gzip": ("zlib",), "x-gzip": ("zlib",), "deflate": ("zlib",),
-    "br": ("brotli", "brotlicffi"), "zstd": ("zstandard", "backports.zstd", "compression.zstd"),
-}  # fmt: skip
+    "gzip": "zlib",
+    "x-gzip": "zlib",
+    "deflate": "zlib",
+    "br": "brotli",
+    "zstd": "zstandard",
+}
 _ENCODING = re.compile(rb"\r\ncontent-encoding:[ \t]*([^\r]*)", re.IGNORECASE)
 clock = time.perf_counter_ns
 
@@ -41,9 +44,8 @@ def in_order(values: Iterable[str]) -> str:
 
 @cache
 def _library(name: str) -> Any:
-    for module in LIBRARIES.get(name, ()):
-        with suppress(ImportError):
-            return import_module(module)
+    with suppress(KeyError, ImportError):
+        return import_module(LIBRARIES[name])
     return None
 
 
@@ -68,8 +70,7 @@ def _decompressor(name: str, first: int) -> Any:
     if name == "br":
         return _Brotli()
     if name == "zstd":
-        made = _library(name).ZstdDecompressor()
-        return made.decompressobj() if hasattr(made, "decompressobj") else made
+        return _library(name).ZstdDecompressor().decompressobj()
     if name == "deflate":
         # Some servers leave out the header of RFC 1950: its first byte ends with an 8.
         return zlib.decompressobj(zlib.MAX_WBITS if first & 15 == 8 else -zlib.MAX_WBITS)
@@ -120,7 +121,7 @@ class Unpacker:
     def problem(self) -> tuple[str, str] | None:
         """Return why a body that has ended is not unpacked: error class and text."""
         if self._unknown:
-            packages = [LIBRARIES[name][0] for name in self._unknown if name in LIBRARIES]
+            packages = [LIBRARIES[name] for name in self._unknown if name in LIBRARIES]
             way_out = f"install {' and '.join(packages)}, or ask" if packages else "ask"
             text = f"nothing here unpacks Content-Encoding '{self._encoding:.80}'"
             return "encoding", f"{text}: {way_out} for another by the header Accept-Encoding"

@@ -108,7 +108,7 @@ class HttpxClient(LibraryClient):
             return "connect"
         if isinstance(error, httpx.RemoteProtocolError):
             text = str(error)
-            if "without sending a response" in text:
+            if text.startswith("Server disconnected"):
                 return "closed"
             if "buffer too long" in text:
                 return "head_too_large"

@@ -12,7 +12,6 @@ import httptools
 
 from perflab.load.clients.encodings import Unpacker, encoding_of
 from perflab.load.clients.exchange import Body, BodyRules
-from perflab.load.clients.streams import Streamed
 
 MAX_HEAD_BYTES = 64 * 1024
 MAX_INTERIMS = 20
@@ -70,11 +69,6 @@ class ResponseReader:
         """Return the body, if it was kept, and drop it."""
         body, self.body = self.body, None
         return bytes(body.kept) if body is not None else b""
-
-    @property
-    def stream(self) -> Streamed | None:
-        """Return the chunks of the body so far; None where it is no stream."""
-        return self.body.stream if self.body is not None else None
 
     def feed(self, data: bytes) -> bool:
         """Take bytes that arrived; return whether the response is complete.
@@ -156,7 +150,11 @@ class ResponseReader:
 
     def _begin_chunks(self) -> None:
         self._chunked = True
-        self._refused = coding_problem(self.head)
+        # We send no TE, so no other coding may come (RFC 9112, 7.4). With another coding, or a tab
+        # after the name, the parser would read the body to the end of the connection.
+        codings = self.head.lower().split(CODING)[1:]
+        if len(codings) != 1 or codings[0].partition(b"\r")[0].strip(b" ") != b"chunked":
+            self._refused = "a transfer coding other than chunked"
 
     def end(self, is_said: bool = True) -> str:
         """Take the end of the data; return the error class, or '' when it ends the response.
@@ -258,16 +256,6 @@ def parse_server_timing(header: str) -> dict[str, float]:
                 if 0 <= duration_ms <= LONGEST_PHASE_MS:
                     phases[name] = duration_ms
     return phases
-
-
-def coding_problem(head: bytes) -> str:
-    """Return why the body's transfer coding is refused; empty where it is chunked alone."""
-    # We send no TE, so no other coding may come (RFC 9112, 7.4). With another coding, or a tab
-    # after the name, the parser would read the body to the end of the connection.
-    codings = head.lower().split(CODING)[1:]
-    if len(codings) != 1 or codings[0].partition(b"\r")[0].strip(b" ") != b"chunked":
-        return "a transfer coding other than chunked"
-    return ""
 
 
 def header(head: bytes, name: str) -> str:
