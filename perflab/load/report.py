@@ -283,7 +283,7 @@ def _packed(encoding: str, counts: Mapping[str, int]) -> str:
     which = "" if unpacked == counts["answers"] else f" from {unpacked} of them"
     return text + (
         f"{_bytes(counts['unpacked_bytes'])} unpacked{which}; unpacking took the client "
-        f"{each_us:.3g} us each"
+        f"{each_us:.1f} us each"
     )
 
 

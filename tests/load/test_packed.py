@@ -18,6 +18,7 @@ from perflab.load.clients import encodings
 from perflab.load.clients.encodings import in_order, unpacked
 from perflab.load.clients.exchange import BodyRules
 from perflab.load.clients.response import ResponseReader
+from perflab.load.report import table
 from perflab.load.workload import Burst, Request, Workload
 from perflab.systems.custom.instruments import RightAnswer
 from tests.load.hostile import Hostile, Part, Script, beside, on_uvloop
@@ -149,6 +150,8 @@ def test_streams_are_read_unpacked_and_what_packing_did_is_told() -> None:
     assert each["bytes_received"] == each["packed"]["gzip"]["bytes"] == 6 * len(b"".join(flushed()))
     assert each["packed"]["gzip"]["unpacked_bytes"] == 6 * len(content)
     assert each["packed"]["gzip"]["unpacking_ns"] > 0
+    assert "6 answers under gzip" in table(each)
+    assert "not unpacked" in table(unread)
     assert (late["errors"], late["chunks"], late["chunks_at_once_share"]) == (0, 30, 1)
     (held,) = (one["text"] for one in late["warnings"] if one["code"] == "stream.at_once")
     assert "gzip" in held
