@@ -40,7 +40,9 @@ def summary(result: LoadResult, workload: Workload, judgement: SelfCheck) -> dic
     ``response_time_at_least_ms`` holds its lower bound; where more than a tenth may be the client's
     own time, ``response_time_client_ms`` says how much. For throughput see
     :attr:`LoadResult.throughput_rps`; ``duration_s`` is from the first planned instant to the last
-    end. ``reasons`` and ``warnings`` are objects with a code, a side and a text; the warnings
+    end. ``bytes_received`` are those on the wire; ``packed`` says by Content-Encoding, where there
+    was one, how many answers came under it, and their bytes unpacked, if something looked into
+    them. ``reasons`` and ``warnings`` are objects with a code, a side and a text; the warnings
     include the reasons.
     """
     errors = result.measured(lambda rows: rows["error"])
@@ -67,6 +69,11 @@ def summary(result: LoadResult, workload: Workload, judgement: SelfCheck) -> dic
         "offered_rps": _offered(total, result, workload),
         "bytes_received": received,
         "bytes_per_s": received / seconds if seconds else None,
+        **(
+            {"packed": {key: dict(counts) for key, counts in result.packed.items()}}
+            if result.packed
+            else {}
+        ),
         **shown("response_time", response.numbers()),
         **shown("service_time", times_of(result, "sent_ns").numbers()),
         **streams(streamed),
@@ -103,7 +110,7 @@ def summary(result: LoadResult, workload: Workload, judgement: SelfCheck) -> dic
                 *judgement.warnings,
                 *_warnings(total, succeeded, objectives),
                 *_late(result.successes_after, succeeded),
-                *of_streams(streamed),
+                *of_streams(streamed, result.packed),
             )
         ],
     }
@@ -255,6 +262,8 @@ def _counts(shown: Mapping[str, Any]) -> Iterator[str]:
         f"{shown['throughput_rps'] or 0:.1f} successes/s{offered}, "
         f"{_bytes(shown['bytes_per_s'] or 0)}/s received"
     )
+    for encoding, counts in shown.get("packed", {}).items():
+        yield from _wrapped(_packed(encoding, counts))
     if "chunks" in shown:
         yield from _wrapped(
             f"{shown['chunks']} chunks of streams, {shown['chunks_per_s'] or 0:.1f} chunks/s"
@@ -264,6 +273,18 @@ def _counts(shown: Mapping[str, Any]) -> Iterator[str]:
         return
     causes = in_words([Cause(**words) for words in shown["errors_by_cause"]], MOST_CAUSES)
     yield from _wrapped(f"{shown['errors']} errors" + (f": {causes}" if causes else ""))
+
+
+def _packed(encoding: str, counts: Mapping[str, int]) -> str:
+    text = f"{counts['answers']} answers under {encoding}: {_bytes(counts['bytes'])} on the wire, "
+    if not (unpacked := counts.get("unpacked", 0)):
+        return text + "not unpacked, as nothing looks into them"
+    each_us = counts["unpacking_ns"] / unpacked / 1e3
+    which = "" if unpacked == counts["answers"] else f" from {unpacked} of them"
+    return text + (
+        f"{_bytes(counts['unpacked_bytes'])} unpacked{which}; unpacking took the client "
+        f"{each_us:.1f} us each"
+    )
 
 
 def _stop(stop: Mapping[str, Any]) -> Iterator[str]:

@@ -84,7 +84,7 @@ def actions(kind: type) -> tuple[list[str], list[float]]:
 class Answer:
     """An answer to a user's request; ``error`` is its error class, empty when it is as expected.
 
-    ``body`` is empty where the request keeps none.
+    ``body`` is unpacked by its Content-Encoding, and empty where the request keeps none.
     """
 
     status: int

@@ -6,6 +6,7 @@ import asyncio
 import base64
 import hashlib
 import socket
+import ssl
 import struct
 import threading
 import time
@@ -24,7 +25,7 @@ from perflab.load.clients.outcome import ERRORS
 from perflab.load.clients.targets import split
 from perflab.load.workload import Connections, Request
 
-End = Literal["close", "reset", "hang", "keep"]
+End = Literal["close", "cut", "reset", "hang", "keep"]
 ENDLESS = 1 << 60
 
 
@@ -58,13 +59,18 @@ OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 class Hostile:
     """Plays one script per connection, the last one for all further connections.
 
+    ``end="cut"`` is ``close`` without the close_notify of TLS.
     With ``end="keep"`` a connection plays its script again for its next request. A script by path
     comes before those by connection: one server can be many peers.
     """
 
     def __init__(
-        self, scripts: Sequence[Script], by_path: Mapping[bytes, Script] | None = None
+        self,
+        scripts: Sequence[Script],
+        by_path: Mapping[bytes, Script] | None = None,
+        tls: ssl.SSLContext | None = None,
     ) -> None:
+        self._tls = tls
         self._scripts = list(scripts)
         self._by_path = by_path or {}
         self.connections = 0
@@ -73,8 +79,11 @@ class Hostile:
         self._playing: set[asyncio.Task[None]] = set()
 
     async def __aenter__(self) -> str:
-        self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0, backlog=512)
-        return f"http://127.0.0.1:{self._server.sockets[0].getsockname()[1]}/"
+        self._server = await asyncio.start_server(
+            self._serve, "127.0.0.1", 0, backlog=512, ssl=self._tls
+        )
+        scheme = "https" if self._tls else "http"
+        return f"{scheme}://127.0.0.1:{self._server.sockets[0].getsockname()[1]}/"
 
     async def __aexit__(self, *_: object) -> None:
         assert self._server is not None
@@ -108,6 +117,8 @@ class Hostile:
             if script.end == "reset":
                 opened: Any = writer.get_extra_info("socket")
                 opened.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            if script.end in ("cut", "reset"):
+                writer.transport.abort()
         except (OSError, RuntimeError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
             pass  # uvloop raises RuntimeError where it finds a transport closed
         finally:

@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from perflab.load.checks.failures import causes, in_words
+from perflab.load.checks.failures import causes, in_words, on_kept_connections
 from perflab.load.checks.selfcheck import SelfCheck, check
 from perflab.load.checks.trend import MachineCounts
+from perflab.load.clients.outcome import CODES
 from perflab.load.records.record import merged
 from perflab.load.records.result import LoadResult
 from perflab.load.workload import Burst, ClosedLoop, OpenLoop, Request, Stage, Workload
@@ -142,7 +143,7 @@ def report() -> dict[str, Any]:
         "cpu_ns": S // 200, "wall_ns": S, "run_delay_ns": 0, "began_ns": BEGIN_NS, "unsent": 0,
         "looks": {"woken_us": [], "late_ms": [], "began_ns": BEGIN_NS}, "lasted_ns": S,
         "capped": 0, "stopped": "",
-        "clock_step_ms": 0.0, "real_time": True, "first_errors": [],
+        "clock_step_ms": 0.0, "real_time": True, "first_errors": [], "packed": {},
     }  # fmt: skip
 
 
@@ -158,3 +159,37 @@ def test_the_cpu_share_of_a_load_is_one_of_time(
     judged = check(result, WORK)
     assert judged.cpu_share == pytest.approx(share)
     assert "generator.cpu" not in {reason.code for reason in judged.reasons}
+
+
+@pytest.mark.parametrize(
+    ("changed", "words", "told"),
+    [
+        ({}, {}, True),
+        ({"connect_ns": 1}, {}, False),  # the connections were new
+        ({"first_byte_ns": 1}, {}, False),  # an answer had begun
+        ({"sent_ns": 2 * S}, {}, False),  # others had been idle for longer and served
+        ({}, {"connections": 5}, False),
+        ({}, {"client": "aiohttp"}, False),
+    ],
+)
+def test_failures_on_connections_that_the_server_was_closing_tell_its_time_out(
+    tmp_path: Path, changed: dict[str, int], words: dict[str, Any], told: bool
+) -> None:
+    failing = [25, 37, 38]
+
+    def planted(rows: np.ndarray) -> None:
+        rows["user"] = np.arange(100) % 10
+        rows["error"][failing], rows["first_byte_ns"][failing] = CODES["closed"], 0
+        for name, value in changed.items():
+            rows[name][slice(60, 70) if name == "sent_ns" else failing] += value
+
+    # Each of ten users waits for 2 s before a request that takes 0.1 s.
+    done_s = 2.1 * (1 + np.arange(100) // 10)
+    result = load_result(tmp_path, done_s, latency_s=0.1, change=planted)
+    loop = ClosedLoop(users=10, requests=100, think_time_s=2)
+    workload = Workload.model_validate({"request": {}, "arrivals": loop, **words})
+    remarks = on_kept_connections(result, workload)
+    assert [remark.text[:50] for remark in remarks] == (
+        ["3 failures met a kept connection that the server w"] if told else []
+    )
+    assert all("time-out seems to be 2.0 s" in remark.text for remark in remarks)

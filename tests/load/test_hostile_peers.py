@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 import pytest
 
+from perflab.load.checks.failures import causes, in_words
 from perflab.load.records.result import LoadResult
 from perflab.load.workers.generator import Generator
 from perflab.load.workload import Burst, Request, Workload
@@ -37,7 +38,6 @@ READ_OTHERWISE: Mapping[str, Mapping[str, str]] = {
     "101 unasked": {"aiohttp": "status"},
     "100 for ever": {"aiohttp": "timeout", "httpx": "timeout"},
     "length and chunks": {"httpx": ""},
-    "a reset in the body": {"aiohttp": "truncated"},
     "a body too long": {"httpx": ""},
     "a chunk of 2**70": {"httpx": "truncated"},
     "gzip, chunked": {"aiohttp": ""},
@@ -66,6 +66,8 @@ def sends(name: str, outcome: str, *parts: bytes | Part, end: End = "close") -> 
 HEADS = (
     sends("nothing, then closes", "closed"),
     sends("nothing, then resets", "reset", end="reset"),
+    sends("a part of a status line", "truncated", b"HTTP/1."),
+    sends("a part of a head", "truncated", HEAD + b"Content-Le"),
     sends("nothing at all", "timeout", end="hang"),
     sends("headers for ever", "head_too_large", HEAD, Part(b"X-Again: yes\r\n" * 99, 0, ENDLESS)),
     sends("a header of 300 kB", "head_too_large", whole(200, b"A: " + b"x" * 300_000)),
@@ -127,6 +129,8 @@ def test_each_peer_is_counted_once_with_its_class_in_time_and_in_little_memory(
                 result = load(fresh, url, client)
             (row,) = result.requests.to_dict("records")
             errors[peer.name] = row["error"]
+            told = in_words(causes(result))
+            assert ("before it answered" in told) == (peer.outcome == "closed")
             assert (row["done_ns"] - row["planned_ns"]) / 1e9 < TIMEOUT_S + OVERTIME_S
             result.discard()
         assert errors == {peer.name: peer.outcome_for(client) for peer in PEERS}

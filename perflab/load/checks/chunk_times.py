@@ -10,6 +10,7 @@ time to the first chunk) is cut off with it.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -143,8 +144,8 @@ def streams(chunk_times: ChunkTimes | None) -> dict[str, Any]:
     }
 
 
-def remarks(chunk_times: ChunkTimes | None) -> list[Remark]:
-    """Return the remarks on these numbers."""
+def remarks(chunk_times: ChunkTimes | None, encodings: Collection[str] = ()) -> list[Remark]:
+    """Return the remarks on these numbers, given what the answers were packed by."""
     if chunk_times is None:
         return []
     numbers = {
@@ -157,5 +158,8 @@ def remarks(chunk_times: ChunkTimes | None) -> list[Remark]:
     if chunk_times.at_once_share > MANY_AT_ONCE:
         text = f"{chunk_times.at_once_share:.0%} of the gaps between chunks are 0: the client read"
         text += " both chunks at once, so the time between them is unknown"
+        if encodings:
+            text += f"; the answers came under {' and '.join(encodings)}, and what packs a stream"
+            text += " may hold it back"
         notes.append(Remark(code="stream.at_once", text=text))
     return notes

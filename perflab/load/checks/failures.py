@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -20,18 +21,22 @@ from perflab.load.workload.arrivals import (
 )
 from perflab.load.workload.workload import Workload
 from perflab.recordings.responses import TOO_MANY_FAILED
-from perflab.recordings.schema import Reason, Side
+from perflab.recordings.schema import Reason, Remark, Side
 
 # Texts for error classes whose failures have no message of their own.
 WORDS = {
     "timeout": "no whole answer within the time-out (--timeout)",
     "closed": "the server closed the connection before it answered",
     "truncated": "the server closed the connection in the middle of its answer",
+    "no_close_notify": "the connection ended without TLS's close_notify, and the answer has no "
+    "length: nothing says that it is whole",
     "aborted": "still under way when the load was ended",
     "unsent": "no connection became free before the load ended",
 }
 MOST_STATUSES = 1_000
 STATUS = CODES["status"]
+CLOSINGS = (CODES["closed"], CODES["reset"])
+LEAST_IDLE_NS = 0.1e9
 UNSENT = CODES["unsent"]
 
 
@@ -176,6 +181,32 @@ def reasons(result: LoadResult, workload: Workload, causes: Sequence[Cause]) -> 
         text = f"{failed(unexpected)} of {measured} requests failed: {in_words(unexpected)}"
         problems.append(Reason(code=TOO_MANY_FAILED, side="server", text=text))
     return problems
+
+
+def on_kept_connections(result: LoadResult, workload: Workload) -> list[Remark]:
+    """Return a remark on failures that met a connection which the server was just closing.
+
+    Only where each user has a connection of its own is it known how long one was idle. A failure
+    for another reason also meets connections that were idle for a shorter time than others that
+    served: then nothing is said.
+    """
+    has_own = isinstance(workload.arrivals, ClosedLoop | Scripted) and not workload.connections.most
+    failed_ns, served_ns = [np.empty(0)], [np.empty(0)]
+    for _, rows in result.measured_by_worker() if has_own and workload.client == "lean" else ():
+        by_user = rows[np.lexsort((rows["done_ns"], rows["user"]))]
+        before, after = by_user[:-1], by_user[1:]
+        is_kept = (before["user"] == after["user"]) & (after["connect_ns"] == 0)
+        idle_ns = after["sent_ns"] - before["done_ns"]
+        is_unanswered = np.isin(after["error"], CLOSINGS) & (after["first_byte_ns"] == 0)
+        failed_ns.append(idle_ns[is_kept & is_unanswered & (after["sent_ns"] > 0)])
+        served_ns.append(idle_ns[is_kept & (after["error"] == 0)])
+    failed, served = np.concatenate(failed_ns), np.concatenate(served_ns)
+    shortest_ns = failed.min(initial=math.inf)
+    if not LEAST_IDLE_NS < shortest_ns < math.inf or (served > 1.05 * shortest_ns).any():
+        return []
+    text = f"{len(failed)} failures met a kept connection that the server was closing; its"
+    text += f" keep-alive time-out seems to be {shortest_ns / 1e9:.1f} s: users who wait for less"
+    return [Remark(code="server.keep_alive", side="server", text=f"{text} do not meet it")]
 
 
 def _missing(result: LoadResult, workload: Workload, failed: int) -> list[Reason]:

@@ -141,6 +141,7 @@ def check(result: LoadResult, workload: Workload) -> SelfCheck:
     warnings = (
         *trend.of_load(result),
         *trend.of_numbers(response, response_trend(result)),
+        *(failures.on_kept_connections(result, workload) if causes else ()),
     )
     return replace(judgement, reasons=tuple(reasons), warnings=warnings)
 

@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 import ssl
+from collections.abc import AsyncIterator
 from types import SimpleNamespace
 from typing import Any
 
 import aiohttp
+from aiohttp.connector import Connection
 from aiohttp.http_exceptions import LineTooLong
+from aiohttp.http_parser import RawResponseMessage
 
 from perflab.load.clients.exchange import Exchange, Prepared
-from perflab.load.clients.library_client import LibraryClient, causes, clock, headers_of
+from perflab.load.clients.library_client import (
+    LibraryClient,
+    causes,
+    clock,
+    headers_of,
+    is_ended_by_closing,
+)
 from perflab.load.workload.workload import Workload
 
 NEVER_S = 86_400.0
@@ -24,6 +33,32 @@ KINDS: tuple[tuple[Any, str], ...] = (
     (aiohttp.ClientPayloadError, "truncated"),
     (OSError, "reset"),
 )
+
+
+class _Response(aiohttp.ClientResponse):
+    """A response that keeps what tells how its data ended: aiohttp drops it with the last byte."""
+
+    async def start(self, connection: Connection) -> aiohttp.ClientResponse:
+        """Wait for the head."""
+        assert connection.protocol is not None
+        self._started, transport = connection.protocol, connection.transport
+        self.encrypted = transport.get_extra_info("ssl_object") if transport else None
+        return await super().start(connection)
+
+    async def pieces(self) -> AsyncIterator[bytes]:
+        """Yield the pieces of the body; raise for a reset that aiohttp takes for its end."""
+        cut_short = None
+        try:
+            async for piece in self.content.iter_any():
+                yield piece
+        except aiohttp.ClientPayloadError as error:
+            cut_short = error
+        if cut_short or is_ended_by_closing(self.status, self.headers):
+            lost = self._started.exception()
+            if isinstance(lost, OSError):
+                raise lost
+        if cut_short:
+            raise cut_short
 
 
 class AiohttpClient(LibraryClient):
@@ -44,6 +79,7 @@ class AiohttpClient(LibraryClient):
             connector=connector,
             timeout=aiohttp.ClientTimeout(total=None),
             auto_decompress=False,
+            response_class=_Response,
             cookie_jar=aiohttp.DummyCookieJar(),
             trace_configs=[_tracing()],
         )
@@ -62,8 +98,9 @@ class AiohttpClient(LibraryClient):
         )
         exchange.first_byte_ns = clock()
         try:
+            assert isinstance(response, _Response)
             await self._take(
-                exchange, response.status, response.headers, response.content.iter_any()
+                exchange, response.status, response.headers, response.pieces(), response.encrypted
             )
         except BaseException:
             response.close()
@@ -76,6 +113,9 @@ class AiohttpClient(LibraryClient):
             for cause in causes(error)
         ):
             return "head_too_large"
+        message = getattr(error, "message", "")
+        if isinstance(message, RawResponseMessage):  # the part of the head that had come
+            return "truncated"
         return next((kind for classes, kind in KINDS if isinstance(error, classes)), "protocol")
 
     async def _close(self) -> None:

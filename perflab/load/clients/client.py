@@ -11,6 +11,7 @@ from functools import cache, lru_cache
 
 from perflab.errors import TargetRefused
 from perflab.load.clients.connection import Connection
+from perflab.load.clients.encodings import Packed
 from perflab.load.clients.exchange import REDIRECTS, WHOLE, Exchange, Prepared, followed
 from perflab.load.clients.library_client import LibraryClient
 from perflab.load.clients.outcome import CODES, FirstErrors
@@ -66,6 +67,7 @@ class LeanClient:
         self.loop = loop
         self.capped = 0
         self.first_errors = FirstErrors()
+        self.packed: Packed = {}
         # All connections read long bodies into it: each piece is used before the next read.
         self.landing = memoryview(bytearray(LANDING_BYTES))
         self._opened_now = 0

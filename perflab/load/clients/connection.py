@@ -13,8 +13,9 @@ import ssl
 import time
 from typing import TYPE_CHECKING
 
-from perflab.load.clients.exchange import Exchange
-from perflab.load.clients.outcome import CODES, ERRORS
+from perflab.load.clients.encodings import count
+from perflab.load.clients.exchange import Exchange, size_in_words
+from perflab.load.clients.outcome import CODES, ERRORS, MEASURE
 from perflab.load.clients.response import BadResponse, ResponseReader, header, server_phases
 from perflab.load.clients.targets import Origin
 from perflab.load.records.progress import ArrivalPoints
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 READ_BYTES = 128 * 1024
 LONGEST_REMEMBERED = 32 * 1024
 WOULD_BLOCK = (BlockingIOError, InterruptedError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
+UNEXPECTED_EOF = "UNEXPECTED_EOF_WHILE_READING"
 KINDS = {
     errno.EADDRNOTAVAIL: "ports", errno.EMFILE: "files", errno.ENFILE: "files",
     errno.ETIMEDOUT: "timeout",
@@ -36,7 +38,7 @@ def kind_of(error: OSError | ValueError, otherwise: str) -> int:
     """Return the error code of an exception that a socket raised."""
     if isinstance(error, socket.gaierror):
         return CODES["dns"]
-    if isinstance(error, ssl.SSLError):
+    if isinstance(error, ssl.SSLError) and not isinstance(error, ssl.SSLEOFError):
         return CODES["tls"]
     number = error.errno if isinstance(error, OSError) else None
     return CODES[KINDS.get(number or 0, otherwise)]
@@ -106,7 +108,10 @@ class Connection:
         try:
             # Only a connected socket can be wrapped: wrapping reads from it.
             self._socket = encrypted = self._client.tls().wrap_socket(
-                self._socket, do_handshake_on_connect=False, server_hostname=self.origin.host
+                self._socket,
+                do_handshake_on_connect=False,
+                suppress_ragged_eofs=False,
+                server_hostname=self.origin.host,
             )
         except (OSError, ValueError) as error:
             self._fail(self._code_of(error, "tls"))
@@ -165,8 +170,8 @@ class Connection:
             reader.begin()
         if prepared.progress_points:
             exchange.progress = ArrivalPoints(prepared.progress_points)
-        if prepared.streams:
-            exchange.stream = reader.stream
+        if prepared.streams and reader.body is not None:
+            exchange.stream = reader.body.stream
         try:
             sent = self._send(data)
         except WOULD_BLOCK:
@@ -207,7 +212,7 @@ class Connection:
         except WOULD_BLOCK:
             return
         except OSError as error:
-            self._fail(self._code_of(error, "reset"))
+            self._broken_off(error)
             return
         now_ns = clock()
         exchange = self.exchange
@@ -246,7 +251,7 @@ class Connection:
         except WOULD_BLOCK:
             return
         except OSError as error:
-            self._fail(self._code_of(error, "reset"), reader)
+            self._broken_off(error)
             return
         except BadResponse as error:
             self._refuse(error, reader)
@@ -279,7 +284,8 @@ class Connection:
             return
         self._complete(exchange, reader, now_ns)
         prepared = exchange.prepared
-        if is_first and reader.keep_alive and len(data) <= LONGEST_REMEMBERED and prepared.repeats:
+        repeats = prepared.repeats and is_first and reader.keep_alive and not reader.encoding
+        if repeats and len(data) <= LONGEST_REMEMBERED:
             prepared.last_bytes = data
             prepared.last_outcome = (
                 exchange.status,
@@ -297,19 +303,34 @@ class Connection:
     def _complete(self, exchange: Exchange, reader: ResponseReader, now_ns: int) -> None:
         exchange.done_ns = now_ns
         exchange.status, exchange.bytes = reader.status, reader.size
-        exchange.error = exchange.prepared.judge(reader.status, reader.size, reader.body)
+        exchange.error = exchange.prepared.judge(reader.status, reader.body)
+        if reader.encoding and exchange.stage == MEASURE:
+            count(self._client.packed, reader.encoding, reader.size, reader.body)
         exchange.phases = server_phases(reader.head)
         if exchange.error:
             line = reader.head.partition(b"\r")[0].decode("latin-1")
-            text = f"{line}, {reader.size} bytes"
+            text = f"{line}, {size_in_words(reader.size, reader.encoding, reader.body)}"
             if exchange.stream is not None:
                 text += f", {exchange.stream.chunks} chunks"
             self._client.first_errors.note(ERRORS[exchange.error], text, reader.status)
         if exchange.prepared.wants_answer:
             exchange.answer = (reader.head, reader.give_body())
 
-    def _ended(self, exchange: Exchange, reader: ResponseReader, now_ns: int) -> None:
-        kind = reader.end()
+    def _broken_off(self, error: OSError) -> None:
+        exchange, reader = self.exchange, self._reader
+        if exchange is None or reader is None:
+            self.close()
+        elif isinstance(error, ssl.SSLEOFError) and error.reason == UNEXPECTED_EOF:
+            self._ended(exchange, reader, clock(), is_said=False)
+        else:
+            if isinstance(error, ssl.SSLEOFError):  # without that reason it was a reset
+                error = ConnectionResetError(errno.ECONNRESET, os.strerror(errno.ECONNRESET))
+            self._fail(self._code_of(error, "reset"), reader)
+
+    def _ended(
+        self, exchange: Exchange, reader: ResponseReader, now_ns: int, is_said: bool = True
+    ) -> None:
+        kind = reader.end(is_said)
         if kind:
             self._fail(self._broken or CODES[kind], reader)
             return

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urljoin
 
 from perflab.errors import ParameterError, TargetRefused
+from perflab.load.clients.encodings import Unpacker
 from perflab.load.clients.outcome import CODES, MEASURE
 from perflab.load.clients.streams import Streamed, Streaming
 from perflab.load.clients.targets import Origin, refuse_foreign, split
@@ -19,7 +20,7 @@ from perflab.load.workload.request import Connections, Request
 if TYPE_CHECKING:
     from perflab.load.clients.connection import Connection
 
-BODY, CHECKSUM = CODES["body"], CODES["checksum"]
+STATUS, BODY, LENGTH, CHECKSUM = (CODES[name] for name in ("status", "body", "length", "checksum"))
 # Head and body of a response.
 Answered = tuple[bytes, bytes]
 KEPT_BYTES = 64 * 1024 * 1024
@@ -31,21 +32,23 @@ TOO_LARGE = (
 
 @dataclass(frozen=True)
 class BodyRules:
-    """How a body is judged: by a text it must hold, its CRC-32 (-1: any), and as a stream.
+    """How a body is judged: by a text it must hold, CRC-32 and length (-1: any), and as a stream.
 
     ``kept`` says that it is kept as well.
     """
 
     text: bytes = b""
     crc32: int = -1
+    length: int = -1
     kept: bool = False
     stream: Streaming | None = None
 
 
 class Body:
-    """One body, piece by piece."""
+    """One body, piece by piece; ``size`` is its length so far, unpacked."""
 
-    __slots__ = ("_found", "_rules", "_sum", "_tail", "kept", "refused", "stream")
+    __slots__ = ("_found", "_rules", "_sum", "_tail", "kept", "refused", "size", "stream",
+                 "unpacker")  # fmt: skip
 
     def __init__(self, rules: BodyRules) -> None:
         self._rules = rules
@@ -53,14 +56,21 @@ class Body:
         # The text may begin in one piece and end in another.
         self._tail = b""
         self._sum = 0
+        self.size = 0
+        self.unpacker: Unpacker | None = None
         self.kept = bytearray()
         self.stream = Streamed(rules.stream) if rules.stream is not None else None
         # The error class of a body that cannot be read on, and why.
         self.refused: tuple[str, str] | None = None
 
     def take(self, data: bytes | memoryview) -> None:
-        """Look at the next piece; it may change afterwards."""
+        """Look at the next piece as it came; it may change afterwards."""
+        for piece in (data,) if self.unpacker is None else self.unpacker.take(data):
+            self._look(piece)
+
+    def _look(self, data: bytes | memoryview) -> None:
         rules = self._rules
+        self.size += len(data)
         if not self._found:
             searched = self._tail + data
             self._found = rules.text in searched
@@ -79,6 +89,10 @@ class Body:
     @property
     def fault(self) -> int:
         """Return the error code of a body that has ended: 0 when it is as expected."""
+        if self.unpacker is not None and (problem := self.unpacker.problem):
+            return CODES[problem[0]]
+        if self._rules.length not in (-1, self.size):
+            return LENGTH
         if self._rules.crc32 not in (-1, self._sum):
             return CHECKSUM
         if not self._found:
@@ -86,10 +100,19 @@ class Body:
         return self.stream.fault if self.stream is not None else 0
 
 
+def size_in_words(size: int, encoding: str, body: Body | None) -> str:
+    """Return the length of a body in words, and why it was not unpacked."""
+    text = f"{size} bytes" + (f" under {encoding:.80}" if encoding else "")
+    if body is not None and body.unpacker is not None and (problem := body.unpacker.problem):
+        text += f": {problem[1]}"
+    return text
+
+
 ENDLESS = Connections()
-STATUS, LENGTH = CODES["status"], CODES["length"]
 # Error codes of whole answers, as expected or not: any of them may be a redirect.
-WHOLE = {CODES[name] for name in ("", "status", "body", "length", "checksum")}
+WHOLE = {
+    CODES[name] for name in ("", "status", "body", "length", "checksum", "encoding", "decoding")
+}
 REDIRECTS = (301, 302, 303, 307, 308)
 # Headers that are not sent on to another origin: above all, secrets.
 OF_ORIGINS = frozenset({"authorization", "cookie", "host", "proxy-authorization"})
@@ -123,7 +146,7 @@ class Prepared:
         self.unwatched = not (request.redirects or life.closing)
         stream = request.streaming
         self.streams = stream is not None
-        rules = BodyRules(text, request.expect_crc32, stream=stream)
+        rules = BodyRules(text, request.expect_crc32, request.expect_bytes, stream=stream)
         self.body_rules = rules if rules != BodyRules() else None
         self.last_bytes = b""
         self.last_outcome: tuple[int, int, int, dict[str, float] | None] = (0, 0, 0, None)
@@ -135,13 +158,10 @@ class Prepared:
         if keep_body:
             self.body_rules = replace(self.body_rules or BodyRules(), kept=True)
 
-    def judge(self, status: int, size: int, body: Body | None) -> int:
+    def judge(self, status: int, body: Body | None) -> int:
         """Return the error code of a complete response; 0 when it is as expected."""
-        request = self.request
-        if request.expect_status and status != request.expect_status:
+        if self.request.expect_status not in (0, status):
             return STATUS
-        if request.expect_bytes >= 0 and size != request.expect_bytes:
-            return LENGTH
         return body.fault if body is not None else 0
 
 

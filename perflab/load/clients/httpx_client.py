@@ -5,6 +5,7 @@ One request over HTTP/2 asks the server whether it speaks it, before any load is
 
 from __future__ import annotations
 
+import asyncio
 import socket
 import ssl
 from collections.abc import Iterable
@@ -21,6 +22,7 @@ from perflab.load.clients.targets import split
 from perflab.load.workload.workload import Workload
 
 LONGEST_S = 5.0
+OPENED = ("connection.connect_tcp.complete", "connection.start_tls.complete")
 
 
 class HttpxClient(LibraryClient):
@@ -30,6 +32,7 @@ class HttpxClient(LibraryClient):
         super().__init__(workload, connections)
         self._origin = f"{prepared.origin.scheme}://{prepared.origin.authority}"
         http2 = workload.client == "http2"
+        self._http1 = not http2
         self._client = httpx.AsyncClient(
             http1=not http2,
             http2=http2,
@@ -47,8 +50,10 @@ class HttpxClient(LibraryClient):
     async def _send(self, exchange: Exchange, body: bytes) -> None:
         request, connect_began = exchange.prepared.request, [0]
 
-        async def trace(event: str, _information: Any) -> None:
+        async def trace(event: str, information: Any) -> None:
             self._note(event, exchange, connect_began)
+            if event in OPENED and self._http1:
+                self._watch(information["return_value"])
 
         async with self._client.stream(
             request.method,
@@ -57,7 +62,26 @@ class HttpxClient(LibraryClient):
             headers=headers_of(request, body),
             extensions={"trace": trace},
         ) as response:
-            await self._take(exchange, response.status_code, response.headers, response.aiter_raw())
+            encrypted = None
+            if response.http_version != "HTTP/2":  # whose frames say where an answer ends
+                encrypted = response.extensions["network_stream"].get_extra_info("ssl_object")
+            await self._take(
+                exchange, response.status_code, response.headers, response.aiter_raw(), encrypted
+            )
+
+    def _watch(self, stream: Any) -> None:
+        """Note the first byte of each answer: a connection may end within the head."""
+        read = stream.read
+
+        async def noting(*words: Any, **options: Any) -> bytes:
+            data: bytes = await read(*words, **options)
+            task = asyncio.current_task()
+            exchange = self._tasks.get(task) if task else None
+            if data and exchange is not None:
+                exchange.first_byte_ns = exchange.first_byte_ns or clock()
+            return data
+
+        stream.read = noting
 
     def _note(self, event: str, exchange: Exchange, connect_began: list[int]) -> None:
         """Note the instant of an event of the library; its name begins with the protocol."""
@@ -65,7 +89,7 @@ class HttpxClient(LibraryClient):
         if step == "send_request_headers.complete":
             exchange.sent_ns = clock()
         elif step == "receive_response_headers.complete":
-            exchange.first_byte_ns = clock()
+            exchange.first_byte_ns = exchange.first_byte_ns or clock()
         elif step == "connect_tcp.started":
             connect_began[0] = clock()
         elif step == "connect_tcp.complete":
@@ -84,7 +108,7 @@ class HttpxClient(LibraryClient):
             return "connect"
         if isinstance(error, httpx.RemoteProtocolError):
             text = str(error)
-            if "without sending a response" in text:
+            if text.startswith("Server disconnected"):
                 return "closed"
             if "buffer too long" in text:
                 return "head_too_large"

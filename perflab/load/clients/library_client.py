@@ -2,29 +2,33 @@
 
 Each request is a task, as users of these libraries write it. Instants come from the libraries'
 own tracing hooks, error classes from their exceptions. Like the lean client, they read bodies
-undecoded, piece by piece, and keep neither bodies nor cookies.
+piece by piece, as they come, and keep neither bodies nor cookies.
 """
 
 from __future__ import annotations
 
 import asyncio
+import ssl
 import time
 from collections.abc import AsyncIterable, Iterator, Mapping
 from itertools import cycle
 
-from perflab.load.clients.exchange import Body, Exchange
-from perflab.load.clients.outcome import CODES, ERRORS, FirstErrors
+from perflab.load.clients.encodings import Packed, Unpacker, count, in_order
+from perflab.load.clients.exchange import Body, Exchange, size_in_words
+from perflab.load.clients.outcome import CODES, ERRORS, MEASURE, FirstErrors
 from perflab.load.clients.response import parse_server_timing
 from perflab.load.workload.arrivals import Scripted
 from perflab.load.workload.request import Request
 from perflab.load.workload.workload import Workload
 
 clock = time.monotonic_ns
+# Error classes that say how the data ended.
+ENDS = ("closed", "truncated", "no_close_notify")
 
 
 def headers_of(request: Request, body: bytes) -> dict[str, str]:
     """Return the headers to send, with a body's type where it has one."""
-    # Bodies are counted and judged undecoded: a packed one may be gigabytes when unpacked.
+    # The libraries would ask for packed bodies, the lean client does not.
     default = {"Accept-Encoding": "identity"}
     if body:
         default["Content-Type"] = request.usual_type
@@ -57,12 +61,29 @@ def out_of_reach(workload: Workload) -> list[str]:
     return problems
 
 
+def is_ended_by_closing(status: int, headers: Mapping[str, str]) -> bool:
+    """Return whether only the end of the data ends a response (RFC 9112, 6.3)."""
+    is_framed = "content-length" in headers or "transfer-encoding" in headers
+    return not is_framed and status not in (204, 304)
+
+
+def _check_end(encrypted: ssl.SSLObject) -> None:
+    """Raise SSLEOFError if the peer has not ended its data with close_notify."""
+    try:
+        encrypted.read(1)
+    except ssl.SSLZeroReturnError:
+        pass
+    except ssl.SSLError:
+        raise ssl.SSLEOFError from None
+
+
 class LibraryClient:
     """Sends each exchange in a task; subclasses send by a library and class its errors."""
 
     def __init__(self, workload: Workload, connections: int) -> None:
         self.capped = 0
         self.first_errors = FirstErrors()
+        self.packed: Packed = {}
         self.timeout_s = workload.timeout_s
         self._bodies = cycle(workload.request.bodies)
         self._free = asyncio.Semaphore(connections)
@@ -84,8 +105,14 @@ class LibraryClient:
             exchange.error = CODES["aborted" if exchange.sent_ns else "unsent"]
         except Exception as error:  # whatever a library raises is the outcome of this request
             kind = self._class_of(error)
+            if isinstance(error, ssl.SSLEOFError):
+                kind = "no_close_notify"
+            elif kind == "closed" and exchange.first_byte_ns:
+                kind = "truncated"
             exchange.error = CODES[kind]
-            self.first_errors.note(kind, str(error) or type(error).__name__)
+            # Libraries have the same words for an end before the response and within it.
+            if kind not in ENDS:
+                self.first_errors.note(kind, str(error) or type(error).__name__)
         if not exchange.done_ns or exchange.error:
             exchange.done_ns = clock()
         task = asyncio.current_task()
@@ -106,19 +133,29 @@ class LibraryClient:
         status: int,
         headers: Mapping[str, str],
         pieces: AsyncIterable[bytes],
+        encrypted: ssl.SSLObject | None,
     ) -> None:
-        """Read a response to its end, piece by piece."""
+        """Read a response piece by piece; raise SSLEOFError where its end was not said."""
         prepared = exchange.prepared
         body = Body(prepared.body_rules) if prepared.body_rules is not None else None
+        encoding = in_order(
+            value for name, value in headers.items() if name.lower() == "content-encoding"
+        )
+        if body is not None and encoding:
+            body.unpacker = Unpacker(encoding)
         exchange.status = status
         async for piece in pieces:
             exchange.bytes += len(piece)
             if body is not None:
                 body.take(piece)
+        if encrypted is not None and is_ended_by_closing(status, headers):
+            _check_end(encrypted)
         exchange.done_ns = clock()
-        exchange.error = prepared.judge(status, exchange.bytes, body)
+        exchange.error = prepared.judge(status, body)
+        if encoding and exchange.stage == MEASURE:
+            count(self.packed, encoding, exchange.bytes, body)
         if exchange.error:
-            text = f"HTTP status {status}, {exchange.bytes} bytes"
+            text = f"HTTP status {status}, {size_in_words(exchange.bytes, encoding, body)}"
             self.first_errors.note(ERRORS[exchange.error], text, status)
         timing = headers.get("Server-Timing")
         exchange.phases = parse_server_timing(timing) if timing else None

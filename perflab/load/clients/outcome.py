@@ -35,6 +35,9 @@ ERRORS = (
     "stream_unended",  # a stream whose last event is not its end marker
     "event_too_long",  # an event of a stream above the limit
     "stream_too_long",  # a stream of more chunks than the limit
+    "encoding",  # a body under a Content-Encoding that nothing here unpacks
+    "decoding",  # a body that is not what its Content-Encoding says
+    "no_close_notify",  # TLS data that just ended, where only its end could end the response
 )
 CODES = {name: code for code, name in enumerate(ERRORS)}
 CENSORED_CODES = tuple(CODES[name] for name in CENSORED)

@@ -10,8 +10,8 @@ from typing import Any
 
 import httptools
 
+from perflab.load.clients.encodings import Unpacker, encoding_of
 from perflab.load.clients.exchange import Body, BodyRules
-from perflab.load.clients.streams import Streamed
 
 MAX_HEAD_BYTES = 64 * 1024
 MAX_INTERIMS = 20
@@ -59,7 +59,7 @@ class ResponseReader:
         self._head_done = self._chunked = self._stays = False
         self._interims = 0
         self.body = Body(self.rules) if self.rules is not None else None
-        self._refused = ""
+        self._refused = self.encoding = ""
 
     def release(self) -> None:
         """Drop the body and the parser, whose cycle nothing collects: workers run without gc."""
@@ -69,11 +69,6 @@ class ResponseReader:
         """Return the body, if it was kept, and drop it."""
         body, self.body = self.body, None
         return bytes(body.kept) if body is not None else b""
-
-    @property
-    def stream(self) -> Streamed | None:
-        """Return the chunks of the body so far; None where it is no stream."""
-        return self.body.stream if self.body is not None else None
 
     def feed(self, data: bytes) -> bool:
         """Take bytes that arrived; return whether the response is complete.
@@ -155,16 +150,26 @@ class ResponseReader:
 
     def _begin_chunks(self) -> None:
         self._chunked = True
-        self._refused = coding_problem(self.head)
+        # We send no TE, so no other coding may come (RFC 9112, 7.4). With another coding, or a tab
+        # after the name, the parser would read the body to the end of the connection.
+        codings = self.head.lower().split(CODING)[1:]
+        if len(codings) != 1 or codings[0].partition(b"\r")[0].strip(b" ") != b"chunked":
+            self._refused = "a transfer coding other than chunked"
 
-    def end(self) -> str:
-        """Take the peer's close; return the error class, or '' when the close ends the response."""
+    def end(self, is_said: bool = True) -> str:
+        """Take the end of the data; return the error class, or '' when it ends the response.
+
+        Over TLS the peer says it (close_notify): data that just ends may have been cut off, and is
+        no response unless its length or last chunk has come (RFC 9112, 9.8).
+        """
         if self.fresh:
             return "closed"
         if not self._head_done:
             return "truncated"
         if self._chunked or _LENGTH.search(self.head):
             return "truncated"
+        if not is_said:
+            return "no_close_notify"
         self.complete, self.keep_alive = True, False
         return ""
 
@@ -193,6 +198,10 @@ class ResponseReader:
         elif self.status < 100:
             self._refused = f"{self.status:03} is not a status code"
         self._head_done = self.status >= 200 or self.status == 101
+        if self._head_done and (encoding := encoding_of(self.head)):
+            self.encoding = encoding
+            if self.body is not None:
+                self.body.unpacker = Unpacker(encoding)
 
     def on_chunk_header(self) -> None:
         """Check the transfer coding when a chunk begins."""
@@ -247,16 +256,6 @@ def parse_server_timing(header: str) -> dict[str, float]:
                 if 0 <= duration_ms <= LONGEST_PHASE_MS:
                     phases[name] = duration_ms
     return phases
-
-
-def coding_problem(head: bytes) -> str:
-    """Return why the body's transfer coding is refused; empty where it is chunked alone."""
-    # We send no TE, so no other coding may come (RFC 9112, 7.4). With another coding, or a tab
-    # after the name, the parser would read the body to the end of the connection.
-    codings = head.lower().split(CODING)[1:]
-    if len(codings) != 1 or codings[0].partition(b"\r")[0].strip(b" ") != b"chunked":
-        return "a transfer coding other than chunked"
-    return ""
 
 
 def header(head: bytes, name: str) -> str:

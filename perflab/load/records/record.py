@@ -11,6 +11,7 @@ import json
 import os
 import shutil
 import tempfile
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -23,6 +24,7 @@ import pyarrow.parquet as pq
 from perflab.errors import LoadError, ParameterError
 from perflab.host.files import OWNER, replace_file, temporary_folder, whole_file
 from perflab.load.checks.trend import MachineCounts
+from perflab.load.clients.encodings import Packed
 from perflab.load.records.columns import PHASE, frame, phase_names
 from perflab.load.records.looks import FailureStop, Looks, mark
 from perflab.load.records.result import LoadResult
@@ -167,9 +169,12 @@ def merged(
     # Workers beyond the number of users have nothing to do.
     busy = reports[: getattr(workload.arrivals, "users", len(reports))]
     first_errors: dict[tuple[str, int], str] = {}
+    packed: Packed = {}
     for report in reports:
         for kind, status, text in report["first_errors"]:
             first_errors.setdefault((kind, status), text)
+        for encoding, counts in report["packed"].items():
+            packed.setdefault(encoding, Counter()).update(counts)
     stopped = next((report["stopped"] for report in reports if report["stopped"]), "")
     failure_stop = failure_stop_of(folder, reports, workload, stopped)
     windows = None
@@ -188,6 +193,7 @@ def merged(
         unsent=sum(report["unsent"] for report in reports),
         lasted_s=min(report["lasted_ns"] for report in busy) / 1e9,
         first_errors=first_errors,
+        packed=packed,
         capped=sum(report["capped"] for report in reports),
         stopped=workload.stop.failures_reached if failure_stop else stopped,
         failure_stop=failure_stop,

@@ -18,6 +18,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from perflab.load.clients.encodings import Packed
 from perflab.load.clients.outcome import MEASURE, WARMUP
 from perflab.load.records.columns import ROW, chunks, frame, rows
 from perflab.load.records.looks import FailureStop, Looks
@@ -52,8 +53,9 @@ class LoadResult:
     machine took from their cores; ``clock_step_ms`` is how far real time moved against monotonic
     time. ``unsent`` requests were never started, ``capped`` ones waited for the cap on connections.
     ``stopped`` says why the load was ended early; ``lasted_s`` is the time until the first worker
-    with users had nothing more to do. ``windows`` are begin, begin of the counted part and end of
-    each window, ``pauses`` begin and end of those of the service, both int64 arrays in ns.
+    with users had nothing more to do. ``packed`` counts measured answers by Content-Encoding.
+    ``windows`` are begin, begin of the counted part and end of each window, ``pauses`` begin and
+    end of those of the service, both int64 arrays in ns.
     """
 
     folder: Path
@@ -69,6 +71,7 @@ class LoadResult:
     cores: int
     lasted_s: float
     first_errors: Mapping[tuple[str, int], str] = field(default_factory=dict)
+    packed: Packed = field(default_factory=dict)
     steal_share: float = 0.0
     kernel: Mapping[str, int] = field(default_factory=dict)
     failure_stop: FailureStop | None = None

@@ -241,6 +241,7 @@ async def carry_out(load: WorkerLoad) -> dict[str, Any]:
         "start_ns": load.start_ns,
         "lasted_ns": load.lasted_ns,
         "first_errors": load.client.first_errors.texts(),
+        "packed": load.client.packed,
         "cpu_ns": load.driver.cpu.used_ns,
         "looks": load.probe.report(),
         "run_delay_ns": delayed_ns,

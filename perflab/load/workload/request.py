@@ -66,7 +66,8 @@ class Request(FrozenModel):
     ``node`` names the node of the stack that answers; the lab fills in its address. ``body`` is
     text, bytes, or several texts: then each request has the next, in turn. ``expect_body`` must
     occur in the body of every successful response; ``expect_bytes`` is the length of the body,
-    ``expect_crc32`` its checksum; -1 or nothing means any. With ``progress_points`` at most so many
+    ``expect_crc32`` its checksum; -1 or nothing means any. All three are of the body as unpacked by
+    its Content-Encoding. With ``progress_points`` at most so many
     points of the body's arrival are recorded (the ``progress`` table). ``redirects`` is the number
     of redirects that a GET follows (0: a 3xx is an answer like others).
 

@@ -10,6 +10,7 @@ from typing import ClassVar
 
 from perflab.errors import LoadError, ServiceFailed, WrongAnswer
 from perflab.instruments import Instrument, Load, Look, Observation, Scene
+from perflab.load.clients.encodings import in_order, unpacked
 from perflab.load.clients.targets import refuse_foreign
 from perflab.recordings.responses import FAILURES, resolution_column
 from perflab.stacks.backend import HOST
@@ -26,7 +27,8 @@ class RightAnswer(Instrument):
 
     A missing answer fails only the trial, because a variant that died may run after a new start.
     ``target`` is the address of the variant, or empty if the lab started it. The columns
-    ``answer_bytes`` and ``answer_digest`` are of the body; variants are compared by them.
+    ``answer_bytes`` and ``answer_digest`` are of the body, unpacked by its Content-Encoding where
+    that can be; variants are compared by them.
     """
 
     shares_time: ClassVar = True
@@ -60,7 +62,7 @@ class _RightAnswer(Look):
         )
         what = f"{template.method} {template.path}"
         try:
-            status, content = _answer(request, self._scene.workload.timeout_s)
+            status, content, unread = _answer(request, self._scene.workload.timeout_s)
         except (OSError, http.client.HTTPException) as error:
             raise self._no_answer(f"{what} got no answer: {error}") from None
         text = content.decode(errors="replace")
@@ -70,9 +72,8 @@ class _RightAnswer(Look):
             )
             raise self._wrong(problem, text)
         if template.expect_body not in text:
-            raise self._wrong(
-                f"the answer to {what} does not contain '{template.expect_body}'", text
-            )
+            problem = f"the answer to {what} does not contain '{template.expect_body}'"
+            raise self._wrong(f"{problem}: {unread}" if unread else problem, text)
         digest = hashlib.sha256(content).hexdigest()[:DIGITS]
         self._columns = {"answer_bytes": len(content), "answer_digest": digest}
 
@@ -99,13 +100,17 @@ class _RightAnswer(Look):
         return Observation(self._columns)
 
 
-def _answer(request: urllib.request.Request, timeout_s: float) -> tuple[int, bytes]:
+def _answer(request: urllib.request.Request, timeout_s: float) -> tuple[int, bytes, str]:
+    """Return status and content of an answer, and why its body could not be unpacked."""
     try:
-        with OPENER.open(request, timeout=timeout_s) as answer:
-            return int(answer.status), answer.read()
+        answer = OPENER.open(request, timeout=timeout_s)
     except urllib.error.HTTPError as error:
-        with error:
-            return error.code, error.read()
+        answer = error
+    with answer:
+        body = answer.read()
+        encoding = in_order(answer.headers.get_all("Content-Encoding", ()))
+    content, unread = unpacked(body, encoding) if encoding else (body, "")
+    return int(answer.status), body if unread else content, unread
 
 
 class ServiceCost(Instrument):

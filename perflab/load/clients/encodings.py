@@ -1,0 +1,153 @@
+"""Unpacks bodies by their Content-Encoding (RFC 9110, 8.4), piece by piece as they arrive."""
+
+from __future__ import annotations
+
+import re
+import time
+import zlib
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from functools import cache
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from perflab.load.clients.exchange import Body
+
+# Only what comes out of so many bytes is held at a time, and it may not be more than the second.
+BYTES_AT_ONCE, MOST_AT_ONCE = 4096, 64 << 20
+MOST_LAYERS, MOST_NAMES = 4, 8
+LIBRARIES = {
+    "gzip": "zlib",
+    "x-gzip": "zlib",
+    "deflate": "zlib",
+    "br": "brotli",
+    "zstd": "zstandard",
+}
+_ENCODING = re.compile(rb"\r\ncontent-encoding:[ \t]*([^\r]*)", re.IGNORECASE)
+clock = time.perf_counter_ns
+
+
+def encoding_of(head: bytes) -> str:
+    """Return what a response's body went through, like :func:`in_order`."""
+    if b"content-encoding" not in head.lower():
+        return ""
+    return in_order(value.decode("latin-1") for value in _ENCODING.findall(head))
+
+
+def in_order(values: Iterable[str]) -> str:
+    """Return the encodings that values of Content-Encoding name, in their order: ``gzip, br``."""
+    names = (name.strip().lower() for name in ",".join(values).split(","))
+    return ", ".join(name for name in names if name not in ("", "identity"))
+
+
+@cache
+def _library(name: str) -> Any:
+    with suppress(KeyError, ImportError):
+        return import_module(LIBRARIES[name])
+    return None
+
+
+class _Brotli:
+    """A decompressor of brotli with the names that those of zlib have."""
+
+    unused_data = b""
+
+    def __init__(self) -> None:
+        self._inner = _library("br").Decompressor()
+
+    def decompress(self, data: bytes) -> bytes:
+        return bytes(self._inner.process(data))
+
+    @property
+    def eof(self) -> bool:
+        return bool(self._inner.is_finished())
+
+
+def _decompressor(name: str, first: int) -> Any:
+    """Return a decompressor for data that begins with this byte."""
+    if name == "br":
+        return _Brotli()
+    if name == "zstd":
+        return _library(name).ZstdDecompressor().decompressobj()
+    if name == "deflate":
+        # Some servers leave out the header of RFC 1950: its first byte ends with an 8.
+        return zlib.decompressobj(zlib.MAX_WBITS if first & 15 == 8 else -zlib.MAX_WBITS)
+    return zlib.decompressobj(zlib.MAX_WBITS + 16)
+
+
+class Unpacker:
+    """Unpacks one body; ``took_ns`` is how long that has taken."""
+
+    def __init__(self, encoding: str) -> None:
+        names = encoding.split(", ")
+        self._encoding = encoding
+        self._unknown = [name for name in names if _library(name) is None] or names[MOST_LAYERS:]
+        # The last encoding comes off first; each may have several members or frames.
+        self._layers = names[::-1]
+        self._members: list[Any] = [None] * len(names)
+        self._broken = ""
+        self.took_ns = 0
+
+    def take(self, packed: bytes | memoryview) -> Iterator[bytes]:
+        """Yield what further bytes hold; nothing after a problem."""
+        for at in range(0, len(packed), BYTES_AT_ONCE):
+            if self._unknown or self._broken:
+                return
+            began_ns, data = clock(), bytes(packed[at : at + BYTES_AT_ONCE])
+            try:
+                for layer in range(len(self._layers)):
+                    data = self._unpacked(layer, data)
+            except Exception as error:  # each library has its own
+                self._broken, data = str(error), b""
+            self.took_ns += clock() - began_ns
+            yield data
+
+    def _unpacked(self, layer: int, data: bytes) -> bytes:
+        unpacked, member = bytearray(), self._members[layer]
+        for at in range(0, len(data), BYTES_AT_ONCE):
+            rest = data[at : at + BYTES_AT_ONCE]
+            while rest:
+                if member is None or member.eof:
+                    member = self._members[layer] = _decompressor(self._layers[layer], rest[0])
+                unpacked += member.decompress(rest)
+                rest = member.unused_data
+            if len(unpacked) > MOST_AT_ONCE:
+                raise ValueError(f"{BYTES_AT_ONCE} bytes become more than {MOST_AT_ONCE >> 20} MiB")
+        return bytes(unpacked)
+
+    @property
+    def problem(self) -> tuple[str, str] | None:
+        """Return why a body that has ended is not unpacked: error class and text."""
+        if self._unknown:
+            packages = [LIBRARIES[name] for name in self._unknown if name in LIBRARIES]
+            way_out = f"install {' and '.join(packages)}, or ask" if packages else "ask"
+            text = f"nothing here unpacks Content-Encoding '{self._encoding:.80}'"
+            return "encoding", f"{text}: {way_out} for another by the header Accept-Encoding"
+        if self._broken or not all(member is None or member.eof for member in self._members):
+            why = self._broken or "it ends early"
+            return "decoding", f"the body is not '{self._encoding}' as its head says: {why}"
+        return None
+
+
+def unpacked(body: bytes, encoding: str) -> tuple[bytes, str]:
+    """Return a whole body unpacked, and why it could not be (empty where it could)."""
+    unpacker = Unpacker(encoding)
+    content = b"".join(unpacker.take(body))
+    return content, unpacker.problem[1] if unpacker.problem else ""
+
+
+# By encodings: the number of ``answers`` under them and their ``bytes`` on the wire; and of those
+# that something looked into (``unpacked``) ``unpacked_bytes`` and ``unpacking_ns``.
+Packed = dict[str, Counter[str]]
+
+
+def count(packed: Packed, encoding: str, size: int, body: Body | None) -> None:
+    """Count an answer; a server has few encodings, whatever it calls them."""
+    if encoding not in packed and len(packed) == MOST_NAMES:
+        return
+    counts = packed.setdefault(encoding, Counter())
+    counts.update(answers=1, bytes=size)
+    if body is not None and body.unpacker is not None and not body.unpacker.problem:
+        counts.update(unpacked=1, unpacked_bytes=body.size, unpacking_ns=body.unpacker.took_ns)

@@ -1,0 +1,193 @@
+"""Packed answers: every client judges, counts and compares what is in them."""
+
+from __future__ import annotations
+
+import random
+import zlib
+from collections.abc import Callable, Iterator
+from types import SimpleNamespace
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from perflab.load import once
+from perflab.load.clients import encodings
+from perflab.load.clients.encodings import in_order, unpacked
+from perflab.load.clients.exchange import BodyRules
+from perflab.load.clients.response import ResponseReader
+from perflab.load.report import table
+from perflab.load.workload import Burst, Request, Workload
+from perflab.systems.custom.instruments import RightAnswer
+from tests.load.hostile import Hostile, Part, Script, beside, on_uvloop
+from tests.load.meter import drive
+from tests.support.examples import examples
+
+
+def packer(bits: int, level: int = 6) -> Callable[[bytes], bytes]:
+    def pack(data: bytes) -> bytes:
+        compressor = zlib.compressobj(level, wbits=bits)
+        return compressor.compress(data) + compressor.flush()
+
+    return pack
+
+
+GZIP, DEFLATE, RAW = packer(31), packer(15), packer(-15)
+PACKED: dict[str, tuple[str, Callable[[bytes], bytes]]] = {
+    "gzip": ("gzip", GZIP),
+    "at another level": ("X-GZIP", packer(31, 1)),
+    "of two members": ("identity, gzip", lambda data: GZIP(data[:99]) + GZIP(data[99:])),
+    "deflate": ("deflate", DEFLATE),
+    "deflate without a header": ("deflate", RAW),
+    "twice": ("gzip, deflate", lambda data: DEFLATE(GZIP(data))),
+    "br": ("br", lambda data: bytes(pa.Codec("brotli").compress(data))),
+    "zstd": ("zstd", lambda data: bytes(pa.Codec("zstd").compress(data))),
+}
+NAMES = [name for name, (named, _) in PACKED.items() if named not in ("br", "zstd")]
+NAMES += [name for name in ("br", "zstd") if encodings._library(name) is not None]
+
+
+@settings(max_examples=examples(150), deadline=None)
+@given(st.sampled_from(NAMES), st.binary(max_size=20_000), st.integers(1, 9_000), st.data())
+def test_what_was_packed_is_unpacked_in_any_pieces_and_a_part_of_it_is_no_body(
+    name: str, content: bytes, piece: int, data: st.DataObject
+) -> None:
+    encoding, pack = PACKED[name]
+    packed = pack(content)
+    unpacker = encodings.Unpacker(in_order([encoding]))
+    pieces = (packed[at : at + piece] for at in range(0, len(packed), piece))
+    assert b"".join(out for part in pieces for out in unpacker.take(part)) == content
+    assert unpacker.problem is None
+    if name != "of two members":
+        cut = data.draw(st.integers(1, len(packed) - 1))
+        assert unpacked(packed[:cut], in_order([encoding]))[1]
+
+
+CONTENT = random.Random(7).randbytes(150_000).hex().encode() + b"needle"
+WRONG = {
+    "cut short": ("gzip", GZIP(CONTENT)[:-9], "decoding"),
+    "no gzip at all": ("gzip", CONTENT, "decoding"),
+    "with bytes after the end": ("gzip", GZIP(CONTENT) + b"more", "decoding"),
+    "an old encoding": ("compress", b"\x1f\x9d\x90", "encoding"),
+    "an encoding over another": ("compress, gzip", GZIP(CONTENT), "encoding"),
+    "a bomb": ("gzip, gzip", GZIP(GZIP(bytes(1 << 27))), "decoding"),
+    "encodings without end": (", ".join(["gzip"] * 50), GZIP(CONTENT), "encoding"),
+    "another content": ("gzip", GZIP(CONTENT[:-6] + b"thread"), "checksum"),
+    "a longer content": ("gzip", GZIP(CONTENT + b"needle"), "length"),
+}
+
+
+def answer(encoding: str, body: bytes) -> Script:
+    head = b"HTTP/1.1 200 OK\r\nContent-Encoding: %s\r\nContent-Length: %d\r\n\r\n"
+    return Script((Part(head % (encoding.encode(), len(body)) + body),), end="keep")
+
+
+@pytest.mark.parametrize("client", ["lean", "aiohttp", "httpx"])
+def test_a_check_is_of_the_unpacked_body_with_every_client(client: str) -> None:
+    cases = {name: (*PACKED[name][:1], PACKED[name][1](CONTENT), "") for name in NAMES} | WRONG
+    cases["plain"] = ("identity", CONTENT, "")
+    scripts = {
+        f"/{number}".encode(): answer(encoding, body)
+        for number, (encoding, body, _) in enumerate(cases.values())
+    }
+
+    async def errors() -> list[list[str]]:
+        async with Hostile([Script()], scripts) as url:
+            works = (
+                Workload(
+                    request=Request(
+                        path=f"/{number}",
+                        expect_body="e",
+                        expect_bytes=len(CONTENT),
+                        expect_crc32=zlib.crc32(CONTENT),
+                    ),
+                    arrivals=Burst(size=1),
+                    client=client,  # type: ignore[arg-type]
+                )
+                for number in range(len(cases))
+            )
+            return [await drive(work, url, 2) for work in works]
+
+    shown = dict(zip(cases, on_uvloop(errors), strict=True))
+    assert shown == {name: [error] * 2 for name, (_, _, error) in cases.items()}
+
+
+EVENTS = [b'data: {"token": %d, "x": "%s"}\n\n' % (n, b"ab" * 2_000) for n in range(5)]
+
+
+def flushed() -> Iterator[bytes]:
+    compressor = zlib.compressobj(wbits=31)
+    for event in EVENTS:
+        yield compressor.compress(event) + compressor.flush(zlib.Z_SYNC_FLUSH)
+    yield compressor.flush()
+
+
+def stream(encoding: bytes, pieces: list[bytes]) -> Script:
+    head = b"HTTP/1.1 200 OK\r\nContent-Encoding: %s\r\n\r\n" % encoding
+    return Script((Part(head), *(Part(piece, 0.03) for piece in pieces)))
+
+
+STREAMS = {
+    b"/each": stream(b"gzip", list(flushed())),
+    b"/late": stream(b"gzip", [b"", GZIP(b"".join(EVENTS))]),
+    b"/sdch": stream(b"sdch", [b"\n\n" * 9]),
+    b"/whole": answer("gzip", GZIP(b"".join(EVENTS))),
+}
+
+
+def test_streams_are_read_unpacked_and_what_packing_did_is_told() -> None:
+    content = b"".join(EVENTS)
+
+    def shown(path: str, **more: Any) -> dict[str, Any]:
+        return once.send(url + path, workers=1, users=2, requests=6, **more)
+
+    with beside(Hostile([Script()], STREAMS)) as url:
+        each, late, unknown = (shown(path, stream="sse") for path in ("/each", "/late", "/sdch"))
+        unread = shown("/whole")
+    assert (each["errors"], each["chunks"], each["chunks_at_once_share"]) == (0, 30, 0)
+    assert each["bytes_received"] == each["packed"]["gzip"]["bytes"] == 6 * len(b"".join(flushed()))
+    assert each["packed"]["gzip"]["unpacked_bytes"] == 6 * len(content)
+    assert each["packed"]["gzip"]["unpacking_ns"] > 0
+    assert "6 answers under gzip" in table(each)
+    assert "not unpacked" in table(unread)
+    assert (late["errors"], late["chunks"], late["chunks_at_once_share"]) == (0, 30, 1)
+    (held,) = (one["text"] for one in late["warnings"] if one["code"] == "stream.at_once")
+    assert "gzip" in held
+    (cause,) = unknown["errors_by_cause"]
+    assert cause["error"] == "encoding"
+    assert "'sdch'" in cause["first"]
+    assert unknown["packed"]["sdch"] == {"answers": 6, "bytes": 6 * 18}
+    size = len(GZIP(content))
+    assert unread["packed"]["gzip"] == {"answers": 6, "bytes": 6 * size}
+
+
+def test_a_script_gets_the_content() -> None:
+    reader = ResponseReader(BodyRules(kept=True))
+    assert reader.feed(answer("gzip", GZIP(CONTENT)).parts[0].data)
+    assert reader.give_body() == CONTENT
+
+
+def test_the_same_answer_packed_otherwise_is_the_same_for_a_duel() -> None:
+    names = [*NAMES, "cut short"]
+    scripts = {
+        f"/{number}".encode(): answer(*(WRONG[name][:2] if name in WRONG else (
+            PACKED[name][0], PACKED[name][1](CONTENT))))
+        for number, name in enumerate(names)
+    }  # fmt: skip
+
+    def columns(number: int) -> Any:
+        request = Request(path=f"/{number}")
+        scene: Any = SimpleNamespace(workload=Workload(request=request, arrivals=Burst(size=1)))
+        look = RightAnswer(variant="new", target=url).look(scene)
+        look.before()
+        load: Any = None
+        return look.observe(load).columns
+
+    with beside(Hostile([Script()], scripts)) as url:
+        *same, cut = map(columns, range(len(names)))
+    assert all(shown == same[0] for shown in same)
+    assert same[0]["answer_bytes"] == len(CONTENT)
+    # What cannot be unpacked is compared as it came.
+    assert cut["answer_bytes"] == len(WRONG["cut short"][1])
