@@ -24,6 +24,9 @@ import pandas as pd
 
 from perflab.analysis.validity import measured_responses
 from perflab.recordings import FREE_PARAMETERS, Response, Run
+from perflab.recordings.imports.results import NONE_FAILED, doubts
+from perflab.recordings.schema import is_imported
+from perflab.recordings.tables import NOT_JUDGED
 from perflab.statistics.comparison import CONFIDENCE, benjamini_hochberg
 from perflab.statistics.in_words import counted
 from perflab.statistics.two_samples import unpaired, wider_t
@@ -69,7 +72,8 @@ def compare_runs(a: Sequence[Run], b: Sequence[Run]) -> RunComparison:
 
     Imported trials are not judged, so all of them count.
     """
-    enough = min(len(a), len(b)) >= ENOUGH_RUNS
+    imported = is_imported(a[0].record)
+    enough = min(len(a), len(b)) >= ENOUGH_RUNS and not imported
     if reasons := obstacles(a, b):
         return RunComparison(reasons, (), enough, pd.DataFrame(columns=COLUMNS))
     trials = [[run.compared_trials() for run in side] for side in (a, b)]
@@ -82,7 +86,7 @@ def compare_runs(a: Sequence[Run], b: Sequence[Run]) -> RunComparison:
         for treatment in a[0].record.treatments
         for response in _compared([*a, *b])
     ]
-    table = judged_table(rows, _differs)
+    table = judged_table(rows, _sides_differ if imported else _differs)
     notes = (*_order(a, b), *_drifts(a, b), *_sources(a, b))
     if not enough:
         notes = (*notes, "intervals are of trials: what differs from run to run is not in them")
@@ -105,13 +109,14 @@ def judged_table(
     """Return a table of rows with adjusted p-values and verdicts.
 
     ``differs`` is the verdict of a row whose interval excludes 1 and whose p-value is 5% at most.
+    What a row has as verdict already is added to it.
     """
     table = pd.DataFrame([row for row in rows if row is not None], columns=COLUMNS)
     table["p_adjusted"] = benjamini_hochberg(table["p_adjusted"].tolist())
     certain = (table["low"] > 1) | (table["high"] < 1)
     certain &= table["p_adjusted"] <= 1 - CONFIDENCE
     table["verdict"] = [
-        differs(row) if is_certain else UNCLEAR
+        (differs(row) if is_certain else UNCLEAR) + row["verdict"]
         for row, is_certain in zip(table.to_dict("records"), certain, strict=True)
     ]
     return table
@@ -136,8 +141,17 @@ def _row(
     ratio, low, high, p = compared(a, b)
     counts = (len(a), len(b), sum(map(len, a)), sum(map(len, b)))
     worse_by = 1 / ratio if response.better == "more" else ratio
-    values = (name, response.name, ratio, low, high, *counts, p, worse_by, "")
+    values = (name, response.name, ratio, low, high, *counts, p, worse_by, _failed(first, second))
     return dict(zip(COLUMNS, values, strict=True))
+
+
+def _failed(first: Sequence[pd.DataFrame], second: Sequence[pd.DataFrame]) -> str:
+    """Return which requests of two imported sides failed, to follow a verdict; empty if none."""
+    sides = [pd.concat(side) for side in (first, second)]
+    if not (sides[0]["state"] == NOT_JUDGED).any():
+        return ""
+    words = [doubts(side) for side in sides]
+    return "" if words == [NONE_FAILED] * 2 else f"; A: {words[0]}, B: {words[1]}"
 
 
 def _of_treatment(trials: pd.DataFrame, treatment: str) -> pd.DataFrame:

@@ -168,6 +168,11 @@ def drift_column(response: str) -> str:
     return f"{response}_drift"
 
 
+def resolution_column(response: str) -> str:
+    """Return the column with the step in which the source of a response tells it, in its unit."""
+    return f"{response}_resolution"
+
+
 def declared(record: RunRecord) -> Sequence[Response]:
     """Return the responses of a run; the common ones where its record declares none."""
     return record.responses or COMMON
