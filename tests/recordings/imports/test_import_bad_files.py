@@ -54,7 +54,7 @@ def test_a_file_that_is_cut_off_is_refused(name: str, tmp_path: Path) -> None:
         (b"hello\n", "docs/import.md lists"),
         (b"timeStamp,elapsed,label\n1,2,a\n", "JTL of JMeter; 'jmeter -g"),
         (b'<?xml version="1.0"?>\n<testResults version="1.2">\n', "'perflab duel' measures"),
-        (b'{"type":"Metric","data":{},"metric":"http_reqs"}\n', "k6 with --summary-export"),
+        (b'{"type":"Metric","data":{},"metric":"http_reqs"}\n', "k6 with --out csv=FILE"),
         (b"Running 1s test @ http://h/\n  Thread calibration: mean lat.: 1ms\n", "no output of"),
     ],
 )
@@ -81,6 +81,7 @@ def test_a_file_that_is_larger_than_any_report_is_not_read(tmp_path: Path) -> No
         ("ab-1.txt", lambda text: text.replace("Complete", "Incomplete"), "without its requests"),
         ("locust-1_stats.csv", lambda text: text.replace("109,4,", "109,-4,"), "line 4"),
         ("locust-1_stats.csv", lambda text: text[:-2], "line 4: it ends within a line"),
+        ("k6-1.csv", lambda text: text.replace("http_reqs", "x", 1), "and 1 of http_reqs"),
         ("k6-summary-1.json", lambda text: text.replace('"count": 6', '"count": 6.5'), "a count"),
         ("oha-1.json", lambda text: text.replace('"total": 0.', '"total": -0.'), "at least 0"),
     ],

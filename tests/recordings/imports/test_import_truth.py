@@ -55,6 +55,7 @@ LOST = put("Non-2xx", "  Socket errors: connect 0, read 86, write 0, timeout 34\
         ("k6-summary-1.json", put('"passes": 0,\\s+"fails": 6', '"passes": 3, "fails": 3'), 6, 3,
          184.08 / 2),
         ("k6-machine-summary.json", put('(req_failed"[^}]*matches": )0', r"\g<1>481"), 481, 481, 0),
+        ("k6-1.csv", put("true", "false", 0), 2, 2, 0),
     ],
 )  # fmt: skip
 def test_the_share_of_failures_of_every_tool_is_a_response_and_their_answers_are_no_throughput(
@@ -137,6 +138,46 @@ def test_a_file_of_which_nothing_can_be_true_is_refused(
     with pytest.raises(ImportRefused, match=re.escape(words)):
         imported(tmp_path, name, change)
     assert not (tmp_path / "runs").exists()
+
+
+HEADER = (DATA / "k6-1.csv").read_text().partition("\n")[0] + "\n"
+
+
+def rows(*instants_s: float) -> str:
+    line = (DATA / "k6-1.csv").read_text().splitlines()[2]
+    return "".join(
+        f"{re.sub('[0-9]{16}', f'{1795e12 + 1e6 * at:.0f}', line)}\n" for at in instants_s
+    )
+
+
+LOAD = [n / 100 for n in range(100)]
+
+
+@pytest.mark.parametrize(
+    ("text", "lines"),
+    [
+        (HEADER + rows(*LOAD) + HEADER + rows(*(5 + at for at in LOAD)), "lines 1, 102"),
+        (HEADER + rows(*LOAD, *(3600 + at for at in LOAD)), "lines 1, 102"),
+        (HEADER + rows(*(start + at for start in (0, 90, 7200) for at in LOAD)), "1, 102, 202"),
+        (HEADER + rows(*(at for pair in zip(LOAD, [100 + at for at in LOAD], strict=True)
+                         for at in pair)), "lines 1, 3"),
+    ],
+)  # fmt: skip
+def test_rows_of_two_loads_are_refused_with_the_lines_at_which_they_begin(
+    text: str, lines: str, tmp_path: Path
+) -> None:
+    (tmp_path / "k6.csv").write_text(text)
+    with pytest.raises(ImportRefused, match=lines):
+        import_files({"a": [tmp_path / "k6.csv"]}, tmp_path)
+
+
+@pytest.mark.parametrize(("instants_s", "rps"), [(LOAD, 101), ([0, 290, 600, 900], 4 / 900)])
+def test_rows_that_are_always_far_apart_are_one_load(
+    instants_s: list[float], rps: float, tmp_path: Path
+) -> None:
+    (tmp_path / "k6.csv").write_text(HEADER + rows(*instants_s))
+    (row,) = import_files({"a": [tmp_path / "k6.csv"]}, tmp_path).trials().to_dict("records")
+    assert row["told_throughput_rps"] == pytest.approx(rps, rel=0.01)
 
 
 @pytest.mark.parametrize(
