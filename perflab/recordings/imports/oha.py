@@ -55,7 +55,7 @@ def read(path: Path, text: str) -> ToolResult:
         duration_s=numbers.number("summary", "total"),
         throughput_rps=numbers.number("summary", "requestsPerSec"),
         times_ms=times,
-        steps=dict.fromkeys(times, NS_MS),
+        steps={**dict.fromkeys(times, NS_MS), "duration": NS_MS / MS_PER_S},
         remarks=(*_histogram(numbers, sum(statuses.values())),),
     )
 

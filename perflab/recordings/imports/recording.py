@@ -76,13 +76,14 @@ class Format:
 
     def loads(self, path: Path, text: str) -> Iterator[tuple[int, str]]:
         """Yield line and text of each load; empty lines stand for those above it."""
-        lines = text.splitlines()
-        begins = [at for at, line in enumerate(lines) if re.fullmatch(self.begin, line)]
         if not self.begin:
             yield 1, text
-        elif not begins:
+            return
+        lines = text.splitlines()
+        begins = [at for at, line in enumerate(lines) if re.fullmatch(self.begin, line)]
+        if not begins:
             raise refused(path, 1, f"it holds no report of {self.tool}")
-        for begin, stop in pairwise([*begins, len(lines)]) if self.begin else ():
+        for begin, stop in pairwise([*begins, len(lines)]):
             ends = [at for at in range(begin, stop) if re.fullmatch(self.end, lines[at])]
             last = ends[-1] + 1 if ends else stop
             yield begin + 1, "\n" * begin + "\n".join(lines[begin:last])

@@ -123,6 +123,7 @@ def test_a_file_that_contradicts_itself_is_told_with_both_numbers_wherever_it_is
     ("name", "change", "words"),
     [
         ("wrk-1.txt", put("in 1.00s", "in 1.25ms"), "longest time is 0.0254 s"),
+        ("oha-1.json", put('"total": 0.152', '"total": 0.00152'), "longest time is 0.0353 s"),
         ("wrk-1.txt", put("90%   10.47ms", "90%    1.47ms"), "(line 8 and 9)"),
         (
             "ab-1.txt",
