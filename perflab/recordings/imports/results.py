@@ -59,7 +59,8 @@ class ToolResult:
     def where(self, *names: str) -> str:
         """Return the lines of numbers as the end of a clause."""
         lines = sorted({self.lines[name] for name in names if name in self.lines})
-        return f" (line {' and '.join(map(str, lines))})" if lines else ""
+        plural = "s" * (len(lines) > 1)
+        return f" (line{plural} {', '.join(map(str, lines))})" if lines else ""
 
 
 def contradiction(text: str) -> Remark:

@@ -11,9 +11,6 @@ from perflab.errors import ImportRefused, ParameterError
 from perflab.recordings.imports import import_files
 
 DATA = Path(__file__).parent / "data"
-ONE_OF_EACH = [
-    "k6-summary-1.json", "locust-1_stats.csv", "oha-1.json", "wrk-1.txt", "ab-1.txt",
-]  # fmt: skip
 
 
 def written(folder: Path, name: str, content: bytes | str) -> Path:
@@ -32,14 +29,6 @@ def refusal(path: Path) -> str:
     assert list(runs.iterdir()) == []
     runs.rmdir()
     return str(refused.value)
-
-
-@pytest.mark.parametrize("name", ONE_OF_EACH)
-def test_a_file_that_is_cut_off_is_refused(name: str, tmp_path: Path) -> None:
-    whole = (DATA / name).read_bytes()
-    # The cut is in the middle of a line, well before the end.
-    place = whole.index(b"\n", len(whole) * 2 // 3) - 3 if whole.count(b"\n") > 1 else 200
-    refusal(written(tmp_path, name, whole[:place]))
 
 
 @pytest.mark.parametrize(

@@ -97,7 +97,7 @@ def test_times_of_nothing_are_missing(tmp_path: Path) -> None:
     ("name", "change", "words"),
     [
         ("wrk-1.txt", put("Running 1s", "Running 1h"), "3600 s lasted 1.00 s (lines 1 and 11)"),
-        ("wrk-1.txt", put("914 requests", "91400 requests"), "no 913 requests/s (line 11 and 13)"),
+        ("wrk-1.txt", put("914 requests", "91400 requests"), "no 913 requests/s (lines 11, 13)"),
         ("ab-1.txt", put("484.47", "4844.7"), "80 requests in 0.165 s are no 4,845 requests/s"),
         ("ab-1.txt", put("requests:        0", "requests:        8\n   (Connect: 0, Receive: 1, "
                          "Length: 2, Exceptions: 0)"), "sum up to 3, and it tells 8 failed"),
@@ -124,7 +124,7 @@ def test_a_file_that_contradicts_itself_is_told_with_both_numbers_wherever_it_is
     [
         ("wrk-1.txt", put("in 1.00s", "in 1.25ms"), "longest time is 0.0254 s"),
         ("oha-1.json", put('"total": 0.152', '"total": 0.00152'), "longest time is 0.0353 s"),
-        ("wrk-1.txt", put("90%   10.47ms", "90%    1.47ms"), "(line 8 and 9)"),
+        ("wrk-1.txt", put("90%   10.47ms", "90%    1.47ms"), "(lines 8, 9)"),
         (
             "ab-1.txt",
             put("requests:        0", "requests:        81"),
