@@ -103,16 +103,17 @@ def runs() -> list[Run]:
     return recordings.list_runs(runs_dir())
 
 
-def import_results(groups: Mapping[str, Sequence[str | Path]]) -> Run:
+def import_results(groups: Mapping[str, Sequence[str | Path]], tool: str = "") -> Run:
     """Import results of another load tool as a run; what the tool does not report is missing.
 
-    ``groups`` has the files of every treatment: one per load, all of one tool. ImportRefused names
-    file and line where a file is damaged or of another tool; then nothing was written.
+    ``groups`` has the files of every treatment, all of one tool, which is recognised unless
+    ``tool`` names it. ImportRefused names file and line where a file is damaged or of another tool;
+    then nothing was written.
     """
     from perflab.recordings.imports import import_files
 
     paths = {name: [*map(Path, files)] for name, files in groups.items()}
-    return import_files(paths, runs_dir())
+    return import_files(paths, runs_dir(), tool)
 
 
 def questions() -> Shown:

@@ -25,7 +25,10 @@ import pandas as pd
 
 from perflab.analysis.validity import measured_responses
 from perflab.recordings import FREE_PARAMETERS, Response, Run
-from perflab.recordings.responses import resolution_column
+from perflab.recordings.imports.results import NONE_FAILED, doubts
+from perflab.recordings.responses import MAX_CLIENT_SHARE, client_column, resolution_column
+from perflab.recordings.schema import is_imported
+from perflab.recordings.tables import NOT_JUDGED
 from perflab.statistics.comparison import CONFIDENCE, SMALLEST_N, benjamini_hochberg
 from perflab.statistics.in_words import counted
 from perflab.statistics.two_samples import Shift, shift, wider_t
@@ -75,7 +78,8 @@ def compare_runs(a: Sequence[Run], b: Sequence[Run]) -> RunComparison:
 
     Imported trials are not judged, so all of them count.
     """
-    enough = min(len(a), len(b)) >= ENOUGH_RUNS
+    imported = is_imported(a[0].record)
+    enough = min(len(a), len(b)) >= ENOUGH_RUNS and not imported
     if reasons := obstacles(a, b):
         return RunComparison(reasons, (), enough, pd.DataFrame(columns=COLUMNS))
     trials = [[run.compared_trials() for run in side] for side in (a, b)]
@@ -88,7 +92,7 @@ def compare_runs(a: Sequence[Run], b: Sequence[Run]) -> RunComparison:
         for treatment in a[0].record.treatments
         for response in _compared([*a, *b])
     ]
-    table = judged_table(rows, _differs)
+    table = judged_table(rows, _sides_differ if imported else _differs)
     notes = (*_order(a, b), *_drifts(a, b), *_sources(a, b))
     if not enough:
         notes = (*notes, "intervals are of trials: what differs from run to run is not in them")
@@ -111,7 +115,8 @@ def judged_table(
     """Return a table of rows with adjusted p-values and verdicts.
 
     ``differs`` is the verdict of a row whose interval excludes no effect and whose p-value is 5% at
-    most. Fewer than three trials on a side decide nothing.
+    most. Fewer than three trials on a side decide nothing. What a row has as verdict already is
+    added to it.
     """
     table = pd.DataFrame([row for row in rows if row is not None], columns=COLUMNS)
     table["p_adjusted"] = benjamini_hochberg(table["p_adjusted"].tolist())
@@ -120,7 +125,7 @@ def judged_table(
     certain &= table["p_adjusted"] <= 1 - CONFIDENCE
     few = table[["trials_a", "trials_b"]].min(axis=1) < SMALLEST_N
     table["verdict"] = [
-        TOO_FEW if is_few else differs(row) if is_certain else UNCLEAR
+        (TOO_FEW if is_few else differs(row) if is_certain else UNCLEAR) + row["verdict"]
         for row, is_certain, is_few in zip(table.to_dict("records"), certain, few, strict=True)
     ]
     return table
@@ -149,30 +154,39 @@ def _row(
     worse_by = 1 / effect if response.better == "more" else effect
     if not is_ratio:
         worse_by = math.inf if (effect > 0) == (response.better == "less") else 0.0
-    scale = "ratio" if is_ratio else "difference"
-    values = (
-        name,
-        response.name,
-        scale,
-        response.unit,
-        effect,
-        low,
-        high,
-        *counts,
-        p,
-        worse_by,
-        "",
-    )
+    what = (name, response.name, "ratio" if is_ratio else "difference", response.unit)
+    failed = _failed(first, second)
+    values = (*what, effect, low, high, *counts, p, worse_by, failed)
     return dict(zip(COLUMNS, values, strict=True))
 
 
 def _ends(trials: pd.DataFrame, response: str) -> np.ndarray:
-    """Return what is known of a response, shape (3, trials): its lower end, value and upper end."""
+    """Return what is known of a response, shape (4, trials): lower end, value, upper end.
+
+    A source's resolution lies between the ends, and what of a time may be the client's own, if that
+    is more than a tenth. The last row is the next value that the source can tell.
+    """
     known = trials.dropna(subset=[response])
     value = known[response].to_numpy(float)
-    step = known.get(resolution_column(response), pd.Series(0.0, index=known.index))
-    half = step.fillna(0.0).to_numpy(float) / 2
-    return np.array([value - half, value, value + half])
+    nothing = pd.Series(0.0, index=known.index)
+    step, client = (
+        known.get(name(response), nothing).fillna(0.0).to_numpy(float)
+        for name in (resolution_column, client_column)
+    )
+    # Something is left of a time that may be all the client's, so that it has a logarithm.
+    less = np.where(
+        client > MAX_CLIENT_SHARE * value, np.maximum(value - client, value / 100), value
+    )
+    return np.array([less - step / 2, value, value + step / 2, value + step])
+
+
+def _failed(first: Sequence[pd.DataFrame], second: Sequence[pd.DataFrame]) -> str:
+    """Return which requests of two imported sides failed, to follow a verdict; empty if none."""
+    sides = [pd.concat(side) for side in (first, second)]
+    if not (sides[0]["state"] == NOT_JUDGED).any():
+        return ""
+    words = [doubts(side) for side in sides]
+    return "" if words == [NONE_FAILED] * 2 else f"; A: {words[0]}, B: {words[1]}"
 
 
 def _of_treatment(trials: pd.DataFrame, treatment: str) -> pd.DataFrame:
@@ -184,7 +198,7 @@ def compared_within(a: Sequence[np.ndarray], b: Sequence[np.ndarray]) -> Shift:
 
     The interval holds whatever lies between the ends, and p is 1 where no effect does.
     """
-    least_spread = max(float((of_run[2] - of_run[0]).max()) for of_run in (*a, *b))
+    least_spread = max(float((of_run[3] - of_run[1]).max()) for of_run in (*a, *b))
     (least, low, _, p_low), (middle, *_), (most, _, high, p_high) = (
         compared(
             [of_run[end_of_a] for of_run in a], [of_run[end_of_b] for of_run in b], least_spread

@@ -101,7 +101,7 @@ def _of_treatment(run: Run, name: str, response: str, trials: pd.DataFrame) -> E
     missing = pd.Series(np.nan, index=rows.index)
     known = rows.get(response, missing).astype(float)
     at_least = rows.get(at_least_column(response), missing).astype(float)
-    half = rows.get(resolution_column(response), missing).astype(float).fillna(0.0) / 2
+    step = rows.get(resolution_column(response), missing).astype(float).fillna(0.0)
     is_cut = known.isna() & at_least.notna()
-    high = known.where(~is_cut, np.inf) + half
-    return Ends(at_least.fillna(known) - half, high, known.fillna(at_least))
+    high = known.where(~is_cut, np.inf) + step / 2
+    return Ends(at_least.fillna(known) - step / 2, high, known.fillna(at_least), step)

@@ -156,10 +156,13 @@ def import_results(
             metavar="[TREATMENT=]FILE...", help="results of the tool, one file per load"
         ),
     ],
+    tool: Annotated[
+        str, typer.Option(help="read the files as this tool's: k6, locust, oha, wrk or ab")
+    ] = "",
 ) -> None:
     """Make a recording from the results of another load tool.
 
-    Each file is one load and becomes one trial. Trials are "not judged", because the files lack
+    Each load becomes one trial. Trials are "not judged", because the files lack
     planned instants and the tool's own lag, stalls and CPU. docs/import.md lists what is read.
 
     Example: perflab import k6.json
@@ -168,7 +171,7 @@ def import_results(
     """
     from perflab import api
 
-    _print_imported(api.import_results(_groups(files)))
+    _print_imported(api.import_results(_groups(files), tool))
 
 
 def _groups(words: list[str]) -> dict[str, list[Path]]:
@@ -183,6 +186,8 @@ def _groups(words: list[str]) -> dict[str, list[Path]]:
 
 
 def _print_imported(run: Run) -> None:
+    from perflab.recordings.imports.results import doubts
+
     console = make_console()
     parameters = run.record.parameters
     note = run.record.notes["import"]
@@ -192,9 +197,10 @@ def _print_imported(run: Run) -> None:
         f"missing: {', '.join(note['missing'])}",
     ):
         console.print(Text(line))
-    table = Table("treatment", "loads", "requests")
+    table = Table("treatment", "loads", "requests", "of them")
     for name, trials in run.trials().groupby("treatment", sort=False):
-        table.add_row(Text(str(name)), str(len(trials)), f"{trials['requests'].sum():,}")
+        requests = f"{trials['requests'].sum():,}"
+        table.add_row(Text(str(name)), str(len(trials)), requests, doubts(trials))
     console.print()
     print_table(table)
     console.print(Text(f"\nTo see it: perflab show {run.run_id}"))

@@ -11,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from perflab.cli.outputs import frame_table, make_console, print_table
+from perflab.statistics.in_words import MISSING, number
 
 if TYPE_CHECKING:
     from perflab.recordings import Run
@@ -115,8 +116,10 @@ def _trials(run: Run) -> Table:
 
 
 def _cell(value: Any) -> str:
+    if isinstance(value, float):
+        return f"{value:.1f}" if abs(value) >= 100 else number(value)
     # The blank lets a treatment's name wrap between its levels.
-    return f"{value:.1f}" if isinstance(value, float) else str(value).replace(",", ", ")
+    return str(value).replace(",", ", ")
 
 
 def _show_requests(path: Path) -> None:
@@ -127,7 +130,6 @@ def _show_requests(path: Path) -> None:
     """
     from perflab.analysis.time_parts import summarise
     from perflab.reports.conversion import cell_text, measured
-    from perflab.statistics.in_words import MISSING, number
 
     summary = summarise(path / REQUESTS if path.is_dir() else path)
     console = make_console()

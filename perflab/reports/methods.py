@@ -13,6 +13,7 @@ import pandas as pd
 from perflab.figures.origin import commit, n_text, perflab_version, shared_note
 from perflab.recordings import Run, RunRecord
 from perflab.recordings.display import plain
+from perflab.recordings.imports.results import doubts
 from perflab.recordings.schema import is_imported
 from perflab.reports.conversion import to_markdown
 from perflab.statistics.in_words import counted, number
@@ -43,6 +44,9 @@ def first_said(run: Run, reasons: str = AT_THE_END) -> list[str]:
         )
     if not len(run.trials()):
         return [*lines, "The run has no trial: nothing was measured."]
+    if is_imported(record):
+        groups = run.compared_trials().groupby("treatment", sort=False)
+        lines.append(f"Requests: {'; '.join(f'{name} {doubts(rows)}' for name, rows in groups)}.")
     if not (states == "valid").any():
         lines.append("No trial of this run is valid: no number of it may be used.")
     elif (bad := int((states != "valid").sum())) > 0:

@@ -134,12 +134,14 @@ class Ends:
     """Values by block, each between two ends; all are NaN in a block without a value.
 
     ``low`` is never positive infinite, and ``high`` never negative infinite. Without a ``value``
-    of its own the measured value is the lower end.
+    of its own the measured value is the lower end. ``step`` is the distance between values that the
+    source can tell apart (0: any).
     """
 
     low: pd.Series[Any]
     high: pd.Series[Any]
     value: pd.Series[Any] | None = None
+    step: pd.Series[Any] | float = 0.0
 
     @property
     def measured(self) -> pd.Series[Any]:
@@ -154,25 +156,24 @@ class Ends:
 
     def at(self, blocks: pd.Index[Any]) -> Ends:
         """Return the values of some blocks."""
-        return Ends(self.low[blocks], self.high[blocks], self.measured[blocks])
+        step = self.step[blocks] if isinstance(self.step, pd.Series) else self.step
+        return Ends(self.low[blocks], self.high[blocks], self.measured[blocks], step)
 
     def around(self, other: Ends) -> Ends:
         """Return the same measured values between ends that hold the other's too."""
-        lows, highs = (
-            pd.concat([self.low, other.low], axis=1),
-            pd.concat([self.high, other.high], axis=1),
-        )
-        return Ends(lows.min(axis=1), highs.max(axis=1), self.measured)
+        low = self.low.where(self.low <= other.low, other.low)
+        high = self.high.where(self.high >= other.high, other.high)
+        return Ends(low, high, self.measured, self.step)
 
     def where(self, is_kept: pd.Series[bool], other: Ends) -> Ends:
         """Return the ends of these blocks, and the other's where they are not kept."""
         low, high = self.low.where(is_kept, other.low), self.high.where(is_kept, other.high)
-        return Ends(low, high, self.measured)
+        return Ends(low, high, self.measured, self.step)
 
     def minus(self, other: Ends) -> Ends:
         """Return the ends of the difference."""
-        difference = self.measured - other.measured
-        return Ends(self.low - other.high, self.high - other.low, difference)
+        difference, step = self.measured - other.measured, self.step + other.step
+        return Ends(self.low - other.high, self.high - other.low, difference, step)
 
     def logs(self, side: str) -> Ends:
         """Return the ends of the logarithm.
@@ -183,7 +184,7 @@ class Ends:
         low, high, measured = (
             values.map(_log, na_action="ignore") for values in (self.low, self.high, self.measured)
         )
-        return Ends(low, high, measured)
+        return Ends(low, high, measured, self.step / self.measured)
 
 
 def _log(value: float) -> float:
@@ -194,13 +195,8 @@ def _log(value: float) -> float:
 
 def mean_of(values: Sequence[Ends]) -> Ends:
     """Return the ends of the mean of several values per block; NaN where one is missing."""
-    lows, highs, measured = zip(
-        *((ends.low, ends.high, ends.measured) for ends in values), strict=True
-    )
-    low, high, middle = (
-        sum(of_values[1:], of_values[0]) / len(values) for of_values in (lows, highs, measured)
-    )
-    return Ends(low, high, middle)
+    parts = [(ends.low, ends.high, ends.measured, ends.step) for ends in values]
+    return Ends(*(sum(of[1:], of[0]) / len(values) for of in zip(*parts, strict=True)))
 
 
 def effect_of(
@@ -252,7 +248,7 @@ def effect_within(
     low, measured, high = (
         values.to_numpy(float) for values in (ends.low, ends.measured, ends.high)
     )
-    blocks = Blocks(low, measured, high, looks)
+    blocks = Blocks(low, measured, high, float(np.max(np.asarray(ends.step), initial=0.0)), looks)
     return _effect(blocks, confidence, math.exp if scale == "ratio" else float, warnings)
 
 
@@ -294,17 +290,21 @@ def _effect(
 
 @dataclass(frozen=True, eq=False)
 class Blocks:
-    """The values of the compared blocks, each measured one between its two ends."""
+    """The values of the compared blocks, each measured one between its two ends.
+
+    ``resolution`` is the largest distance between values that their sources can tell apart.
+    """
 
     low: np.ndarray
     measured: np.ndarray
     high: np.ndarray
+    resolution: float = 0.0
     looks: LooksTaken | None = None
 
     @property
-    def resolution(self) -> float:
-        """Return the largest distance of a block's two ends."""
-        return float(np.max(self.high - self.low))
+    def exact(self) -> bool:
+        """Whether all values are known exactly."""
+        return bool(np.array_equal(self.low, self.high))
 
     @property
     def has_no_spread(self) -> bool:
@@ -318,7 +318,7 @@ class Blocks:
         Below 6 blocks their standard deviation is taken as the resolution at least.
         """
         of_measured = mean_interval(self.measured, confidence, self.looks, self.resolution)
-        if not self.resolution:
+        if self.exact:
             return of_measured
         low, high = (
             mean_interval(values, confidence, self.looks, self.resolution)
@@ -329,7 +329,7 @@ class Blocks:
     def p_value(self, centre: float) -> float:
         """Return the p-value of an effect that is exactly ``centre``: 1 if it may be the truth."""
         of_low = mean_p(self.low - centre, self.looks, self.resolution)
-        if not self.resolution:
+        if self.exact:
             return of_low
         means = [float(np.mean(values)) - centre for values in (self.low, self.high)]
         if means[0] < 0 < means[1]:

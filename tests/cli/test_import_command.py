@@ -57,3 +57,17 @@ def test_treatments_are_shown_against_the_first_with_n(perflab: Tell, tmp_path: 
     assert "nothing pairs these loads" in output
     (run,) = json.loads(perflab(tmp_path, "runs", "--json")[0])
     assert run["trials"] == {"valid": 0, "invalid": 0, "failed": 0, "not judged": 4}
+
+
+def test_a_named_tool_overrules_the_guess(perflab: Tell, tmp_path: Path) -> None:
+    both = tmp_path / "both.txt"
+    both.write_text(f"{Path('ab-1.txt').read_text()}{Path('wrk-1.txt').read_text()}")
+    _, errors = perflab(tmp_path, "import", str(both), code=1)
+    assert "holds results of wrk and ab; name one, like --tool" in errors
+    output, _ = perflab(tmp_path, "import", "--tool", "ab", str(both))
+    assert "ab, text" in output
+    assert "5.00% failed" in output
+    _, errors = perflab(tmp_path, "import", "--tool", "oha", str(both), code=1)
+    assert "it is no JSON" in errors
+    _, errors = perflab(tmp_path, "import", "--tool", "hey", str(both), code=1)
+    assert "none of k6, locust, oha, wrk, ab" in errors

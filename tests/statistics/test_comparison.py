@@ -135,7 +135,7 @@ def whole_ms(above: list[float], below: list[float], step: float = 1.0) -> Ends:
 
     def rounded(values: list[float]) -> Ends:
         told = np.round(series(values) / step) * step
-        return Ends(told - step / 2, told + step / 2, told).logs("x")
+        return Ends(told - step / 2, told + step / 2, told, step).logs("x")
 
     return rounded(above).minus(rounded(below))
 

@@ -6,50 +6,65 @@ Sources: the manual page of ab, ``support/ab.c``, and texts that ab 2.3 printed.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from perflab.recordings import Remark
-from perflab.recordings.imports.reading import Report, ToolResult, number, refused, share_name
+from perflab.recordings.imports.reading import Report, number, refused
+from perflab.recordings.imports.results import ToolResult, contradiction, failures_of
 
-BEGIN = r"This is ApacheBench, Version .*"
+BEGIN = r"\s*This is ApacheBench, Version .*"
+_TOTAL = r"Total:\s+(\d+)\s+(\d+)\s+[\d.]+\s+(\d+)\s+(\d+)\s*"
 _LONGEST = r"\s*100%\s+\d+ \(longest request\)\s*"
+END = rf"Transfer rate:.*|{_TOTAL}|{_LONGEST}"
+_KINDS = r"\s*\(Connect: (\d+), Receive: (\d+), Length: (\d+), Exceptions: (\d+)\)\s*"
 
 
 def fits(text: str) -> bool:
-    """Return whether a file begins as the text of ab."""
-    return re.match(rf"\s*{BEGIN}", text) is not None
+    """Return whether a file holds the text of ab."""
+    return re.search(f"(?m)^{BEGIN}", text) is not None
 
 
 def read(path: Path, text: str) -> ToolResult:
-    """Read the text of one load."""
-    report = Report(path, text, BEGIN)
-    times = {}
-    for line, match in report.all(r"Total:\s+(\d+)\s+(\d+)\s+[\d.]+\s+(\d+)\s+(\d+)\s*"):
-        names = {"min": 1, "mean": 2, "p50": 3, "max": 4}
-        times = {name: report.value(line, match[group], number) for name, group in names.items()}
-    after = r"Percentage of the requests served within a certain time \(ms\)\s*"
-    for line, match in report.all(r"\s*(\d+)%\s+(\d+)(?: \(longest request\))?\s*", after):
-        share = report.value(line, match[1], number)
-        name = "max" if share == 100 else share_name(share)
-        times[name] = report.value(line, match[2], number)
-    requests = report.count(r"Complete requests:\s+(\d+)\s*", "'Complete requests'")
-    if requests > 1 and report.first(_LONGEST) is None:
+    """Read the text of one load.
+
+    Requests that got no connection are not among the complete ones. One complete request may have
+    both a bad status and a body of another length.
+    """
+    report = Report(path, text)
+    requests = report.count(r"Complete requests:\s+(\d+)\s*", "requests")
+    if requests > 1 and not [*report.all(_LONGEST)]:
         raise refused(path, 0, "it ends before the percentage 100%: it is cut off")
-    failed = report.count(r"Failed requests:\s+(\d+)\s*", "'Failed requests'")
-    bad = report.count_or(r"Non-2xx responses:\s+(\d+)\s*", 0)
+    failed = report.count(r"Failed requests:\s+(\d+)\s*", "failures")
+    kinds = report.counts(_KINDS)
+    unconnected = min(failed, kinds[0]) if kinds else 0
+    bad = sum(report.counts(r"Non-2xx responses:\s+(\d+)\s*"))
+    failures, unsure = failures_of(requests, [failed - unconnected, bad], unconnected)
     return ToolResult(
-        requests=requests,
-        # One request may have both a bad status and a body of another length.
-        failures=max(failed, bad),
-        duration_s=report.number(r"Time taken for tests:\s+(\S+) seconds\s*", "its duration"),
-        throughput_rps=report.number(r"Requests per second:\s+(\S+) \[#/sec\].*", "its throughput"),
-        times_ms=times,
-        remarks=_overlap(failed, bad),
+        requests=requests + unconnected,
+        failures=failures,
+        rated=requests,
+        duration_s=report.number(r"Time taken for tests:\s+(\S+) seconds\s*", "duration"),
+        throughput_rps=report.number(r"Requests per second:\s+(\S+) \[#/sec\].*", "throughput"),
+        times_ms=_times(report),
+        steps=report.steps,
+        lines=report.lines,
+        remarks=(*unsure, *_sums(report, failed, kinds)),
     )
 
 
-def _overlap(failed: int, bad: int) -> tuple[Remark, ...]:
-    if not (failed and bad):
-        return ()
-    text = f"ab counts {failed:,} failed requests and {bad:,} bad statuses; some may be both"
-    return (Remark(code="import.failures", text=text),)
+def _times(report: Report) -> dict[str, float]:
+    times = {}
+    for line, match in report.all(_TOTAL):
+        for name, text in zip(("min", "mean", "p50", "max"), match.groups(), strict=True):
+            times[name] = report.value(line, text, number, name)
+    after = r"Percentage of the requests served within a certain time \(ms\)\s*"
+    share = r"\s*(\d+)%\s+(\d+)(?: \(longest request\))?\s*"
+    return times | dict(report.shares(share, after, number))
+
+
+def _sums(report: Report, failed: int, kinds: Sequence[int]) -> Iterator[Remark]:
+    if kinds and sum(kinds) != failed:
+        line = report.lines["failures"]
+        parts = f"its kinds of failure sum up to {sum(kinds):,}"
+        yield contradiction(f"{parts}, and it tells {failed:,} failed (lines {line}, {line + 1})")

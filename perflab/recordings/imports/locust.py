@@ -1,83 +1,116 @@
 """Locust: the statistics that it writes as CSV (``--csv PREFIX``: ``PREFIX_stats.csv``).
 
+Its other files (``PREFIX_stats_history.csv``, ``_failures``, ``_exceptions``) are of the same load:
+they are left out, with a remark on what they tell.
+
 Source: the Locust manual, "Retrieve test statistics in CSV format"; files that Locust 2 wrote.
 """
 
 from __future__ import annotations
 
-import csv
 import math
 import re
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from perflab.recordings.imports.reading import ToolResult, number, refused, share_name
+from perflab.recordings import Remark
+from perflab.recordings.imports.reading import csv_rows, number, refused, share_name
+from perflab.recordings.imports.results import ALIKE, ToolResult, contradiction
+from perflab.statistics.in_words import number as in_words
 
-_COUNTS = ("Name", "Request Count", "Failure Count", "Requests/s")
+COUNTS, RATE = ("Request Count", "Failure Count"), "Requests/s"
 _TIMES = {
     "mean": "Average Response Time", "min": "Min Response Time", "max": "Max Response Time",
 }  # fmt: skip
 _SHARE = re.compile(r"(\d{1,2}(?:\.\d+)?)%")
 ALL = "Aggregated"
+# The columns of the files of the same load, what they hold, and the column that counts it.
+_BESIDE = (
+    ({"Count", "Message", "Traceback"}, "exceptions of its users", "Count"),
+    ({"Method", "Name", "Error", "Occurrences"}, "failures by error", "Occurrences"),
+    ({"Timestamp", "User Count", "Total Request Count"}, "the load's history", ""),
+)
+# Percentiles are of times rounded to two digits, and to whole ms below 100.
+_MOST_DIGITS = 2
 
 
 def fits(text: str) -> bool:
     """Return whether a file begins as the statistics of a whole load."""
-    names = text.partition("\n")[0].strip().replace('"', "").split(",")
-    return {*_COUNTS, *_TIMES.values()} <= {*names}
+    return {"Name", *COUNTS, RATE, *_TIMES.values()} <= _header(text)
+
+
+def _header(text: str) -> set[str]:
+    return {*text.lstrip().partition("\n")[0].rstrip("\r").replace('"', "").split(",")}
+
+
+def beside(path: Path, text: str) -> str:
+    """Return what a file holds that Locust writes beside the statistics; empty for others."""
+    for columns, what, counts in _BESIDE:
+        if columns <= _header(text):
+            cells = [row[counts] for _, row in csv_rows(path, text)] if counts else []
+            total = sum(int(cell) for cell in cells if cell.isdecimal())
+            return f"{total:,} {what}" if counts else what
+    return ""
 
 
 def read(path: Path, text: str) -> ToolResult:
     """Read the statistics of one load."""
-    if not text.endswith("\n"):
-        # Without this check a number that is cut off would pass as a number.
-        raise refused(path, text.count("\n") + 1, "it ends within a line: it is cut off")
     if not fits(text):
         raise refused(path, 1, "it does not begin as the statistics of a load")
-    line, row = _row(path, text)
-
-    def cell(name: str) -> float:
-        if row[name] in ("N/A", ""):
-            return math.nan
-        try:
-            return number(row[name])
-        except ValueError as error:
-            raise refused(path, line, f"column '{name}': {error}") from None
-
-    def count(name: str) -> int:
-        value = cell(name)
-        if not (value >= 0 and value.is_integer()):
-            raise refused(path, line, f"column '{name}': '{row[name]}' is not a count")
-        return int(value)
-
-    requests, rate = count("Request Count"), cell("Requests/s")
-    shares = {
-        share_name(float(match[1])): name for name in row if (match := _SHARE.fullmatch(name))
-    }
-    times = {column: cell(name) for column, name in {**_TIMES, **shares}.items()}
+    rows = [*csv_rows(path, text)]
+    totals = [(line, row) for line, row in rows if row["Name"] == ALL]
+    if len(totals) != 1:
+        words = f"it has {len(totals)} rows '{ALL}' and must have one; is it cut off?"
+        raise refused(path, totals[1][0] if totals else 0, words)
+    ((line, total),) = totals
+    shares = {share_name(float(fit[1])): name for name in total if (fit := _SHARE.fullmatch(name))}
+    names = {**_TIMES, **shares, **dict(zip(("requests", "failures"), COUNTS, strict=True))}
+    told = {name: _cell(path, line, total, column) for name, column in names.items()}
+    for column in COUNTS:
+        if not _cell(path, line, total, column).is_integer():
+            raise refused(path, line, f"column '{column}': '{total[column]}' is not a count")
+    requests, failures, rate = told["requests"], told["failures"], _cell(path, line, total, RATE)
     return ToolResult(
-        requests=requests,
-        failures=count("Failure Count"),
+        requests=int(requests),
+        failures=int(failures),
+        rated=int(requests),
         duration_s=requests / rate if rate > 0 else math.nan,
         throughput_rps=rate,
         # Locust writes 0 for times where there was no request.
-        times_ms=times if requests else dict.fromkeys(times, math.nan),
+        times_ms={name: told[name] if requests else math.nan for name in {**_TIMES, **shares}},
+        steps={name: _step_ms(told[name]) for name in shares},
+        lines=dict.fromkeys(names, line),
+        remarks=(*_sums(path, rows),),
     )
 
 
-def _row(path: Path, text: str) -> tuple[int, dict[str, str]]:
-    """Return line number and cells of the row about all requests."""
-    table = csv.DictReader(text.splitlines(keepends=True), strict=True)
-    rows = []
+def _cell(path: Path, line: int, row: Mapping[str, str], name: str) -> float:
+    """Return the number in a column, which is at least 0; NaN where Locust has none."""
+    if row[name] in ("N/A", ""):
+        return math.nan
     try:
-        for row in table:
-            if None in row or None in row.values():
-                raise refused(
-                    path, table.line_num, "it has another number of cells than the header"
-                )
-            if row["Name"] == ALL:
-                rows.append((table.line_num, dict(row)))
-    except csv.Error as error:
-        raise refused(path, table.line_num, str(error)) from None
-    if len(rows) != 1:
-        raise refused(path, 0, f"it has {len(rows)} rows '{ALL}' and must have one; is it cut off?")
-    return rows[0]
+        value = number(row[name])
+    except ValueError as error:
+        raise refused(path, line, f"column '{name}': {error}") from None
+    if value < 0:
+        raise refused(path, line, f"column '{name}': {row[name]} is below 0")
+    return value
+
+
+def _step_ms(value_ms: float) -> float:
+    if math.isnan(value_ms) or value_ms < 1:
+        return 1.0
+    return max(1.0, 10.0 ** (math.floor(math.log10(value_ms)) + 1 - _MOST_DIGITS))
+
+
+def _sums(path: Path, rows: Sequence[tuple[int, Mapping[str, str]]]) -> Iterator[Remark]:
+    """Yield the contradictions of the total with the sum of the other rows."""
+    for name, slack in {**dict.fromkeys(COUNTS, 1.0), RATE: ALIKE}.items() if len(rows) > 1 else ():
+        cells = [(line, row["Name"], _cell(path, line, row, name)) for line, row in rows]
+        ((place, _, told),) = (cell for cell in cells if cell[1] == ALL)
+        summed = sum(value for _, label, value in cells if label != ALL)
+        if told > summed * slack or told < summed / slack:
+            words = f"'{name}' is {in_words(told)} in all (line {place}), and {in_words(summed)}"
+            yield contradiction(
+                f"{words} in the sum of its rows (lines {rows[0][0]} to {rows[-1][0]})"
+            )

@@ -6,12 +6,15 @@ Source: ``schema.json`` of oha. Its numbers are null where no request was answer
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
-from perflab.recordings.imports.reading import Numbers, ToolResult, share_name
+from perflab.recordings import Remark
+from perflab.recordings.imports.reading import Numbers, share_name
+from perflab.recordings.imports.results import NS_MS, ToolResult, contradiction
 
 MS_PER_S = 1e3
-# The requests in flight at the end of the load, which oha does not count either.
+# The requests in flight at the end of the load, which are no failures.
 CUT_OFF = "aborted due to deadline"
 _SHARE = re.compile(r"p(\d{1,2}(?:\.\d+)?)")
 
@@ -28,18 +31,12 @@ def fits(text: str) -> bool:
 def read(path: Path, text: str) -> ToolResult:
     """Read the JSON of one load; seconds become milliseconds."""
     numbers = Numbers(path, text)
-    errors = {
-        name: numbers.count("errorDistribution", name)
-        for name in numbers.inside("errorDistribution")
-        if name != CUT_OFF
-    }
-    statuses = {
-        status: numbers.count("statusCodeDistribution", status)
-        for status in numbers.inside("statusCodeDistribution")
-    }
-    bad = sum(
-        number for status, number in statuses.items() if not status.startswith(("1", "2", "3"))
+    errors, statuses = (
+        {name: numbers.count(place, name) for name in numbers.inside(place)}
+        for place in ("errorDistribution", "statusCodeDistribution")
     )
+    cut_off = errors.pop(CUT_OFF, 0)
+    bad = sum(count for status, count in statuses.items() if not status.startswith(("1", "2", "3")))
     times = {
         column: numbers.number_or_nan("summary", name) * MS_PER_S
         for column, name in {"mean": "average", "min": "fastest", "max": "slowest"}.items()
@@ -49,10 +46,22 @@ def read(path: Path, text: str) -> ToolResult:
             times[share_name(float(share[1]))] = (
                 numbers.number_or_nan("latencyPercentiles", name) * MS_PER_S
             )
+    requests = sum(statuses.values()) + sum(errors.values())
     return ToolResult(
-        requests=sum(statuses.values()) + sum(errors.values()),
+        requests=requests,
         failures=bad + sum(errors.values()),
+        # oha's rate counts the requests in flight too.
+        rated=requests + cut_off,
         duration_s=numbers.number("summary", "total"),
         throughput_rps=numbers.number("summary", "requestsPerSec"),
         times_ms=times,
+        steps={**dict.fromkeys(times, NS_MS), "duration": NS_MS / MS_PER_S},
+        remarks=(*_histogram(numbers, sum(statuses.values())),),
     )
+
+
+def _histogram(numbers: Numbers, answers: int) -> Iterator[Remark]:
+    place = "responseTimeHistogram"
+    timed = sum(numbers.count(place, name) for name in numbers.inside(place))
+    if timed and timed != answers:
+        yield contradiction(f"its histogram has {timed:,} answers, and its statuses {answers:,}")

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from perflab.errors import ImportRefused, RecordingError
-from perflab.recordings import Reason, Remark, Response
 from perflab.recordings.files import read_plain
-from perflab.statistics.quantiles import needed_n
 
-LARGEST_BYTES = 16 * 2**20
+# The rows of a long load of k6 have some 100 MB.
+LARGEST_BYTES = 256 * 2**20
 _NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d{1,3})?", re.ASCII)
 _TIME = re.compile(r"(\S*?)\s*(us|ms|s|m|h)", re.ASCII)
 _MS = {"us": 1e-3, "ms": 1.0, "s": 1e3, "m": 60e3, "h": 3.6e6}
@@ -79,60 +79,90 @@ def time_ms(text: str) -> float:
     return value
 
 
+def share_name(percent: float) -> str:
+    """Return the name of a percentile (0 to 100) in columns: ``p99``, ``p99_9``."""
+    return f"p{percent:.10g}".replace(".", "_")
+
+
+def step(text: str) -> float:
+    """Return the place value of a number's last digit; in ms where it has a unit of time."""
+    match = _TIME.fullmatch(text.strip())
+    digits, unit_ms = (match[1], _MS[match[2]]) if match else (text.strip(), 1.0)
+    return float(unit_ms / 10 ** len(digits.partition(".")[2]))
+
+
+def csv_rows(path: Path, text: str) -> Iterator[tuple[int, dict[str, str]]]:
+    """Yield line number and cells of each row; ImportRefused where the file is damaged."""
+    if not text.endswith("\n"):
+        # Without this check a number that is cut off would pass as a number.
+        raise refused(path, text.count("\n") + 1, "it ends within a line: it is cut off")
+    above = len(text) - len(text.lstrip())
+    table = csv.DictReader(io.StringIO(text[above:], newline=""), strict=True)
+    lines_above = text.count("\n", 0, above)
+    try:
+        for row in table:
+            if None in row or None in row.values():
+                raise csv.Error("it has another number of cells than the header")
+            yield lines_above + table.line_num, row
+    except csv.Error as error:
+        raise refused(path, lines_above + table.line_num, str(error)) from None
+
+
 class Report:
-    """The lines of a text report of one load, whose first line fits ``begin``.
+    """The lines of a text report of one load.
+
+    ``lines`` and ``steps`` are the line and the resolution of the numbers that were read, by name.
 
     Every method raises ImportRefused, which names the line, where a value is missing or wrong.
     """
 
-    def __init__(self, path: Path, text: str, begin: str) -> None:
+    def __init__(self, path: Path, text: str) -> None:
         self.path = path
+        self.lines: dict[str, int] = {}
+        self.steps: dict[str, float] = {}
         self._lines = text.splitlines()
-        begins = [line for line, _ in self.all(begin)]
-        if not begins:
-            raise refused(path, 1, "it does not begin as a report of this tool")
-        if len(begins) > 1:
-            way_out = "save each in a file of its own"
-            raise refused(path, begins[1], f"a second report begins here; {way_out}")
 
     def all(self, pattern: str, after: str = "") -> Iterator[tuple[int, re.Match[str]]]:
         """Yield number and match of the whole lines that fit a pattern.
 
-        With ``after`` the search begins below the first line that fits it, and ends at an empty
-        line after a match.
+        With ``after`` the search begins below the first line that fits it.
         """
-        compiled, matched = re.compile(pattern), False
-        begun = not after
+        compiled, begun = re.compile(pattern), not after
         for line, text in enumerate(self._lines, 1):
             if not begun:
                 begun = re.fullmatch(after, text) is not None
             elif match := compiled.fullmatch(text):
-                matched = True
                 yield line, match
-            elif after and matched and not text.strip():
-                return
-
-    def first(self, pattern: str) -> re.Match[str] | None:
-        """Return the match of the first whole line that fits a pattern."""
-        return next((match for _, match in self.all(pattern)), None)
 
     def number(self, pattern: str, what: str, kind: Callable[[str], float] = number) -> float:
         """Return the number (or time) in the first group of the first line that fits a pattern."""
         for line, match in self.all(pattern):
-            return self.value(line, match[1], kind)
-        problem = f"it ends without {what}; was the tool interrupted?"
+            return self.value(line, match[1], kind, what)
+        problem = f"it ends without its {what}; was the tool interrupted?"
         raise refused(self.path, len(self._lines), problem)
 
     def count(self, pattern: str, what: str) -> int:
         """Return a count, as :meth:`number` does."""
         return int(self.number(pattern, what, int))
 
-    def count_or(self, pattern: str, otherwise: int) -> int:
-        """Return a count; ``otherwise`` where the tool left it out."""
-        return self.count(pattern, "") if self.first(pattern) else otherwise
+    def counts(self, pattern: str) -> list[int]:
+        """Return the counts in the groups of the first line that fits; empty without one."""
+        for line, match in self.all(pattern):
+            return [int(self.value(line, text, int)) for text in match.groups()]
+        return []
 
-    def value(self, line: int, text: str, kind: Callable[[str], float]) -> float:
-        """Return the value of a text in a line."""
+    def shares(
+        self, pattern: str, after: str, kind: Callable[[str], float]
+    ) -> Iterator[tuple[str, float]]:
+        """Yield name and value of each percentile: a share and a value, below a line."""
+        for line, match in self.all(pattern, after):
+            share = self.value(line, match[1], number)
+            name = "max" if share == 100 else share_name(share)
+            yield name, self.value(line, match[2], kind, name)
+
+    def value(self, line: int, text: str, kind: Callable[[str], float], name: str = "") -> float:
+        """Return the value of a text in a line, and keep line and resolution under its name."""
+        self.lines[name], self.steps[name] = line, step(text)
         try:
             return kind(text)
         except ValueError as error:
@@ -146,14 +176,14 @@ class Numbers:
     """
 
     def __init__(self, path: Path, text: str) -> None:
-        self._path = path
+        self.path = path
         try:
-            self._document = json.loads(text)
+            self.document: Any = json.loads(text)
         except json.JSONDecodeError as error:
             raise refused(path, error.lineno, f"it is no JSON, or cut off: {error.msg}") from None
         except (ValueError, RecursionError) as error:
             raise refused(path, 0, str(error)) from None
-        if not isinstance(self._document, dict):
+        if not isinstance(self.document, dict):
             raise refused(path, 1, "it is no JSON object")
 
     def inside(self, *names: str) -> Mapping[str, Any]:
@@ -193,7 +223,7 @@ class Numbers:
         return int(value)
 
     def _at(self, names: tuple[str, ...]) -> Any:
-        value: Any = self._document
+        value: Any = self.document
         for name in names:
             if not isinstance(value, Mapping):
                 raise self._fault(names, "is not where it should be")
@@ -203,97 +233,4 @@ class Numbers:
         return value
 
     def _fault(self, names: tuple[str, ...], text: str) -> Exception:
-        return refused(self._path, 0, f"'{'.'.join(names)}' {text}")
-
-
-# The prefix keeps these columns apart from the lab's own, which are other numbers.
-PREFIX = "told"
-SHARES = (50, 66, 75, 80, 90, 95, 98, 99, 99.9, 99.99, 99.999)
-TYPICAL = ("mean", "p50", "p95", "p99")
-UNKNOWN = -1
-
-
-@dataclass(frozen=True)
-class ToolResult:
-    """The numbers of one load as a tool reports them; None and NaN are numbers that it lacks.
-
-    ``times_ms`` are statistics of its times by name (``mean``, ``p50``, ``p99_9``, ``max``).
-    """
-
-    requests: int
-    failures: int | None
-    duration_s: float
-    throughput_rps: float
-    times_ms: Mapping[str, float]
-    remarks: tuple[Remark, ...] = ()
-
-
-def share_name(percent: float) -> str:
-    """Return the name of a percentile (0 to 100) in columns: ``p99``, ``p99_9``."""
-    return f"p{percent:.10g}".replace(".", "_")
-
-
-def declared_responses(tool: str) -> list[Response]:
-    """Return the responses of imported trials; each title names the tool."""
-    source = f"(as {tool} tells it)"
-    names = {"mean": "mean service time", "min": "shortest service time"}
-    names |= {share_name(share): f"p{share:g} of the service time" for share in SHARES}
-    names |= {"max": "longest service time"}
-    throughput = Response(
-        name=f"{PREFIX}_throughput_rps", title=f"throughput {source}", unit="requests/s",
-        heading="told requests/s", noun="throughput", better="more", typical=True,
-    )  # fmt: skip
-    return [
-        throughput,
-        *(
-            Response(
-                name=f"{PREFIX}_service_{name}_ms", title=f"{title} {source}", unit="ms",
-                heading=f"told service {name.replace('_', '.')} ms", noun="service time",
-                better="less", typical=name in TYPICAL,
-            )
-            for name, title in names.items()
-        ),
-    ]  # fmt: skip
-
-
-def result_columns(result: ToolResult) -> dict[str, Any]:
-    """Return the columns of a load; NaN, or -1 for counts, is a number that the tool lacks."""
-    times = {
-        f"{PREFIX}_service_{name}_ms": result.times_ms.get(name, math.nan)
-        for name in ("mean", "min", *map(share_name, SHARES), "max")
-    }
-    return {
-        "requests": result.requests,
-        "errors": UNKNOWN if result.failures is None else result.failures,
-        "unsent": UNKNOWN,
-        "capped": UNKNOWN,
-        f"{PREFIX}_duration_s": result.duration_s,
-        f"{PREFIX}_throughput_rps": result.throughput_rps,
-        **times,
-    }
-
-
-def not_judged(tool: str) -> Reason:
-    """Return why an imported trial is neither valid nor invalid."""
-    text = (
-        f"not judged: {tool} reports neither its own lag, stalls and CPU, nor facts of the machine"
-    )
-    return Reason(code="import.not_judged", side="unknown", text=text)
-
-
-def remarks_of(result: ToolResult, tool: str) -> list[Remark]:
-    """Return the remarks on a load's numbers."""
-    text = f"{tool} has no planned instants: response time is not computed, times are service times"
-    remarks = [*result.remarks, Remark(code="import.service_time", side="client", text=text)]
-    shares = {share_name(share): share for share in SHARES}
-    few = [
-        f"p{shares[name]:g}"
-        for name, value in result.times_ms.items()
-        if name in shares and not math.isnan(value) and result.requests < needed_n(shares[name])
-    ]
-    if few:
-        text = (
-            f"{result.requests:,} requests are too few for {', '.join(few)}, which {tool} reports"
-        )
-        remarks.append(Remark(code="import.too_few", side="client", text=text))
-    return remarks
+        return refused(self.path, 0, f"'{'.'.join(names)}' {text}")

@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -23,16 +24,16 @@ from perflab.recordings import (
     new_run_id,
     trial_id,
 )
-from perflab.recordings.imports import ab, k6, locust, oha, wrk
-from perflab.recordings.imports.reading import (
+from perflab.recordings.imports import ab, k6, k6_csv, locust, oha, wrk
+from perflab.recordings.imports.reading import bytes_of, refused, text_of
+from perflab.recordings.imports.results import (
+    CONTRADICTION,
     ToolResult,
-    bytes_of,
+    check,
     declared_responses,
     not_judged,
-    refused,
     remarks_of,
     result_columns,
-    text_of,
 )
 from perflab.recordings.schema import BACKEND
 from perflab.recordings.tables import NOT_JUDGED
@@ -44,6 +45,9 @@ _SENT = (
 _K6 = (
     "Coordinated omission is not corrected: times count from the sending, even if an arrival rate "
     "plans the iterations; k6 reports those that it could not start as dropped_iterations."
+)
+_K6_CSV = (
+    f"{_K6} Nothing in a CSV tells that its load ended: without its last rows it is a shorter load."
 )
 _OHA = (
     "oha counts from its plan only with -q and --latency-correction, and its JSON does not say "
@@ -57,32 +61,68 @@ _WRK = (
 
 @dataclass(frozen=True)
 class Format:
-    """An output format of a tool; ``omission`` is the warning about coordinated omission."""
+    """An output format of a tool; ``omission`` is the warning about coordinated omission.
+
+    A file may hold several loads if each ``begin``s and ``end``s with a line of its own.
+    """
 
     tool: str
     name: str
     fits: Callable[[str], bool]
     read: Callable[[Path, str], ToolResult]
     omission: str = _SENT
+    begin: str = ""
+    end: str = ""
+
+    def loads(self, path: Path, text: str) -> Iterator[tuple[int, str]]:
+        """Yield line and text of each load; empty lines stand for those above it."""
+        if not self.begin:
+            yield 1, text
+            return
+        lines = text.splitlines()
+        begins = [at for at, line in enumerate(lines) if re.fullmatch(self.begin, line)]
+        if not begins:
+            raise refused(path, 1, f"it holds no report of {self.tool}")
+        for begin, stop in pairwise([*begins, len(lines)]):
+            ends = [at for at in range(begin, stop) if re.fullmatch(self.end, lines[at])]
+            last = ends[-1] + 1 if ends else stop
+            yield begin + 1, "\n" * begin + "\n".join(lines[begin:last])
 
 
 FORMATS = (
     Format("k6", "summary", k6.fits, k6.read, _K6),
+    Format("k6", "CSV", k6_csv.fits, k6_csv.read, _K6_CSV),
     Format("locust", "CSV", locust.fits, locust.read),
     Format("oha", "JSON", oha.fits, oha.read, _OHA),
-    Format("wrk", "text", wrk.fits, wrk.read, _WRK),
-    Format("ab", "text", ab.fits, ab.read),
+    Format("wrk", "text", wrk.fits, wrk.read, _WRK, wrk.BEGIN, wrk.END),
+    Format("ab", "text", ab.fits, ab.read, begin=ab.BEGIN, end=ab.END),
 )
+TOOLS = tuple(dict.fromkeys(form.tool for form in FORMATS))
+# What perflab does not read, by how it begins, and what to do.
+NOT_READ = {
+    r"timeStamp,elapsed,|(<\?xml.*\s*)?<testResults": "the JTL of JMeter; 'jmeter -g FILE -o "
+    "FOLDER' reports it, and 'perflab load' or 'perflab duel' measures the same service",
+    r'\{.*"type":\s*"(Metric|Point)"': "k6's JSON lines; run k6 with --out csv=FILE",
+}
 
 
-def format_of(path: Path, text: str) -> Format:
-    """Return the format of a file by its beginning; ImportRefused where none fits."""
-    for form in FORMATS:
-        if form.fits(text):
-            return form
-    tools = ", ".join(form.tool for form in FORMATS)
-    problem = f"it is no output of {tools} that perflab imports"
-    raise refused(path, 1, f"{problem}; docs/import.md lists the outputs")
+def format_of(path: Path, text: str, tool: str = "") -> Format:
+    """Return the format of a file by its beginning; with ``tool`` one of this tool.
+
+    ImportRefused where none fits, or those of several tools.
+    """
+    named = [form for form in FORMATS if form.tool == (tool or form.tool)]
+    fitting = [form for form in named if form.fits(text)]
+    if len({form.tool for form in fitting}) > 1:
+        tools = " and ".join(form.tool for form in fitting)
+        raise refused(path, 0, f"it holds results of {tools}; name one, like --tool {TOOLS[0]}")
+    if fitting or tool:
+        return [*fitting, *named][0]
+    for begin, what in NOT_READ.items():
+        if re.match(begin, text.lstrip()):
+            raise refused(path, 1, f"perflab does not import {what}")
+    problem = f"it is no output of {', '.join(TOOLS)} that perflab imports"
+    raise refused(path, 1, f"{problem}; docs/import.md lists the outputs, --tool names one")
 
 
 EXPERIMENT = "imported"
@@ -95,28 +135,32 @@ MISSING = (
 
 @dataclass(frozen=True)
 class ImportedLoad:
-    """A load, and the file that reports it."""
+    """A load, and where its ``text`` stands; ``sha256`` is that of the whole file."""
 
     path: Path
-    size_bytes: int
+    line: int
+    text: str
     sha256: str
     form: Format
     result: ToolResult
 
+    def __str__(self) -> str:
+        return f"{self.path.name}, line {self.line}" if self.line > 1 else self.path.name
 
-def import_files(groups: Mapping[str, Sequence[Path]], root: Path) -> Run:
+
+def import_files(groups: Mapping[str, Sequence[Path]], root: Path, tool: str = "") -> Run:
     """Write the loads of files as a run under ``root``, and return it.
 
     ``groups`` are the files of every treatment. The k-th load of every treatment stands in the k-th
-    block, although these loads are no pairs.
+    block, although these loads are no pairs. With ``tool`` all files are read as this tool's.
 
     ParameterError where a name or a number of files is not allowed; nothing was written.
     ImportRefused where a file is damaged, or of another tool; nothing was written. RecordingError
     where the run cannot be written.
     """
-    _check_names(groups)
-    loads = _loads(groups)
-    record = _record(loads)
+    _check_names(groups, tool)
+    loads, left_out = loads_of(groups, tool)
+    record = _record(loads, left_out)
     with _whole_run(root, record) as writer:
         for position, (name, group) in enumerate(loads.items()):
             for block, load in enumerate(group):
@@ -124,45 +168,64 @@ def import_files(groups: Mapping[str, Sequence[Path]], root: Path) -> Run:
     return Run(root / record.run_id)
 
 
-def _check_names(groups: Mapping[str, Sequence[Path]]) -> None:
-    """Raise ParameterError where a treatment has a wrong name or no file."""
+def _check_names(groups: Mapping[str, Sequence[Path]], tool: str) -> None:
+    """Raise ParameterError where a treatment has a wrong name or no file, or for another tool."""
     problems = [
         f"treatment '{name:.100}': a name has letters, digits and _ . , = + : -, at most 100"
         for name in groups
         if not NAME.fullmatch(name)
     ]
     problems += [f"treatment '{name}' has no file" for name, files in groups.items() if not files]
+    if tool and tool not in TOOLS:
+        problems.append(f"--tool '{tool:.100}' is none of {', '.join(TOOLS)}")
     if not groups:
         problems.append("no file was named; write perflab import FILE...")
     if problems:
         raise ParameterError("perflab import", problems)
 
 
-def _loads(groups: Mapping[str, Sequence[Path]]) -> dict[str, list[ImportedLoad]]:
-    """Return the loads by treatment; ImportRefused where files are equal, or of several tools."""
-    loads = {name: [_load(path) for path in paths] for name, paths in groups.items()}
-    first, *others = [load for group in loads.values() for load in group]
-    paths_by_digest = {first.sha256: first.path}
-    for load in others:
-        if load.sha256 in paths_by_digest:
-            problem = f"it is the same as {paths_by_digest[load.sha256]}; every load counts once"
+def loads_of(
+    groups: Mapping[str, Sequence[Path]], tool: str = ""
+) -> tuple[dict[str, list[ImportedLoad]], list[Remark]]:
+    """Return the loads by treatment, and which files were left out.
+
+    ImportRefused where loads are equal, or of several tools.
+    """
+    loads: dict[str, list[ImportedLoad]] = {name: [] for name in groups}
+    left_out = []
+    for name, path in ((name, path) for name, paths in groups.items() for path in paths):
+        content = bytes_of(path)
+        text = text_of(path, content)
+        if what := locust.beside(path, text):
+            left_out.append(Remark(code="import.left_out", text=f"{path.name} is left out: {what}"))
+        else:
+            form, sha256 = format_of(path, text, tool), hashlib.sha256(content).hexdigest()
+            for line, part in form.loads(path, text):
+                result = form.read(path, part)
+                check(path, result)
+                words = "\n".join(map(str.rstrip, part.strip().splitlines()))
+                loads[name].append(ImportedLoad(path, line, words, sha256, form, result))
+        if path == groups[name][-1] and not loads[name]:
+            raise refused(path, 0, "it tells of no whole load; of Locust import PREFIX_stats.csv")
+    _check_alike([load for group in loads.values() for load in group])
+    return loads, left_out
+
+
+def _check_alike(loads: Sequence[ImportedLoad]) -> None:
+    """Raise ImportRefused where loads are equal, or of several tools."""
+    first = loads[0]
+    loads_by_text: dict[str, ImportedLoad] = {}
+    for load in loads:
+        if same := loads_by_text.get(load.text):
+            problem = f"{load} is the same as {same}; every load counts once"
             raise ImportRefused(f"{load.path}: {problem}")
-        paths_by_digest[load.sha256] = load.path
+        loads_by_text[load.text] = load
         if load.form is not first.form:
             raise ImportRefused(
-                f"{load.path}: it is of {load.form.tool}, and {first.path} is of "
-                f"{first.form.tool}; a run holds loads of one tool: import each tool's files by "
-                "themselves"
+                f"{load.path}: it is of {load.form.tool} ({load.form.name}), and {first.path} is "
+                f"of {first.form.tool} ({first.form.name}); a run holds loads of one tool: import "
+                "each tool's files by themselves"
             )
-    return loads
-
-
-def _load(path: Path) -> ImportedLoad:
-    content = bytes_of(path)
-    text = text_of(path, content)
-    form = format_of(path, text)
-    digest = hashlib.sha256(content).hexdigest()
-    return ImportedLoad(path, len(content), digest, form, form.read(path, text))
 
 
 def _row(load: ImportedLoad, name: str, block: int, position: int) -> dict[str, Any]:
@@ -178,12 +241,13 @@ def _row(load: ImportedLoad, name: str, block: int, position: int) -> dict[str, 
         "started_at": "",
         "reasons": [not_judged(tool)],
         "warnings": remarks_of(load.result, tool),
-        "told_by": load.path.name,
+        "told_by": str(load),
+        "told_sha256": load.sha256,
         **result_columns(load.result),
     }
 
 
-def _record(loads: Mapping[str, Sequence[ImportedLoad]]) -> RunRecord:
+def _record(loads: Mapping[str, Sequence[ImportedLoad]], left_out: Sequence[Remark]) -> RunRecord:
     """Return the record of an imported run: a treatment for each name, a trial for each load.
 
     All loads are of one tool and one format. The order of the blocks is that of the files: nobody
@@ -210,22 +274,9 @@ def _record(loads: Mapping[str, Sequence[ImportedLoad]]) -> RunRecord:
         order=[[*loads]] * blocks,
         backend=BACKEND,
         network_path=f"as {form.tool} was told",
-        warnings=_warnings(form),
-        notes={"import": {"missing": [*MISSING], "files": _files(loads)}},
+        warnings=[*_warnings(form), *left_out, *_contradictions(loads)],
+        notes={"import": {"missing": [*MISSING]}},
     )
-
-
-def _files(loads: Mapping[str, Sequence[ImportedLoad]]) -> dict[str, dict[str, Any]]:
-    """Return name, size and SHA-256 of the file of each trial, by trial id."""
-    return {
-        trial_id(block, position, 0): {
-            "name": load.path.name,
-            "bytes": load.size_bytes,
-            "sha256": load.sha256,
-        }
-        for position, group in enumerate(loads.values())
-        for block, load in enumerate(group)
-    }
 
 
 def _warnings(form: Format) -> list[Remark]:
@@ -234,6 +285,14 @@ def _warnings(form: Format) -> list[Remark]:
         Remark(code="import.told", side="client", text=text),
         Remark(code="import.omission", side="client", text=form.omission),
     ]
+
+
+def _contradictions(loads: Mapping[str, Sequence[ImportedLoad]]) -> Iterator[Remark]:
+    """Yield for the whole run what loads say against themselves, with the file's name."""
+    for load in (load for group in loads.values() for load in group):
+        for remark in remarks_of(load.result, load.form.tool):
+            if remark.code == CONTRADICTION:
+                yield remark.model_copy(update={"text": f"{load}: {remark.text}"})
 
 
 @contextmanager
