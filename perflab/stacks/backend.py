@@ -257,14 +257,20 @@ class Instance(Protocol):
 
     launch: Launch
 
+    def follow(self) -> str:
+        """Find out what answers for the healthy service; return a sentence if that is unusual."""
+
     def pause(self) -> None:
         """Freeze the service; it uses no CPU until it is resumed."""
 
     def resume(self) -> None:
         """Let the service run again."""
 
-    def stop(self) -> None:
-        """End the service in order and remove its data; never raises for a dead service."""
+    def stop(self) -> bool:
+        """End the service and remove its data; return whether it did not end in order.
+
+        It never raises for a dead service.
+        """
 
     def exit_reason(self) -> str:
         """Return why the service no longer runs, or an empty string while it does."""

@@ -211,8 +211,9 @@ def judged(
     ``metered`` names the processes of looks whose CPU was sampled.
     """
     checked = check(load.result, treatment.workload)
+    load, unmeasured = summary.measured(load)
     reasons = [*losses, *checked.reasons]
-    warnings = [*checked.warnings, *_disturbances(shares)]
+    warnings = [*checked.warnings, *unmeasured, *_disturbances(shares)]
     row = row | {
         **summary.load_columns(load.result),
         **summary.selfcheck_columns(checked),
