@@ -23,8 +23,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol, TypeVar
 
-from perflab.errors import RunInterrupted, StackError
+from perflab.errors import MachineShort, RunInterrupted, StackError
 from perflab.host.meters import Meter
+from perflab.host.shortages import told
 from perflab.paths import lock_path
 from perflab.stacks.spec import ServiceSpec, Value, render
 
@@ -337,7 +338,10 @@ def hold_port() -> socket.socket:
     Raises StackError where no port is free.
     """
     for port in random.SystemRandom().sample(PORTS, TRIED):
-        held = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        try:
+            held = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        except OSError as error:
+            raise MachineShort(f"no port can be held: {told(error) or error}") from None
         with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe, suppress(OSError):
             held.bind((HOST, port))
             probe.bind((HOST, port))

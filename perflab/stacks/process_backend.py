@@ -16,10 +16,11 @@ from pathlib import Path
 
 import psutil
 
-from perflab.errors import BackendUnavailable, ServiceFailed, StackError
+from perflab.errors import BackendUnavailable, MachineShort, ServiceFailed, StackError
 from perflab.host.files import own_folder
 from perflab.host.meters import ProcessTreeMeter
 from perflab.host.processes import how_it_ended
+from perflab.host.shortages import told
 from perflab.paths import compiled_dir, environments_dir, state_dir
 from perflab.stacks import builds, cleanup, environments, listening
 from perflab.stacks.backend import (
@@ -258,19 +259,23 @@ class ProcessBackend:
             os.chown(data, user.pw_uid, user.pw_gid)
         values = self._placeholders(launch, data)
         environment = self._variables(launch, values)
-        with bound_to(launch.cores), cleanup.log_path(stack, service).open("ab") as log:
-            child = subprocess.Popen(
-                _command(launch, values),
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=subprocess.STDOUT,
-                cwd=str(values["source"]),
-                env=environment | launch.labels.as_environment(),
-                start_new_session=True,
-                user=user.pw_uid if user else None,
-                group=user.pw_gid if user else None,
-                extra_groups=[] if user else None,
-            )
+        try:
+            with bound_to(launch.cores), cleanup.log_path(stack, service).open("ab") as log:
+                child = subprocess.Popen(
+                    _command(launch, values),
+                    stdin=subprocess.DEVNULL,
+                    stdout=log,
+                    stderr=subprocess.STDOUT,
+                    cwd=str(values["source"]),
+                    env=environment | launch.labels.as_environment(),
+                    start_new_session=True,
+                    user=user.pw_uid if user else None,
+                    group=user.pw_gid if user else None,
+                    extra_groups=[] if user else None,
+                )
+        except OSError as error:
+            text = f"service '{service}' was not started: {told(error) or error}"
+            raise MachineShort(text) if told(error) else StackError(text) from None
         if user:
             cleanup.record(folder, launch.labels, child.pid)
         return ProcessInstance(launch, child, values, data, environment)

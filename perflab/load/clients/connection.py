@@ -13,6 +13,7 @@ import ssl
 import time
 from typing import TYPE_CHECKING
 
+from perflab.host.shortages import class_of
 from perflab.load.clients.exchange import Exchange
 from perflab.load.clients.outcome import CODES, ERRORS
 from perflab.load.clients.response import BadResponse, ResponseReader, header, server_phases
@@ -25,10 +26,6 @@ if TYPE_CHECKING:
 READ_BYTES = 128 * 1024
 LONGEST_REMEMBERED = 32 * 1024
 WOULD_BLOCK = (BlockingIOError, InterruptedError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
-KINDS = {
-    errno.EADDRNOTAVAIL: "ports", errno.EMFILE: "files", errno.ENFILE: "files",
-    errno.ETIMEDOUT: "timeout",
-}  # fmt: skip
 clock = time.monotonic_ns
 
 
@@ -38,8 +35,9 @@ def kind_of(error: OSError | ValueError, otherwise: str) -> int:
         return CODES["dns"]
     if isinstance(error, ssl.SSLError):
         return CODES["tls"]
-    number = error.errno if isinstance(error, OSError) else None
-    return CODES[KINDS.get(number or 0, otherwise)]
+    if isinstance(error, OSError) and error.errno == errno.ETIMEDOUT:
+        return CODES["timeout"]
+    return CODES[class_of(error) or otherwise]
 
 
 class Connection:

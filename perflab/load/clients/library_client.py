@@ -12,6 +12,7 @@ import time
 from collections.abc import AsyncIterable, Iterator, Mapping
 from itertools import cycle
 
+from perflab.host.shortages import class_of
 from perflab.load.clients.exchange import Body, Exchange
 from perflab.load.clients.outcome import CODES, ERRORS, FirstErrors
 from perflab.load.clients.response import parse_server_timing
@@ -83,7 +84,7 @@ class LibraryClient:
         except asyncio.CancelledError:
             exchange.error = CODES["aborted" if exchange.sent_ns else "unsent"]
         except Exception as error:  # whatever a library raises is the outcome of this request
-            kind = self._class_of(error)
+            kind = class_of(error) or self._class_of(error)
             exchange.error = CODES[kind]
             self.first_errors.note(kind, str(error) or type(error).__name__)
         if not exchange.done_ns or exchange.error:

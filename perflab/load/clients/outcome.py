@@ -35,6 +35,7 @@ ERRORS = (
     "stream_unended",  # a stream whose last event is not its end marker
     "event_too_long",  # an event of a stream above the limit
     "stream_too_long",  # a stream of more chunks than the limit
+    "machine",  # no memory, no buffers or no right on the client's machine
 )
 CODES = {name: code for code, name in enumerate(ERRORS)}
 CENSORED_CODES = tuple(CODES[name] for name in CENSORED)
