@@ -12,7 +12,7 @@ import socket
 import ssl
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
@@ -34,24 +34,27 @@ TIME_WAIT, HELD_S, LOOK_EVERY_S = "06", 75.0, 0.5
 MOST_HELD = 0.5
 
 
-def _numbers(error: BaseException | None) -> Iterator[int]:
-    """Yield the numbers of an error and its causes; those of TLS and of names are other numbers."""
+def _number_of(error: BaseException | None) -> int:
+    """Return the number by which an error, or one that caused it, tells a shortage; 0 without."""
     while error is not None:
-        if isinstance(error, OSError) and not isinstance(error, ssl.SSLError | socket.gaierror):
-            yield error.errno or 0
+        # TLS and the look-up of names have numbers of their own.
+        of_system = not isinstance(error, ssl.SSLError | socket.gaierror)
+        if isinstance(error, OSError) and of_system and error.errno in CLASSES:
+            return error.errno
         reason = getattr(error, "reason", None)
         error = reason if isinstance(reason, OSError) else error.__cause__ or error.__context__
+    return 0
 
 
 def class_of(error: BaseException) -> str:
     """Return the class of a request that failed for lack of something here; empty for others."""
-    return next((CLASSES[number] for number in _numbers(error) if number in CLASSES), "")
+    return CLASSES.get(_number_of(error), "")
 
 
 def told(error: BaseException) -> str:
     """Return a shortage in words, with the way out; empty where the machine is not at fault."""
-    kind = class_of(error)
-    number = next((number for number in _numbers(error) if number in CLASSES), 0)
+    number = _number_of(error)
+    kind = CLASSES.get(number, "")
     return kind and f"this machine is at fault ({os.strerror(number)}): {WAYS_OUT[kind]}"
 
 

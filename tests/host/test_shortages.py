@@ -8,9 +8,11 @@ import resource
 import socket
 import ssl
 import urllib.error
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -20,7 +22,7 @@ from perflab.host.shortages import class_of, told, wait_for_ports
 from perflab.load.clients.connection import kind_of
 from perflab.load.clients.outcome import ERRORS
 from perflab.stacks.backend import hold_port
-from perflab.stacks.launching import answers
+from perflab.stacks.launching import answers, wait_healthy
 
 
 @contextmanager
@@ -36,9 +38,15 @@ def without_files() -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_NOFILE, before)
 
 
-@pytest.mark.parametrize("ask", [lambda: answers(1, "/"), hold_port], ids=["health", "a port"])
-def test_a_machine_without_files_is_at_fault_and_no_service(ask: object) -> None:
-    assert callable(ask)
+def wait_for_a_service() -> None:
+    health = SimpleNamespace(command=(), http="/", any_status=True, timeout_s=0.2)
+    launch = SimpleNamespace(control_port=1, spec=SimpleNamespace(health=health))
+    instance: Any = SimpleNamespace(launch=launch, exit_reason=lambda: "", log=lambda: "")
+    wait_healthy(["a"], {"a": instance}, lambda: "")
+
+
+@pytest.mark.parametrize("ask", [lambda: answers(1, "/"), hold_port, wait_for_a_service])
+def test_a_machine_without_files_is_at_fault_and_no_service(ask: Callable[[], object]) -> None:
     with without_files(), pytest.raises(MachineShort, match="machine is at fault"):
         ask()
     assert not answers(1, "/"), "nobody listens there, and that is no fault of the machine"
