@@ -44,6 +44,10 @@ class BackendUnavailable(StackError):
     """The chosen backend does not answer on this machine."""
 
 
+class MachineShort(StackError):
+    """This machine lacks ports, files, memory or rights; no service is at fault."""
+
+
 class ImageError(StackError):
     """An image cannot be built or found."""
 

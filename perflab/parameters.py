@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import difflib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from types import NoneType
 from typing import Any, TypeVar, get_args
 
@@ -87,16 +87,24 @@ def parse_assignments(assignments: Iterable[str]) -> dict[str, Any]:
     return values
 
 
-def check(model: type[P], values: Mapping[str, Any], subject: str) -> P:
+def check(
+    model: type[P],
+    values: Mapping[str, Any],
+    subject: str,
+    where: Callable[[str], str] = lambda _: "",
+) -> P:
     """Validate ``values`` by name against ``model``; ``subject`` names their owner in the error.
+
+    ``where`` gives the words before the problem of a parameter, such as its place in a file.
 
     A list may be text: JSON, or values separated by commas. ParameterError lists every problem:
     unknown names with the nearest known one, wrong types, values out of range, impossible
     combinations.
     """
     known = list(model.model_fields)
+    listed = f"known: {', '.join(known)}"
     problems = [
-        f"unknown parameter '{name}'{did_you_mean(name, known)}; known: {', '.join(known)}"
+        f"{where(name)}unknown parameter '{name}'{did_you_mean(name, known)}; {listed}"
         for name in values
         if name not in known
     ]
@@ -106,7 +114,7 @@ def check(model: type[P], values: Mapping[str, Any], subject: str) -> P:
     try:
         checked = model.model_validate(known_values)
     except ValidationError as error:
-        problems += sentences(error)
+        problems += sentences(error, where)
     if problems:
         raise ParameterError(subject, problems)
     return checked
@@ -127,7 +135,7 @@ def _listed(model: type[Parameters], name: str, value: Any) -> Any:
     return [value]
 
 
-def sentences(error: ValidationError) -> list[str]:
+def sentences(error: ValidationError, where: Callable[[str], str] = lambda _: "") -> list[str]:
     """Return one sentence for every field that is wrong, with its value and what is allowed.
 
     pydantic reports every wrong element of a list and every type that it could have been; for the
@@ -138,12 +146,26 @@ def sentences(error: ValidationError) -> list[str]:
         field = str(item["loc"][0]) if item["loc"] else ""
         # A rule about several parameters has no field; each such rule gets its own sentence.
         by_field.setdefault(field or str(item["msg"]), []).append(item)
-    return [_sentence(items) for items in by_field.values()]
+    return [where(field) + _sentence(items) for field, items in by_field.items()]
+
+
+# The beginning of a type of error of pydantic, and the kind that was wanted.
+KINDS = {
+    "int": "a whole number", "float": "a number", "string": "text", "bool": "true or false",
+    "tuple": "a list",
+}  # fmt: skip
+OF_KIND = ("_type", "_parsing", "_from_float", "_parsing_size")
 
 
 def _sentence(items: list[Any]) -> str:
     first = items[0]
     message = str(first["msg"]).removeprefix("Value error, ")
+    kind = KINDS.get(str(first["type"]).partition("_")[0], "")
+    if kind and str(first["type"]).endswith(OF_KIND):
+        words = [item["ctx"]["expected"] for item in items if item["type"] == "literal_error"]
+        message = " or ".join([f"must be {kind}", *words])
+    elif first["type"] == "too_short":
+        message = message.replace("Tuple should", "must").partition(" after validation")[0]
     if not first["loc"]:
         return message
     same = [item["input"] for item in items if item["msg"] == first["msg"]]

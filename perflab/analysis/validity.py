@@ -128,6 +128,7 @@ GAP = "\0"
 NUMBER = re.compile(r"(?<![\w.])[+-]?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?:e[+-]?\d+)?(?![.,]?\d)")
 # The warnings that take numbers from a valid trial; their texts name the numbers.
 HOLD_BACK = ("load.censored", "generator.client_time")
+NOT_MEASURED = "service.not_measured"
 TOO_FEW = "too few requests or messages for it, or none"
 
 
@@ -230,6 +231,8 @@ def _held_back(trials: pd.DataFrame, response: Response) -> str:
 
 
 def _concerns(remark: Remark, response: Response) -> bool:
+    if remark.code == NOT_MEASURED:
+        return re.search("cpu|memory", response.name) is not None
     # For ``service_p99_ms`` this is ``p99``.
     number = response.name.removesuffix("_ms").rpartition("_")[2]
     return remark.code in HOLD_BACK and bool(re.search(rf"\b{re.escape(number)}\b", remark.text))

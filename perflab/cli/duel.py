@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import shlex
 import sys
-import tomllib
-from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -20,7 +18,6 @@ if TYPE_CHECKING:
     from perflab.reports.duels import Pair
 
 EXPERIMENT = "custom_service"
-VARIANTS, LOAD_TABLE = "variants", "load"
 WORSE, NOT_COMPARED, UNDECIDED = 3, 4, 5
 START, LOAD, VERDICT = "Variants and their start", "Load", "Verdict"
 
@@ -124,47 +121,15 @@ def command(
         "body": _text(body), "connection": connection, "timeout_s": timeout,
         "expect_status": expect_status, "expect_body": expect_body, "duration_s": duration,
         "warmup_s": warmup, "blocks": blocks, "design": design, "slice_ms": slice_ms,
-        "seed": seed, VARIANTS: variant,
+        "seed": seed, "variants": variant,
     }  # fmt: skip
     options = {name: value for name, value in options.items() if value not in (None, "", [])}
-    values = {**(_read_duel(Path(file)) if file else {}), **options}
-    bounds = [*values.pop("fail_on", []), *(fail_on or [])]
-    strict = bool(values.pop("strict", False)) or strict
-    if resume:
-        values.pop("folder", None)
-        values["resume"] = resume
-    elif VARIANTS not in values:
-        raise ParameterError(
-            "perflab duel", ["there are no variants: give two --variant NAME=KIND:WHAT, or a file"]
-        )
-    else:
-        values.setdefault("folder", str(Path.cwd()))
+    # Late: pydantic is slow to import.
+    from perflab.cli.duel_file import given
+
+    values, bounds, is_strict = given(experiment=EXPERIMENT, file=file, options=options, run=resume)
+    bounds, strict = [*bounds, *(fail_on or [])], is_strict or strict
     _carry_out(values | ({"wait_s": wait} if wait else {}), bounds, strict)
-
-
-def _read_duel(path: Path) -> dict[str, Any]:
-    """Return the values of a file, by the names of parameters.
-
-    ``[variants]`` holds NAME = "KIND:WHAT", ``[load]`` the parameters of the load; all others stand
-    at the top. Relative paths begin at the folder of the file, unless it names another.
-    """
-    try:
-        content = tomllib.loads(path.read_text())
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise ParameterError("perflab duel", [f"{path}: {error}"]) from None
-    variants, load = content.pop(VARIANTS, {}), content.pop(LOAD_TABLE, {})
-    if not isinstance(variants, Mapping) or not isinstance(load, Mapping):
-        raise ParameterError("perflab duel", [f"{path}: [variants] and [load] must be tables"])
-    twice = sorted(set(load) & set(content))
-    if twice:
-        problem = f"{path}: {', '.join(twice)} stands both at the top and in [load]"
-        raise ParameterError("perflab duel", [problem])
-    values = {**content, **load}
-    if variants:
-        values[VARIANTS] = [f"{name}={text}" for name, text in variants.items()]
-    folder = path.resolve().parent
-    values["folder"] = str(folder / str(values.get("folder", "")))
-    return values
 
 
 def _text(body: str) -> str:

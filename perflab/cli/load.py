@@ -205,11 +205,14 @@ class Live:
 
     def __init__(self) -> None:
         self._terminal = sys.stderr.isatty()
-        self._began = self._last = time.monotonic()
+        # The first progress tells that the load has begun: it may have waited for its turn.
+        self._began = self._last = 0.0
         self._finished = 0
 
     def __call__(self, progress: Progress) -> None:
         now = time.monotonic()
+        self._began = self._began or now
+        self._last = self._last or now
         if now - self._last < (0.2 if self._terminal else 10.0):
             return
         rate = (progress.finished - self._finished) / (now - self._last)
@@ -268,8 +271,8 @@ def _search(
 
     with (
         place(None, workload) as here,
-        once.ready(workers, wait) as generator,
         interruptible() as look,
+        once.ready(workers, wait, look) as generator,
     ):
 
         def send(load: Workload) -> LoadResult:

@@ -65,11 +65,12 @@ def _files(place: Path) -> Iterator[Path]:
             yield path
 
 
-def _first_line(path: str) -> str:
+def first_line(path: str, otherwise: str = "unknown") -> str:
+    """Return the first line of one of the kernel's files."""
     try:
         return Path(path).read_text().strip().splitlines()[0]
     except (OSError, IndexError):
-        return "unknown"
+        return otherwise
 
 
 def _cpu_model() -> str:
@@ -95,9 +96,9 @@ def environment() -> dict[str, Any]:
         "machine": machine(),
         "system": platform.platform(),
         "python": sys.version.split()[0],
-        "governor": _first_line("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
+        "governor": first_line("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
         "turbo": _turbo(),
-        "clock_source": _first_line(
+        "clock_source": first_line(
             "/sys/devices/system/clocksource/clocksource0/current_clocksource"
         ),
         "packages": installed(),
@@ -106,8 +107,8 @@ def environment() -> dict[str, Any]:
 
 def _turbo() -> str:
     """Return whether the clock rate may rise above its base: on, off or unknown."""
-    off = _first_line("/sys/devices/system/cpu/intel_pstate/no_turbo")
-    boost = _first_line("/sys/devices/system/cpu/cpufreq/boost")
+    off = first_line("/sys/devices/system/cpu/intel_pstate/no_turbo")
+    boost = first_line("/sys/devices/system/cpu/cpufreq/boost")
     return {"1": "off", "0": "on"}.get(off) or {"1": "on", "0": "off"}.get(boost, "unknown")
 
 
@@ -121,7 +122,7 @@ def installed() -> dict[str, str]:
 def session() -> dict[str, Any]:
     """Return this boot's id and two clocks, by which a reader can date monotonic instants."""
     return {
-        "boot_id": _first_line("/proc/sys/kernel/random/boot_id"),
+        "boot_id": first_line("/proc/sys/kernel/random/boot_id"),
         "monotonic_ns": time.monotonic_ns(),
         "realtime_ns": time.time_ns(),
         "pid": os.getpid(),

@@ -9,8 +9,9 @@ import contextlib
 import fcntl
 import json
 import os
+import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -52,8 +53,16 @@ def holder(path: Path | None = None) -> Holder | None:
 
 
 @contextlib.contextmanager
-def measurement_lock(what: str, wait_s: float = 0.0, path: Path | None = None) -> Iterator[None]:
+def measurement_lock(
+    what: str,
+    wait_s: float = 0.0,
+    path: Path | None = None,
+    tell: Callable[[str], object] = lambda text: print(text, file=sys.stderr),
+    go_on: Callable[[], object] = lambda: None,
+) -> Iterator[None]:
     """Hold the host's lock while the block runs; others who find the host busy see ``what``.
+
+    ``tell`` hears for whom it waits; ``go_on`` raises where the wait is to end.
 
     Raises HostBusy where another measurement runs and does not end within ``wait_s``, and
     UnsafePlace where the lock, or its folder, is not the user's own.
@@ -61,7 +70,7 @@ def measurement_lock(what: str, wait_s: float = 0.0, path: Path | None = None) -
     path = path or lock_path()
     descriptor = _opened(path)
     try:
-        _acquire(descriptor, path, time.monotonic() + wait_s)
+        _acquire(descriptor, path, wait_s, tell, go_on)
         since = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
         _write(descriptor, {"holder": identity(os.getpid()), "what": what, "since": since})
         try:
@@ -85,7 +94,14 @@ def _opened(path: Path) -> int:
         ) from None
 
 
-def _acquire(descriptor: int, path: Path, deadline: float) -> None:
+def _acquire(
+    descriptor: int,
+    path: Path,
+    wait_s: float,
+    tell: Callable[[str], object],
+    go_on: Callable[[], object],
+) -> None:
+    deadline, told = time.monotonic() + wait_s, False
     while True:
         with contextlib.suppress(BlockingIOError):
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -97,6 +113,11 @@ def _acquire(descriptor: int, path: Path, deadline: float) -> None:
                 "disturb each other. Wait for its end: --wait SECONDS (wait_s in a notebook).",
                 who,
             )
+        if not told:
+            who = str(holder(path) or UNSEEN)
+            tell(f"waiting, at most {wait_s:g} s, until this host is free: it measures {who}")
+        told = True
+        go_on()
         time.sleep(LOOK_EVERY_S)
 
 

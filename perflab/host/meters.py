@@ -82,22 +82,22 @@ def process_cpu_ns(pid: int) -> int:
 
 
 class ProcessTreeMeter:
-    """CPU and memory of a process and its descendants.
+    """CPU and memory of processes and their descendants.
 
     The kernel adds the time of ended descendants to their parent's account of reaped children.
     """
 
-    def __init__(self, root: int) -> None:
-        self.root = root
+    def __init__(self, *roots: int) -> None:
+        self._roots = roots
         self._highest = 0
 
     def members(self, table: ProcessTable) -> list[int]:
-        """Return the process and its descendants."""
-        return table.tree(self.root)
+        """Return the processes and their descendants."""
+        return list(dict.fromkeys(pid for root in self._roots for pid in table.tree(root)))
 
     def read(self, table: ProcessTable) -> Reading | None:
-        """Return a reading, or None when the root process is gone."""
-        members = table.tree(self.root)
+        """Return a reading, or None when all root processes are gone."""
+        members = self.members(table)
         if not members:
             return None
         cpu = private_pages = shared_pages = 0

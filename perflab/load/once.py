@@ -10,7 +10,7 @@ from typing import Any
 
 from pyarrow import ArrowException
 
-from perflab.errors import LoadError, ParameterError, PerflabError
+from perflab.errors import LoadError, ParameterError, PerflabError, RunInterrupted
 from perflab.host.lock import measurement_lock
 from perflab.host.placing import placement
 from perflab.load import report
@@ -18,19 +18,31 @@ from perflab.load.checks.selfcheck import check
 from perflab.load.options import LoadOptions
 from perflab.load.records import record
 from perflab.load.records.record import Place, folder_problems, place
-from perflab.load.workers.generator import Generator, Progress
+from perflab.load.workers.generator import Generator, Progress, StopLoad
 from perflab.load.workload.workload import Workload
 
 
 @contextmanager
-def ready(workers: int = 0, wait_s: float = 0.0) -> Iterator[Generator]:
-    """Hold the host's lock and keep load workers on the client's cores (0: one on each)."""
+def ready(
+    workers: int = 0, wait_s: float = 0.0, look: Callable[[], None] = lambda: None
+) -> Iterator[Generator]:
+    """Hold the host's lock and keep load workers on the client's cores (0: one on each).
+
+    StopLoad of ``look`` ends the wait for the lock with RunInterrupted.
+    """
+
+    def go_on() -> None:
+        try:
+            look()
+        except StopLoad as stop:
+            raise RunInterrupted(f"{stop} while it waited for another measurement") from None
+
     places = placement()
     cores = places.client
     worker_cores = [cores[number % len(cores)] for number in range(workers or len(cores))]
     # If workers share a core, one with real-time priority keeps the others from it.
     apart = places.client_apart and len(set(worker_cores)) == len(worker_cores)
-    with measurement_lock("perflab load", wait_s):
+    with measurement_lock("perflab load", wait_s, go_on=go_on):
         generator = Generator(worker_cores, {}, real_time=apart)
         try:
             generator.start()
@@ -70,7 +82,7 @@ def carry_out(
     PerflabError
         Nothing was sent; or the recorded part is kept, and the message says where.
     """
-    with place(out, workload) as record_place, ready(workers, wait_s) as generator:
+    with place(out, workload) as record_place, ready(workers, wait_s, look) as generator:
         try:
             result = generator.run(workload, url, on_progress, look, allowed, record_place.raw)
             shown = report.summary(result, workload, check(result, workload))

@@ -23,8 +23,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol, TypeVar
 
-from perflab.errors import RunInterrupted, StackError
+from perflab.errors import MachineShort, RunInterrupted, StackError
 from perflab.host.meters import Meter
+from perflab.host.shortages import told
 from perflab.paths import lock_path
 from perflab.stacks.spec import ServiceSpec, Value, render
 
@@ -257,14 +258,20 @@ class Instance(Protocol):
 
     launch: Launch
 
+    def follow(self) -> str:
+        """Find out what answers for the healthy service; return a sentence if that is unusual."""
+
     def pause(self) -> None:
         """Freeze the service; it uses no CPU until it is resumed."""
 
     def resume(self) -> None:
         """Let the service run again."""
 
-    def stop(self) -> None:
-        """End the service in order and remove its data; never raises for a dead service."""
+    def stop(self) -> bool:
+        """End the service and remove its data; return whether it did not end in order.
+
+        It never raises for a dead service.
+        """
 
     def exit_reason(self) -> str:
         """Return why the service no longer runs, or an empty string while it does."""
@@ -331,7 +338,10 @@ def hold_port() -> socket.socket:
     Raises StackError where no port is free.
     """
     for port in random.SystemRandom().sample(PORTS, TRIED):
-        held = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        try:
+            held = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        except OSError as error:
+            raise MachineShort(f"no port can be held: {told(error) or error}") from None
         with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe, suppress(OSError):
             held.bind((HOST, port))
             probe.bind((HOST, port))

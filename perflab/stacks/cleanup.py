@@ -28,6 +28,7 @@ import psutil
 from perflab.errors import BackendUnavailable, HostBusy
 from perflab.host.files import check_own, is_own, own_folder
 from perflab.host.lock import UNSEEN, Holder, holder, measurement_lock
+from perflab.host.meters import ProcessTable, ProcessTreeMeter
 from perflab.host.processes import alive, identity
 from perflab.paths import lock_path, open_dir, state_dir
 from perflab.stacks.backend import NAME, PROJECT, LabelProblem, Labels, check_name, read
@@ -76,9 +77,9 @@ def tail(path: Path, lines: int) -> str:
 
 
 def record(folder: Path, labels: Labels, pid: int) -> None:
-    """Note a server that runs as another user: its environment cannot be read."""
+    """Note a server whose environment cannot be read, or has no labels."""
     note = {**labels.as_environment(), "IDENTITY": identity(pid)}
-    (folder / f"{labels.service}.server").write_text(json.dumps(note))
+    (folder / f"{labels.service}.{pid}.server").write_text(json.dumps(note))
 
 
 def recorded() -> Iterator[tuple[int, Labels]]:
@@ -140,12 +141,13 @@ def members(pids: Iterable[int], lasting: str = "") -> dict[psutil.Process, str]
     return commands
 
 
-def family(pid: int) -> list[psutil.Process]:
-    """Return a process and its descendants; empty when the process has ended."""
-    with contextlib.suppress(psutil.NoSuchProcess):
-        root = psutil.Process(pid)
-        return [root, *root.children(recursive=True)]
-    return []
+def family(*pids: int) -> list[psutil.Process]:
+    """Return processes and their descendants, without those that have ended."""
+    processes = []
+    for pid in ProcessTreeMeter(*pids).members(ProcessTable()):
+        with contextlib.suppress(psutil.NoSuchProcess):
+            processes.append(psutil.Process(pid))
+    return processes
 
 
 def working_in(folder: Path) -> list[psutil.Process]:
@@ -184,32 +186,40 @@ def _with_labels() -> Iterator[tuple[int, Labels]]:
                 yield process.pid, read(environment, "environment")
 
 
-def end(processes: Iterable[psutil.Process], first: int, timeout_s: float) -> None:
-    """End processes together: signal those that have no parent among them, then kill the rest.
+def end(processes: Iterable[psutil.Process], first: int, timeout_s: float) -> list[psutil.Process]:
+    """End processes together: signal those without a parent among them, then kill the rest.
 
-    No process is waited for as a child: whoever started it can still ask how it ended.
+    The killed are returned. A process that its parent leaves alone is signalled, too. None is
+    waited for as a child: whoever started it can still ask how it ended.
     """
     this_process = psutil.Process().pid
     chosen = {process.pid: process for process in processes if process.pid != this_process}
     for process in chosen.values():
         with contextlib.suppress(psutil.Error):
             process.send_signal(signal.SIGCONT)
-    for process in chosen.values():
-        with contextlib.suppress(psutil.Error):
-            if process.ppid() not in chosen:
-                process.send_signal(first)
-    for process in _still_there(chosen.values(), timeout_s):
+    killed = _asked_to_end(list(chosen.values()), first, timeout_s)
+    for process in killed:
         with contextlib.suppress(psutil.Error):
             process.kill()
-    _still_there(chosen.values(), KILLED_WITHIN_S)
+    _asked_to_end(killed, signal.SIGKILL, KILLED_WITHIN_S)
+    return killed
 
 
-def _still_there(processes: Iterable[psutil.Process], timeout_s: float) -> list[psutil.Process]:
+def _asked_to_end(
+    processes: Iterable[psutil.Process], number: int, timeout_s: float
+) -> list[psutil.Process]:
+    """Signal each process that has no living parent among them; return those that do not end."""
     deadline = time.monotonic() + timeout_s
+    asked: set[int] = set()
     while True:
-        running = [process for process in processes if is_alive(process)]
+        running = {process.pid: process for process in processes if is_alive(process)}
         if not running or time.monotonic() > deadline:
-            return running
+            return list(running.values())
+        for pid in running.keys() - asked:
+            with contextlib.suppress(psutil.Error):
+                if running[pid].ppid() not in running:
+                    asked.add(pid)
+                    running[pid].send_signal(number)
         time.sleep(POLL_S)
 
 
@@ -316,7 +326,7 @@ def _end_processes(services: Iterable[Found]) -> None:
     # SIGINT is PostgreSQL's fast shutdown and ends every other service of the lab too. All end at
     # once: the wait for one must not add to the wait for another.
     pids = [pid for item in services if (pid := alive(item.began)) is not None]
-    end((process for pid in pids for process in family(pid)), signal.SIGINT, timeout_s=5.0)
+    end(family(*pids), signal.SIGINT, timeout_s=5.0)
 
 
 def _remove_containers(services: Iterable[Found], client: Any) -> None:

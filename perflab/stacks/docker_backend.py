@@ -52,6 +52,10 @@ class DockerInstance:
     _container: Any
     _values: Mapping[str, object]
 
+    def follow(self) -> str:
+        """Return an empty string: no process leaves its container."""
+        return ""
+
     def pause(self) -> None:
         """Freeze the container."""
         with contextlib.suppress(*NO_ANSWER):
@@ -62,15 +66,18 @@ class DockerInstance:
         with contextlib.suppress(*NO_ANSWER):
             self._container.unpause()
 
-    def stop(self) -> None:
-        """Stop and remove the container and its volume."""
+    def stop(self) -> bool:
+        """Stop and remove the container and its volume; return whether it had to be killed."""
         self.resume()
+        was_killed = False
         with contextlib.suppress(*NO_ANSWER):
             self._container.stop(timeout=8)
+            was_killed = "SIGKILL" in self.exit_reason()
         with contextlib.suppress(*NO_ANSWER):
             self._container.remove(force=True, v=True)
         with contextlib.suppress(*NO_ANSWER):
             self._container.client.volumes.get(_volume_name(self.launch)).remove(force=True)
+        return was_killed
 
     def exit_reason(self) -> str:
         """Return how the container ended, or an empty string while it runs."""

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from perflab.host.facts import first_line
 from perflab.host.lock import holder, other_users
 from perflab.host.meters import CoreTimes, core_times
 from perflab.host.placing import placement
@@ -62,7 +63,7 @@ def examine() -> list[Finding]:
         room("room for services", state, _free_gb(state)),
         database_disk(Path("/proc/mounts").read_text(), state),
         cores(sorted(os.sched_getaffinity(0))),
-        *(switch(row[0], _first_line(row[1]), *row[2:]) for row in SWITCHES),
+        *(switch(row[0], first_line(row[1], ""), *row[2:]) for row in SWITCHES),
         *leftover(),
     ]
 
@@ -157,10 +158,3 @@ def leftover() -> list[Finding]:
         _judged("other users", users, "measure when they have ended" * bool(others)),
         _judged("services", services, "perflab stack down" * bool(left)),
     ]
-
-
-def _first_line(path: str) -> str:
-    try:
-        return Path(path).read_text().partition("\n")[0].strip()
-    except OSError:
-        return ""

@@ -11,7 +11,8 @@ from concurrent.futures import ThreadPoolExecutor
 from http.client import HTTPException
 from typing import Any
 
-from perflab.errors import ServiceFailed, StackError
+from perflab.errors import MachineShort, ServiceFailed, StackError
+from perflab.host.shortages import told
 from perflab.stacks.backend import HOST, Instance, Interrupted, go_on
 from perflab.stacks.plan import Node
 from perflab.stacks.spec import Value
@@ -29,9 +30,14 @@ ANSWER_BYTES = 16 * 1024 * 1024
 
 
 def answers(port: int, path: str, timeout_s: float = 2.0, any_status: bool = False) -> bool:
-    """Tell whether a GET is answered with 200, or with ``any_status`` below 500."""
+    """Tell whether a GET is answered with 200, or with ``any_status`` below 500.
+
+    Raises MachineShort where it cannot be asked.
+    """
     try:
         status, _ = exchange(port, "GET", path, None, timeout_s)
+    except MachineShort:
+        raise
     except StackError:
         return False
     return status < 500 if any_status else status == 200
@@ -70,6 +76,10 @@ def exchange(port: int, method: str, path: str, body: Any, timeout_s: float) -> 
         with error:
             return error.code, error.read(ANSWER_BYTES).decode(errors="replace")
     except (OSError, ValueError, HTTPException) as error:
+        if shortage := told(error):
+            raise MachineShort(
+                f"{method} http://{HOST}:{port}{path} not sent: {shortage}"
+            ) from None
         raise StackError(f"http://{HOST}:{port}{path}: {error}") from None
 
 
@@ -114,17 +124,22 @@ def wait_healthy(
             refuse_dead(instances, waiting)
             go_on(interrupted, "while services started")
             for name in [name for name, answer in checks.items() if answer.done()]:
-                if not checks.pop(name).result():
-                    _refuse_late(name, waiting[name], began)
+                check = checks.pop(name)
+                if isinstance(check.exception(), MachineShort) or not check.result():
+                    _refuse_late(name, waiting[name], began, check.exception())
                     checks[name] = pool.submit(is_healthy, waiting[name])
             time.sleep(LOOK_EVERY_S)
     finally:
         pool.shutdown(wait=False, cancel_futures=True)
 
 
-def _refuse_late(name: str, instance: Instance, began: float) -> None:
+def _refuse_late(
+    name: str, instance: Instance, began: float, shortage: BaseException | None
+) -> None:
     timeout_s = instance.launch.spec.health.timeout_s
     if time.monotonic() > began + timeout_s:
+        if shortage:
+            raise shortage
         raise ServiceFailed(name, f"was not healthy within {timeout_s:g} s", instance.log())
 
 

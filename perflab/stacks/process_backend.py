@@ -9,18 +9,20 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import psutil
 
-from perflab.errors import BackendUnavailable, ServiceFailed, StackError
+from perflab.errors import BackendUnavailable, MachineShort, ServiceFailed, StackError
 from perflab.host.files import own_folder
 from perflab.host.meters import ProcessTreeMeter
 from perflab.host.processes import how_it_ended
+from perflab.host.shortages import told
 from perflab.paths import compiled_dir, environments_dir, state_dir
-from perflab.stacks import builds, cleanup, environments
+from perflab.stacks import builds, cleanup, environments, listening
 from perflab.stacks.backend import (
     NO_WORK,
     Backend,
@@ -33,11 +35,19 @@ from perflab.stacks.backend import (
     run_command,
 )
 from perflab.stacks.builds import content_hash, made
-from perflab.stacks.cleanup import end, family, of_service, working_in
+from perflab.stacks.cleanup import end, family, is_alive, of_service, working_in
 from perflab.stacks.environments import Environment
 from perflab.stacks.spec import Binaries, ServiceSpec, render
 
 STOP_TIMEOUT_S = 10.0
+# A command that ends in order may have started a server elsewhere, which listens within this time.
+BACKGROUND_S = 5.0
+
+
+HIDDEN = (
+    "it went into the background, where its CPU and memory are unknown and the lab cannot end it: "
+    "start it in the foreground"
+)
 
 
 @dataclass(eq=False, repr=False)
@@ -49,6 +59,43 @@ class ProcessInstance:
     _values: Mapping[str, object]
     _data: Path
     _environment: Mapping[str, str]
+    _began: float = field(default_factory=time.monotonic)
+    # What is no descendant of the command: servers of the service's ports, and all others.
+    _daemons: list[psutil.Process] = field(default_factory=list)
+    _others: list[psutil.Process] = field(default_factory=list)
+    _is_hidden: bool = False
+
+    def __post_init__(self) -> None:
+        self._command = psutil.Process(self._child.pid)
+
+    def follow(self) -> str:
+        """Find the processes that are no descendants of the command, and record its servers."""
+        labels = self.launch.labels
+        descendants = {process.pid for process in family(self._child.pid)}
+        labelled = {process.pid: process for process in of_service(labels.stack, labels.service)}
+        self._others = [labelled[pid] for pid in labelled.keys() - descendants]
+        listeners = listening.owners(self._ports)
+        daemons = {
+            pid: listening.daemon_of(pid, self._command) or labelled.get(pid or 0)
+            for pid in listeners - descendants
+        }
+        self._daemons = list(dict.fromkeys([*self._daemons, *filter(None, daemons.values())]))
+        self._is_hidden = not listeners or None in daemons.values()
+        for daemon in self._daemons:
+            cleanup.record(cleanup.make_stack(labels.stack), labels, daemon.pid)
+        if self._is_hidden:
+            return HIDDEN
+        pids = ", ".join(str(daemon.pid) for daemon in self._daemons)
+        return f"it went into the background; the lab follows it there (pid {pids})" * bool(pids)
+
+    @property
+    def _ports(self) -> set[int]:
+        return {self.launch.port, self.launch.control_port}
+
+    def _roots(self) -> list[int]:
+        """Return the processes whose descendants are the service; the command's is the first."""
+        outside = [process for process in [*self._daemons, *self._others] if is_alive(process)]
+        return [self._child.pid, *(process.pid for process in outside)]
 
     def pause(self) -> None:
         """Stop the whole tree with SIGSTOP."""
@@ -59,34 +106,44 @@ class ProcessInstance:
         self._signal(signal.SIGCONT)
 
     def _signal(self, number: int) -> None:
-        for process in family(self._child.pid):
+        for process in family(*self._roots()):
             with contextlib.suppress(psutil.NoSuchProcess):
                 process.send_signal(number)
 
-    def stop(self) -> None:
-        """End the service in order, with all processes that it started, then remove its data."""
+    def stop(self) -> bool:
+        """End the service with all processes that it started; return whether some were killed."""
         first = signal.Signals[self.launch.spec.stop_signal]
-        labels = self.launch.labels
-        others = of_service(labels.stack, labels.service) + working_in(self._data)
-        end([*family(self._child.pid), *others], first, STOP_TIMEOUT_S)
+        self.follow()
+        killed = end([*family(*self._roots()), *working_in(self._data)], first, STOP_TIMEOUT_S)
         # Nobody has waited for the first process yet, so its id is still the id of its group.
         if self._child.returncode is None:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(self._child.pid, signal.SIGKILL)
         self._child.wait()
         shutil.rmtree(self._data, ignore_errors=True)
+        return bool(killed)
 
     def exit_reason(self) -> str:
-        """Return how the first process ended, or an empty string while it runs."""
+        """Return how the service ended, or an empty string while it runs."""
         code = self._child.returncode
         if code is None:
             # WNOWAIT: until `stop` has ended its children, no other process may get its id.
             options = os.WEXITED | os.WNOHANG | os.WNOWAIT
             ended = os.waitid(os.P_PID, self._child.pid, options)
-            if ended is None:
-                return ""
-            code = ended.si_status if ended.si_code == os.CLD_EXITED else -ended.si_status
-        return how_it_ended(code)
+            if ended is not None:
+                code = ended.si_status if ended.si_code == os.CLD_EXITED else -ended.si_status
+        if code:
+            return how_it_ended(code)
+        if self._daemons:
+            gone = "its server, which had gone into the background, has ended"
+            return gone * (not any(map(is_alive, self._daemons)))
+        return how_it_ended(0) * (code == 0 and not self._goes_on())
+
+    def _goes_on(self) -> bool:
+        """Return whether a command that has ended in order left a server, or may have left one."""
+        if time.monotonic() < self._began + BACKGROUND_S or listening.owners(self._ports):
+            return True
+        return bool(of_service(self.launch.labels.stack, self.launch.labels.service))
 
     def log(self, lines: int = 30) -> str:
         """Return the last lines of the service's log file."""
@@ -110,12 +167,12 @@ class ProcessInstance:
 
     @property
     def pid(self) -> int:
-        """Return the id of the command's process."""
-        return self._child.pid
+        """Return the id of the server's first process, or that of its command."""
+        return self._daemons[0].pid if self._daemons else self._child.pid
 
     def meter(self) -> ProcessTreeMeter:
-        """Return the meter of the process tree."""
-        return ProcessTreeMeter(self._child.pid)
+        """Return the meter of all processes of the service; of none if others answer for it."""
+        return ProcessTreeMeter(*([] if self._is_hidden else self._roots()))
 
 
 @contextlib.contextmanager
@@ -202,19 +259,23 @@ class ProcessBackend:
             os.chown(data, user.pw_uid, user.pw_gid)
         values = self._placeholders(launch, data)
         environment = self._variables(launch, values)
-        with bound_to(launch.cores), cleanup.log_path(stack, service).open("ab") as log:
-            child = subprocess.Popen(
-                _command(launch, values),
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=subprocess.STDOUT,
-                cwd=str(values["source"]),
-                env=environment | launch.labels.as_environment(),
-                start_new_session=True,
-                user=user.pw_uid if user else None,
-                group=user.pw_gid if user else None,
-                extra_groups=[] if user else None,
-            )
+        try:
+            with bound_to(launch.cores), cleanup.log_path(stack, service).open("ab") as log:
+                child = subprocess.Popen(
+                    _command(launch, values),
+                    stdin=subprocess.DEVNULL,
+                    stdout=log,
+                    stderr=subprocess.STDOUT,
+                    cwd=str(values["source"]),
+                    env=environment | launch.labels.as_environment(),
+                    start_new_session=True,
+                    user=user.pw_uid if user else None,
+                    group=user.pw_gid if user else None,
+                    extra_groups=[] if user else None,
+                )
+        except OSError as error:
+            text = f"service '{service}' was not started: {told(error) or error}"
+            raise MachineShort(text) if told(error) else StackError(text) from None
         if user:
             cleanup.record(folder, launch.labels, child.pid)
         return ProcessInstance(launch, child, values, data, environment)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import secrets
 import socket
+import time
 from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import psutil
@@ -27,11 +29,13 @@ from perflab.stacks.backend import (
 )
 from perflab.stacks.cleanup import is_alive, members
 from perflab.stacks.launching import ask, refuse_dead, start_all
+from perflab.stacks.listening import owners
 from perflab.stacks.plan import Node, Residency, StackPlan, settle
 from perflab.stacks.settings import Database, agree
 from perflab.stacks.spec import load_service
 
 Tell = Callable[[str], None]
+SLOW_STOP_S = 2.0
 
 
 class Residents:
@@ -90,6 +94,9 @@ class Residents:
         self.backend.clear(self.stack)
         try:
             start_all(self.residency.residents, self._launch, self._instances, self._interrupted)
+            for name, item in self._instances.items():
+                if sentence := item.follow():
+                    self._tell(f"{name}: {sentence}")
             self.seed()
             table = ProcessTable()
             self._lasting = {
@@ -234,16 +241,34 @@ class Residents:
         return lost
 
     def stop(self) -> None:
-        """Stop everything, dependents first."""
+        """Stop everything, dependents first; services that nobody needs any more end together."""
         for database in self._databases.values():
             database.close()
         self._databases.clear()
         self.wake()
         self._lasting.clear()
-        for name in reversed(list(self._instances)):
-            self._instances.pop(name).stop()
+        needs = {item.name: set(item.needs.values()) for item in self.residency.residents}
+        while self._instances:
+            needed = set().union(*(needs[name] for name in self._instances))
+            free = [name for name in self._instances if name not in needed]
+            ending = {name: self._instances.pop(name) for name in free}
+            with ThreadPoolExecutor(len(ending)) as pool:
+                for name, problem in zip(ending, pool.map(stopped, ending.values()), strict=True):
+                    if problem:
+                        self._tell(f"{name}: {problem}")
         while self._ports:
             self._ports.pop().close()
+
+
+def stopped(instance: Instance) -> str:
+    """Stop a service; return a sentence where that took long, or where its port is still used."""
+    began, port = time.monotonic(), instance.launch.port
+    was_killed = instance.stop()
+    took_s = time.monotonic() - began
+    if owners({port}):
+        return f"a process that the lab cannot end still listens at its port {port}: end it"
+    how = ", and then had to be killed" * was_killed
+    return f"it took {took_s:.1f} s to end{how}" * (was_killed or took_s > SLOW_STOP_S)
 
 
 def stand(plan: StackPlan, backend: Backend, places: Placement, tell: Tell) -> dict[str, str]:

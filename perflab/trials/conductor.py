@@ -10,11 +10,10 @@ import os
 import signal
 import sys
 import threading
-import time
 from contextlib import ExitStack
 from dataclasses import replace
 
-from perflab.errors import HostBusy, PerflabError
+from perflab.errors import PerflabError
 from perflab.host import facts
 from perflab.host.lock import measurement_lock, other_users
 from perflab.host.placing import Placement, placement
@@ -95,7 +94,14 @@ class Conductor:
         for warning in plan.warnings:
             self._note(f"warning: {warning.text}")
         with ExitStack() as ending:
-            self._take_lock(ending)
+            ending.enter_context(
+                measurement_lock(
+                    plan.experiment,
+                    self._order.wait_s,
+                    tell=self._note,
+                    go_on=lambda: go_on(self._interrupted, "while it waited for the host"),
+                )
+            )
             # This process holds the lock, so nobody uses the services of crashed runs.
             if removed := cleanup.remove_of_kind("run"):
                 self._note(f"removed {len(removed)} services that a crashed run left behind")
@@ -106,23 +112,6 @@ class Conductor:
             places = placement()
             os.sched_setaffinity(0, set(places.sampler))
             self._measure(ending, backend, places)
-
-    def _take_lock(self, ending: ExitStack) -> None:
-        """Hold the host's lock until ``ending`` closes; HostBusy after a wait of ``wait_s``."""
-        deadline = time.monotonic() + self._order.wait_s
-        waiting = False
-        while True:
-            try:
-                ending.enter_context(measurement_lock(self._order.plan.experiment))
-                return
-            except HostBusy as busy:
-                if time.monotonic() >= deadline:
-                    raise
-                if not waiting:
-                    waiting = True
-                    self._note(f"waiting until this host is free: it measures {busy.who}")
-            go_on(self._interrupted, "while it waited for the host")
-            time.sleep(0.2)
 
     def _measure(self, ending: ExitStack, backend: Backend, places: Placement) -> None:
         writer, remaining = self._open(backend, places)
@@ -179,6 +168,7 @@ class Conductor:
             self._generator(ending, places, name),
             places,
             self._interrupted,
+            tell=self._note,
             labels=Labels(name, "profiler", "run").as_environment(),
         )
 

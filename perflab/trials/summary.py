@@ -9,6 +9,7 @@ import json
 import time
 import traceback
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
@@ -24,7 +25,7 @@ from perflab.instruments.kernel import used_ns
 from perflab.load.checks.selfcheck import SelfCheck
 from perflab.load.records.result import LoadResult, completed
 from perflab.load.workload.windows import BEGIN, COUNTED, END
-from perflab.recordings import Reason, RunWriter, TreatmentRecord
+from perflab.recordings import Reason, Remark, RunWriter, TreatmentRecord
 from perflab.recordings.sameness import differences
 from perflab.stacks.plan import StackPlan
 from perflab.stacks.residents import Residents
@@ -198,6 +199,25 @@ def cpu_us_per_success(samples: pd.DataFrame, result: LoadResult) -> float:
     count = sum(completed(done, np.array([[when.begin_ns, when.end_ns]])) for done in done_ns)
     used_ns = cpu_used_ns(samples, when.begin_ns, when.end_ns)
     return used_ns / 1e3 / count if count else float("nan")
+
+
+def measured(load: Load) -> tuple[Load, list[Remark]]:
+    """Return a load without contradictory samples, and a remark on each service without samples.
+
+    A service that answers uses CPU: if none was seen, other processes answered.
+    """
+    node = load.workload.request.node
+    cpu_ns = load.samples.loc[load.samples["service"] == node, "cpu_ns"]
+    if load.result.throughput_rps > 0 and cpu_ns.nunique() == 1:
+        load = replace(load, samples=load.samples[load.samples["service"] != node])
+    sampled = set(load.samples["service"])
+    texts = [
+        f"service '{name}': its CPU and memory are not known, because other processes than those "
+        "of its command answer: it went into the background: start it in the foreground"
+        for name in load.services
+        if name not in sampled
+    ]
+    return load, [Remark(code="service.not_measured", text=text) for text in texts]
 
 
 def largest_memory(samples: pd.DataFrame, begin_ns: int, end_ns: int) -> float:

@@ -21,8 +21,10 @@ from perflab.errors import (
 )
 from perflab.host.meters import Meter, Sampler
 from perflab.host.placing import Placement
+from perflab.host.shortages import wait_for_ports
 from perflab.instruments import Load, Observation, Scene
 from perflab.load.checks.selfcheck import check
+from perflab.load.clients.targets import split
 from perflab.load.records.result import LoadResult
 from perflab.load.workers.generator import Generator, Progress, StopLoad
 from perflab.load.workload import Workload
@@ -68,6 +70,7 @@ class Bench:
     placement: Placement
     interrupted: Interrupted = never
     on_progress: Callable[[Progress], None] = lambda _: None
+    tell: Callable[[str], None] = lambda _: None
     cooldown_s: float = 0.1
     labels: Mapping[str, str] = field(default_factory=dict)
     company: Mapping[str, Generator] = field(default_factory=dict)
@@ -187,6 +190,9 @@ def prepare(bench: Bench, treatment: Treatment, so_far: TrialSoFar) -> None:
         bench.interrupted, send=lambda load: send_beside(bench, treatment, load),
     )  # fmt: skip
     so_far.looks = [GuardedLook(instrument, scene) for instrument in treatment.instruments]
+    address, _ = _address(bench, treatment, treatment.workload)
+    port = split(address)[0].port
+    wait_for_ports(port, bench.tell, lambda: go_on(bench.interrupted, "during a wait for ports"))
     for guarded in so_far.looks:
         guarded.take(guarded.look.before)
 
@@ -211,8 +217,9 @@ def judged(
     ``metered`` names the processes of looks whose CPU was sampled.
     """
     checked = check(load.result, treatment.workload)
+    load, unmeasured = summary.measured(load)
     reasons = [*losses, *checked.reasons]
-    warnings = [*checked.warnings, *_disturbances(shares)]
+    warnings = [*checked.warnings, *unmeasured, *_disturbances(shares)]
     row = row | {
         **summary.load_columns(load.result),
         **summary.selfcheck_columns(checked),

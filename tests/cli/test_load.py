@@ -17,8 +17,10 @@ import pandas as pd
 import pytest
 
 import perflab
+from perflab.cli.load import Live
 from perflab.errors import LoadError
 from perflab.load.records.columns import frame
+from perflab.load.workers.generator import Progress
 from perflab.paths import project_root
 from tests.cli.conftest import Tell
 from tests.load.processes import served
@@ -176,3 +178,14 @@ def test_a_freeze_is_charged_to_the_requests_that_it_kept_waiting(
     assert 150 < shown["response_time_ms"]["p95"] < 900
     assert 300 < shown["response_time_ms"]["p99"] < 1600
     assert shown["service_time_ms"]["max"] >= 500
+
+
+def test_the_live_line_counts_no_wait_for_another_measurement(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    instants = iter([500.0, 511.5])
+    show = Live()
+    monkeypatch.setattr("perflab.cli.load.time.monotonic", lambda: next(instants))
+    show(Progress())
+    show(Progress(finished=23))
+    assert capsys.readouterr().err == "  11.5 s  23 done, 2/s, 0 failed, 0 in flight\n"

@@ -44,8 +44,20 @@ def test_a_second_measurement_waits_for_the_first_to_end(path: Path) -> None:
     first = measurement_lock("first", path=path)
     first.__enter__()
     threading.Timer(0.3, first.__exit__, [None, None, None]).start()
-    with measurement_lock("second", wait_s=10, path=path):
+    texts: list[str] = []
+    with measurement_lock("second", wait_s=10, path=path, tell=texts.append):
         assert "'second'" in str(holder(path))
+    (text,) = texts
+    assert text.startswith("waiting, at most 10 s, until this host is free: it measures 'first'")
+
+
+def test_a_wait_ends_when_its_user_wants_that(path: Path) -> None:
+    def enough() -> None:
+        raise KeyboardInterrupt
+
+    second = measurement_lock("second", wait_s=60, path=path, go_on=enough)
+    with measurement_lock("first", path=path), pytest.raises(KeyboardInterrupt):
+        second.__enter__()
 
 
 def test_the_lock_is_free_after_its_holder_was_killed(path: Path) -> None:

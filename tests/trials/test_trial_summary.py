@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 
+from perflab.instruments import Load
 from perflab.load.records.result import LoadResult
-from perflab.trials.summary import OnTime, cpu_us_per_success, service_columns
+from perflab.load.workload import ClosedLoop, Request, Workload
+from perflab.trials.summary import OnTime, cpu_us_per_success, measured, service_columns
 from tests.load.planted import BEGIN_NS, S, load_result
 
 MIB = 1 << 20
@@ -68,3 +71,23 @@ def test_cpu_of_a_load_in_windows_belongs_to_its_windows_and_all_their_successes
     assert row["cpu_share_shop"] == pytest.approx(0.5)
     # Each of the two windows that count has 30 successes, with those of its settling part.
     assert cpu_us_per_success(samples, result) == pytest.approx(300_000 / 60)
+
+
+@pytest.mark.parametrize(
+    ("cpu_ns", "errors", "is_known"),
+    [([7, 8], {}, True), ([7, 7], {}, False), ([7, 7], {"connect": 9}, True), ([], {}, False)],
+    ids=["it worked", "it answered without CPU", "it answered nothing", "others answered"],
+)
+def test_a_service_that_answers_without_cpu_is_not_measured(
+    cpu_ns: list[int], errors: dict[str, int], is_known: bool, tmp_path: Path
+) -> None:
+    result = load_result(tmp_path, np.arange(9) / 10, errors=errors)
+    workload = Workload(request=Request(node="shop"), arrivals=ClosedLoop(users=1, duration_s=1))
+    samples = pd.DataFrame({"t_ns": [0, S], "service": ["shop", "shop"], "cpu_ns": [7, 7]})
+    samples = samples.head(len(cpu_ns)).assign(cpu_ns=cpu_ns, memory_bytes=MIB)
+    load, remarks = measured(Load(workload, result, samples, ("shop", "client")))
+    assert len(load.samples) == (2 if is_known else 0)
+    of_service = [remark.text for remark in remarks if "'shop'" in remark.text]
+    assert ["start it in the foreground" in text for text in of_service] == [True] * (not is_known)
+    columns = service_columns(load.samples, ["shop"], OnTime(0, S, S))
+    assert all(math.isnan(value) is not is_known for value in columns.values())

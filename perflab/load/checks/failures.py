@@ -154,7 +154,7 @@ def stop_shown(result: LoadResult) -> dict[str, Any]:
 
 MAX_ERROR_SHARE = 0.01
 MIN_LASTED_SHARE = 0.99
-CLIENT_FAULTS = ("ports", "files", "script")
+CLIENT_FAULTS = ("ports", "files", "machine", "script")
 # A result of the study, not a failure, where the workload says so (``may_time_out``).
 TIMEOUT = "timeout"
 

@@ -13,6 +13,7 @@ import ssl
 import time
 from typing import TYPE_CHECKING
 
+from perflab.host.shortages import class_of
 from perflab.load.clients.encodings import count
 from perflab.load.clients.exchange import Exchange, size_in_words
 from perflab.load.clients.outcome import CODES, ERRORS, MEASURE
@@ -27,10 +28,6 @@ READ_BYTES = 128 * 1024
 LONGEST_REMEMBERED = 32 * 1024
 WOULD_BLOCK = (BlockingIOError, InterruptedError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
 UNEXPECTED_EOF = "UNEXPECTED_EOF_WHILE_READING"
-KINDS = {
-    errno.EADDRNOTAVAIL: "ports", errno.EMFILE: "files", errno.ENFILE: "files",
-    errno.ETIMEDOUT: "timeout",
-}  # fmt: skip
 clock = time.monotonic_ns
 
 
@@ -40,8 +37,9 @@ def kind_of(error: OSError | ValueError, otherwise: str) -> int:
         return CODES["dns"]
     if isinstance(error, ssl.SSLError) and not isinstance(error, ssl.SSLEOFError):
         return CODES["tls"]
-    number = error.errno if isinstance(error, OSError) else None
-    return CODES[KINDS.get(number or 0, otherwise)]
+    if isinstance(error, OSError) and error.errno == errno.ETIMEDOUT:
+        return CODES["timeout"]
+    return CODES[class_of(error) or otherwise]
 
 
 class Connection:

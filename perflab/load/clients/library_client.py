@@ -13,6 +13,7 @@ import time
 from collections.abc import AsyncIterable, Iterator, Mapping
 from itertools import cycle
 
+from perflab.host.shortages import class_of
 from perflab.load.clients.encodings import Packed, Unpacker, count, in_order
 from perflab.load.clients.exchange import Body, Exchange, size_in_words
 from perflab.load.clients.outcome import CODES, ERRORS, MEASURE, FirstErrors
@@ -104,7 +105,7 @@ class LibraryClient:
         except asyncio.CancelledError:
             exchange.error = CODES["aborted" if exchange.sent_ns else "unsent"]
         except Exception as error:  # whatever a library raises is the outcome of this request
-            kind = self._class_of(error)
+            kind = class_of(error) or self._class_of(error)
             if isinstance(error, ssl.SSLEOFError):
                 kind = "no_close_notify"
             elif kind == "closed" and exchange.first_byte_ns:

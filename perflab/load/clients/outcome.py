@@ -38,6 +38,7 @@ ERRORS = (
     "encoding",  # a body under a Content-Encoding that nothing here unpacks
     "decoding",  # a body that is not what its Content-Encoding says
     "no_close_notify",  # TLS data that just ended, where only its end could end the response
+    "machine",  # no memory, no buffers or no right on the client's machine
 )
 CODES = {name: code for code, name in enumerate(ERRORS)}
 CENSORED_CODES = tuple(CODES[name] for name in CENSORED)

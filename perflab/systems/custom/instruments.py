@@ -8,7 +8,8 @@ import urllib.error
 import urllib.request
 from typing import ClassVar
 
-from perflab.errors import LoadError, ServiceFailed, WrongAnswer
+from perflab.errors import LoadError, MachineShort, ServiceFailed, WrongAnswer
+from perflab.host.shortages import told
 from perflab.instruments import Instrument, Load, Look, Observation, Scene
 from perflab.load.clients.encodings import in_order, unpacked
 from perflab.load.clients.targets import refuse_foreign
@@ -64,6 +65,8 @@ class _RightAnswer(Look):
         try:
             status, content, unread = _answer(request, self._scene.workload.timeout_s)
         except (OSError, http.client.HTTPException) as error:
+            if shortage := told(error):
+                raise MachineShort(f"{what} was not sent: {shortage}") from None
             raise self._no_answer(f"{what} got no answer: {error}") from None
         text = content.decode(errors="replace")
         if status != template.expect_status:
