@@ -66,6 +66,14 @@ def test_a_host_that_was_named_is_a_target_and_its_neighbours_are_not() -> None:
             refuse_foreign(url, ["bench.example.org"])
 
 
+@pytest.mark.parametrize("host", ["fe80::1%eth0", "fe80::1%25eth0", "::1%1"])
+def test_an_address_with_a_zone_is_refused_before_the_load_even_where_it_is_allowed(
+    host: str,
+) -> None:
+    with pytest.raises(TargetRefused, match="holds a zone of an address"):
+        refuse_foreign(f"http://[{host}]:8000/", [host])
+
+
 ALPHABET = st.sampled_from([*"htps:/@[]%\\?#.;0127xflocahsevirg-", "localhost", "127.0.0.1", "::1"])
 
 

@@ -49,6 +49,11 @@ def split(url: str) -> tuple[Origin, str]:
         raise TargetRefused(f"'{url}' holds characters that a URL must percent-encode")
     if "@" in parts.netloc:
         raise TargetRefused(f"'{url}' holds a user name or password, which are not sent")
+    if "%" in parts.hostname:
+        raise TargetRefused(
+            f"'{url}' holds a zone of an address, or an encoded host: neither is understood; give "
+            "an address that needs no zone"
+        )
     if port == 0:
         raise TargetRefused(f"'{url}' has port 0, where nothing can listen")
     target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
