@@ -34,6 +34,8 @@ from perflab.paths import lock_path, open_dir, state_dir
 from perflab.stacks.backend import NAME, PROJECT, LabelProblem, Labels, check_name, read
 
 OWNER = "owner"
+# How long an engine may take to answer at all, and then for a piece of work.
+ANSWERS_WITHIN_S, WORK_S = 5, 120
 
 
 def make_stack(stack: str) -> Path:
@@ -264,19 +266,42 @@ def docker_client() -> Any | None:
 
 
 def connect() -> Any:
-    """Return a client of this user's Docker engine; BackendUnavailable where none answers."""
+    """Return a client of this user's Docker engine on this machine.
+
+    It is the engine of ``DOCKER_HOST``, or of the current context of the ``docker`` command.
+    BackendUnavailable where none answers within some seconds, or it is not reached by a socket.
+    """
     import docker  # Late: this takes half a second.
     from docker.errors import DockerException
 
+    address = ""
     try:
-        client = docker.from_env(timeout=120)
-        client.ping()
+        address = os.environ.get("DOCKER_HOST") or _context_address()
+        if address.startswith(("unix://", "/")):
+            client = docker.DockerClient(base_url=address, timeout=ANSWERS_WITHIN_S)
+            client.ping()
+            client.api.timeout = WORK_S
+            return client
+        why = "it may run on another machine, and the lab measures on this one"
     except (DockerException, OSError) as error:
-        raise BackendUnavailable(
-            f"no Docker engine answers ({str(error).splitlines()[0][:160]}); start it, or use "
-            "--backend process (parameter backend='process')"
-        ) from None
-    return client
+        why = str(error).splitlines()[0][:160]
+    raise BackendUnavailable(
+        f"no Docker engine of this machine answers at {address or 'its context'} ({why}); start "
+        "it, name its socket (DOCKER_HOST=unix:///...), or use --backend process (parameter "
+        "backend='process')"
+    )
+
+
+def _context_address() -> str:
+    """Return where the engine of the ``docker`` command's context is."""
+    from docker.context import ContextAPI
+    from docker.context.config import get_current_context_name
+
+    named = os.environ.get("DOCKER_CONTEXT") or get_current_context_name()
+    context = ContextAPI.get_context(named)
+    if context is None:
+        raise FileNotFoundError(f"there is no docker context '{named}'")
+    return str(context.Host)
 
 
 def processes() -> list[Found]:

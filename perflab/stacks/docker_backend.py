@@ -200,6 +200,8 @@ class DockerBackend:
                 environment=environment,
                 labels=launch.labels.as_docker(),
                 stop_signal=launch.spec.stop_signal,
+                # A service has the environment that the lab wrote, and no proxy of the user's.
+                use_config_proxy=False,
                 log_config={"Type": "json-file", "Config": {"max-size": "5m"}},
                 **options,
             )

@@ -94,7 +94,7 @@ def versions(client: Any, spec: ServiceSpec, tag: str, labels: Mapping[str, str]
     try:
         printed: bytes = client.containers.run(
             tag, ["sh", "-euc", LISTING, "sh", python, note], remove=True, network_mode="none",
-            user="65534:65534", cap_drop=["ALL"], labels=dict(labels),
+            user="65534:65534", cap_drop=["ALL"], labels=dict(labels), use_config_proxy=False,
         )  # fmt: skip
     except (APIError, ContainerError) as error:
         raise ImageError(f"the packages in image {tag} cannot be listed: {error}") from None

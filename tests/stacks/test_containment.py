@@ -58,6 +58,7 @@ def test_a_container_has_no_rights_that_its_service_does_not_need(name: str) -> 
     assert options["cpuset_cpus"] == "0"
     assert options["user"].partition(":")[0] not in ("", "0", "root")
     assert options["log_config"]["Config"]["max-size"] == "5m"
+    assert options["use_config_proxy"] is False
     assert "privileged" not in options
     assert "cap_add" not in options
     assert "ports" not in options, "nothing is published"
