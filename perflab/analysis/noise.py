@@ -27,7 +27,9 @@ MAX_FOREIGN_SHARE = 0.05
 MAX_FLUSH_DRIFT = 1.5
 MAX_SPEED_DRIFT = 1.1
 MAX_INVALID_SHARE = 0.1
-SPEED = "cpu_probe_before_ms"
+# By at least so much the first of so many blocks must differ.
+MAX_FIRST_BLOCK, LEAST_BLOCKS = 1.2, 4
+SPEED, RESPONSE = "cpu_probe_before_ms", "mean_ms"
 # 100 ticks of 10 ms, enough to measure a share of a few percent.
 SMALLEST_MEASURED_NS = 1e9
 UNKNOWN = "this machine does not report it"
@@ -126,8 +128,30 @@ def _of_trials(trials: pd.DataFrame) -> Iterator[Fact]:
     speed, flush = ("CPU-speed probe", "ms", "speed"), ("disk flush, median", "us", "flush cost")
     yield from _drift(trials, SPEED, speed, MAX_SPEED_DRIFT)
     yield from _drift(trials, "flush_p50_us", flush, MAX_FLUSH_DRIFT)
+    yield from _first_block(trials)
     if "client_real_time" in trials:
         yield from _priority(_finite(trials["client_real_time"]))
+
+
+def _first_block(trials: pd.DataFrame) -> Iterator[Fact]:
+    """Yield whether all treatments were slower, or faster, in the first block than in any other."""
+    if RESPONSE not in trials:
+        return
+    valid = trials[trials["state"] == "valid"]
+    times = valid.pivot_table(index="block", columns="treatment", values=RESPONSE).dropna()
+    if len(times) < LEAST_BLOCKS or times.index[0] != 0 or times.shape[1] < 2:
+        return
+    first, others = times.iloc[0], times.iloc[1:]
+    factor = float((first / others.median()).min())
+    if (first < others.min()).all():
+        factor = float((first / others.median()).max())
+    elif not (first > others.max()).all():
+        return
+    if max(factor, 1 / factor) < MAX_FIRST_BLOCK:
+        return
+    brief = f"block 1 took {number(factor)} times as long as the others, in all treatments"
+    why = "something outlives the start of services (their files, a cache) and was new then"
+    yield Fact("first block", f"{number(factor)} times the response time of the others", why, brief)
 
 
 def _priority(real_time: pd.Series[Any]) -> Iterator[Fact]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pandas as pd
+import pytest
 
 from perflab.analysis.noise import noise_flags, noise_report
 from perflab.recordings import Run
@@ -41,6 +42,23 @@ def test_flags_have_a_few_words_with_their_numbers(tmp_path) -> None:
         "flush cost changed 6x",
         "client without real-time priority",
     )
+
+
+@pytest.mark.parametrize(
+    ("factors", "told"),
+    [((1.4, 1.4), True), ((0.6, 0.6), True), ((1.4, 1.0), False), ((1.1, 1.1), False)],
+)
+def test_a_first_block_that_is_another_thing_in_all_treatments_is_told(
+    tmp_path, factors: tuple[float, float], told: bool
+) -> None:
+    run = write_run(tmp_path, block_noise=0.01, noise=0.01)
+    trials = run.trials()
+    for treatment, factor in zip(sorted(trials["treatment"].unique()), factors, strict=True):
+        trials.loc[(trials["block"] == 0) & (trials["treatment"] == treatment), "mean_ms"] *= factor
+    run._trials = trials
+    flags = [flag for flag in noise_flags(run) if flag.startswith("block 1 took ")]
+    assert len(flags) == told
+    assert len(run.valid_trials()) == len(trials), "nothing is dropped"
 
 
 def test_treatments_that_share_their_time_are_no_strangers_to_each_other(tmp_path) -> None:
