@@ -162,9 +162,9 @@ def core_sentence(table: pd.DataFrame, treatment: str, label: str = "") -> str:
     return (
         f"{label or treatment}: per answer the services' threads ran "
         f"{_with_interval(account, whole, ON_CORE)} ms on a core, and were ready but waited for "
-        f"one {waited} ms{several}{_busy(account)}; threads of '{first}' that were ready were on a "
-        f"core {account.turn_share(first):.0%} of the time ({trials}; times of threads, no parts "
-        f"of the response time{least})."
+        f"one {waited} ms{several}{_busy(account)}; of the time in which threads of '{first}' "
+        f"could run, they ran {account.turn_share(first):.0%} ({trials}; times of threads, no "
+        f"parts of the response time{least})."
     )
 
 

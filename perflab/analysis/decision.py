@@ -51,9 +51,9 @@ from perflab.statistics.two_samples import Rate
 MARGIN = 0.03
 PEEKING = 0.20
 PEEKING_NOTE = (
-    "Adding blocks until a difference shows raises false alarms from 5% to about "
-    f"{PEEKING:.0%} (a look after each of 6 to 30 blocks): fix their number before, and let a "
-    "fresh run of that many decide alone, or ask for blocks = until_decided, which allows for it."
+    "Do not add blocks until you like the result: that raises false alarms from 5% to about "
+    f"{PEEKING:.0%} (a look after each of 6 to 30 blocks). Let a fresh run of a fixed number of "
+    "blocks decide alone, or use blocks = until_decided."
 )
 # The first words of the way out of an undecided comparison.
 FRESH_RUN = "a fresh run of"

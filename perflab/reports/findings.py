@@ -44,8 +44,8 @@ COLUMNS = (
     "verdict", "scope", "single run", "valid trials", "left out", "noise", "source",
 )  # fmt: skip
 SINGLE_RUN_NOTE = (
-    "Single run: how likely one trial of each side, one after the other and with the scatter of "
-    "this machine, would show the published sign, and a size within the zone of the verdict."
+    "Single run: how often one trial of each side, one after the other on this machine, would get "
+    "the published direction right, and the size."
 )
 # A page has room for so many answers.
 MOST_ROWS = 10

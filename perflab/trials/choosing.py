@@ -146,7 +146,6 @@ def chosen(open_design: Design, paces: Mapping[str, Pace], backend: str) -> Desi
     if open_design.kind == "auto" and needed_ms > MOST_SLICE_MS:
         return Design(
             kind="trials",
-            why=f"{text}: slices would have to last {needed_ms:g} ms, and those above "
-            f"{MOST_SLICE_MS:g} pair little better than whole trials",
+            why=f"{text}: too slow to take turns (slices of {needed_ms:g} ms)",
         )
     return Design(kind="slices", slice_ms=min(needed_ms, LONGEST_MS), why=text)

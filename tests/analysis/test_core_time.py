@@ -55,7 +55,7 @@ def test_the_sentence_names_who_waited_most_and_that_these_are_no_parts(tmp_path
     assert "(inference 15.0, postgres 5.00, link 0)" in words
     assert "used 80% of the cores they may use" in words
     # 0.5 of 0.5 + 4.8.
-    assert "threads of 'inference' that were ready were on a core 9% of the time" in words
+    assert "in which threads of 'inference' could run, they ran 9%" in words
     assert "no parts of the response time" in words
     assert "waited longer" not in words
 

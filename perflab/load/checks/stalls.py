@@ -115,12 +115,12 @@ def reasons(result: LoadResult, times: Times) -> list[Reason]:
     stalls_text = f"the client stood still {len(lengths_ms)} times"
     stalls_text += f", up to {lengths_ms.max(initial=0):.0f} ms"
     moved_numbers = [
-        f"{name} of {usual:.2f} ms could be {lower:.2f} ms"
+        f"{name} from {lower:.2f} to {usual:.2f} ms"
         for name, (usual, lower) in times.without_stalls(OF_TRIALS).items()
         if usual - lower > MAX_CLIENT_SHARE * usual
     ]
     if moved_numbers:
-        texts[STALLS] = f"{stalls_text}: without these stalls, {moved_numbers[-1]}"
+        texts[STALLS] = f"{stalls_text}: that may have raised {moved_numbers[-1]}"
     share = stalled_share(result)
     if share > MAX_CLIENT_SHARE:
         texts[STALLED_TIME] = (
