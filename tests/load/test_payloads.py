@@ -103,24 +103,6 @@ def workload_of(**words: Any) -> Workload:
     return LoadOptions.of({"url": "http://127.0.0.1:9/x", "users": 1, **words}).workload()
 
 
-@pytest.mark.parametrize(
-    ("words", "problem"),
-    [
-        ({"ca_file": "/no/such"}, "--ca-file /no/such: no such file"),
-        ({"connection": "closed"}, "--connection 'closed': Input should be 'keep-alive' or 'per-"),
-        ({"burst": 0, "users": -1}, "--users -1: Input should be greater"),
-        ({"headers": ["A secret"]}, "--header: 'A secret' is not like 'Name"),
-        ({"use": 1}, "no option 'use' (did you mean 'users'?)"),
-    ],
-)
-def test_the_command_line_refuses_bodies_that_it_cannot_send(
-    words: dict[str, Any], problem: str
-) -> None:
-    with pytest.raises(ParameterError) as refused:
-        workload_of(**words)
-    assert any(problem in line for line in refused.value.problems), refused.value.problems
-
-
 HOME = Origin("http", "127.0.0.1", 8000)
 
 

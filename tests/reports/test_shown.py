@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import html
 import re
-from collections import Counter
 from dataclasses import dataclass
 from io import StringIO
 from pathlib import Path
@@ -17,7 +16,7 @@ from perflab import api
 from perflab.recordings import Run, RunWriter
 from perflab.recordings.display import Lines, Shown
 from perflab.reports.duels import are_variants
-from perflab.reports.findings import claims_by_rule, columns, readable_findings
+from perflab.reports.findings import claims_by_rule, readable_findings
 from perflab.reports.section import section_text
 from perflab.reports.verdicts import Saved, to_terminal, verdict_table
 from perflab.systems import experiment, names
@@ -139,17 +138,6 @@ def test_valid_trials_and_noise_stand_beside_every_verdict(rendered) -> None:
     for line in sentences:
         assert re.search(r"\d+ of \d+ trials? valid; noise: .*speed changed 1\.5x", line)
         assert line in rendered.texts["section"].replace("\\|", "|")
-
-
-def test_p_and_adjusted_p_have_names_of_their_own(rendered) -> None:
-    table = rendered.table
-    (adjusted,) = [name for name in table if name.startswith("p, adjusted")]
-    # The claims about one response are a family; several families have no common number.
-    families = set(Counter(table.loc[table[adjusted] != "–", "response"]).values())
-    claims = families.pop() if len(families) == 1 else 0
-    assert adjusted == (f"p, adjusted for {claims} claims" if claims > 1 else "p, adjusted")
-    assert list(table.columns) == columns(adjusted)
-    assert "adjusted p" not in " ".join(rendered.texts.values())
 
 
 def test_a_terminal_of_80_columns_shows_every_claim_with_what_it_rests_on(rendered) -> None:
