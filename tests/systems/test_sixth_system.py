@@ -93,7 +93,7 @@ def test_its_published_rows_are_in_the_ledger_and_checked_by_its_own_checks(
 
 MEASURE = """
 import json, sys, perflab
-run = perflab.run("tally_delay", {"blocks": 3, "seed": 1, "backend": "process"})
+run = perflab.run("tally_delay", {"blocks": 2, "seed": 1, "backend": "process"})
 trials = run.trials()
 saved = perflab.save(run)
 print(json.dumps({
@@ -132,8 +132,8 @@ def test_its_experiment_runs_to_a_verdict(measured: dict) -> None:
 
 
 def test_its_table_response_and_reason_are_in_the_recording(measured: dict) -> None:
-    assert measured["codes"].count("tally.too_large") == 3
-    assert measured["taken"] == 3 * 3 * 44
+    assert measured["codes"].count("tally.too_large") == 2
+    assert measured["taken"] == 2 * 3 * 44
     assert measured["sizes"] == [1024]
     assert measured["warm"]
     assert "taken B/s" in measured["summary"]
@@ -153,7 +153,7 @@ def test_its_ledger_has_the_verdict_of_the_run(elsewhere: Elsewhere, measured: d
     assert result["run"] == claim["run"] == measured["run_id"]
     assert result["outcome"] == claim["outcome"] != "not measured yet"
     # A disturbance of the machine may cost a block.
-    assert 1 <= int(result["n"]) <= 3
+    assert 1 <= int(result["n"]) <= 2
 
 
 @pytest.mark.slow

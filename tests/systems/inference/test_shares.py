@@ -11,7 +11,7 @@ import pytest
 
 from perflab import systems
 from perflab.analysis.evaluation import Finding
-from perflab.analysis.verdict import Outcome, Size, Way
+from perflab.analysis.verdict import Outcome, Way
 from perflab.recordings import Run
 from perflab.systems.inference.time_shares import (
     Share,
@@ -36,9 +36,9 @@ def commits(off: float = 1.6, none: float = 3.4) -> tuple[Planted, ...]:
     )
 
 
-def write(folder: Path, users: int = 50, **ratios: float) -> Run:
-    """Write a run whose parameters are those of the published load, with 50 users."""
-    parameters = EXPERIMENT.plan(EXPERIMENT.check({"concurrency": users})).parameters
+def write(folder: Path, **ratios: float) -> Run:
+    """Write a run whose parameters are those of the published load."""
+    parameters = EXPERIMENT.plan(EXPERIMENT.check({"concurrency": 50})).parameters
     return write_run(
         folder, treatments=commits(**ratios), requests=60, blocks=8, noise=0.01, contrasts=[],
         parameters=parameters,
@@ -78,17 +78,6 @@ def test_planted_shares_are_found(tmp_path: Path) -> None:
     cores = findings["claim 4, CPU"].effect
     assert cores is not None
     assert cores.estimate == pytest.approx(0.8, abs=0.02)
-
-
-def test_a_small_share_is_the_opposite_of_a_claimed_majority(tmp_path: Path) -> None:
-    verdict = judged_shares(write(tmp_path, off=1.1, none=3.4))["claim 3"].verdict
-    assert (verdict.direction, verdict.size) == (Way.OPPOSITE, Size.CONTRADICTED)
-    assert verdict.outcome is Outcome.NOT_REPRODUCED
-
-
-def test_a_published_size_is_compared_at_the_published_load_only(tmp_path: Path) -> None:
-    verdict = judged_shares(write(tmp_path, users=20))["claim 1"].verdict
-    assert (verdict.outcome, verdict.size) == (Outcome.DIRECTION_SHOWN, None)
 
 
 def test_a_block_where_the_write_costs_nothing_is_left_out(recorded: Path) -> None:
