@@ -13,8 +13,8 @@ from perflab.recordings import Remark, Run, RunWriter
 from perflab.reports.conversion import section_html
 from perflab.reports.figures import save_all
 from perflab.reports.methods import command
-from perflab.reports.section import bottlenecks, page_text, section_text, write_section
-from tests.support.synthetic import ON_AND_OFF, contrast_of, write_run
+from perflab.reports.section import bottlenecks, section_text, write_section
+from tests.support.synthetic import write_run
 from tests.systems.chat.synthetic_streams import write_stream_run
 
 
@@ -29,17 +29,6 @@ def run(tmp_path_factory) -> Run:
 
 def saved_section(run: Run, directory: Path) -> Path:
     return write_section(run, directory, save_all(run, directory / run.run_id))
-
-
-def test_claims_that_one_fault_left_without_a_number_share_a_line(tmp_path) -> None:
-    claims = [
-        contrast_of(ON_AND_OFF[1], ON_AND_OFF[0], name=name, claim=name, response=response)
-        for name, response in (("a", "throughput_rps"), ("b", "mean_ms"), ("c", "p50_ms"))
-    ]
-    failed = [(block, 0) for block in range(6)]
-    text = page_text(write_run(tmp_path, requests=40, contrasts=claims, failed=failed))
-    assert text.count("not measured: 6 of 12 trials") == 1
-    assert "- **3 claims**: not measured" in text
 
 
 def test_a_run_whose_every_trial_failed_still_makes_a_section(tmp_path) -> None:
