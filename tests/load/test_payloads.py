@@ -103,6 +103,21 @@ def workload_of(**words: Any) -> Workload:
     return LoadOptions.of({"url": "http://127.0.0.1:9/x", "users": 1, **words}).workload()
 
 
+@pytest.mark.parametrize(
+    ("words", "problem"),
+    [
+        ({"ca_file": "/no/such"}, "--ca-file /no/such: no such file"),
+        ({"use": 1}, "no option 'use' (did you mean 'users'?)"),
+    ],
+)
+def test_an_unknown_option_and_a_missing_file_are_refused(
+    words: dict[str, Any], problem: str
+) -> None:
+    with pytest.raises(ParameterError) as refused:
+        workload_of(**words)
+    assert any(problem in line for line in refused.value.problems), refused.value.problems
+
+
 HOME = Origin("http", "127.0.0.1", 8000)
 
 
