@@ -16,6 +16,8 @@ from perflab.stacks import cleanup
 # What measures, or holds a clock against something, is marked `alone`: it must not share the cores.
 # `make test` runs the rest on all of them; each process that runs tests has places of its own.
 # Where tests decide about a commit, the same commit meets the same examples; others meet new ones.
+# A machine that is busy with other tests may take long for an example: none has a deadline.
+settings.register_profile("default", deadline=None)
 settings.register_profile("ci", derandomize=True, deadline=None, print_blob=True)
 IN_CI = "CI" in os.environ or os.environ.get("PERFLAB_REQUIRE_DOCKER") == "1"
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci" if IN_CI else "default"))

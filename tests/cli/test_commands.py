@@ -48,11 +48,9 @@ def test_errors_are_sentences_not_tracebacks(perflab: Tell, tmp_path: Path) -> N
 
 
 @pytest.mark.slow
-def test_a_stack_can_be_put_up_looked_at_and_taken_down(
-    backend_name: str, perflab: Tell, tmp_path: Path
-) -> None:
+def test_a_stack_can_be_put_up_looked_at_and_taken_down(perflab: Tell, tmp_path: Path) -> None:
     try:
-        assert "http://127.0.0.1:" in typed("stack", "up", "inference", "--backend", backend_name)
+        assert "http://127.0.0.1:" in typed("stack", "up", "inference", "--backend", "process")
         listed = typed("stack", "ps")
         for service in ("postgres", "link", "inference"):
             assert service in listed

@@ -34,12 +34,6 @@ def test_figures_have_the_names_of_their_views_and_a_caption(
     assert "4 checked: 4 as drawn" in text
 
 
-def test_without_a_view_all_are_written(perflab: Tell, runs, tmp_path) -> None:
-    words = ("first", "--figures", "--format", "svg")
-    perflab(runs, "export", *words, PERFLAB_FIGURES=str(tmp_path))
-    assert {"throughput", "effect"} <= {path.stem for path in (tmp_path / "first").glob("*.svg")}
-
-
 @pytest.mark.parametrize(
     ("words", "message"),
     [

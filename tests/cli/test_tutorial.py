@@ -43,6 +43,8 @@ def here(tmp_path: Path) -> Path:
 def executed(here: Path, *titles: str) -> str:
     """Execute the commands of sections; return what they print."""
     script = "\n".join(block for title in titles for block in blocks("sh", section(title)))
+    # Two blocks come to a verdict as well, if to an undecided one.
+    script = script.replace("blocks=6", "blocks=2")
     extra = {
         "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
         "PERFLAB_RUNS": str(here / "runs"),

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -20,36 +18,19 @@ from perflab.stacks.process_backend import ProcessBackend
 from perflab.systems import experiment
 from perflab.trials.conductor import new_record
 
-FIND = "from perflab.systems import folder_of; print(folder_of('mine'))"
 
-
-def found_by_process(*, folder: Path, **variables: str) -> Path:
-    """Return the folder in which a process finds the system `mine`."""
-    done = subprocess.run(
-        [sys.executable, "-c", FIND], cwd=folder, capture_output=True, text=True, timeout=60,
-        env={**os.environ, **variables},
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    return Path(done.stdout.strip()).parent
-
-
-def laid_out(folder: Path) -> Path:
-    """Lay out an experiment `mine` with a perflab.toml; return the folder that the file names."""
-    folder.mkdir()
-    before = Path.cwd()
-    os.chdir(folder)
-    try:
-        return lay_out("mine").home.parent
-    finally:
-        os.chdir(before)
-
-
-def test_the_variable_goes_before_the_file(tmp_path: Path) -> None:
-    first, second = (laid_out(tmp_path / name) for name in ("a", "b"))
-    below = second.parent / "deep"
-    below.mkdir()
-    assert found_by_process(folder=below) == second
-    assert found_by_process(folder=below, PERFLAB_SYSTEMS=str(first)) == first
+def test_the_variable_goes_before_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    homes = []
+    for name in ("first", "second"):
+        (tmp_path / name).mkdir()
+        monkeypatch.chdir(tmp_path / name)
+        homes.append(lay_out("mine").home.parent)
+    first, second = homes
+    (second / "deep").mkdir()
+    monkeypatch.chdir(second / "deep")
+    assert foreign_dirs() == [second]
+    monkeypatch.setenv(FOREIGN, str(first))
+    assert foreign_dirs() == [first, second], "the first system of a name counts"
 
 
 def test_another_s_run_may_be_resumed_after_an_experiment_was_added(

@@ -13,9 +13,8 @@ from perflab.analysis.findings import findings_table
 from perflab.figures import EFFECT
 from perflab.figures.canvas import LabFigure
 from perflab.recordings import Run
-from tests.figures.saved import check_columns_are_seen
 from tests.figures.shown import cut_off, one_line, overlapping, picture
-from tests.support.synthetic import ON_AND_OFF, Planted, contrast_of, variants, write_run
+from tests.support.synthetic import ON_AND_OFF, contrast_of, variants, write_run
 
 CLAIM = "a claim with a long story of what variant {} does to throughput, told to its very end"
 
@@ -142,23 +141,3 @@ def test_without_a_comparison_it_says_why(tmp_path, changes, words) -> None:
     figure = effect(write_run(tmp_path, blocks=2, requests=20, **changes))
     assert words in one_line(figure)
     assert cut_off(figure) == []
-
-
-@pytest.mark.slow
-def test_every_column_of_its_file_is_seen(many: Run) -> None:
-    table = EFFECT.table(many)
-    assert (table["unit"] != "").any()
-    check_columns_are_seen(many, ["effect"])
-
-
-def test_an_interaction_is_drawn_as_a_ratio_of_ratios(tmp_path) -> None:
-    four = [
-        Planted({"runtime": runtime, "write": write}, ratio)
-        for runtime, write, ratio in (
-            ("a", "no", 4.0), ("b", "no", 2.0), ("a", "yes", 1.2), ("b", "yes", 1.0),
-        )
-    ]  # fmt: skip
-    sides = {"numerator": four[2].levels, "denominator": four[3].levels}
-    claim = contrast_of(four[0], four[1], interaction=sides, published_ratio=2 / 1.2)
-    axes = effect(write_run(tmp_path, treatments=four, contrasts=[claim], requests=40)).axes[0]
-    assert float(drawn(axes, "estimate")[0].get_xdata()[0]) == pytest.approx(2 / 1.2, rel=0.1)

@@ -26,15 +26,6 @@ def run(tmp_path: Path) -> Run:
     )
 
 
-def test_shares_are_of_the_time_and_the_largest_functions_come_first(run: Run) -> None:
-    table = function_shares(run)
-    assert list(table["function"]) == ["write (hub.py)"] * 2 + ["dumps (json.py)"] * 2
-    assert list(table["percent"]) == pytest.approx([30, 30, 20, 10], rel=0.05)
-    assert ((table["low"] < table["percent"]) & (table["percent"] < table["high"])).all()
-    assert (table["trials"] == 6).all()
-    assert set(function_shares(run, count=1)["function"]) == {"write (hub.py)"}
-
-
 def test_a_function_that_only_one_treatment_has_takes_no_time_in_the_other(tmp_path: Path) -> None:
     many = {f"f{number} (x.py)": 10 + number for number in range(2 * SHOWN)}
     run = profiled_run(tmp_path, {"a": many, "b": {"g (x.py)": 500}}, blocks=1)

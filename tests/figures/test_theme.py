@@ -18,10 +18,8 @@ from perflab.figures.theme import (
     MUTED,
     PALETTE,
     appearance,
-    compared_pairs,
     looks_of,
     luminance,
-    side_by_side,
     text_width_in,
     tick_label,
     wrap,
@@ -100,26 +98,6 @@ def test_a_long_label_keeps_its_beginning_and_its_end_and_a_short_one_all() -> N
 
 def record_of(root: Path, treatments: list[Planted], claims: list[Contrast]) -> RunRecord:
     return write_run(root, treatments=treatments, contrasts=claims, blocks=1, requests=10).record
-
-
-def test_each_pair_is_given_once_and_refused_claims_compare_nothing(tmp_path) -> None:
-    a, b, c = variants(3)
-    claims = [
-        contrast_of(b, a), contrast_of(a, b, response="p50_ms"),
-        contrast_of(c, a, not_testable="one core"),
-    ]  # fmt: skip
-    assert compared_pairs(record_of(tmp_path, [a, b, c], claims)) == [(b.name, a.name)]
-
-
-def test_with_several_treatments_a_side_those_equal_in_other_factors_are_compared(tmp_path) -> None:
-    four = [Planted({"driver": driver, "delay": delay}) for driver in "ab" for delay in ("0", "5")]
-    claim = contrast_of(four[0], four[2]).model_copy(
-        update={"numerator": {"driver": "a"}, "denominator": {"driver": "b"}}
-    )
-    names = [treatment.name for treatment in four]
-    record = record_of(tmp_path, four, [claim])
-    assert compared_pairs(record) == [(names[0], names[2]), (names[1], names[3])]
-    assert side_by_side(record) == [names[0], names[2], names[1], names[3]]
 
 
 def test_the_order_changes_no_treatments_colour(tmp_path) -> None:

@@ -98,21 +98,6 @@ def test_a_connection_has_all_requests_or_one(client: str, reuse: str, expected:
         assert says == {reuse == "per_request"}
 
 
-@pytest.mark.parametrize(
-    ("words", "expected"),
-    [
-        ({}, Connections()),
-        ({"connections": "keep_alive"}, Connections()),
-        ({"connections": "per_request"}, Connections(reuse="per_request")),
-        ({"connections": 7}, Connections(most=7)),
-    ],
-)
-def test_words_and_caps_stand_for_connections(words: Any, expected: Connections) -> None:
-    work = Workload.model_validate({"request": {}, "arrivals": CLOSED, **words})
-    assert work.connections == expected
-    assert Workload.model_validate_json(work.model_dump_json()) == work
-
-
 def moved(to: bytes, status: int = 302, more: bytes = b"") -> bytes:
     location = b"Location: " + to + b"\r\n" if to else b""
     return b"HTTP/1.1 %d Moved\r\n%s%sContent-Length: 0\r\n\r\n" % (status, location, more)

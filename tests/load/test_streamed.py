@@ -31,6 +31,7 @@ from tests.support.examples import examples
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
 LAST = b"0\r\n\r\n"
 DONE = b"data: [DONE]\n\n"
+MEMBER = '"done":true'
 SSE = Request(stream="sse", end_marker="[DONE]")
 
 
@@ -102,6 +103,8 @@ def test_chunks_come_while_the_answer_does() -> None:
         (whole(b'{"x":1}\n{"done":true}\n'), {"stream": "ndjson", "end_marker": '"done":false'},
          "stream_unended"),
         (whole(b"data: " + b"x" * LONGEST_EVENT_BYTES), {}, "event_too_long"),
+        (whole(b"x" * (LONGEST_EVENT_BYTES + 1)), {"stream": "ndjson", "end_marker": MEMBER},
+         "event_too_long"),
         (Script((Part(HEAD + framed(event(b"a"))),)), {}, "truncated"),
         (whole(event(b"a"), DONE), {"expect_body": "b"}, "body"),
     ],
@@ -148,7 +151,6 @@ SSE_WORDS = [
     b"\xef\xbb\xbf", b"id: 1", b"event: a", b"retry: 3", "é\u2028".encode(), b"\xff", b"\x0b\x85",
 ]  # fmt: skip
 JSON_WORDS = [b"{}", b'{"done":true}', b'{"done":1}', b'"', b"\n", b"\r", b"\r\n", b" ", b"{"]
-MEMBER = '"done":true'
 
 
 def cut(whole: bytes, places: Iterable[int]) -> list[bytes]:
@@ -211,39 +213,3 @@ def test_events_are_those_of_the_standard_however_the_bytes_are_cut(
     assert lengths == [len(event) for event in expected]
     assert is_ended == (bool(expected) and ends(expected[-1]))
     assert not too_long
-
-
-@settings(max_examples=examples(200), deadline=None)
-@given(
-    st.sampled_from([(ServerSentEvents, SSE_WORDS), (JsonLines, JSON_WORDS)]),
-    st.integers(1, 20),
-    st.data(),
-)
-def test_an_event_is_too_long_whatever_pieces_it_comes_in(
-    known: tuple[type[ServerSentEvents] | type[JsonLines], list[bytes]],
-    most: int,
-    data: st.DataObject,
-) -> None:
-    kind, words = known
-    whole = data.draw(st.lists(st.sampled_from(words), max_size=20).map(b"".join))
-    places = data.draw(st.lists(st.integers(0, 10_000), max_size=12))
-    made = partial(kind, longest_bytes=most)
-    assert fed(made(), cut(whole, places)) == fed(made(), [whole])
-    assert fed(made(), [whole[place : place + 1] for place in range(len(whole))]) == fed(
-        made(), [whole]
-    )
-
-
-@pytest.mark.parametrize(
-    ("whole", "expected"),
-    [
-        # The examples of WHATWG HTML, 9.2.6.
-        (b"data: YHOO\ndata: +2\ndata: 10\n\n", [10]),
-        (b": test stream\n\ndata: first event\nid: 1\n\ndata:second event\nid\n\n", [11, 12]),
-        (b"data\n\ndata\ndata\n\ndata:", [0, 1]),
-        (b"event: ping\nid: 7\n\n", []),
-        (b"Data: x\n\ndatas: x\n\n data: x\n\n", []),
-    ],
-)  # fmt: skip
-def test_the_examples_of_the_standard_have_these_events(whole: bytes, expected: list[int]) -> None:
-    assert fed(ServerSentEvents(), [whole])[0] == expected

@@ -8,10 +8,8 @@ from pathlib import Path
 import pytest
 
 import perflab
-from perflab.errors import ParameterError
 from perflab.load.report import INVALID, VALID, LoadSummary
 from perflab.paths import notebooks_dir
-from perflab.recordings import Run
 from perflab.recordings.display import Shown
 from perflab.reports.runs import NO_RUNS
 from perflab.systems import experiment, names
@@ -49,35 +47,6 @@ def test_the_newest_runs_stand_first_with_what_to_type(runs: Path) -> None:
     assert list(table["next"]) == [
         'from_run = "20260103T0Z-e-3"', 'resume = "20260102T0Z-e-2"', 'resume = "20260101T0Z-e-1"',
     ]  # fmt: skip
-
-
-def test_of_many_runs_only_those_that_are_shown_are_read(
-    runs: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for number in range(9):
-        write_run(runs, blocks=1, requests=40, run_id=f"2026010{number}T0Z-e-{number}")
-    read = Run.__init__
-    paths: list[Path] = []
-
-    def counted_init(self: Run, path: Path) -> None:
-        paths.append(path)
-        read(self, path)
-
-    monkeypatch.setattr(Run, "__init__", counted_init)
-    perflab.latest_runs(2)
-    assert len(paths) == 2
-
-
-def test_runs_are_compared_by_name_and_shown_as_a_table(runs: Path) -> None:
-    for name in ("a", "b"):
-        write_run(runs, blocks=6, requests=40, run_id=f"20260101T0Z-e-{name}")
-    shown = perflab.compare("20260101T0Z-e-a", perflab.open_run("20260101T0Z-e-b"))
-    assert len(shown.table) > 0
-    page = shown._repr_html_()
-    assert "B / A [95%]" in page
-    assert "A: 20260101T0Z-e-a" in page
-    with pytest.raises(ParameterError, match="at least one"):
-        perflab.compare([], "20260101T0Z-e-a")
 
 
 @pytest.mark.parametrize(("valid", "color"), [(True, VALID), (False, INVALID)])

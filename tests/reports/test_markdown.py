@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from perflab.reports.conversion import count, estimate, measured, p_value, ratio, to_markdown
+from perflab.reports.conversion import to_markdown
 from perflab.statistics.in_words import number
 
 CELLS = st.one_of(
@@ -53,23 +53,3 @@ def test_columns_of_numbers_lean_right_and_a_table_without_rows_says_so() -> Non
 )
 def test_numbers_have_three_significant_digits(value, text) -> None:
     assert number(value) == text
-
-
-@pytest.mark.parametrize(
-    ("shown", "text"),
-    [
-        (estimate(1.578, 1.4901, 1.702), "1.58 [1.49, 1.70]"),
-        (estimate(1.578, math.nan, math.nan), "1.58 (no interval)"),
-        (estimate(math.nan, 1, 2), "–"),
-        (measured(482.71, 470.9, 502.2), "483 [471, 502]"),
-        (measured(482.71, math.nan, math.nan), "483 (no interval)"),
-        (ratio(0.0312), "0.0312"),
-        (ratio(12.346), "12.35"),
-        (p_value(0.0312), "0.031"),
-        (p_value(0.0004), "< 0.001"),
-        (count(6.0), "6"),
-        (count(math.nan), "–"),
-    ],
-)
-def test_numbers_keep_what_a_reader_needs(shown: str, text: str) -> None:
-    assert shown == text

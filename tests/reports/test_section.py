@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import shlex
 from itertools import pairwise
 from pathlib import Path
@@ -14,8 +13,8 @@ from perflab.recordings import Remark, Run, RunWriter
 from perflab.reports.conversion import section_html
 from perflab.reports.figures import save_all
 from perflab.reports.methods import command
-from perflab.reports.section import bottlenecks, page_text, section_text, write_section
-from tests.support.synthetic import ON_AND_OFF, contrast_of, write_run
+from perflab.reports.section import bottlenecks, section_text, write_section
+from tests.support.synthetic import write_run
 from tests.systems.chat.synthetic_streams import write_stream_run
 
 
@@ -30,52 +29,6 @@ def run(tmp_path_factory) -> Run:
 
 def saved_section(run: Run, directory: Path) -> Path:
     return write_section(run, directory, save_all(run, directory / run.run_id))
-
-
-def test_a_section_is_whole_and_says_first_what_does_not_count(run) -> None:
-    text = section_text(run)
-    for part in (
-        run.record.title, run.record.question, "## Verdict", "## Method",
-        "## Published and measured", "## Measured", "## Set-up", "## Measured again", run.run_id,
-        "process", "loopback", run.record.placement["shared"],
-        "`concurrency`", "## Warnings\n\n- the disk's flush cost changed",
-    ):  # fmt: skip
-        assert part in text
-    assert re.search(r"\| failed \| service 'postgres': died \(planted\) \|", text)
-    assert re.search(r"\| invalid \| the client used 97% of its cores \|", text)
-    assert text.index("2 of 12 trials do not count") < text.index("## Verdict")
-
-
-def test_a_page_says_first_what_was_found_and_then_how(run) -> None:
-    text = page_text(run, level=2)
-    parts = (
-        f"## {run.record.title}", "2 of 12 trials do not count", "more throughput**: yes: +",
-        "(study: +60%, as here)", "**What was done.** Randomised blocks",
-        f"(run `{run.run_id}`", "| treatment | valid | requests/s |", "**Why.** From ",
-        "**Limits.** ", "the disk's flush cost changed", "perflab run ", "--full --to DIR`",
-    )  # fmt: skip
-    places = [text.index(part) for part in parts]
-    assert places == sorted(places)
-    assert "| 5 | " in text, "valid trials stand beside the numbers"
-
-
-def test_the_heading_of_a_page_is_the_answer_to_the_question(tmp_path) -> None:
-    contrast = contrast_of(
-        ON_AND_OFF[1], ON_AND_OFF[0], asks="is off faster?", subject="requests/s"
-    )
-    asked = write_run(tmp_path, requests=40, contrasts=[contrast])
-    assert page_text(asked).startswith("# Is off faster? Yes: +")
-
-
-def test_claims_that_one_fault_left_without_a_number_share_a_line(tmp_path) -> None:
-    claims = [
-        contrast_of(ON_AND_OFF[1], ON_AND_OFF[0], name=name, claim=name, response=response)
-        for name, response in (("a", "throughput_rps"), ("b", "mean_ms"), ("c", "p50_ms"))
-    ]
-    failed = [(block, 0) for block in range(6)]
-    text = page_text(write_run(tmp_path, requests=40, contrasts=claims, failed=failed))
-    assert text.count("not measured: 6 of 12 trials") == 1
-    assert "- **3 claims**: not measured" in text
 
 
 def test_a_run_whose_every_trial_failed_still_makes_a_section(tmp_path) -> None:

@@ -13,8 +13,12 @@ pytestmark = [pytest.mark.slow, pytest.mark.docker, pytest.mark.timeout(900)]
 IN_CONTAINERS = pytest.mark.parametrize("backend_name", ["docker"], indirect=True, scope="module")
 
 
+# Other tests put these up in containers.
+ELSEWHERE = {"inference", "naive_client"}
+
+
 @IN_CONTAINERS
-@pytest.mark.parametrize("name", sorted(ready_stacks()))
+@pytest.mark.parametrize("name", sorted({*ready_stacks()} - ELSEWHERE))
 def test_a_stack_reports_the_settings_that_are_wanted(backend_name: str, name: str) -> None:
     with started(backend_name, {"it": ready_stacks()[name].plan()}) as residents:
         residents.activate("it")  # compares the settings in force with those that are wanted

@@ -159,14 +159,13 @@ def test_a_model_that_falls_silent_is_given_up(before_broken: dict[str, Service]
 
 
 @pytest.mark.parametrize("fault", ["endless", "silent"])
-@pytest.mark.parametrize("path", APIS)
 def test_when_the_client_goes_the_model_is_read_no_more(
-    broken: BrokenServer, over_broken: Service, path: str, fault: str
+    broken: BrokenServer, over_broken: Service, fault: str
 ) -> None:
     """Before the time-out of the silence; promised is a second."""
     proxy, before = over_broken, counts(over_broken)
     begun = broken.begun
-    with asking(proxy.port, path, text=fault):
+    with asking(proxy.port, text=fault):
         wait_until(lambda: broken.begun == begun + 1, timeout_s=20)
         if fault == "endless":
             until(proxy, lambda now: now["streams_open"] == 1)

@@ -52,16 +52,3 @@ def test_a_download_that_is_refused_is_no_success_and_has_no_latency(registry: R
         ("refused", 404)
     }
     assert results["mean_ms"] is None
-
-
-@pytest.mark.parametrize(
-    "changes",
-    [{"num_clients": 501}, {"duration_seconds": 0}, {"model_id": "../x"}],
-)  # fmt: skip
-def test_what_is_out_of_bounds_is_refused_by_its_name(
-    registry: Registry, changes: dict[str, object]
-) -> None:
-    refused = call(registry.port, "POST", WORKLOAD, workload(**changes))
-    assert refused.status == 422
-    assert next(iter(changes)) in str(refused.body)
-    assert call(registry.port, "GET", f"{WORKLOAD[:-8]}results/nobody").status == 404

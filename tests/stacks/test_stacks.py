@@ -86,6 +86,8 @@ time.sleep(120)
 
 
 @pytest.mark.slow
+@pytest.mark.docker
+@pytest.mark.parametrize("backend_name", ["docker"], indirect=True, scope="module")
 def test_after_sigkill_the_reaper_removes_everything(backend_name: str) -> None:
     owner = subprocess.Popen(
         [sys.executable, "-c", OWNER, backend_name],

@@ -89,9 +89,10 @@ def test_a_sweep_whose_processes_are_killed_one_by_one_ends_as_its_file_asks(
     swept, chance = Swept(tmp_path, []), random.Random(1)
     swept.file.write_text(SWEEP)
     victims, digests = list(VICTIMS.values()), dict[Path, str]()
-    code, output = None, ""
+    code, output, commands = None, "", list[int]()
     for _ in range(MOST_STARTS):
         child = continued(swept, code)
+        commands.append(child.pid)
         while victims and child.poll() is None:
             victim = victims.pop()
             before = killed(child, victim, chance.uniform(0, 1.5))
@@ -110,6 +111,9 @@ def test_a_sweep_whose_processes_are_killed_one_by_one_ends_as_its_file_asks(
     assert {file: committed(swept).get(file) for file in digests} == digests
     assert (cleanup.everything(), holder()) == ([], None)
     assert list(swept.temporary.iterdir()) == []
+    # Nor is anything left of their kernels, such as sockets and keys.
+    owners = [path.read_text() for path in Path("/tmp").glob("perflab-kernel-*/owner")]
+    assert not [pid for pid in commands for owner in owners if f"/{pid}/" in owner]
     assert [path for place in (swept.runs, swept.folder) for path in place.rglob(".tmp-*")] == []
 
 

@@ -109,11 +109,24 @@ def test_a_host_that_leaves_hands_its_cell_on_and_not_to_one_that_came_later(
         assert late.runs() == []
 
 
-def test_a_sweep_that_is_ended_ends_its_cells_on_their_hosts_and_goes_on_there(
+def test_only_hosts_that_compare_measure_and_end_their_cells_with_a_sweep_that_goes_on_there(
     tmp_path: Path,
 ) -> None:
     with cluster(tmp_path, [TO_BE_KILLED]) as dask:
-        host = Host(dask, "only")
+        output = dask.swept.done(*dask.options, code=1)
+        assert "the scheduler has no worker; start one on each host with 'perflab worker" in output
+        notebooks = tmp_path / "others"
+        notebooks.mkdir()
+        content = (tmp_path / "notebooks" / "client_overhead.ipynb").read_text()
+        (notebooks / "client_overhead.ipynb").write_text(content + "\n")
+        host, odd = Host(dask, "only"), Host(dask, "odd", PERFLAB_NOTEBOOKS=str(notebooks))
+        output = dask.swept.done(*dask.options, code=1)
+        assert "odd: notebooks.notebook client_overhead (" in output
+        assert "only:" not in output
+        assert not (tmp_path / "sweeps").exists()
+        odd.worker.terminate()
+        odd.worker.wait(timeout=60)
+
         child = dask.swept.begun(*dask.options)
         read_until(child, "1/3")
         child.send_signal(signal.SIGTERM)
@@ -129,21 +142,3 @@ def test_a_sweep_that_is_ended_ends_its_cells_on_their_hosts_and_goes_on_there(
         (run,) = host.runs()
         assert (run.record.run_id, run.record.state) == (half.record.run_id, "finished")
         assert len(run.record.sessions) == 2
-
-
-def test_what_would_not_compare_or_never_end_is_refused_before_anything_is_measured(
-    tmp_path: Path,
-) -> None:
-    with cluster(tmp_path, [20]) as dask:
-        output = dask.swept.done(*dask.options, code=1)
-        assert "the scheduler has no worker; start one on each host with 'perflab worker" in output
-        notebooks = tmp_path / "others"
-        notebooks.mkdir()
-        content = (tmp_path / "notebooks" / "client_overhead.ipynb").read_text()
-        (notebooks / "client_overhead.ipynb").write_text(content + "\n")
-        Host(dask, "one")
-        Host(dask, "odd", PERFLAB_NOTEBOOKS=str(notebooks))
-        output = dask.swept.done(*dask.options, code=1)
-        assert "odd: notebooks.notebook client_overhead (" in output
-        assert "one:" not in output
-        assert not (tmp_path / "sweeps").exists()

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from perflab.errors import ParameterError
-from perflab.figures.view import OTHER_LOAD, SAME_LOAD
+from perflab.figures.view import OTHER_LOAD
 from perflab.systems import experiment
 from perflab.systems.inference.views import published_absolutes
 from perflab.trials.plan import RunPlan
@@ -67,14 +67,6 @@ def durability(folder: Path, **parameters: object):
     changes = {"parameters": {**load, **parameters}}
     run.record = run.record.model_copy(update=changes)
     return run
-
-
-def test_published_absolutes_belong_to_the_treatments_that_repeat_them(tmp_path: Path) -> None:
-    table = published_absolutes(durability(tmp_path), "throughput_rps")
-    assert list(table["value"]) == [320, 511, 1087]
-    assert set(table["load"]) == {SAME_LOAD}
-    # No latency was published for off.
-    assert list(published_absolutes(durability(tmp_path / "ms"), "mean_ms")["value"]) == [156, 46]
 
 
 def test_another_load_is_stated_and_another_set_up_has_no_published_row(tmp_path: Path) -> None:

@@ -11,8 +11,7 @@ import pytest
 
 from perflab import systems
 from perflab.analysis.evaluation import Finding
-from perflab.analysis.verdict import Outcome, Size, Way
-from perflab.figures import draw_view
+from perflab.analysis.verdict import Outcome, Way
 from perflab.recordings import Run
 from perflab.systems.inference.time_shares import (
     Share,
@@ -21,8 +20,7 @@ from perflab.systems.inference.time_shares import (
     judged_shares,
     shares,
 )
-from perflab.systems.inference.views import CLAIMED_SHARES, shares_table
-from tests.figures.shown import all_words
+from perflab.systems.inference.views import shares_table
 from tests.support.synthetic import Planted, write_run
 
 HALF = Share("c", "claim", "what", "share", 0.5, published=0.53)
@@ -38,9 +36,9 @@ def commits(off: float = 1.6, none: float = 3.4) -> tuple[Planted, ...]:
     )
 
 
-def write(folder: Path, users: int = 50, **ratios: float) -> Run:
-    """Write a run whose parameters are those of the published load, with 50 users."""
-    parameters = EXPERIMENT.plan(EXPERIMENT.check({"concurrency": users})).parameters
+def write(folder: Path, **ratios: float) -> Run:
+    """Write a run whose parameters are those of the published load."""
+    parameters = EXPERIMENT.plan(EXPERIMENT.check({"concurrency": 50})).parameters
     return write_run(
         folder, treatments=commits(**ratios), requests=60, blocks=8, noise=0.01, contrasts=[],
         parameters=parameters,
@@ -80,17 +78,6 @@ def test_planted_shares_are_found(tmp_path: Path) -> None:
     cores = findings["claim 4, CPU"].effect
     assert cores is not None
     assert cores.estimate == pytest.approx(0.8, abs=0.02)
-
-
-def test_a_small_share_is_the_opposite_of_a_claimed_majority(tmp_path: Path) -> None:
-    verdict = judged_shares(write(tmp_path, off=1.1, none=3.4))["claim 3"].verdict
-    assert (verdict.direction, verdict.size) == (Way.OPPOSITE, Size.CONTRADICTED)
-    assert verdict.outcome is Outcome.NOT_REPRODUCED
-
-
-def test_a_published_size_is_compared_at_the_published_load_only(tmp_path: Path) -> None:
-    verdict = judged_shares(write(tmp_path, users=20))["claim 1"].verdict
-    assert (verdict.outcome, verdict.size) == (Outcome.DIRECTION_SHOWN, None)
 
 
 def test_a_block_where_the_write_costs_nothing_is_left_out(recorded: Path) -> None:
@@ -204,7 +191,7 @@ def test_full_cores_speak_against_the_claim_where_services_fill_them(
     assert claim_4(with_cores(Run(recorded), busy, used_share, waiting, flushing=9))[0] == verdict
 
 
-def test_the_reason_that_others_filled_the_cores_is_in_the_picture(recorded: Path) -> None:
+def test_the_reason_that_others_filled_the_cores_is_told(recorded: Path) -> None:
     run = with_cores(Run(recorded), 0.97, 0.40, waiting=2.5, flushing=9)
     claim = judged_claims(run)["claim 4"]
     reason = claim.findings[0].verdict.reason
@@ -216,6 +203,3 @@ def test_the_reason_that_others_filled_the_cores_is_in_the_picture(recorded: Pat
     table = shares_table(run).set_index("name")
     assert table.loc["claim 4, CPU", "why"] == reason
     assert table.loc["claim 4, I/O", "why"] == ""
-    words = all_words(draw_view(CLAIMED_SHARES, run))
-    assert "not testable here" in words
-    assert "reproduced" in words
