@@ -15,7 +15,6 @@ from perflab.load.workload.windows import (
     END,
     FrozenModel,
     Windows,
-    check_windows,
     window_of,
 )
 
@@ -62,17 +61,7 @@ class ClosedLoop(FrozenModel):
             raise ValueError("give think_time_s or pacing_s, not both")
         if self.warmup_requests and self.warmup_s:
             raise ValueError("give warmup_requests or warmup_s, not both")
-        if self.windows is not None:
-            self._has_fitting_windows()
         return self
-
-    def _has_fitting_windows(self) -> None:
-        if self.requests or self.warmup_requests or self.ramp_s:
-            raise ValueError(
-                "windows need duration_s, without numbers of requests and without ramp_s"
-            )
-        length_s = self.warmup_s + self.duration_s
-        check_windows(self.windows, self.warmup_s, min(length_s, self.max_duration_s))
 
 
 class Stage(FrozenModel):
@@ -107,7 +96,6 @@ class OpenLoop(FrozenModel):
     def _has_arrivals(self) -> Self:
         if not any(stage.rate + stage.end_rate for stage in self.stages):
             raise ValueError("every stage has rate 0: nothing would be sent")
-        check_windows(self.windows, self.warmup_s, self.duration_s)
         return self
 
     @property

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from itertools import pairwise
-from typing import Self
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field
 
 
 class FrozenModel(BaseModel):
@@ -39,22 +37,6 @@ class Windows(FrozenModel):
     spans: tuple[Window, ...] = Field(min_length=1, max_length=MOST_WINDOWS)
     settle_ms: float = Field(default=0.0, ge=0)
 
-    @model_validator(mode="after")
-    def _are_in_order(self) -> Self:
-        for window in self.spans:
-            if window.end_s - window.start_s <= self.settle_ms / 1e3:
-                raise ValueError(
-                    f"the window from {window.start_s:g} to {window.end_s:g} s is not longer than "
-                    f"settle_ms={self.settle_ms:g}: nothing of it would count"
-                )
-        for before, after in pairwise(self.spans):
-            if after.start_s < before.end_s:
-                raise ValueError(
-                    f"the window from {after.start_s:g} s begins before the previous one ends, at "
-                    f"{before.end_s:g} s: give windows in order, without overlap"
-                )
-        return self
-
     def instants(self, start_ns: int = 0, warmup_s: float = 0.0) -> np.ndarray:
         """Return begin, begin of the counted part, and end of each window (int64 ns, 3 columns).
 
@@ -64,27 +46,6 @@ class Windows(FrozenModel):
         begin, end = np.array([(window.start_s, window.end_s) for window in self.spans]).T
         counted = np.where(end <= warmup_s, end, begin + self.settle_ms / 1e3)
         return np.rint(np.stack([begin, counted, end], axis=1) * 1e9).astype(np.int64) + start_ns
-
-
-def check_windows(windows: Windows | None, warmup_s: float, length_s: float) -> None:
-    """Raise ValueError if windows do not fit into a load of this length, in seconds."""
-    if windows is None:
-        return
-    if windows.spans[-1].end_s > length_s + 1e-9:
-        raise ValueError(
-            f"the last window ends at {windows.spans[-1].end_s:g} s, the load at {length_s:g} s: "
-            "make the load longer (duration_s and max_duration_s) or give fewer windows"
-        )
-    if windows.spans[-1].end_s <= warmup_s:
-        raise ValueError(
-            "every window lies in warmup_s, so nothing would count: make warmup_s shorter"
-        )
-    for window in windows.spans:
-        if window.start_s < warmup_s < window.end_s:
-            raise ValueError(
-                f"the warm-up ends within the window from {window.start_s:g} to {window.end_s:g} "
-                "s: let it end between two windows"
-            )
 
 
 def window_of(instants_ns: np.ndarray, windows: np.ndarray) -> np.ndarray:

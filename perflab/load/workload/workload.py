@@ -7,7 +7,7 @@ import ssl
 from dataclasses import dataclass
 from typing import Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from perflab.load.workload.arrivals import Arrivals, Burst, ClosedLoop, Scripted
 from perflab.load.workload.request import Connections, Request
@@ -117,14 +117,6 @@ class Workload(FrozenModel):
     objectives: tuple[Objective, ...] = ()
     verify_tls: bool = True
     ca_file: str = ""
-
-    @model_validator(mode="after")
-    def _streams_without_windows(self) -> Self:
-        if self.request.stream and self.windows is not None:
-            raise ValueError(
-                "a stream cannot be cut into windows: chunks also come after a window's end"
-            )
-        return self
 
     @property
     def trust(self) -> Trust:
