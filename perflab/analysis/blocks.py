@@ -23,6 +23,9 @@ from perflab.recordings.responses import (
 )
 from perflab.statistics.comparison import Ends, mean_of
 
+# A column of trials that is not recorded: the least that a known value may be.
+LEAST = "least"
+
 
 def sides_of(contrast: Contrast) -> list[dict[str, str]]:
     """Return the levels that each side of a contrast selects, those of an interaction too."""
@@ -52,9 +55,8 @@ def ends_of(run: Run, contrast: Contrast, trials: pd.DataFrame) -> tuple[Ends, E
     alike = measured.around(_ends(run, contrast, trials.assign(**{response: less})))
     if is_small.all():
         return alike, None
-    lower = at_least_column(response)
-    known = trials.assign(**{lower: less.fillna(trials.get(lower, less))})
-    return alike.where(is_small, _ends(run, contrast, known)), alike
+    apart = _ends(run, contrast, trials.assign(**{LEAST: less}))
+    return alike.where(is_small, apart), alike
 
 
 def _ends(run: Run, contrast: Contrast, trials: pd.DataFrame) -> Ends:
@@ -93,8 +95,8 @@ def _by_block(
 def _of_treatment(run: Run, name: str, response: str, trials: pd.DataFrame) -> Ends:
     """Return a response per block between its ends.
 
-    A value that was cut off has no upper end, and a value that has a lower bound beside it lies
-    between the two. A value from a coarse source may be off by half of its resolution.
+    A value that was cut off has no upper end, and a known one may be as small as the column
+    ``LEAST`` says. A value from a coarse source may be off by half of its resolution.
     """
     rows = trials[trials["treatment"] == name].set_index("block")
     rows = rows.reindex(pd.RangeIndex(run.judged_blocks))
@@ -104,4 +106,5 @@ def _of_treatment(run: Run, name: str, response: str, trials: pd.DataFrame) -> E
     step = rows.get(resolution_column(response), missing).astype(float).fillna(0.0)
     is_cut = known.isna() & at_least.notna()
     high = known.where(~is_cut, np.inf) + step / 2
-    return Ends(at_least.fillna(known) - step / 2, high, known.fillna(at_least), step)
+    value = known.fillna(at_least)
+    return Ends(rows.get(LEAST, known).fillna(value) - step / 2, high, value, step)
