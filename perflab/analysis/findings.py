@@ -94,9 +94,8 @@ def client_words(finding: Finding) -> str:
     if effect is None or not math.isfinite(effect.low):
         return ""
     interval = f"[{number(effect.low)}, {number(effect.high)}]"
-    return (
-        f"{interval} if the client added as much to the times of both sides (over a tenth of one)"
-    )
+    alike = "if the client added as much to the times of both sides"
+    return f"{interval} {alike}; it may have added more than a tenth"
 
 
 def single_run(finding: Finding) -> str:

@@ -212,8 +212,8 @@ def measured(load: Load) -> tuple[Load, list[Remark]]:
         load = replace(load, samples=load.samples[load.samples["service"] != node])
     sampled = set(load.samples["service"])
     texts = [
-        f"service '{name}': its CPU and memory are not known, because other processes than those "
-        "of its command answer: it went into the background: start it in the foreground"
+        f"service '{name}': its CPU and memory are not known, because processes answer that its "
+        "command does not keep. It went into the background; start it in the foreground"
         for name in load.services
         if name not in sampled
     ]

@@ -136,6 +136,22 @@ def test_times_in_whole_ms_are_worse_only_beyond_their_rounding(
     assert row["low"] < b_ms / 3 < row["high"]
 
 
+@pytest.mark.parametrize(("share", "is_wider"), [(0.05, False), (0.5, True)])
+def test_runs_whose_times_may_be_the_clients_own_are_compared_with_any_part_of_it(
+    sides: Sides, monkeypatch: pytest.MonkeyPatch, share: float, is_wider: bool
+) -> None:
+    plain, _ = compared_means(*sides)
+    for run in (*sides[0], *sides[1]):
+        trials = run.valid_trials()
+        trials = trials.assign(mean_client_ms=share * trials["mean_ms"])
+        monkeypatch.setattr(run, "compared_trials", lambda trials=trials: trials)
+    row, _ = compared_means(*sides)
+    assert row["effect"] == pytest.approx(plain["effect"])
+    assert (row["low"] < 0.7 * plain["low"]) == is_wider
+    assert (row["high"] > 1.4 * plain["high"]) == is_wider
+    assert row["verdict"] == ("unclear" if is_wider else "worse")
+
+
 def test_two_loads_on_a_side_decide_nothing(sides: Sides, monkeypatch: pytest.MonkeyPatch) -> None:
     (a, *_), (b, *_) = sides
     for run in (a, b):

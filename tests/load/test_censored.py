@@ -9,14 +9,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from perflab.instruments.requests import request_columns
+from perflab.instruments.requests import request_columns, time_columns
 from perflab.load.checks.selfcheck import SelfCheck, check
+from perflab.load.checks.times import Number
 from perflab.load.checks.trend import response_trend
 from perflab.load.clients.outcome import CODES
 from perflab.load.records.result import LoadResult
 from perflab.load.report import summary, table
 from perflab.load.workload import ClosedLoop, Objective, Request, Workload
-from perflab.statistics.quantiles import CENSORED, bounds_of, mean_bound
+from perflab.statistics.quantiles import CENSORED, Bound, bounds_of, mean_bound
 from tests.load.planted import S, load_result
 
 # The planted load: 6,000 requests of about 5 ms, of which 52 hang until a time-out of a second.
@@ -148,6 +149,14 @@ def test_a_time_of_which_a_tenth_is_the_clients_is_marked(
     codes = {remark.code for remark in judged.warnings}
     assert ("generator.client_time" in codes) != vouched
     assert ("0.900~" in table(numbers)) != vouched
+
+
+def test_the_lower_bound_of_a_time_holds_nothing_of_the_clients_own() -> None:
+    number = Number(Bound(10.0, math.inf), client_ms=2.0)
+    columns = time_columns({"p99_ms": number})
+    assert math.isnan(columns["p99_ms"])
+    assert columns["p99_client_ms"] == 2.0
+    assert columns["p99_at_least_ms"] == 8.0
 
 
 def test_the_clients_own_time_does_not_miss_an_objective(tmp_path: Path) -> None:
