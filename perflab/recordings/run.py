@@ -15,7 +15,12 @@ from perflab.parameters import did_you_mean
 from perflab.recordings.columns import ALWAYS, STREAMED, schemas
 from perflab.recordings.display import named_values
 from perflab.recordings.files import check_folder
-from perflab.recordings.responses import FAILURES, TOO_MANY_FAILED
+from perflab.recordings.responses import (
+    CLIENT_LATE,
+    COUNTED_INSIDE,
+    FAILURES,
+    TOO_MANY_FAILED,
+)
 from perflab.recordings.schema import is_imported, read_record
 from perflab.recordings.tables import (
     KINDS_OF_REMARK,
@@ -96,15 +101,17 @@ class Run:
         """Return the trials whose value of a response may enter a comparison.
 
         They are the valid ones. A trial that is invalid because its requests failed, and for no
-        other reason, tells the share of failures all the same.
+        other reason, tells the share of failures all the same; one whose client was late tells what
+        the service counts itself.
         """
-        if response != FAILURES:
-            return self.valid_trials()
+        harmless = {TOO_MANY_FAILED} if response == FAILURES else set[str]()
+        if COUNTED_INSIDE.fullmatch(response):
+            harmless = {*CLIENT_LATE}
         trials = self.trials()
         trials = trials[~trials["superseded"].astype(bool)]
         codes = [{reason.code for reason in reasons} for reasons in trials["reasons"]]
-        failed = np.array([of_trial == {TOO_MANY_FAILED} for of_trial in codes], dtype=bool)
-        return trials[failed | (trials["state"] == "valid")].reset_index(drop=True)
+        may_enter = np.array([bool(one) and one <= harmless for one in codes], dtype=bool)
+        return trials[may_enter | (trials["state"] == "valid")].reset_index(drop=True)
 
     def compared_trials(self) -> pd.DataFrame:
         """Return the trials for comparisons: the valid ones, or ``not judged`` imported ones."""

