@@ -46,7 +46,7 @@ class Run:
         self.record = read_record(self.path)
         self._problems: list[str] = []
         self._damaged: set[str] = set()
-        self._cache: dict[tuple[str, str], pd.DataFrame] = {}
+        self._cache: dict[tuple[str, str], pa.Table] = {}
 
     def __repr__(self) -> str:
         return ", ".join(f"{name} {value}" for name, value in self.facts())
@@ -244,17 +244,22 @@ class Run:
         if unknown:
             raise RecordingError(f"run {self.run_id} has no readable trial {', '.join(unknown)}")
         tables = {str(name): self._table(kind, str(name)) for name in chosen}
-        parts = [
-            part.drop(columns=list(IDENTITY), errors="ignore").assign(**of_trials.loc[name])
-            for name, part in tables.items()
-            if part is not None and len(part)
-        ]
+        parts = {name: part for name, part in tables.items() if part is not None and len(part)}
         if not parts:
             empty: pd.DataFrame = schemas(self.record.tables)[kind].empty_table().to_pandas()
             return empty.assign(trial_id="", treatment="", block=0)
-        return pd.concat(parts, ignore_index=True)
+        joined = pa.concat_tables(parts.values(), promote_options="permissive")
+        kept = [name for name in joined.column_names if name not in IDENTITY]
+        # A million messages have only a few different texts.
+        frame: pd.DataFrame = joined.select(kept).to_pandas(
+            strings_to_categorical=kind == "messages"
+        )
+        rows_of_trials = of_trials.loc[list(parts)]
+        places = np.repeat(np.arange(len(parts)), [len(part) for part in parts.values()])
+        identity = rows_of_trials.iloc[places].reset_index(drop=True)
+        return pd.concat([frame, identity], axis=1)
 
-    def _table(self, kind: str, trial: str) -> pd.DataFrame | None:
+    def _table(self, kind: str, trial: str) -> pa.Table | None:
         if (kind, trial) in self._cache:
             return self._cache[kind, trial]
         try:
@@ -262,11 +267,7 @@ class Run:
         except RecordingError as error:
             self._skip(trial, error)
             return None
-        if rows is None:
-            return None
-        # A million messages have only a few different texts.
-        table: pd.DataFrame = rows.to_pandas(strings_to_categorical=kind == "messages")
-        if kind in ALWAYS:
+        if rows is not None and kind in ALWAYS:
             # Other tables may have a million rows per trial, so they are not cached.
-            self._cache[kind, trial] = table
-        return table
+            self._cache[kind, trial] = rows
+        return rows
