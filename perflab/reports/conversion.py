@@ -32,7 +32,8 @@ from perflab.statistics.comparison import Effect
 from perflab.statistics.in_words import MISSING, at_least, missing, number
 
 # Pandoc reads no HTML elements, so the document fetches nothing.
-READER = "gfm-raw_html+attributes"
+# It reads neither formulas nor struck-out words, which names and paths from outside may look like.
+READER = "gfm-raw_html-emoji-strikeout-tex_math_dollars-tex_math_gfm+attributes"
 # Leaves room for tables of many columns, and for figures in their own size.
 TYPST = """\
 #set page(paper: "a4", margin: (x: 1.8cm, y: 2cm), numbering: "1")
@@ -293,6 +294,10 @@ def to_markdown(table: pd.DataFrame) -> str:
 
 
 def cell(value: Any) -> str:
-    """Return a cell's text on one line; no link, picture or HTML element can come of it."""
+    """Return a cell's text on one line; no link, picture, formula or HTML can come of it."""
     text = " ".join(cell_text(value).split()).replace("\\", "\\\\").replace("|", "\\|")
+    # In pairs these marks mean a formula, or words that are struck out or emphasised.
+    for mark in "$~*":
+        if text.count(mark) > 1 and "`" not in text:
+            text = text.replace(mark, f"\\{mark}")
     return TAG.sub(r"\\<", text.replace("](", "]\\("))

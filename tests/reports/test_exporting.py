@@ -8,6 +8,7 @@ import sys
 import zipfile
 from pathlib import Path
 
+import pandas as pd
 import pytest
 from PIL import Image
 from typer.testing import CliRunner
@@ -84,6 +85,17 @@ def test_a_picture_that_is_taller_than_a_page_is_whole_on_one(tmp_path) -> None:
     source = (tmp_path / "document.typ").read_text()
     assert re.search(r'image\("tall.svg"[^)]*width: 3.91in', source)
     assert 'image("wide.png", width: 100.0%' in source
+
+
+def test_names_that_look_like_formulas_or_struck_out_words_stay_as_they_are(tmp_path) -> None:
+    name = "/items/$a$/x of ~~b~~ and :smile:"
+    text = f"{name}\n\n{conversion.to_markdown(pd.DataFrame({'path': [name, '*c*']}))}"
+    with zipfile.ZipFile(io.BytesIO(conversion.docx(text, tmp_path))) as archive:
+        document = archive.read("word/document.xml").decode()
+    for words in (name, name, "*c*"):
+        assert words in document
+        document = document.replace(words, "", 1)
+    assert "/items/$a$/x of ~~b~~" in conversion.page("t", [(text, {})])
 
 
 def test_a_document_saved_by_another_program_is_refused(run, tmp_path) -> None:
