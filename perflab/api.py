@@ -14,13 +14,7 @@ from perflab.parameters import did_you_mean
 from perflab.paths import figures_dir, runs_dir
 from perflab.recordings import Run
 from perflab.recordings.display import Lines, Shown
-from perflab.reports.runs import (
-    judged,
-    judged_runs,
-    overview,
-    shown_newest,
-    shown_questions,
-)
+from perflab.reports.runs import judged, judged_runs, overview, shown_newest, shown_questions
 from perflab.trials.arguments import asked_for, assigned_names, existing, given_values, order_of
 from perflab.trials.client import conduct
 from perflab.trials.experiment import RunParameters
@@ -38,8 +32,8 @@ Compared = Run | str | Path | Iterable[Run | str | Path]
 __all__ = [
     "answers", "bottlenecks", "claim_counts", "claim_ledger", "compare", "draw", "export",
     "findings", "import_results", "judged", "judged_runs", "latest_runs", "notebook_parameters",
-    "open_run", "overview", "questions", "run", "runs", "save", "send_load", "study_check",
-    "summary", "trials_of", "verdict",
+    "open_run", "overview", "questions", "run", "runs", "save", "send_load", "show",
+    "study_check", "summary", "trials_of", "verdict",
 ]  # fmt: skip
 
 

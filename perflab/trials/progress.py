@@ -40,7 +40,6 @@ class RunBegun(_Event):
     run_id: str
     path: str
     backend: str
-    resumed: bool = False
 
 
 class Note(_Event):

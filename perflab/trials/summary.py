@@ -25,7 +25,7 @@ from perflab.instruments.kernel import used_ns
 from perflab.load.checks.selfcheck import SelfCheck
 from perflab.load.records.result import LoadResult, completed
 from perflab.load.workload.windows import BEGIN, COUNTED, END
-from perflab.recordings import Reason, Remark, RunWriter, TreatmentRecord
+from perflab.recordings import Reason, Remark, RunWriter, TreatmentRecord, trial_id
 from perflab.recordings.sameness import differences
 from perflab.stacks.plan import StackPlan
 from perflab.stacks.residents import Residents
@@ -240,11 +240,11 @@ def cpu_used_ns(samples: pd.DataFrame, begin_ns: int, end_ns: int) -> float:
 
 
 def identity_columns(
-    trial_id: str, block: int, position: int, attempt: int, name: str, levels: Mapping[str, str]
+    block: int, position: int, attempt: int, name: str, levels: Mapping[str, str]
 ) -> dict[str, Any]:
     """Return the columns that identify a trial."""
     return {
-        "trial_id": trial_id,
+        "trial_id": trial_id(block, position, attempt),
         "block": block,
         "position": position,
         "attempt": attempt,
