@@ -42,7 +42,7 @@ WAYS_OUT = {
 
 
 def uv() -> str:
-    """Return the path of uv; raise ImportError or FileNotFoundError where it is not installed."""
+    """Return the path of uv, which is among the lab's own packages."""
     from uv import find_uv_bin
 
     return os.fspath(find_uv_bin())

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
 
-from perflab.errors import BackendUnavailable, ServiceFailed
+from perflab.errors import ServiceFailed
 from perflab.host import installer
 from perflab.stacks.backend import NO_WORK, Work
 from perflab.stacks.builds import drop_unused, made, plain
@@ -67,15 +67,14 @@ def environment(spec: ServiceSpec, root: Path) -> Environment:
 def ensure(spec: ServiceSpec, root: Path, work: Work = NO_WORK) -> Environment:
     """Make a service's environment unless it exists, and return it.
 
-    Raises BackendUnavailable where the lab's own environment lacks uv, and ServiceFailed, with the
-    cause and uv's last lines, where uv fails.
+    Raises ServiceFailed, with the cause and uv's last lines, where uv fails.
     """
 
     def make(folder: Path) -> None:
         drop_unused(root)
         work.tell(f"making the environment of {spec.name} (once)")
         for words in _steps(spec, Environment(folder)):
-            _run(spec, [_uv(), *words], work)
+            _run(spec, [installer.uv(), *words], work)
 
     return Environment(made(environment(spec, root).folder, make))
 
@@ -96,13 +95,6 @@ def _run(spec: ServiceSpec, command: list[str], work: Work) -> None:
         output = process.stdout + process.stderr
         problem = f"its environment cannot be made: {installer.way_out(output)}"
         raise ServiceFailed(spec.name, problem, "\n".join(output.splitlines()[-20:]))
-
-
-def _uv() -> str:
-    try:
-        return installer.uv()
-    except (ImportError, FileNotFoundError):
-        raise BackendUnavailable("the package 'uv' is not installed: run 'make setup'") from None
 
 
 def _requirements(spec: ServiceSpec) -> bytes:

@@ -10,7 +10,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -19,7 +19,7 @@ import psutil
 from perflab.errors import BackendUnavailable, MachineShort, ServiceFailed, StackError
 from perflab.host.files import own_folder
 from perflab.host.meters import ProcessTreeMeter
-from perflab.host.processes import how_it_ended
+from perflab.host.processes import bound_to, how_it_ended
 from perflab.host.shortages import told
 from perflab.paths import compiled_dir, environments_dir, state_dir
 from perflab.stacks import builds, cleanup, environments, listening
@@ -173,17 +173,6 @@ class ProcessInstance:
     def meter(self) -> ProcessTreeMeter:
         """Return the meter of all processes of the service; of none if others answer for it."""
         return ProcessTreeMeter(*([] if self._is_hidden else self._roots()))
-
-
-@contextlib.contextmanager
-def bound_to(cores: Sequence[int]) -> Iterator[None]:
-    """Bind this thread to cores; a child that the block starts inherits them from its beginning."""
-    before = os.sched_getaffinity(0)
-    os.sched_setaffinity(0, set(cores))
-    try:
-        yield
-    finally:
-        os.sched_setaffinity(0, before)
 
 
 SECRET_FILES = {"secret_file": "secret", "credentials_file": "credentials"}

@@ -105,7 +105,7 @@ def test_a_failure_says_the_way_out_and_leaves_nothing(
     with pytest.raises(ServiceFailed, match="its environment cannot be made") as failed:
         made(specimen, root)
     assert "index cannot be reached; check network and proxy" in failed.value.reason
-    assert "error: " in failed.value.log
+    assert "error: " in str(failed.value)
     assert list(root.iterdir()) == []
 
 
