@@ -1,4 +1,4 @@
-"""``duel.toml``: variants, load and gate of a duel; every wrong key is told with its line."""
+"""``duel.toml``: variants, load and gate of a duel; every wrong key is told."""
 
 from __future__ import annotations
 
@@ -28,8 +28,7 @@ def given(
     Of a ``run`` that is to be finished, the other parameters are not checked here: it has its own.
     Raises ParameterError with every problem.
     """
-    of_file, places = read_duel(Path(file)) if file else ({}, {})
-    values = {**of_file, **options}
+    values = {**(read_duel(Path(file)) if file else {}), **options}
     if run:
         values.pop("folder", None)
     elif VARIANTS not in values:
@@ -42,27 +41,24 @@ def given(
     checked: Any = check(
         create_model("DuelParameters", __base__=base, **gate),
         {name: value for name, value in values.items() if name in gate or not run},
-        SUBJECT,
-        lambda name: "" if name in options else places.get(name, ""),
+        f"{SUBJECT} {file}".strip(),
     )
     of_run = {name: value for name, value in values.items() if name not in gate}
     return of_run | ({"resume": run} if run else {}), list(checked.fail_on), checked.strict
 
 
-def read_duel(path: Path) -> tuple[dict[str, Any], dict[str, str]]:
-    """Return the values of a file, by the names of parameters, and where each stands in the file.
+def read_duel(path: Path) -> dict[str, Any]:
+    """Return the values of a file, by the names of parameters.
 
     ``[variants]`` holds NAME = "KIND:WHAT", ``[load]`` the parameters of the load; all others stand
     at the top. Relative paths begin at the folder of the file, unless it names another.
     """
     try:
-        text = path.read_text()
-        content = tomllib.loads(text)
+        content = tomllib.loads(path.read_text())
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise ParameterError(SUBJECT, [f"{path}: {error}"]) from None
-    places = {keys: f"{path}, line {line}: " for keys, line in _lines(text).items()}
     problems = [
-        f"{places[keys]}{'.'.join(keys)} {problem}"
+        f"{path}: {'.'.join(keys)} {problem}"
         for keys, value in _leaves(content)
         if (problem := _problem(keys, value, content))
     ]
@@ -73,9 +69,7 @@ def read_duel(path: Path) -> tuple[dict[str, Any], dict[str, str]]:
     if variants:
         values[VARIANTS] = [f"{name}={text}" for name, text in variants.items()]
     folder = path.resolve().parent
-    values["folder"] = str(folder / str(values.get("folder", "")))
-    of_names = (keys for keys in places if keys[0] != VARIANTS or len(keys) == 1)
-    return values, {keys[-1]: places[keys] for keys in of_names}
+    return {**values, "folder": str(folder / str(values.get("folder", "")))}
 
 
 def _problem(keys: KeyPath, value: object, content: Mapping[str, Any]) -> str:
@@ -107,19 +101,3 @@ def _leaves(table: Mapping[str, Any], above: KeyPath = ()) -> Iterator[tuple[Key
             yield from _leaves(value, keys)
         else:
             yield keys, value
-
-
-def _lines(text: str) -> dict[KeyPath, int]:
-    """Return the line on which each key begins, by reading the file up to each of its lines."""
-    lines: dict[KeyPath, int] = {}
-    rows, begin = text.split("\n"), 1
-    for end in range(1, len(rows) + 1):
-        try:
-            known = tomllib.loads("\n".join(rows[:end]))
-        except tomllib.TOMLDecodeError:
-            continue  # A value goes on on the next line.
-        for keys, _ in _leaves(known):
-            for length in range(1, len(keys) + 1):
-                lines.setdefault(keys[:length], begin)
-        begin = end + 1
-    return lines

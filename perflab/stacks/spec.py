@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from perflab.errors import StackError
 from perflab.host.files import own_folder
-from perflab.parameters import did_you_mean
+from perflab.parameters import did_you_mean, unknown
 from perflab.paths import parts_of_systems, services_dir, variants_dir
 
 Scope = Literal["image", "start", "reload", "request"]
@@ -264,9 +264,8 @@ def load_service(name: str) -> ServiceSpec:
     path = services_dir() / name / "service.toml"
     if not path.is_file():
         paths = _described() | _variant(name)
-        if name not in paths:
-            listed = ", ".join(sorted(paths)) or "none"
-            raise StackError(f"no service '{name}'{did_you_mean(name, paths)}; services: {listed}")
+        if problems := unknown("service", [name], sorted(paths)):
+            raise StackError(problems[0])
         path = paths[name]
     return _read(path, path.stat().st_mtime_ns)
 
