@@ -38,22 +38,13 @@ __all__ = [
 
 
 def run(experiment: str, parameters: Mapping[str, Any] | RunParameters | None = None) -> Run:
-    """Run an experiment and return its recording.
+    """Run an experiment (``perflab experiments`` lists them) and return its recording.
 
-    Parameters
-    ----------
-    experiment : str
-        Its name (``perflab experiments`` lists them).
-    parameters : mapping, optional
-        They are checked before anything starts. ``from_run`` returns an existing run without
-        measuring, and ``resume`` finishes one; all others must be as in that run.
+    ``parameters`` are checked before anything starts. ``from_run`` returns an existing run without
+    measuring, and ``resume`` finishes one; all others must be as in that run.
 
-    Raises
-    ------
-    ParameterError
-        Lists every problem.
-    PerflabError
-        The run could not be finished; committed trials are kept.
+    Raises ParameterError with every problem, and another PerflabError where the run could not be
+    finished; committed trials are kept.
     """
     chosen = systems.experiment(experiment)
     checked = asked_for(chosen, parameters or {})

@@ -228,14 +228,9 @@ def take_turns(
     Late in the gap after a window its services are paused and the next are resumed: until then
     requests in flight can end. At the end all services are awake.
 
-    Parameters
-    ----------
-    services : mapping
-        Treatment to the services that it alone has. Shared services are never paused.
-    start_ns : int
-        The planned start of the loads (CLOCK_MONOTONIC).
-    is_over : callable
-        Tells whether the loads have ended before their time.
+    ``services`` are by treatment those that it alone has: shared ones are never paused.
+    ``start_ns`` is the planned start of the loads (CLOCK_MONOTONIC); ``is_over`` tells whether they
+    have ended before their time.
     """
     turns = rounds.turns()
     accounts = {name: _Account(services[name]) for name in rounds.treatments}

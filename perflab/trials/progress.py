@@ -261,14 +261,13 @@ class Terminal:
 class LiveCell:
     """Shows events below the running cell, while the block lasts.
 
-    The numbers of a running trial are marked as live and drawn again every ``redraw_s`` at most.
+    The numbers of a running trial are marked as live and drawn again every second at most.
     When the run ends, in order or not, only the lines that stay remain.
     """
 
-    def __init__(self, redraw_s: float = REDRAW_S) -> None:
+    def __init__(self) -> None:
         from IPython.display import DisplayHandle
 
-        self._redraw_s = redraw_s
         self._drawn_at = 0.0
         self._narrator = Narrator()
         self._lasting: list[str] = []
@@ -294,7 +293,7 @@ class LiveCell:
         if stays:
             self._lasting.append(text)
         now = time.monotonic()
-        if isinstance(event, LoadProgress) and now - self._drawn_at < self._redraw_s:
+        if isinstance(event, LoadProgress) and now - self._drawn_at < REDRAW_S:
             return
         self._drawn_at = now
         live = [] if stays or not text else [text, NOT_THE_RESULT]
