@@ -14,7 +14,7 @@ from perflab.parameters import did_you_mean
 from perflab.paths import figures_dir, runs_dir
 from perflab.recordings import Run
 from perflab.recordings.display import Lines, Shown
-from perflab.reports.runs import judged, judged_runs, overview, shown_newest, shown_questions
+from perflab.reports.runs import judged, judged_runs, latest_runs, overview, questions
 from perflab.trials.arguments import asked_for, assigned_names, existing, given_values, order_of
 from perflab.trials.client import conduct
 from perflab.trials.experiment import RunParameters
@@ -99,16 +99,6 @@ def import_results(groups: Mapping[str, Sequence[str | Path]], tool: str = "") -
 
     paths = {name: [*map(Path, files)] for name, files in groups.items()}
     return import_files(paths, runs_dir(), tool)
-
-
-def questions() -> Shown:
-    """Show every experiment with its question and its notebook."""
-    return shown_questions()
-
-
-def latest_runs(most: int = 10) -> Shown:
-    """Show the newest runs, and what to type to see or resume each; no others are read."""
-    return shown_newest(most)
 
 
 def compare(a: Compared, b: Compared) -> Shown:

@@ -18,13 +18,19 @@ from pydantic import BaseModel, ConfigDict, ValidationError, ValidationInfo, fie
 from perflab.errors import ParameterError
 
 
-class Parameters(BaseModel):
+class FrozenModel(BaseModel):
+    """A frozen model that refuses unknown names."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Parameters(FrozenModel):
     """Base of every set of parameters: unknown names are refused, values never change.
 
     ``true`` for 1 and a level that stands twice in a list are refused, although Python allows them.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+    model_config = ConfigDict(allow_inf_nan=False)
 
     @field_validator("*", mode="before")
     @classmethod

@@ -120,7 +120,7 @@ class Residents:
             },
             port=port,
             control_port=self._port() if spec.control else port,
-            cores=self._placement.cores_of(resident.placement),
+            cores=getattr(self._placement, resident.placement),
             secret=self._secret,
             cpus=resident.cpus,
         )

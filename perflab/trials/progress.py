@@ -19,21 +19,18 @@ from pathlib import Path
 from types import TracebackType
 from typing import Annotated, Any, Literal, TextIO
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import Field, TypeAdapter, ValidationError
 
 from perflab.errors import UnknownEvent
 from perflab.host.files import temporary
+from perflab.parameters import FrozenModel
 from perflab.recordings import Reason
 from perflab.recordings.schema import TrialState
 
 LONGEST_SHOWN = 200
 
 
-class _Event(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class RunBegun(_Event):
+class RunBegun(FrozenModel):
     """The run has its folder: ``path``."""
 
     event: Literal["run"] = "run"
@@ -42,14 +39,14 @@ class RunBegun(_Event):
     backend: str
 
 
-class Note(_Event):
+class Note(FrozenModel):
     """A step of slow work, or a problem that was mended."""
 
     event: Literal["note"] = "note"
     text: str
 
 
-class TrialBegun(_Event):
+class TrialBegun(FrozenModel):
     """The ``number``-th trial ``of`` those of this session begins; blocks are counted from 1.
 
     ``left_s`` is an estimate of the remaining time; None while it is unknown. With ``at_most`` the
@@ -67,7 +64,7 @@ class TrialBegun(_Event):
     at_most: bool = False
 
 
-class LoadProgress(_Event):
+class LoadProgress(FrozenModel):
     """Finished requests ``of`` the planned ones (-1: time ends the load), after ``seconds``.
 
     These live numbers are never a result: nothing has judged them yet.
@@ -81,7 +78,7 @@ class LoadProgress(_Event):
     warming_up: bool = False
 
 
-class TrialDone(_Event):
+class TrialDone(FrozenModel):
     """A trial is committed; a rate that it does not have is None."""
 
     event: Literal["trial_done"] = "trial_done"
@@ -93,7 +90,7 @@ class TrialDone(_Event):
     left_s: float | None = None
 
 
-class Failed(_Event):
+class Failed(FrozenModel):
     """The run ends with an error; ``kind`` is its class in :mod:`perflab.errors`."""
 
     event: Literal["error"] = "error"
