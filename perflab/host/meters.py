@@ -135,11 +135,6 @@ def folder_of(groups: Mapping[str, str], controller: str) -> Path | None:
     return GROUPS / (mounted or [controller])[0] / groups[controller].lstrip("/")
 
 
-def unified_folder(groups: Mapping[str, str]) -> Path:
-    """Return a group's folder of version 2."""
-    return GROUPS / groups.get("", "/").lstrip("/")
-
-
 class CgroupMeter:
     """CPU and memory of a container, from the control group (version 1 or 2) of its process.
 
@@ -150,7 +145,7 @@ class CgroupMeter:
         groups = groups_of(pid)
         accounts = folder_of(groups, "cpuacct")
         self._is_first_version = accounts is not None
-        self._folder = accounts or unified_folder(groups)
+        self._folder = accounts or GROUPS / groups.get("", "/").lstrip("/")
         self._cpu = self._folder / ("cpuacct.usage" if accounts else "cpu.stat")
         self._memory = self._folder / "memory.current"
         if accounts:
