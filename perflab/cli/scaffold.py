@@ -63,24 +63,17 @@ def problems_with(name: str) -> list[str]:
             f"'{name}' cannot be the name of a module: use up to 40 lower-case letters, digits and "
             "_, a letter first"
         ]
-    taken = list(dict.fromkeys(_taken(name)))
+    names = {
+        "an experiment": systems.names(),
+        "a system": systems.systems(),
+        "a service": service_names(),
+        "a stack": systems.ready_stacks(),
+        # The module is imported as perflab.systems.<name> and would hide that attribute.
+        "the package perflab.systems itself": vars(systems),
+    }
+    taken = [kind for kind, known in names.items() if name in known]
+    taken += ["a notebook"] * notebook_file(name).exists()
     return [f"'{name}' is taken by {' and '.join(taken)}; choose another name"] if taken else []
-
-
-def _taken(name: str) -> Iterator[str]:
-    if name in systems.names():
-        yield "an experiment"
-    if name in systems.systems():
-        yield "a system"
-    if name in service_names():
-        yield "a service"
-    if name in systems.ready_stacks():
-        yield "a stack"
-    if notebook_file(name).exists():
-        yield "a notebook"
-    # The module is imported as perflab.systems.<name> and would hide that attribute.
-    if hasattr(systems, name):
-        yield "the package perflab.systems itself"
 
 
 def _files(

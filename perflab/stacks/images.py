@@ -55,11 +55,6 @@ def ensure(client: Any, spec: ServiceSpec, work: Work = NO_WORK) -> tuple[str, s
         return tag, str(client.images.get(tag).id)
     except ImageNotFound:
         work.tell(f"building the image of {spec.name} (once)")
-    if not (spec.folder / "Dockerfile").is_file():
-        raise ImageError(
-            f"service '{spec.name}' has no Dockerfile in {spec.folder}: add one, or choose the "
-            "backend 'process'"
-        )
     if not spec.of_user:
         _ensure_base(client, work)
 

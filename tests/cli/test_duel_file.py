@@ -27,26 +27,26 @@ load_line = 13
 
 
 def problems(text: str, folder: Path, *words: str) -> list[str]:
-    """Return the lines that the command prints for a file, without the name of the file."""
+    """Return the problems that the command tells of a file."""
     file = folder / "duel.toml"
     file.write_text(text)
     with pytest.raises(ParameterError) as caught:
         CliRunner().invoke(app, ["duel", str(file), *words], catch_exceptions=False)
-    return [problem.replace(f"{file}: ", "") for problem in caught.value.problems]
+    return list(caught.value.problems)
 
 
 @pytest.mark.parametrize(
     ("old", "new", "words"),
     [
-        ('"v1.9"', "v1.9", 'variants.v1.9 is a table: put a name with dots in quotes '
-         '("v1.9" = "command:a {port}")'),
-        ('"command:a {port}"', "7", "variants.v1.9 must be text in quotes, like"),
-        ("[variants]", "[varaints]", "varaints.v1.9 is in no table of this file (did you "
-         "mean 'variants'?); tables: [variants] and [load]"),
-        ("[load]", "[load]\nblocks = 3", "load.blocks stands both at the top"),
-        ("blocks = 2", "seed = 2026-11-26", "seed must be text, a number or a list"),
+        ('"v1.9"', "v1.9", "variants.v1 must be text: put both"),
+        ('"command:a {port}"', "7", "variants.v1.9 must be text: put"),
+        ("[variants]", "[varaints]", "unknown parameter 'varaints' (did you mean 'variants'?)"),
+        ("[load]", "[load]\nblocks = 3", "blocks stands both at the top and in [load]"),
+        ("[load]", "", "variants.users must be text: put"),
+        (WHOLE, "load = 2", "[variants] and [load] are tables"),
+        ("blocks = 2", "seed = 2026-11-26", "seed = datetime.date(2026, 11, 26): must be a whole"),
+        ("users = 2", "think.time_s = 2", "unknown parameter 'think' (did you mean 'think_time_s"),
         ("users = 2", "users = 2.5", "users = 2.5: must be a whole number"),
-        ("users = 2", "think.time_s = 2", "load.think.time_s must be text, a number or"),
         ("users = 2", 'timeout_s = "long"', "timeout_s = 'long': must be a number"),
         ("users = 2", "path = 7", "path = 7: must be text"),
         ('"cpu>1.1"', "7", "fail_on = 7: must be text"),
