@@ -10,7 +10,6 @@ import pandas as pd
 
 from perflab import recordings, systems
 from perflab.errors import ParameterError
-from perflab.parameters import did_you_mean
 from perflab.paths import figures_dir, runs_dir
 from perflab.recordings import Run
 from perflab.recordings.display import Lines, Shown
@@ -65,16 +64,8 @@ def notebook_parameters(experiment: str, namespace: Mapping[str, Any]) -> RunPar
     """
     chosen = systems.experiment(experiment)
     fields = chosen.parameters.model_fields
-    known = list(fields)
-    injected = assigned_names(namespace.get("In", []))
-    problems = [
-        f"unknown parameter '{name}'{did_you_mean(name, known)}"
-        for name in injected
-        if name not in known
-    ]
-    if problems:
-        raise ParameterError(f"experiment '{experiment}'", problems)
     defaults = {name: field.get_default() for name, field in fields.items()}
+    injected = assigned_names(namespace.get("In", []))
     return asked_for(chosen, given_values(defaults, namespace, injected))
 
 

@@ -40,22 +40,6 @@ def load(*words: str, code: int | None = 0, cwd: Path | None = None) -> tuple[st
     return done.stdout, done.stderr
 
 
-@pytest.mark.alone
-def test_json_is_one_object_with_the_promised_fields(server: tuple[str, int]) -> None:
-    out, _ = load(server[0], "--rate", "500", "-d", "2", "--json", code=None)
-    shown = json.loads(out)
-    assert (shown["requests"], shown["errors"]) == (1000, 0)
-    for name in ("response_time_ms", "service_time_ms"):
-        assert {"p50", "p90", "p95", "p99", "max"} <= set(shown[name])
-        assert 2 <= shown[name]["p50"] <= shown[name]["p99"] <= shown[name]["max"]
-    for name in ("generator_lag_ms", "connection_wait_ms"):
-        assert {"p50", "p99"} <= set(shown[name])
-    assert 300 < shown["throughput_rps"] <= 510
-    assert shown["client_cpu_us_per_request"] > 0
-    assert isinstance(shown["valid"], bool)
-    assert isinstance(shown["warnings"], list)
-
-
 def test_the_recording_holds_every_request(server: tuple[str, int], tmp_path: Path) -> None:
     before = set(project_root().iterdir())
     words = ("--users", "5", "-n", "300", "--out", "new/result", "--workers", "2")
