@@ -99,19 +99,15 @@ def down(
 
     Example: perflab stack down --all
     """
-    from perflab.host.lock import Holder
     from perflab.stacks import cleanup
-    from perflab.stacks.cleanup import remove_folders
 
-    measuring: Holder | None = None
-    if every:
-        removed = cleanup.remove_of_kind(None)
-    else:
-        removed, measuring = cleanup.remove_unmeasured()
+    removed, measuring = (
+        (cleanup.remove_of_kind(None), None) if every else cleanup.remove_unmeasured()
+    )
     for item in removed:
         print(f"removed {item.service} ({item.stack}, {item.backend})")
     for folder in cleanup.orphaned_folders():
-        remove_folders(folder.name)
+        cleanup.remove_folders(folder.name)
     if not removed:
         print("no services were up")
     if measuring:

@@ -61,7 +61,9 @@ def is_needed(spec: ServiceSpec) -> bool:
 
 def environment(spec: ServiceSpec, root: Path) -> Environment:
     """Return a service's environment below the folder ``root``; it need not exist yet."""
-    return Environment(root / f"{spec.name}-{_identity(_requirements(spec))}")
+    interpreter = f"{sys.version}\0{_base()}\0{platform.machine()}\0"
+    digest = hashlib.sha256(interpreter.encode() + _requirements(spec)).hexdigest()
+    return Environment(root / f"{spec.name}-{digest[:12]}")
 
 
 def ensure(spec: ServiceSpec, root: Path, work: Work = NO_WORK) -> Environment:
@@ -105,8 +107,3 @@ def _requirements(spec: ServiceSpec) -> bytes:
 def _base() -> str:
     """Return the interpreter behind the lab's own environment."""
     return os.path.realpath(getattr(sys, "_base_executable", sys.executable))
-
-
-def _identity(requirements: bytes) -> str:
-    interpreter = f"{sys.version}\0{_base()}\0{platform.machine()}\0"
-    return hashlib.sha256(interpreter.encode() + requirements).hexdigest()[:12]

@@ -140,21 +140,15 @@ def showing() -> Iterator[Callable[[Event], None]]:
     :func:`followed`).
     """
     with contextlib.ExitStack() as ending:
-        shows: list[Callable[[Event], None]]
-        shows = [ending.enter_context(LiveCell()) if _in_kernel() else Terminal(sys.stderr)]
+        shown = ending.enter_context(LiveCell()) if _in_kernel() else Terminal(sys.stderr)
         path = os.environ.get(PROGRESS_FILE)
-        if path:
-            file = ending.enter_context(Path(path).open("a"))
-
-            def write(event: Event) -> None:
-                file.write(event.model_dump_json() + "\n")
-                file.flush()
-
-            shows.append(write)
+        # Each line is written when it ends.
+        file = ending.enter_context(Path(path).open("a", buffering=1)) if path else None
 
         def show(event: Event) -> None:
-            for show_one in shows:
-                show_one(event)
+            shown(event)
+            if file is not None:
+                file.write(event.model_dump_json() + "\n")
 
         yield show
 
