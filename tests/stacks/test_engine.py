@@ -58,9 +58,3 @@ def test_an_engine_that_may_be_elsewhere_is_refused_before_it_is_asked(
         connect()
     assert address in str(refused.value)
     assert "--backend process" in str(refused.value)
-
-
-def test_the_engine_of_the_docker_commands_context_is_asked(configuration: Path) -> None:
-    write_context(configuration, "rootless", f"unix://{configuration}/rootless.sock")
-    with pytest.raises(BackendUnavailable, match=r"answers at unix://.*/rootless\.sock"):
-        connect()
