@@ -1,33 +1,13 @@
 """perflab: a performance laboratory that marks doubtful numbers and never uses them silently."""
 
+# ruff: noqa: F403, F405
 from __future__ import annotations
 
 import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from perflab.api import (
-        answers,
-        claim_counts,
-        claim_ledger,
-        compare,
-        draw,
-        export,
-        findings,
-        latest_runs,
-        notebook_parameters,
-        open_run,
-        questions,
-        run,
-        runs,
-        save,
-        send_load,
-        show,
-        study_check,
-        summary,
-        trials_of,
-        verdict,
-    )
+    from perflab.api import *
 
 __all__ = [
     "answers", "bottlenecks", "claim_counts", "claim_ledger", "compare", "draw", "export",

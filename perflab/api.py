@@ -10,17 +10,10 @@ import pandas as pd
 
 from perflab import recordings, systems
 from perflab.errors import ParameterError
-from perflab.parameters import did_you_mean
 from perflab.paths import figures_dir, runs_dir
 from perflab.recordings import Run
 from perflab.recordings.display import Lines, Shown
-from perflab.reports.runs import (
-    judged,
-    judged_runs,
-    overview,
-    shown_newest,
-    shown_questions,
-)
+from perflab.reports.runs import judged, judged_runs, latest_runs, overview, questions
 from perflab.trials.arguments import asked_for, assigned_names, existing, given_values, order_of
 from perflab.trials.client import conduct
 from perflab.trials.experiment import RunParameters
@@ -38,28 +31,19 @@ Compared = Run | str | Path | Iterable[Run | str | Path]
 __all__ = [
     "answers", "bottlenecks", "claim_counts", "claim_ledger", "compare", "draw", "export",
     "findings", "import_results", "judged", "judged_runs", "latest_runs", "notebook_parameters",
-    "open_run", "overview", "questions", "run", "runs", "save", "send_load", "study_check",
-    "summary", "trials_of", "verdict",
+    "open_run", "overview", "questions", "run", "runs", "save", "send_load", "show",
+    "study_check", "summary", "trials_of", "verdict",
 ]  # fmt: skip
 
 
 def run(experiment: str, parameters: Mapping[str, Any] | RunParameters | None = None) -> Run:
-    """Run an experiment and return its recording.
+    """Run an experiment (``perflab experiments`` lists them) and return its recording.
 
-    Parameters
-    ----------
-    experiment : str
-        Its name (``perflab experiments`` lists them).
-    parameters : mapping, optional
-        They are checked before anything starts. ``from_run`` returns an existing run without
-        measuring, and ``resume`` finishes one; all others must be as in that run.
+    ``parameters`` are checked before anything starts. ``from_run`` returns an existing run without
+    measuring, and ``resume`` finishes one; all others must be as in that run.
 
-    Raises
-    ------
-    ParameterError
-        Lists every problem.
-    PerflabError
-        The run could not be finished; committed trials are kept.
+    Raises ParameterError with every problem, and another PerflabError where the run could not be
+    finished; committed trials are kept.
     """
     chosen = systems.experiment(experiment)
     checked = asked_for(chosen, parameters or {})
@@ -80,16 +64,8 @@ def notebook_parameters(experiment: str, namespace: Mapping[str, Any]) -> RunPar
     """
     chosen = systems.experiment(experiment)
     fields = chosen.parameters.model_fields
-    known = list(fields)
-    injected = assigned_names(namespace.get("In", []))
-    problems = [
-        f"unknown parameter '{name}'{did_you_mean(name, known)}"
-        for name in injected
-        if name not in known
-    ]
-    if problems:
-        raise ParameterError(f"experiment '{experiment}'", problems)
     defaults = {name: field.get_default() for name, field in fields.items()}
+    injected = assigned_names(namespace.get("In", []))
     return asked_for(chosen, given_values(defaults, namespace, injected))
 
 
@@ -114,16 +90,6 @@ def import_results(groups: Mapping[str, Sequence[str | Path]], tool: str = "") -
 
     paths = {name: [*map(Path, files)] for name, files in groups.items()}
     return import_files(paths, runs_dir(), tool)
-
-
-def questions() -> Shown:
-    """Show every experiment with its question and its notebook."""
-    return shown_questions()
-
-
-def latest_runs(most: int = 10) -> Shown:
-    """Show the newest runs, and what to type to see or resume each; no others are read."""
-    return shown_newest(most)
 
 
 def compare(a: Compared, b: Compared) -> Shown:

@@ -26,7 +26,6 @@ class ParameterError(PerflabError):
     """Every problem found in a set of parameters, at once."""
 
     def __init__(self, subject: str, problems: Sequence[str]) -> None:
-        self.subject = subject
         self.problems = tuple(problems)
         listed = "\n".join(f"  - {problem}" for problem in self.problems)
         super().__init__(f"{subject}: nothing was started, because of\n{listed}")
@@ -57,12 +56,10 @@ class HookFailed(StackError):
 
 
 class ServiceFailed(StackError):
-    """A service died or never became healthy; ``service`` is its name in the stack."""
+    """A service, named as in the stack, died or never became healthy for this ``reason``."""
 
     def __init__(self, service: str, reason: str, log: str = "") -> None:
-        self.service = service
         self.reason = reason
-        self.log = log
         last = "\n".join(f"  | {line}" for line in log.strip().splitlines()) or "  | (no output)"
         super().__init__(f"service '{service}': {reason}\nits last log lines:\n{last}")
 
@@ -76,11 +73,7 @@ class ProfilerFailed(StackError):
 
 
 class HostBusy(PerflabError):
-    """Another measurement holds the lock of this host; ``who`` names it."""
-
-    def __init__(self, text: str, who: str = "") -> None:
-        self.who = who
-        super().__init__(text)
+    """Another measurement holds the lock of this host."""
 
 
 class UnsafePlace(PerflabError):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import difflib
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from types import NoneType
 from typing import Any, TypeVar, get_args
 
@@ -18,13 +18,19 @@ from pydantic import BaseModel, ConfigDict, ValidationError, ValidationInfo, fie
 from perflab.errors import ParameterError
 
 
-class Parameters(BaseModel):
+class FrozenModel(BaseModel):
+    """A frozen model that refuses unknown names."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Parameters(FrozenModel):
     """Base of every set of parameters: unknown names are refused, values never change.
 
     ``true`` for 1 and a level that stands twice in a list are refused, although Python allows them.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+    model_config = ConfigDict(allow_inf_nan=False)
 
     @field_validator("*", mode="before")
     @classmethod
@@ -54,6 +60,17 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     """Return `` (did you mean 'x'?)`` for the nearest known name, or an empty string."""
     nearest = difflib.get_close_matches(name, list(known), n=1, cutoff=0.5)
     return f" (did you mean '{nearest[0]}'?)" if nearest else ""
+
+
+def unknown(kind: str, names: Iterable[str], known: Iterable[str]) -> list[str]:
+    """Return a sentence for each of the names of a kind that is not known."""
+    every = list(dict.fromkeys(known))
+    listed = ", ".join(every) or "none"
+    return [
+        f"no {kind} '{name}'{did_you_mean(name, every)}; there are: {listed}"
+        for name in names
+        if name not in every
+    ]
 
 
 def from_text(text: str) -> Any:
@@ -87,15 +104,8 @@ def parse_assignments(assignments: Iterable[str]) -> dict[str, Any]:
     return values
 
 
-def check(
-    model: type[P],
-    values: Mapping[str, Any],
-    subject: str,
-    where: Callable[[str], str] = lambda _: "",
-) -> P:
+def check(model: type[P], values: Mapping[str, Any], subject: str) -> P:
     """Validate ``values`` by name against ``model``; ``subject`` names their owner in the error.
-
-    ``where`` gives the words before the problem of a parameter, such as its place in a file.
 
     A list may be text: JSON, or values separated by commas. ParameterError lists every problem:
     unknown names with the nearest known one, wrong types, values out of range, impossible
@@ -104,7 +114,7 @@ def check(
     known = list(model.model_fields)
     listed = f"known: {', '.join(known)}"
     problems = [
-        f"{where(name)}unknown parameter '{name}'{did_you_mean(name, known)}; {listed}"
+        f"unknown parameter '{name}'{did_you_mean(name, known)}; {listed}"
         for name in values
         if name not in known
     ]
@@ -114,7 +124,7 @@ def check(
     try:
         checked = model.model_validate(known_values)
     except ValidationError as error:
-        problems += sentences(error, where)
+        problems += sentences(error)
     if problems:
         raise ParameterError(subject, problems)
     return checked
@@ -135,7 +145,7 @@ def _listed(model: type[Parameters], name: str, value: Any) -> Any:
     return [value]
 
 
-def sentences(error: ValidationError, where: Callable[[str], str] = lambda _: "") -> list[str]:
+def sentences(error: ValidationError) -> list[str]:
     """Return one sentence for every field that is wrong, with its value and what is allowed.
 
     pydantic reports every wrong element of a list and every type that it could have been; for the
@@ -146,7 +156,7 @@ def sentences(error: ValidationError, where: Callable[[str], str] = lambda _: ""
         field = str(item["loc"][0]) if item["loc"] else ""
         # A rule about several parameters has no field; each such rule gets its own sentence.
         by_field.setdefault(field or str(item["msg"]), []).append(item)
-    return [where(field) + _sentence(items) for field, items in by_field.items()]
+    return [_sentence(items) for items in by_field.values()]
 
 
 # The beginning of a type of error of pydantic, and the kind that was wanted.

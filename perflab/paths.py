@@ -15,15 +15,15 @@ TABLE, KEY = "experiments", "folders"
 DEFAULT = "perflab_experiments"
 
 
-def user_file(start: Path | None = None) -> Path | None:
-    """Return the nearest ``perflab.toml``, in ``start`` (default: the working folder) or above it.
+def user_file() -> Path | None:
+    """Return the nearest ``perflab.toml``, in the working folder or above it.
 
     The file names folders whose modules are executed. So a file counts only if it belongs to this
     user or to root: one that a stranger put into ``/tmp`` is passed over. One of this user that
     others can change raises a ParameterError.
     """
     try:
-        begin = (start or Path.cwd()).resolve()
+        begin = Path.cwd().resolve()
     except FileNotFoundError:  # the working folder was deleted
         return None
     for folder in (begin, *begin.parents):
@@ -46,9 +46,9 @@ def _is_trusted(file: Path) -> bool:
     return True
 
 
-def folders_named(start: Path | None = None) -> list[Path]:
+def folders_named() -> list[Path]:
     """Return the folders of experiments in ``perflab.toml``; relative ones begin at the file."""
-    file = user_file(start)
+    file = user_file()
     if file is None:
         return []
     try:

@@ -150,12 +150,9 @@ def new_experiment(
     """
     from perflab.cli.scaffold import lay_out
 
-    new = lay_out(name)
-    if new.settings is not None:
-        print(new.settings)
-    for file in sorted(new.files):
-        print(file)
-    notebook = new.home / "notebooks" / f"{name}.ipynb"
+    home, files = lay_out(name)
+    print(*files, sep="\n")
+    notebook = home / "notebooks" / f"{name}.ipynb"
     print(f"\nperflab run {name} -p blocks=4")
     print(f"papermill {notebook} {name}-done.ipynb -p blocks 4")
-    print(f"pytest {new.home / 'tests'}")
+    print(f"pytest {home / 'tests'}")

@@ -14,8 +14,6 @@ from perflab.cli.outputs import named_here, print_table
 from perflab.errors import ParameterError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from perflab.recordings import Run
 
 STALE = 3
@@ -127,31 +125,20 @@ def _export_figures(run: Run, names: list[str], folder: Path | None, formats: li
     """Write the views of a run, each with its table; print their paths and captions."""
     from perflab.figures import save_view
     from perflab.figures.origin import commit, n_text
+    from perflab.parameters import unknown
     from perflab.paths import figures_dir
     from perflab.reports.figures import views_of
 
     views = {view.name: view for view in views_of(run)}
-    _check("format", formats, PICTURES)
-    _check("view", names, views)
+    problems = [*unknown("format", formats, PICTURES), *unknown("view", names, views)]
+    if problems:
+        raise ParameterError("perflab export --figures", problems)
     place = folder if folder is not None else Path(named_here(figures_dir() / run.run_id))
     for name in names or views:
         view = views[name]
         print("", *save_view(view, run, place, formats), sep="\n")
         title = f"{view.title[:1].upper()}{view.title[1:]}"
         print(f"\n{title}. {n_text(run)}. Run {run.run_id}, commit {commit(run.record)}.")
-
-
-def _check(kind: str, names: list[str], known: Iterable[str]) -> None:
-    from perflab.parameters import did_you_mean
-
-    listed = list(known)
-    problems = [
-        f"no {kind} '{name}'{did_you_mean(name, listed)}; there are: {', '.join(listed)}"
-        for name in names
-        if name not in listed
-    ]
-    if problems:
-        raise ParameterError("perflab export --figures", problems)
 
 
 def _verify(paths: list[Path]) -> bool:

@@ -88,15 +88,12 @@ def _copy_from(source: str) -> set[str]:
 
 def _check_experiment(name: str, runs: list[Run]) -> None:
     from perflab.errors import ParameterError
-    from perflab.parameters import did_you_mean
+    from perflab.parameters import unknown
     from perflab.systems import names
 
     known = sorted({*names(), *(run.record.experiment for run in runs)})
-    if name and name not in known:
-        raise ParameterError(
-            "--experiment",
-            [f"no experiment '{name}'{did_you_mean(name, known)}; there are: {', '.join(known)}"],
-        )
+    if problems := unknown("experiment", [name] if name else [], known):
+        raise ParameterError("--experiment", problems)
 
 
 def _table(runs: list[Run]) -> Table:

@@ -6,7 +6,6 @@ import keyword
 import os
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from importlib import resources
 from importlib.resources.abc import Traversable
 from pathlib import Path, PurePosixPath
@@ -25,17 +24,10 @@ SUFFIX, NAME, FILLED = ".in", "NAME", "@NAME@"
 CELL = re.compile(r"^# %% (\[markdown\] )?([a-z-]+)\n", re.M)
 
 
-@dataclass(frozen=True)
-class NewExperiment:
-    """A new experiment: its folder, the files in it, and ``perflab.toml`` where that is new."""
-
-    home: Path
-    files: tuple[Path, ...]
-    settings: Path | None
-
-
-def lay_out(name: str) -> NewExperiment:
+def lay_out(name: str) -> tuple[Path, list[Path]]:
     """Write a system folder with an experiment, a notebook, an example of a service and a test.
+
+    Return the folder and all files that are new.
 
     It goes to the first folder that ``perflab.toml`` names. Otherwise it goes to
     ``perflab_experiments`` here, and a new ``perflab.toml`` names that folder. System, service and
@@ -44,7 +36,6 @@ def lay_out(name: str) -> NewExperiment:
     problems = problems_with(name)
     folders = paths.folders_named()
     home = (folders[0] if folders else Path.cwd() / paths.DEFAULT) / name
-    settings = None if folders else Path.cwd() / paths.NAME
     if not problems and os.path.lexists(home):
         problems.append(f"{home} exists; choose another name, or move it away")
     if problems:
@@ -57,11 +48,12 @@ def lay_out(name: str) -> NewExperiment:
                 file = unfinished / place
                 file.parent.mkdir(parents=True, exist_ok=True)
                 file.write_text(text, encoding="utf-8")
-        if settings is not None:
-            settings.write_text(paths.text(), encoding="utf-8")
+        settings = [] if folders else [Path.cwd() / paths.NAME]
+        for file in settings:
+            file.write_text(paths.text(), encoding="utf-8")
     except OSError as error:
         raise ParameterError("perflab new experiment", [f"{home}: {error}"]) from None
-    return NewExperiment(home, tuple(home / place for place in files), settings)
+    return home, [*settings, *(home / place for place in sorted(files))]
 
 
 def problems_with(name: str) -> list[str]:
@@ -71,24 +63,17 @@ def problems_with(name: str) -> list[str]:
             f"'{name}' cannot be the name of a module: use up to 40 lower-case letters, digits and "
             "_, a letter first"
         ]
-    taken = list(dict.fromkeys(_taken(name)))
+    names = {
+        "an experiment": systems.names(),
+        "a system": systems.systems(),
+        "a service": service_names(),
+        "a stack": systems.ready_stacks(),
+        # The module is imported as perflab.systems.<name> and would hide that attribute.
+        "the package perflab.systems itself": vars(systems),
+    }
+    taken = [kind for kind, known in names.items() if name in known]
+    taken += ["a notebook"] * notebook_file(name).exists()
     return [f"'{name}' is taken by {' and '.join(taken)}; choose another name"] if taken else []
-
-
-def _taken(name: str) -> Iterator[str]:
-    if name in systems.names():
-        yield "an experiment"
-    if name in systems.systems():
-        yield "a system"
-    if name in service_names():
-        yield "a service"
-    if name in systems.ready_stacks():
-        yield "a stack"
-    if notebook_file(name).exists():
-        yield "a notebook"
-    # The module is imported as perflab.systems.<name> and would hide that attribute.
-    if hasattr(systems, name):
-        yield "the package perflab.systems itself"
 
 
 def _files(

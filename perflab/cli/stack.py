@@ -24,17 +24,13 @@ def up(
     Example: perflab stack up NAME --backend process
     """
     from perflab.host.placing import placement
-    from perflab.parameters import did_you_mean
+    from perflab.parameters import unknown
     from perflab.stacks.process_backend import BACKENDS, choose
     from perflab.stacks.residents import stand
     from perflab.systems import ready_stacks
 
-    stacks, problems = ready_stacks(), []
-    if stack not in stacks:
-        hint = did_you_mean(stack, stacks)
-        problems.append(f"no stack '{stack}'{hint}; stacks: {', '.join(stacks)}")
-    if backend not in BACKENDS:
-        problems.append(f"backend '{backend}' is not one of {', '.join(BACKENDS)}")
+    stacks = ready_stacks()
+    problems = [*unknown("stack", [stack], stacks), *unknown("backend", [backend], BACKENDS)]
     if problems:
         raise ParameterError("perflab stack up", problems)
     console = make_console()
@@ -82,15 +78,12 @@ def logs(
 
     Example: perflab stack logs postgres
     """
-    from perflab.parameters import did_you_mean
+    from perflab.parameters import unknown
     from perflab.stacks.cleanup import everything, log_of
 
     services = everything()
-    names = sorted({item.service for item in services})
-    if service not in names:
-        hint, listed = did_you_mean(service, names), ", ".join(names) or "none"
-        problem = f"no service '{service}' is up{hint}; up: {listed}"
-        raise ParameterError("perflab stack logs", [problem])
+    if problems := unknown("service", [service], sorted(item.service for item in services)):
+        raise ParameterError("perflab stack logs", problems)
     for item in services:
         if item.service == service:
             print(log_of(item, lines))
@@ -106,19 +99,15 @@ def down(
 
     Example: perflab stack down --all
     """
-    from perflab.host.lock import Holder
     from perflab.stacks import cleanup
-    from perflab.stacks.cleanup import remove_folders
 
-    measuring: Holder | None = None
-    if every:
-        removed = cleanup.remove_of_kind(None)
-    else:
-        removed, measuring = cleanup.remove_unmeasured()
+    removed, measuring = (
+        (cleanup.remove_of_kind(None), None) if every else cleanup.remove_unmeasured()
+    )
     for item in removed:
         print(f"removed {item.service} ({item.stack}, {item.backend})")
     for folder in cleanup.orphaned_folders():
-        remove_folders(folder.name)
+        cleanup.remove_folders(folder.name)
     if not removed:
         print("no services were up")
     if measuring:

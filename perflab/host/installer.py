@@ -11,7 +11,6 @@ import os
 import ssl
 import subprocess
 import sys
-from collections.abc import Mapping
 from pathlib import Path
 
 # pip's settings, uv's variable for each, and what separates several values in it. Sources: pip
@@ -42,13 +41,13 @@ WAYS_OUT = {
 
 
 def uv() -> str:
-    """Return the path of uv; raise ImportError or FileNotFoundError where it is not installed."""
+    """Return the path of uv, which is among the lab's own packages."""
     from uv import find_uv_bin
 
     return os.fspath(find_uv_bin())
 
 
-def variables(environment: Mapping[str, str] = os.environ) -> dict[str, str]:
+def variables() -> dict[str, str]:
     """Return the variables that make uv look for packages where pip does.
 
     uv does not read pip's settings; variables of uv that are set stay. Hashes are pinned, so any
@@ -68,7 +67,7 @@ def variables(environment: Mapping[str, str] = os.environ) -> dict[str, str]:
     chosen["UV_INDEX_STRATEGY"] = "unsafe-best-match"
     if _system_has_certificates():
         chosen["UV_SYSTEM_CERTS"] = "true"
-    return {name: value for name, value in chosen.items() if name not in environment}
+    return {name: value for name, value in chosen.items() if name not in os.environ}
 
 
 def _pip_settings() -> dict[str, str]:

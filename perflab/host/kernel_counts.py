@@ -19,8 +19,8 @@ import struct
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import pandas as pd
 
@@ -147,8 +147,7 @@ _PORT_AT, _QUEUES_AT, _ATTRIBUTES_AT = 4, 56, 72
 TIMEOUT_S = 0.5
 
 
-@dataclass(frozen=True)
-class Listener:
+class Listener(NamedTuple):
     """A listening socket: ``waiting`` connections to be accepted, at most ``backlog`` + 1.
 
     ``drops`` counts the connections it has dropped since it listens, mostly for lack of room.
@@ -216,7 +215,7 @@ class QueueSampler(Repeated):
     def _sample(self) -> None:
         now = time.monotonic_ns()
         self._rows += [
-            (now, name, listener.waiting, listener.backlog, listener.drops)
+            (now, name, *listener[1:])
             for listener in listeners()
             if (name := self._services.get(listener.port))
         ]

@@ -42,10 +42,10 @@ class Holder:
 UNSEEN = Holder(0, "a process that cannot be seen from here", "")
 
 
-def holder(path: Path | None = None) -> Holder | None:
+def holder() -> Holder | None:
     """Return the holder of the lock, or None when the host is free; takes no lock."""
     try:
-        note = json.loads((path or lock_path()).read_text())
+        note = json.loads(lock_path().read_text())
         pid = alive(note["holder"])
         return None if pid is None else Holder(pid, note["what"], note["since"])
     except (OSError, ValueError, KeyError):
@@ -56,7 +56,6 @@ def holder(path: Path | None = None) -> Holder | None:
 def measurement_lock(
     what: str,
     wait_s: float = 0.0,
-    path: Path | None = None,
     tell: Callable[[str], object] = lambda text: print(text, file=sys.stderr),
     go_on: Callable[[], object] = lambda: None,
 ) -> Iterator[None]:
@@ -67,10 +66,9 @@ def measurement_lock(
     Raises HostBusy where another measurement runs and does not end within ``wait_s``, and
     UnsafePlace where the lock, or its folder, is not the user's own.
     """
-    path = path or lock_path()
-    descriptor = _opened(path)
+    descriptor = _opened(lock_path())
     try:
-        _acquire(descriptor, path, wait_s, tell, go_on)
+        _acquire(descriptor, wait_s, tell, go_on)
         since = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
         _write(descriptor, {"holder": identity(os.getpid()), "what": what, "since": since})
         try:
@@ -95,11 +93,7 @@ def _opened(path: Path) -> int:
 
 
 def _acquire(
-    descriptor: int,
-    path: Path,
-    wait_s: float,
-    tell: Callable[[str], object],
-    go_on: Callable[[], object],
+    descriptor: int, wait_s: float, tell: Callable[[str], object], go_on: Callable[[], object]
 ) -> None:
     deadline, told = time.monotonic() + wait_s, False
     while True:
@@ -107,14 +101,13 @@ def _acquire(
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             return
         if time.monotonic() >= deadline:
-            who = str(holder(path) or UNSEEN)
             raise HostBusy(
-                f"another measurement runs on this host: {who}. Two measurements at once would "
-                "disturb each other. Wait for its end: --wait SECONDS (wait_s in a notebook).",
-                who,
+                f"another measurement runs on this host: {holder() or UNSEEN}. Two measurements at "
+                "once would disturb each other. Wait for its end: --wait SECONDS (wait_s in a "
+                "notebook)."
             )
         if not told:
-            who = str(holder(path) or UNSEEN)
+            who = holder() or UNSEEN
             tell(f"waiting, at most {wait_s:g} s, until this host is free: it measures {who}")
         told = True
         go_on()

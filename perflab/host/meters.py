@@ -19,8 +19,6 @@ import pandas as pd
 TICK_NS = 1_000_000_000 // os.sysconf("SC_CLK_TCK")
 PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 GROUPS = Path("/sys/fs/cgroup")
-# Controllers of control groups of version 1 that may be mounted with another.
-MOUNTS = {"cpuacct": ("cpuacct", "cpu,cpuacct")}
 
 
 @dataclass(frozen=True)
@@ -131,13 +129,9 @@ def folder_of(groups: Mapping[str, str], controller: str) -> Path | None:
     """Return a group's folder under a controller of version 1; None without such a controller."""
     if controller not in groups:
         return None
-    mounted = [name for name in MOUNTS.get(controller, ()) if (GROUPS / name).is_dir()]
+    names = (controller, f"cpu,{controller}")
+    mounted = [name for name in names if (GROUPS / name).is_dir()]
     return GROUPS / (mounted or [controller])[0] / groups[controller].lstrip("/")
-
-
-def unified_folder(groups: Mapping[str, str]) -> Path:
-    """Return a group's folder of version 2."""
-    return GROUPS / groups.get("", "/").lstrip("/")
 
 
 class CgroupMeter:
@@ -150,7 +144,7 @@ class CgroupMeter:
         groups = groups_of(pid)
         accounts = folder_of(groups, "cpuacct")
         self._is_first_version = accounts is not None
-        self._folder = accounts or unified_folder(groups)
+        self._folder = accounts or GROUPS / groups.get("", "/").lstrip("/")
         self._cpu = self._folder / ("cpuacct.usage" if accounts else "cpu.stat")
         self._memory = self._folder / "memory.current"
         if accounts:

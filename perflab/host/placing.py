@@ -7,17 +7,14 @@ from collections.abc import Iterable
 from itertools import pairwise
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict
+from perflab.parameters import FrozenModel
 
 # The roles of a stack's services; the other roles are the lab's own.
 ServiceRole = Literal["services", "database", "link"]
-Role = Literal[ServiceRole, "client", "sampler", "kernel"]
 
 
-class Placement(BaseModel):
+class Placement(FrozenModel):
     """Cores for each role; ``shared`` says which roles this machine cannot keep apart."""
-
-    model_config = ConfigDict(frozen=True)
 
     services: tuple[int, ...]
     database: tuple[int, ...]
@@ -31,11 +28,6 @@ class Placement(BaseModel):
     def client_apart(self) -> bool:
         """Whether no service shares a core with the client."""
         return not {*self.services, *self.database, *self.link} & {*self.client}
-
-    def cores_of(self, role: Role) -> tuple[int, ...]:
-        """Return the cores of a role."""
-        cores: tuple[int, ...] = getattr(self, role)
-        return cores
 
 
 def placement(cores: Iterable[int] | None = None) -> Placement:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 # SCHED_RESET_ON_FORK: threads and children that are made later have normal priority.
@@ -41,6 +42,17 @@ def how_it_ended(code: int) -> str:
         return f"was ended by {signal.Signals(-code).name}"
     except ValueError:
         return f"was ended by signal {-code}"
+
+
+@contextlib.contextmanager
+def bound_to(cores: Iterable[int]) -> Iterator[None]:
+    """Bind this thread to cores; a child that the block starts inherits them from its beginning."""
+    before = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, set(cores))
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, before)
 
 
 def go_first() -> bool:

@@ -87,7 +87,7 @@ def carry_out(
             result = generator.run(workload, url, on_progress, look, allowed, record_place.raw)
             shown = report.summary(result, workload, check(result, workload))
         except Exception as error:
-            if not record_place.has_rows():
+            if not any(file.stat().st_size for file in record_place.raw.glob("*/requests.rows")):
                 raise
             record_place.keep = True
             raise LoadError(f"{_error_text(error)}; {_where_kept(record_place)}") from error

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from perflab.errors import ExportRefused, ParameterError
 from perflab.host.files import explained, whole_file
-from perflab.parameters import did_you_mean
+from perflab.parameters import unknown
 from perflab.recordings import Run
 from perflab.reports import conversion
 from perflab.reports.figures import save_all, views_of
@@ -126,20 +126,12 @@ def _region_names(runs: Sequence[Run]) -> list[str]:
 
 
 def _check(runs: Sequence[Run], target: Target, formats: Sequence[str], content: Content) -> None:
-    problems = [
-        f"no format '{kind}'{did_you_mean(kind, FORMATS)}; there are: {', '.join(FORMATS)}"
-        for kind in formats
-        if kind not in FORMATS
-    ]
+    problems = unknown("format", formats, FORMATS)
     ids = [run.run_id for run in runs]
     problems += [f"run {name} is named twice" for name in dict.fromkeys(ids) if ids.count(name) > 1]
     problems += [] if runs else ["name a run; 'perflab runs' lists them"]
     known = [view.name for run in runs for view in views_of(run)] if content.views else []
-    problems += [
-        f"no view '{name}'{did_you_mean(name, known)}; there are: {', '.join(dict.fromkeys(known))}"
-        for name in content.views
-        if name not in known
-    ]
+    problems += unknown("view", content.views, known)
     problems += [] if formats else [f"name a format: {', '.join(FORMATS)}"]
     if target.into and set(formats) != {"md"}:
         problems.append("--into takes Markdown alone; export other formats by themselves")

@@ -81,8 +81,8 @@ def _plain(value: Any) -> str:
     return ",".join(map(_plain, value)) if isinstance(value, (list, tuple)) else str(value)
 
 
-def shown_questions() -> Shown:
-    """Return all experiments with their questions and notebooks; notes name the broken ones."""
+def questions() -> Shown:
+    """Show every experiment with its question and its notebook; notes name the broken ones."""
     rows, faults = [], []
     for name in systems.names():
         try:
@@ -112,8 +112,8 @@ def newest(most: int) -> list[Run]:
     return newest_runs
 
 
-def shown_newest(most: int) -> Shown:
-    """Return the newest runs with their state, and what to type to see each or to go on."""
+def latest_runs(most: int = 10) -> Shown:
+    """Show the newest runs, and what to type to see or resume each; no others are read."""
     rows = [
         (
             run.run_id,

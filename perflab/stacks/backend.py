@@ -210,14 +210,14 @@ HOST = "127.0.0.1"
 class Launch:
     """Everything a backend needs to start one service instance.
 
-    ``addresses`` gives host and port for each role the service needs. ``secret`` is the stack's
+    ``needed`` gives the port for each role that the service needs. ``secret`` is the stack's
     password, which only a file of the service's user holds. ``cpus`` is as in a node of the plan.
     """
 
     spec: ServiceSpec
     labels: Labels
     settings: Mapping[str, Value]
-    addresses: Mapping[str, tuple[str, int]]
+    needed: Mapping[str, int]
     port: int
     control_port: int
     cores: tuple[int, ...]
@@ -227,8 +227,8 @@ class Launch:
     def placeholders(self) -> dict[str, object]:
         """Return the values that both backends share; each backend adds its own paths."""
         values: dict[str, object] = dict(self.settings)
-        for role, (host, port) in self.addresses.items():
-            values |= {f"{role}.host": host, f"{role}.port": port}
+        for role, port in self.needed.items():
+            values |= {f"{role}.host": HOST, f"{role}.port": port}
         return values | {"host": HOST, "port": self.port, "control_port": self.control_port}
 
     def secrets(self) -> dict[str, str]:

@@ -237,7 +237,8 @@ def is_alive(process: psutil.Process) -> bool:
 class Found(Labels):
     """One service of this user that carries the lab's labels.
 
-    ``identity`` is the id of a container or process; ``began`` tells a process from a later one.
+    ``identity`` is the id of a container or process; ``began`` tells a process from a later one (of
+    a container: empty).
     """
 
     backend: str
@@ -337,7 +338,10 @@ def everything() -> list[Found]:
 def remove(services: Iterable[Found]) -> list[Found]:
     """End and remove services, their volumes and their folders; return what was removed."""
     removed = list(services)
-    _end_processes(item for item in removed if item.backend == "process")
+    # SIGINT is PostgreSQL's fast shutdown and ends every other service of the lab too. All end at
+    # once: the wait for one must not add to the wait for another.
+    pids = [pid for item in removed if (pid := alive(item.began)) is not None]
+    end(family(*pids), signal.SIGINT, timeout_s=5.0)
     contained = [item for item in removed if item.backend == "docker"]
     client = docker_client() if contained else None
     if client is not None:
@@ -345,13 +349,6 @@ def remove(services: Iterable[Found]) -> list[Found]:
     for stack in {item.stack for item in removed}:
         _remove_leftovers(stack, client)
     return removed
-
-
-def _end_processes(services: Iterable[Found]) -> None:
-    # SIGINT is PostgreSQL's fast shutdown and ends every other service of the lab too. All end at
-    # once: the wait for one must not add to the wait for another.
-    pids = [pid for item in services if (pid := alive(item.began)) is not None]
-    end(family(*pids), signal.SIGINT, timeout_s=5.0)
 
 
 def _remove_containers(services: Iterable[Found], client: Any) -> None:

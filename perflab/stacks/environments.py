@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
 
-from perflab.errors import BackendUnavailable, ServiceFailed
+from perflab.errors import ServiceFailed
 from perflab.host import installer
 from perflab.stacks.backend import NO_WORK, Work
 from perflab.stacks.builds import drop_unused, made, plain
@@ -61,21 +61,22 @@ def is_needed(spec: ServiceSpec) -> bool:
 
 def environment(spec: ServiceSpec, root: Path) -> Environment:
     """Return a service's environment below the folder ``root``; it need not exist yet."""
-    return Environment(root / f"{spec.name}-{_identity(_requirements(spec))}")
+    interpreter = f"{sys.version}\0{_base()}\0{platform.machine()}\0"
+    digest = hashlib.sha256(interpreter.encode() + _requirements(spec)).hexdigest()
+    return Environment(root / f"{spec.name}-{digest[:12]}")
 
 
 def ensure(spec: ServiceSpec, root: Path, work: Work = NO_WORK) -> Environment:
     """Make a service's environment unless it exists, and return it.
 
-    Raises BackendUnavailable where the lab's own environment lacks uv, and ServiceFailed, with the
-    cause and uv's last lines, where uv fails.
+    Raises ServiceFailed, with the cause and uv's last lines, where uv fails.
     """
 
     def make(folder: Path) -> None:
         drop_unused(root)
         work.tell(f"making the environment of {spec.name} (once)")
         for words in _steps(spec, Environment(folder)):
-            _run(spec, [_uv(), *words], work)
+            _run(spec, [installer.uv(), *words], work)
 
     return Environment(made(environment(spec, root).folder, make))
 
@@ -98,13 +99,6 @@ def _run(spec: ServiceSpec, command: list[str], work: Work) -> None:
         raise ServiceFailed(spec.name, problem, "\n".join(output.splitlines()[-20:]))
 
 
-def _uv() -> str:
-    try:
-        return installer.uv()
-    except (ImportError, FileNotFoundError):
-        raise BackendUnavailable("the package 'uv' is not installed: run 'make setup'") from None
-
-
 def _requirements(spec: ServiceSpec) -> bytes:
     path = spec.folder / REQUIREMENTS
     return path.read_bytes() if path.exists() else b""
@@ -113,8 +107,3 @@ def _requirements(spec: ServiceSpec) -> bytes:
 def _base() -> str:
     """Return the interpreter behind the lab's own environment."""
     return os.path.realpath(getattr(sys, "_base_executable", sys.executable))
-
-
-def _identity(requirements: bytes) -> str:
-    interpreter = f"{sys.version}\0{_base()}\0{platform.machine()}\0"
-    return hashlib.sha256(interpreter.encode() + requirements).hexdigest()[:12]

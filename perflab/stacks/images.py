@@ -55,11 +55,6 @@ def ensure(client: Any, spec: ServiceSpec, work: Work = NO_WORK) -> tuple[str, s
         return tag, str(client.images.get(tag).id)
     except ImageNotFound:
         work.tell(f"building the image of {spec.name} (once)")
-    if not (spec.folder / "Dockerfile").is_file():
-        raise ImageError(
-            f"service '{spec.name}' has no Dockerfile in {spec.folder}: add one, or choose the "
-            "backend 'process'"
-        )
     if not spec.of_user:
         _ensure_base(client, work)
 
@@ -120,12 +115,6 @@ def _ensure_base(client: Any, work: Work) -> None:
         )
 
 
-def ca_bundle() -> Path | None:
-    """Return the host's CA bundle if one is configured (networks that intercept TLS need it)."""
-    paths = [Path(os.environ.get(name, "")) for name in CA_VARIABLES]
-    return next((path for path in paths if path.is_file()), None)
-
-
 def _context(spec: ServiceSpec) -> io.BytesIO:
     """Return the build context as a tar: sources, ``common/``, ``compile.sh``, the CA bundle."""
     buffer = io.BytesIO()
@@ -136,8 +125,9 @@ def _context(spec: ServiceSpec) -> io.BytesIO:
             for path in files_of(folder):
                 archive.add(path, arcname=str(within / path.relative_to(folder)))
         add_bytes(archive, "ca/.keep", b"")
-        bundle = ca_bundle()
-        if bundle:
+        # Networks that intercept TLS need the host's CA bundle.
+        paths = [Path(os.environ.get(name, "")) for name in CA_VARIABLES]
+        if bundle := next(filter(Path.is_file, paths), None):
             add_bytes(archive, "ca/host.crt", bundle.read_bytes())
     buffer.seek(0)
     return buffer

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
 from perflab.errors import StackError
 from perflab.host.placing import ServiceRole
-from perflab.parameters import did_you_mean
+from perflab.parameters import FrozenModel, did_you_mean
 from perflab.stacks.spec import ServiceSpec, Value, load_service
 
 # The kernel stops a service that has used up its time until the next period begins; its usual
@@ -26,7 +26,7 @@ BytesPerS = (
 )
 
 
-class Node(BaseModel):
+class Node(FrozenModel):
     """One service in a stack: its settings, its dependencies, its cores and its CPU limit.
 
     ``needs`` binds each role that the service names to another node; ``placement`` is a role of the
@@ -34,8 +34,6 @@ class Node(BaseModel):
     no limit; only Docker can limit it). Treatments share a service of equal settings, unless
     ``apart`` differs.
     """
-
-    model_config = ConfigDict(frozen=True)
 
     name: str
     service: str
@@ -46,14 +44,12 @@ class Node(BaseModel):
     apart: str = ""
 
 
-class Link(BaseModel):
+class Link(FrozenModel):
     """A delay and a bandwidth between a service and a dependency; also a type of parameters.
 
     Half of ``round_trip_ms`` is in each direction; ``bytes_per_s`` is of each connection, and each
     direction has as much.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     round_trip_ms: RoundTripMs = 0.0
     bytes_per_s: BytesPerS = "unlimited"
@@ -69,20 +65,18 @@ class Link(BaseModel):
         )
 
 
-class Seed(BaseModel):
+class Seed(FrozenModel):
     """A command that fills a service with the data of all trials, after each start.
 
     Its words may hold the placeholders of service.toml, such as ``{python}`` and ``{data}``.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     node: str
     command: tuple[str, ...] = Field(min_length=1)
     timeout_s: float = Field(60.0, gt=0, le=3600)
 
 
-class StackPlan(BaseModel):
+class StackPlan(FrozenModel):
     """The nodes of one treatment, dependencies first, and what fills, resets and counts them.
 
     ``database`` names the PostgreSQL node whose waits and flushes are watched. The statements
@@ -91,8 +85,6 @@ class StackPlan(BaseModel):
 
     Raises StackError where a name is of no node, or there are statements without a database.
     """
-
-    model_config = ConfigDict(frozen=True)
 
     nodes: tuple[Node, ...]
     database: str = ""
@@ -121,13 +113,11 @@ class StackPlan(BaseModel):
         raise StackError(f"{where}the stack has no node '{name}'{did_you_mean(name, names)}")
 
 
-class Residency(BaseModel):
+class Residency(FrozenModel):
     """The service instances that live through a run, and which serves each treatment's nodes.
 
     ``residents``, dependencies first, have the names of instances, in ``needs`` too.
     """
-
-    model_config = ConfigDict(frozen=True)
 
     residents: tuple[Node, ...]
     serving: Mapping[str, Mapping[str, str]]

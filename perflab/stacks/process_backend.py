@@ -10,7 +10,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -19,7 +19,7 @@ import psutil
 from perflab.errors import BackendUnavailable, MachineShort, ServiceFailed, StackError
 from perflab.host.files import own_folder
 from perflab.host.meters import ProcessTreeMeter
-from perflab.host.processes import how_it_ended
+from perflab.host.processes import bound_to, how_it_ended
 from perflab.host.shortages import told
 from perflab.paths import compiled_dir, environments_dir, state_dir
 from perflab.stacks import builds, cleanup, environments, listening
@@ -175,17 +175,6 @@ class ProcessInstance:
         return ProcessTreeMeter(*([] if self._is_hidden else self._roots()))
 
 
-@contextlib.contextmanager
-def bound_to(cores: Sequence[int]) -> Iterator[None]:
-    """Bind this thread to cores; a child that the block starts inherits them from its beginning."""
-    before = os.sched_getaffinity(0)
-    os.sched_setaffinity(0, set(cores))
-    try:
-        yield
-    finally:
-        os.sched_setaffinity(0, before)
-
-
 SECRET_FILES = {"secret_file": "secret", "credentials_file": "credentials"}
 # POSIX: ulimit sets both limits, soft and hard, so that the service cannot raise its own.
 LIMIT_FILES = 'ulimit -n "$0" && exec "$@"'
@@ -319,12 +308,7 @@ class ProcessBackend:
         # A repaired wheel keeps shared libraries beside the package and finds them by a path
         # relative to the program, so both folders are copied side by side.
         libraries = package.with_name(f"{package.name}.libs")
-        parts = [part for part in (package, libraries) if part.is_dir()]
-        if package not in parts:
-            pinned = spec.folder / environments.REQUIREMENTS
-            raise StackError(
-                f"service '{spec.name}': {pinned} does not install '{binaries.module}'"
-            )
+        parts = [package, *([libraries] if libraries.is_dir() else [])]
         copy = self._readable_copy(parts, f"{environment.folder.name}-binaries")
         return copy / package.name / binaries.folder
 
@@ -349,12 +333,7 @@ def _command(launch: Launch, values: Mapping[str, object]) -> list[str]:
 
 def _unprivileged() -> pwd.struct_passwd | None:
     """Return the user for servers that refuse to run as root; None when the lab is not root."""
-    if os.getuid() != 0:
-        return None
-    try:
-        return pwd.getpwnam("nobody")
-    except KeyError:
-        raise BackendUnavailable("root runs PostgreSQL as user 'nobody', who is missing") from None
+    return None if os.getuid() else pwd.getpwnam("nobody")
 
 
 def _make_readable(folder: Path) -> None:

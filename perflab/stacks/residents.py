@@ -14,7 +14,6 @@ import psutil
 from perflab.errors import BackendUnavailable, ServiceFailed
 from perflab.host.meters import ProcessTable
 from perflab.host.placing import Placement
-from perflab.stacks import settings
 from perflab.stacks.backend import (
     HOST,
     Backend,
@@ -31,7 +30,7 @@ from perflab.stacks.cleanup import is_alive, members
 from perflab.stacks.launching import ask, refuse_dead, start_all
 from perflab.stacks.listening import owners
 from perflab.stacks.plan import Node, Residency, StackPlan, settle
-from perflab.stacks.settings import Database, agree
+from perflab.stacks.settings import Database, agree, forget, named
 from perflab.stacks.spec import load_service
 
 Tell = Callable[[str], None]
@@ -112,15 +111,16 @@ class Residents:
         self._tell(f"starting {resident.name}")
         spec = load_service(resident.service)
         port = self._port()
-        ports = {role: self._instances[name].launch.port for role, name in resident.needs.items()}
         launch = Launch(
             spec=spec,
             labels=Labels(self.stack, resident.name, self._kind, port),
             settings=spec.resolve(resident.settings),
-            addresses={role: (HOST, needed) for role, needed in ports.items()},
+            needed={
+                role: self._instances[name].launch.port for role, name in resident.needs.items()
+            },
             port=port,
             control_port=self._port() if spec.control else port,
-            cores=self._placement.cores_of(resident.placement),
+            cores=getattr(self._placement, resident.placement),
             secret=self._secret,
             cpus=resident.cpus,
         )
@@ -165,7 +165,9 @@ class Residents:
                 name = self.residency.serving[treatment][seed.node]
                 seeds[name, seed.command] = seed
         for (name, _), seed in seeds.items():
-            settings.fill(seed, self._instances[name], self._interrupted)
+            instance = self._instances[name]
+            with named(f"seed of node '{seed.node}'", instance):
+                instance.run(seed.command, seed.timeout_s, self._interrupted)
 
     def reset(self, treatment: str) -> None:
         """Make the treatment's services forget what the last trial left.
@@ -175,9 +177,11 @@ class Residents:
         plan = self.plans[treatment]
         if plan.reset:
             server = self.instance(treatment, plan.database)
-            settings.empty(plan.reset, self._line(server), server)
+            with named(f"reset of the database ({'; '.join(plan.reset)})", server):
+                for statement in plan.reset:
+                    self._line(server).rows(statement)
         for node, instance in self.active(treatment).items():
-            settings.forget(node, instance, self._interrupted)
+            forget(node, instance, self._interrupted)
 
     def count(self, treatment: str) -> int | None:
         """Return the database's count of what the load has left; None where the plan has none."""
@@ -185,7 +189,8 @@ class Residents:
         if not plan.count:
             return None
         server = self.instance(treatment, plan.database)
-        return settings.counted(plan.count, self._line(server), server)
+        with named(f"count of the database ({plan.count})", server):
+            return int(self._line(server).rows(plan.count)[0][0])
 
     def counts(self, treatment: str) -> dict[str, dict[str, Any]]:
         """Return what the treatment's services counted since their reset, by node."""

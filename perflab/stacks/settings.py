@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import psycopg2
@@ -19,7 +19,7 @@ from psycopg2 import sql
 from perflab.errors import HookFailed, ServiceFailed, SettingRefused, StackError
 from perflab.stacks.backend import HOST, Instance, Interrupted, go_on
 from perflab.stacks.launching import CAUSE_SEEN_WITHIN_S, ask, exchange, refuse_dead
-from perflab.stacks.plan import Node, Seed, StackPlan
+from perflab.stacks.plan import Node, StackPlan
 from perflab.stacks.spec import ServiceSpec, Value, is_same
 
 RELOADED_WITHIN_S = 5.0
@@ -197,28 +197,18 @@ SHOWN_CHARACTERS = 500
 RESET_WITHIN_S = 45.0
 
 
-def fill(seed: Seed, instance: Instance, interrupted: Interrupted) -> None:
-    """Run the command that fills a service.
-
-    Raises HookFailed, with the output, where it failed or took too long, and ServiceFailed where
-    the service has died.
-    """
-    with _named(f"seed of node '{seed.node}'", instance):
-        instance.run(seed.command, seed.timeout_s, interrupted)
-
-
 def forget(node: str, instance: Instance, interrupted: Interrupted) -> None:
     """Reset a service after the last trial, by the POST that its description names, if any.
 
     A service that answers 409 is busy with that, and is asked again for ``RESET_WITHIN_S``. Raises
-    as :func:`fill` does.
+    as :func:`named` does.
     """
     reset = instance.launch.spec.reset
     if reset is None:
         return
     what = f"reset of node '{node}' (POST {reset.http})"
     port, deadline = instance.launch.control_port, time.monotonic() + RESET_WITHIN_S
-    with _named(what, instance):
+    with named(what, instance):
         while True:
             left_s = max(ASK_AGAIN_S, deadline - time.monotonic())
             status, text = exchange(port, "POST", reset.http, None, left_s)
@@ -230,22 +220,9 @@ def forget(node: str, instance: Instance, interrupted: Interrupted) -> None:
             time.sleep(ASK_AGAIN_S)
 
 
-def empty(statements: Sequence[str], database: Database, instance: Instance) -> None:
-    """Run the statements that empty a database; raises as :func:`fill` does."""
-    with _named(f"reset of the database ({'; '.join(statements)})", instance):
-        for statement in statements:
-            database.rows(statement)
-
-
-def counted(query: str, database: Database, instance: Instance) -> int:
-    """Return the number that a query selects; raises as :func:`fill` does."""
-    with _named(f"count of the database ({query})", instance):
-        return int(database.rows(query)[0][0])
-
-
 @contextlib.contextmanager
-def _named(what: str, instance: Instance) -> Iterator[None]:
-    """Name the step ``what`` in an error, unless the cause is that the service has ended."""
+def named(what: str, instance: Instance) -> Iterator[None]:
+    """Raise HookFailed, with the step ``what``, where the block fails; ServiceFailed by a death."""
     try:
         yield
     except StackError as error:

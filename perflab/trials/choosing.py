@@ -51,10 +51,7 @@ class Pace:
 def choose(bench: Bench, plan: RunPlan, backend: str) -> Design:
     """Return the design of a run whose services are up, by a short load on each treatment.
 
-    Raises
-    ------
-    LoadError
-        The client would be the limit.
+    Raises LoadError where the client would be the limit.
     """
     paces = measured_paces(bench, plan)
     refuse_busy_client(paces)

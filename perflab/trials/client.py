@@ -15,13 +15,7 @@ from perflab.errors import ConductorLost, PerflabError, RunInterrupted
 from perflab.host.processes import how_it_ended
 from perflab.paths import foreign_environment, project_root
 from perflab.trials.plan import Order
-from perflab.trials.progress import (
-    Event,
-    Failed,
-    Note,
-    RunBegun,
-    parse,
-)
+from perflab.trials.progress import Event, Failed, Note, RunBegun, parse
 
 ORDERLY_END_S = 45.0
 
@@ -87,14 +81,9 @@ class Conducted:
 def conduct(order: Order, show: Callable[[Event], None]) -> Path:
     """Run an order and return the run's folder; ``show`` receives every event.
 
-    Raises
-    ------
-    RunInterrupted
-        The user interrupted; the trial under way ended in order, and committed trials are kept.
-    UnknownEvent
-        The conductor sent something that is no event; it was asked to end.
-    PerflabError
-        The error that the conductor reported.
+    Raises RunInterrupted where the user interrupted (the trial under way ended in order), and
+    UnknownEvent where the conductor, which was then asked to end, sent something else than events.
+    Raises PerflabError, the error that the conductor reported. Committed trials are kept.
     """
     conducted = Conducted(order)
     path: Path | None = None

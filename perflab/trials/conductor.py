@@ -37,13 +37,8 @@ from perflab.stacks.spec import load_service
 from perflab.trials import choosing
 from perflab.trials.designs import Design
 from perflab.trials.plan import Order, RunPlan
-from perflab.trials.progress import (
-    Event,
-    Failed,
-    Note,
-    RunBegun,
-)
-from perflab.trials.session import Remaining, Session, state_of
+from perflab.trials.progress import Event, Failed, Note, RunBegun
+from perflab.trials.session import Session, state_of
 from perflab.trials.summary import treatment_records
 from perflab.trials.trial import Bench
 
@@ -114,21 +109,15 @@ class Conductor:
             self._measure(ending, backend, places)
 
     def _measure(self, ending: ExitStack, backend: Backend, places: Placement) -> None:
-        writer, remaining = self._open(backend, places)
-        self.emit(
-            RunBegun(
-                run_id=writer.record.run_id,
-                path=str(writer.path),
-                backend=backend.name,
-                resumed=self._order.resume is not None,
-            )
-        )
+        writer, blocks, attempt = self._open(backend, places)
+        run_id, path = writer.record.run_id, str(writer.path)
+        self.emit(RunBegun(run_id=run_id, path=path, backend=backend.name))
         error: BaseException | None = None
         try:
             bench = self._bench(ending, backend, places, writer)
             plan = self._settled(bench, backend, writer)
             bench = self._with_company(ending, bench, plan)
-            Session(plan, writer, bench, self.emit).run(remaining)
+            Session(plan, writer, bench, self.emit).run(blocks, attempt)
         except BaseException as caught:
             error = caught
             raise
@@ -136,18 +125,19 @@ class Conductor:
             state, reason = state_of(error)
             writer.update(state=state, reason=reason, finished_at=facts.session()["at"])
 
-    def _open(self, backend: Backend, places: Placement) -> tuple[RunWriter, Remaining]:
+    def _open(self, backend: Backend, places: Placement) -> tuple[RunWriter, list[int], int]:
+        """Return the writer, the blocks still to do, and the first one's number of attempts."""
         plan = self._order.plan
         if self._order.resume is None:
             record = new_record(plan, backend, places)
-            return RunWriter.create(self._order.runs, record), Remaining(tuple(range(plan.blocks)))
+            return RunWriter.create(self._order.runs, record), list(range(plan.blocks)), 0
         writer = RunWriter.reopen(self._order.resume)
         check_same(writer.record, new_record(_as_before(plan, writer.record), backend, places))
         blocks, attempt, superseded = remaining_blocks(writer.record, writer.path)
         writer.supersede(superseded)
         sessions = [*writer.record.sessions, facts.session()]
         writer.update(state="running", reason="", sessions=sessions)
-        return writer, Remaining(tuple(blocks), attempt)
+        return writer, blocks, attempt
 
     def _bench(
         self, ending: ExitStack, backend: Backend, places: Placement, writer: RunWriter

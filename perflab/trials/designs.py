@@ -16,10 +16,11 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import pandas as pd
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from perflab.load.workload import ClosedLoop, OpenLoop, Workload
 from perflab.load.workload.windows import Window, Windows
+from perflab.parameters import FrozenModel
 from perflab.recordings.schema import DesignRecord
 from perflab.stacks.backend import Instance
 
@@ -111,14 +112,12 @@ class Rounds:
         return Workload.model_validate({**whole.model_dump(), "arrivals": cut})
 
 
-class Design(BaseModel):
+class Design(FrozenModel):
     """How the trials of a block share its time.
 
     ``slice_ms`` is the length of a window. ``auto``, and slices without a length, are settled when
     services run (:mod:`perflab.trials.choosing`); ``why`` then gives the reason.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     kind: Kind = "trials"
     slice_ms: float | None = Field(default=None, ge=20, le=LONGEST_MS)
@@ -228,14 +227,9 @@ def take_turns(
     Late in the gap after a window its services are paused and the next are resumed: until then
     requests in flight can end. At the end all services are awake.
 
-    Parameters
-    ----------
-    services : mapping
-        Treatment to the services that it alone has. Shared services are never paused.
-    start_ns : int
-        The planned start of the loads (CLOCK_MONOTONIC).
-    is_over : callable
-        Tells whether the loads have ended before their time.
+    ``services`` are by treatment those that it alone has: shared ones are never paused.
+    ``start_ns`` is the planned start of the loads (CLOCK_MONOTONIC); ``is_over`` tells whether they
+    have ended before their time.
     """
     turns = rounds.turns()
     accounts = {name: _Account(services[name]) for name in rounds.treatments}

@@ -238,12 +238,8 @@ class Experiment:
     def check(self, values: Mapping[str, Any]) -> RunParameters:
         """Validate parameters, and check that a run with them can begin.
 
-        Raises
-        ------
-        ParameterError
-            With every problem, also those that only a service's limits or the load forbid.
-        ExperimentError
-            The experiment itself is wrong.
+        Raises ParameterError with every problem, also those that only a service's limits or the
+        load forbid, and ExperimentError where the experiment itself is wrong.
         """
         checked = check(self.parameters, values, self._subject)
         checked._planned = self._plan(checked)

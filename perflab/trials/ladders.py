@@ -54,10 +54,7 @@ class LadderParameters(PresetParameters):
 def among(offered: Mapping[str, R], names: Collection[str]) -> dict[str, R]:
     """Return the rungs ``names``, or all if there are no names, in the order of the ladder.
 
-    Raises
-    ------
-    ValueError
-        A name is of no offered rung; the message has the nearest name and all names.
+    Raises ValueError, with the nearest name and all names, where a name is of no offered rung.
     """
     unknown = [f"'{name}'{did_you_mean(name, offered)}" for name in names if name not in offered]
     if unknown:
@@ -117,14 +114,8 @@ def between(
 ) -> Contrast:
     """Return the contrast of a response between two rungs: the first over the second.
 
-    Parameters
-    ----------
-    direction, ratio
-        As published; None where neither was.
-    source : str
-        Where the direction was published; left out without a direction.
-    words : mapping
-        The words for responses in names of contrasts.
+    ``direction`` and ``ratio`` are as published, or None. ``source`` says where the direction was
+    published, and is left out without one. ``words`` are those for responses in names of contrasts.
     """
     above, below = rungs
     return Contrast(

@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel
 
 from perflab.errors import RecordingError, StackError, TargetRefused
 from perflab.instruments import STANDARD
@@ -16,7 +16,7 @@ from perflab.instruments.instrument import NamedInstrument, kind_of
 from perflab.load.clients.library_client import out_of_reach
 from perflab.load.clients.targets import refuse_foreign
 from perflab.load.workload import OpenLoop, Workload
-from perflab.parameters import did_you_mean
+from perflab.parameters import FrozenModel, did_you_mean
 from perflab.recordings import Contrast, Remark, Response, Steady, UntilDecided, named
 from perflab.recordings.columns import TURN_COLUMNS, TURNS, declared_schema
 from perflab.recordings.responses import COMMON
@@ -34,20 +34,18 @@ from perflab.trials.designs import (
 )
 
 
-class Target(BaseModel):
+class Target(FrozenModel):
     """A service that runs already, outside of the lab: ``http://host:port``.
 
     Load goes only to loopback and to the hosts in ``allowed``. The lab does nothing else with the
     service, and does not know its CPU and memory.
     """
 
-    model_config = ConfigDict(frozen=True)
-
     url: str
     allowed: tuple[str, ...] = ()
 
 
-class Treatment(BaseModel):
+class Treatment(FrozenModel):
     """One combination of levels, with its stack, its load and its instruments.
 
     The ``instruments`` decide what is measured besides the columns that every trial has. With a
@@ -55,8 +53,6 @@ class Treatment(BaseModel):
     ``at_start`` is sent before the treatment's first trial on services that have just started; it
     is not recorded.
     """
-
-    model_config = ConfigDict(frozen=True)
 
     name: str
     label: str
@@ -68,7 +64,7 @@ class Treatment(BaseModel):
     at_start: Workload | None = None
 
 
-class RunPlan(BaseModel):
+class RunPlan(FrozenModel):
     """One run before it begins.
 
     ``steady`` names what the trials measure: a kind of messages, or requests. Before every
@@ -76,8 +72,6 @@ class RunPlan(BaseModel):
     of a block share its time, or is settled when services run. With ``until_decided`` the run ends
     as soon as everything is decided, after ``blocks`` at most.
     """
-
-    model_config = ConfigDict(frozen=True)
 
     experiment: str
     system: str = ""

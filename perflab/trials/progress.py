@@ -19,38 +19,34 @@ from pathlib import Path
 from types import TracebackType
 from typing import Annotated, Any, Literal, TextIO
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import Field, TypeAdapter, ValidationError
 
 from perflab.errors import UnknownEvent
 from perflab.host.files import temporary
+from perflab.parameters import FrozenModel
 from perflab.recordings import Reason
 from perflab.recordings.schema import TrialState
 
 LONGEST_SHOWN = 200
 
 
-class _Event(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class RunBegun(_Event):
+class RunBegun(FrozenModel):
     """The run has its folder: ``path``."""
 
     event: Literal["run"] = "run"
     run_id: str
     path: str
     backend: str
-    resumed: bool = False
 
 
-class Note(_Event):
+class Note(FrozenModel):
     """A step of slow work, or a problem that was mended."""
 
     event: Literal["note"] = "note"
     text: str
 
 
-class TrialBegun(_Event):
+class TrialBegun(FrozenModel):
     """The ``number``-th trial ``of`` those of this session begins; blocks are counted from 1.
 
     ``left_s`` is an estimate of the remaining time; None while it is unknown. With ``at_most`` the
@@ -68,7 +64,7 @@ class TrialBegun(_Event):
     at_most: bool = False
 
 
-class LoadProgress(_Event):
+class LoadProgress(FrozenModel):
     """Finished requests ``of`` the planned ones (-1: time ends the load), after ``seconds``.
 
     These live numbers are never a result: nothing has judged them yet.
@@ -82,7 +78,7 @@ class LoadProgress(_Event):
     warming_up: bool = False
 
 
-class TrialDone(_Event):
+class TrialDone(FrozenModel):
     """A trial is committed; a rate that it does not have is None."""
 
     event: Literal["trial_done"] = "trial_done"
@@ -94,7 +90,7 @@ class TrialDone(_Event):
     left_s: float | None = None
 
 
-class Failed(_Event):
+class Failed(FrozenModel):
     """The run ends with an error; ``kind`` is its class in :mod:`perflab.errors`."""
 
     event: Literal["error"] = "error"
@@ -144,21 +140,15 @@ def showing() -> Iterator[Callable[[Event], None]]:
     :func:`followed`).
     """
     with contextlib.ExitStack() as ending:
-        shows: list[Callable[[Event], None]]
-        shows = [ending.enter_context(LiveCell()) if _in_kernel() else Terminal(sys.stderr)]
+        shown = ending.enter_context(LiveCell()) if _in_kernel() else Terminal(sys.stderr)
         path = os.environ.get(PROGRESS_FILE)
-        if path:
-            file = ending.enter_context(Path(path).open("a"))
-
-            def write(event: Event) -> None:
-                file.write(event.model_dump_json() + "\n")
-                file.flush()
-
-            shows.append(write)
+        # Each line is written when it ends.
+        file = ending.enter_context(Path(path).open("a", buffering=1)) if path else None
 
         def show(event: Event) -> None:
-            for show_one in shows:
-                show_one(event)
+            shown(event)
+            if file is not None:
+                file.write(event.model_dump_json() + "\n")
 
         yield show
 
@@ -262,14 +252,13 @@ class Terminal:
 class LiveCell:
     """Shows events below the running cell, while the block lasts.
 
-    The numbers of a running trial are marked as live and drawn again every ``redraw_s`` at most.
+    The numbers of a running trial are marked as live and drawn again every second at most.
     When the run ends, in order or not, only the lines that stay remain.
     """
 
-    def __init__(self, redraw_s: float = REDRAW_S) -> None:
+    def __init__(self) -> None:
         from IPython.display import DisplayHandle
 
-        self._redraw_s = redraw_s
         self._drawn_at = 0.0
         self._narrator = Narrator()
         self._lasting: list[str] = []
@@ -295,7 +284,7 @@ class LiveCell:
         if stays:
             self._lasting.append(text)
         now = time.monotonic()
-        if isinstance(event, LoadProgress) and now - self._drawn_at < self._redraw_s:
+        if isinstance(event, LoadProgress) and now - self._drawn_at < REDRAW_S:
             return
         self._drawn_at = now
         live = [] if stays or not text else [text, NOT_THE_RESULT]

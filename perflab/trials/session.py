@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import groupby
 from typing import Any
 
@@ -12,18 +12,12 @@ from perflab.errors import PerflabError, RunInterrupted, StackError
 from perflab.load.workers.generator import Progress
 from perflab.load.workload import Workload
 from perflab.load.workload.arrivals import planned_count
-from perflab.recordings import Run, RunWriter, UntilDecided, trial_id
+from perflab.recordings import Run, RunWriter, UntilDecided
 from perflab.stacks.backend import go_on
 from perflab.statistics.in_words import counted
 from perflab.trials import summary
 from perflab.trials.plan import RunPlan, Treatment
-from perflab.trials.progress import (
-    Event,
-    LoadProgress,
-    Note,
-    TrialBegun,
-    TrialDone,
-)
+from perflab.trials.progress import Event, LoadProgress, Note, TrialBegun, TrialDone
 from perflab.trials.slices import measure_block
 from perflab.trials.summary import confirm
 from perflab.trials.trial import Bench, TrialTables, measure
@@ -34,14 +28,6 @@ SHOWN = 3
 Emit = Callable[[Event], None]
 # A trial to do: its block, its position in it, its treatment.
 Todo = tuple[int, int, str]
-
-
-@dataclass(frozen=True)
-class Remaining:
-    """Blocks still to do, and the attempt number of the first of them."""
-
-    blocks: tuple[int, ...]
-    attempt: int = 0
 
 
 class Session:
@@ -58,8 +44,8 @@ class Session:
         self._restarts = 0
         self._began_s, self._measured_trials = time.monotonic(), 0
 
-    def run(self, remaining: Remaining) -> None:
-        """Measure every trial of the remaining blocks.
+    def run(self, blocks: Sequence[int], attempt: int = 0) -> None:
+        """Measure every trial of the blocks; ``attempt`` counts earlier ones of the first block.
 
         Raises RunInterrupted; StackError, where services failed after the most restarts; and
         WrongAnswer, where a variant gives another answer than was declared.
@@ -67,7 +53,7 @@ class Session:
         order = self._plan.order()
         todo = [
             (block, position, name)
-            for block in remaining.blocks
+            for block in blocks
             for position, name in enumerate(order[block])
         ]
         if self._is_decided(todo):
@@ -76,11 +62,11 @@ class Session:
         for step in self._steps(todo):
             block, position, _ = step[0]
             go_on(self._bench.interrupted, "between two trials")
-            if done and not position and self._begins_afresh(block):
+            every = self._plan.fresh_blocks
+            if done and not position and every and block % every == 0:
                 self._restart()
-            attempt = remaining.attempt if block == remaining.blocks[0] else 0
             self._announce(done, todo, step)
-            measured = self._measure(step, attempt)
+            measured = self._measure(step, attempt if block == blocks[0] else 0)
             self._measured_trials += len(step)
             for (_, _, name), tables in zip(step, measured, strict=True):
                 self._confirm(tables, name)
@@ -109,11 +95,6 @@ class Session:
             return False
         return has_ended(self._writer, done, self._emit)
 
-    def _begins_afresh(self, block: int) -> bool:
-        """Return whether services start afresh before a block."""
-        every = self._plan.fresh_blocks
-        return bool(every) and block % every == 0
-
     def _restart(self) -> None:
         self._bench.residents.stop()
         self._bench.residents.start()
@@ -129,8 +110,7 @@ class Session:
         """Measure one trial, or all trials of a block that share its time (slices)."""
         identities = {
             name: summary.identity_columns(
-                trial_id(block, position, attempt), block, position, attempt, name,
-                self._plan.treatment(name).levels,
+                block, position, attempt, name, self._plan.treatment(name).levels
             )
             for block, position, name in step
         }  # fmt: skip

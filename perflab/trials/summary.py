@@ -25,7 +25,7 @@ from perflab.instruments.kernel import used_ns
 from perflab.load.checks.selfcheck import SelfCheck
 from perflab.load.records.result import LoadResult, completed
 from perflab.load.workload.windows import BEGIN, COUNTED, END
-from perflab.recordings import Reason, Remark, RunWriter, TreatmentRecord
+from perflab.recordings import Reason, Remark, RunWriter, TreatmentRecord, trial_id
 from perflab.recordings.sameness import differences
 from perflab.stacks.plan import StackPlan
 from perflab.stacks.residents import Residents
@@ -178,8 +178,8 @@ def service_columns(samples: pd.DataFrame, services: Sequence[str], when: OnTime
     row: dict[str, Any] = {}
     for name in services:
         of_service = samples[samples["service"] == name]
-        used_ns = cpu_used_ns(of_service, when.begin_ns, when.end_ns)
-        row[f"cpu_share_{name}"] = used_ns / when.on_ns if when.on_ns else float("nan")
+        cpu_ns = used_ns(of_service, "cpu_ns", when.begin_ns, when.end_ns)
+        row[f"cpu_share_{name}"] = cpu_ns / when.on_ns if when.on_ns else float("nan")
         row[f"memory_{name}_bytes"] = largest_memory(of_service, when.begin_ns, when.end_ns)
     return row
 
@@ -197,8 +197,8 @@ def cpu_us_per_success(samples: pd.DataFrame, result: LoadResult) -> float:
         return share * 1e6 / rate if rate > 0 else float("nan")
     done_ns = (rows["done_ns"][rows["error"] == 0] for rows in result.chunks())
     count = sum(completed(done, np.array([[when.begin_ns, when.end_ns]])) for done in done_ns)
-    used_ns = cpu_used_ns(samples, when.begin_ns, when.end_ns)
-    return used_ns / 1e3 / count if count else float("nan")
+    cpu_ns = used_ns(samples, "cpu_ns", when.begin_ns, when.end_ns)
+    return cpu_ns / 1e3 / count if count else float("nan")
 
 
 def measured(load: Load) -> tuple[Load, list[Remark]]:
@@ -231,20 +231,15 @@ def largest_memory(samples: pd.DataFrame, begin_ns: int, end_ns: int) -> float:
 
 def cpu_share(samples: pd.DataFrame, begin_ns: int, end_ns: int) -> float:
     """Return CPU time over wall time between two instants, by interpolated cumulative time."""
-    return cpu_used_ns(samples, begin_ns, end_ns) / max(1, end_ns - begin_ns)
-
-
-def cpu_used_ns(samples: pd.DataFrame, begin_ns: int, end_ns: int) -> float:
-    """Return the CPU time (ns) between two instants; see :func:`used_ns`."""
-    return used_ns(samples, "cpu_ns", begin_ns, end_ns)
+    return used_ns(samples, "cpu_ns", begin_ns, end_ns) / max(1, end_ns - begin_ns)
 
 
 def identity_columns(
-    trial_id: str, block: int, position: int, attempt: int, name: str, levels: Mapping[str, str]
+    block: int, position: int, attempt: int, name: str, levels: Mapping[str, str]
 ) -> dict[str, Any]:
     """Return the columns that identify a trial."""
     return {
-        "trial_id": trial_id,
+        "trial_id": trial_id(block, position, attempt),
         "block": block,
         "position": position,
         "attempt": attempt,

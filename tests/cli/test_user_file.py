@@ -24,7 +24,7 @@ def test_the_variable_goes_before_the_file(tmp_path: Path, monkeypatch: pytest.M
     for name in ("first", "second"):
         (tmp_path / name).mkdir()
         monkeypatch.chdir(tmp_path / name)
-        homes.append(lay_out("mine").home.parent)
+        homes.append(lay_out("mine")[0].parent)
     first, second = homes
     (second / "deep").mkdir()
     monkeypatch.chdir(second / "deep")
@@ -66,7 +66,7 @@ def test_files_know_their_system_and_notebooks_are_found(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    home = lay_out("mine").home
+    home = lay_out("mine")[0]
     assert foreign_system(home / "services" / "mine") == "mine"
     assert foreign_system(Path(facts.__file__)) == ""
     assert notebook_file("mine") == home / "notebooks" / "mine.ipynb"
@@ -86,21 +86,25 @@ def test_files_know_their_system_and_notebooks_are_found(
         ('[experiments]\nfolders = ["nowhere"]\n', "is no folder; make it"),
     ],
 )
-def test_a_faulty_file_is_named_with_its_fault(text: str, expected: str, tmp_path: Path) -> None:
+def test_a_faulty_file_is_named_with_its_fault(
+    text: str, expected: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
     (tmp_path / paths.NAME).write_text(text)
     with pytest.raises(ParameterError, match=expected) as caught:
-        paths.folders_named(tmp_path)
+        paths.folders_named()
     assert str(tmp_path / paths.NAME) in str(caught.value)
 
 
 def test_a_file_that_others_may_change_is_refused_and_that_of_another_user_passed_over(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.chdir(tmp_path)
     file = tmp_path / paths.NAME
     file.write_text(paths.text())
-    assert paths.user_file(tmp_path) == file
+    assert paths.user_file() == file
     file.chmod(0o646)
     with pytest.raises(ParameterError, match="chmod go-w"):
-        paths.user_file(tmp_path)
+        paths.user_file()
     os.chown(file, 61_234, -1) if os.getuid() == 0 else monkeypatch.setattr("os.getuid", lambda: 1)
-    assert paths.user_file(tmp_path) is None
+    assert paths.user_file() is None

@@ -14,81 +14,84 @@ from perflab.errors import HostBusy, UnsafePlace
 from perflab.host.lock import holder, measurement_lock, other_users
 
 HOLD = """
-import sys, time
-from pathlib import Path
+import time
 from perflab.host.lock import measurement_lock
-with measurement_lock("other", path=Path(sys.argv[1])):
+with measurement_lock("other"):
     print("held", flush=True)
     time.sleep(60)
 """
 
 
 @pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "own" / "lock"
+def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    path = tmp_path / "own" / "lock"
+    monkeypatch.setenv("PERFLAB_LOCK", str(path))
+    return path
 
 
 def test_a_second_measurement_is_refused_and_told_who_holds_the_host(path: Path) -> None:
-    with measurement_lock("first", path=path):
-        with pytest.raises(HostBusy, match="first"), measurement_lock("second", path=path):
+    with measurement_lock("first"):
+        with pytest.raises(HostBusy, match="first"), measurement_lock("second"):
             pass
-        current = holder(path)
+        current = holder()
         assert current is not None
         assert (current.what, current.pid) == ("first", os.getpid())
         modes = [place.stat().st_mode & 0o777 for place in (path.parent, path)]
         assert modes == [0o700, 0o600], "both are the user's alone"
-    assert holder(path) is None
+    assert holder() is None
 
 
-def test_a_second_measurement_waits_for_the_first_to_end(path: Path) -> None:
-    first = measurement_lock("first", path=path)
+@pytest.mark.usefixtures("path")
+def test_a_second_measurement_waits_for_the_first_to_end() -> None:
+    first = measurement_lock("first")
     first.__enter__()
     threading.Timer(0.3, first.__exit__, [None, None, None]).start()
     texts: list[str] = []
-    with measurement_lock("second", wait_s=10, path=path, tell=texts.append):
-        assert "'second'" in str(holder(path))
+    with measurement_lock("second", wait_s=10, tell=texts.append):
+        assert "'second'" in str(holder())
     (text,) = texts
     assert text.startswith("waiting, at most 10 s, until this host is free: it measures 'first'")
 
 
-def test_a_wait_ends_when_its_user_wants_that(path: Path) -> None:
+@pytest.mark.usefixtures("path")
+def test_a_wait_ends_when_its_user_wants_that() -> None:
     def enough() -> None:
         raise KeyboardInterrupt
 
-    second = measurement_lock("second", wait_s=60, path=path, go_on=enough)
-    with measurement_lock("first", path=path), pytest.raises(KeyboardInterrupt):
+    second = measurement_lock("second", wait_s=60, go_on=enough)
+    with measurement_lock("first"), pytest.raises(KeyboardInterrupt):
         second.__enter__()
 
 
-def test_the_lock_is_free_after_its_holder_was_killed(path: Path) -> None:
-    child = subprocess.Popen([sys.executable, "-c", HOLD, str(path)], stdout=subprocess.PIPE)
+@pytest.mark.usefixtures("path")
+def test_the_lock_is_free_after_its_holder_was_killed() -> None:
+    child = subprocess.Popen([sys.executable, "-c", HOLD], stdout=subprocess.PIPE)
     assert child.stdout is not None
     assert child.stdout.readline() == b"held\n"
-    assert holder(path) is not None
+    assert holder() is not None
     child.kill()
     child.communicate()
-    assert holder(path) is None
-    with measurement_lock("next", path=path):
+    assert holder() is None
+    with measurement_lock("next"):
         pass
 
 
-def test_a_link_is_not_followed_and_its_target_stays_as_it_was(tmp_path: Path) -> None:
-    (tmp_path / "victim").write_text("precious")
-    (tmp_path / "lock").symlink_to(tmp_path / "victim")
-    with (
-        pytest.raises(UnsafePlace, match="PERFLAB_LOCK"),
-        measurement_lock("ours", path=tmp_path / "lock"),
-    ):
+def test_a_link_is_not_followed_and_its_target_stays_as_it_was(path: Path) -> None:
+    path.parent.mkdir(0o700)
+    victim = path.with_name("victim")
+    victim.write_text("precious")
+    path.symlink_to(victim)
+    with pytest.raises(UnsafePlace, match="PERFLAB_LOCK"), measurement_lock("ours"):
         pass
-    assert (tmp_path / "victim").read_text() == "precious"
+    assert victim.read_text() == "precious"
 
 
 def test_a_lock_that_a_child_still_holds_is_busy_whatever_its_note(path: Path) -> None:
-    with measurement_lock("first", path=path):
+    with measurement_lock("first"):
         for note in ("", "[", '{"holder": "boot/1/1"}'):
             path.write_text(note)
-            assert holder(path) is None
-        with pytest.raises(HostBusy, match="cannot be seen"), measurement_lock("b", path=path):
+            assert holder() is None
+        with pytest.raises(HostBusy, match="cannot be seen"), measurement_lock("b"):
             pass
 
 

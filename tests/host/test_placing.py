@@ -15,7 +15,7 @@ def test_client_and_services_never_share_a_core(count: int) -> None:
     used = {
         core
         for role in ("services", "database", "link", "client")
-        for core in places.cores_of(role)
+        for core in getattr(places, role)
     }
     assert used <= set(range(count))
 

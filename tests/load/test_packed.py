@@ -41,7 +41,6 @@ PACKED: dict[str, tuple[str, Callable[[bytes], bytes]]] = {
     "of two members": ("identity, gzip", lambda data: GZIP(data[:99]) + GZIP(data[99:])),
     "deflate": ("deflate", DEFLATE),
     "deflate without a header": ("deflate", RAW),
-    "twice": ("gzip, deflate", lambda data: DEFLATE(GZIP(data))),
     "br": ("br", lambda data: bytes(pa.Codec("brotli").compress(data))),
     "zstd": ("zstd", lambda data: bytes(pa.Codec("zstd").compress(data))),
 }
@@ -71,9 +70,7 @@ WRONG = {
     "no gzip at all": ("gzip", CONTENT, "decoding"),
     "with bytes after the end": ("gzip", GZIP(CONTENT) + b"more", "decoding"),
     "an old encoding": ("compress", b"\x1f\x9d\x90", "encoding"),
-    "an encoding over another": ("compress, gzip", GZIP(CONTENT), "encoding"),
-    "a bomb": ("gzip, gzip", GZIP(GZIP(bytes(1 << 27))), "decoding"),
-    "encodings without end": (", ".join(["gzip"] * 50), GZIP(CONTENT), "encoding"),
+    "an encoding over another": ("gzip, deflate", DEFLATE(GZIP(CONTENT)), "encoding"),
     "another content": ("gzip", GZIP(CONTENT[:-6] + b"thread"), "checksum"),
     "a longer content": ("gzip", GZIP(CONTENT + b"needle"), "length"),
 }

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from perflab.errors import TargetRefused
 from perflab.load.clients.websocket import WebSocket, connect
-from perflab.load.clients.websocket_messages import Deflate, Terms, WebSocketError
+from perflab.load.clients.websocket_messages import Deflate, WebSocketError
 from perflab.load.records.result import LoadResult
 from perflab.load.workload import Request, Scripted, Workload
 from tests.load.hostile import Hostile, Script, accepting, beside, peak_bytes
@@ -258,10 +258,13 @@ def test_a_listener_that_fails_ends_its_connection_as_a_fault_of_the_script() ->
 def test_what_is_packed_is_unpacked_on_any_terms(
     messages: list[bytes], here: bool, there: bool, bits: int
 ) -> None:
-    terms = Terms(there, here, server_bits=bits, client_bits=bits)
+    sizes = {"server_max_window_bits": str(bits), "client_max_window_bits": str(bits)}
+    of_client = {"client_no_context_takeover": ""} if here else {}
+    of_server = {"server_no_context_takeover": ""} if there else {}
     # Each side mirrors the terms of the other.
-    mirror = Terms(here, there, server_bits=bits, client_bits=bits)
-    client, server = Deflate(terms), Deflate(mirror)
+    mirrored = {name.replace("client", "server"): "" for name in of_client}
+    mirrored |= {name.replace("server", "client"): "" for name in of_server}
+    client, server = Deflate({**sizes, **of_client, **of_server}), Deflate(sizes | mirrored)
     for message in messages:
         assert server.unpack(client.pack(message)) == message
         assert client.unpack(server.pack(message)) == message

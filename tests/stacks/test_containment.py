@@ -13,7 +13,7 @@ from unittest.mock import Mock
 
 import pytest
 
-from perflab.stacks.backend import HOST, Labels, Launch
+from perflab.stacks.backend import Labels, Launch
 from perflab.stacks.docker_backend import MAX_PROCESSES, SECRET_FILES, DockerBackend
 from perflab.stacks.process_backend import _write_secret
 from perflab.stacks.spec import load_service, service_names
@@ -28,7 +28,7 @@ def launched(name: str, **limits: Any) -> tuple[Mock, Launch]:
         spec=spec,
         labels=Labels("test-1", name, "run", 5000),
         settings=spec.resolve({}),
-        addresses=dict.fromkeys(spec.needs, (HOST, 1)),
+        needed=dict.fromkeys(spec.needs, 1),
         port=5000,
         control_port=5001,
         cores=(0,),

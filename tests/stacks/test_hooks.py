@@ -11,6 +11,7 @@ import pytest
 from perflab.errors import HookFailed, RunInterrupted, ServiceFailed
 from perflab.stacks import cleanup, settings
 from perflab.stacks.plan import Node, Seed, StackPlan
+from perflab.stacks.residents import Residents
 from tests.stacks.asking import residents_of, started
 from tests.support.answering import answering
 
@@ -46,7 +47,7 @@ def test_a_database_is_emptied_and_counted_and_a_failing_step_is_named_in_time(
             residents.reset("it")
         with pytest.raises(HookFailed, match=r"count of the database .*does not exist"):
             residents.count("it")
-        server, line = residents.instance("it", "db"), residents.database("it")
+        line = residents.database("it")
         assert line is not None
         line.rows("CREATE TABLE models (id integer PRIMARY KEY)")
         line.rows("INSERT INTO models SELECT generate_series(1, 6)")
@@ -55,12 +56,19 @@ def test_a_database_is_emptied_and_counted_and_a_failing_step_is_named_in_time(
         assert residents.count("it") == 5
         began = time.monotonic()
         with pytest.raises(HookFailed, match=r"took longer than 0\.5 s"):
-            settings.fill(slow, server, lambda: "")
+            seed(residents, slow)
+        residents.plans = {"it": plan.model_copy(update={"reset": ("SELECT pg_sleep(60)",)})}
         with pytest.raises(HookFailed, match="statement timeout"):
-            settings.empty(["SELECT pg_sleep(60)"], line, server)
+            residents.reset("it")
+        residents._interrupted = lambda: "enough"
         with pytest.raises(RunInterrupted, match="enough"):
-            settings.fill(slow.model_copy(update={"timeout_s": 60.0}), server, lambda: "enough")
+            seed(residents, slow.model_copy(update={"timeout_s": 60.0}))
         assert time.monotonic() - began < 50, "each would take a minute"
+
+
+def seed(residents: Residents, command: Seed) -> None:
+    residents.plans = {"it": StackPlan(nodes=DATABASE, seed=(command,))}
+    residents.seed()
 
 
 def forget(*answers: tuple[int, str], interrupted: str = "", ended: str = "") -> list[str]:

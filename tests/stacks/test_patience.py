@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import time
-from pathlib import Path
 
 import pytest
 
@@ -13,12 +12,6 @@ from perflab.stacks.backend import Labels, never, patiently, run_command
 from perflab.stacks.cleanup import of_service
 
 ENVIRONMENT = {**os.environ, **Labels("patience", "it", "run").as_environment()}
-
-
-def test_a_command_returns_its_status_and_output(tmp_path: Path) -> None:
-    command = ["sh", "-c", "pwd; echo $PERFLAB_STACK >&2; exit 3"]
-    done = run_command(command, never, "", ENVIRONMENT, tmp_path)
-    assert (done.returncode, done.stdout, done.stderr) == (3, f"{tmp_path}\n", "patience\n")
 
 
 def test_an_interrupted_command_is_ended_with_all_its_processes() -> None:

@@ -11,23 +11,14 @@ import psutil
 import pytest
 
 from perflab.errors import ServiceFailed, StackError
-from perflab.paths import project_root, services_dir, state_dir
+from perflab.paths import project_root, state_dir
 from perflab.stacks import cleanup
 from perflab.stacks.residents import Residents
-from perflab.stacks.spec import load_service, service_names
+from perflab.stacks.spec import load_service
 from perflab.systems.inference.stacks import InferenceParameters, stack
 from tests.stacks.asking import children_running, pids_of, post, started, wait_until
 
 SMALL = InferenceParameters(workers=1, pool_size=4)
-
-
-def test_every_service_description_can_be_read() -> None:
-    assert service_names() == sorted(
-        path.parent.name for path in services_dir().glob("*/Dockerfile")
-    )
-    for name in service_names():
-        spec = load_service(name)
-        assert set(spec.resolve({})) == set(spec.settings)
 
 
 def test_wrong_settings_are_all_named() -> None:

@@ -25,7 +25,7 @@ from perflab.stacks.plan import Node, StackPlan
 from perflab.trials.conductor import new_record
 from perflab.trials.plan import RunPlan, Treatment
 from perflab.trials.progress import Event, Note, TrialBegun, TrialDone
-from perflab.trials.session import Remaining, Session
+from perflab.trials.session import Session
 from perflab.trials.trial import Bench
 from tests.load.planted import BEGIN_NS, S, load_result
 
@@ -218,7 +218,7 @@ class Told:
 
     def go(self, *blocks: int, attempt: int = 0) -> Run:
         session = Session(self.plan, self.writer, self.bench, self.events.append)
-        session.run(Remaining(blocks or tuple(range(self.plan.blocks)), attempt))
+        session.run(blocks or range(self.plan.blocks), attempt)
         return Run(self.writer.path)
 
     def of(self, kind: type[AnyEvent]) -> list[AnyEvent]:

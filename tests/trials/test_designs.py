@@ -218,7 +218,7 @@ def test_rounds_with_a_late_turn_count_on_no_side_and_the_services_stay_as_they_
     design = Design(kind="slices", slice_ms=40)
     benches = {name: bench(tmp_path / name, two, takes_s=0.0) for name in "ab"}
     identities = {
-        name: identity_columns(f"b000-p0{place}-a0", 0, place, 0, name, {"service": name})
+        name: identity_columns(0, place, 0, name, {"service": name})
         for place, name in enumerate("ab")
     }
     rounds = design.rounds({item.name: item.workload for item in treatments}, seed=1, block=0)

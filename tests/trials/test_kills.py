@@ -11,26 +11,15 @@ import psutil
 import pytest
 
 from perflab.host.lock import holder, measurement_lock
-from perflab.paths import project_root, runs_dir
+from perflab.paths import project_root
 from perflab.recordings import Run
 from perflab.stacks import cleanup
-from perflab.systems import experiment
 from perflab.trials.client import conduct
-from perflab.trials.plan import Order
 from perflab.trials.progress import Event, LoadProgress, Note, TrialBegun
 from tests.stacks.asking import children_running
+from tests.trials.test_runs import order_of
 
-SMALL = {
-    "blocks": 2, "requests": 1200, "warmup_requests": 10, "concurrency": 5, "workers": 2,
-    "pool_size": 4, "seed": 7, "round_trip_ms": 0, "pool_minconn": "max",
-}  # fmt: skip
 WITHIN_S = 15.0
-
-
-def order_of(**changes: object) -> Order:
-    chosen = experiment("sync_vs_async")
-    plan = chosen.plan(chosen.check({**SMALL, **changes}))
-    return Order(plan=plan, backend="process", runs=runs_dir())
 
 
 def first_process(service: str) -> psutil.Process:
@@ -78,7 +67,7 @@ def test_a_killed_process_is_named_and_the_run_goes_on_with_whole_services() -> 
             killed.append(victim)
             victim.kill()
 
-    run = Run(conduct(order_of(), show))
+    run = Run(conduct(order_of(requests=1200, workers=2), show))
     worker, master, loader, _ = (victim.pid for victim in killed)
     replaced, failed, unsent, clean = run.trials().to_dict("records")
     assert replaced["state"] == "invalid"

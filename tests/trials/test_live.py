@@ -48,7 +48,8 @@ def test_no_live_number_stays_in_the_cell_however_the_run_ends(
 ) -> None:
     display = Display()
     monkeypatch.setattr("IPython.display.DisplayHandle", lambda: display)
-    with contextlib.suppress(KeyboardInterrupt), LiveCell(redraw_s=0.0) as cell:
+    monkeypatch.setattr("perflab.trials.progress.REDRAW_S", 0.0)
+    with contextlib.suppress(KeyboardInterrupt), LiveCell() as cell:
         cell(Note(text="starting echo"))
         cell(TRIAL)
         cell(LOAD)

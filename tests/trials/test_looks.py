@@ -9,13 +9,12 @@ from typing import Any, ClassVar
 import pandas as pd
 import pytest
 
-from perflab.errors import ExperimentError, LoadError, ServiceFailed, StackError, WrongAnswer
+from perflab.errors import ExperimentError, LoadError, ServiceFailed, StackError
 from perflab.host.meters import Meter, ProcessTable, Reading
 from perflab.instruments import STANDARD, Instrument, Load, Look, Observation, Scene
-from perflab.recordings import Reason, Remark, Run
-from perflab.trials.plan import RunPlan
+from perflab.recordings import Reason, Remark
 from perflab.trials.trial import TrialTables, measure
-from tests.trials.fakes import Residents, Told, bench, plan, treatment
+from tests.trials.fakes import Residents, bench, treatment
 
 NOTES: list[str] = []
 STEPS = ("look", "before", "begin", "meters", "end", "after", "observe")
@@ -26,38 +25,33 @@ class Endless(BaseException):
 
 
 RAISED = {
-    "own": ValueError("no such\n  price"), "end": Endless(), "wrong": WrongAnswer("b says no"),
-    "lab": StackError("cannot"),
+    "own": ValueError("no such\n  price"), "end": Endless(), "lab": StackError("cannot"),
 }  # fmt: skip
 
 
 class Noting(Instrument):
-    """Notes its steps; raises ``raises`` at the step ``trouble``, in trials of ``only``."""
+    """Notes its steps; raises ``raises`` at the step ``trouble``."""
 
     tables: ClassVar = {"noted": {"number": "int64"}}
 
     name: str = "one"
     trouble: str = ""
     raises: str = "own"
-    only: str = "ab"
     column: str = ""
 
-    def look(self, scene: Scene) -> Look:
-        self.step("look", scene)
-        return _Noting(self, scene)
+    def look(self, scene: Scene) -> Look:  # noqa: ARG002
+        self.step("look")
+        return _Noting(self)
 
-    def step(self, name: str, scene: Scene) -> None:
+    def step(self, name: str) -> None:
         NOTES.append(f"{name} {self.name}")
-        if self.trouble == name and scene.treatment in self.only:
+        if self.trouble == name:
             raise RAISED[self.raises]
 
 
 class _Noting(Look):
-    def __init__(self, settings: Noting, scene: Scene) -> None:
-        self.settings, self.scene = settings, scene
-
-    def step(self, name: str) -> None:
-        self.settings.step(name, self.scene)
+    def __init__(self, settings: Noting) -> None:
+        self.settings, self.step = settings, settings.step
 
     def before(self) -> None:
         self.step("before")
@@ -109,14 +103,6 @@ def begun_and_ended() -> tuple[list[str], list[str]]:
         for step in ("meters", "end")
     )
     return begun, ended[::-1]
-
-
-def with_instrument(of_run: RunPlan, instrument: Instrument) -> RunPlan:
-    treatments = tuple(
-        item.model_copy(update={"instruments": (instrument, *item.instruments)})
-        for item in of_run.treatments
-    )
-    return of_run.model_copy(update={"treatments": treatments})
 
 
 def test_every_look_takes_its_steps_around_the_load(tmp_path: Path) -> None:
@@ -196,24 +182,3 @@ def test_no_instrument_holds_back_the_end_of_the_run(tmp_path: Path, step: str) 
         looked(tmp_path, Noting(), Noting(name="two", trouble=step, raises="end"))
     begun, ended = begun_and_ended()
     assert ended == begun
-
-
-def test_after_a_failed_instrument_the_run_goes_on_with_the_same_services(tmp_path: Path) -> None:
-    session = Told(tmp_path, of=with_instrument(plan(6), Noting(trouble="observe", only="a")))
-    trials = session.go().trials()
-    states = trials.groupby("treatment")["state"].agg(list)
-    assert states.to_dict() == {"a": ["failed"] * 6, "b": ["valid"] * 6}
-    assert {reason.code for reasons in trials["reasons"] for reason in reasons} == {
-        "instrument.error"
-    }
-    assert "start" not in session.residents.notes
-
-
-def test_a_wrong_answer_ends_the_run_and_no_service_is_started_afresh(tmp_path: Path) -> None:
-    wrong = Noting(trouble="before", raises="wrong", only="b")
-    session = Told(tmp_path, of=with_instrument(plan(3), wrong))
-    with pytest.raises(WrongAnswer, match="b says no"):
-        session.go()
-    first = session.plan.order()[0].index("b")
-    assert len(Run(session.writer.path).trials()) == first, "what was measured before it is kept"
-    assert "start" not in session.residents.notes

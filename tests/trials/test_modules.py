@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import importlib
-import os
 import re
-import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
@@ -14,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from perflab import systems
+from perflab.cli.experiments import command
 from perflab.errors import ExperimentError, ParameterError
 from perflab.systems import experiment
 
@@ -43,21 +42,16 @@ BROKEN = {
 }
 
 
-def of_a_system(place: Path) -> Path:
-    """Make a system in a folder, and return the folder of its experiments."""
-    experiments = place / "foreign" / "experiments"
-    experiments.mkdir(parents=True)
-    for package in (experiments.parent, experiments):
-        (package / "__init__.py").touch()
-    return experiments
-
-
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """Make a temporary folder whose modules count as experiments, too."""
     monkeypatch.setattr(systems, "__path__", [*systems.__path__, str(tmp_path)])
     before = set(sys.modules)
-    yield of_a_system(tmp_path)
+    experiments = tmp_path / "foreign" / "experiments"
+    experiments.mkdir(parents=True)
+    for package in (experiments.parent, experiments):
+        (package / "__init__.py").touch()
+    yield experiments
     for name in set(sys.modules) - before:
         if name.startswith("perflab.systems."):
             del sys.modules[name]
@@ -74,22 +68,16 @@ def test_a_broken_module_that_is_named_gives_the_reason(folder: Path, name: str)
     assert words in str(caught.value)
 
 
-def test_the_others_are_listed_and_every_broken_one_is_named(tmp_path: Path) -> None:
-    folder = of_a_system(tmp_path)
+def test_the_others_are_listed_and_every_broken_one_is_named(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     for name, (text, _) in BROKEN.items():
         (folder / f"{name}.py").write_text(text)
-    done = subprocess.run(
-        [sys.executable, "-c", "from perflab.cli import main; main()", "experiments"],
-        capture_output=True,
-        text=True,
-        timeout=100,
-        env={**os.environ, "PERFLAB_SYSTEMS": str(tmp_path)},
-    )
-    assert done.returncode == 0, done.stderr
-    assert re.search("synchronous_commit +How much throughput", done.stdout)
-    assert "Traceback" not in done.stderr
+    command()
+    output, errors = capsys.readouterr()
+    assert re.search("synchronous_commit +How much throughput", output)
     for name in BROKEN:
-        assert f"left out: {folder / name}.py: " in done.stderr
+        assert f"left out: {folder / name}.py: " in errors
 
 
 def test_a_claim_without_a_source_is_refused_with_its_file(folder: Path) -> None:

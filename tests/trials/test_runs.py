@@ -16,8 +16,8 @@ import psutil
 import pytest
 
 from perflab import api
-from perflab.errors import HostBusy, RunInterrupted
-from perflab.host.lock import holder, measurement_lock
+from perflab.errors import RunInterrupted
+from perflab.host.lock import holder
 from perflab.paths import project_root, runs_dir
 from perflab.recordings import Run
 from perflab.stacks import cleanup
@@ -91,11 +91,6 @@ def test_a_run_is_recorded_whole_on_each_backend(backend_name: str) -> None:
     assert [trials["treatment"].tolist()[0:2], trials["treatment"].tolist()[2:4]] == order
     assert cleanup.everything() == []
     assert holder() is None
-
-
-def test_a_busy_host_refuses_a_run_and_names_the_other() -> None:
-    with measurement_lock("another run"), pytest.raises(HostBusy, match="another run"):
-        conduct(echo_order(), lambda _: None)
 
 
 def test_an_interrupt_ends_the_trial_in_order_and_keeps_committed_ones() -> None:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 # Only what comes out of so many bytes is held at a time, and it may not be more than the second.
 BYTES_AT_ONCE, MOST_AT_ONCE = 4096, 64 << 20
-MOST_LAYERS, MOST_NAMES = 4, 8
+MOST_NAMES = 8
 LIBRARIES = {
     "gzip": "zlib",
     "x-gzip": "zlib",
@@ -81,51 +81,47 @@ class Unpacker:
     """Unpacks one body; ``took_ns`` is how long that has taken."""
 
     def __init__(self, encoding: str) -> None:
-        names = encoding.split(", ")
         self._encoding = encoding
-        self._unknown = [name for name in names if _library(name) is None] or names[MOST_LAYERS:]
-        # The last encoding comes off first; each may have several members or frames.
-        self._layers = names[::-1]
-        self._members: list[Any] = [None] * len(names)
+        # A body that went through several encodings is unknown, too: nobody packs twice.
+        self._is_known = _library(encoding) is not None
+        self._member: Any = None
         self._broken = ""
         self.took_ns = 0
 
     def take(self, packed: bytes | memoryview) -> Iterator[bytes]:
         """Yield what further bytes hold; nothing after a problem."""
         for at in range(0, len(packed), BYTES_AT_ONCE):
-            if self._unknown or self._broken:
+            if self._broken or not self._is_known:
                 return
             began_ns, data = clock(), bytes(packed[at : at + BYTES_AT_ONCE])
             try:
-                for layer in range(len(self._layers)):
-                    data = self._unpacked(layer, data)
+                data = self._unpacked(data)
             except Exception as error:  # each library has its own
                 self._broken, data = str(error), b""
             self.took_ns += clock() - began_ns
             yield data
 
-    def _unpacked(self, layer: int, data: bytes) -> bytes:
-        unpacked, member = bytearray(), self._members[layer]
-        for at in range(0, len(data), BYTES_AT_ONCE):
-            rest = data[at : at + BYTES_AT_ONCE]
-            while rest:
-                if member is None or member.eof:
-                    member = self._members[layer] = _decompressor(self._layers[layer], rest[0])
-                unpacked += member.decompress(rest)
-                rest = member.unused_data
-            if len(unpacked) > MOST_AT_ONCE:
-                raise ValueError(f"{BYTES_AT_ONCE} bytes become more than {MOST_AT_ONCE >> 20} MiB")
-        return bytes(unpacked)
+    def _unpacked(self, rest: bytes) -> bytes:
+        unpacked = b""
+        while rest:
+            # A body may have several members or frames.
+            if self._member is None or self._member.eof:
+                self._member = _decompressor(self._encoding, rest[0])
+            unpacked += self._member.decompress(rest)
+            rest = self._member.unused_data
+        if len(unpacked) > MOST_AT_ONCE:
+            raise ValueError(f"{BYTES_AT_ONCE} bytes become more than {MOST_AT_ONCE >> 20} MiB")
+        return unpacked
 
     @property
     def problem(self) -> tuple[str, str] | None:
         """Return why a body that has ended is not unpacked: error class and text."""
-        if self._unknown:
-            packages = [LIBRARIES[name] for name in self._unknown if name in LIBRARIES]
-            way_out = f"install {' and '.join(packages)}, or ask" if packages else "ask"
+        if not self._is_known:
+            package = LIBRARIES.get(self._encoding)
+            way_out = f"install {package}, or ask" if package else "ask"
             text = f"nothing here unpacks Content-Encoding '{self._encoding:.80}'"
             return "encoding", f"{text}: {way_out} for another by the header Accept-Encoding"
-        if self._broken or not all(member is None or member.eof for member in self._members):
+        if self._broken or not (self._member is None or self._member.eof):
             why = self._broken or "it ends early"
             return "decoding", f"the body is not '{self._encoding}' as its head says: {why}"
         return None

@@ -73,10 +73,7 @@ class ResponseReader:
     def feed(self, data: bytes) -> bool:
         """Take bytes that arrived; return whether the response is complete.
 
-        Raises
-        ------
-        BadResponse
-            The bytes are not a response, or go on after its end.
+        Raises BadResponse where the bytes are not a response, or go on after its end.
         """
         if self.left:
             return self.take(memoryview(data))

@@ -27,23 +27,16 @@ CR, LF = b"\r\n"
 class ServerSentEvents:
     """Splits bytes, in pieces of any size, into server-sent events.
 
-    The length of an event is that of its data, in UTF-8. ``too_long`` says that an event was longer
-    than it may be: no further bytes are taken.
-
-    Parameters
-    ----------
-    end_marker : str
-        The whole data of the event that ends a stream (one line; empty: there is none).
-    longest_bytes : int
-        The most that an event's lines may take, comments before it included.
+    The length of an event is that of its data, in UTF-8. ``end_marker`` is the whole data of the
+    event that ends a stream (one line; empty: there is none). ``too_long`` says that an event's
+    lines, with comments before it, were longer than they may be: no further bytes are taken.
     """
 
-    __slots__ = ("_after_cr", "_begun", "_block", "_last", "_line", "_marker", "_most", "_pending",
-                 "_size", "too_long")  # fmt: skip
+    __slots__ = ("_after_cr", "_begun", "_block", "_last", "_line", "_marker", "_pending", "_size",
+                 "too_long")  # fmt: skip
 
-    def __init__(self, end_marker: str = "", longest_bytes: int = LONGEST_EVENT_BYTES) -> None:
+    def __init__(self, end_marker: str = "") -> None:
         self._marker = end_marker.encode()
-        self._most = longest_bytes
         # An unfinished line.
         self._pending = bytearray()
         # The unfinished event: the bytes of its lines, the bytes of its data with an LF after each
@@ -78,7 +71,7 @@ class ServerSentEvents:
                 lines[0] = first
             self._take(lines, lengths)
         self._pending += rest
-        if self._block + len(self._pending) > self._most:
+        if self._block + len(self._pending) > LONGEST_EVENT_BYTES:
             self.too_long = True
         return lengths
 
@@ -94,7 +87,7 @@ class ServerSentEvents:
                     last = line
                     size += 1
             else:
-                if block > self._most:
+                if block > LONGEST_EVENT_BYTES:
                     break
                 if size:
                     lengths.append(size - 1)
@@ -132,11 +125,10 @@ class JsonLines:
     last line of a stream has.
     """
 
-    __slots__ = ("_last", "_members", "_most", "_pending", "too_long")
+    __slots__ = ("_last", "_members", "_pending", "too_long")
 
-    def __init__(self, end_marker: str = "", longest_bytes: int = LONGEST_EVENT_BYTES) -> None:
+    def __init__(self, end_marker: str = "") -> None:
         self._members = members_of(end_marker) if end_marker else {}
-        self._most = longest_bytes
         self._pending = bytearray()
         self._last = b""
         self.too_long = False
@@ -155,14 +147,14 @@ class JsonLines:
             self._take(lines, lengths)
         self._pending += rest
         # A CR at the end may belong to the line end.
-        if len(self._pending) - self._pending.endswith(b"\r") > self._most:
+        if len(self._pending) - self._pending.endswith(b"\r") > LONGEST_EVENT_BYTES:
             self.too_long = True
         return lengths
 
     def _take(self, lines: list[bytes], lengths: list[int]) -> None:
         for line in lines:
             size = len(line) - line.endswith(b"\r")
-            if size > self._most:
+            if size > LONGEST_EVENT_BYTES:
                 self.too_long = True
                 return
             if size:
@@ -221,12 +213,8 @@ def check_marker(kind: Format, end_marker: str) -> None:
 class Streamed:
     """The chunks of one answer so far.
 
-    Attributes
-    ----------
-    at_ns, sizes : array
-        Instant (CLOCK_MONOTONIC) and length of every event, the end marker included.
-    refused : (str, str) or None
-        The error class of a stream that cannot be read on, and why.
+    ``at_ns`` and ``sizes`` are instant (CLOCK_MONOTONIC) and length of every event, the end marker
+    included; ``refused`` is the error class of a stream that cannot be read on, and why.
     """
 
     __slots__ = ("_events", "_expected", "at_ns", "refused", "sizes")

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import re
 import zlib
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 
 MAX_MESSAGE_BYTES = 1 << 20
 MAX_FRAGMENTS = 1 << 14
@@ -93,18 +92,8 @@ def may_be_sent(code: int) -> bool:
     return (1000 <= code <= 1014 and code not in (1004, 1005, 1006)) or 3000 <= code <= 4999
 
 
-@dataclass(frozen=True)
-class Terms:
-    """The agreed compression; a side without takeover drops its window after each message."""
-
-    server_takeover: bool = True
-    client_takeover: bool = True
-    server_bits: int = LARGEST_WINDOW_BITS
-    client_bits: int = LARGEST_WINDOW_BITS
-
-
-def agreed(answers: Sequence[str]) -> Terms:
-    """Read the server's ``Sec-WebSocket-Extensions`` headers, in answer to ``OFFER``."""
+def agreed(answers: Sequence[str]) -> Mapping[str, str]:
+    """Return the parameters in ``Sec-WebSocket-Extensions`` headers, the answer to ``OFFER``."""
     extensions = [part for part in ",".join(answers).split(",") if part.strip()]
     if not extensions:
         raise WebSocketError("handshake", f"the server does not agree to {NAME}")
@@ -119,32 +108,33 @@ def agreed(answers: Sequence[str]) -> Terms:
         if key in values or not re.fullmatch(PARAMETERS.get(key, NEVER), value):
             raise WebSocketError("handshake", f"{NAME} cannot have {parameter} here")
         values[key] = value
-    return Terms(
-        server_takeover="server_no_context_takeover" not in values,
-        client_takeover="client_no_context_takeover" not in values,
-        server_bits=int(values.get("server_max_window_bits", LARGEST_WINDOW_BITS)),
-        client_bits=int(values.get("client_max_window_bits", LARGEST_WINDOW_BITS)),
-    )
+    return values
 
 
 class Deflate:
-    """Compresses and decompresses the messages of one connection, within their size limit."""
+    """Compresses and decompresses the messages of one connection, within their size limit.
 
-    def __init__(self, terms: Terms) -> None:
-        self._terms = terms
+    ``terms`` are the agreed parameters; a side without takeover drops its window after a message.
+    """
+
+    def __init__(self, terms: Mapping[str, str]) -> None:
+        self._client_forgets = "client_no_context_takeover" in terms
+        self._server_forgets = "server_no_context_takeover" in terms
+        self._client_bits = int(terms.get("client_max_window_bits", LARGEST_WINDOW_BITS))
+        self._server_bits = int(terms.get("server_max_window_bits", LARGEST_WINDOW_BITS))
         self._renew_packer()
         self._renew_unpacker()
 
     def _renew_packer(self) -> None:
-        self._packer = zlib.compressobj(wbits=-self._terms.client_bits)
+        self._packer = zlib.compressobj(wbits=-self._client_bits)
 
     def _renew_unpacker(self) -> None:
-        self._unpacker = zlib.decompressobj(wbits=-self._terms.server_bits)
+        self._unpacker = zlib.decompressobj(wbits=-self._server_bits)
 
     def pack(self, message: bytes) -> bytes:
         """Return the compressed message."""
         packed = self._packer.compress(message) + self._packer.flush(zlib.Z_SYNC_FLUSH)
-        if not self._terms.client_takeover:
+        if self._client_forgets:
             self._renew_packer()
         return packed[: -len(TAIL)]
 
@@ -161,6 +151,6 @@ class Deflate:
         # (RFC 7692, 7.2.3.4).
         if self._unpacker.unused_data not in (b"", TAIL, b"\x00" + TAIL):
             raise WebSocketError("protocol", f"{NAME}: bytes after the last block")
-        if not self._terms.server_takeover or self._unpacker.eof:
+        if self._server_forgets or self._unpacker.eof:
             self._renew_unpacker()
         return message

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import struct
+from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -80,6 +81,7 @@ ROW = np.dtype(
 )
 REQUESTS, PHASES = "requests.rows", "phases.rows"
 PACK = struct.Struct("<8qihhbb")
+values_of = attrgetter(*(ROW.names or ()))
 PHASE_ROW = np.dtype([("row", "<u4"), ("name", "<u2"), ("value_ms", "<f4")])
 PHASE_PACK = struct.Struct("<IHf")
 PHASE = "phase_{}_ms"
@@ -116,23 +118,7 @@ class Recorder:
 
     def add(self, exchange: Exchange) -> None:
         """Record a finished exchange."""
-        PACK.pack_into(
-            self._buffer,
-            self._used,
-            exchange.planned_ns,
-            exchange.started_ns,
-            exchange.sent_ns,
-            exchange.first_byte_ns,
-            exchange.done_ns,
-            exchange.connect_ns,
-            exchange.close_ns,
-            exchange.bytes,
-            exchange.user,
-            exchange.status,
-            exchange.template,
-            exchange.error,
-            exchange.stage,
-        )
+        PACK.pack_into(self._buffer, self._used, *values_of(exchange))
         if exchange.phases:
             self._phases.add(self._packed_phases(exchange.phases))
         if exchange.progress is not None:

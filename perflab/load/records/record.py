@@ -92,10 +92,6 @@ class Place:
         """Return the folder that workers write to."""
         return self.folder / "raw"
 
-    def has_rows(self) -> bool:
-        """Return whether a worker has written anything."""
-        return any(file.stat().st_size for file in self.raw.glob("*/requests.rows"))
-
 
 def folder_problems(option: str, folder: Path) -> list[str]:
     """Return why a new folder cannot be made, without making it."""

@@ -18,7 +18,7 @@ from typing import Any
 
 from perflab.errors import LoadError
 from perflab.host.files import temporary_folder
-from perflab.host.processes import give_way, how_it_ended
+from perflab.host.processes import bound_to, give_way, how_it_ended
 from perflab.host.shortages import wait_for_ports
 from perflab.load.checks.trend import MachineCounts
 from perflab.load.clients.outcome import MEASURE
@@ -64,9 +64,7 @@ class WorkerProcess:
 
     def __init__(self, core: int, environment: dict[str, str]) -> None:
         """Start the worker; it inherits the core, to which this process is bound meanwhile."""
-        before = os.sched_getaffinity(0)
-        os.sched_setaffinity(0, {core})
-        try:
+        with bound_to({core}):
             self.child = subprocess.Popen(
                 [sys.executable, "-m", "perflab.load.workers.worker"],
                 stdin=subprocess.PIPE,
@@ -76,8 +74,6 @@ class WorkerProcess:
                 env={**os.environ, **environment},
                 bufsize=0,
             )
-        finally:
-            os.sched_setaffinity(0, before)
         self._pending = b""
         self._folder = Path()
         self.progress = Progress()
@@ -129,17 +125,11 @@ class WorkerProcess:
 
 
 class Generator:
-    """Keeps one worker per client core for the whole run.
+    """Keeps one worker, bound to its core, for each of the client's ``cores`` for the whole run.
 
-    Parameters
-    ----------
-    cores : sequence of int
-        Cores of the client; one worker is bound to each.
-    environment : dict
-        Labels, so that clean-up finds the workers.
-    real_time : bool
-        Whether workers get real-time priority on their cores, where the system allows it. Not for
-        cores that services share: they would get no time while a worker is busy.
+    ``environment`` holds labels, so that clean-up finds the workers. With ``real_time`` they get
+    real-time priority where the system allows it. That is not for cores that services share: they
+    would get no time while a worker is busy.
     """
 
     def __init__(
@@ -185,12 +175,8 @@ class Generator:
         (CLOCK_MONOTONIC), so that the windows of several loads fit together; 0 is at once. It is
         never moved: missed windows show as requests that started late, and refuse the load.
 
-        Raises
-        ------
-        TargetRefused
-            The address is neither on this machine nor allowed.
-        LoadError
-            A worker died or did not end within the workload's own bounds.
+        Raises TargetRefused for an address that is neither on this machine nor allowed, and
+        LoadError where a worker died or did not end within the workload's own bounds.
         """
         refuse_foreign(address, allowed)
         if workload.client == "http2":

@@ -30,8 +30,8 @@ from perflab.load.records.looks import LoopProbe
 from perflab.load.workers.drivers import ClosedDriver, OpenDriver
 from perflab.load.workers.timer import CpuInWindows, Timer, run_delay_ns
 from perflab.load.workload.arrivals import ClosedLoop, Scripted
-from perflab.load.workload.windows import FrozenModel
 from perflab.load.workload.workload import Workload
+from perflab.parameters import FrozenModel
 
 if TYPE_CHECKING:
     from perflab.load.workers.scripted import ScriptedDriver

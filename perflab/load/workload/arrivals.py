@@ -9,14 +9,8 @@ from typing import Annotated, Any, Literal, Self
 import numpy as np
 from pydantic import Field, model_validator
 
-from perflab.load.workload.windows import (
-    BEGIN,
-    COUNTED,
-    END,
-    FrozenModel,
-    Windows,
-    window_of,
-)
+from perflab.load.workload.windows import BEGIN, COUNTED, END, Windows, window_of
+from perflab.parameters import FrozenModel
 
 
 class ClosedLoop(FrozenModel):

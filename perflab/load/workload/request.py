@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import Base64Bytes, BeforeValidator, Field, field_validator, model_validator
 
 from perflab.load.clients.streams import Format, Streaming, check_marker
-from perflab.load.workload.windows import FrozenModel
+from perflab.parameters import FrozenModel
 
 TOKEN = r"^[!#$%&'*+.^_`|~0-9A-Za-z-]+$"
 NO_CONTROLS = r"^[^\x00-\x08\x0a-\x1f\x7f]*$"

@@ -6,14 +6,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
-
-class FrozenModel(BaseModel):
-    """A frozen model that refuses unknown names."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
+from perflab.parameters import FrozenModel
 
 MOST_WINDOWS = 100_000
 BEGIN, COUNTED, END = range(3)

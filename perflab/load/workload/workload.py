@@ -11,7 +11,8 @@ from pydantic import Field
 
 from perflab.load.workload.arrivals import Arrivals, Burst, ClosedLoop, Scripted
 from perflab.load.workload.request import Connections, Request
-from perflab.load.workload.windows import FrozenModel, Windows
+from perflab.load.workload.windows import Windows
+from perflab.parameters import FrozenModel
 
 Measured = Literal["response", "ttft", "gap"]
 _WORDS = re.compile(r"(?:(ttft|gap)_)?p(\d+(?:\.\d+)?)\s*<=?\s*(\d+(?:\.\d+)?)\s*(ms|s)?")
