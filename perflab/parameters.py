@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import difflib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from types import NoneType
 from typing import Any, TypeVar, get_args
 
@@ -104,8 +104,15 @@ def parse_assignments(assignments: Iterable[str]) -> dict[str, Any]:
     return values
 
 
-def check(model: type[P], values: Mapping[str, Any], subject: str) -> P:
+def check(
+    model: type[P],
+    values: Mapping[str, Any],
+    subject: str,
+    where: Callable[[str], str] = lambda _: "",
+) -> P:
     """Validate ``values`` by name against ``model``; ``subject`` names their owner in the error.
+
+    ``where`` gives the words before the problem of a parameter, such as its place in a file.
 
     A list may be text: JSON, or values separated by commas. ParameterError lists every problem:
     unknown names with the nearest known one, wrong types, values out of range, impossible
@@ -114,7 +121,7 @@ def check(model: type[P], values: Mapping[str, Any], subject: str) -> P:
     known = list(model.model_fields)
     listed = f"known: {', '.join(known)}"
     problems = [
-        f"unknown parameter '{name}'{did_you_mean(name, known)}; {listed}"
+        f"{where(name)}unknown parameter '{name}'{did_you_mean(name, known)}; {listed}"
         for name in values
         if name not in known
     ]
@@ -124,7 +131,7 @@ def check(model: type[P], values: Mapping[str, Any], subject: str) -> P:
     try:
         checked = model.model_validate(known_values)
     except ValidationError as error:
-        problems += sentences(error)
+        problems += sentences(error, where)
     if problems:
         raise ParameterError(subject, problems)
     return checked
@@ -145,7 +152,7 @@ def _listed(model: type[Parameters], name: str, value: Any) -> Any:
     return [value]
 
 
-def sentences(error: ValidationError) -> list[str]:
+def sentences(error: ValidationError, where: Callable[[str], str] = lambda _: "") -> list[str]:
     """Return one sentence for every field that is wrong, with its value and what is allowed.
 
     pydantic reports every wrong element of a list and every type that it could have been; for the
@@ -156,7 +163,7 @@ def sentences(error: ValidationError) -> list[str]:
         field = str(item["loc"][0]) if item["loc"] else ""
         # A rule about several parameters has no field; each such rule gets its own sentence.
         by_field.setdefault(field or str(item["msg"]), []).append(item)
-    return [_sentence(items) for items in by_field.values()]
+    return [where(field) + _sentence(items) for field, items in by_field.items()]
 
 
 # The beginning of a type of error of pydantic, and the kind that was wanted.

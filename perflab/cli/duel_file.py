@@ -1,8 +1,11 @@
-"""``duel.toml``: variants, load and gate of a duel; every wrong key is told."""
+"""``duel.toml``: variants, load and gate of a duel; every wrong key is told with its line."""
 
 from __future__ import annotations
 
+import datetime
+import json
 import tomllib
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -10,10 +13,11 @@ from pydantic import create_model
 
 from perflab import systems
 from perflab.errors import ParameterError
-from perflab.parameters import check
+from perflab.parameters import check, did_you_mean
 
 SUBJECT = "perflab duel"
 VARIANTS, LOAD = "variants", "load"
+KeyPath = tuple[str, ...]
 
 
 def given(
@@ -24,9 +28,13 @@ def given(
     Of a ``run`` that is to be finished, the other parameters are not checked here: it has its own.
     Raises ParameterError with every problem.
     """
-    values = {**(read_duel(Path(file)) if file else {}), **options}
+    of_file, places = read_duel(Path(file)) if file else ({}, {})
+    values = {**of_file, **options}
     if run:
         values.pop("folder", None)
+    elif VARIANTS not in values:
+        problem = "there are no variants: give two --variant NAME=KIND:WHAT, or a file"
+        raise ParameterError(SUBJECT, [problem])
     else:
         values.setdefault("folder", str(Path.cwd()))
     gate: Any = {"fail_on": (tuple[str, ...], ()), "strict": (bool, False)}
@@ -34,40 +42,84 @@ def given(
     checked: Any = check(
         create_model("DuelParameters", __base__=base, **gate),
         {name: value for name, value in values.items() if name in gate or not run},
-        f"{SUBJECT} {file}".strip(),
+        SUBJECT,
+        lambda name: "" if name in options else places.get(name, ""),
     )
-    if not run and VARIANTS not in values:
-        problem = "there are no variants: give two --variant NAME=KIND:WHAT, or a file"
-        raise ParameterError(SUBJECT, [problem])
     of_run = {name: value for name, value in values.items() if name not in gate}
     return of_run | ({"resume": run} if run else {}), list(checked.fail_on), checked.strict
 
 
-def read_duel(path: Path) -> dict[str, Any]:
-    """Return the values of a file, by the names of parameters.
+def read_duel(path: Path) -> tuple[dict[str, Any], dict[str, str]]:
+    """Return the values of a file, by the names of parameters, and where each stands in the file.
 
     ``[variants]`` holds NAME = "KIND:WHAT", ``[load]`` the parameters of the load; all others stand
     at the top. Relative paths begin at the folder of the file, unless it names another.
     """
     try:
-        content = tomllib.loads(path.read_text())
+        text = path.read_text()
+        content = tomllib.loads(text)
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise ParameterError(SUBJECT, [f"{path}: {error}"]) from None
-    variants, load = content.pop(VARIANTS, {}), content.pop(LOAD, {})
-    if not (isinstance(variants, dict) and isinstance(load, dict)):
-        problem = f'[{VARIANTS}] and [{LOAD}] are tables: lines like NAME = "..." stand below them'
-        raise ParameterError(f"{SUBJECT} {path}", [problem])
+    places = {keys: f"{path}, line {line}: " for keys, line in _lines(text).items()}
     problems = [
-        f"{name} stands both at the top and in [{LOAD}]" for name in load if name in content
+        f"{places[keys]}{'.'.join(keys)} {problem}"
+        for keys, value in _leaves(content)
+        if (problem := _problem(keys, value, content))
     ]
-    for name, text in variants.items():
-        if not isinstance(text, str):
-            example = f'"{name}" = "command:python3 server.py --port {{port}}"'
-            problems.append(f"{VARIANTS}.{name} must be text: put both in quotes, like {example}")
     if problems:
-        raise ParameterError(f"{SUBJECT} {path}", problems)
+        raise ParameterError(SUBJECT, problems)
+    variants, load = content.pop(VARIANTS, {}), content.pop(LOAD, {})
     values = {**content, **load}
     if variants:
         values[VARIANTS] = [f"{name}={text}" for name, text in variants.items()]
     folder = path.resolve().parent
-    return {**values, "folder": str(folder / str(values.get("folder", "")))}
+    values["folder"] = str(folder / str(values.get("folder", "")))
+    of_names = (keys for keys in places if keys[0] != VARIANTS or len(keys) == 1)
+    return values, {keys[-1]: places[keys] for keys in of_names}
+
+
+def _problem(keys: KeyPath, value: object, content: Mapping[str, Any]) -> str:
+    """Return what is wrong with the kind or place of a key."""
+    table, name = keys[0], keys[-1]
+    if table not in (VARIANTS, LOAD):
+        if len(keys) > 1:
+            hint = did_you_mean(table, (VARIANTS, LOAD))
+            return f"is in no table of this file{hint}; tables: [{VARIANTS}] and [{LOAD}]"
+    elif len(keys) == 1:
+        return f'must be a table: write [{table}], and below it lines like NAME = "..."'
+    elif table == LOAD and name in content:
+        return f"stands both at the top and in [{LOAD}]"
+    elif table == VARIANTS and len(keys) > 2:
+        entry = f'"{".".join(keys[1:])}" = {json.dumps(str(value))}'
+        return f"is a table: put a name with dots in quotes ({entry})"
+    elif table == VARIANTS and not isinstance(value, str):
+        return 'must be text in quotes, like "command:python3 server.py --port {port}"'
+    if len(keys) > 2 or isinstance(value, (Mapping, datetime.date, datetime.time)):
+        return "must be text, a number or a list"
+    return ""
+
+
+def _leaves(table: Mapping[str, Any], above: KeyPath = ()) -> Iterator[tuple[KeyPath, Any]]:
+    """Yield all values that are no tables, and empty tables but those which the file may have."""
+    for name, value in table.items():
+        keys = (*above, name)
+        if isinstance(value, Mapping) and (value or keys in ((VARIANTS,), (LOAD,))):
+            yield from _leaves(value, keys)
+        else:
+            yield keys, value
+
+
+def _lines(text: str) -> dict[KeyPath, int]:
+    """Return the line on which each key begins, by reading the file up to each of its lines."""
+    lines: dict[KeyPath, int] = {}
+    rows, begin = text.split("\n"), 1
+    for end in range(1, len(rows) + 1):
+        try:
+            known = tomllib.loads("\n".join(rows[:end]))
+        except tomllib.TOMLDecodeError:
+            continue  # A value goes on on the next line.
+        for keys, _ in _leaves(known):
+            for length in range(1, len(keys) + 1):
+                lines.setdefault(keys[:length], begin)
+        begin = end + 1
+    return lines

@@ -36,10 +36,13 @@ class OutputFailed(PerflabError):
 def usable() -> Iterator[None]:
     """Check the standard streams before the block, and flush standard output after it.
 
-    Raises OutputFailed where standard output is closed (then the block does not begin), or where it
-    or a file is not writable.
+    Raises
+    ------
+    OutputFailed
+        Standard output is closed (then the block does not begin), or it or a file is not writable.
     """
-    if sys.stdout is None:
+    closed = _fill_closed()
+    if 1 in closed:
         raise OutputFailed(
             "standard output is closed, so nothing was started; send it to a file or to /dev/null"
         )
@@ -61,6 +64,24 @@ def usable() -> Iterator[None]:
             sys.exit(1)  # the reader has seen enough, as in `perflab runs | head`
         what = error.filename or "what was to be shown or recorded cannot be written"
         raise OutputFailed(f"{what}: {error.strerror or error}") from None
+
+
+def _fill_closed() -> set[int]:
+    """Open /dev/null for closed standard streams; return their numbers.
+
+    Otherwise the next opened file would take the number, and children would write to it.
+    """
+    closed = set()
+    for number in (0, 1, 2):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)
+            os.set_inheritable(number, True)
+            closed.add(number)
+    if sys.stderr is None:
+        sys.stderr = open(2, "w", closefd=False)  # noqa: SIM115
+    return closed
 
 
 def named_here(path: Path) -> str:

@@ -1,4 +1,4 @@
-"""A key of ``duel.toml`` of the wrong kind is told in the words of the file."""
+"""A key of ``duel.toml`` of the wrong kind is told with its line, in the words of the file."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from perflab.cli import app
+from perflab.cli.duel_file import read_duel
 from perflab.errors import ParameterError
 
 WHOLE = """# a comment
@@ -27,33 +28,51 @@ load_line = 13
 
 
 def problems(text: str, folder: Path, *words: str) -> list[str]:
-    """Return the problems that the command tells of a file."""
+    """Return the lines that the command prints for a file, without the place of the file."""
     file = folder / "duel.toml"
     file.write_text(text)
     with pytest.raises(ParameterError) as caught:
         CliRunner().invoke(app, ["duel", str(file), *words], catch_exceptions=False)
-    return list(caught.value.problems)
+    return [problem.replace(f"{file}, ", "") for problem in caught.value.problems]
+
+
+def test_each_key_stands_on_the_line_where_it_begins(tmp_path: Path) -> None:
+    file = tmp_path / "duel.toml"
+    file.write_text(WHOLE)
+    values, places = read_duel(file)
+    assert values["variants"] == ["v1.9=command:a {port}", "v1.10=command:b {port}"]
+    lines = {name: int(place.removeprefix(f"{file}, line ")[:-2]) for name, place in places.items()}
+    assert lines == {"blocks": 2, "fail_on": 3, "variants": 6, "load": 9, "body": 9, "users": 12,
+                     "load_line": 13}  # fmt: skip
 
 
 @pytest.mark.parametrize(
     ("old", "new", "words"),
     [
-        ('"v1.9"', "v1.9", "variants.v1 must be text: put both"),
-        ('"command:a {port}"', "7", "variants.v1.9 must be text: put"),
-        ("[variants]", "[varaints]", "unknown parameter 'varaints' (did you mean 'variants'?)"),
-        ("[load]", "[load]\nblocks = 3", "blocks stands both at the top and in [load]"),
-        ("[load]", "", "variants.users must be text: put"),
-        (WHOLE, "load = 2", "[variants] and [load] are tables"),
-        ("blocks = 2", "seed = 2026-11-26", "seed = datetime.date(2026, 11, 26): must be a whole"),
-        ("users = 2", "think.time_s = 2", "unknown parameter 'think' (did you mean 'think_time_s"),
-        ("users = 2", "users = 2.5", "users = 2.5: must be a whole number"),
-        ("users = 2", 'timeout_s = "long"', "timeout_s = 'long': must be a number"),
-        ("users = 2", "path = 7", "path = 7: must be text"),
-        ('"cpu>1.1"', "7", "fail_on = 7: must be text"),
-        ("'v1.10'", "#", "variants = ['v1.9=command:a {port}']: must have at least 2"),
-        ("users = 2", "", "unknown parameter 'load_line'"),
+        ('"v1.9"', "v1.9", 'line 6: variants.v1.9 is a table: put a name with dots in quotes '
+         '("v1.9" = "command:a {port}")'),
+        ('"command:a {port}"', "7", "line 6: variants.v1.9 must be text in quotes, like"),
+        ("[variants]", "[varaints]", "line 6: varaints.v1.9 is in no table of this file (did you "
+         "mean 'variants'?); tables: [variants] and [load]"),
+        ("[load]", "[load]\nblocks = 3", "line 9: load.blocks stands both at the top"),
+        ("blocks = 2", "seed = 2026-11-26", "line 2: seed must be text, a number or a list"),
+        ("users = 2", "users = 2.5", "line 12: users = 2.5: must be a whole number"),
+        ("users = 2", "think.time_s = 2", "line 12: load.think.time_s must be text, a number or"),
+        ("users = 2", 'timeout_s = "long"', "line 12: timeout_s = 'long': must be a number"),
+        ("users = 2", "path = 7", "line 12: path = 7: must be text"),
+        ('"cpu>1.1"', "7", "line 3: fail_on = 7: must be text"),
+        ("'v1.10'", "#", "line 6: variants = ['v1.9=command:a {port}']: must have at least 2"),
+        ("users = 2", "", "line 13: unknown parameter 'load_line'"),
     ],
 )  # fmt: skip
-def test_a_key_of_the_wrong_kind_is_told(old: str, new: str, words: str, tmp_path: Path) -> None:
+def test_a_key_of_the_wrong_kind_is_told_with_its_line(
+    old: str, new: str, words: str, tmp_path: Path
+) -> None:
     text = WHOLE.replace(old, new, 1)
     assert any(problem.startswith(words) for problem in problems(text, tmp_path))
+
+
+def test_an_option_that_overrules_the_file_has_no_line(tmp_path: Path) -> None:
+    text = WHOLE.replace("users = 2", "users = 2.5")
+    told = problems(text, tmp_path, "--users", "-1")
+    assert "users = -1: input should be greater than or equal to 1" in told

@@ -45,6 +45,12 @@ def test_a_reader_that_has_seen_enough_is_no_error_to_speak_of() -> None:
     assert done.stderr == ""
 
 
+def test_other_closed_streams_disturb_nothing() -> None:
+    done = run("stack", "ps", stdout="<&- 2>&-")
+    assert done.returncode == 0
+    assert "no services are up\n" in done.stdout
+
+
 SAYS = "from perflab.cli import outputs\nwith outputs.usable(): print('\\u2013 \\u03c1 \\u221e')"
 
 

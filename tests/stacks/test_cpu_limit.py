@@ -2,20 +2,60 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from perflab.errors import BackendUnavailable
+from perflab.host.meters import GROUPS, folder_of, groups_of
 from perflab.host.placing import placement
 from perflab.stacks import cleanup
+from perflab.stacks.launching import answers
 from perflab.stacks.plan import LEAST_CPUS, Node, StackPlan
 from perflab.stacks.process_backend import choose
 from perflab.stacks.residents import Residents
+from tests.stacks.asking import started
 from tests.stacks.test_containment import launched
+
+CPUS = 0.2
+BUSY_S = 1.5
+# Each answer costs some tens of milliseconds of CPU.
+WORK = 50_000
+
+
+def echo(cpus: float | None) -> StackPlan:
+    return StackPlan(nodes=(Node(name="echo", service="echo", settings={"work": WORK}, cpus=cpus),))
+
+
+def keep_busy(residents: Residents, treatment: str) -> None:
+    """Let the service always have a request for a while."""
+    residents.activate(treatment)
+    port, ends = residents.instance(treatment, "echo").launch.port, time.monotonic() + BUSY_S
+    while time.monotonic() < ends:
+        assert answers(port, "/", timeout_s=30)
+
+
+def stopped(pid: int) -> int:
+    """Return how often the kernel stopped a service because its time was used up."""
+    groups = groups_of(pid)
+    folder = folder_of(groups, "cpu") or GROUPS / groups.get("", "/").lstrip("/")
+    lines = (folder / "cpu.stat").read_text().splitlines()
+    return int(dict(line.split() for line in lines).get("nr_throttled", 0))
+
+
+@pytest.mark.slow
+@pytest.mark.docker
+def test_a_limited_service_is_stopped_when_its_time_is_used_up_and_a_free_one_is_not() -> None:
+    plans = {"limited": echo(CPUS), "free": echo(None)}
+    with started("docker", plans) as residents:
+        for name in plans:
+            keep_busy(residents, name)
+        stops = {name: stopped(residents.instance(name, "echo").pid) for name in plans}
+    assert stops["limited"] > 0 == stops["free"]
 
 
 def test_plain_processes_refuse_a_limit_before_anything_is_started() -> None:
-    plan = StackPlan(nodes=(Node(name="echo", service="echo", cpus=0.2),))
-    residents = Residents(choose("process"), {"it": plan}, placement(), "refused")
+    residents = Residents(choose("process"), {"it": echo(CPUS)}, placement(), "refused")
     with pytest.raises(BackendUnavailable, match=r"^the CPU limit of echo .*--backend docker"):
         residents.prepare()
     assert residents.images == {}, "nothing was prepared"

@@ -12,6 +12,8 @@ import pytest
 
 from perflab.errors import BackendUnavailable
 from perflab.stacks.cleanup import connect
+from perflab.stacks.plan import Node, StackPlan
+from tests.stacks.asking import started
 
 
 @pytest.fixture
@@ -58,3 +60,25 @@ def test_an_engine_that_may_be_elsewhere_is_refused_before_it_is_asked(
         connect()
     assert address in str(refused.value)
     assert "--backend process" in str(refused.value)
+
+
+def test_the_engine_of_the_docker_commands_context_is_asked(configuration: Path) -> None:
+    write_context(configuration, "rootless", f"unix://{configuration}/rootless.sock")
+    with pytest.raises(BackendUnavailable, match=r"answers at unix://.*/rootless\.sock"):
+        connect()
+
+
+@pytest.mark.slow
+@pytest.mark.docker
+def test_a_container_has_no_proxy_of_the_docker_commands_configuration(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    proxies = {"default": {"httpProxy": "http://127.0.0.1:9", "httpsProxy": "http://127.0.0.1:9"}}
+    (tmp_path / "config.json").write_text(json.dumps({"proxies": proxies}))
+    monkeypatch.setenv("DOCKER_CONFIG", str(tmp_path))
+    plan = StackPlan(nodes=(Node(name="echo", service="echo"),))
+    with started("docker", {"it": plan}) as residents:
+        assert connect().api._proxy_configs.http, "the configuration was read"
+        pid = residents.instance("it", "echo").pid
+        environment = Path(f"/proc/{pid}/environ").read_text()
+    assert "proxy" not in environment.lower()
