@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 import pandas as pd
 
-from perflab.instruments.instrument import Instrument, Load, Look, Observation, Scene
+from perflab.instruments.instrument import Instrument, Load, Look, Observation
 from perflab.load.checks.chunk_times import OF_STREAMS, ChunkTimes, times_of_chunks
 from perflab.load.checks.failures import around_stop
 from perflab.load.checks.times import Number, times_of
@@ -186,24 +186,9 @@ def stop_columns(result: LoadResult) -> dict[str, float]:
     return {"reached_failures": 1.0, **columns, **bound}
 
 
-class ServerCount(Instrument):
-    """Asks the stack for its count, if it has one, and refuses a trial that does not agree.
-
-    Every successful request, of the warm-up too, must have left one counted item.
-    """
-
-    def look(self, scene: Scene) -> Look:
-        """Return the look at one trial."""
-        return _ServerCount(scene)
-
-
-class _ServerCount(Look):
-    def __init__(self, scene: Scene) -> None:
-        self._scene = scene
-        self._counted: int | None = None
-
+class _ServerCount(Look["ServerCount"]):
     def after(self) -> None:
-        self._counted = self._scene.residents.count(self._scene.treatment)
+        self._counted = self.scene.residents.count(self.scene.treatment)
 
     def observe(self, load: Load) -> Observation:
         """Return ``server_count``, if the stack has a count, and a reason where it disagrees."""
@@ -215,3 +200,12 @@ class _ServerCount(Look):
             return Observation(columns)
         text = f"the server counted {self._counted} writes, the client {told} successful answers"
         return Observation(columns, reasons=[Reason(code="server.count", text=text)])
+
+
+class ServerCount(Instrument):
+    """Asks the stack for its count, if it has one, and refuses a trial that does not agree.
+
+    Every successful request, of the warm-up too, must have left one counted item.
+    """
+
+    at_work: ClassVar = _ServerCount

@@ -7,12 +7,12 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
 
-from perflab.instruments import Instrument, Load, Look, Observation, Scene
+from perflab.instruments import Instrument, Load, Look, Observation
 from perflab.load.checks.selfcheck import MAX_CLIENT_CPU
 from perflab.load.checks.stalls import Sending
 from perflab.load.checks.times import Number
@@ -60,19 +60,7 @@ class Phases:
         return is_on_plateau
 
 
-class Streams(Instrument):
-    """Sums up a crowd's streams in columns, and judges lost messages."""
-
-    def look(self, scene: Scene) -> Look:
-        """Return the look at one trial."""
-        return _Streams(scene)
-
-
-class _Streams(Look):
-    def __init__(self, scene: Scene) -> None:
-        self._scene = scene
-        self._before: Mapping[str, Any] = {}
-
+class _Streams(Look["Streams"]):
     def begin(self) -> None:
         """Read the CPU that the service's threads have used so far."""
         self._before = self._counts()
@@ -91,7 +79,13 @@ class _Streams(Look):
         return replace(observation, columns={**observation.columns, **share})
 
     def _counts(self) -> Mapping[str, Any]:
-        return self._scene.residents.counts(self._scene.treatment)[NODE]
+        return self.scene.residents.counts(self.scene.treatment)[NODE]
+
+
+class Streams(Instrument):
+    """Sums up a crowd's streams in columns, and judges lost messages."""
+
+    at_work: ClassVar = _Streams
 
 
 def beside_loop_share(before: Mapping[str, Any], after: Mapping[str, Any]) -> float:

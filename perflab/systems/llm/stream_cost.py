@@ -8,10 +8,11 @@ long, many of all requests are under way.
 from __future__ import annotations
 
 import math
+from typing import ClassVar
 
 import pandas as pd
 
-from perflab.instruments import Instrument, Load, Look, Observation, Scene
+from perflab.instruments import Instrument, Load, Look, Observation
 from perflab.load.checks.chunk_times import times_of_chunks
 from perflab.load.checks.failures import AroundStop, around_stop
 from perflab.load.clients.outcome import CUT_OFF
@@ -21,30 +22,10 @@ from perflab.systems.llm.stacks import PROXY
 from perflab.trials.summary import cpu_share, cpu_us_per_success
 
 
-class StreamCost(Instrument):
-    """Sums up a load of answers, and compares it with the proxy's own count.
-
-    ``success_share``: successes over all measured requests that were planned and that the load's
-    end did not cut off. ``server_cpu_us_per_answer`` and ``server_cpu_us_per_chunk``: the proxy's
-    CPU time in the measured stage over its successes, and over their chunks that came in it.
-
-    The proxy must have completed every success, and no more requests than were sent; it may have
-    completed one that timed out.
-    """
-
-    def look(self, scene: Scene) -> Look:
-        """Return the look at one trial."""
-        return _StreamCost(scene)
-
-
-class _StreamCost(Look):
-    def __init__(self, scene: Scene) -> None:
-        self._scene = scene
-        self._completed = 0
-
+class _StreamCost(Look["StreamCost"]):
     def after(self) -> None:
         """Read the proxy's count of completed requests."""
-        counts = self._scene.residents.counts(self._scene.treatment)
+        counts = self.scene.residents.counts(self.scene.treatment)
         self._completed = int(counts[PROXY]["completed"])
 
     def observe(self, load: Load) -> Observation:
@@ -61,6 +42,20 @@ class _StreamCost(Look):
             "server_count": self._completed,
         }
         return Observation(columns, reasons=miscounted(result.requests, self._completed))
+
+
+class StreamCost(Instrument):
+    """Sums up a load of answers, and compares it with the proxy's own count.
+
+    ``success_share``: successes over all measured requests that were planned and that the load's
+    end did not cut off. ``server_cpu_us_per_answer`` and ``server_cpu_us_per_chunk``: the proxy's
+    CPU time in the measured stage over its successes, and over their chunks that came in it.
+
+    The proxy must have completed every success, and no more requests than were sent; it may have
+    completed one that timed out.
+    """
+
+    at_work: ClassVar = _StreamCost
 
 
 def success_share(requests: pd.DataFrame, unsent: int) -> float:
@@ -91,12 +86,6 @@ class BrokenOff(Instrument):
     users; ``users_at_stop_at_least`` is then their number.
     """
 
-    def look(self, scene: Scene) -> Look:  # noqa: ARG002
-        """Return the look at one trial."""
-        return _BrokenOff()
-
-
-class _BrokenOff(Look):
     def observe(self, load: Load) -> Observation:
         """Return columns only."""
         return Observation(begun_columns(around_stop(load.result), load.result.requests))

@@ -11,11 +11,12 @@ teardown.
 from __future__ import annotations
 
 import math
+from typing import ClassVar
 
 import pandas as pd
 from pydantic import Field
 
-from perflab.instruments import Instrument, Load, Look, Observation, Scene
+from perflab.instruments import Instrument, Load, Look, Observation
 from perflab.load.records.result import LoadResult
 from perflab.recordings import Reason
 from perflab.trials.summary import cpu_us_per_success
@@ -52,33 +53,10 @@ def part_columns(requests: pd.DataFrame) -> dict[str, float]:
     }  # fmt: skip
 
 
-class ConnectionCost(Instrument):
-    """Sums up a load of posts, and compares it with the server's own count.
-
-    ``success_share``: expected answers within the time-out over all measured requests that were
-    planned, also those never sent. ``server_cpu_us_per_request``: CPU time of the server over its
-    successes in the measured stage. :func:`part_columns` adds the parts of a request.
-
-    The server must have taken ``metrics`` samples for every success, and no more than for every
-    request that was sent; it may have taken those of a request that timed out.
-    """
-
-    metrics: int = Field(ge=1)
-
-    def look(self, scene: Scene) -> Look:
-        """Return the look at one trial."""
-        return _ConnectionCost(self.metrics, scene)
-
-
-class _ConnectionCost(Look):
-    def __init__(self, metrics: int, scene: Scene) -> None:
-        self._metrics = metrics
-        self._scene = scene
-        self._taken = 0
-
+class _ConnectionCost(Look["ConnectionCost"]):
     def after(self) -> None:
         """Read the server's count of taken samples."""
-        counts = self._scene.residents.counts(self._scene.treatment)
+        counts = self.scene.residents.counts(self.scene.treatment)
         self._taken = int(counts[NODE]["samples_taken"])
 
     def observe(self, load: Load) -> Observation:
@@ -91,7 +69,25 @@ class _ConnectionCost(Look):
             "server_count": self._taken,
             **part_columns(requests),
         }
-        return Observation(columns, reasons=miscounted(requests, self._taken, self._metrics))
+        return Observation(
+            columns, reasons=miscounted(requests, self._taken, self.settings.metrics)
+        )
+
+
+class ConnectionCost(Instrument):
+    """Sums up a load of posts, and compares it with the server's own count.
+
+    ``success_share``: expected answers within the time-out over all measured requests that were
+    planned, also those never sent. ``server_cpu_us_per_request``: CPU time of the server over its
+    successes in the measured stage. :func:`part_columns` adds the parts of a request.
+
+    The server must have taken ``metrics`` samples for every success, and no more than for every
+    request that was sent; it may have taken those of a request that timed out.
+    """
+
+    at_work: ClassVar = _ConnectionCost
+
+    metrics: int = Field(ge=1)
 
 
 def success_share(result: LoadResult) -> float:

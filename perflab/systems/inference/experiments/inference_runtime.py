@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable
 from itertools import product
-from typing import Annotated, Any
+from typing import Annotated, ClassVar
 
 from pydantic import Field, field_validator
 
-from perflab.instruments.instrument import Instrument, Load, Look, Observation, Scene, no_node
-from perflab.load.workload import Workload
+from perflab.instruments.instrument import Load, Look, Observation, OfNode
 from perflab.recordings import Contrast, ContrastPair
-from perflab.stacks.plan import StackPlan
 from perflab.systems.inference import stacks
 from perflab.systems.inference.stacks import (
     COMMITS,
@@ -56,32 +53,10 @@ class InferenceRuntimeParameters(InferenceParameters):
         return runtimes
 
 
-class PredictionCost(Instrument):
-    """Runs the probe of an inference node before each load: ``prediction_cpu_us``.
-
-    A compiled runtime adds ``compile_s``, the time to compile it, and ``compiler``.
-    """
-
-    node: str
-
-    def look(self, scene: Scene) -> Look:
-        """Return the look at one trial."""
-        return _PredictionCost(self.node, scene)
-
-    def obstacles(self, stack: StackPlan, workload: Workload) -> Iterable[str]:  # noqa: ARG002
-        """Return that there is no such node."""
-        return no_node("prediction cost", self.node, stack)
-
-
-class _PredictionCost(Look):
-    def __init__(self, node: str, scene: Scene) -> None:
-        self._node = node
-        self._scene = scene
-        self._result: dict[str, Any] = {}
-
+class _PredictionCost(Look["PredictionCost"]):
     def before(self) -> None:
         """Run the probe."""
-        instance = self._scene.instance(self._node)
+        instance = self.scene.instance(self.settings.node)
         self._result = json.loads(instance.run(instance.launch.spec.probes["predict"]))
 
     def observe(self, load: Load) -> Observation:  # noqa: ARG002
@@ -94,6 +69,15 @@ class _PredictionCost(Look):
                 "compiler": " ".join(filter(None, [result.get("compiler"), result.get("flags")])),
             }
         )
+
+
+class PredictionCost(OfNode):
+    """Runs the probe of an inference node before each load: ``prediction_cpu_us``.
+
+    A compiled runtime adds ``compile_s``, the time to compile it, and ``compiler``.
+    """
+
+    at_work: ClassVar = _PredictionCost
 
 
 def _treatments(parameters: InferenceRuntimeParameters) -> list[Treatment]:

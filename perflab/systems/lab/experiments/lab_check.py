@@ -6,9 +6,9 @@ import contextlib
 import os
 import signal
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from itertools import product
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 from pydantic import Field, model_validator
 
@@ -32,21 +32,9 @@ ROUNDED_SHARE = 0.05
 JOIN_S = 5.0
 
 
-class StalledClient(Instrument):
-    """Stops the workers for ``stall_ms``, lets them run for ``pause_ms``, and repeats that."""
-
-    stall_ms: float = Field(gt=0, le=1000)
-    pause_ms: float = Field(gt=0, le=60_000)
-
-    def look(self, scene: Scene) -> Look:
-        """Return the look at one trial."""
-        return _Stalling(self, scene.client_pids)
-
-
-class _Stalling(Look):
-    def __init__(self, instrument: StalledClient, pids: Sequence[int]) -> None:
-        self._instrument = instrument
-        self._pids = pids
+class _Stalling(Look["StalledClient"]):
+    def __init__(self, settings: StalledClient, scene: Scene) -> None:
+        super().__init__(settings, scene)
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._act, daemon=True)
         self._count = 0
@@ -65,18 +53,27 @@ class _Stalling(Look):
         return Observation({"planted_stalls": self._count})
 
     def _act(self) -> None:
-        while not self._over.wait(self._instrument.pause_ms / 1e3):
+        while not self._over.wait(self.settings.pause_ms / 1e3):
             self._signal(signal.SIGSTOP)
             try:
-                self._over.wait(self._instrument.stall_ms / 1e3)
+                self._over.wait(self.settings.stall_ms / 1e3)
             finally:
                 self._signal(signal.SIGCONT)
             self._count += 1
 
     def _signal(self, number: signal.Signals) -> None:
-        for pid in self._pids:
+        for pid in self.scene.client_pids:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, number)
+
+
+class StalledClient(Instrument):
+    """Stops the workers for ``stall_ms``, lets them run for ``pause_ms``, and repeats that."""
+
+    at_work: ClassVar = _Stalling
+
+    stall_ms: float = Field(gt=0, le=1000)
+    pause_ms: float = Field(gt=0, le=60_000)
 
 
 class LabCheckParameters(RunParameters):
