@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -209,3 +209,29 @@ class ServerCount(Instrument):
     """
 
     at_work: ClassVar = _ServerCount
+
+
+def miscounted(requests: pd.DataFrame, counted: int, of_each: int = 1) -> list[Reason]:
+    """Return a reason where a server's own count contradicts the requests.
+
+    The server must have counted ``of_each`` for every success, and no more than for every request
+    that was sent; it may have counted one that timed out.
+    """
+    answered = of_each * int((requests["error"] == "").sum())
+    sent = of_each * int((requests["sent_ns"] > 0).sum())
+    text = (
+        f"the server counted {counted}, but the client sent {sent} at most, and {answered} of them "
+        "were answered"
+    )
+    return [] if answered <= counted <= sent else [Reason(code="server.count", text=text)]
+
+
+def success_share(result: LoadResult, without: Sequence[int] = ()) -> float:
+    """Return successes over planned requests of the measured stage; NaN if none was planned.
+
+    Requests with the codes of errors ``without`` are left out.
+    """
+    errors = result.measured(lambda rows: rows["error"])
+    errors = errors[~np.isin(errors, without)]
+    planned = len(errors) + result.unsent
+    return float((errors == 0).sum()) / planned if planned else math.nan

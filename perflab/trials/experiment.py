@@ -188,6 +188,13 @@ class DesignParameters(RunParameters):
         return Design(kind=self.design, slice_ms=self.slice_ms)
 
 
+# Parameters that say how often, how long and where something is measured, and not what.
+NO_SETTINGS = {
+    *RunParameters.model_fields, "preset", "sets", "rungs", "requests", "warmup_requests",
+    "start_requests",
+}  # fmt: skip
+
+
 class PresetParameters(RunParameters):
     """Parameters with a preset: the study's values for whatever is not given."""
 
@@ -200,6 +207,25 @@ class PresetParameters(RunParameters):
     def published_values(cls) -> dict[str, Any]:
         """Return what the preset sets."""
         raise NotImplementedError
+
+    def differences(self, **levels: Any) -> list[str]:
+        """Return the differences of a run from the study, as sentences.
+
+        A parameter that the study states must have the stated value. Any other must have its
+        default, because one could else try settings until a size fits. ``levels`` has the level of
+        each parameter that is a factor.
+        """
+        stated = self.published_values()
+        texts = []
+        for name, field in type(self).model_fields.items():
+            default = field.get_default()
+            if name in levels and isinstance(default, tuple):
+                default = default[0]
+            value, expected = levels.get(name, getattr(self, name)), stated.get(name, default)
+            if name not in NO_SETTINGS and str(value) != str(expected):
+                whose = "published" if name in stated else "not published, by default"
+                texts.append(f"{name} is {plain(value)} ({whose}: {plain(expected)})")
+        return texts
 
     @model_validator(mode="before")
     @classmethod

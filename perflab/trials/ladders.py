@@ -67,6 +67,14 @@ def among(offered: Mapping[str, R], names: Collection[str]) -> dict[str, R]:
     return {name: rung for name, rung in offered.items() if name in names or not names}
 
 
+def of_sets(
+    rungs: Mapping[str, R], sets: Mapping[str, Collection[str]], names: Iterable[str]
+) -> dict[str, R]:
+    """Return the rungs of the named sets, each once, in the order of ``rungs``."""
+    chosen = {rung for name in names for rung in sets[name]}
+    return {name: rung for name, rung in rungs.items() if name in chosen}
+
+
 @dataclass(frozen=True)
 class Ladder(Generic[P, R]):
     """Makes treatments of a system's rungs; each part comes from the parameters and a rung.

@@ -11,10 +11,9 @@ from pydantic import BeforeValidator, Field, model_validator
 from perflab.instruments import STANDARD, DatabaseWaits, FlushProbe, ServerCount
 from perflab.load.workload import ClosedLoop, Connections, Request, Workload
 from perflab.recordings import Remark, published_value
-from perflab.recordings.display import plain
 from perflab.stacks.plan import Link, Node, StackPlan
 from perflab.stacks.spec import load_service
-from perflab.trials.experiment import Preset, PresetParameters, ReadyStack, RunParameters
+from perflab.trials.experiment import Preset, PresetParameters, ReadyStack
 from perflab.trials.plan import Treatment
 
 STUDY, TABLE = "inference", "results table"
@@ -37,10 +36,6 @@ PUBLISHED = {
     "round_trip_ms": ("system", "all", "added_round_trip"),
 }
 PER_CONNECTION = ("workload", "all", "requests_per_connection")
-# Parameters that say how often, how long and where something is measured, and not what.
-NO_SETTINGS = frozenset(
-    {*RunParameters.model_fields, "preset", "requests", "warmup_requests", "start_requests"}
-)
 # Of the main job: many short trials a few seconds apart, as the speed of a shared machine changes
 # within tens of seconds; services start afresh and warm up once for several blocks.
 SHORT_TRIALS = {
@@ -82,33 +77,6 @@ def published_settings() -> dict[str, Any]:
         numbers[name] = int(numbers[name])
     reused = published_value(STUDY, *PER_CONNECTION) != 1
     return {**numbers, "connection": "keep_alive" if reused else "per_request"}
-
-
-def as_published(parameters: RunParameters, **levels: Any) -> bool:
-    """Return whether published sizes may be compared; see :func:`differences`."""
-    return not differences(parameters, **levels)
-
-
-def differences(parameters: RunParameters, **levels: Any) -> list[str]:
-    """Return the differences of a run from the study, as sentences.
-
-    A parameter that the study states must have the stated value. Any other (such as the pool's
-    minimum) must have its default, because one could else try settings until the size fits.
-    ``levels`` has the level of each parameter that is a factor.
-    """
-    stated = published_settings()
-    texts = []
-    for name, field in type(parameters).model_fields.items():
-        if name in NO_SETTINGS:
-            continue
-        default = field.get_default()
-        if name in levels and isinstance(default, tuple):
-            default = default[0]
-        value, expected = levels.get(name, getattr(parameters, name)), stated.get(name, default)
-        if str(value) != str(expected):
-            whose = "published" if name in stated else "not published, by default"
-            texts.append(f"{name} is {plain(value)} ({whose}: {plain(expected)})")
-    return texts
 
 
 class LoadParameters(PresetParameters):
@@ -331,7 +299,7 @@ def uneven_pools(pool_size: int, workers: Sequence[int]) -> list[Remark]:
 
 def load_warnings(parameters: LoadParameters, **levels: Any) -> list[Remark]:
     """Warn if the load or the set-up is not as published."""
-    texts = differences(parameters, **levels)
+    texts = parameters.differences(**levels)
     text = f"published sizes are not compared: {'; '.join(texts)}"
     return [Remark(code="inference.load", text=text)] if texts else []
 

@@ -45,7 +45,8 @@ from perflab.errors import PerflabError
 from perflab.recordings import Contrast, Response, Run, UntilDecided, published_value
 from perflab.statistics.comparison import effect_of
 from perflab.statistics.in_words import counted
-from perflab.systems.inference.stacks import COMMITS, STUDY, TABLE, as_published
+from perflab.systems.inference.stacks import COMMITS, STUDY, TABLE
+from perflab.trials.experiment import PresetParameters
 
 EXPERIMENT = FACTOR = "synchronous_commit"
 LEVELS = ("on", "off", "none")
@@ -190,9 +191,10 @@ def is_as_published(run: Run) -> bool:
     if run.record.experiment != EXPERIMENT:
         return False
     try:
-        return as_published(systems.experiment(EXPERIMENT).check(run.record.parameters))
+        parameters = systems.experiment(EXPERIMENT).check(run.record.parameters)
     except PerflabError:
         return False
+    return isinstance(parameters, PresetParameters) and not parameters.differences()
 
 
 def _filled_by_others(run: Run, busy: Finding) -> str:

@@ -13,10 +13,10 @@ from typing import ClassVar
 import pandas as pd
 
 from perflab.instruments import Instrument, Load, Look, Observation
+from perflab.instruments.requests import miscounted, success_share
 from perflab.load.checks.chunk_times import times_of_chunks
 from perflab.load.checks.failures import AroundStop, around_stop
-from perflab.load.clients.outcome import CUT_OFF
-from perflab.recordings import Reason
+from perflab.load.clients.outcome import CUT_OFF_CODES
 from perflab.recordings.responses import at_least_column
 from perflab.systems.llm.stacks import PROXY
 from perflab.trials.summary import cpu_share, cpu_us_per_success
@@ -24,19 +24,17 @@ from perflab.trials.summary import cpu_share, cpu_us_per_success
 
 class _StreamCost(Look["StreamCost"]):
     def after(self) -> None:
-        """Read the proxy's count of completed requests."""
         counts = self.scene.residents.counts(self.scene.treatment)
         self._completed = int(counts[PROXY]["completed"])
 
     def observe(self, load: Load) -> Observation:
-        """Return columns, and whether the proxy's count contradicts the client's."""
         result, samples = load.result, load.samples
         of_proxy = samples[samples["service"] == PROXY]
         chunks = times_of_chunks(result)
         chunks_per_s = chunks.per_s if chunks else 0.0
         cpu_us_per_s = 1e6 * cpu_share(of_proxy, *result.window)
         columns = {
-            "success_share": success_share(result.requests, result.unsent),
+            "success_share": success_share(result, CUT_OFF_CODES),
             "server_cpu_us_per_answer": cpu_us_per_success(of_proxy, result),
             "server_cpu_us_per_chunk": cpu_us_per_s / chunks_per_s if chunks_per_s else math.nan,
             "server_count": self._completed,
@@ -51,30 +49,10 @@ class StreamCost(Instrument):
     end did not cut off. ``server_cpu_us_per_answer`` and ``server_cpu_us_per_chunk``: the proxy's
     CPU time in the measured stage over its successes, and over their chunks that came in it.
 
-    The proxy must have completed every success, and no more requests than were sent; it may have
-    completed one that timed out.
+    The proxy's count of completed requests must agree (:func:`miscounted`).
     """
 
     at_work: ClassVar = _StreamCost
-
-
-def success_share(requests: pd.DataFrame, unsent: int) -> float:
-    """Return successes over planned requests of the measured stage; NaN if none was planned."""
-    errors = requests.loc[requests["stage"] == "measure", "error"]
-    errors = errors[~errors.isin(CUT_OFF)]
-    planned = len(errors) + unsent
-    return float((errors == "").sum()) / planned if planned else math.nan
-
-
-def miscounted(requests: pd.DataFrame, completed: int) -> list[Reason]:
-    """Return a reason where the proxy's count contradicts the requests."""
-    answered = int((requests["error"] == "").sum())
-    sent = int((requests["sent_ns"] > 0).sum())
-    text = (
-        f"the proxy says that it completed {completed} requests, but the client sent {sent} and got"
-        f" {answered} whole answers"
-    )
-    return [] if answered <= completed <= sent else [Reason(code="server.count", text=text)]
 
 
 class BrokenOff(Instrument):

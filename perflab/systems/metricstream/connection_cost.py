@@ -17,8 +17,7 @@ import pandas as pd
 from pydantic import Field
 
 from perflab.instruments import Instrument, Load, Look, Observation
-from perflab.load.records.result import LoadResult
-from perflab.recordings import Reason
+from perflab.instruments.requests import miscounted, success_share
 from perflab.trials.summary import cpu_us_per_success
 
 NODE = "metricstream"
@@ -55,12 +54,10 @@ def part_columns(requests: pd.DataFrame) -> dict[str, float]:
 
 class _ConnectionCost(Look["ConnectionCost"]):
     def after(self) -> None:
-        """Read the server's count of taken samples."""
         counts = self.scene.residents.counts(self.scene.treatment)
         self._taken = int(counts[NODE]["samples_taken"])
 
     def observe(self, load: Load) -> Observation:
-        """Return columns, and whether the server's count contradicts the client's."""
         requests, samples = load.result.requests, load.samples
         of_server = samples[samples["service"] == NODE]
         columns = {
@@ -81,31 +78,9 @@ class ConnectionCost(Instrument):
     planned, also those never sent. ``server_cpu_us_per_request``: CPU time of the server over its
     successes in the measured stage. :func:`part_columns` adds the parts of a request.
 
-    The server must have taken ``metrics`` samples for every success, and no more than for every
-    request that was sent; it may have taken those of a request that timed out.
+    The server's count of samples, ``metrics`` in a request, must agree (:func:`miscounted`).
     """
 
     at_work: ClassVar = _ConnectionCost
 
     metrics: int = Field(ge=1)
-
-
-def success_share(result: LoadResult) -> float:
-    """Return successes over planned requests of the measured stage; NaN if none was planned."""
-    errors = result.measured(lambda rows: rows["error"])
-    planned = len(errors) + result.unsent
-    return float((errors == 0).sum()) / planned if planned else math.nan
-
-
-def miscounted(requests: pd.DataFrame, taken: int, metrics: int) -> list[Reason]:
-    """Return a reason where the server's count of samples contradicts the requests.
-
-    A request has ``metrics`` samples, and the server says that it took ``taken``.
-    """
-    answered = metrics * int((requests["error"] == "").sum())
-    sent = metrics * int((requests["sent_ns"] > 0).sum())
-    text = (
-        f"the server says that it took {taken} samples, but the client sent {sent} at most, and "
-        f"{answered} of them were answered"
-    )
-    return [] if answered <= taken <= sent else [Reason(code="server.count", text=text)]

@@ -17,7 +17,6 @@ from perflab.systems.inference.stacks import (
     InferenceParameters,
     OneOrMore,
     Runtime,
-    as_published,
     published_rps,
 )
 from perflab.trials.experiment import Experiment
@@ -112,7 +111,7 @@ def _contrasts(parameters: InferenceRuntimeParameters) -> list[Contrast]:
             response="throughput_rps",
             numerator={"runtime": "onnx", "database_write": "no"},
             denominator={"runtime": "onnx", "database_write": "yes"},
-            published_ratio=without_write / with_write if as_published(parameters) else None,
+            published_ratio=None if parameters.differences() else without_write / with_write,
             published_direction="greater",
             source=f"inference study, results table ({without_write:g} against {with_write:g} "
             "requests/s)",

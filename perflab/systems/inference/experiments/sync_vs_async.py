@@ -16,8 +16,6 @@ from perflab.systems.inference.stacks import (
     LoadParameters,
     OneOrMore,
     Workers,
-    as_published,
-    differences,
     published_rps,
 )
 from perflab.trials.experiment import Experiment
@@ -149,9 +147,9 @@ def _contrasts(parameters: SyncVsAsyncParameters) -> list[Contrast]:
             response="throughput_rps",
             numerator={"driver": "asyncpg", **setting},
             denominator={"driver": "psycopg2", **setting},
-            published_ratio=asyncpg / psycopg2
-            if as_published(parameters, **_typed(setting))
-            else None,
+            published_ratio=None
+            if parameters.differences(**_typed(setting))
+            else asyncpg / psycopg2,
             published_direction="greater",
             source=f"inference study, results table ({asyncpg:g} against {psycopg2:g} requests/s)",
             asks="" if place else "asyncpg faster than psycopg2?",
@@ -168,7 +166,7 @@ def _typed(setting: Mapping[str, str]) -> dict[str, object]:
 def _warnings(parameters: SyncVsAsyncParameters) -> list[Remark]:
     """Say how even the setting nearest to the study's differs from it."""
     settings = [_typed(setting) for setting in _settings(parameters)]
-    nearest = min(settings, key=lambda setting: len(differences(parameters, **setting)))
+    nearest = min(settings, key=lambda setting: len(parameters.differences(**setting)))
     in_total = IN_TOTAL in parameters.pool_meaning
     return [
         *(stacks.uneven_pools(parameters.pool_size, parameters.workers) if in_total else []),

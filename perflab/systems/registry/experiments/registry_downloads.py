@@ -26,7 +26,6 @@ from perflab.systems.registry.rungs import (
     Set,
     chosen,
     contrasts,
-    differences,
     lanes,
     published_settings,
 )
@@ -225,7 +224,7 @@ LADDER = Ladder(levels, stack_of, workload, instruments)
 
 def remarks_on(parameters: DownloadParameters) -> list[Remark]:
     """Return a remark on the differences of a run's load from the published one."""
-    texts = differences(parameters)
+    texts = parameters.differences()
     text = f"published sizes are not compared, because {'; '.join(texts)}"
     return [Remark(code="registry.load", text=text)] if texts else []
 
@@ -238,6 +237,6 @@ EXPERIMENT = Experiment(
     parameters=DownloadParameters,
     treatments=lambda parameters: LADDER.treatments(parameters, rungs(parameters)),
     factors=lambda parameters: LADDER.factors(parameters, rungs(parameters)),
-    contrasts=lambda parameters: contrasts(rungs(parameters), not differences(parameters)),
+    contrasts=lambda parameters: contrasts(rungs(parameters), not parameters.differences()),
     warnings=remarks_on,
 )
