@@ -24,6 +24,15 @@ from perflab.trials.plan import RunPlan, Treatment, obstacles, too_few_blocks
 BY_REQUESTS = Steady()
 UNTIL_DECIDED = "until_decided"
 Preset = Literal["quick", "published"]
+Requests = Annotated[
+    int, Field(ge=10, le=1_000_000, description="requests that count, in each trial")
+]
+WarmupRequests = Annotated[
+    int, Field(ge=0, le=1_000_000, description="warm-up requests before these, recorded apart")
+]
+TrialSeconds = Annotated[
+    float, Field(ge=0.1, le=600, description="seconds of each trial that count")
+]
 CLAIMS = (Contrast.__name__, ContrastPair.__name__)
 
 

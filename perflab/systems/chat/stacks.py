@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
@@ -39,6 +39,10 @@ TOGETHER = ("together", "spread")
 CHANNELS = 10
 FirstDelay = Literal["action", "scheduled", "scaled", "together", "spread"]
 Codec = Literal["json", "orjson", "msgspec", "protobuf", "msgpack"]
+CodecLevels = Annotated[
+    tuple[Codec, ...],
+    Field(min_length=1, description="levels to compare: how a message is turned into bytes"),
+]
 
 
 class ChatParameters(PresetParameters):

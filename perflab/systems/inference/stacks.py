@@ -11,9 +11,9 @@ from pydantic import BeforeValidator, Field, model_validator
 from perflab.instruments import STANDARD, DatabaseWaits, FlushProbe, ServerCount
 from perflab.load.workload import ClosedLoop, Connections, Request, Workload
 from perflab.recordings import Remark, published_value
-from perflab.stacks.plan import Link, Node, StackPlan
+from perflab.stacks.plan import Link, Node, RoundTripMs, StackPlan
 from perflab.stacks.spec import load_service
-from perflab.trials.experiment import Preset, PresetParameters, ReadyStack
+from perflab.trials.experiment import PresetParameters, ReadyStack, Requests, WarmupRequests
 from perflab.trials.plan import Treatment
 
 STUDY, TABLE = "inference", "results table"
@@ -52,12 +52,26 @@ FEATURES = (
 Driver = Literal["psycopg2", "asyncpg"]
 Runtime = Literal["sklearn", "onnx", "compiled"]
 Workers = Annotated[int, Field(ge=1, le=64)]
-
-
 # One level is a tuple of levels, so that ``workers=4`` is allowed.
 OneOrMore = BeforeValidator(
     lambda value: (value,) if isinstance(value, int | float | str) else value
 )
+WorkerLevels = Annotated[
+    tuple[Workers, ...],
+    OneOrMore,
+    Field(
+        min_length=1, description="levels to compare: processes of the service (Uvicorn workers)"
+    ),
+]
+RoundTrips = Annotated[
+    tuple[RoundTripMs, ...],
+    OneOrMore,
+    Field(
+        min_length=1,
+        description="levels to compare: delay that the link adds to a round trip to the database, "
+        "in ms",
+    ),
+]
 INSTRUMENTS = (*STANDARD, FlushProbe(node=DATABASE), ServerCount(), DatabaseWaits(node=DATABASE))
 # Each of the two drivers has a pool; the lab has connections, too.
 POOLS, OTHER_CONNECTIONS = 2, 20
@@ -82,20 +96,9 @@ def published_settings() -> dict[str, Any]:
 class LoadParameters(PresetParameters):
     """Load and pool, the parameters of every experiment on the inference service."""
 
-    preset: Preset = Field(
-        default="quick",
-        description="published: parameters that are not given have the published study's values",
-    )
-    requests: int = Field(
-        default=1000, ge=10, le=1_000_000, description="requests that count, in each trial"
-    )
+    requests: Requests = 1000
     # Throughput rises for some 3 s after services start, with asyncpg by a fifth.
-    warmup_requests: int = Field(
-        default=2000,
-        ge=0,
-        le=1_000_000,
-        description="warm-up requests before these, recorded apart",
-    )
+    warmup_requests: WarmupRequests = 2000
     start_requests: int = Field(
         default=0,
         ge=0,

@@ -11,7 +11,7 @@ from perflab.instruments import Profiler
 from perflab.recordings import Contrast, published_value
 from perflab.systems.chat import stacks
 from perflab.systems.chat.responses import STEADY
-from perflab.systems.chat.stacks import ChatParameters, Codec, Rung
+from perflab.systems.chat.stacks import ChatParameters, Codec, CodecLevels, Rung
 from perflab.trials.experiment import Experiment
 from perflab.trials.plan import Treatment
 
@@ -61,11 +61,7 @@ class ProfileParameters(ChatParameters):
     action_s: float = Field(
         default=0.5, ge=0.05, le=600, description="seconds between two actions of a user"
     )
-    codec: tuple[Codec, ...] = Field(
-        default=("json", "orjson"),
-        min_length=1,
-        description="levels to compare: how a message is turned into bytes",
-    )
+    codec: CodecLevels = ("json", "orjson")
     loop: tuple[Loop, ...] = Field(
         default=("asyncio",),
         min_length=1,

@@ -11,7 +11,7 @@ from perflab.analysis.verdict import no_difference
 from perflab.load.workload import ClosedLoop, Request, Workload
 from perflab.recordings import Contrast, published_value
 from perflab.stacks.plan import Node, StackPlan
-from perflab.systems.chat.stacks import Codec
+from perflab.systems.chat.stacks import Codec, CodecLevels
 from perflab.trials.experiment import Experiment, RunParameters
 from perflab.trials.plan import Treatment
 
@@ -37,11 +37,7 @@ PAIRS = (("json", "orjson"), ("json", "protobuf"), ("orjson", "protobuf"))
 class SerializationParameters(RunParameters):
     """Parameters of the codec microbenchmark; a trial's response is the median of repetitions."""
 
-    codec: tuple[Codec, ...] = Field(
-        default=CODECS,
-        min_length=1,
-        description="levels to compare: how a message is turned into bytes",
-    )
+    codec: CodecLevels = CODECS
     operation: tuple[Operation, ...] = Field(
         default=("serialize", "deserialize", "serialize_values", "deserialize_values"),
         min_length=1,

@@ -19,7 +19,7 @@ from perflab.systems.inference.stacks import (
     Runtime,
     published_rps,
 )
-from perflab.trials.experiment import Experiment
+from perflab.trials.experiment import Experiment, Requests, WarmupRequests
 from perflab.trials.plan import Treatment
 
 WRITES = ("yes", "no")
@@ -28,15 +28,8 @@ WRITES = ("yes", "no")
 class InferenceRuntimeParameters(InferenceParameters):
     """Parameters of the runtime study; scikit-learn is slow, so its default load is smaller."""
 
-    requests: int = Field(
-        default=250, ge=10, le=1_000_000, description="requests that count, in each trial"
-    )
-    warmup_requests: int = Field(
-        default=1000,
-        ge=0,
-        le=1_000_000,
-        description="warm-up requests before these, recorded apart",
-    )
+    requests: Requests = 250
+    warmup_requests: WarmupRequests = 1000
     runtime: Annotated[tuple[Runtime, ...], OneOrMore] = Field(
         default=("sklearn", "onnx"),
         min_length=1,

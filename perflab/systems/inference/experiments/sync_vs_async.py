@@ -8,14 +8,14 @@ from typing import Annotated, Literal
 from pydantic import Field, model_validator
 
 from perflab.recordings import Contrast, Remark
-from perflab.stacks.plan import RoundTripMs
 from perflab.systems.inference import stacks
 from perflab.systems.inference.stacks import (
     DRIVERS,
     Driver,
     LoadParameters,
     OneOrMore,
-    Workers,
+    RoundTrips,
+    WorkerLevels,
     published_rps,
 )
 from perflab.trials.experiment import Experiment
@@ -34,23 +34,14 @@ class SyncVsAsyncParameters(LoadParameters):
     synchronous_commit: Literal["on", "off"] = Field(
         default="on", description="whether a commit waits until the disk has it"
     )
-    round_trip_ms: Annotated[tuple[RoundTripMs, ...], OneOrMore] = Field(
-        default=(0.0, 5.0),
-        min_length=1,
-        description="levels to compare: delay that the link adds to a round trip to the database, "
-        "in ms",
-    )
+    round_trip_ms: RoundTrips = (0.0, 5.0)
     pool_minconn: Annotated[tuple[Literal["max", "1", 1], ...], OneOrMore] = Field(
         default=("max", "1"),
         min_length=1,
         description="levels to compare: connections that a pool keeps open; psycopg2's pool closes "
         "any further one when it is given back",
     )
-    workers: Annotated[tuple[Workers, ...], OneOrMore] = Field(
-        default=(4,),
-        min_length=1,
-        description="levels to compare: processes of the service (Uvicorn workers)",
-    )
+    workers: WorkerLevels = (4,)
     pool_meaning: Annotated[tuple[PoolMeaning, ...], OneOrMore] = Field(
         default=(IN_TOTAL,),
         min_length=1,

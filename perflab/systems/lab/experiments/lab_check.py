@@ -17,7 +17,7 @@ from perflab.load.workload import ClosedLoop, OpenLoop, Request, Stage, Workload
 from perflab.recordings import Contrast
 from perflab.stacks.plan import Node, StackPlan
 from perflab.systems.lab.resolution import FACTOR, OVERLOAD, STALLED
-from perflab.trials.experiment import Experiment, RunParameters
+from perflab.trials.experiment import Experiment, Requests, RunParameters, WarmupRequests
 from perflab.trials.plan import Treatment
 
 SOURCE = "planted by this experiment"
@@ -108,12 +108,8 @@ class LabCheckParameters(RunParameters):
         le=10_000_000,
         description="CPU work of a request, in rounds of SHA-256 (about 4,000 take a millisecond)",
     )
-    requests: int = Field(
-        default=150, ge=10, le=1_000_000, description="requests that count, in each trial"
-    )
-    warmup_requests: int = Field(
-        default=50, ge=0, le=1_000_000, description="requests before them, recorded apart"
-    )
+    requests: Requests = 150
+    warmup_requests: WarmupRequests = 50
     overload_rps: float = Field(
         default=200_000.0,
         ge=0,

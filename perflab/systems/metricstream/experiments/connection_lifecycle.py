@@ -26,7 +26,7 @@ from perflab.recordings import Remark
 from perflab.stacks.plan import CPU_PERIOD_US, Cpus, Node, StackPlan
 from perflab.systems.metricstream.connection_cost import NODE, ConnectionCost
 from perflab.systems.metricstream.rungs import Rung, Set, chosen, contrasts, published_settings
-from perflab.trials.experiment import Experiment, Preset
+from perflab.trials.experiment import Experiment, Preset, TrialSeconds
 from perflab.trials.ladders import Ladder, LadderParameters, among
 
 NAIVE_NODE = "naive_client"
@@ -67,9 +67,7 @@ class LifeCycleParameters(LadderParameters):
     target_rate: float = Field(
         default=2000.0, gt=0, le=100_000, description="planned requests a second"
     )
-    duration_s: float = Field(
-        default=0.6, ge=0.1, le=600, description="seconds of each trial that count"
-    )
+    duration_s: TrialSeconds = 0.6
     warmup_s: float = Field(default=0.2, ge=0, le=60, description="seconds of warm-up before them")
     closed_requests: int = Field(
         default=3000,
