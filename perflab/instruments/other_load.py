@@ -45,7 +45,6 @@ class _OtherLoad(Look["OtherLoad"]):
         self._status = ""
 
     def begin(self) -> None:
-        """Start the other load."""
         settings = self.settings
         self._deadline_s = time.monotonic() + settings.longest_s
         body = dict(settings.body)

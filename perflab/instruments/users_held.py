@@ -51,7 +51,6 @@ class _UsersHeld(Look["UsersHeld"]):
         self.scene.residents.reset(self.scene.treatment)
 
     def left(self) -> Mapping[str, pd.DataFrame]:
-        """Return the steps so far."""
         return {TABLE: steps_table(self._steps)} if self._steps else {}
 
     def observe(self, load: Load) -> Observation:  # noqa: ARG002

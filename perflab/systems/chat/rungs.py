@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Literal
 
-from perflab.errors import ParameterError
 from perflab.parameters import did_you_mean
 from perflab.recordings import Contrast, published, published_value
 from perflab.statistics.quantiles import needed_n
@@ -97,7 +96,7 @@ MOST_USERS = 99_999
 def rung_named(name: str) -> Rung:
     """Return a rung of ``RUNGS``, or one with another number of users (``best_800``).
 
-    Raises ParameterError for an unknown name.
+    Raises ValueError for an unknown name.
     """
     if name in RUNGS:
         return RUNGS[name]
@@ -108,7 +107,7 @@ def rung_named(name: str) -> Rung:
         f"there are: {', '.join(RUNGS)}; a number of users may follow each name (json_300), at "
         f"most {MOST_USERS}"
     )
-    raise ParameterError("rungs", [f"no rung '{name}'{did_you_mean(name, RUNGS)}; {choices}"])
+    raise ValueError(f"no rung '{name}'{did_you_mean(name, RUNGS)}; {choices}")
 
 
 @cache

@@ -237,12 +237,14 @@ def compares_logins(run: Run) -> bool:
 def draw_login_bands(table: pd.DataFrame, page: Page) -> LabFigure:
     """Draw both bands against users and against volume."""
     published = published_value("chat", "figure 3", "login band above the other", "cpu_difference")
+    cpu = Axis(f"CPU use of {SERVICE}, % of a core", ends=(0, None))
+    axes = {name: Axis(words, ends=(0, None), whole=True) for name, words in AGAINST.items()}
     chart = Planes(
         LOGIN_TITLE,
         "Every point is a second of a valid trial. At the same number of users, costly logins take"
         f" {''.join(table['words'])}; published: about {published:g} points.",
         layers=(Points((), "band", LOGIN_LOOKS, how={"s": 10, "alpha": 0.7}),),
-        planes=_login_planes,
+        planes={name: Plane(x, cpu) for name, x in axes.items()},
         panel="against",
         x="x",
         y="cpu_percent",
@@ -251,13 +253,6 @@ def draw_login_bands(table: pd.DataFrame, page: Page) -> LabFigure:
     )
     rows = table[table["band"] != ""].melt(["band", "cpu_percent"], [*AGAINST], "against", "x")
     return chart.draw(rows.astype({"x": float}), page)
-
-
-def _login_planes(_: pd.DataFrame, __: Page) -> dict[str, Plane]:
-    cpu = Axis(f"CPU use of {SERVICE}, % of a core", ends=(0, None))
-    return {
-        name: Plane(Axis(words, ends=(0, None), whole=True), cpu) for name, words in AGAINST.items()
-    }
 
 
 LOGIN_BANDS = View(

@@ -183,7 +183,7 @@ def draw_stream_timeline(table: pd.DataFrame, page: Page) -> LabFigure:
         f" {SERVICE}; latency is that of deliveries, from the planned instant of sending."
         f"{left_out(page, MOST_COLUMNS)}",
         layers=(Shades(), Lines(by="treatment", how={"lw": 1.1}, keyed=False)),
-        planes=lambda _, __: planes,
+        planes=planes,
         panel="panel",
         x="middle_s",
         across=len(shown),

@@ -26,7 +26,6 @@ DIGITS = 16
 
 class _RightAnswer(Look["RightAnswer"]):
     def before(self) -> None:
-        """Send the request once."""
         address = self.settings.target or self._local_address()
         refuse_foreign(address, self.settings.allowed)
         template = self.scene.workload.request

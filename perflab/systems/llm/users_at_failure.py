@@ -199,9 +199,7 @@ def draw_limits(table: pd.DataFrame, page: Page) -> LabFigure:
             Lines((NEEDED,), how={"lw": 1.0, "ls": (0, (4, 3))},
                   label="two descriptors for each user's stream"),
         ),
-        planes=lambda *_: {
-            name: Plane(limits, Axis(words, below=0.0)) for name, words in PANELS.items()
-        },
+        planes={name: Plane(limits, Axis(words, below=0.0)) for name, words in PANELS.items()},
         panel="panel",
         x="beside",
         height_in=3.2,
@@ -219,12 +217,8 @@ def _as_drawn(table: pd.DataFrame) -> pd.DataFrame:
     return pd.concat(parts, ignore_index=True)
 
 
-def has_limits(run: Run) -> bool:
-    """Return whether a run has users who ramp up against a limit of descriptors."""
-    return bool(set(run.record.factors.get(FILES, ())) - {ENOUGH})
-
-
 USERS_BY_LIMIT = View(
-    "users_by_limit", TITLE, limits_table, draw_limits, suits=has_limits,
+    "users_by_limit", TITLE, limits_table, draw_limits,
+    suits=lambda run: bool(set(run.record.factors.get(FILES, ())) - {ENOUGH}),
     judging=Judging((CLAIM,), judged_claims),
 )  # fmt: skip

@@ -111,11 +111,9 @@ class _RegistryCounts(Sampled["RegistryCounts"]):
         self._ask()
 
     def left(self) -> Mapping[str, pd.DataFrame]:
-        """Return the table of counts."""
         return {TABLE: self._table()} if self.rows else {}
 
     def observe(self, load: Load) -> Observation:
-        """Return the table and its columns."""
         table = self._table()
         columns = {
             **(download_columns(load.result.requests) if self.settings.downloads else {}),

@@ -8,7 +8,6 @@ from typing import Any
 
 from pydantic import Field, field_validator
 
-from perflab.errors import ParameterError
 from perflab.host.placing import placement
 from perflab.recordings import Contrast, Remark, published_value
 from perflab.recordings.published_results import Direction
@@ -105,10 +104,7 @@ class ChatLadderParameters(ChatParameters):
     @classmethod
     def _are_known(cls, names: tuple[str, ...]) -> tuple[str, ...]:
         for name in names:
-            try:
-                rung_named(name)
-            except ParameterError as error:
-                raise ValueError(error.problems[0]) from None
+            rung_named(name)
         return names
 
 

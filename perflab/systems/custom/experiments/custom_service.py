@@ -19,7 +19,7 @@ from perflab.stacks.builds import drop_unused, made
 from perflab.stacks.plan import Node, StackPlan
 from perflab.stacks.spec import VARIANT
 from perflab.systems.custom.instruments import RightAnswer, ServiceCost
-from perflab.systems.custom.parameters import OwnServiceParameters
+from perflab.systems.custom.parameters import OwnServiceParameters, begins_in
 from perflab.systems.custom.responses import RESPONSES
 from perflab.systems.custom.variants import Variant, extract, is_dirty, words_of
 from perflab.trials.experiment import Experiment
@@ -119,7 +119,7 @@ def _description(variant: Variant, parameters: OwnServiceParameters) -> tuple[di
     script = ""
     match variant.kind:
         case "command":
-            folder = str(parameters.begins_in)
+            folder = str(begins_in(parameters.folder))
             description["command"] = [*BEGIN_IN, folder, *words_of(variant.place)]
         case "git" if parameters.command:
             description["command"] = [*BEGIN_IN, "{artifacts}", *words_of(parameters.command)]

@@ -154,11 +154,6 @@ def _contrasts(parameters: FlushMapParameters) -> list[Contrast]:
     return contrasts
 
 
-def is_flush_map(run: Run) -> bool:
-    """Return whether a run has the factors of the map."""
-    return set(FACTORS) <= set(run.record.factors)
-
-
 def flush_map(run: Run) -> pd.DataFrame:
     """Return every cell of the map, for both ratios.
 

@@ -47,12 +47,10 @@ class InferenceRuntimeParameters(InferenceParameters):
 
 class _PredictionCost(Look["PredictionCost"]):
     def before(self) -> None:
-        """Run the probe."""
         instance = self.scene.instance(self.settings.node)
         self._result = json.loads(instance.run(instance.launch.spec.probes["predict"]))
 
     def observe(self, load: Load) -> Observation:  # noqa: ARG002
-        """Return the columns."""
         result = self._result
         return Observation(
             {
