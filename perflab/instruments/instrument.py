@@ -23,13 +23,13 @@ from pydantic import (
     model_serializer,
 )
 
-from perflab.errors import ExperimentError, LoadError
+from perflab.errors import ExperimentError
 from perflab.host.meters import Meter, Repeated
 from perflab.host.placing import Placement
 from perflab.load.records.result import LoadResult
 from perflab.load.workload import Workload
 from perflab.recordings import Reason, Remark
-from perflab.stacks.backend import Instance, Interrupted, never
+from perflab.stacks.backend import Instance, Interrupted
 from perflab.stacks.plan import StackPlan
 
 if TYPE_CHECKING:
@@ -37,10 +37,6 @@ if TYPE_CHECKING:
 
 KIND = "kind"
 BELOW = "perflab"
-
-
-def _cannot_send(workload: Workload) -> LoadResult:  # noqa: ARG001
-    raise LoadError("nothing here sends a load of an instrument's own")
 
 
 @dataclass(frozen=True)
@@ -57,10 +53,10 @@ class Scene:
     treatment: str
     workload: Workload
     placement: Placement
-    labels: Mapping[str, str] = field(default_factory=dict)
-    client_pids: Sequence[int] = ()
-    interrupted: Interrupted = never
-    send: Callable[[Workload], LoadResult] = _cannot_send
+    labels: Mapping[str, str]
+    client_pids: Sequence[int]
+    interrupted: Interrupted
+    send: Callable[[Workload], LoadResult]
 
     def instance(self, node: str) -> Instance:
         """Return the instance that serves a node of the stack."""
@@ -70,6 +66,10 @@ class Scene:
     def services(self) -> dict[str, Instance]:
         """Return the instance of every node of the treatment."""
         return self.residents.active(self.treatment)
+
+    def counts(self, node: str) -> Mapping[str, Any]:
+        """Return the counts that a node's service tells of itself."""
+        return self.residents.counts(self.treatment)[node]
 
 
 @dataclass(frozen=True)

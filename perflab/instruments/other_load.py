@@ -179,9 +179,5 @@ def _number(value: Any) -> float:
 
 def told_requests(listed: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
     """Return the other generator's requests as a table with the columns of ``REQUEST``."""
-    table = pd.DataFrame(listed)[[key for key in REQUEST if key != "place"]]
-    for key, kind in REQUEST.items():
-        if kind == "double":
-            table[key] = table[key].astype(float)
-    table.insert(0, "place", range(len(table)))
-    return table
+    table = pd.DataFrame(listed).assign(place=range(len(listed)))[[*REQUEST]]
+    return table.astype({key: float for key, kind in REQUEST.items() if kind == "double"})

@@ -29,6 +29,8 @@ class Labelled(Protocol):
         ...
 
 
+# Rungs, response, published direction, claim and its source, as :func:`between` takes them.
+Row = tuple[tuple[str, str], str, Direction | None, str, str]
 P = TypeVar("P", bound=RunParameters)
 R = TypeVar("R", bound=Labelled)
 

@@ -166,10 +166,8 @@ def _as_drawn(table: pd.DataFrame) -> pd.DataFrame:
 
 def _labels(drawn: pd.DataFrame, _: Page) -> dict[Hashable, str]:
     """Return the rows, message by message."""
-    rows = drawn.drop_duplicates("row")
-    messages = rows["message"].unique()
-    ordered = [row for message in messages for row in rows.loc[rows["message"] == message, "row"]]
-    return dict(zip(ordered, ordered, strict=True))
+    of_messages = drawn.drop_duplicates("row").groupby("message", sort=False)["row"]
+    return {row: row for _, rows in of_messages for row in rows}
 
 
 CODEC_COST = View(

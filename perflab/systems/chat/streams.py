@@ -63,23 +63,20 @@ class Phases:
 class _Streams(Look["Streams"]):
     def begin(self) -> None:
         """Read the CPU that the service's threads have used so far."""
-        self._before = self._counts()
+        self._before = self.scene.counts(NODE)
 
     def observe(self, load: Load) -> Observation:
         """Return columns, reasons and warnings; nothing if no user recorded anything."""
-        counts, deadline = self._counts(), time.monotonic() + STORED_WITHIN_S
+        counts, deadline = self.scene.counts(NODE), time.monotonic() + STORED_WITHIN_S
         while unstored(counts) and time.monotonic() < deadline:
             time.sleep(0.05)
-            counts = self._counts()
+            counts = self.scene.counts(NODE)
         result = load.result
         if result.messages.empty:
             return Observation()
         observation = observed(result.messages, load.samples, load.services, counts, result.looks)
         share = {f"beside_loop_cpu_share_{NODE}": beside_loop_share(self._before, counts)}
         return replace(observation, columns={**observation.columns, **share})
-
-    def _counts(self) -> Mapping[str, Any]:
-        return self.scene.residents.counts(self.scene.treatment)[NODE]
 
 
 class Streams(Instrument):

@@ -7,7 +7,6 @@ from typing import Any
 
 import pandas as pd
 
-from perflab.errors import AnalysisError
 from perflab.figures import OF_REQUESTS
 from perflab.figures.canvas import LabFigure
 from perflab.figures.charts import (
@@ -118,10 +117,7 @@ EFFECT_COLUMNS = ["service", "expected", "estimate", "low", "high"]
 
 def known_effects_table(run: Run) -> pd.DataFrame:
     """Return the estimated and the expected response of each service over the first copy's."""
-    try:
-        return known_effects(run)[EFFECT_COLUMNS]
-    except AnalysisError:
-        return pd.DataFrame(columns=EFFECT_COLUMNS)
+    return known_effects(run)[EFFECT_COLUMNS]
 
 
 def draw_known_effects(table: pd.DataFrame, page: Page) -> LabFigure:

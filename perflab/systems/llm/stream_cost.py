@@ -24,8 +24,7 @@ from perflab.trials.summary import cpu_share, cpu_us_per_success
 
 class _StreamCost(Look["StreamCost"]):
     def after(self) -> None:
-        counts = self.scene.residents.counts(self.scene.treatment)
-        self._completed = int(counts[PROXY]["completed"])
+        self._completed = int(self.scene.counts(PROXY)["completed"])
 
     def observe(self, load: Load) -> Observation:
         result, samples = load.result, load.samples

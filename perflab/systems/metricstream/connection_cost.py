@@ -54,8 +54,7 @@ def part_columns(requests: pd.DataFrame) -> dict[str, float]:
 
 class _ConnectionCost(Look["ConnectionCost"]):
     def after(self) -> None:
-        counts = self.scene.residents.counts(self.scene.treatment)
-        self._taken = int(counts[NODE]["samples_taken"])
+        self._taken = int(self.scene.counts(NODE)["samples_taken"])
 
     def observe(self, load: Load) -> Observation:
         requests, samples = load.result.requests, load.samples

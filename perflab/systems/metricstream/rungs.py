@@ -15,7 +15,7 @@ from perflab.load.workload import Reuse
 from perflab.parameters import Parameters
 from perflab.recordings import Contrast, ContrastPair, published_value
 from perflab.recordings.published_results import Direction
-from perflab.trials.ladders import between, having, of_sets
+from perflab.trials.ladders import Row, between, having, of_sets
 
 Threading = Literal["thread", "producer_consumer", "pool", "epoll"]
 Set = Literal["phases", "interaction", "saturation", "clients", "naive"]
@@ -193,8 +193,6 @@ SUCCEEDED: dict[str, tuple[Direction | None, str]] = {
 SECOND_TEST = "metricstream study, second load test"
 # A pool against threads where each request connects, and where connections are kept.
 NEW, KEPT = ("pool_closes_new", "thread_closes_new"), ("pool_keeps_reused", "thread_keeps_reused")
-# Rungs, response, published direction, claim and its source.
-Row = tuple[tuple[str, str], str, Direction | None, str, str]
 _between = partial(between, words=WORDS)
 
 

@@ -13,8 +13,7 @@ from typing import Any, Literal
 
 from perflab.parameters import Parameters
 from perflab.recordings import Contrast, published_value
-from perflab.recordings.published_results import Direction
-from perflab.trials.ladders import between, having, of_sets
+from perflab.trials.ladders import Row, between, having, of_sets
 
 Handler = Literal["blocking", "threads", "to_thread", "executor", "async", "redirect", "ranged"]
 Set = Literal["ladder", "beyond", "threads", "pools", "clients", "inside"]
@@ -172,8 +171,7 @@ WORDS = {
     "told_total_duration_s": "total duration as told",
 }
 _between = partial(between, words=WORDS)
-# Rungs, response, published direction, claim and its source.
-CLAIMS: tuple[tuple[tuple[str, str], str, Direction | None, str, str], ...] = (
+CLAIMS: tuple[Row, ...] = (
     (("plain_def", "step_1_32"), SILENCE, "greater",
      "a plain def holds up the event loop, which a call handed to a thread does not",
      "registry study, claim 1"),

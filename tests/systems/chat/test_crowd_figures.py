@@ -54,7 +54,6 @@ def test_a_stream_run_without_a_valid_trial_says_so(refused: Run) -> None:
 @pytest.mark.parametrize(
     ("view", "more", "words"),
     [
-        (DELIVERY_CPU, 7, "Shown: the first 4 of 9 treatments."),
         (STREAM_TIMELINE, 1, "Shown: the first 2 of 3 treatments."),
         (DELIVERY_CPU, 2, ""),
     ],

@@ -93,5 +93,3 @@ def test_the_compiled_runtime_is_compared_with_both_others_on_request() -> None:
 def test_without_a_runtime_there_is_no_contrast_on_it() -> None:
     run_plan = plan("inference_runtime", runtime=["onnx"])
     assert [contrast.name for contrast in run_plan.contrasts] == ["no write against write (onnx)"]
-    with pytest.raises(ParameterError, match="named twice"):
-        plan("inference_runtime", runtime=["onnx", "onnx"])

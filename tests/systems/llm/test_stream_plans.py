@@ -90,14 +90,6 @@ def test_sizes_are_compared_only_in_the_published_stress_test() -> None:
     assert set(changed.values()) == {None}
 
 
-def test_with_a_constant_cycle_the_load_sets_the_rate_and_it_is_not_judged() -> None:
-    (answers_per_s,) = [
-        contrast for contrast in plan(sets=["unpaced"]).contrasts
-        if contrast.name == "paced_new against paced_old, answers per second"
-    ]  # fmt: skip
-    assert answers_per_s.set_by_load
-
-
 def test_an_answer_that_is_longer_than_the_cycle_is_refused() -> None:
     with pytest.raises(ParameterError, match="the cycle is 1 s, so no user can keep the cycle"):
         plan(tokens=200)

@@ -56,19 +56,6 @@ def test_threads_limit_how_many_downloads_run_at_a_time() -> None:
     assert lanes(RUNGS["step_1"], cores=64) == 32
 
 
-def test_a_load_from_inside_is_compared_with_the_same_rung_from_outside_in_the_same_block() -> None:
-    run_plan = plan(sets=["inside"], preset="published")
-    by_name = {item.name: item for item in run_plan.contrasts}
-    for rung in ("step_0", "plain_def", "step_1", "step_3"):
-        for words in ("successful as told", "total duration as told"):
-            contrast = by_name[f"{rung}_inside against {rung}, {words}"]
-            assert contrast.published_direction is None
-            assert contrast.response.startswith("told_")
-    published = by_name["step_3_inside against step_0_inside, successful as told"]
-    assert published.published_difference == 100
-    assert run_plan.factors["load_from"] == ("outside", "inside")
-
-
 def test_with_the_load_from_inside_the_lab_only_probes_and_no_service_is_shared() -> None:
     run_plan = plan(sets=["inside"], clients=7, timeout_s=9)
     for treatment in run_plan.treatments:

@@ -10,7 +10,6 @@ from pydantic import Field, field_validator
 
 from perflab.host.placing import placement
 from perflab.recordings import Contrast, Remark, published_value
-from perflab.recordings.published_results import Direction
 from perflab.statistics.in_words import counted
 from perflab.systems.chat import stacks
 from perflab.systems.chat.responses import STEADY
@@ -35,7 +34,7 @@ from perflab.systems.chat.stacks import (
     load_s,
 )
 from perflab.trials.experiment import Experiment
-from perflab.trials.ladders import between, having
+from perflab.trials.ladders import Row, between, having
 
 SUBSET = (
     "json", "orjson", "protobuf", "once", "json_login", "json_spread", "uvloop",
@@ -51,8 +50,7 @@ BETWEEN_TRIALS_S = 10.0
 
 CPU, BYTES = "cpu_us_per_message", "wire_bytes_per_message"
 WORDS = {CPU: "CPU per message", BYTES: "bytes on the wire"}
-# Rungs, response, published direction, claim and its source.
-COSTS: tuple[tuple[tuple[str, str], str, Direction, str, str], ...] = (
+COSTS: tuple[Row, ...] = (
     (("no_deflate", "uvloop"), CPU, "smaller",
      "turning permessage-deflate off saves CPU per message (experiment 'profile' looks at sending "
      "alone)", "claim 3"),

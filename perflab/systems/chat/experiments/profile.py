@@ -11,7 +11,15 @@ from perflab.instruments import Profiler
 from perflab.recordings import Contrast, published_value
 from perflab.systems.chat import stacks
 from perflab.systems.chat.responses import STEADY
-from perflab.systems.chat.stacks import ChatParameters, Codec, CodecLevels, Rung
+from perflab.systems.chat.stacks import (
+    ActionSeconds,
+    ChatParameters,
+    Codec,
+    CodecLevels,
+    JoinSeconds,
+    PlateauSeconds,
+    Rung,
+)
 from perflab.trials.experiment import Experiment
 from perflab.trials.plan import Treatment
 
@@ -52,15 +60,9 @@ class ProfileParameters(ChatParameters):
     cost nothing.
     """
 
-    plateau_s: float = Field(
-        default=4.0, gt=0, le=3600, description="seconds of each trial in which all users act"
-    )
-    join_s: float = Field(
-        default=0.02, ge=0, le=60, description="seconds between two users who join"
-    )
-    action_s: float = Field(
-        default=0.5, ge=0.05, le=600, description="seconds between two actions of a user"
-    )
+    plateau_s: PlateauSeconds = 4.0
+    join_s: JoinSeconds = 0.02
+    action_s: ActionSeconds = 0.5
     codec: CodecLevels = ("json", "orjson")
     loop: tuple[Loop, ...] = Field(
         default=("asyncio",),
@@ -98,7 +100,7 @@ def _name(codec: str, loop: str, deflate: str, profiler: str = "off") -> str:
 
 def _servers(parameters: ProfileParameters) -> list[tuple[Codec, Loop, Switch]]:
     """Return codec, loop and deflate of every server that is compared."""
-    return [*dict.fromkeys(product(parameters.codec, parameters.loop, parameters.deflate))]
+    return [*product(parameters.codec, parameters.loop, parameters.deflate)]
 
 
 def _rungs(parameters: ProfileParameters) -> dict[str, Rung]:
@@ -135,8 +137,7 @@ def _treatments(parameters: ProfileParameters) -> list[Treatment]:
 
 
 def _factors(parameters: ProfileParameters) -> dict[str, tuple[str, ...]]:
-    switches = tuple(dict.fromkeys(parameters.profiler))
-    return {**stacks.factors(parameters, _rungs(parameters)), FACTOR: switches}
+    return {**stacks.factors(parameters, _rungs(parameters)), FACTOR: parameters.profiler}
 
 
 def _contrasts(parameters: ProfileParameters) -> list[Contrast]:
@@ -185,7 +186,7 @@ def _sending(parameters: ProfileParameters) -> list[Contrast]:
             published_direction="smaller",
             source=f"chat study, claim 3 (sending {without_s:g} of {with_s:g} s)",
         )
-        for codec, loop in dict.fromkeys(product(parameters.codec, parameters.loop))
+        for codec, loop in product(parameters.codec, parameters.loop)
     ]
 
 
@@ -205,7 +206,7 @@ def _loops(parameters: ProfileParameters) -> list[Contrast]:
             published_direction="smaller",
             source="chat study, what profiling found",
         )
-        for codec, deflate in dict.fromkeys(product(parameters.codec, parameters.deflate))
+        for codec, deflate in product(parameters.codec, parameters.deflate)
     ]
 
 

@@ -65,7 +65,7 @@ class SerializationParameters(RunParameters):
 
 def _levels(parameters: SerializationParameters) -> Levels:
     factors = ("codec", "operation", "message")
-    return {name: tuple(dict.fromkeys(getattr(parameters, name))) for name in factors}
+    return {name: getattr(parameters, name) for name in factors}
 
 
 def _treatments(parameters: SerializationParameters) -> list[Treatment]:

@@ -78,8 +78,8 @@ def _factors(parameters: FlushMapParameters) -> dict[str, tuple[str, ...]]:
         "driver": ("psycopg2", "asyncpg"),
         "synchronous_commit": ("on", "off"),
         "commit_delay_us": tuple(dict.fromkeys((NO_DELAY, *_delays(parameters)))),
-        "workers": tuple(dict.fromkeys(str(count) for count in parameters.workers)),
-        "round_trip_ms": tuple(dict.fromkeys(f"{ms:.12g}" for ms in parameters.round_trip_ms)),
+        "workers": tuple(map(str, parameters.workers)),
+        "round_trip_ms": tuple(f"{ms:.12g}" for ms in parameters.round_trip_ms),
     }
 
 
@@ -90,7 +90,7 @@ def _places(parameters: FlushMapParameters) -> Iterator[dict[str, str]]:
 
 
 def _delays(parameters: FlushMapParameters) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(str(delay) for delay in parameters.commit_delay_us))
+    return tuple(map(str, parameters.commit_delay_us))
 
 
 def _on(driver: str, delay: str, place: Mapping[str, str]) -> dict[str, str]:

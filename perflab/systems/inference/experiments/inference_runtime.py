@@ -7,7 +7,7 @@ import math
 from itertools import product
 from typing import Annotated, ClassVar
 
-from pydantic import Field, field_validator
+from pydantic import Field
 
 from perflab.instruments.instrument import Load, Look, Observation, OfNode
 from perflab.recordings import Contrast, ContrastPair
@@ -36,13 +36,6 @@ class InferenceRuntimeParameters(InferenceParameters):
         description="levels to compare: sklearn, onnx, or compiled (C++ made from the model; on "
         "the backend process it needs a C++ compiler, so it is not among the defaults)",
     )
-
-    @field_validator("runtime")
-    @classmethod
-    def _each_once(cls, runtimes: tuple[Runtime, ...]) -> tuple[Runtime, ...]:
-        if len(set(runtimes)) < len(runtimes):
-            raise ValueError("a runtime is named twice; name each once")
-        return runtimes
 
 
 class _PredictionCost(Look["PredictionCost"]):

@@ -59,10 +59,10 @@ class SyncVsAsyncParameters(LoadParameters):
 def _levels(parameters: SyncVsAsyncParameters) -> dict[str, tuple[str, ...]]:
     return {
         "driver": BOTH,
-        "round_trip_ms": tuple(dict.fromkeys(f"{ms:.12g}" for ms in parameters.round_trip_ms)),
-        "pool_minconn": tuple(dict.fromkeys(str(level) for level in parameters.pool_minconn)),
-        "workers": tuple(dict.fromkeys(str(count) for count in parameters.workers)),
-        "pool_meaning": tuple(dict.fromkeys(parameters.pool_meaning)),
+        "round_trip_ms": tuple(f"{ms:.12g}" for ms in parameters.round_trip_ms),
+        "pool_minconn": tuple(map(str, parameters.pool_minconn)),
+        "workers": tuple(map(str, parameters.workers)),
+        "pool_meaning": parameters.pool_meaning,
     }
 
 

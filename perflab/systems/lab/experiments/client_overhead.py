@@ -64,8 +64,8 @@ class ClientOverheadParameters(RunParameters):
 
 def _levels(parameters: ClientOverheadParameters) -> dict[str, tuple[str, ...]]:
     return {
-        "client": tuple(dict.fromkeys(parameters.client)),
-        "rate": tuple(dict.fromkeys(f"{rate:.12g}" for rate in sorted(parameters.rate))),
+        "client": parameters.client,
+        "rate": tuple(f"{rate:.12g}" for rate in sorted(parameters.rate)),
     }
 
 

@@ -16,6 +16,7 @@ from perflab.instruments import Instrument, Load, Look, Observation, Scene
 from perflab.load.workload import ClosedLoop, OpenLoop, Request, Stage, Workload
 from perflab.recordings import Contrast
 from perflab.stacks.plan import Node, StackPlan
+from perflab.stacks.spec import Value
 from perflab.systems.lab.resolution import FACTOR, OVERLOAD, STALLED
 from perflab.trials.experiment import Experiment, Requests, RunParameters, WarmupRequests
 from perflab.trials.plan import Treatment
@@ -185,30 +186,23 @@ def _stalled(parameters: LabCheckParameters) -> Iterator[Treatment]:
         "open": OpenLoop(stages=(stage,)),
     }
     for stall_ms, loop in _stalls(parameters):
-        # All of them load the same process.
-        treatment = _treatment(STALLED, parameters.work, loops[loop])
-        level = stalled(loop, stall_ms)
         fault = StalledClient(stall_ms=stall_ms, pause_ms=stall_ms * (1 / STALLED_PART - 1))
-        yield treatment.model_copy(
-            update={
-                "name": f"{FACTOR}={level}",
-                "label": level,
-                "levels": {FACTOR: level},
-                "instruments": (*treatment.instruments, fault),
-            }
-        )
+        treatment = _treatment(stalled(loop, stall_ms), parameters.work, loops[loop], STALLED)
+        yield treatment.model_copy(update={"instruments": (*treatment.instruments, fault)})
 
 
-def _treatment(level: str, rounds: int, arrivals: ClosedLoop | OpenLoop) -> Treatment:
+def _treatment(
+    level: str, rounds: int, arrivals: ClosedLoop | OpenLoop, process: str = ""
+) -> Treatment:
+    """Return a treatment; those that name one ``process`` load the same one."""
+    settings: dict[str, Value] = {"work": rounds, "name": process or level}
     return Treatment(
         name=f"{FACTOR}={level}",
         label=level,
         levels={FACTOR: level},
         # The name gives each level a process of its own, as any treatment has. Two processes of one
         # program can differ in speed, and that must show here as elsewhere.
-        stack=StackPlan(
-            nodes=(Node(name="echo", service="echo", settings={"work": rounds, "name": level}),)
-        ),
+        stack=StackPlan(nodes=(Node(name="echo", service="echo", settings=settings),)),
         workload=Workload(
             request=Request(node="echo", expect_bytes=100),
             arrivals=arrivals,

@@ -11,7 +11,7 @@ from perflab.recordings import Reason
 class _Taken(Look["Taken"]):
     def after(self) -> None:
         """Read the service's counts."""
-        counts = self.scene.residents.counts(self.scene.treatment)[self.settings.node]
+        counts = self.scene.counts(self.settings.node)
         self.taken = pd.DataFrame(counts["taken"], columns=["at_ns", "bytes"])
 
     def observe(self, load: Load) -> Observation:
