@@ -140,7 +140,11 @@ class Look(Generic[Settings]):
 
 
 class Sampled(Look[Settings]):
-    """A look that samples from its beginning to its end."""
+    """A look that samples from its beginning to its end; ``rows`` are for its samples."""
+
+    def __init__(self, settings: Settings, scene: Scene) -> None:
+        super().__init__(settings, scene)
+        self.rows: list[Any] = []
 
     @cached_property
     def sampler(self) -> Repeated:

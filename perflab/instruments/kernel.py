@@ -136,10 +136,6 @@ COLUMNS = ["t_ns", "state", "wait_event_type", "wait_event", "count"]
 
 class _DatabaseWaits(Sampled["DatabaseWaits"]):
     @cached_property
-    def rows(self) -> list[tuple[int, str, str, str, int]]:
-        return []
-
-    @cached_property
     def sampler(self) -> Repeated:
         return Repeated(self._sample, INTERVAL_S)
 

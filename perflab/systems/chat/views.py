@@ -28,12 +28,12 @@ from perflab.systems.chat.users_held import USERS_HELD
 from perflab.systems.chat.windows import (
     EMPTY,
     MOST_PANELS,
+    PHASE_LOOKS,
     SERVICE,
     STREAM_TIMELINE,
     WINDOW,
     left_out,
     of_crowds,
-    points,
     shown_windows,
     windows,
 )
@@ -108,9 +108,10 @@ def draw_delivery_cpu(table: pd.DataFrame, page: Page) -> LabFigure:
         f" Dotted: where the study saw latency {published}. Dashed, in a band: the"
         f" bend of the nearest broken line with its 95% interval, if there is one.{left_out(page)}",
         layers=(
-            points(s=None, alpha=0.65, zorder=2,
-                          size="messages_per_s", size_norm=(0, max(most_per_s, 1.0)),
-                          sizes=(3.0, 3.0 + LARGEST_POINT)),
+            Points((WINDOW,), "phase", PHASE_LOOKS, how={
+                "s": None, "alpha": 0.65, "zorder": 2, "size": "messages_per_s",
+                "size_norm": (0, max(most_per_s, 1.0)), "sizes": (3.0, 3.0 + LARGEST_POINT),
+            }),
             Rules((*PUBLISHED.values(),), ls=":"),
             Knee(),
         ),
@@ -166,7 +167,7 @@ CHART = Planes(
     VOLUME_TITLE,
     _words,
     layers=(
-        points(s=10, alpha=0.7),
+        Points((WINDOW,), "phase", PHASE_LOOKS, how={"s": 10, "alpha": 0.7}),
         Rules((TARGET,), along="y"),
     ),
     planes=treatment_panels(

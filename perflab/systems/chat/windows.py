@@ -14,7 +14,7 @@ from matplotlib.axes import Axes
 from matplotlib.patches import Patch
 
 from perflab.figures.canvas import LabFigure
-from perflab.figures.charts import Axis, Lines, Plane, Planes, Points
+from perflab.figures.charts import Axis, Lines, Plane, Planes
 from perflab.figures.origin import Page
 from perflab.figures.theme import Look, looks_of
 from perflab.figures.view import View
@@ -122,11 +122,6 @@ def left_out(page: Page, most: int = MOST_PANELS) -> str:
     """Say how many treatments are not shown; empty where all are."""
     count = len(page.looks)
     return f" Shown: the first {most} of {count} treatments." if most < count else ""
-
-
-def points(**how: Any) -> Points:
-    """Return the layer that draws windows in the looks of their phases."""
-    return Points((WINDOW,), by="phase", looks=PHASE_LOOKS, how=how)
 
 
 TITLE = "a trial over time"

@@ -266,9 +266,10 @@ def treatment(
     levels: Mapping[str, str],
     label: str,
     plan: StackPlan,
-    load: Workload,
+    path: str,
 ) -> Treatment:
-    """Return a treatment that is named after its levels."""
+    """Return a treatment that is named after its levels, with the published load on a path."""
+    load = workload(parameters, path)
     return Treatment(
         name=",".join(f"{factor}={level}" for factor, level in levels.items()),
         label=label,

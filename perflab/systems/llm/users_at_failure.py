@@ -56,12 +56,6 @@ def rungs_of(run: Run) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["treatment", "family", "version"])
 
 
-def limited_trials(run: Run, trials: pd.DataFrame) -> pd.DataFrame:
-    """Return the trials of proxies with few descriptors, with their family and version."""
-    limited = trials[trials[f"factor_{FILES}"] != ENOUGH]
-    return limited.merge(rungs_of(run), on="treatment")
-
-
 def runs_apart(run: Run) -> Apart:
     """Return how far valid trials of one version under one limit lie apart, as single runs."""
     new, old = (
@@ -70,7 +64,7 @@ def runs_apart(run: Run) -> Apart:
     trials = run.valid_trials()
     if USERS not in trials:
         return apart([], new / old)
-    limited = limited_trials(run, trials).groupby("treatment")
+    limited = trials[trials[f"factor_{FILES}"] != ENOUGH].groupby("treatment")
     return apart([group[USERS].astype(float).tolist() for _, group in limited], new / old)
 
 
@@ -147,13 +141,13 @@ def limits_table(run: Run) -> pd.DataFrame:
     trials = trials_shown(run)
     if trials.empty or USERS not in trials:
         return pd.DataFrame(columns=COLUMNS)
-    limited = limited_trials(run, trials)
+    limited = trials[trials[f"factor_{FILES}"] != ENOUGH]
     bound = limited.get(at_least_column(USERS), pd.Series(np.nan, index=limited.index))
     is_bound = limited[USERS].isna() & bound.notna()
     points = pd.DataFrame(
         {
             "what": np.where(is_bound, AT_LEAST, TRIAL),
-            "version": limited["version"],
+            "version": limited["factor_version"],
             "limit": limited[f"factor_{FILES}"].astype(float),
             "state": limited["state"],
             "users": limited[USERS].fillna(bound).astype(float),

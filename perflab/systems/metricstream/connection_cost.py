@@ -24,31 +24,25 @@ NODE = "metricstream"
 PARTS = ("connect", "send", "wait", "receive", "close")
 
 
-def parts_of(requests: pd.DataFrame) -> pd.DataFrame:
-    """Return the parts of every successful request in ms, a column each."""
-    before_sent_ns = requests["sent_ns"] - requests["started_ns"]
-    parts_ns = {
-        "connect": requests["connect_ns"],
-        "send": before_sent_ns - requests["connect_ns"],
-        "wait": requests["first_byte_ns"] - requests["sent_ns"],
-        "receive": requests["done_ns"] - requests["first_byte_ns"],
-        "close": requests["close_ns"],
-    }
-    return pd.DataFrame({name: parts_ns[name] / 1e6 for name in PARTS})
-
-
 def part_columns(requests: pd.DataFrame) -> dict[str, float]:
     """Return the mean of every part (``part_*_ms``) and its share (``part_*_share``) of a trial.
 
     Means are over measured successes, NaN if there are none. Shares are of the parts' sum.
     """
-    successes = requests[(requests["stage"] == "measure") & (requests["error"] == "")]
-    means = parts_of(successes).mean()
-    sum_ms = float(means.sum(skipna=False))
+    rows = requests[(requests["stage"] == "measure") & (requests["error"] == "")]
+    parts_ns = {
+        "connect": rows["connect_ns"],
+        "send": rows["sent_ns"] - rows["started_ns"] - rows["connect_ns"],
+        "wait": rows["first_byte_ns"] - rows["sent_ns"],
+        "receive": rows["done_ns"] - rows["first_byte_ns"],
+        "close": rows["close_ns"],
+    }
+    means_ms = {name: float(parts_ns[name].mean()) / 1e6 for name in PARTS}
+    sum_ms = sum(means_ms.values())
     return {
-        **{f"part_{name}_ms": float(means[name]) for name in PARTS},
-        **{f"part_{name}_share": float(means[name]) / sum_ms if sum_ms else math.nan
-           for name in PARTS},
+        **{f"part_{name}_ms": mean_ms for name, mean_ms in means_ms.items()},
+        **{f"part_{name}_share": mean_ms / sum_ms if sum_ms else math.nan
+           for name, mean_ms in means_ms.items()},
     }  # fmt: skip
 
 

@@ -99,10 +99,6 @@ PATH = "/counts"
 
 class _RegistryCounts(Sampled["RegistryCounts"]):
     @cached_property
-    def rows(self) -> list[dict[str, float]]:
-        return []
-
-    @cached_property
     def sampler(self) -> Repeated:
         return Repeated(self._ask, INTERVAL_S)
 

@@ -92,11 +92,8 @@ class ChatLadderParameters(ChatParameters):
     @classmethod
     def published_values(cls) -> dict[str, Any]:
         """Return the values of the preset."""
-        return {
-            **super().published_values(),
-            "rungs": tuple(SCENARIOS),
-            "blocks": PUBLISHED_BLOCKS,
-        }
+        ladder = {"rungs": tuple(SCENARIOS), "blocks": PUBLISHED_BLOCKS}
+        return {**super().published_values(), **ladder}
 
     @field_validator("rungs")
     @classmethod

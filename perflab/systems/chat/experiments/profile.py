@@ -14,7 +14,6 @@ from perflab.systems.chat.responses import STEADY
 from perflab.systems.chat.stacks import (
     ActionSeconds,
     ChatParameters,
-    Codec,
     CodecLevels,
     JoinSeconds,
     PlateauSeconds,
@@ -98,11 +97,6 @@ def _name(codec: str, loop: str, deflate: str, profiler: str = "off") -> str:
     return "_".join(filter(None, parts))
 
 
-def _servers(parameters: ProfileParameters) -> list[tuple[Codec, Loop, Switch]]:
-    """Return codec, loop and deflate of every server that is compared."""
-    return [*product(parameters.codec, parameters.loop, parameters.deflate)]
-
-
 def _rungs(parameters: ProfileParameters) -> dict[str, Rung]:
     """Return the rungs of the chat service by name; a profiled rung differs only in its name."""
     return {
@@ -116,8 +110,9 @@ def _rungs(parameters: ProfileParameters) -> dict[str, Rung]:
             first_delay="spread",
             users=parameters.users,
         )
-        for codec, loop, deflate in _servers(parameters)
-        for profiler in parameters.profiler
+        for codec, loop, deflate, profiler in product(
+            parameters.codec, parameters.loop, parameters.deflate, parameters.profiler
+        )
     }
 
 
@@ -158,7 +153,7 @@ def _costs(parameters: ProfileParameters) -> list[Contrast]:
             published_direction="none",
             source=COST,
         )
-        for server in _servers(parameters)
+        for server in product(parameters.codec, parameters.loop, parameters.deflate)
         for response, what in RESPONSES.items()
     ]
 

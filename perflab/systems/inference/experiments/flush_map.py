@@ -121,10 +121,8 @@ def _treatment(parameters: FlushMapParameters, levels: Mapping[str, str]) -> Tre
     )
     is_on = levels["synchronous_commit"] == "on"
     commit = f"on, +{int(levels['commit_delay_us']) / 1000:g} ms" if is_on else "off"
-    load = stacks.workload(parameters, stacks.endpoint(driver))
-    return stacks.treatment(
-        parameters, levels, f"{driver}, commit {commit}, {_words(levels)}", plan, load
-    )
+    label = f"{driver}, commit {commit}, {_words(levels)}"
+    return stacks.treatment(parameters, levels, label, plan, stacks.endpoint(driver))
 
 
 def _words(place: Mapping[str, str]) -> str:

@@ -70,9 +70,7 @@ def _treatments(parameters: InferenceRuntimeParameters) -> list[Treatment]:
         path = stacks.endpoint("psycopg2", database_write=writes)
         plan = stacks.stack(parameters, workers=parameters.workers, runtime=runtime, writes=writes)
         label = f"{runtime}, {'with' if writes else 'no'} database write"
-        treatment = stacks.treatment(
-            parameters, levels, label, plan, stacks.workload(parameters, path)
-        )
+        treatment = stacks.treatment(parameters, levels, label, plan, path)
         instruments = (*treatment.instruments, PredictionCost(node="inference"))
         treatments.append(treatment.model_copy(update={"instruments": instruments}))
     return treatments

@@ -94,9 +94,8 @@ def _treatment(
         synchronous_commit=parameters.synchronous_commit,
         round_trip_ms=float(setting["round_trip_ms"]),
     )
-    load = stacks.workload(parameters, stacks.endpoint(driver))
-    levels = {"driver": driver, **setting}
-    return stacks.treatment(parameters, levels, _label(parameters, driver, setting), plan, load)
+    levels, label = {"driver": driver, **setting}, _label(parameters, driver, setting)
+    return stacks.treatment(parameters, levels, label, plan, stacks.endpoint(driver))
 
 
 def _label(parameters: SyncVsAsyncParameters, driver: str, setting: Mapping[str, str]) -> str:

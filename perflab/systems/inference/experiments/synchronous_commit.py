@@ -46,8 +46,8 @@ def _treatment(parameters: SynchronousCommitParameters, levels: dict[str, str]) 
         round_trip_ms=parameters.round_trip_ms,
         writes=writes,
     )
-    load = stacks.workload(parameters, stacks.endpoint(parameters.driver, database_write=writes))
-    return stacks.treatment(parameters, levels, LABELS[levels[FACTOR]], plan, load)
+    path = stacks.endpoint(parameters.driver, database_write=writes)
+    return stacks.treatment(parameters, levels, LABELS[levels[FACTOR]], plan, path)
 
 
 def _contrasts(parameters: SynchronousCommitParameters) -> list[Contrast]:
