@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shlex
 import subprocess
@@ -14,7 +13,7 @@ import pytest
 from perflab import api
 from perflab.errors import WrongAnswer
 from perflab.host import facts
-from perflab.paths import project_root, services_dir, state_dir
+from perflab.paths import services_dir
 from perflab.reports.duels import other_answers
 from perflab.reports.methods import method
 from perflab.stacks import cleanup
@@ -122,32 +121,6 @@ def test_a_variant_with_another_answer_ends_the_run_at_once() -> None:
     assert (run.record.state, run.record.reason) == ("failed", str(caught.value))
     assert len(run.trials()) == 0, "no trial, and so no start afresh after it"
     assert our_stacks() == []
-
-
-@pytest.mark.slow
-def test_a_file_replaces_options_and_the_gate_ends_with_its_status(
-    tmp_path: Path,
-) -> None:
-    lines = ['fail_on = ["cpu>1.5"]', "blocks = 6", "[variants]"]
-    server = json.dumps(shlex.quote(str(EXAMPLE)))[1:-1]
-    lines += [
-        f'{name} = "command:python3 {server} --port {{port}} --rounds {rounds}"'
-        for name, rounds in (("old", 500), ("new", 20_000))
-    ]
-    lines += ["[load]", "users = 1", "duration_s = 0.5", "warmup_s = 0.1"]
-    file = tmp_path / "duel.toml"
-    file.write_text("\n".join(lines) + "\n")
-    script = "from perflab.cli import main; main()"
-    done = subprocess.run(
-        [sys.executable, "-c", script, "duel", str(file)],
-        cwd=tmp_path, capture_output=True, text=True, check=False,
-        env={**os.environ, "PYTHONPATH": str(project_root())},
-    )  # fmt: skip
-    # Forty times the work exceeds the limit as soon as three of six blocks count.
-    assert done.returncode in (3, 4), done.stdout + done.stderr
-    if done.returncode == 3:
-        assert ": FAILED cpu>1.5" in done.stdout.splitlines()[0]
-    assert state_dir().exists()
 
 
 @pytest.mark.slow

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from functools import partial
 
 import pandas as pd
 import pytest
@@ -12,19 +13,15 @@ from perflab.errors import ParameterError
 from perflab.load.checks.failures import AroundStop, Part
 from perflab.load.records.looks import FailureStop
 from perflab.load.workload import ClosedLoop
-from perflab.systems import experiment
 from perflab.systems.llm.stacks import request
 from perflab.systems.llm.stream_cost import begun_columns
-from perflab.trials.plan import RunPlan, Treatment
+from perflab.trials.plan import Treatment
 from tests.support.synthetic import HOUR_NS
 from tests.systems.llm.planted_streams import NUMBER, answers
+from tests.systems.planned import plan_of
 
+plan = partial(plan_of, "llm_streaming")
 EVERY_SET = ["kinds", "unpaced", "limits", "capacity"]
-
-
-def plan(**parameters: object) -> RunPlan:
-    streaming = experiment("llm_streaming")
-    return streaming.plan(streaming.check(parameters))
 
 
 def loop(treatment: Treatment) -> ClosedLoop:

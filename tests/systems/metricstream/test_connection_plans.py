@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -11,18 +12,14 @@ from perflab.errors import ParameterError
 from perflab.instruments.requests import miscounted, success_share
 from perflab.load.clients.outcome import CUT_OFF_CODES
 from perflab.load.workload import ClosedLoop, OpenLoop
-from perflab.systems import experiment
 from perflab.systems.metricstream.connection_cost import PARTS, part_columns
 from perflab.systems.metricstream.rungs import BEFORE, PHASES
-from perflab.trials.plan import RunPlan
 from perflab.trials.summary import resolved
 from tests.load.planted import load_result
 from tests.systems.metricstream.planted_connections import NUMBER, PLANTED_US, posts
+from tests.systems.planned import plan_of
 
-
-def plan(**parameters: object) -> RunPlan:
-    lifecycle = experiment("connection_lifecycle")
-    return lifecycle.plan(lifecycle.check(parameters))
+plan = partial(plan_of, "connection_lifecycle")
 
 
 def test_every_phase_gets_the_published_load_and_phase_7_alone_reuses_connections() -> None:

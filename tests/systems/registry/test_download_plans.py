@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 
 from perflab.errors import ParameterError
 from perflab.instruments import OtherLoad
 from perflab.load.workload import Burst, OpenLoop
 from perflab.stacks.plan import settle
-from perflab.systems import experiment
 from perflab.systems.registry.rungs import RUNGS, lanes
-from perflab.trials.plan import RunPlan
+from tests.systems.planned import plan_of
 
-CHOSEN = "registry_downloads"
+plan = partial(plan_of, "registry_downloads")
 FIXES = "the fixes, total duration"
-
-
-def plan(**parameters: object) -> RunPlan:
-    downloads = experiment(CHOSEN)
-    return downloads.plan(downloads.check(parameters))
 
 
 def test_the_published_load_is_a_burst_of_100_in_which_every_byte_is_checked() -> None:
