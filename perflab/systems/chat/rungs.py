@@ -6,16 +6,15 @@ import re
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import Literal
 
 from perflab.parameters import did_you_mean
 from perflab.recordings import Contrast, published, published_value
+from perflab.recordings.published_results import Direction
 from perflab.statistics.quantiles import needed_n
 from perflab.systems.chat.stacks import STUDY, ChatParameters, Rung, expected_pings
 
 RESULTS, TABLE = "published results", "chat study, published results"
 PERCENTILES = (90, 95, 99)
-Direction = Literal["greater", "smaller"]
 # The two rungs that show what logins cost.
 COSTLY, FREE = "costly_logins", "free_logins"
 LADDER_USERS = (300, 325, 350, 375, 400, 425)

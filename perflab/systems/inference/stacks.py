@@ -176,7 +176,6 @@ def stack(
 
     ``pool_size`` counts all workers together. The rows are counted if the load ``writes`` any.
     """
-    connections = pool_size or parameters.pool_size
     return StackPlan(
         nodes=(
             Node(
@@ -198,7 +197,7 @@ def stack(
                 settings={
                     "runtime": runtime,
                     "workers": workers,
-                    "pool_size": connections,
+                    "pool_size": pool_size or parameters.pool_size,
                     "pool_minconn": minconn,
                 },
             ),

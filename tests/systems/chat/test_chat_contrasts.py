@@ -8,11 +8,9 @@ from perflab.systems.chat.rungs import PERCENTILES, RUNGS, SCENARIOS
 from perflab.systems.chat.rungs import contrasts as steps_of
 from tests.systems.planned import plan_of
 
-EVERY_RUNG = {"rungs": list(RUNGS)}
-
 
 def contrasts(**changes: object) -> dict[str, Contrast]:
-    plan = plan_of("chat_ladder", **{**EVERY_RUNG, **changes})
+    plan = plan_of("chat_ladder", **changes)
     return {contrast.name: contrast for contrast in plan.contrasts}
 
 

@@ -8,6 +8,7 @@ from functools import partial
 import pytest
 
 from perflab.instruments import Profiler
+from perflab.recordings import Contrast
 from perflab.systems.chat.experiments.profile import SEND, SERIALIZE
 from perflab.trials.plan import RunPlan
 from tests.systems.planned import plan_of
@@ -15,12 +16,8 @@ from tests.systems.planned import plan_of
 profile_plan = partial(plan_of, "profile", codec=["json"])
 
 
-def sending(plan: RunPlan) -> list[tuple[dict[str, str], dict[str, str], float | None]]:
-    return [
-        (claim.numerator, claim.denominator, claim.published_ratio)
-        for claim in plan.contrasts
-        if claim.response == "profile_send_us_per_message"
-    ]
+def of_response(planned: RunPlan, response: str) -> list[Contrast]:
+    return [contrast for contrast in planned.contrasts if contrast.response == response]
 
 
 def test_sending_without_compression_is_compared_with_sending_with_it() -> None:
@@ -28,13 +25,11 @@ def test_sending_without_compression_is_compared_with_sending_with_it() -> None:
     watched = [set(item.watch) for treatment in planned.treatments for item in treatment.instruments
                if isinstance(item, Profiler)]  # fmt: skip
     assert watched == [{"send", "serialize", "deflate"}, {"send", "serialize"}]
-    (claim,) = sending(planned)
-    assert claim == (
-        {"rung": "json_profiled"},
-        {"rung": "json_deflate_profiled"},
-        # The published seconds are of another profiler, codec and load.
-        None,
-    )
+    (claim,) = of_response(planned, "profile_send_us_per_message")
+    assert claim.numerator == {"rung": "json_profiled"}
+    assert claim.denominator == {"rung": "json_deflate_profiled"}
+    # The published seconds are of another profiler, codec and load.
+    assert claim.published_ratio is None
 
 
 @pytest.mark.parametrize(
@@ -58,12 +53,6 @@ def test_both_event_loops_are_compared_without_the_profiler() -> None:
         "json": "asyncio", "json_profiled": "asyncio",
         "json_uvloop": "uvloop", "json_uvloop_profiled": "uvloop",
     }  # fmt: skip
-    (loops,) = (
-        contrast for contrast in planned.contrasts if contrast.response == "cpu_us_per_message"
-    )
+    (loops,) = of_response(planned, "cpu_us_per_message")
     assert (loops.numerator, loops.denominator) == ({"rung": "json_uvloop"}, {"rung": "json"})
-    assert not [
-        contrast
-        for contrast in profile_plan().contrasts
-        if contrast.response == "cpu_us_per_message"
-    ]
+    assert of_response(profile_plan(), "cpu_us_per_message") == []

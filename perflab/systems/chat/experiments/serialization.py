@@ -17,7 +17,6 @@ from perflab.trials.plan import Treatment
 
 Operation = Literal["serialize", "deserialize", "serialize_values", "deserialize_values"]
 MessageName = Literal["published", "chat"]
-Levels = dict[str, tuple[str, ...]]
 
 CODECS: tuple[Codec, ...] = ("json", "orjson", "msgspec", "protobuf", "msgpack")
 # Operations of one request: enough that it takes milliseconds even with the fastest codec, because
@@ -63,7 +62,7 @@ class SerializationParameters(RunParameters):
     )
 
 
-def _levels(parameters: SerializationParameters) -> Levels:
+def _levels(parameters: SerializationParameters) -> dict[str, tuple[str, ...]]:
     factors = ("codec", "operation", "message")
     return {name: getattr(parameters, name) for name in factors}
 
