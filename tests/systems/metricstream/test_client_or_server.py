@@ -155,5 +155,7 @@ def test_both_generators_get_the_same_server_and_load_in_every_block() -> None:
 
 
 @pytest.mark.slow
-def test_no_text_of_the_figure_is_cut(tmp_path: Path) -> None:
-    check_texts(run_of(tmp_path, planted(0.5, 1.0)), ["client_or_server"])
+def test_no_text_of_the_figures_is_cut(tmp_path: Path) -> None:
+    check_texts(run_of(tmp_path / "naive", planted(0.5, 1.0)), ["client_or_server"])
+    phases = write_posts(tmp_path / "phases", ("phases",), 4)
+    check_texts(phases, ["success_by_phase", "life_cycle_parts"])
