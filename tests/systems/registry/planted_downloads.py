@@ -35,8 +35,7 @@ def planted(treatment: Treatment, _: int, __: int) -> tuple[Any, pd.DataFrame, d
     counts = looks(rung, float(end_ns - HOUR_NS) / S)
     columns, tables = counted_columns(counts, end_ns), {"registry_counts": counts}
     if RUNGS[rung].load_from == "inside":
-        told = download_columns(requests).items()
-        columns |= {name: value for name, value in told if name.startswith("told_")}
+        columns |= told_columns(download_columns(requests))
         tables["other_load"] = told_of(requests)
         return columns, requests.head(3), tables  # the lab's own probes
     mean_ms = float((requests["done_ns"] - requests["planned_ns"]).mean()) / 1e6
@@ -66,6 +65,11 @@ def batches(rung: str) -> tuple[pd.DataFrame, pd.DataFrame]:
     ]
     progress = pd.concat(points)[["worker", "user", "request", "planned_ns", "at_ns", "bytes"]]
     return requests, progress.reset_index(drop=True)
+
+
+def told_columns(columns: dict[str, float]) -> dict[str, float]:
+    """Return the columns as the service's own generator counts them."""
+    return {name: value for name, value in columns.items() if name.startswith("told_")}
 
 
 def told_of(requests: pd.DataFrame) -> pd.DataFrame:
