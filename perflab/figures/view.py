@@ -118,6 +118,11 @@ class View:
             return pd.DataFrame()
 
 
+def varies(*factors: str) -> Callable[[Run], bool]:
+    """Return a condition for :class:`View`: a run has all these factors."""
+    return lambda run: set(factors) <= set(run.record.factors)
+
+
 def draw_table(view: View, table: pd.DataFrame, page: Page) -> LabFigure:
     """Draw a table as it was read from its file, or say why it has no rows."""
     with applied():

@@ -10,7 +10,8 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+from functools import cached_property
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Generic, TypeVar
 
 import pandas as pd
 from pydantic import (
@@ -22,13 +23,13 @@ from pydantic import (
     model_serializer,
 )
 
-from perflab.errors import ExperimentError, LoadError
-from perflab.host.meters import Meter
+from perflab.errors import ExperimentError
+from perflab.host.meters import Meter, Repeated
 from perflab.host.placing import Placement
 from perflab.load.records.result import LoadResult
 from perflab.load.workload import Workload
 from perflab.recordings import Reason, Remark
-from perflab.stacks.backend import Instance, Interrupted, never
+from perflab.stacks.backend import Instance, Interrupted
 from perflab.stacks.plan import StackPlan
 
 if TYPE_CHECKING:
@@ -36,10 +37,6 @@ if TYPE_CHECKING:
 
 KIND = "kind"
 BELOW = "perflab"
-
-
-def _cannot_send(workload: Workload) -> LoadResult:  # noqa: ARG001
-    raise LoadError("nothing here sends a load of an instrument's own")
 
 
 @dataclass(frozen=True)
@@ -56,14 +53,23 @@ class Scene:
     treatment: str
     workload: Workload
     placement: Placement
-    labels: Mapping[str, str] = field(default_factory=dict)
-    client_pids: Sequence[int] = ()
-    interrupted: Interrupted = never
-    send: Callable[[Workload], LoadResult] = _cannot_send
+    labels: Mapping[str, str]
+    client_pids: Sequence[int]
+    interrupted: Interrupted
+    send: Callable[[Workload], LoadResult]
 
     def instance(self, node: str) -> Instance:
         """Return the instance that serves a node of the stack."""
         return self.residents.instance(self.treatment, node)
+
+    @property
+    def services(self) -> dict[str, Instance]:
+        """Return the instance of every node of the treatment."""
+        return self.residents.active(self.treatment)
+
+    def counts(self, node: str) -> Mapping[str, Any]:
+        """Return the counts that a node's service tells of itself."""
+        return self.residents.counts(self.treatment)[node]
 
 
 @dataclass(frozen=True)
@@ -94,12 +100,19 @@ class Observation:
     warnings: Sequence[Remark] = ()
 
 
-class Look:
+Settings = TypeVar("Settings", bound="Instrument")
+
+
+class Look(Generic[Settings]):
     """An instrument at work in one trial; each kind overrides the steps that it needs.
 
-    The steps run in the order of these methods. An exception in a step makes the trial fail, and
-    the run goes on; after a StackError the services start afresh. WrongAnswer ends the run.
+    ``settings`` is the instrument, and ``scene`` the trial. The steps run in the order of these
+    methods. An exception in a step makes the trial fail, and the run goes on; after a StackError
+    the services start afresh. WrongAnswer ends the run.
     """
+
+    def __init__(self, settings: Settings, scene: Scene) -> None:
+        self.settings, self.scene = settings, scene
 
     def before(self) -> None:
         """Measure with the services ready and idle, before the load."""
@@ -122,26 +135,48 @@ class Look:
         return {}
 
     def observe(self, load: Load) -> Observation:
-        """Return what the look has measured."""
+        """Return what the look has measured; by default what the instrument sees in the record."""
+        return self.settings.observe(load)
+
+
+class Sampled(Look[Settings]):
+    """A look that samples from its beginning to its end; ``rows`` are for its samples."""
+
+    def __init__(self, settings: Settings, scene: Scene) -> None:
+        super().__init__(settings, scene)
+        self.rows: list[Any] = []
+
+    @cached_property
+    def sampler(self) -> Repeated:
+        """Return what samples."""
         raise NotImplementedError
+
+    def begin(self) -> None:
+        """Begin to sample."""
+        self.sampler.start()
+
+    def end(self) -> None:
+        """Stop sampling."""
+        self.sampler.stop()
 
 
 class Instrument(BaseModel):
     """Something that measures in trials; each kind derives a class and adds its settings.
 
-    ``tables`` declares the tables that it fills besides columns: the types of their columns, by
-    table. ``shares_time`` says that it measures its own treatment alone, also where several share
-    the time of a block (:mod:`perflab.trials.designs`).
+    ``at_work`` is the class of its looks. ``tables`` declares the tables that it fills besides
+    columns: the types of their columns, by table. ``shares_time`` says that it measures its own
+    treatment alone, also where several share the time of a block (:mod:`perflab.trials.designs`).
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
+    at_work: ClassVar[type[Look[Any]]] = Look
     tables: ClassVar[Mapping[str, Mapping[str, str]]] = {}
     shares_time: ClassVar[bool] = False
 
-    def look(self, scene: Scene) -> Look:  # noqa: ARG002
-        """Return the look at one trial; by default it only calls :meth:`observe`."""
-        return _AtRecord(self)
+    def look(self, scene: Scene) -> Look[Any]:
+        """Return the look at one trial."""
+        return self.at_work(self, scene)
 
     def observe(self, load: Load) -> Observation:
         """Return what the load's record shows, for an instrument that needs no other step."""
@@ -167,12 +202,17 @@ class Instrument(BaseModel):
         return {KIND: kind_of(type(self)), **handler(self)}
 
 
-class _AtRecord(Look):
-    def __init__(self, instrument: Instrument) -> None:
-        self._instrument = instrument
+class OfNode(Instrument):
+    """An instrument that measures one node of the stack."""
 
-    def observe(self, load: Load) -> Observation:
-        return self._instrument.observe(load)
+    node: str
+
+    def obstacles(self, stack: StackPlan, workload: Workload) -> Iterable[str]:  # noqa: ARG002
+        """Return a problem where the stack lacks the node."""
+        names = [item.name for item in stack.nodes]
+        if self.node in names:
+            return []
+        return [f"{type(self).__name__}: the stack has no node '{self.node}': {', '.join(names)}"]
 
 
 def kind_of(kind: type[Instrument]) -> str:
@@ -203,11 +243,3 @@ def from_written(written: Any) -> Any:
 
 
 NamedInstrument = Annotated[SerializeAsAny[Instrument], BeforeValidator(from_written)]
-
-
-def no_node(instrument: str, node: str, stack: StackPlan) -> list[str]:
-    """Return a problem where the stack lacks the node that an instrument is for."""
-    names = [item.name for item in stack.nodes]
-    if node in names:
-        return []
-    return [f"{instrument}: the stack has no node '{node}'; nodes: {', '.join(names)}"]

@@ -6,7 +6,8 @@ Threads run and wait for cores; listening sockets queue and drop connections.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -15,13 +16,24 @@ import pandas as pd
 from perflab.errors import StackError
 from perflab.host.kernel_counts import AccountSampler, QueueSampler
 from perflab.host.meters import Repeated
-from perflab.instruments.instrument import Instrument, Load, Look, Observation, Scene, no_node
+from perflab.instruments.instrument import Instrument, Load, Observation, OfNode, Sampled
 from perflab.load.workload import Workload
 from perflab.recordings import Remark
 from perflab.recordings.columns import WAITS, described_schema
 from perflab.stacks.plan import StackPlan
 
 NOTHING = float("nan")
+
+
+class _SchedulerAccounts(Sampled["SchedulerAccounts"]):
+    @cached_property
+    def sampler(self) -> AccountSampler:
+        services = self.scene.services.items()
+        return AccountSampler({name: instance.meter() for name, instance in services})
+
+    def observe(self, load: Load) -> Observation:
+        span = load.result.begin_ns, load.result.end_ns
+        return Observation(schedule_columns(self.sampler.table(), self.scene.services, *span))
 
 
 class SchedulerAccounts(Instrument):
@@ -35,16 +47,7 @@ class SchedulerAccounts(Instrument):
     to ``cpu_share`` says how much of a service these accounts see.
     """
 
-    def look(self, scene: Scene) -> Look:
-        """Return the look at one trial."""
-        active = scene.residents.active(scene.treatment)
-        sampler = AccountSampler({name: instance.meter() for name, instance in active.items()})
-
-        def observe(load: Load) -> Observation:
-            span = load.result.begin_ns, load.result.end_ns
-            return Observation(schedule_columns(sampler.table(), active, *span))
-
-        return _Sampled(sampler, observe)
+    at_work: ClassVar = _SchedulerAccounts
 
 
 def schedule_columns(
@@ -71,6 +74,18 @@ def used_ns(samples: pd.DataFrame, column: str, begin_ns: int, end_ns: int) -> f
     return float(used[1] - used[0])
 
 
+class _AcceptQueues(Sampled["AcceptQueues"]):
+    @cached_property
+    def sampler(self) -> QueueSampler:
+        services = self.scene.services.items()
+        return QueueSampler({name: instance.launch.port for name, instance in services})
+
+    def observe(self, load: Load) -> Observation:  # noqa: ARG002
+        queues = self.sampler.table()
+        columns = queue_columns(queues, self.scene.services)
+        return Observation(columns, warnings=full_backlogs(queues))
+
+
 class AcceptQueues(Instrument):
     """Samples the connections that every service has not accepted yet.
 
@@ -79,33 +94,7 @@ class AcceptQueues(Instrument):
     the kernel does not tell.
     """
 
-    def look(self, scene: Scene) -> Look:
-        """Return the look at one trial."""
-        active = scene.residents.active(scene.treatment)
-        sampler = QueueSampler({name: item.launch.port for name, item in active.items()})
-
-        def observe(_: Load) -> Observation:
-            queues = sampler.table()
-            return Observation(queue_columns(queues, active), warnings=full_backlogs(queues))
-
-        return _Sampled(sampler, observe)
-
-
-class _Sampled(Look):
-    """A look that samples from its beginning to its end."""
-
-    def __init__(self, sampler: Repeated, observe: Callable[[Load], Observation]) -> None:
-        self._observe = observe
-        self._sampler = sampler
-
-    def begin(self) -> None:
-        self._sampler.start()
-
-    def end(self) -> None:
-        self._sampler.stop()
-
-    def observe(self, load: Load) -> Observation:
-        return self._observe(load)
+    at_work: ClassVar = _AcceptQueues
 
 
 def queue_columns(queues: pd.DataFrame, services: Iterable[str]) -> dict[str, Any]:
@@ -145,52 +134,39 @@ INTERVAL_S = 0.1
 COLUMNS = ["t_ns", "state", "wait_event_type", "wait_event", "count"]
 
 
-class DatabaseWaits(Instrument):
-    """Samples ``pg_stat_activity`` of a node into the table ``waits``."""
-
-    tables: ClassVar = {"waits": described_schema(WAITS)}
-
-    node: str
-
-    def look(self, scene: Scene) -> Look:
-        """Return the look at one trial."""
-        return _DatabaseWaits(scene)
-
-    def obstacles(self, stack: StackPlan, workload: Workload) -> Iterable[str]:  # noqa: ARG002
-        """Return a problem where there is no such node, or it is not the stack's database."""
-        if self.node == stack.database:
-            return []
-        return no_node("database waits", self.node, stack) or [
-            f"database waits: node '{self.node}' is not the stack's database"
-        ]
-
-
-class _DatabaseWaits(Look):
-    def __init__(self, scene: Scene) -> None:
-        database = scene.residents.database(scene.treatment)
-        assert database is not None
-        self._database = database
-        self._rows: list[tuple[int, str, str, str, int]] = []
-        self._repeated = Repeated(self._sample, INTERVAL_S)
-
-    def begin(self) -> None:
-        self._repeated.start()
-
-    def end(self) -> None:
-        self._repeated.stop()
+class _DatabaseWaits(Sampled["DatabaseWaits"]):
+    @cached_property
+    def sampler(self) -> Repeated:
+        return Repeated(self._sample, INTERVAL_S)
 
     def _sample(self) -> None:
+        database = self.scene.residents.database(self.scene.treatment)
+        assert database is not None
         # CLOCK_MONOTONIC, the clock of the requests.
         now = time.monotonic_ns()
         try:
-            self._rows.extend((now, *row) for row in self._database.waits())
+            self.rows.extend((now, *row) for row in database.waits())
         except StackError:
             # The trial's own check reports a dead database, with its log.
             return
 
     def left(self) -> Mapping[str, pd.DataFrame]:
-        frame = pd.DataFrame(self._rows, columns=COLUMNS)
+        frame = pd.DataFrame(self.rows, columns=COLUMNS)
         return {"waits": frame.astype({"t_ns": "int64", "count": "int32"})}
 
     def observe(self, load: Load) -> Observation:  # noqa: ARG002
         return Observation(tables=self.left())
+
+
+class DatabaseWaits(OfNode):
+    """Samples ``pg_stat_activity`` of a node into the table ``waits``."""
+
+    at_work: ClassVar = _DatabaseWaits
+    tables: ClassVar = {"waits": described_schema(WAITS)}
+
+    def obstacles(self, stack: StackPlan, workload: Workload) -> Iterable[str]:
+        """Return a problem where there is no such node, or it is not the stack's database."""
+        if self.node == stack.database:
+            return []
+        problem = f"DatabaseWaits: node '{self.node}' is not the stack's database"
+        return super().obstacles(stack, workload) or [problem]

@@ -5,20 +5,18 @@ from __future__ import annotations
 import json
 import math
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 import pandas as pd
 from pydantic import Field
 
 from perflab.errors import StackError
-from perflab.instruments.instrument import Instrument, Load, Look, Observation, Scene, no_node
-from perflab.load.workload import Workload
+from perflab.instruments.instrument import Load, Look, Observation, OfNode, Scene
 from perflab.recordings import Reason
 from perflab.recordings.responses import at_least_column
 from perflab.stacks.backend import go_on
 from perflab.stacks.launching import exchange
-from perflab.stacks.plan import StackPlan
 
 TABLE = "other_load"
 # The columns of the table: a request's place in the list, and the other generator's keys.
@@ -36,49 +34,9 @@ LOOK_EVERY_S = 0.2
 SHOWN_CHARACTERS = 300
 
 
-class OtherLoad(Instrument):
-    """Starts the load of another generator, waits for its end, and records its numbers.
-
-    The lab posts ``body`` to ``path`` of ``node``, which starts the load. The answer's ``results``
-    is the path of the results; the lab gets them every ``poll_s`` until their ``status`` is no
-    longer "running".
-
-    **The lab vouches for none of these numbers**: name the ``columns`` after who counted. Each has
-    its key in the object ``results`` (``errors.reset`` leads into an object). A number is a lower
-    bound where a count that ``at_least_if`` names for its column is not 0. The table ``other_load``
-    holds the list of requests under the key ``requests``.
-
-    The other load begins right before the lab's own; its results are read when the lab's own is
-    over, because reading them could disturb the loop that is measured. Put this instrument last in
-    a treatment: it ends first, and the others measure until its load is over. A trial fails where
-    the load is refused, lasts longer than ``longest_s``, or its service has ended. It is invalid
-    where the load did not end as "completed", or lacks a number.
-    """
-
-    tables: ClassVar = {TABLE: REQUEST}
-
-    node: str
-    path: str
-    body: Mapping[str, Any] = Field(default_factory=dict)
-    columns: Mapping[str, str] = Field(min_length=1)
-    at_least_if: Mapping[str, tuple[str, ...]] = Field(default_factory=dict)
-    requests: str = ""
-    poll_s: float = Field(default=1.0, gt=0, le=60)
-    longest_s: float = Field(gt=0, le=86_400)
-
-    def look(self, scene: Scene) -> Look:
-        """Return the look at one trial."""
-        return _OtherLoad(self, scene)
-
-    def obstacles(self, stack: StackPlan, workload: Workload) -> Iterable[str]:  # noqa: ARG002
-        """Return a problem where there is no such node."""
-        return no_node("other load", self.node, stack)
-
-
-class _OtherLoad(Look):
+class _OtherLoad(Look["OtherLoad"]):
     def __init__(self, settings: OtherLoad, scene: Scene) -> None:
-        self._settings = settings
-        self._scene = scene
+        super().__init__(settings, scene)
         self._port = scene.instance(settings.node).launch.port
         self._name = f"POST {settings.path} of node '{settings.node}'"
         self._deadline_s = math.inf
@@ -87,8 +45,7 @@ class _OtherLoad(Look):
         self._status = ""
 
     def begin(self) -> None:
-        """Start the other load."""
-        settings = self._settings
+        settings = self.settings
         self._deadline_s = time.monotonic() + settings.longest_s
         body = dict(settings.body)
         status, text = exchange(self._port, "POST", settings.path, body, START_WITHIN_S)
@@ -100,14 +57,14 @@ class _OtherLoad(Look):
     def end(self) -> None:
         """Wait until the other load is over; raise StackError or ServiceFailed where it fails."""
         while not self._is_over():
-            until_s = min(time.monotonic() + self._settings.poll_s, self._deadline_s)
+            until_s = min(time.monotonic() + self.settings.poll_s, self._deadline_s)
             while (left_s := until_s - time.monotonic()) > 0:
                 time.sleep(min(LOOK_EVERY_S, left_s))
                 self._go_on()
 
     def observe(self, load: Load) -> Observation:  # noqa: ARG002
         """Return the other generator's numbers, or the reason why they cannot be used."""
-        settings = self._settings
+        settings = self.settings
         try:
             if self._status != "completed":
                 raise ValueError(f"its load ended as '{self._status}': {json.dumps(self._answer)}")
@@ -124,20 +81,20 @@ class _OtherLoad(Look):
         self._go_on()
         left_s = self._deadline_s - time.monotonic()
         if left_s <= 0:
-            raise self._failure(f"not over within longest_s = {self._settings.longest_s:g}")
+            raise self._failure(f"not over within longest_s = {self.settings.longest_s:g}")
         patience_s = min(PATIENCE_S, max(LOOK_EVERY_S, left_s))
         try:
             status, text = exchange(self._port, "GET", self._place, None, patience_s)
         except StackError:
             # A service that is held up does not answer; its process shows whether it lives.
-            self._scene.residents.check_alive(self._scene.treatment)
+            self.scene.residents.check_alive(self.scene.treatment)
             return False
         self._answer = self._read(status, text, "its results")
         self._status = self._text_at("status", self._answer)
         return self._status != "running"
 
     def _go_on(self) -> None:
-        go_on(self._scene.interrupted, f"while another load was under way ({self._name})")
+        go_on(self.scene.interrupted, f"while another load was under way ({self._name})")
 
     def _read(self, status: int, text: str, what: str) -> Any:
         try:
@@ -156,6 +113,37 @@ class _OtherLoad(Look):
 
     def _failure(self, what: str) -> StackError:
         return StackError(f"the other load ({self._name}): {what.strip()[:SHOWN_CHARACTERS]}")
+
+
+class OtherLoad(OfNode):
+    """Starts the load of another generator, waits for its end, and records its numbers.
+
+    The lab posts ``body`` to ``path`` of ``node``, which starts the load. The answer's ``results``
+    is the path of the results; the lab gets them every ``poll_s`` until their ``status`` is no
+    longer "running".
+
+    **The lab vouches for none of these numbers**: name the ``columns`` after who counted. Each has
+    its key in the object ``results`` (``errors.reset`` leads into an object). A number is a lower
+    bound where a count that ``at_least_if`` names for its column is not 0. The table ``other_load``
+    holds the list of requests under the key ``requests``.
+
+    The other load begins right before the lab's own; its results are read when the lab's own is
+    over, because reading them could disturb the loop that is measured. Put this instrument last in
+    a treatment: it ends first, and the others measure until its load is over. A trial fails where
+    the load is refused, lasts longer than ``longest_s``, or its service has ended. It is invalid
+    where the load did not end as "completed", or lacks a number.
+    """
+
+    at_work: ClassVar = _OtherLoad
+    tables: ClassVar = {TABLE: REQUEST}
+
+    path: str
+    body: Mapping[str, Any] = Field(default_factory=dict)
+    columns: Mapping[str, str] = Field(min_length=1)
+    at_least_if: Mapping[str, tuple[str, ...]] = Field(default_factory=dict)
+    requests: str = ""
+    poll_s: float = Field(default=1.0, gt=0, le=60)
+    longest_s: float = Field(gt=0, le=86_400)
 
 
 def told_columns(
@@ -191,9 +179,5 @@ def _number(value: Any) -> float:
 
 def told_requests(listed: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
     """Return the other generator's requests as a table with the columns of ``REQUEST``."""
-    table = pd.DataFrame(listed)[[key for key in REQUEST if key != "place"]]
-    for key, kind in REQUEST.items():
-        if kind == "double":
-            table[key] = table[key].astype(float)
-    table.insert(0, "place", range(len(table)))
-    return table
+    table = pd.DataFrame(listed).assign(place=range(len(listed)))[[*REQUEST]]
+    return table.astype({key: float for key, kind in REQUEST.items() if kind == "double"})

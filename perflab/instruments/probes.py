@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from perflab.instruments.instrument import Instrument, Load, Look, Observation, Scene, no_node
+from perflab.instruments.instrument import Instrument, Load, Look, Observation, OfNode, Scene
 from perflab.load.workload import Workload
 from perflab.stacks.plan import StackPlan
 from perflab.stacks.spec import load_service
@@ -21,6 +21,18 @@ REPEATS = 5
 PROBE = "flush"
 
 
+class _CpuSpeed(Look["CpuSpeed"]):
+    def before(self) -> None:
+        self._before_ms = cpu_probe_ms(self.scene.placement.services)
+
+    def after(self) -> None:
+        self._after_ms = cpu_probe_ms(self.scene.placement.services)
+
+    def observe(self, load: Load) -> Observation:  # noqa: ARG002
+        columns = {"cpu_probe_before_ms": self._before_ms, "cpu_probe_after_ms": self._after_ms}
+        return Observation(columns)
+
+
 class CpuSpeed(Instrument):
     """Measures ``cpu_probe_before_ms`` and ``cpu_probe_after_ms``, once each.
 
@@ -28,26 +40,8 @@ class CpuSpeed(Instrument):
     only recorded: it contains the treatment's own effect on the machine.
     """
 
+    at_work: ClassVar = _CpuSpeed
     shares_time: ClassVar = True
-
-    def look(self, scene: Scene) -> Look:
-        """Return the look at one trial."""
-        return _CpuSpeed(scene.placement.services)
-
-
-class _CpuSpeed(Look):
-    def __init__(self, cores: tuple[int, ...]) -> None:
-        self._cores = cores
-        self._probe_ms: dict[str, float] = {}
-
-    def before(self) -> None:
-        self._probe_ms["cpu_probe_before_ms"] = cpu_probe_ms(self._cores)
-
-    def after(self) -> None:
-        self._probe_ms["cpu_probe_after_ms"] = cpu_probe_ms(self._cores)
-
-    def observe(self, load: Load) -> Observation:  # noqa: ARG002
-        return Observation(dict(self._probe_ms))
 
 
 def cpu_probe_ms(cores: Iterable[int]) -> float:
@@ -71,36 +65,13 @@ def _timed_ms() -> float:
     return (time.perf_counter_ns() - begin) / 1e6
 
 
-class FlushProbe(Instrument):
-    """Runs the flush probe of a node's service: ``flush_us``, ``flush_p50_us``, ``flush_p99_us``.
-
-    The cost of a flush drifts by the hour; a result about durability says little without it.
-    """
-
-    node: str
-
-    def look(self, scene: Scene) -> Look:
-        """Return the look at one trial."""
-        return _FlushProbe(self.node, scene)
-
-    def obstacles(self, stack: StackPlan, workload: Workload) -> Iterable[str]:  # noqa: ARG002
-        """Return a problem where there is no such node, or its service has no probe."""
-        if problems := no_node("flush probe", self.node, stack):
-            return problems
-        service = stack.node(self.node).service
-        if PROBE in load_service(service).probes:
-            return []
-        return [f"flush probe: service '{service}' has no probe '{PROBE}' in its service.toml"]
-
-
-class _FlushProbe(Look):
-    def __init__(self, node: str, scene: Scene) -> None:
-        self._node = node
-        self._scene = scene
+class _FlushProbe(Look["FlushProbe"]):
+    def __init__(self, settings: FlushProbe, scene: Scene) -> None:
+        super().__init__(settings, scene)
         self._flush_us: list[float] = []
 
     def before(self) -> None:
-        instance = self._scene.instance(self._node)
+        instance = self.scene.instance(self.settings.node)
         command = instance.launch.spec.probes[PROBE]
         self._flush_us.extend(json.loads(instance.run(command))["flush_us"])
 
@@ -109,6 +80,24 @@ class _FlushProbe(Look):
 
     def observe(self, load: Load) -> Observation:  # noqa: ARG002
         return Observation(flush_columns(self._flush_us))
+
+
+class FlushProbe(OfNode):
+    """Runs the flush probe of a node's service: ``flush_us``, ``flush_p50_us``, ``flush_p99_us``.
+
+    The cost of a flush drifts by the hour; a result about durability says little without it.
+    """
+
+    at_work: ClassVar = _FlushProbe
+
+    def obstacles(self, stack: StackPlan, workload: Workload) -> Iterable[str]:
+        """Return a problem where there is no such node, or its service has no probe."""
+        if problems := super().obstacles(stack, workload):
+            return problems
+        service = stack.node(self.node).service
+        if PROBE in load_service(service).probes:
+            return []
+        return [f"FlushProbe: service '{service}' has no probe '{PROBE}' in its service.toml"]
 
 
 def flush_columns(flush_us: Sequence[float]) -> dict[str, Any]:

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import pandas as pd
 from pydantic import Field
 
 from perflab.host.meters import Meter, ProcessTreeMeter
-from perflab.instruments.instrument import Instrument, Load, Look, Observation, Scene, no_node
-from perflab.instruments.py_spy import Profile, PySpy, check_usable
-from perflab.load.workload import Workload
+from perflab.instruments.instrument import Load, Look, Observation, OfNode, Scene
+from perflab.instruments.py_spy import PySpy, check_usable
 from perflab.recordings import Remark
 from perflab.recordings.columns import CALLS, described_schema
 from perflab.stacks.plan import StackPlan
@@ -23,40 +22,9 @@ SPEEDSCOPE = "speedscope"
 SPARE_S = 60.0
 
 
-class Profiler(Instrument):
-    """Samples a Python node's call chains during the load, ``rate_hz`` times a second.
-
-    It fills the table ``calls``; the table ``speedscope`` holds the file that py-spy wrote.
-
-    ``watch`` names functions whose share goes into the trial's row (:func:`watched_columns`): a
-    short name, and a regular expression that is searched for in frames as the profiler writes them,
-    ``Pool.take (service/pool.py)``. Their time is given per message of the kind ``per``.
-    """
-
-    tables: ClassVar = {"calls": described_schema(CALLS), SPEEDSCOPE: {"content": "string"}}
-
-    node: str
-    rate_hz: int = Field(ge=1, le=1000)
-    watch: Mapping[str, str] = Field(default_factory=dict)
-    per: str
-
-    def look(self, scene: Scene) -> Look:
-        """Return the look at one trial."""
-        return _Profile(self, scene)
-
-    def obstacles(self, stack: StackPlan, workload: Workload) -> Iterable[str]:  # noqa: ARG002
-        """Return a problem where there is no such node."""
-        return no_node(PROFILER, self.node, stack)
-
-    def check_usable(self, stack: StackPlan) -> None:  # noqa: ARG002
-        """Raise ProfilerFailed where py-spy may not read processes here."""
-        check_usable()
-
-
-class _Profile(Look):
+class _Profile(Look["Profiler"]):
     def __init__(self, settings: Profiler, scene: Scene) -> None:
-        self._settings = settings
-        self._profile: Profile | None = None
+        super().__init__(settings, scene)
         bound_s = scene.workload.bound_s + SPARE_S
         pid = scene.instance(settings.node).pid
         self._profiler = PySpy(pid, settings.rate_hz, bound_s, scene.labels)
@@ -71,8 +39,7 @@ class _Profile(Look):
         self._profile = self._profiler.collect()
 
     def observe(self, load: Load) -> Observation:
-        assert self._profile is not None
-        settings, chains = self._settings, self._profile.chains
+        settings, chains = self.settings, self._profile.chains
         samples = int(chains["samples"].sum())
         counts = watched_samples(chains, settings.watch)
         messages = int((load.result.messages["kind"] == settings.per).sum())
@@ -86,6 +53,28 @@ class _Profile(Look):
         file = pd.DataFrame({"content": [self._profile.speedscope]})
         tables = {"calls": chains, SPEEDSCOPE: file}
         return Observation(columns, tables, warnings=(*doubts, *missing))
+
+
+class Profiler(OfNode):
+    """Samples a Python node's call chains during the load, ``rate_hz`` times a second.
+
+    It fills the table ``calls``; the table ``speedscope`` holds the file that py-spy wrote.
+
+    ``watch`` names functions whose share goes into the trial's row (:func:`watched_columns`): a
+    short name, and a regular expression that is searched for in frames as the profiler writes them,
+    ``Pool.take (service/pool.py)``. Their time is given per message of the kind ``per``.
+    """
+
+    at_work: ClassVar = _Profile
+    tables: ClassVar = {"calls": described_schema(CALLS), SPEEDSCOPE: {"content": "string"}}
+
+    rate_hz: int = Field(ge=1, le=1000)
+    watch: Mapping[str, str] = Field(default_factory=dict)
+    per: str
+
+    def check_usable(self, stack: StackPlan) -> None:  # noqa: ARG002
+        """Raise ProfilerFailed where py-spy may not read processes here."""
+        check_usable()
 
 
 def watched_samples(chains: pd.DataFrame, watch: Mapping[str, str]) -> dict[str, int]:

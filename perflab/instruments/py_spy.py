@@ -127,13 +127,11 @@ class PySpy:
     by ``labels``.
     """
 
-    def __init__(
-        self, pid: int, rate_hz: int, bound_s: float, labels: Mapping[str, str] | None = None
-    ) -> None:
+    def __init__(self, pid: int, rate_hz: int, bound_s: float, labels: Mapping[str, str]) -> None:
         self._service_pid = pid
         self._rate_hz = rate_hz
         self._bound_s = math.ceil(bound_s)
-        self._environment = {**os.environ, **(labels or {})}
+        self._environment = {**os.environ, **labels}
 
     @property
     def pid(self) -> int:

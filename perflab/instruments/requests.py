@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
 
-from perflab.instruments.instrument import Instrument, Load, Look, Observation, Scene
+from perflab.instruments.instrument import Instrument, Load, Look, Observation
 from perflab.load.checks.chunk_times import OF_STREAMS, ChunkTimes, times_of_chunks
 from perflab.load.checks.failures import around_stop
 from perflab.load.checks.selfcheck import only_waits
@@ -201,24 +201,9 @@ def stop_columns(result: LoadResult) -> dict[str, float]:
     return {"reached_failures": 1.0, **columns, **bound}
 
 
-class ServerCount(Instrument):
-    """Asks the stack for its count, if it has one, and refuses a trial that does not agree.
-
-    Every successful request, of the warm-up too, must have left one counted item.
-    """
-
-    def look(self, scene: Scene) -> Look:
-        """Return the look at one trial."""
-        return _ServerCount(scene)
-
-
-class _ServerCount(Look):
-    def __init__(self, scene: Scene) -> None:
-        self._scene = scene
-        self._counted: int | None = None
-
+class _ServerCount(Look["ServerCount"]):
     def after(self) -> None:
-        self._counted = self._scene.residents.count(self._scene.treatment)
+        self._counted = self.scene.residents.count(self.scene.treatment)
 
     def observe(self, load: Load) -> Observation:
         """Return ``server_count``, if the stack has a count, and a reason where it disagrees."""
@@ -230,3 +215,38 @@ class _ServerCount(Look):
             return Observation(columns)
         text = f"the server counted {self._counted} writes, the client {told} successful answers"
         return Observation(columns, reasons=[Reason(code="server.count", text=text)])
+
+
+class ServerCount(Instrument):
+    """Asks the stack for its count, if it has one, and refuses a trial that does not agree.
+
+    Every successful request, of the warm-up too, must have left one counted item.
+    """
+
+    at_work: ClassVar = _ServerCount
+
+
+def miscounted(requests: pd.DataFrame, counted: int, of_each: int = 1) -> list[Reason]:
+    """Return a reason where a server's own count contradicts the requests.
+
+    The server must have counted ``of_each`` for every success, and no more than for every request
+    that was sent; it may have counted one that timed out.
+    """
+    answered = of_each * int((requests["error"] == "").sum())
+    sent = of_each * int((requests["sent_ns"] > 0).sum())
+    text = (
+        f"the server counted {counted}, but the client sent {sent} at most, and {answered} of them "
+        "were answered"
+    )
+    return [] if answered <= counted <= sent else [Reason(code="server.count", text=text)]
+
+
+def success_share(result: LoadResult, without: Sequence[int] = ()) -> float:
+    """Return successes over planned requests of the measured stage; NaN if none was planned.
+
+    Requests with the codes of errors ``without`` are left out.
+    """
+    errors = result.measured(lambda rows: rows["error"])
+    errors = errors[~np.isin(errors, without)]
+    planned = len(errors) + result.unsent
+    return float((errors == 0).sum()) / planned if planned else math.nan

@@ -30,6 +30,36 @@ COLUMNS = {
 }
 
 
+class _UsersHeld(Look["UsersHeld"]):
+    def __init__(self, settings: UsersHeld, scene: Scene) -> None:
+        super().__init__(settings, scene)
+        self._steps: list[Probe] = []
+
+    def before(self) -> None:
+        """Search, then reset the services."""
+        settings = self.settings
+        workload = self.scene.workload.model_copy(update={"objectives": settings.objectives})
+
+        def probe(level: float) -> Probe:
+            step = probed(self.scene.send, workload, level, settings.probe_s, settings.warmup_s)
+            self._steps.append(step)
+            return step
+
+        self._capacity = search(
+            probe, settings.start, settings.most, settings.tolerance, repeats=1, whole=True
+        )
+        self.scene.residents.reset(self.scene.treatment)
+
+    def left(self) -> Mapping[str, pd.DataFrame]:
+        return {TABLE: steps_table(self._steps)} if self._steps else {}
+
+    def observe(self, load: Load) -> Observation:  # noqa: ARG002
+        """Return the columns of the search, with a warning where the capacity is only a bound."""
+        text = f"users held: {self._capacity.sentence}"
+        warnings = [] if _is_known(self._capacity) else [Remark(code="capacity.bound", text=text)]
+        return Observation(held_columns(self._capacity), self.left(), warnings=warnings)
+
+
 class UsersHeld(Instrument):
     """Searches the most users that the trial's load may have before it misses an objective.
 
@@ -42,6 +72,7 @@ class UsersHeld(Instrument):
     ``users_held_at_least`` instead. The table ``capacity_steps`` has every step.
     """
 
+    at_work: ClassVar = _UsersHeld
     tables: ClassVar = {TABLE: COLUMNS}
 
     objectives: tuple[Objective, ...] = Field(min_length=1)
@@ -50,10 +81,6 @@ class UsersHeld(Instrument):
     tolerance: float = Field(default=0.05, gt=0, le=1)
     probe_s: float = Field(gt=0, le=3600)
     warmup_s: float = Field(default=0.0, ge=0, le=3600)
-
-    def look(self, scene: Scene) -> Look:
-        """Return the look at one trial."""
-        return _UsersHeld(self, scene)
 
     def obstacles(self, stack: StackPlan, workload: Workload) -> Iterable[str]:  # noqa: ARG002
         """Yield a problem where a load has no users, or the fewest give too few answers."""
@@ -78,40 +105,6 @@ class UsersHeld(Instrument):
                 f"users held: {objective.text} needs {needed} answers, and {self.start} users give "
                 f"{answers} in {longest_s:g} s: begin with more users, or make probes longer"
             )
-
-
-class _UsersHeld(Look):
-    def __init__(self, settings: UsersHeld, scene: Scene) -> None:
-        self._settings = settings
-        self._scene = scene
-        self._steps: list[Probe] = []
-        self._capacity: Capacity | None = None
-
-    def before(self) -> None:
-        """Search, then reset the services."""
-        settings = self._settings
-        workload = self._scene.workload.model_copy(update={"objectives": settings.objectives})
-
-        def probe(level: float) -> Probe:
-            step = probed(self._scene.send, workload, level, settings.probe_s, settings.warmup_s)
-            self._steps.append(step)
-            return step
-
-        self._capacity = search(
-            probe, settings.start, settings.most, settings.tolerance, repeats=1, whole=True
-        )
-        self._scene.residents.reset(self._scene.treatment)
-
-    def left(self) -> Mapping[str, pd.DataFrame]:
-        """Return the steps so far."""
-        return {TABLE: steps_table(self._steps)} if self._steps else {}
-
-    def observe(self, load: Load) -> Observation:  # noqa: ARG002
-        """Return the columns of the search, with a warning where the capacity is only a bound."""
-        assert self._capacity is not None
-        text = f"users held: {self._capacity.sentence}"
-        warnings = [] if _is_known(self._capacity) else [Remark(code="capacity.bound", text=text)]
-        return Observation(held_columns(self._capacity), self.left(), warnings=warnings)
 
 
 def _is_known(capacity: Capacity) -> bool:

@@ -24,6 +24,15 @@ from perflab.trials.plan import RunPlan, Treatment, obstacles, too_few_blocks
 BY_REQUESTS = Steady()
 UNTIL_DECIDED = "until_decided"
 Preset = Literal["quick", "published"]
+Requests = Annotated[
+    int, Field(ge=10, le=1_000_000, description="requests that count, in each trial")
+]
+WarmupRequests = Annotated[
+    int, Field(ge=0, le=1_000_000, description="warm-up requests before these, recorded apart")
+]
+TrialSeconds = Annotated[
+    float, Field(ge=0.1, le=600, description="seconds of each trial that count")
+]
 CLAIMS = (Contrast.__name__, ContrastPair.__name__)
 
 
@@ -188,6 +197,13 @@ class DesignParameters(RunParameters):
         return Design(kind=self.design, slice_ms=self.slice_ms)
 
 
+# Parameters that say how often, how long and where something is measured, and not what.
+NO_SETTINGS = {
+    *RunParameters.model_fields, "preset", "sets", "rungs", "requests", "warmup_requests",
+    "start_requests",
+}  # fmt: skip
+
+
 class PresetParameters(RunParameters):
     """Parameters with a preset: the study's values for whatever is not given."""
 
@@ -200,6 +216,25 @@ class PresetParameters(RunParameters):
     def published_values(cls) -> dict[str, Any]:
         """Return what the preset sets."""
         raise NotImplementedError
+
+    def differences(self, **levels: Any) -> list[str]:
+        """Return the differences of a run from the study, as sentences.
+
+        A parameter that the study states must have the stated value. Any other must have its
+        default, because one could else try settings until a size fits. ``levels`` has the level of
+        each parameter that is a factor.
+        """
+        stated = self.published_values()
+        texts = []
+        for name, field in type(self).model_fields.items():
+            default = field.get_default()
+            if name in levels and isinstance(default, tuple):
+                default = default[0]
+            value, expected = levels.get(name, getattr(self, name)), stated.get(name, default)
+            if name not in NO_SETTINGS and str(value) != str(expected):
+                whose = "published" if name in stated else "not published, by default"
+                texts.append(f"{name} is {plain(value)} ({whose}: {plain(expected)})")
+        return texts
 
     @model_validator(mode="before")
     @classmethod

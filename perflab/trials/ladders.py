@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 from pydantic import Field, model_validator
 
@@ -29,6 +29,8 @@ class Labelled(Protocol):
         ...
 
 
+# Rungs, response, published direction, claim and its source, as :func:`between` takes them.
+Row = tuple[tuple[str, str], str, Direction | None, str, str]
 P = TypeVar("P", bound=RunParameters)
 R = TypeVar("R", bound=Labelled)
 
@@ -41,27 +43,34 @@ class LadderParameters(PresetParameters):
         description="of the chosen sets only these rungs, by name; empty: all of them",
     )
 
-    def offered(self) -> Mapping[str, Labelled]:
+    def offered(self) -> Mapping[str, Any]:
         """Return every rung of the chosen sets, by name."""
         raise NotImplementedError
 
+    @property
+    def chosen_rungs(self) -> dict[str, Any]:
+        """The rungs of a run by name, in the order of the ladder."""
+        offered, names = self.offered(), self.rungs
+        return {name: rung for name, rung in offered.items() if name in names or not names}
+
     @model_validator(mode="after")
     def _has_offered_rungs(self) -> LadderParameters:
-        among(self.offered(), self.rungs)
+        offered = self.offered()
+        unknown = [f"'{n}'{did_you_mean(n, offered)}" for n in self.rungs if n not in offered]
+        if unknown:
+            raise ValueError(
+                f"rungs: the chosen sets have no {', '.join(unknown)}; they have: "
+                f"{', '.join(offered)}"
+            )
         return self
 
 
-def among(offered: Mapping[str, R], names: Collection[str]) -> dict[str, R]:
-    """Return the rungs ``names``, or all if there are no names, in the order of the ladder.
-
-    Raises ValueError, with the nearest name and all names, where a name is of no offered rung.
-    """
-    unknown = [f"'{name}'{did_you_mean(name, offered)}" for name in names if name not in offered]
-    if unknown:
-        raise ValueError(
-            f"rungs: the chosen sets have no {', '.join(unknown)}; they have: {', '.join(offered)}"
-        )
-    return {name: rung for name, rung in offered.items() if name in names or not names}
+def of_sets(
+    rungs: Mapping[str, R], sets: Mapping[str, Collection[str]], names: Iterable[str]
+) -> dict[str, R]:
+    """Return the rungs of the named sets, each once, in the order of ``rungs``."""
+    chosen = {rung for name in names for rung in sets[name]}
+    return {name: rung for name, rung in rungs.items() if name in chosen}
 
 
 @dataclass(frozen=True)

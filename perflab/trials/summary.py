@@ -80,7 +80,7 @@ class GuardedLook:
 
     def __init__(self, instrument: Instrument, scene: Scene) -> None:
         self._kind = type(instrument)
-        self.look: Look = self.take(instrument.look, scene)
+        self.look: Look[Any] = self.take(instrument.look, scene)
 
     def take(self, step: Callable[..., T], *words: Scene | Load) -> T:
         """Take a step of the look and return its result."""

@@ -13,8 +13,7 @@ from typing import Any
 import pytest
 
 from perflab.errors import RunInterrupted, ServiceFailed, StackError
-from perflab.host.placing import placement
-from perflab.instruments import Observation, OtherLoad, Scene
+from perflab.instruments import Observation, OtherLoad
 from perflab.load.workload import ClosedLoop, Request, Workload
 from perflab.stacks.plan import Node, StackPlan
 from tests.support.answering import answering
@@ -89,7 +88,8 @@ def look(
     residents = SimpleNamespace(
         instance=lambda *_: SimpleNamespace(launch=launch), check_alive=lambda _: check()
     )
-    scene = Scene(residents, "it", LOAD, placement(), interrupted=interrupted)  # type: ignore[arg-type]
+    scene: Any = SimpleNamespace(interrupted=interrupted, treatment="it", residents=residents)
+    scene.instance = residents.instance
     return instrument.look(scene)
 
 

@@ -53,7 +53,7 @@ def busy() -> Iterator[subprocess.Popen[str]]:
 
 @pytest.mark.alone
 def test_the_chains_name_the_function_that_is_busy_and_its_caller(busy) -> None:
-    profiler = PySpy(busy.pid, 100, 20)
+    profiler = PySpy(busy.pid, 100, 20, {})
     profiler.begin()
     time.sleep(0.6)
     profile = profiler.collect()
@@ -68,7 +68,7 @@ def test_the_chains_name_the_function_that_is_busy_and_its_caller(busy) -> None:
 
 
 def test_an_end_by_force_ends_the_profiler_and_not_the_process(busy) -> None:
-    profiler = PySpy(busy.pid, 100, 20)
+    profiler = PySpy(busy.pid, 100, 20, {})
     profiler.begin()
     profiler.end()
     assert not psutil.pid_exists(profiler.pid)
@@ -83,7 +83,7 @@ def test_an_end_by_force_ends_the_profiler_and_not_the_process(busy) -> None:
 def test_a_process_that_is_no_python_is_refused_in_plain_words() -> None:
     with subprocess.Popen(["sleep", "30"]) as sleeper:
         with pytest.raises(ProfilerFailed, match=r"could not begin.*Python processes"):
-            PySpy(sleeper.pid, 100, 5).begin()
+            PySpy(sleeper.pid, 100, 5, {}).begin()
         sleeper.kill()
 
 

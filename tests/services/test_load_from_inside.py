@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from perflab.paths import runs_dir
+from perflab import api
 from perflab.recordings import Run
 from perflab.stacks import cleanup
-from perflab.systems import experiment
-from perflab.trials.client import conduct
-from perflab.trials.plan import Order
 
 pytestmark = pytest.mark.slow
 CLIENTS = 5
@@ -18,24 +15,16 @@ SMALL = {
     "sets": ["inside"], "blocks": 1, "clients": CLIENTS, "model_bytes": 200_000, "timeout_s": 20.0,
     "models": 2, "seed": 3,
 }  # fmt: skip
-RUNGS = ("rung=step_0_inside", "rung=step_3_inside")
+RUNGS = ("step_0_inside", "step_3_inside")
 
 
 @pytest.fixture(scope="module")
 def run() -> Run:
-    chosen = experiment("registry_downloads")
-    plan = chosen.plan(chosen.check(SMALL))
-    few = tuple(item for item in plan.treatments if item.name in RUNGS)
-    order = Order(
-        plan=plan.model_copy(update={"treatments": few, "contrasts": ()}),
-        backend="process",
-        runs=runs_dir(),
-    )
-    return Run(conduct(order, lambda _: None))
+    return api.run("registry_downloads", {**SMALL, "rungs": RUNGS, "backend": "process"})
 
 
 def test_what_the_services_own_generator_tells_is_recorded_beside_the_labs_probes(run: Run) -> None:
-    trials = run.trials().set_index("treatment")
+    trials = run.trials().set_index("factor_rung")
     assert set(trials.index) == set(RUNGS)
     for name in RUNGS:
         row = trials.loc[name]
@@ -49,7 +38,7 @@ def test_what_the_services_own_generator_tells_is_recorded_beside_the_labs_probe
     assert (table.groupby("trial_id").size() == CLIENTS).all()
     assert (set(table["outcome"]), set(table["bytes"])) == ({"done"}, {200_000.0})
     # Probes are small; one waits while a download holds the loop up, a quarter of a second each.
-    probes = run.requests(trial_ids=[trials.loc["rung=step_0_inside", "trial_id"]])
+    probes = run.requests(trial_ids=[trials.loc["step_0_inside", "trial_id"]])
     assert probes["bytes"].max() < 1_000
     assert (probes["done_ns"] - probes["planned_ns"]).max() / 1e9 > 0.2
     assert cleanup.everything() == []

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -12,12 +11,6 @@ from running import Service, call, wait_until
 pytestmark = pytest.mark.slow
 WORKLOAD = "/health/performance/workload"
 CLIENTS = 6
-
-
-@pytest.fixture
-def registry(store: Service) -> Iterator[Registry]:
-    with serving(settings_for(store, handler="executor")) as running:
-        yield running
 
 
 def workload(**changes: object) -> dict[str, object]:
@@ -43,10 +36,11 @@ def test_what_is_not_done_by_the_end_is_timed_out_and_counts_in_latencies(store:
     tap.close()
 
 
-def test_a_download_that_is_refused_is_no_success_and_has_no_latency(registry: Registry) -> None:
-    begun = call(registry.port, "POST", WORKLOAD, workload(model_id="nobody/has-this"))
-    assert (begun.status, begun.body["status"]) == (202, "running")
-    results = ended(registry, begun.body["results"])
+def test_a_download_that_is_refused_is_no_success_and_has_no_latency(store: Service) -> None:
+    with serving(settings_for(store, handler="executor")) as registry:
+        begun = call(registry.port, "POST", WORKLOAD, workload(model_id="nobody/has-this"))
+        assert (begun.status, begun.body["status"]) == (202, "running")
+        results = ended(registry, begun.body["results"])
     assert (results["successful"], results["failed_otherwise"]) == (0, CLIENTS)
     assert {(request["outcome"], request["status"]) for request in results["requests"]} == {
         ("refused", 404)

@@ -15,7 +15,14 @@ from perflab.recordings import Run, RunWriter, trial_id
 from perflab.stacks.process_backend import choose
 from perflab.systems import experiment
 from perflab.trials.conductor import new_record
-from perflab.trials.plan import Treatment
+from perflab.trials.plan import RunPlan, Treatment
+
+
+def plan_of(name: str, **parameters: Any) -> RunPlan:
+    """Return the plan of an experiment with these parameters."""
+    chosen = experiment(name)
+    return chosen.plan(chosen.check(parameters))
+
 
 # Columns, requests and further tables of a trial, by its treatment, block and position.
 Plant = Callable[[Treatment, int, int], tuple[dict[str, Any], pd.DataFrame, dict[str, Any]]]
@@ -25,8 +32,7 @@ Plant = Callable[[Treatment, int, int], tuple[dict[str, Any], pd.DataFrame, dict
 @patch("os.fsync", new=lambda _: None)
 def write_planned(root: Path, name: str, plant: Plant, cores: int = 2, **parameters: Any) -> Run:
     """Write a run of an experiment whose trials are all valid unless planted otherwise."""
-    chosen = experiment(name)
-    plan = chosen.plan(chosen.check({"seed": 1, **parameters}))
+    plan = plan_of(name, **{"seed": 1, **parameters})
     placed = placement(range(cores))
     writer = RunWriter.create(root, new_record(plan, choose("process"), placed))
     for block in range(parameters["blocks"]):

@@ -57,7 +57,7 @@ class Planes:
     title: str
     words: Words
     layers: Sequence[Layer]
-    planes: Plane | Callable[[pd.DataFrame, Page], Mapping[str, Plane]]
+    planes: Plane | Mapping[str, Plane] | Callable[[pd.DataFrame, Page], Mapping[str, Plane]]
     panel: str = "treatment"
     x: str = "t_s"
     y: str = "value"
@@ -112,7 +112,7 @@ class Planes:
     def _planes(self, table: pd.DataFrame, page: Page) -> Mapping[str, Plane]:
         if isinstance(self.planes, Plane):
             return {WHOLE: self.planes}
-        return self.planes(table, page)
+        return self.planes if isinstance(self.planes, Mapping) else self.planes(table, page)
 
     def _panel_rows(self, table: pd.DataFrame, name: str) -> pd.DataFrame:
         """Return a panel's rows and those of all panels; none if it has no row of its own."""

@@ -12,7 +12,7 @@ from perflab.figures.canvas import LabFigure
 from perflab.figures.charts import Axis, Intervals, Marks, RowChart, Stack
 from perflab.figures.origin import Page
 from perflab.figures.theme import PALETTE
-from perflab.figures.view import View
+from perflab.figures.view import View, varies
 from perflab.recordings import Run, published, published_value
 from perflab.statistics.in_words import counted
 from perflab.statistics.quantiles import Estimate, across_trials
@@ -22,11 +22,7 @@ FACTORS = ("codec", "operation", "message")
 RESPONSE = "phase_op_p50_ms"
 COST = [*FACTORS, "bytes", "us", "low", "high", "n"]
 LOOPS = ["codec", "step", "published_ms", "us", "us_low", "us_high", "loops", "low", "high", "n"]
-
-
-def is_of_codecs(run: Run) -> bool:
-    """Return whether the run varies codec, operation and message."""
-    return set(FACTORS) <= set(run.record.factors)
+is_of_codecs = varies(*FACTORS)
 
 
 def cost_table(run: Run) -> pd.DataFrame:
@@ -170,10 +166,8 @@ def _as_drawn(table: pd.DataFrame) -> pd.DataFrame:
 
 def _labels(drawn: pd.DataFrame, _: Page) -> dict[Hashable, str]:
     """Return the rows, message by message."""
-    rows = drawn.drop_duplicates("row")
-    messages = rows["message"].unique()
-    ordered = [row for message in messages for row in rows.loc[rows["message"] == message, "row"]]
-    return dict(zip(ordered, ordered, strict=True))
+    of_messages = drawn.drop_duplicates("row").groupby("message", sort=False)["row"]
+    return {row: row for _, rows in of_messages for row in rows}
 
 
 CODEC_COST = View(

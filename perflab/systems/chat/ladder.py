@@ -25,7 +25,7 @@ from perflab.figures.charts import (
 )
 from perflab.figures.origin import Page, trials_shown, typical_rows
 from perflab.figures.theme import PALETTE, Look
-from perflab.figures.view import OTHER_LOAD, PUBLISHED, SAME_LOAD, View
+from perflab.figures.view import OTHER_LOAD, PUBLISHED, SAME_LOAD, View, varies
 from perflab.recordings import Run, TreatmentRecord, targets
 from perflab.statistics.two_samples import Rate
 from perflab.systems.chat.rungs import published_of
@@ -94,15 +94,11 @@ def _published(run: Run, share: str) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["what", "treatment", "state", "ms"])
 
 
-def has_rungs(run: Run) -> bool:
-    """Return whether a run compares rungs of the ladder."""
-    return "rung" in run.record.factors
-
-
 def has_pings(run: Run) -> bool:
     """Return whether a run compares rungs, in trials with enough pings for a p90."""
     column = f"{PINGS}_p90_ms"
-    return has_rungs(run) and bool(run.trials().reindex(columns=[column])[column].notna().any())
+    p90_ms = run.trials().reindex(columns=[column])[column]
+    return "rung" in run.record.factors and bool(p90_ms.notna().any())
 
 
 def _chart(kind: str) -> RowChart:
@@ -123,7 +119,7 @@ def _chart(kind: str) -> RowChart:
     )
 
 
-LADDER = View("ladder", TITLES[DELIVERIES], ladder_table, _chart(DELIVERIES).draw, suits=has_rungs)
+LADDER = View("ladder", TITLES[DELIVERIES], ladder_table, _chart(DELIVERIES).draw, varies("rung"))
 PINGED = View(
     "pings", TITLES[PINGS], partial(ladder_table, kind=PINGS), _chart(PINGS).draw, suits=has_pings
 )
@@ -225,4 +221,4 @@ def _as_drawn(table: pd.DataFrame) -> pd.DataFrame:
     return pd.concat([measured, published], ignore_index=True)
 
 
-TARGETS_MET = View("targets_met", TARGET_TITLE, targets_met, draw_targets, suits=has_rungs)
+TARGETS_MET = View("targets_met", TARGET_TITLE, targets_met, draw_targets, varies("rung"))

@@ -6,17 +6,15 @@ import re
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import Literal
 
-from perflab.errors import ParameterError
 from perflab.parameters import did_you_mean
 from perflab.recordings import Contrast, published, published_value
+from perflab.recordings.published_results import Direction
 from perflab.statistics.quantiles import needed_n
 from perflab.systems.chat.stacks import STUDY, ChatParameters, Rung, expected_pings
 
 RESULTS, TABLE = "published results", "chat study, published results"
 PERCENTILES = (90, 95, 99)
-Direction = Literal["greater", "smaller"]
 # The two rungs that show what logins cost.
 COSTLY, FREE = "costly_logins", "free_logins"
 LADDER_USERS = (300, 325, 350, 375, 400, 425)
@@ -97,7 +95,7 @@ MOST_USERS = 99_999
 def rung_named(name: str) -> Rung:
     """Return a rung of ``RUNGS``, or one with another number of users (``best_800``).
 
-    Raises ParameterError for an unknown name.
+    Raises ValueError for an unknown name.
     """
     if name in RUNGS:
         return RUNGS[name]
@@ -108,7 +106,7 @@ def rung_named(name: str) -> Rung:
         f"there are: {', '.join(RUNGS)}; a number of users may follow each name (json_300), at "
         f"most {MOST_USERS}"
     )
-    raise ParameterError("rungs", [f"no rung '{name}'{did_you_mean(name, RUNGS)}; {choices}"])
+    raise ValueError(f"no rung '{name}'{did_you_mean(name, RUNGS)}; {choices}")
 
 
 @cache

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
@@ -15,7 +15,7 @@ from perflab.recordings import published_value
 from perflab.stacks.plan import Node, StackPlan
 from perflab.systems.chat.streams import Streams
 from perflab.systems.chat.users import PASSWORD
-from perflab.trials.experiment import Preset, PresetParameters, ReadyStack
+from perflab.trials.experiment import PresetParameters, ReadyStack
 from perflab.trials.ladders import Ladder
 from perflab.trials.plan import Treatment
 
@@ -39,6 +39,17 @@ TOGETHER = ("together", "spread")
 CHANNELS = 10
 FirstDelay = Literal["action", "scheduled", "scaled", "together", "spread"]
 Codec = Literal["json", "orjson", "msgspec", "protobuf", "msgpack"]
+CodecLevels = Annotated[
+    tuple[Codec, ...],
+    Field(min_length=1, description="levels to compare: how a message is turned into bytes"),
+]
+PlateauSeconds = Annotated[
+    float, Field(gt=0, le=3600, description="seconds of each trial in which all users act")
+]
+JoinSeconds = Annotated[float, Field(ge=0, le=60, description="seconds between two users who join")]
+ActionSeconds = Annotated[
+    float, Field(ge=0.05, le=600, description="seconds between two actions of a user")
+]
 
 
 class ChatParameters(PresetParameters):
@@ -48,26 +59,15 @@ class ChatParameters(PresetParameters):
     the one before; else one ping a second is sent when it is due.
     """
 
-    preset: Preset = Field(
-        default="quick",
-        description="published: parameters that are not given have the published study's values; a "
-        "trial then takes minutes",
-    )
     actions: int | None = Field(
         default=None,
         ge=1,
         le=10_000,
         description="actions of each user; none: as many as plateau_s needs",
     )
-    plateau_s: float = Field(
-        default=30.0, gt=0, le=3600, description="seconds of each trial in which all users act"
-    )
-    join_s: float = Field(
-        default=0.25, ge=0, le=60, description="seconds between two users who join"
-    )
-    action_s: float = Field(
-        default=6.0, ge=0.05, le=600, description="seconds between two actions of a user"
-    )
+    plateau_s: PlateauSeconds = 30.0
+    join_s: JoinSeconds = 0.25
+    action_s: ActionSeconds = 6.0
     bcrypt_rounds: int = Field(
         default=11,
         ge=4,

@@ -7,12 +7,12 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
 
-from perflab.instruments import Instrument, Load, Look, Observation, Scene
+from perflab.instruments import Instrument, Load, Look, Observation
 from perflab.load.checks.selfcheck import MAX_CLIENT_CPU
 from perflab.load.checks.stalls import Sending
 from perflab.load.checks.times import Number
@@ -60,29 +60,17 @@ class Phases:
         return is_on_plateau
 
 
-class Streams(Instrument):
-    """Sums up a crowd's streams in columns, and judges lost messages."""
-
-    def look(self, scene: Scene) -> Look:
-        """Return the look at one trial."""
-        return _Streams(scene)
-
-
-class _Streams(Look):
-    def __init__(self, scene: Scene) -> None:
-        self._scene = scene
-        self._before: Mapping[str, Any] = {}
-
+class _Streams(Look["Streams"]):
     def begin(self) -> None:
         """Read the CPU that the service's threads have used so far."""
-        self._before = self._counts()
+        self._before = self.scene.counts(NODE)
 
     def observe(self, load: Load) -> Observation:
         """Return columns, reasons and warnings; nothing if no user recorded anything."""
-        counts, deadline = self._counts(), time.monotonic() + STORED_WITHIN_S
+        counts, deadline = self.scene.counts(NODE), time.monotonic() + STORED_WITHIN_S
         while unstored(counts) and time.monotonic() < deadline:
             time.sleep(0.05)
-            counts = self._counts()
+            counts = self.scene.counts(NODE)
         result = load.result
         if result.messages.empty:
             return Observation()
@@ -90,8 +78,11 @@ class _Streams(Look):
         share = {f"beside_loop_cpu_share_{NODE}": beside_loop_share(self._before, counts)}
         return replace(observation, columns={**observation.columns, **share})
 
-    def _counts(self) -> Mapping[str, Any]:
-        return self._scene.residents.counts(self._scene.treatment)[NODE]
+
+class Streams(Instrument):
+    """Sums up a crowd's streams in columns, and judges lost messages."""
+
+    at_work: ClassVar = _Streams
 
 
 def beside_loop_share(before: Mapping[str, Any], after: Mapping[str, Any]) -> float:

@@ -199,6 +199,8 @@ def draw_users_held(table: pd.DataFrame, page: Page) -> LabFigure:
         for place, name in enumerate(table.loc[table["what"] == SAID, "configuration"])
     }
     style: dict[str, Any] = {"by": "configuration", "looks": looks}
+    axes = Axis("users"), Axis("latency of deliveries, ms (log)", log=True)
+    shares = sorted(set(table["percentile"]) - {""})
     chart = Planes(
         TITLE,
         f"{sentences} Small points: trials (hollow: refused); lines: typical values, where there"
@@ -211,7 +213,7 @@ def draw_users_held(table: pd.DataFrame, page: Page) -> LabFigure:
                       lw=1.1, size=0, keyed=False, **style),
             Rules((TARGET,), TARGET, along="y"),
         ),
-        planes=_planes,
+        planes={share: Plane(*axes, title=share) for share in shares},
         panel="percentile",
         x="users",
         y="ms",
@@ -220,12 +222,6 @@ def draw_users_held(table: pd.DataFrame, page: Page) -> LabFigure:
         share_y=True,
     )  # fmt: skip
     return chart.draw(table, page)
-
-
-def _planes(table: pd.DataFrame, _: Page) -> dict[str, Plane]:
-    axes = Axis("users"), Axis("latency of deliveries, ms (log)", log=True)
-    shares = sorted(set(table["percentile"]) - {""})
-    return {share: Plane(*axes, title=share) for share in shares}
 
 
 USERS_HELD = View("users_held", TITLE, users_held_table, draw_users_held, suits=varies_users)

@@ -28,12 +28,12 @@ from perflab.systems.chat.users_held import USERS_HELD
 from perflab.systems.chat.windows import (
     EMPTY,
     MOST_PANELS,
+    PHASE_LOOKS,
     SERVICE,
     STREAM_TIMELINE,
     WINDOW,
     left_out,
     of_crowds,
-    points,
     shown_windows,
     windows,
 )
@@ -108,9 +108,10 @@ def draw_delivery_cpu(table: pd.DataFrame, page: Page) -> LabFigure:
         f" Dotted: where the study saw latency {published}. Dashed, in a band: the"
         f" bend of the nearest broken line with its 95% interval, if there is one.{left_out(page)}",
         layers=(
-            points(s=None, alpha=0.65, zorder=2,
-                          size="messages_per_s", size_norm=(0, max(most_per_s, 1.0)),
-                          sizes=(3.0, 3.0 + LARGEST_POINT)),
+            Points((WINDOW,), "phase", PHASE_LOOKS, how={
+                "s": None, "alpha": 0.65, "zorder": 2, "size": "messages_per_s",
+                "size_norm": (0, max(most_per_s, 1.0)), "sizes": (3.0, 3.0 + LARGEST_POINT),
+            }),
             Rules((*PUBLISHED.values(),), ls=":"),
             Knee(),
         ),
@@ -166,7 +167,7 @@ CHART = Planes(
     VOLUME_TITLE,
     _words,
     layers=(
-        points(s=10, alpha=0.7),
+        Points((WINDOW,), "phase", PHASE_LOOKS, how={"s": 10, "alpha": 0.7}),
         Rules((TARGET,), along="y"),
     ),
     planes=treatment_panels(
@@ -237,12 +238,14 @@ def compares_logins(run: Run) -> bool:
 def draw_login_bands(table: pd.DataFrame, page: Page) -> LabFigure:
     """Draw both bands against users and against volume."""
     published = published_value("chat", "figure 3", "login band above the other", "cpu_difference")
+    cpu = Axis(f"CPU use of {SERVICE}, % of a core", ends=(0, None))
+    axes = {name: Axis(words, ends=(0, None), whole=True) for name, words in AGAINST.items()}
     chart = Planes(
         LOGIN_TITLE,
         "Every point is a second of a valid trial. At the same number of users, costly logins take"
         f" {''.join(table['words'])}; published: about {published:g} points.",
         layers=(Points((), "band", LOGIN_LOOKS, how={"s": 10, "alpha": 0.7}),),
-        planes=_login_planes,
+        planes={name: Plane(x, cpu) for name, x in axes.items()},
         panel="against",
         x="x",
         y="cpu_percent",
@@ -251,13 +254,6 @@ def draw_login_bands(table: pd.DataFrame, page: Page) -> LabFigure:
     )
     rows = table[table["band"] != ""].melt(["band", "cpu_percent"], [*AGAINST], "against", "x")
     return chart.draw(rows.astype({"x": float}), page)
-
-
-def _login_planes(_: pd.DataFrame, __: Page) -> dict[str, Plane]:
-    cpu = Axis(f"CPU use of {SERVICE}, % of a core", ends=(0, None))
-    return {
-        name: Plane(Axis(words, ends=(0, None), whole=True), cpu) for name, words in AGAINST.items()
-    }
 
 
 LOGIN_BANDS = View(

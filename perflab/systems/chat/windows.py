@@ -14,7 +14,7 @@ from matplotlib.axes import Axes
 from matplotlib.patches import Patch
 
 from perflab.figures.canvas import LabFigure
-from perflab.figures.charts import Axis, Lines, Plane, Planes, Points
+from perflab.figures.charts import Axis, Lines, Plane, Planes
 from perflab.figures.origin import Page
 from perflab.figures.theme import Look, looks_of
 from perflab.figures.view import View
@@ -124,11 +124,6 @@ def left_out(page: Page, most: int = MOST_PANELS) -> str:
     return f" Shown: the first {most} of {count} treatments." if most < count else ""
 
 
-def points(**how: Any) -> Points:
-    """Return the layer that draws windows in the looks of their phases."""
-    return Points((WINDOW,), by="phase", looks=PHASE_LOOKS, how=how)
-
-
 TITLE = "a trial over time"
 PANELS = {
     "cpu_percent": Axis("CPU,\n% of a core", ends=(0, None), whole=True, few=4),
@@ -183,7 +178,7 @@ def draw_stream_timeline(table: pd.DataFrame, page: Page) -> LabFigure:
         f" {SERVICE}; latency is that of deliveries, from the planned instant of sending."
         f"{left_out(page, MOST_COLUMNS)}",
         layers=(Shades(), Lines(by="treatment", how={"lw": 1.1}, keyed=False)),
-        planes=lambda _, __: planes,
+        planes=planes,
         panel="panel",
         x="middle_s",
         across=len(shown),

@@ -10,12 +10,13 @@ from typing import ClassVar
 
 from perflab.errors import LoadError, MachineShort, ServiceFailed, WrongAnswer
 from perflab.host.shortages import told
-from perflab.instruments import Instrument, Load, Look, Observation, Scene
+from perflab.instruments import Instrument, Load, Look, Observation
 from perflab.load.clients.encodings import in_order, unpacked
 from perflab.load.clients.targets import refuse_foreign
 from perflab.recordings.responses import FAILURES, resolution_column
 from perflab.stacks.backend import HOST
 from perflab.stacks.launching import OPENER
+from perflab.systems.custom.variants import TAKEN
 from perflab.trials.summary import OnTime, cpu_us_per_success, largest_memory
 
 SHOWN = 200
@@ -23,37 +24,11 @@ SHOWN = 200
 DIGITS = 16
 
 
-class RightAnswer(Instrument):
-    """Sends the workload's request once, and ends the run if the answer is not the expected one.
-
-    A missing answer fails only the trial, because a variant that died may run after a new start.
-    ``target`` is the address of the variant, or empty if the lab started it. The columns
-    ``answer_bytes`` and ``answer_digest`` are of the body, unpacked by its Content-Encoding where
-    that can be; variants are compared by them.
-    """
-
-    shares_time: ClassVar = True
-
-    variant: str
-    target: str = ""
-    allowed: tuple[str, ...] = ()
-
-    def look(self, scene: Scene) -> Look:
-        """Return the look at one trial."""
-        return _RightAnswer(self, scene)
-
-
-class _RightAnswer(Look):
-    def __init__(self, instrument: RightAnswer, scene: Scene) -> None:
-        self._instrument = instrument
-        self._scene = scene
-        self._columns: dict[str, int | str] = {}
-
+class _RightAnswer(Look["RightAnswer"]):
     def before(self) -> None:
-        """Send the request once."""
-        address = self._instrument.target or self._local_address()
-        refuse_foreign(address, self._instrument.allowed)
-        template = self._scene.workload.request
+        address = self.settings.target or self._local_address()
+        refuse_foreign(address, self.settings.allowed)
+        template = self.scene.workload.request
         body = str(template.body).encode() if template.body else None
         request = urllib.request.Request(
             address + template.path,
@@ -63,7 +38,7 @@ class _RightAnswer(Look):
         )
         what = f"{template.method} {template.path}"
         try:
-            status, content, unread = _answer(request, self._scene.workload.timeout_s)
+            status, content, unread = _answer(request, self.scene.workload.timeout_s)
         except (OSError, http.client.HTTPException) as error:
             if shortage := told(error):
                 raise MachineShort(f"{what} was not sent: {shortage}") from None
@@ -81,26 +56,43 @@ class _RightAnswer(Look):
         self._columns = {"answer_bytes": len(content), "answer_digest": digest}
 
     def _local_address(self) -> str:
-        running = self._scene.residents.instance(self._scene.treatment, self._instrument.variant)
+        running = self.scene.instance(self.settings.variant)
         return f"http://{HOST}:{running.launch.port}"
 
     def _wrong(self, why: str, text: str) -> WrongAnswer:
         excerpt = " ".join(text.split())[:SHOWN]
         return WrongAnswer(
-            f"variant '{self._instrument.variant}' gives another answer than expected: {why}"
+            f"variant '{self.settings.variant}' gives another answer than expected: {why}"
             + (f" ('{excerpt}')" if excerpt else " (its body is empty)")
             + "; mend the variant, or change expect_status or expect_body"
         )
 
     def _no_answer(self, why: str) -> LoadError | ServiceFailed:
-        if self._instrument.target:
-            return LoadError(f"variant '{self._instrument.variant}': {why}")
-        running = self._scene.residents.instance(self._scene.treatment, self._instrument.variant)
-        return ServiceFailed(self._instrument.variant, why, running.log())
+        if self.settings.target:
+            return LoadError(f"variant '{self.settings.variant}': {why}")
+        running = self.scene.instance(self.settings.variant)
+        return ServiceFailed(self.settings.variant, why, running.log())
 
     def observe(self, load: Load) -> Observation:  # noqa: ARG002
         """Return the columns; the load checks every answer itself."""
         return Observation(self._columns)
+
+
+class RightAnswer(Instrument):
+    """Sends the workload's request once, and ends the run if the answer is not the expected one.
+
+    A missing answer fails only the trial, because a variant that died may run after a new start.
+    ``target`` is the address of the variant, or empty if the lab started it. The columns
+    ``answer_bytes`` and ``answer_digest`` are of the body, unpacked by its Content-Encoding where
+    that can be; variants are compared by them.
+    """
+
+    at_work: ClassVar = _RightAnswer
+    shares_time: ClassVar = True
+
+    variant: str
+    target: str = ""
+    allowed: tuple[str, ...] = ()
 
 
 def _answer(request: urllib.request.Request, timeout_s: float) -> tuple[int, bytes, str]:
@@ -125,15 +117,6 @@ class ServiceCost(Instrument):
 
     shares_time: ClassVar = True
 
-    def look(self, scene: Scene) -> Look:
-        """Return the look at one trial."""
-        return _ServiceCost(scene)
-
-
-class _ServiceCost(Look):
-    def __init__(self, scene: Scene) -> None:
-        self._names = list(scene.residents.active(scene.treatment))
-
     def observe(self, load: Load) -> Observation:
         """Return the columns; those of CPU and memory only if the lab started the service."""
         result = load.result
@@ -142,7 +125,7 @@ class _ServiceCost(Look):
         step = 1 / max(1, len(measured))
         columns = {FAILURES: failed * step, resolution_column(FAILURES): step}
         span = OnTime.of(result)
-        for name in self._names:
+        for name in set(load.services).difference(TAKEN):
             samples = load.samples[load.samples["service"] == name]
             columns["service_cpu_us_per_request"] = cpu_us_per_success(samples, result)
             columns["service_memory_bytes"] = largest_memory(samples, span.begin_ns, span.end_ns)

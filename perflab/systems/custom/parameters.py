@@ -101,14 +101,9 @@ class OwnServiceParameters(LoadParameters, DesignParameters):
         return self.model_copy(update={"backend": backend})
 
     @property
-    def begins_in(self) -> Path:
-        """Return the folder where relative places and commands begin."""
-        return begins_in(self.folder)
-
-    @property
     def parsed_variants(self) -> tuple[Variant, ...]:
         """Return the variants, read and checked."""
-        return all_variants(self.variants, self.begins_in)
+        return all_variants(self.variants, begins_in(self.folder))
 
     def _of_starts(self, variants: tuple[Variant, ...]) -> list[str]:
         git_variants = [variant for variant in variants if variant.kind == "git"]

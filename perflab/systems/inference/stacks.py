@@ -11,10 +11,9 @@ from pydantic import BeforeValidator, Field, model_validator
 from perflab.instruments import STANDARD, DatabaseWaits, FlushProbe, ServerCount
 from perflab.load.workload import ClosedLoop, Connections, Request, Workload
 from perflab.recordings import Remark, published_value
-from perflab.recordings.display import plain
-from perflab.stacks.plan import Link, Node, StackPlan
+from perflab.stacks.plan import Link, Node, RoundTripMs, StackPlan
 from perflab.stacks.spec import load_service
-from perflab.trials.experiment import Preset, PresetParameters, ReadyStack, RunParameters
+from perflab.trials.experiment import PresetParameters, ReadyStack, Requests, WarmupRequests
 from perflab.trials.plan import Treatment
 
 STUDY, TABLE = "inference", "results table"
@@ -37,10 +36,6 @@ PUBLISHED = {
     "round_trip_ms": ("system", "all", "added_round_trip"),
 }
 PER_CONNECTION = ("workload", "all", "requests_per_connection")
-# Parameters that say how often, how long and where something is measured, and not what.
-NO_SETTINGS = frozenset(
-    {*RunParameters.model_fields, "preset", "requests", "warmup_requests", "start_requests"}
-)
 # Of the main job: many short trials a few seconds apart, as the speed of a shared machine changes
 # within tens of seconds; services start afresh and warm up once for several blocks.
 SHORT_TRIALS = {
@@ -57,12 +52,26 @@ FEATURES = (
 Driver = Literal["psycopg2", "asyncpg"]
 Runtime = Literal["sklearn", "onnx", "compiled"]
 Workers = Annotated[int, Field(ge=1, le=64)]
-
-
 # One level is a tuple of levels, so that ``workers=4`` is allowed.
 OneOrMore = BeforeValidator(
     lambda value: (value,) if isinstance(value, int | float | str) else value
 )
+WorkerLevels = Annotated[
+    tuple[Workers, ...],
+    OneOrMore,
+    Field(
+        min_length=1, description="levels to compare: processes of the service (Uvicorn workers)"
+    ),
+]
+RoundTrips = Annotated[
+    tuple[RoundTripMs, ...],
+    OneOrMore,
+    Field(
+        min_length=1,
+        description="levels to compare: delay that the link adds to a round trip to the database, "
+        "in ms",
+    ),
+]
 INSTRUMENTS = (*STANDARD, FlushProbe(node=DATABASE), ServerCount(), DatabaseWaits(node=DATABASE))
 # Each of the two drivers has a pool; the lab has connections, too.
 POOLS, OTHER_CONNECTIONS = 2, 20
@@ -84,50 +93,12 @@ def published_settings() -> dict[str, Any]:
     return {**numbers, "connection": "keep_alive" if reused else "per_request"}
 
 
-def as_published(parameters: RunParameters, **levels: Any) -> bool:
-    """Return whether published sizes may be compared; see :func:`differences`."""
-    return not differences(parameters, **levels)
-
-
-def differences(parameters: RunParameters, **levels: Any) -> list[str]:
-    """Return the differences of a run from the study, as sentences.
-
-    A parameter that the study states must have the stated value. Any other (such as the pool's
-    minimum) must have its default, because one could else try settings until the size fits.
-    ``levels`` has the level of each parameter that is a factor.
-    """
-    stated = published_settings()
-    texts = []
-    for name, field in type(parameters).model_fields.items():
-        if name in NO_SETTINGS:
-            continue
-        default = field.get_default()
-        if name in levels and isinstance(default, tuple):
-            default = default[0]
-        value, expected = levels.get(name, getattr(parameters, name)), stated.get(name, default)
-        if str(value) != str(expected):
-            whose = "published" if name in stated else "not published, by default"
-            texts.append(f"{name} is {plain(value)} ({whose}: {plain(expected)})")
-    return texts
-
-
 class LoadParameters(PresetParameters):
     """Load and pool, the parameters of every experiment on the inference service."""
 
-    preset: Preset = Field(
-        default="quick",
-        description="published: parameters that are not given have the published study's values",
-    )
-    requests: int = Field(
-        default=1000, ge=10, le=1_000_000, description="requests that count, in each trial"
-    )
+    requests: Requests = 1000
     # Throughput rises for some 3 s after services start, with asyncpg by a fifth.
-    warmup_requests: int = Field(
-        default=2000,
-        ge=0,
-        le=1_000_000,
-        description="warm-up requests before these, recorded apart",
-    )
+    warmup_requests: WarmupRequests = 2000
     start_requests: int = Field(
         default=0,
         ge=0,
@@ -205,7 +176,6 @@ def stack(
 
     ``pool_size`` counts all workers together. The rows are counted if the load ``writes`` any.
     """
-    connections = pool_size or parameters.pool_size
     return StackPlan(
         nodes=(
             Node(
@@ -227,7 +197,7 @@ def stack(
                 settings={
                     "runtime": runtime,
                     "workers": workers,
-                    "pool_size": connections,
+                    "pool_size": pool_size or parameters.pool_size,
                     "pool_minconn": minconn,
                 },
             ),
@@ -295,9 +265,10 @@ def treatment(
     levels: Mapping[str, str],
     label: str,
     plan: StackPlan,
-    load: Workload,
+    path: str,
 ) -> Treatment:
-    """Return a treatment that is named after its levels."""
+    """Return a treatment that is named after its levels, with the published load on a path."""
+    load = workload(parameters, path)
     return Treatment(
         name=",".join(f"{factor}={level}" for factor, level in levels.items()),
         label=label,
@@ -331,7 +302,7 @@ def uneven_pools(pool_size: int, workers: Sequence[int]) -> list[Remark]:
 
 def load_warnings(parameters: LoadParameters, **levels: Any) -> list[Remark]:
     """Warn if the load or the set-up is not as published."""
-    texts = differences(parameters, **levels)
+    texts = parameters.differences(**levels)
     text = f"published sizes are not compared: {'; '.join(texts)}"
     return [Remark(code="inference.load", text=text)] if texts else []
 

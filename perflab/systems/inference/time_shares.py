@@ -45,7 +45,9 @@ from perflab.errors import PerflabError
 from perflab.recordings import Contrast, Response, Run, UntilDecided, published_value
 from perflab.statistics.comparison import effect_of
 from perflab.statistics.in_words import counted
-from perflab.systems.inference.stacks import COMMITS, STUDY, TABLE, as_published
+from perflab.systems.inference.stacks import COMMITS, STUDY, TABLE
+from perflab.trials.experiment import PresetParameters
+from perflab.trials.summary import cpu_share
 
 EXPERIMENT = FACTOR = "synchronous_commit"
 LEVELS = ("on", "off", "none")
@@ -176,12 +178,9 @@ def judged_shares(run: Run) -> dict[str, Finding]:
     noise = noise_flags(run)
     judged = {}
     for name, finding in findings.items():
-        treatments = [
-            treatment
-            for level in LEVELS_OF[name]
-            for treatment in run.record.selected({FACTOR: level})
-        ]
-        judged[name] = replace(with_trials(finding, run, treatments), noise=noise)
+        levels = LEVELS_OF[name]
+        names = [item.name for item in run.record.treatments if item.levels[FACTOR] in levels]
+        judged[name] = replace(with_trials(finding, run, names), noise=noise)
     return judged
 
 
@@ -190,9 +189,10 @@ def is_as_published(run: Run) -> bool:
     if run.record.experiment != EXPERIMENT:
         return False
     try:
-        return as_published(systems.experiment(EXPERIMENT).check(run.record.parameters))
+        parameters = systems.experiment(EXPERIMENT).check(run.record.parameters)
     except PerflabError:
         return False
+    return isinstance(parameters, PresetParameters) and not parameters.differences()
 
 
 def _filled_by_others(run: Run, busy: Finding) -> str:
@@ -249,19 +249,11 @@ def _busy_share_of_cores(run: Run) -> pd.Series[float]:
     for row in trials.to_dict("records"):
         of_trial = samples[samples["trial_id"] == row["trial_id"]]
         busy = [
-            _busy_share(of_trial[of_trial["service"] == core], row["begin_ns"], row["end_ns"])
+            cpu_share(of_trial[of_trial["service"] == core], row["begin_ns"], row["end_ns"])
             for core in cores
         ]
         values.append(float(np.mean(busy)) if busy else math.nan)
     return _by_block(run, trials, values)
-
-
-def _busy_share(samples: pd.DataFrame, begin_ns: int, end_ns: int) -> float:
-    """Return busy time over wall time of a core, interpolated between samples."""
-    if len(samples) < 2 or end_ns <= begin_ns:
-        return math.nan
-    used = np.interp([begin_ns, end_ns], samples["t_ns"].to_numpy(), samples["cpu_ns"].to_numpy())
-    return float((used[1] - used[0]) / (end_ns - begin_ns))
 
 
 def _services_share_of_cores(run: Run) -> pd.Series[float]:

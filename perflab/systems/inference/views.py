@@ -28,15 +28,15 @@ from perflab.figures.canvas import LabFigure
 from perflab.figures.charts import Axis, Intervals, Lines, Marks, Plane, Planes, RowChart, Rules
 from perflab.figures.origin import Page
 from perflab.figures.theme import INK, MUTED, PALETTE, Look, appearance, wrap
-from perflab.figures.view import OTHER_LOAD, SAME_LOAD, Judging, View
+from perflab.figures.view import OTHER_LOAD, SAME_LOAD, Judging, View, varies
 from perflab.recordings import Run, published
 from perflab.statistics.in_words import counted
 from perflab.systems.inference.experiments.flush_map import (
     DRIVER,
+    FACTORS,
     FLUSH,
     INSIDE,
     flush_map,
-    is_flush_map,
 )
 from perflab.systems.inference.stacks import COMMITS, DRIVERS, STUDY, TABLE, published_settings
 from perflab.systems.inference.time_shares import (
@@ -203,6 +203,8 @@ def draw_flush_map(table: pd.DataFrame, page: Page) -> LabFigure:
     groups = enumerate(table["group"].unique())
     looks = {name: Look(*appearance(index), name) for index, name in groups}
     style: dict[str, Any] = {"by": "group", "looks": looks}
+    x = Axis("what a commit felt, ms (log)", log=True)
+    y = Axis("ratio of throughputs (log)", log=True)
     chart = Planes(
         MAP_TITLE,
         "Every point is one setting, with 95% intervals over blocks both ways. Across: what a"
@@ -217,7 +219,7 @@ def draw_flush_map(table: pd.DataFrame, page: Page) -> LabFigure:
             Intervals((CELL,), "felt_low", "felt_high", lw=0.7, size=0, keyed=False, **style),
             Intervals((CELL,), along="y", lw=1.1, size=4.5, **style),
         ),
-        planes=_map_planes,
+        planes={ratio: Plane(x, y, words) for ratio, words in RATIOS.items()},
         panel="ratio_of",
         x="felt_ms",
         y="ratio",
@@ -241,12 +243,6 @@ def _map_as_drawn(table: pd.DataFrame) -> pd.DataFrame:
 
 def _place_words(workers: int, distance_ms: float) -> str:
     return f"{workers} worker{'' if workers == 1 else 's'}, {distance_ms:g} ms away"
-
-
-def _map_planes(_: pd.DataFrame, __: Page) -> dict[str, Plane]:
-    x = Axis("what a commit felt, ms (log)", log=True)
-    y = Axis("ratio of throughputs (log)", log=True)
-    return {ratio: Plane(x, y, words) for ratio, words in RATIOS.items()}
 
 
 def published_absolutes(run: Run, response: str) -> pd.DataFrame:
@@ -296,7 +292,7 @@ def _is_published_load(run: Run, row: str) -> bool:
     return all(run.record.parameters.get(name) == stated[name] for name in names)
 
 
-FLUSH_MAP = View("flush_map", MAP_TITLE, flush_map, draw_flush_map, suits=is_flush_map)
+FLUSH_MAP = View("flush_map", MAP_TITLE, flush_map, draw_flush_map, varies(*FACTORS))
 CLAIMED_SHARES = View("claimed_shares", TITLE, shares_table, draw_shares, suits=has_all_commits,
                       judging=Judging(tuple(CLAIMS), judged_claims))  # fmt: skip
 

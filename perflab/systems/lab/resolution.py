@@ -60,11 +60,10 @@ def known_effects(run: Run, response: str = "mean_ms", blocks: int = USUAL_BLOCK
     factor on the response, given the work's share of it), estimate, low, high, n (blocks), holds
     (the interval holds the expected effect), called_different (text of the :class:`Rate` of groups
     of ``blocks`` whose interval excludes 1: false alarms for copies, detections for the others).
-    The table is empty if no valid trial of a copy tells the work's share.
+    The table is empty if no valid trial of a copy tells the response and the work's share.
     """
-    wide = _log_responses(run, response)
     try:
-        share = work_share(run)
+        wide, share = _log_responses(run, response), work_share(run)
     except AnalysisError:
         return pd.DataFrame(columns=KNOWN_COLUMNS)
     services = (name for name in wide.columns if not is_fault(name))

@@ -7,7 +7,6 @@ from typing import Any
 
 import pandas as pd
 
-from perflab.errors import AnalysisError
 from perflab.figures import OF_REQUESTS
 from perflab.figures.canvas import LabFigure
 from perflab.figures.charts import (
@@ -24,7 +23,7 @@ from perflab.figures.charts import (
 from perflab.figures.origin import TYPICAL, Page, estimate_row, trials_shown
 from perflab.figures.plots.effect_rows import limits
 from perflab.figures.theme import INK, PALETTE, Look, appearance
-from perflab.figures.view import View
+from perflab.figures.view import View, varies
 from perflab.recordings import Run
 from perflab.statistics.quantiles import across_trials
 from perflab.systems.lab.resolution import FACTOR, known_effects
@@ -72,16 +71,13 @@ def _of_response(response: str, trials: pd.DataFrame) -> list[pd.DataFrame]:
     return [points, pd.DataFrame(typical).assign(response=response)]
 
 
-def varies_clients(run: Run) -> bool:
-    """Return whether the factors of a run are client and rate."""
-    return {"client", "rate"} <= set(run.record.factors)
-
-
 def draw_client_cost(table: pd.DataFrame, page: Page) -> LabFigure:
     """Draw every trial's p95 and CPU cost against the offered rate."""
     clients = enumerate(table["client"].unique())
     looks = {name: Look(*appearance(place), name) for place, name in clients}
     style: dict[str, Any] = {"by": "client", "looks": looks}
+    rates = {float(rate): f"{rate:,.0f}" for rate in sorted(table["rate"].unique())}
+    x = Axis("offered load, requests per second", log=True, ticks=rates)
     chart = Planes(
         CLIENT_TITLE,
         "Every point is one trial against the same server; hollow: the generator's self-check"
@@ -94,7 +90,7 @@ def draw_client_cost(table: pd.DataFrame, page: Page) -> LabFigure:
                       size=0, keyed=False, **style),
             Points((TRIAL,), how={"linewidth": 0.0}, **style),
         ),
-        planes=_planes,
+        planes={name: Plane(x, Axis(label, log=True)) for name, label in PANELS.items()},
         panel="response",
         x="at",
         height_in=3.1,
@@ -105,14 +101,8 @@ def draw_client_cost(table: pd.DataFrame, page: Page) -> LabFigure:
     return chart.draw(table.assign(at=table["rate"] * table["client"].map(shifts)), page)
 
 
-def _planes(table: pd.DataFrame, _: Page) -> dict[str, Plane]:
-    rates = {float(rate): f"{rate:,.0f}" for rate in sorted(table["rate"].unique())}
-    x = Axis("offered load, requests per second", log=True, ticks=rates)
-    return {response: Plane(x, Axis(label, log=True)) for response, label in PANELS.items()}
-
-
 CLIENT_COST = View(
-    "client_cost", CLIENT_TITLE, client_cost_table, draw_client_cost, suits=varies_clients
+    "client_cost", CLIENT_TITLE, client_cost_table, draw_client_cost, varies("client", "rate")
 )
 
 
@@ -127,15 +117,7 @@ EFFECT_COLUMNS = ["service", "expected", "estimate", "low", "high"]
 
 def known_effects_table(run: Run) -> pd.DataFrame:
     """Return the estimated and the expected response of each service over the first copy's."""
-    try:
-        return known_effects(run)[EFFECT_COLUMNS]
-    except AnalysisError:
-        return pd.DataFrame(columns=EFFECT_COLUMNS)
-
-
-def has_planted(run: Run) -> bool:
-    """Return whether a run is one of the lab's test of itself."""
-    return run.record.experiment == EXPERIMENT and FACTOR in run.record.factors
+    return known_effects(run)[EFFECT_COLUMNS]
 
 
 def draw_known_effects(table: pd.DataFrame, page: Page) -> LabFigure:
@@ -178,7 +160,8 @@ def _labels(table: pd.DataFrame, _: Page) -> dict[Hashable, str]:
 
 
 KNOWN_EFFECTS = View(
-    "known_effects", EFFECT_TITLE, known_effects_table, draw_known_effects, suits=has_planted
-)
+    "known_effects", EFFECT_TITLE, known_effects_table, draw_known_effects,
+    suits=lambda run: run.record.experiment == EXPERIMENT and FACTOR in run.record.factors,
+)  # fmt: skip
 
 VIEWS = (*OF_REQUESTS, CLIENT_COST, KNOWN_EFFECTS)

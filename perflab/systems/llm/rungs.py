@@ -10,7 +10,7 @@ from typing import Any, Literal
 from perflab.parameters import Parameters
 from perflab.recordings import Contrast, ContrastPair, published_value
 from perflab.recordings.published_results import Direction
-from perflab.trials.ladders import between, having
+from perflab.trials.ladders import Row, between, having
 
 Version = Literal["old", "new", "raw"]
 Kind = Literal["stream", "batch", "tools"]
@@ -81,7 +81,7 @@ def chosen(sets: Iterable[str], limits: Iterable[int]) -> dict[str, Rung]:
     rungs: dict[str, Rung] = {}
     for name, of_set in SETS.items():
         rungs |= of_set if name in names else {}
-    for limit in sorted(set(limits)) if "limits" in names else ():
+    for limit in sorted(limits) if "limits" in names else ():
         label = f"users ramp up, {limit} descriptors"
         rungs |= _rungs(f"{FEW_FILES}_{limit}", label, BOTH, max_files=limit)
     return rungs
@@ -149,8 +149,6 @@ MISLED = {
     CORES: "without pacing a version that takes less CPU seems to take as much as before",
     MEAN: "beyond the study: pacing changes by how much the new version is faster",
 }
-# Rungs, response, published direction, claim and its source.
-Row = tuple[tuple[str, str], str, Direction | None, str, str]
 # Claim 1 by search. Users at failure are another estimand: no size is compared.
 OF_CAPACITY: tuple[Row, ...] = (
     (("capacity_new", "capacity_old"), HELD, "greater",
@@ -168,7 +166,7 @@ def contrasts(rungs: Collection[str], limits: Iterable[int], as_published: bool)
     ``limits`` are the descriptors of the set ``limits``; ``as_published`` says whether the stress
     test is the published one, as far as the study states it.
     """
-    levels = sorted(set(limits))
+    levels = sorted(limits)
     by_limit = [contrast for limit in levels for contrast in _limit(limit, as_published)]
     all_contrasts = [
         *starmap(_between, _kinds()),

@@ -8,17 +8,37 @@ long, many of all requests are under way.
 from __future__ import annotations
 
 import math
+from typing import ClassVar
 
 import pandas as pd
 
-from perflab.instruments import Instrument, Load, Look, Observation, Scene
+from perflab.instruments import Instrument, Load, Look, Observation
+from perflab.instruments.requests import miscounted, success_share
 from perflab.load.checks.chunk_times import times_of_chunks
 from perflab.load.checks.failures import AroundStop, around_stop
-from perflab.load.clients.outcome import CUT_OFF
-from perflab.recordings import Reason
+from perflab.load.clients.outcome import CUT_OFF_CODES
 from perflab.recordings.responses import at_least_column
 from perflab.systems.llm.stacks import PROXY
 from perflab.trials.summary import cpu_share, cpu_us_per_success
+
+
+class _StreamCost(Look["StreamCost"]):
+    def after(self) -> None:
+        self._completed = int(self.scene.counts(PROXY)["completed"])
+
+    def observe(self, load: Load) -> Observation:
+        result, samples = load.result, load.samples
+        of_proxy = samples[samples["service"] == PROXY]
+        chunks = times_of_chunks(result)
+        chunks_per_s = chunks.per_s if chunks else 0.0
+        cpu_us_per_s = 1e6 * cpu_share(of_proxy, *result.window)
+        columns = {
+            "success_share": success_share(result, CUT_OFF_CODES),
+            "server_cpu_us_per_answer": cpu_us_per_success(of_proxy, result),
+            "server_cpu_us_per_chunk": cpu_us_per_s / chunks_per_s if chunks_per_s else math.nan,
+            "server_count": self._completed,
+        }
+        return Observation(columns, reasons=miscounted(result.requests, self._completed))
 
 
 class StreamCost(Instrument):
@@ -28,58 +48,10 @@ class StreamCost(Instrument):
     end did not cut off. ``server_cpu_us_per_answer`` and ``server_cpu_us_per_chunk``: the proxy's
     CPU time in the measured stage over its successes, and over their chunks that came in it.
 
-    The proxy must have completed every success, and no more requests than were sent; it may have
-    completed one that timed out.
+    The proxy's count of completed requests must agree (:func:`miscounted`).
     """
 
-    def look(self, scene: Scene) -> Look:
-        """Return the look at one trial."""
-        return _StreamCost(scene)
-
-
-class _StreamCost(Look):
-    def __init__(self, scene: Scene) -> None:
-        self._scene = scene
-        self._completed = 0
-
-    def after(self) -> None:
-        """Read the proxy's count of completed requests."""
-        counts = self._scene.residents.counts(self._scene.treatment)
-        self._completed = int(counts[PROXY]["completed"])
-
-    def observe(self, load: Load) -> Observation:
-        """Return columns, and whether the proxy's count contradicts the client's."""
-        result, samples = load.result, load.samples
-        of_proxy = samples[samples["service"] == PROXY]
-        chunks = times_of_chunks(result)
-        chunks_per_s = chunks.per_s if chunks else 0.0
-        cpu_us_per_s = 1e6 * cpu_share(of_proxy, *result.window)
-        columns = {
-            "success_share": success_share(result.requests, result.unsent),
-            "server_cpu_us_per_answer": cpu_us_per_success(of_proxy, result),
-            "server_cpu_us_per_chunk": cpu_us_per_s / chunks_per_s if chunks_per_s else math.nan,
-            "server_count": self._completed,
-        }
-        return Observation(columns, reasons=miscounted(result.requests, self._completed))
-
-
-def success_share(requests: pd.DataFrame, unsent: int) -> float:
-    """Return successes over planned requests of the measured stage; NaN if none was planned."""
-    errors = requests.loc[requests["stage"] == "measure", "error"]
-    errors = errors[~errors.isin(CUT_OFF)]
-    planned = len(errors) + unsent
-    return float((errors == "").sum()) / planned if planned else math.nan
-
-
-def miscounted(requests: pd.DataFrame, completed: int) -> list[Reason]:
-    """Return a reason where the proxy's count contradicts the requests."""
-    answered = int((requests["error"] == "").sum())
-    sent = int((requests["sent_ns"] > 0).sum())
-    text = (
-        f"the proxy says that it completed {completed} requests, but the client sent {sent} and got"
-        f" {answered} whole answers"
-    )
-    return [] if answered <= completed <= sent else [Reason(code="server.count", text=text)]
+    at_work: ClassVar = _StreamCost
 
 
 class BrokenOff(Instrument):
@@ -91,12 +63,6 @@ class BrokenOff(Instrument):
     users; ``users_at_stop_at_least`` is then their number.
     """
 
-    def look(self, scene: Scene) -> Look:  # noqa: ARG002
-        """Return the look at one trial."""
-        return _BrokenOff()
-
-
-class _BrokenOff(Look):
     def observe(self, load: Load) -> Observation:
         """Return columns only."""
         return Observation(begun_columns(around_stop(load.result), load.result.requests))

@@ -56,12 +56,6 @@ def rungs_of(run: Run) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["treatment", "family", "version"])
 
 
-def limited_trials(run: Run, trials: pd.DataFrame) -> pd.DataFrame:
-    """Return the trials of proxies with few descriptors, with their family and version."""
-    limited = trials[trials[f"factor_{FILES}"] != ENOUGH]
-    return limited.merge(rungs_of(run), on="treatment")
-
-
 def runs_apart(run: Run) -> Apart:
     """Return how far valid trials of one version under one limit lie apart, as single runs."""
     new, old = (
@@ -70,7 +64,7 @@ def runs_apart(run: Run) -> Apart:
     trials = run.valid_trials()
     if USERS not in trials:
         return apart([], new / old)
-    limited = limited_trials(run, trials).groupby("treatment")
+    limited = trials[trials[f"factor_{FILES}"] != ENOUGH].groupby("treatment")
     return apart([group[USERS].astype(float).tolist() for _, group in limited], new / old)
 
 
@@ -147,13 +141,13 @@ def limits_table(run: Run) -> pd.DataFrame:
     trials = trials_shown(run)
     if trials.empty or USERS not in trials:
         return pd.DataFrame(columns=COLUMNS)
-    limited = limited_trials(run, trials)
+    limited = trials[trials[f"factor_{FILES}"] != ENOUGH]
     bound = limited.get(at_least_column(USERS), pd.Series(np.nan, index=limited.index))
     is_bound = limited[USERS].isna() & bound.notna()
     points = pd.DataFrame(
         {
             "what": np.where(is_bound, AT_LEAST, TRIAL),
-            "version": limited["version"],
+            "version": limited["factor_version"],
             "limit": limited[f"factor_{FILES}"].astype(float),
             "state": limited["state"],
             "users": limited[USERS].fillna(bound).astype(float),
@@ -199,9 +193,7 @@ def draw_limits(table: pd.DataFrame, page: Page) -> LabFigure:
             Lines((NEEDED,), how={"lw": 1.0, "ls": (0, (4, 3))},
                   label="two descriptors for each user's stream"),
         ),
-        planes=lambda *_: {
-            name: Plane(limits, Axis(words, below=0.0)) for name, words in PANELS.items()
-        },
+        planes={name: Plane(limits, Axis(words, below=0.0)) for name, words in PANELS.items()},
         panel="panel",
         x="beside",
         height_in=3.2,
@@ -219,12 +211,8 @@ def _as_drawn(table: pd.DataFrame) -> pd.DataFrame:
     return pd.concat(parts, ignore_index=True)
 
 
-def has_limits(run: Run) -> bool:
-    """Return whether a run has users who ramp up against a limit of descriptors."""
-    return bool(set(run.record.factors.get(FILES, ())) - {ENOUGH})
-
-
 USERS_BY_LIMIT = View(
-    "users_by_limit", TITLE, limits_table, draw_limits, suits=has_limits,
+    "users_by_limit", TITLE, limits_table, draw_limits,
+    suits=lambda run: bool(set(run.record.factors.get(FILES, ())) - {ENOUGH}),
     judging=Judging((CLAIM,), judged_claims),
 )  # fmt: skip

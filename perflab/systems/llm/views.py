@@ -78,7 +78,7 @@ def draw_stream_times(table: pd.DataFrame, page: Page) -> LabFigure:
     panel, weight = table["family"] + ": " + table["what"], _weight(table)
     table = table.assign(panel=panel, percent=100 * table["share"], what=weight)
     style: dict[str, Any] = {"by": "version", "unit": "curve"}
-    thin = {"lw": 0.5, "alpha": 0.45}
+    thin, share = {"lw": 0.5, "alpha": 0.45}, Axis("came by then, %", ends=(-2, 103))
     chart = Planes(
         TIME_TITLE,
         "A line is as high as the share that came within a time; further left is sooner. The first"
@@ -91,7 +91,11 @@ def draw_stream_times(table: pd.DataFrame, page: Page) -> LabFigure:
                 for name, look in VERSION_LOOKS.items()
             ),
         ),
-        planes=_time_planes,
+        planes={
+            f"{family}: {what}": Plane(Axis(label, log=True), share, f"{family}: {what}")
+            for family in table["family"].unique()
+            for what, label in TIME_LABELS.items()
+        },
         panel="panel",
         x="ms",
         y="percent",
@@ -109,23 +113,10 @@ def _weight(table: pd.DataFrame) -> np.ndarray:
     return np.where((table["curve"] == POOLED) | (lines.transform("nunique") == 1), THICK, THIN)
 
 
-def _time_planes(table: pd.DataFrame, _: Page) -> dict[str, Plane]:
-    share = Axis("came by then, %", ends=(-2, 103))
-    return {
-        f"{family}: {what}": Plane(Axis(label, log=True), share, f"{family}: {what}")
-        for family in table["family"].unique()
-        for what, label in TIME_LABELS.items()
-    }
-
-
-def has_streams(run: Run) -> bool:
-    """Return whether answers of a run were streamed."""
-    return not {"stream", "tools"}.isdisjoint(run.record.factors.get("kind", ()))
-
-
 STREAM_TIMES = View(
-    "stream_times", TIME_TITLE, stream_times_table, draw_stream_times, suits=has_streams
-)
+    "stream_times", TIME_TITLE, stream_times_table, draw_stream_times,
+    suits=lambda run: not {"stream", "tools"}.isdisjoint(run.record.factors.get("kind", ())),
+)  # fmt: skip
 
 
 COST_TITLE = "the proxy's CPU for an answer and for a chunk"

@@ -11,30 +11,17 @@ teardown.
 from __future__ import annotations
 
 import math
+from typing import ClassVar
 
 import pandas as pd
 from pydantic import Field
 
-from perflab.instruments import Instrument, Load, Look, Observation, Scene
-from perflab.load.records.result import LoadResult
-from perflab.recordings import Reason
+from perflab.instruments import Instrument, Load, Look, Observation
+from perflab.instruments.requests import miscounted, success_share
 from perflab.trials.summary import cpu_us_per_success
 
 NODE = "metricstream"
 PARTS = ("connect", "send", "wait", "receive", "close")
-
-
-def parts_of(requests: pd.DataFrame) -> pd.DataFrame:
-    """Return the parts of every successful request in ms, a column each."""
-    before_sent_ns = requests["sent_ns"] - requests["started_ns"]
-    parts_ns = {
-        "connect": requests["connect_ns"],
-        "send": before_sent_ns - requests["connect_ns"],
-        "wait": requests["first_byte_ns"] - requests["sent_ns"],
-        "receive": requests["done_ns"] - requests["first_byte_ns"],
-        "close": requests["close_ns"],
-    }
-    return pd.DataFrame({name: parts_ns[name] / 1e6 for name in PARTS})
 
 
 def part_columns(requests: pd.DataFrame) -> dict[str, float]:
@@ -42,14 +29,39 @@ def part_columns(requests: pd.DataFrame) -> dict[str, float]:
 
     Means are over measured successes, NaN if there are none. Shares are of the parts' sum.
     """
-    successes = requests[(requests["stage"] == "measure") & (requests["error"] == "")]
-    means = parts_of(successes).mean()
-    sum_ms = float(means.sum(skipna=False))
+    rows = requests[(requests["stage"] == "measure") & (requests["error"] == "")]
+    parts_ns = {
+        "connect": rows["connect_ns"],
+        "send": rows["sent_ns"] - rows["started_ns"] - rows["connect_ns"],
+        "wait": rows["first_byte_ns"] - rows["sent_ns"],
+        "receive": rows["done_ns"] - rows["first_byte_ns"],
+        "close": rows["close_ns"],
+    }
+    means_ms = {name: float(parts_ns[name].mean()) / 1e6 for name in PARTS}
+    sum_ms = sum(means_ms.values())
     return {
-        **{f"part_{name}_ms": float(means[name]) for name in PARTS},
-        **{f"part_{name}_share": float(means[name]) / sum_ms if sum_ms else math.nan
-           for name in PARTS},
+        **{f"part_{name}_ms": mean_ms for name, mean_ms in means_ms.items()},
+        **{f"part_{name}_share": mean_ms / sum_ms if sum_ms else math.nan
+           for name, mean_ms in means_ms.items()},
     }  # fmt: skip
+
+
+class _ConnectionCost(Look["ConnectionCost"]):
+    def after(self) -> None:
+        self._taken = int(self.scene.counts(NODE)["samples_taken"])
+
+    def observe(self, load: Load) -> Observation:
+        requests, samples = load.result.requests, load.samples
+        of_server = samples[samples["service"] == NODE]
+        columns = {
+            "success_share": success_share(load.result),
+            "server_cpu_us_per_request": cpu_us_per_success(of_server, load.result),
+            "server_count": self._taken,
+            **part_columns(requests),
+        }
+        return Observation(
+            columns, reasons=miscounted(requests, self._taken, self.settings.metrics)
+        )
 
 
 class ConnectionCost(Instrument):
@@ -59,57 +71,9 @@ class ConnectionCost(Instrument):
     planned, also those never sent. ``server_cpu_us_per_request``: CPU time of the server over its
     successes in the measured stage. :func:`part_columns` adds the parts of a request.
 
-    The server must have taken ``metrics`` samples for every success, and no more than for every
-    request that was sent; it may have taken those of a request that timed out.
+    The server's count of samples, ``metrics`` in a request, must agree (:func:`miscounted`).
     """
+
+    at_work: ClassVar = _ConnectionCost
 
     metrics: int = Field(ge=1)
-
-    def look(self, scene: Scene) -> Look:
-        """Return the look at one trial."""
-        return _ConnectionCost(self.metrics, scene)
-
-
-class _ConnectionCost(Look):
-    def __init__(self, metrics: int, scene: Scene) -> None:
-        self._metrics = metrics
-        self._scene = scene
-        self._taken = 0
-
-    def after(self) -> None:
-        """Read the server's count of taken samples."""
-        counts = self._scene.residents.counts(self._scene.treatment)
-        self._taken = int(counts[NODE]["samples_taken"])
-
-    def observe(self, load: Load) -> Observation:
-        """Return columns, and whether the server's count contradicts the client's."""
-        requests, samples = load.result.requests, load.samples
-        of_server = samples[samples["service"] == NODE]
-        columns = {
-            "success_share": success_share(load.result),
-            "server_cpu_us_per_request": cpu_us_per_success(of_server, load.result),
-            "server_count": self._taken,
-            **part_columns(requests),
-        }
-        return Observation(columns, reasons=miscounted(requests, self._taken, self._metrics))
-
-
-def success_share(result: LoadResult) -> float:
-    """Return successes over planned requests of the measured stage; NaN if none was planned."""
-    errors = result.measured(lambda rows: rows["error"])
-    planned = len(errors) + result.unsent
-    return float((errors == 0).sum()) / planned if planned else math.nan
-
-
-def miscounted(requests: pd.DataFrame, taken: int, metrics: int) -> list[Reason]:
-    """Return a reason where the server's count of samples contradicts the requests.
-
-    A request has ``metrics`` samples, and the server says that it took ``taken``.
-    """
-    answered = metrics * int((requests["error"] == "").sum())
-    sent = metrics * int((requests["sent_ns"] > 0).sum())
-    text = (
-        f"the server says that it took {taken} samples, but the client sent {sent} at most, and "
-        f"{answered} of them were answered"
-    )
-    return [] if answered <= taken <= sent else [Reason(code="server.count", text=text)]

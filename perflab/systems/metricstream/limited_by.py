@@ -190,11 +190,6 @@ def judged_claims(run: Run) -> Mapping[str, JointClaim]:
     return {CLAIM: joined([finding_of(run)])} if MAIN in pairs_of(run) else {}
 
 
-def has_pairs(run: Run) -> bool:
-    """Return whether a run compares the naive client with the lab's own."""
-    return bool(pairs_of(run))
-
-
 TITLE = "client-limited or server-limited"
 RATE, SUCCESS, CORES = "rate", "success", "cores"
 NAIVE, OWN, MARK, SAID = "as told by the naive client", "the lab's client", "mark", "said"
@@ -283,6 +278,7 @@ CHART = RowChart(
     row_in=0.4,
 )
 CLIENT_OR_SERVER = View(
-    "client_or_server", TITLE, limits_table, CHART.draw, suits=has_pairs,
+    "client_or_server", TITLE, limits_table, CHART.draw, 
+    suits=lambda run: bool(pairs_of(run)),
     judging=Judging((CLAIM,), judged_claims),
 )  # fmt: skip

@@ -6,7 +6,7 @@ phase, and it never measured the effect of keep-alive that it expects.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from functools import partial
 from itertools import product, starmap
 from typing import Any, Literal
@@ -15,7 +15,7 @@ from perflab.load.workload import Reuse
 from perflab.parameters import Parameters
 from perflab.recordings import Contrast, ContrastPair, published_value
 from perflab.recordings.published_results import Direction
-from perflab.trials.ladders import between, having
+from perflab.trials.ladders import Row, between, having, of_sets
 
 Threading = Literal["thread", "producer_consumer", "pool", "epoll"]
 Set = Literal["phases", "interaction", "saturation", "clients", "naive"]
@@ -149,14 +149,7 @@ SETS: dict[str, tuple[str, ...]] = {
     "clients": tuple(OVER_CLIENTS),
     "naive": (*OF_THE_LAB.values(), *NAIVE),
 }
-
-
-def chosen(sets: Iterable[str]) -> dict[str, Rung]:
-    """Return the rungs of all sets, each once, in the order of ``RUNGS``."""
-    names = {name for chosen_set in sets for name in SETS[chosen_set]}
-    return {name: rung for name, rung in RUNGS.items() if name in names}
-
-
+chosen = partial(of_sets, RUNGS, SETS)
 STUDY = "metricstream"
 OTHERS, PHASES_TABLE = "other published figures", "phases table"
 # The study states neither length nor time-out of its load.
@@ -200,8 +193,6 @@ SUCCEEDED: dict[str, tuple[Direction | None, str]] = {
 SECOND_TEST = "metricstream study, second load test"
 # A pool against threads where each request connects, and where connections are kept.
 NEW, KEPT = ("pool_closes_new", "thread_closes_new"), ("pool_keeps_reused", "thread_keeps_reused")
-# Rungs, response, published direction, claim and its source.
-Row = tuple[tuple[str, str], str, Direction | None, str, str]
 _between = partial(between, words=WORDS)
 
 

@@ -24,7 +24,7 @@ from perflab.figures.charts import (
 )
 from perflab.figures.origin import Page, in_words, trials_shown, typical_rows, valid_counts
 from perflab.figures.theme import PALETTE, Look
-from perflab.figures.view import View
+from perflab.figures.view import View, varies
 from perflab.recordings import Run, published, published_value
 from perflab.statistics.quantiles import t_interval
 from perflab.systems.metricstream.connection_cost import PARTS
@@ -128,11 +128,6 @@ def _numbers(row: Mapping[Hashable, Any], whole_ms: float) -> str:
     return f"connect {row['value']:.1%}{interval}\n{whole_ms:.3g} ms, n = {row['n']:.0f}"
 
 
-def has_connections(run: Run) -> bool:
-    """Return whether a run has the connections of this system as factors."""
-    return {"rung", "connection", "keep_alive"} <= set(run.record.factors)
-
-
 PARTS_CHART = RowChart(
     PARTS_TITLE,
     "Mean shares of valid trials, successful requests. In numbers: share of connecting with its 95%"
@@ -150,7 +145,11 @@ PARTS_CHART = RowChart(
     nothing=NO_POST,
 )
 LIFE_CYCLE_PARTS = View(
-    "life_cycle_parts", PARTS_TITLE, parts_table, draw_parts, suits=has_connections
+    "life_cycle_parts",
+    PARTS_TITLE,
+    parts_table,
+    draw_parts,
+    varies("rung", "connection", "keep_alive"),
 )
 
 
@@ -199,11 +198,6 @@ def _success_said(table: pd.DataFrame) -> dict[Hashable, str]:
     return {treatment: text.replace(" ", "% ", 1) for treatment, text in words.items()}
 
 
-def has_phases(run: Run) -> bool:
-    """Return whether a run has the published phases."""
-    return not set(PHASES).isdisjoint(run.record.factors.get("rung", ()))
-
-
 SUCCESS_CHART = RowChart(
     SUCCESS_TITLE,
     "Success here: an answer of 202 within the time-out, of all requests planned. The study does"
@@ -223,8 +217,9 @@ SUCCESS_CHART = RowChart(
     said=_success_said,
 )
 SUCCESS_BY_PHASE = View(
-    "success_by_phase", SUCCESS_TITLE, success_table, SUCCESS_CHART.draw, suits=has_phases
-)
+    "success_by_phase", SUCCESS_TITLE, success_table, SUCCESS_CHART.draw,
+    suits=lambda run: not set(PHASES).isdisjoint(run.record.factors.get("rung", ())),
+)  # fmt: skip
 
 
 THROUGHPUT_TITLE = "throughput over users, and what the published limit would need"
@@ -289,14 +284,9 @@ THROUGHPUT_CHART = Planes(
 )
 
 
-def has_users(run: Run) -> bool:
-    """Return whether a run varies the users of a closed loop."""
-    return any(name.startswith(PREFIX) for name in run.record.factors.get("rung", ()))
-
-
 THROUGHPUT_OVER_CLIENTS = View(
     "throughput_over_clients", THROUGHPUT_TITLE, clients_table, THROUGHPUT_CHART.draw,
-    suits=has_users,
+    suits=lambda run: any(name.startswith(PREFIX) for name in run.record.factors.get("rung", ())),
 )  # fmt: skip
 
 VIEWS = (

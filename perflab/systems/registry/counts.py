@@ -6,13 +6,15 @@ import json
 import math
 import time
 from collections.abc import Mapping
+from functools import cached_property
 from typing import Any, ClassVar
 
 import pandas as pd
 
 from perflab.errors import StackError
 from perflab.host.meters import Repeated
-from perflab.instruments import Instrument, Load, Look, Observation, Scene
+from perflab.instruments import Instrument, Load, Observation
+from perflab.instruments.instrument import Sampled
 from perflab.recordings.responses import at_least_column
 from perflab.stacks.launching import exchange
 
@@ -95,53 +97,22 @@ TABLE = "registry_counts"
 PATH = "/counts"
 
 
-class RegistryCounts(Instrument):
-    """Reads a registry's counts five times a second into the table ``registry_counts``.
-
-    Instants are CLOCK_MONOTONIC: ``t_ns`` of the question, ``answered_ns`` of the answer. A service
-    whose event loop is held up does not answer: ``answered_ns`` is then 0, and its numbers are NaN.
-    With ``downloads`` the lab's own load consists of downloads, which are summed up.
-    """
-
-    tables: ClassVar = {
-        TABLE: {"t_ns": "int64", "answered_ns": "int64", **dict.fromkeys(COUNTED, "double")}
-    }
-
-    downloads: bool = True
-
-    def look(self, scene: Scene) -> Look:
-        """Return the look at one trial."""
-        return _RegistryCounts(scene.instance("registry").launch.control_port, self.downloads)
-
-
-class _RegistryCounts(Look):
-    def __init__(self, port: int, downloads: bool = True) -> None:
-        self._port = port
-        self._downloads = downloads
-        self._rows: list[dict[str, float]] = []
-        self._repeated = Repeated(self._ask, INTERVAL_S)
-
-    def begin(self) -> None:
-        """Start to read the counts."""
-        self._repeated.start()
-
-    def end(self) -> None:
-        """Stop reading the counts."""
-        self._repeated.stop()
+class _RegistryCounts(Sampled["RegistryCounts"]):
+    @cached_property
+    def sampler(self) -> Repeated:
+        return Repeated(self._ask, INTERVAL_S)
 
     def after(self) -> None:
         """Read the counts once more, up to the end."""
         self._ask()
 
     def left(self) -> Mapping[str, pd.DataFrame]:
-        """Return the table of counts."""
-        return {TABLE: self._table()} if self._rows else {}
+        return {TABLE: self._table()} if self.rows else {}
 
     def observe(self, load: Load) -> Observation:
-        """Return the table and its columns."""
         table = self._table()
         columns = {
-            **(download_columns(load.result.requests) if self._downloads else {}),
+            **(download_columns(load.result.requests) if self.settings.downloads else {}),
             **counted_columns(table, load.result.end_ns),
         }
         return Observation(columns, self.left())
@@ -151,15 +122,32 @@ class _RegistryCounts(Look):
         answer = self._answer()
         answered_ns = time.monotonic_ns() if answer else 0
         numbers = {name: float(answer.get(key, math.nan)) for name, key in COUNTED.items()}
-        self._rows.append({"t_ns": asked_ns, "answered_ns": answered_ns, **numbers})
+        self.rows.append({"t_ns": asked_ns, "answered_ns": answered_ns, **numbers})
 
     def _answer(self) -> dict[str, Any]:
+        port = self.scene.instance("registry").launch.control_port
         try:
-            status, text = exchange(self._port, "GET", PATH, None, PATIENCE_S)
+            status, text = exchange(port, "GET", PATH, None, PATIENCE_S)
             return dict(json.loads(text)) if status == 200 else {}
         except (StackError, ValueError, TypeError):
             # Another check finds a dead service; a service that is held up only stays silent.
             return {}
 
     def _table(self) -> pd.DataFrame:
-        return pd.DataFrame(self._rows, columns=["t_ns", "answered_ns", *COUNTED])
+        return pd.DataFrame(self.rows, columns=["t_ns", "answered_ns", *COUNTED])
+
+
+class RegistryCounts(Instrument):
+    """Reads a registry's counts five times a second into the table ``registry_counts``.
+
+    Instants are CLOCK_MONOTONIC: ``t_ns`` of the question, ``answered_ns`` of the answer. A service
+    whose event loop is held up does not answer: ``answered_ns`` is then 0, and its numbers are NaN.
+    With ``downloads`` the lab's own load consists of downloads, which are summed up.
+    """
+
+    at_work: ClassVar = _RegistryCounts
+    tables: ClassVar = {
+        TABLE: {"t_ns": "int64", "answered_ns": "int64", **dict.fromkeys(COUNTED, "double")}
+    }
+
+    downloads: bool = True

@@ -6,17 +6,14 @@ are bounds, and so are measured ones over such a baseline.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from functools import partial
 from itertools import starmap
 from typing import Any, Literal
 
 from perflab.parameters import Parameters
 from perflab.recordings import Contrast, published_value
-from perflab.recordings.display import plain
-from perflab.recordings.published_results import Direction
-from perflab.trials.experiment import RunParameters
-from perflab.trials.ladders import between, having
+from perflab.trials.ladders import Row, between, having, of_sets
 
 Handler = Literal["blocking", "threads", "to_thread", "executor", "async", "redirect", "ranged"]
 Set = Literal["ladder", "beyond", "threads", "pools", "clients", "inside"]
@@ -115,12 +112,7 @@ SETS: dict[str, tuple[str, ...]] = {
     "clients": (LAST, "one_client"),
     "inside": (*INSIDE, *map(inside, INSIDE)),
 }
-
-
-def chosen(sets: Iterable[str]) -> dict[str, Rung]:
-    """Return the rungs of all sets, each once, in the order of ``RUNGS``."""
-    names = {name for chosen_set in sets for name in SETS[chosen_set]}
-    return {name: rung for name, rung in RUNGS.items() if name in names}
+chosen = partial(of_sets, RUNGS, SETS)
 
 
 def lanes(rung: Rung, cores: int) -> int | None:
@@ -148,8 +140,6 @@ PUBLISHED = {
 }
 # One download by itself takes 31 s at this rate; the study says 30 to 40.
 BYTES_PER_S = 800_000.0
-# Parameters that say how often, where and on which rungs something is measured, and not what.
-NO_SETTINGS = frozenset({*RunParameters.model_fields, "preset", "sets", "rungs"})
 
 
 def published_settings() -> dict[str, Any]:
@@ -157,22 +147,6 @@ def published_settings() -> dict[str, Any]:
     numbers = {name: published_value(STUDY, *place) for name, place in PUBLISHED.items()}
     counts = ("models", "model_bytes", "clients")
     return {name: int(value) if name in counts else value for name, value in numbers.items()}
-
-
-def differences(parameters: RunParameters) -> list[str]:
-    """Return the differences of a run from the study, as sentences.
-
-    A parameter that the study states must have the stated value, and the link its default, because
-    one could else try settings until a size fits.
-    """
-    stated = published_settings()
-    texts = []
-    for name, field in type(parameters).model_fields.items():
-        value, expected = getattr(parameters, name), stated.get(name, field.get_default())
-        if name not in NO_SETTINGS and str(value) != str(expected):
-            whose = "published" if name in stated else "not published, by default"
-            texts.append(f"{name} is {plain(value)} ({whose}: {plain(expected)})")
-    return texts
 
 
 BASE = "step_0"
@@ -197,8 +171,7 @@ WORDS = {
     "told_total_duration_s": "total duration as told",
 }
 _between = partial(between, words=WORDS)
-# Rungs, response, published direction, claim and its source.
-CLAIMS: tuple[tuple[tuple[str, str], str, Direction | None, str, str], ...] = (
+CLAIMS: tuple[Row, ...] = (
     (("plain_def", "step_1_32"), SILENCE, "greater",
      "a plain def holds up the event loop, which a call handed to a thread does not",
      "registry study, claim 1"),

@@ -18,12 +18,11 @@ MODEL_BYTES = 24_834_009
 MODELS = 500
 PATH = f"/performance/{MODEL_ID}/{VERSION}/model.zip"
 POPULATED_WITHIN_S = 600.0
-NOTHING: Mapping[str, Value] = {}
 FREE = Link()
 
 
 def stack(
-    settings: Mapping[str, Value] = NOTHING,
+    settings: Mapping[str, Value],
     *,
     model_bytes: int = MODEL_BYTES,
     models: int = MODELS,

@@ -182,7 +182,7 @@ def draw_counts(table: pd.DataFrame, page: Page) -> LabFigure:
         "Each treatment's first valid trial, asked five times a second. A line is broken where the"
         f" service did not answer.{sentences}",
         layers=(Lines(by="treatment", looks=shown, marked=True, how={"ms": 2.2, "lw": 1.0}),),
-        planes=lambda *_: planes,
+        planes=planes,
         panel="count",
         across=1,
         height_in=1.35,

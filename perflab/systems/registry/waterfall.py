@@ -15,7 +15,7 @@ from perflab.figures.canvas import room_in
 from perflab.figures.charts import Axis, Plane, Planes
 from perflab.figures.origin import Page
 from perflab.figures.theme import PALETTE, tick_label
-from perflab.figures.view import View
+from perflab.figures.view import View, varies
 from perflab.instruments.other_load import TABLE as OTHER_LOAD
 from perflab.recordings import Run
 from perflab.systems.registry.rungs import INSIDE, inside
@@ -164,11 +164,7 @@ def _planes(table: pd.DataFrame, page: Page) -> Mapping[str, Plane]:
     return planes
 
 
-def has_downloads(run: Run) -> bool:
-    """Return whether the load of a run is downloads."""
-    return "handler" in run.record.factors
-
-
+has_downloads = varies("handler")
 CHART = Planes(
     TITLE, _words, (Spans(),), _planes, x="end_s", y="place", across=PER_ROW, height_in=2.7,
     further_in=2.3, share_x=True, grid="x",

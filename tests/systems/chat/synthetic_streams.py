@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 from unittest.mock import patch
 
@@ -43,8 +43,8 @@ def messages_table(*rows: tuple[float, int, int, str, float]) -> pd.DataFrame:
 
 
 def crowd(
-    users: int = 20, join_s: float = 0.5, acting_s: float = 30.0, every_s: float = 1.0,
-    delay_s: float = 0.004, growth: float = 0.0,
+    users: int = 20, join_s: float = 0.5, acting_s: float = 30.0, delay_s: float = 0.004,
+    growth: float = 0.0,
 ) -> pd.DataFrame:  # fmt: skip
     """Return the messages of users who join, send every second to ``RECEIVERS`` users, and leave.
 
@@ -54,8 +54,8 @@ def crowd(
     for user in range(users):
         joined_s = user * join_s
         rows.append((joined_s, user, SENT, "connected", -1))
-        for step in range(int(acting_s / every_s)):
-            planned_s = joined_s + every_s * (step + 1) + 0.013 * user
+        for step in range(int(acting_s)):
+            planned_s = joined_s + (step + 1) + 0.013 * user
             latency_s = delay_s + growth * max(0.0, planned_s - join_s * users)
             rows.append((planned_s + 0.0001, user, SENT, "send", planned_s))
             rows.append((planned_s + delay_s, user, RECEIVED, "ack", planned_s))
@@ -63,7 +63,7 @@ def crowd(
                 (planned_s + latency_s * (1 + receiver), receiver, RECEIVED, "delivery", planned_s)
                 for receiver in range(RECEIVERS)
             ]
-        rows.append((joined_s + acting_s + every_s + 1, user, SENT, "left", -1))
+        rows.append((joined_s + acting_s + 2, user, SENT, "left", -1))
     for second in range(int(acting_s)):
         rows.append((second + 0.5, users, SENT, "ping", second + 0.5))
         rows.append((second + 0.502, users, RECEIVED, "pong", second + 0.5))
@@ -72,20 +72,10 @@ def crowd(
 
 def counts_of(messages: pd.DataFrame, **changes: Any) -> dict[str, Any]:
     """Return the counts of a server that lost nothing."""
-    kinds = messages["kind"]
-    counts = {
-        "received": int((kinds == "send").sum()),
-        "delivered": int((kinds == "delivery").sum()),
-    }
-    return {
-        **counts,
-        "dropped": 0,
-        "refused": {},
-        "acknowledged": 0,
-        "stored": 0,
-        "not_stored": 0,
-        **changes,
-    }
+    number = Counter(messages["kind"])
+    counts = {"received": number["send"], "delivered": number["delivery"], "refused": {}}
+    nothing = dict.fromkeys(("dropped", "acknowledged", "stored", "not_stored"), 0)
+    return {**counts, **nothing, **changes}
 
 
 def cpu(messages: pd.DataFrame, joined_extra: float = 0.0, joining_s: float = 10.0) -> pd.DataFrame:
@@ -122,10 +112,9 @@ def write_trials(
         name: list(dict.fromkeys(treatment.levels[name] for treatment in treatments))
         for name in treatments[0].levels
     }
-    parameters = {**record.parameters, **changes.pop("parameters", {})}
     update = {
         "treatments": treatments, "blocks": blocks, "contrasts": [], "factors": factors,
-        "order": [[treatment.name for treatment in treatments]] * blocks, "parameters": parameters,
+        "order": [[treatment.name for treatment in treatments]] * blocks,
         **DECLARED, **changes,
     }  # fmt: skip
     writer = RunWriter.create(root, record.model_copy(update=update))
@@ -141,13 +130,11 @@ def write_trials(
 
 
 def write_stream_run(
-    root: Path, blocks: int = 2, growth: float = 0.0, delay_s: float = 0.004,
-    contrasts: Sequence[Contrast] = (),
-) -> Run:  # fmt: skip
+    root: Path, blocks: int = 2, growth: float = 0.0, contrasts: Sequence[Contrast] = ()
+) -> Run:
     """Write a run of two treatments: logins that cost 60 points of CPU, and free ones.
 
-    Deliveries of the first take ``growth`` seconds longer with every second; ``delay_s`` is the
-    first receiver's latency at the begin.
+    Deliveries of the first take ``growth`` seconds longer with every second.
     """
     planted = []
     for users, (name, extra) in zip(("20", "21"), LOGINS_COST.items(), strict=True):
@@ -155,7 +142,7 @@ def write_stream_run(
         rung = TreatmentRecord(
             name=f"rung={name}", levels={**levels, "first_delay": "action"}, label=name
         )
-        messages = crowd(delay_s=delay_s, growth=growth if extra else 0.0)
+        messages = crowd(growth=growth if extra else 0.0)
         samples = cpu(messages, extra)
         observation = streams.observed(messages, samples, ["chat", "client"], counts_of(messages))
         tables = {"samples": samples, "messages": message_table(messages)}
@@ -163,29 +150,21 @@ def write_stream_run(
     return write_trials(root, planted, contrasts=list(contrasts), experiment="latency_cpu")
 
 
-def write_ladder(
-    root: Path,
-    planted: dict[tuple[str, int], list[dict[str, Any]]],
-    levels: Mapping[tuple[str, int], Mapping[str, str]] = MappingProxyType({}),
-    **parameters: Any,
-) -> Run:
+def write_ladder(root: Path, planted: dict[tuple[str, int], list[dict[str, Any]]]) -> Run:
     """Write a run of rungs (configuration, users) with one trial for each planted row.
 
     A row may name ``state`` and any column; percentiles that it does not name are far below every
-    target. ``levels`` are further levels of a rung, the same factors for all rungs.
+    target.
     """
     rungs = []
     for (kind, users), rows in planted.items():
         name = f"{kind}_{users}"
-        rung_levels = {"rung": name, "codec": kind, "users": str(users)}
-        rung = TreatmentRecord(
-            name=f"rung={name}",
-            levels=rung_levels | dict(levels.get((kind, users), {})),
-            label=f"{kind}, {users} users",
-        )
+        levels = {"rung": name, "codec": kind, "users": str(users)}
+        label = f"{kind}, {users} users"
+        rung = TreatmentRecord(name=f"rung={name}", levels=levels, label=label)
         defaults = {
             "delivery_p90_ms": 50.0, "delivery_p95_ms": 60.0, "delivery_p99_ms": 90.0,
             "messages_per_s": 0.1 * users**2, "plateau_cpu_share_chat": 0.4,
         }  # fmt: skip
         rungs.append((rung, [({**defaults, **row}, NO_TABLES) for row in rows]))
-    return write_trials(root, rungs, experiment="chat_ladder", parameters=parameters)
+    return write_trials(root, rungs, experiment="chat_ladder")

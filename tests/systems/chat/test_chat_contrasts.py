@@ -6,13 +6,11 @@ from perflab.recordings import Contrast
 from perflab.systems import experiment
 from perflab.systems.chat.rungs import PERCENTILES, RUNGS, SCENARIOS
 from perflab.systems.chat.rungs import contrasts as steps_of
-
-EVERY_RUNG = {"rungs": list(RUNGS)}
+from tests.systems.planned import plan_of
 
 
 def contrasts(**changes: object) -> dict[str, Contrast]:
-    chosen = experiment("chat_ladder")
-    plan = chosen.plan(chosen.check({**EVERY_RUNG, **changes}))
+    plan = plan_of("chat_ladder", **changes)
     return {contrast.name: contrast for contrast in plan.contrasts}
 
 
@@ -26,8 +24,7 @@ def test_only_rungs_at_the_published_load_repeat_rows_of_the_study() -> None:
 
 
 def test_the_preset_has_all_rows_of_the_study_at_its_load() -> None:
-    chosen = experiment("chat_ladder")
-    plan = chosen.plan(chosen.check({"preset": "published"}))
+    plan = plan_of("chat_ladder", preset="published")
     assert {treatment.levels["scenario"] for treatment in plan.treatments} == set(
         SCENARIOS.values()
     )
@@ -42,8 +39,7 @@ def test_the_preset_has_all_rows_of_the_study_at_its_load() -> None:
 def test_pings_have_a_published_size_at_the_published_load_only() -> None:
     parameters = {"preset": "published", "rungs": ["json", "orjson"], "actions": 39}
     assert not [name for name in contrasts(**parameters) if "of pings" in name]
-    chosen = experiment("chat_ladder")
-    codes = {warning.code for warning in chosen.plan(chosen.check(parameters)).warnings}
+    codes = {warning.code for warning in plan_of("chat_ladder", **parameters).warnings}
     assert "chat.load" in codes
 
 

@@ -7,8 +7,8 @@ import pytest
 from perflab.figures import draw_table, page_of
 from perflab.figures.view import reread
 from perflab.recordings import Run, TreatmentRecord
-from perflab.systems.chat.views import DELIVERY_CPU
-from perflab.systems.chat.windows import STREAM_TIMELINE
+from perflab.systems.chat.views import DELIVERY_CPU, bands
+from perflab.systems.chat.windows import STREAM_TIMELINE, windows
 from tests.figures.shown import check_texts, one_line, picture, pictures
 
 NAMES = [
@@ -54,7 +54,6 @@ def test_a_stream_run_without_a_valid_trial_says_so(refused: Run) -> None:
 @pytest.mark.parametrize(
     ("view", "more", "words"),
     [
-        (DELIVERY_CPU, 7, "Shown: the first 4 of 9 treatments."),
         (STREAM_TIMELINE, 1, "Shown: the first 2 of 3 treatments."),
         (DELIVERY_CPU, 2, ""),
     ],
@@ -63,3 +62,10 @@ def test_treatments_that_are_not_shown_are_counted(streams, view, more: int, wor
     text = one_line(picture(view, with_more(streams, more)))
     assert words in text
     assert ("Shown: the first" in text) == bool(words)
+
+
+def test_the_bands_are_as_far_apart_as_planted(streams: Run) -> None:
+    seconds = windows(streams)
+    sentence = bands(seconds, "rung=costly_logins", "rung=free_logins")
+    assert int(sentence.partition(" ")[0]) == pytest.approx(60, abs=3)
+    assert bands(seconds.iloc[:0], "a", "b").startswith("no block holds both")

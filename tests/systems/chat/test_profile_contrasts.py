@@ -3,40 +3,33 @@
 from __future__ import annotations
 
 import re
+from functools import partial
 
 import pytest
 
 from perflab.instruments import Profiler
-from perflab.systems import experiment
+from perflab.recordings import Contrast
 from perflab.systems.chat.experiments.profile import SEND, SERIALIZE
 from perflab.trials.plan import RunPlan
+from tests.systems.planned import plan_of
+
+profile_plan = partial(plan_of, "profile", codec=["json"])
 
 
-def plan_of(**changes: object) -> RunPlan:
-    chosen = experiment("profile")
-    return chosen.plan(chosen.check({"codec": ["json"], **changes}))
-
-
-def sending(plan: RunPlan) -> list[tuple[dict[str, str], dict[str, str], float | None]]:
-    return [
-        (claim.numerator, claim.denominator, claim.published_ratio)
-        for claim in plan.contrasts
-        if claim.response == "profile_send_us_per_message"
-    ]
+def of_response(planned: RunPlan, response: str) -> list[Contrast]:
+    return [contrast for contrast in planned.contrasts if contrast.response == response]
 
 
 def test_sending_without_compression_is_compared_with_sending_with_it() -> None:
-    plan = plan_of(deflate=["on", "off"], profiler=["on"])
-    watched = [set(item.watch) for treatment in plan.treatments for item in treatment.instruments
+    planned = profile_plan(deflate=["on", "off"], profiler=["on"])
+    watched = [set(item.watch) for treatment in planned.treatments for item in treatment.instruments
                if isinstance(item, Profiler)]  # fmt: skip
     assert watched == [{"send", "serialize", "deflate"}, {"send", "serialize"}]
-    (claim,) = sending(plan)
-    assert claim == (
-        {"rung": "json_profiled"},
-        {"rung": "json_deflate_profiled"},
-        # The published seconds are of another profiler, codec and load.
-        None,
-    )
+    (claim,) = of_response(planned, "profile_send_us_per_message")
+    assert claim.numerator == {"rung": "json_profiled"}
+    assert claim.denominator == {"rung": "json_deflate_profiled"}
+    # The published seconds are of another profiler, codec and load.
+    assert claim.published_ratio is None
 
 
 @pytest.mark.parametrize(
@@ -55,15 +48,11 @@ def test_patterns_match_the_watched_frames_only(pattern: str, frame: str, matche
 
 
 def test_both_event_loops_are_compared_without_the_profiler() -> None:
-    plan = plan_of(loop=["asyncio", "uvloop"])
-    assert {item.levels["rung"]: item.levels["loop"] for item in plan.treatments} == {
+    planned = profile_plan(loop=["asyncio", "uvloop"])
+    assert {item.levels["rung"]: item.levels["loop"] for item in planned.treatments} == {
         "json": "asyncio", "json_profiled": "asyncio",
         "json_uvloop": "uvloop", "json_uvloop_profiled": "uvloop",
     }  # fmt: skip
-    (loops,) = (
-        contrast for contrast in plan.contrasts if contrast.response == "cpu_us_per_message"
-    )
+    (loops,) = of_response(planned, "cpu_us_per_message")
     assert (loops.numerator, loops.denominator) == ({"rung": "json_uvloop"}, {"rung": "json"})
-    assert not [
-        contrast for contrast in plan_of().contrasts if contrast.response == "cpu_us_per_message"
-    ]
+    assert of_response(profile_plan(), "cpu_us_per_message") == []

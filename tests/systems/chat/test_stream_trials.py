@@ -34,7 +34,7 @@ def test_the_plateau_lies_between_the_last_first_action_and_the_first_last_actio
 
 
 def test_rates_percentiles_and_costs_are_those_of_the_load() -> None:
-    row = observed_in(crowd(users=20, delay_s=0.004)).columns
+    row = observed_in(crowd(users=20)).columns
     assert row["messages_delivered"] == 20 * 30 * RECEIVERS
     assert row["messages_per_s"] == pytest.approx(20 * RECEIVERS, rel=0.05)
     assert row["delivery_p50_ms"] == pytest.approx(10, abs=2.1)

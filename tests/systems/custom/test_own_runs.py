@@ -12,9 +12,6 @@ from pathlib import Path
 import pytest
 
 from perflab import api
-from perflab.analysis.evaluation import evaluate
-from perflab.analysis.thresholds import Crossed, judged, thresholds_of
-from perflab.analysis.validity import NOT_MEASURED
 from perflab.errors import WrongAnswer
 from perflab.host import facts
 from perflab.paths import project_root, services_dir, state_dir
@@ -23,7 +20,6 @@ from perflab.reports.methods import method
 from perflab.stacks import cleanup
 from perflab.stacks.launching import answers
 from tests.stacks.asking import wait_until
-from tests.stacks.test_background import keeper  # noqa: F401
 from tests.systems.custom.test_variants import git, two_revisions
 
 SMALL = {
@@ -201,23 +197,3 @@ def test_a_service_that_dies_in_its_slice_fails_the_block_and_the_run_goes_on(
     reasons = trials[trials["state"] == "failed"]["reasons"]
     assert all("'new'" in reason[0].text for reason in reasons)
     assert our_stacks() == []
-
-
-@pytest.mark.slow
-def test_a_gate_on_the_memory_of_a_server_in_the_background_is_not_judged(
-    keeper: Path,  # noqa: F811
-) -> None:
-    served = f"{sys.executable} {EXAMPLE} --port {{port}}"
-    ask = shlex.quote(f"echo {served} > {keeper}; exec sleep 60")
-    variants = [f"old=command:{served}", f"new=command:sh -c {ask}"]
-    run = api.run("custom_service", {**SMALL, "design": "trials", "variants": variants})
-    findings = {finding.contrast.response: finding for finding in evaluate(run)}
-    for result in judged(thresholds_of(["memory>1.05", "cpu>1.05"]), findings.values()):
-        assert result.crossed is Crossed.UNKNOWN
-    trials = run.trials().set_index("treatment")
-    for warnings in trials.loc["variant=new", "warnings"]:
-        (told,) = [str(remark) for remark in warnings if remark.code == NOT_MEASURED]
-        assert "service 'new': its CPU and memory are not known" in told
-        assert "start it in the foreground" in told
-    assert trials.loc["variant=new", "cpu_share_new"].isna().all()
-    assert (trials.loc["variant=old", "cpu_share_old"] > 0).all()

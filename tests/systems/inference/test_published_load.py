@@ -4,21 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from perflab.systems import experiment
-from perflab.trials.experiment import Experiment
+from tests.systems.planned import plan_of
 
 
 def sizes(name: str, **changes: object) -> dict[str, float | None]:
-    chosen: Experiment = experiment(name)
-    return {
-        contrast.name: contrast.published_ratio
-        for contrast in chosen.plan(chosen.check(changes)).contrasts
-    }
+    contrasts = plan_of(name, **changes).contrasts
+    return {contrast.name: contrast.published_ratio for contrast in contrasts}
 
 
 def warnings(name: str, **changes: object) -> str:
-    chosen = experiment(name)
-    return " ".join(map(str, chosen.plan(chosen.check(changes)).warnings))
+    return " ".join(map(str, plan_of(name, **changes).warnings))
 
 
 @pytest.mark.parametrize(

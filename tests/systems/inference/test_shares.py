@@ -117,12 +117,6 @@ def test_a_share_is_compared_with_its_limit_and_not_with_zero() -> None:
     )  # fmt: skip
 
 
-def test_a_claim_of_less_holds_below_its_limit() -> None:
-    idle = Share("c", "claim", "what", "share", 0.8, above=False)
-    assert idle.finding(around(0.4, 0.02)).verdict.outcome is Outcome.DIRECTION_SHOWN
-    assert idle.finding(around(0.95, 0.02)).verdict.outcome is Outcome.OPPOSITE
-
-
 # ---- claim 4: bound by I/O, and not by CPU -----------------------------------------------------
 
 

@@ -42,12 +42,6 @@ def test_copies_are_compared_without_using_a_trial_twice(tmp_path) -> None:
     assert rate.hits <= 1
 
 
-def test_a_slower_copy_is_called_different(tmp_path) -> None:
-    treatments = (Planted({"service": "A1"}, 1.0), Planted({"service": "A2"}, 1.3))
-    run = write_run(tmp_path, treatments=treatments, blocks=12, noise=0.02, contrasts=[])
-    assert false_alarms(run, blocks=6).hits == 2
-
-
 def test_planted_effects_are_compared_with_their_effect_on_the_response(tmp_path) -> None:
     run = lab_check(tmp_path)
     table = known_effects(run, blocks=6).set_index("service")

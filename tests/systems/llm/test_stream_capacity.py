@@ -15,6 +15,7 @@ from perflab.recordings import Reason
 from perflab.systems import experiment
 from perflab.systems.llm.users_at_failure import judged_claims
 from tests.systems.llm.planted_streams import write_streams
+from tests.systems.planned import plan_of
 
 LATE = Reason(code="generator.lag", side="client", text="the client was late")
 
@@ -45,8 +46,7 @@ def test_users_held_are_those_of_the_last_step_that_held_or_a_bound_where_the_cl
 
 
 def test_versions_are_searched_with_the_same_load_and_room_for_all_users() -> None:
-    streaming = experiment("llm_streaming")
-    plan = streaming.plan(streaming.check({"sets": ["capacity"], "search_most": 900}))
+    plan = plan_of("llm_streaming", sets=["capacity"], search_most=900)
     assert [treatment.levels["rung"] for treatment in plan.treatments] == [
         "capacity_old", "capacity_new", "capacity_raw",
     ]  # fmt: skip
@@ -55,11 +55,6 @@ def test_versions_are_searched_with_the_same_load_and_room_for_all_users() -> No
         # The search comes first, because other instruments probe right before the load.
         assert isinstance(treatment.instruments[0], UsersHeld)
         assert int(treatment.stack.nodes[1].settings["max_files"]) > 2 * 900
-    contrast = next(
-        contrast for contrast in plan.contrasts if contrast.name.startswith("capacity_new")
-    )
-    assert (contrast.response, contrast.published_direction) == ("users_held", "greater")
-    assert contrast.published_ratio is None
 
 
 @pytest.mark.parametrize(

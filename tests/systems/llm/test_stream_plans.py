@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from functools import partial
 
 import pandas as pd
 import pytest
@@ -12,19 +13,15 @@ from perflab.errors import ParameterError
 from perflab.load.checks.failures import AroundStop, Part
 from perflab.load.records.looks import FailureStop
 from perflab.load.workload import ClosedLoop
-from perflab.systems import experiment
 from perflab.systems.llm.stacks import request
-from perflab.systems.llm.stream_cost import begun_columns, miscounted, success_share
-from perflab.trials.plan import RunPlan, Treatment
+from perflab.systems.llm.stream_cost import begun_columns
+from perflab.trials.plan import Treatment
 from tests.support.synthetic import HOUR_NS
 from tests.systems.llm.planted_streams import NUMBER, answers
+from tests.systems.planned import plan_of
 
+plan = partial(plan_of, "llm_streaming")
 EVERY_SET = ["kinds", "unpaced", "limits", "capacity"]
-
-
-def plan(**parameters: object) -> RunPlan:
-    streaming = experiment("llm_streaming")
-    return streaming.plan(streaming.check(parameters))
 
 
 def loop(treatment: Treatment) -> ClosedLoop:
@@ -90,34 +87,9 @@ def test_sizes_are_compared_only_in_the_published_stress_test() -> None:
     assert set(changed.values()) == {None}
 
 
-def test_with_a_constant_cycle_the_load_sets_the_rate_and_it_is_not_judged() -> None:
-    (answers_per_s,) = [
-        contrast for contrast in plan(sets=["unpaced"]).contrasts
-        if contrast.name == "paced_new against paced_old, answers per second"
-    ]  # fmt: skip
-    assert answers_per_s.set_by_load
-
-
 def test_an_answer_that_is_longer_than_the_cycle_is_refused() -> None:
     with pytest.raises(ParameterError, match="the cycle is 1 s, so no user can keep the cycle"):
         plan(tokens=200)
-
-
-def test_failures_are_no_successes_and_requests_cut_off_by_the_end_do_not_count() -> None:
-    requests, _ = answers(failed=10)
-    assert success_share(requests, unsent=0) == pytest.approx(0.75)
-    assert success_share(requests, unsent=10) == pytest.approx(0.6)
-    requests.loc[:9, "error"] = "aborted"
-    assert success_share(requests, unsent=0) == pytest.approx(20 / 30)
-
-
-def test_a_proxy_that_completed_fewer_requests_than_were_answered_is_detected() -> None:
-    requests, _ = answers(failed=5)
-    assert not miscounted(requests, NUMBER - 5)
-    assert "completed 34 requests" in miscounted(requests, NUMBER - 6)[0]
-    # The proxy may have completed some failed requests, and no more.
-    assert not miscounted(requests, NUMBER)
-    assert miscounted(requests, NUMBER + 1)
 
 
 def test_requests_that_a_stop_breaks_off_count_as_failures() -> None:

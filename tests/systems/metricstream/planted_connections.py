@@ -22,10 +22,6 @@ NUMBER = 50
 Planted = Callable[[str, int], Mapping[str, object]]
 
 
-def nothing_planted(rung: str, block: int) -> Mapping[str, object]:  # noqa: ARG001
-    return {}
-
-
 def posts(connected: bool = True) -> pd.DataFrame:
     """Return the requests of a trial; on reused connections nothing is connected or closed."""
     connect, send, wait, receive, close = (part_us * US for part_us in PLANTED_US)
@@ -43,7 +39,7 @@ def write_posts(
     root: Path,
     sets: tuple[str, ...],
     blocks: int = 2,
-    planted: Planted = nothing_planted,
+    planted: Planted = lambda *_: {},
     cores: int = 2,
     **parameters: object,
 ) -> Run:

@@ -20,8 +20,8 @@ from perflab.systems.metricstream.limited_by import (
     SERVER,
     UNDECIDED,
     blocks_of,
-    has_pairs,
     judged_claims,
+    pairs_of,
     word_of,
 )
 from perflab.systems.metricstream.rungs import OF_THE_LAB
@@ -92,7 +92,7 @@ def test_evidence_decides_the_word_of_a_pair_and_the_verdict_on_claim_4(
     columns: Planted, word: str, verdict: str, tmp_path: Path
 ) -> None:
     run = run_of(tmp_path, columns)
-    assert has_pairs(run)
+    assert pairs_of(run)
     assert [word_of(blocks_of(run, pair)) for pair in OF_THE_LAB] == [word] * 3
     claim = judged_claims(run)["claim 4"]
     assert (str(claim.verdict), word in claim.verdict.reason) == (verdict, True)
@@ -155,5 +155,7 @@ def test_both_generators_get_the_same_server_and_load_in_every_block() -> None:
 
 
 @pytest.mark.slow
-def test_no_text_of_the_figure_is_cut(tmp_path: Path) -> None:
-    check_texts(run_of(tmp_path, planted(0.5, 1.0)), ["client_or_server"])
+def test_no_text_of_the_figures_is_cut(tmp_path: Path) -> None:
+    check_texts(run_of(tmp_path / "naive", planted(0.5, 1.0)), ["client_or_server"])
+    phases = write_posts(tmp_path / "phases", ("phases",), 4)
+    check_texts(phases, ["success_by_phase", "life_cycle_parts"])

@@ -2,30 +2,24 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from perflab.errors import ParameterError
+from perflab.instruments.requests import miscounted, success_share
+from perflab.load.clients.outcome import CUT_OFF_CODES
 from perflab.load.workload import ClosedLoop, OpenLoop
-from perflab.systems import experiment
-from perflab.systems.metricstream.connection_cost import (
-    PARTS,
-    miscounted,
-    part_columns,
-    success_share,
-)
+from perflab.systems.metricstream.connection_cost import PARTS, part_columns
 from perflab.systems.metricstream.rungs import BEFORE, PHASES
-from perflab.trials.plan import RunPlan
 from perflab.trials.summary import resolved
 from tests.load.planted import load_result
 from tests.systems.metricstream.planted_connections import NUMBER, PLANTED_US, posts
+from tests.systems.planned import plan_of
 
-
-def plan(**parameters: object) -> RunPlan:
-    lifecycle = experiment("connection_lifecycle")
-    return lifecycle.plan(lifecycle.check(parameters))
+plan = partial(plan_of, "connection_lifecycle")
 
 
 def test_every_phase_gets_the_published_load_and_phase_7_alone_reuses_connections() -> None:
@@ -86,16 +80,18 @@ def test_the_parts_of_a_request_add_up_to_all_of_it() -> None:
 
 
 def test_requests_that_were_never_sent_are_no_successes(tmp_path: Path) -> None:
-    result = load_result(tmp_path, np.linspace(1, 2, 90), errors={"timeout": 10}, unsent=10)
-    assert success_share(result) == pytest.approx(0.8)
+    errors = {"timeout": 10, "aborted": 10}
+    result = load_result(tmp_path, np.linspace(1, 2, 90), errors=errors, unsent=10)
+    assert success_share(result) == pytest.approx(0.7)
+    assert success_share(result, CUT_OFF_CODES) == pytest.approx(70 / 90)
 
 
 def test_a_server_that_took_fewer_samples_than_it_answered_for_is_detected() -> None:
     requests = posts()
-    assert not miscounted(requests, 3 * NUMBER, metrics=3)
-    assert "took 149 samples" in miscounted(requests, 3 * NUMBER - 1, metrics=3)[0]
-    assert miscounted(requests, 3 * NUMBER + 1, metrics=3)
+    assert not miscounted(requests, 3 * NUMBER, of_each=3)
+    assert "counted 149" in miscounted(requests, 3 * NUMBER - 1, of_each=3)[0]
+    assert miscounted(requests, 3 * NUMBER + 1, of_each=3)
     # The server may or may not have taken a request that timed out.
     requests.loc[0, "error"] = "timeout"
-    assert not miscounted(requests, 3 * NUMBER, metrics=3)
-    assert not miscounted(requests, 3 * NUMBER - 3, metrics=3)
+    assert not miscounted(requests, 3 * NUMBER, of_each=3)
+    assert not miscounted(requests, 3 * NUMBER - 3, of_each=3)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import socket
+from types import SimpleNamespace
 from typing import Any
 
 import pandas as pd
@@ -12,7 +13,7 @@ import pytest
 from perflab.systems.registry.counts import (
     COUNTED,
     TABLE,
-    _RegistryCounts,
+    RegistryCounts,
     counted_columns,
     download_columns,
 )
@@ -92,7 +93,9 @@ def test_a_missing_answer_leaves_a_row_without_numbers() -> None:
     with socket.socket() as deaf:
         # The port is bound and nobody listens on it.
         deaf.bind(("127.0.0.1", 0))
-        look = _RegistryCounts(deaf.getsockname()[1])
+        launch = SimpleNamespace(control_port=deaf.getsockname()[1])
+        scene: Any = SimpleNamespace(instance=lambda _: SimpleNamespace(launch=launch))
+        look = RegistryCounts().look(scene)
         look.after()
     (row,) = look.left()[TABLE].to_dict("records")
     assert row["answered_ns"] == 0

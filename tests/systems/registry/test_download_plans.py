@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 
 from perflab.errors import ParameterError
 from perflab.instruments import OtherLoad
 from perflab.load.workload import Burst, OpenLoop
 from perflab.stacks.plan import settle
-from perflab.systems import experiment
 from perflab.systems.registry.rungs import RUNGS, lanes
-from perflab.trials.plan import RunPlan
+from tests.systems.planned import plan_of
 
-CHOSEN = "registry_downloads"
+plan = partial(plan_of, "registry_downloads")
 FIXES = "the fixes, total duration"
-
-
-def plan(**parameters: object) -> RunPlan:
-    downloads = experiment(CHOSEN)
-    return downloads.plan(downloads.check(parameters))
 
 
 def test_the_published_load_is_a_burst_of_100_in_which_every_byte_is_checked() -> None:
@@ -54,19 +50,6 @@ def test_threads_limit_how_many_downloads_run_at_a_time() -> None:
     at_a_time = [lanes(RUNGS[name], cores=2) for name in rungs]
     assert at_a_time == [1, 40, 6, 32, 100, None, 100]
     assert lanes(RUNGS["step_1"], cores=64) == 32
-
-
-def test_a_load_from_inside_is_compared_with_the_same_rung_from_outside_in_the_same_block() -> None:
-    run_plan = plan(sets=["inside"], preset="published")
-    by_name = {item.name: item for item in run_plan.contrasts}
-    for rung in ("step_0", "plain_def", "step_1", "step_3"):
-        for words in ("successful as told", "total duration as told"):
-            contrast = by_name[f"{rung}_inside against {rung}, {words}"]
-            assert contrast.published_direction is None
-            assert contrast.response.startswith("told_")
-    published = by_name["step_3_inside against step_0_inside, successful as told"]
-    assert published.published_difference == 100
-    assert run_plan.factors["load_from"] == ("outside", "inside")
 
 
 def test_with_the_load_from_inside_the_lab_only_probes_and_no_service_is_shared() -> None:

@@ -8,10 +8,8 @@ from typing import Any
 
 from pydantic import Field, field_validator
 
-from perflab.errors import ParameterError
 from perflab.host.placing import placement
 from perflab.recordings import Contrast, Remark, published_value
-from perflab.recordings.published_results import Direction
 from perflab.statistics.in_words import counted
 from perflab.systems.chat import stacks
 from perflab.systems.chat.responses import STEADY
@@ -36,7 +34,7 @@ from perflab.systems.chat.stacks import (
     load_s,
 )
 from perflab.trials.experiment import Experiment
-from perflab.trials.ladders import between, having
+from perflab.trials.ladders import Row, between, having
 
 SUBSET = (
     "json", "orjson", "protobuf", "once", "json_login", "json_spread", "uvloop",
@@ -52,8 +50,7 @@ BETWEEN_TRIALS_S = 10.0
 
 CPU, BYTES = "cpu_us_per_message", "wire_bytes_per_message"
 WORDS = {CPU: "CPU per message", BYTES: "bytes on the wire"}
-# Rungs, response, published direction, claim and its source.
-COSTS: tuple[tuple[tuple[str, str], str, Direction, str, str], ...] = (
+COSTS: tuple[Row, ...] = (
     (("no_deflate", "uvloop"), CPU, "smaller",
      "turning permessage-deflate off saves CPU per message (experiment 'profile' looks at sending "
      "alone)", "claim 3"),
@@ -95,20 +92,14 @@ class ChatLadderParameters(ChatParameters):
     @classmethod
     def published_values(cls) -> dict[str, Any]:
         """Return the values of the preset."""
-        return {
-            **super().published_values(),
-            "rungs": tuple(SCENARIOS),
-            "blocks": PUBLISHED_BLOCKS,
-        }
+        ladder = {"rungs": tuple(SCENARIOS), "blocks": PUBLISHED_BLOCKS}
+        return {**super().published_values(), **ladder}
 
     @field_validator("rungs")
     @classmethod
     def _are_known(cls, names: tuple[str, ...]) -> tuple[str, ...]:
         for name in names:
-            try:
-                rung_named(name)
-            except ParameterError as error:
-                raise ValueError(error.problems[0]) from None
+            rung_named(name)
         return names
 
 

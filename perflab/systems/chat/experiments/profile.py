@@ -11,7 +11,14 @@ from perflab.instruments import Profiler
 from perflab.recordings import Contrast, published_value
 from perflab.systems.chat import stacks
 from perflab.systems.chat.responses import STEADY
-from perflab.systems.chat.stacks import ChatParameters, Codec, Rung
+from perflab.systems.chat.stacks import (
+    ActionSeconds,
+    ChatParameters,
+    CodecLevels,
+    JoinSeconds,
+    PlateauSeconds,
+    Rung,
+)
 from perflab.trials.experiment import Experiment
 from perflab.trials.plan import Treatment
 
@@ -52,20 +59,10 @@ class ProfileParameters(ChatParameters):
     cost nothing.
     """
 
-    plateau_s: float = Field(
-        default=4.0, gt=0, le=3600, description="seconds of each trial in which all users act"
-    )
-    join_s: float = Field(
-        default=0.02, ge=0, le=60, description="seconds between two users who join"
-    )
-    action_s: float = Field(
-        default=0.5, ge=0.05, le=600, description="seconds between two actions of a user"
-    )
-    codec: tuple[Codec, ...] = Field(
-        default=("json", "orjson"),
-        min_length=1,
-        description="levels to compare: how a message is turned into bytes",
-    )
+    plateau_s: PlateauSeconds = 4.0
+    join_s: JoinSeconds = 0.02
+    action_s: ActionSeconds = 0.5
+    codec: CodecLevels = ("json", "orjson")
     loop: tuple[Loop, ...] = Field(
         default=("asyncio",),
         min_length=1,
@@ -100,11 +97,6 @@ def _name(codec: str, loop: str, deflate: str, profiler: str = "off") -> str:
     return "_".join(filter(None, parts))
 
 
-def _servers(parameters: ProfileParameters) -> list[tuple[Codec, Loop, Switch]]:
-    """Return codec, loop and deflate of every server that is compared."""
-    return [*dict.fromkeys(product(parameters.codec, parameters.loop, parameters.deflate))]
-
-
 def _rungs(parameters: ProfileParameters) -> dict[str, Rung]:
     """Return the rungs of the chat service by name; a profiled rung differs only in its name."""
     return {
@@ -118,8 +110,9 @@ def _rungs(parameters: ProfileParameters) -> dict[str, Rung]:
             first_delay="spread",
             users=parameters.users,
         )
-        for codec, loop, deflate in _servers(parameters)
-        for profiler in parameters.profiler
+        for codec, loop, deflate, profiler in product(
+            parameters.codec, parameters.loop, parameters.deflate, parameters.profiler
+        )
     }
 
 
@@ -139,8 +132,7 @@ def _treatments(parameters: ProfileParameters) -> list[Treatment]:
 
 
 def _factors(parameters: ProfileParameters) -> dict[str, tuple[str, ...]]:
-    switches = tuple(dict.fromkeys(parameters.profiler))
-    return {**stacks.factors(parameters, _rungs(parameters)), FACTOR: switches}
+    return {**stacks.factors(parameters, _rungs(parameters)), FACTOR: parameters.profiler}
 
 
 def _contrasts(parameters: ProfileParameters) -> list[Contrast]:
@@ -161,7 +153,7 @@ def _costs(parameters: ProfileParameters) -> list[Contrast]:
             published_direction="none",
             source=COST,
         )
-        for server in _servers(parameters)
+        for server in product(parameters.codec, parameters.loop, parameters.deflate)
         for response, what in RESPONSES.items()
     ]
 
@@ -189,7 +181,7 @@ def _sending(parameters: ProfileParameters) -> list[Contrast]:
             published_direction="smaller",
             source=f"chat study, claim 3 (sending {without_s:g} of {with_s:g} s)",
         )
-        for codec, loop in dict.fromkeys(product(parameters.codec, parameters.loop))
+        for codec, loop in product(parameters.codec, parameters.loop)
     ]
 
 
@@ -209,7 +201,7 @@ def _loops(parameters: ProfileParameters) -> list[Contrast]:
             published_direction="smaller",
             source="chat study, what profiling found",
         )
-        for codec, deflate in dict.fromkeys(product(parameters.codec, parameters.deflate))
+        for codec, deflate in product(parameters.codec, parameters.deflate)
     ]
 
 

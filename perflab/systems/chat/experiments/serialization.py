@@ -11,13 +11,12 @@ from perflab.analysis.verdict import no_difference
 from perflab.load.workload import ClosedLoop, Request, Workload
 from perflab.recordings import Contrast, published_value
 from perflab.stacks.plan import Node, StackPlan
-from perflab.systems.chat.stacks import Codec
+from perflab.systems.chat.stacks import Codec, CodecLevels
 from perflab.trials.experiment import Experiment, RunParameters
 from perflab.trials.plan import Treatment
 
 Operation = Literal["serialize", "deserialize", "serialize_values", "deserialize_values"]
 MessageName = Literal["published", "chat"]
-Levels = dict[str, tuple[str, ...]]
 
 CODECS: tuple[Codec, ...] = ("json", "orjson", "msgspec", "protobuf", "msgpack")
 # Operations of one request: enough that it takes milliseconds even with the fastest codec, because
@@ -37,11 +36,7 @@ PAIRS = (("json", "orjson"), ("json", "protobuf"), ("orjson", "protobuf"))
 class SerializationParameters(RunParameters):
     """Parameters of the codec microbenchmark; a trial's response is the median of repetitions."""
 
-    codec: tuple[Codec, ...] = Field(
-        default=CODECS,
-        min_length=1,
-        description="levels to compare: how a message is turned into bytes",
-    )
+    codec: CodecLevels = CODECS
     operation: tuple[Operation, ...] = Field(
         default=("serialize", "deserialize", "serialize_values", "deserialize_values"),
         min_length=1,
@@ -67,9 +62,9 @@ class SerializationParameters(RunParameters):
     )
 
 
-def _levels(parameters: SerializationParameters) -> Levels:
+def _levels(parameters: SerializationParameters) -> dict[str, tuple[str, ...]]:
     factors = ("codec", "operation", "message")
-    return {name: tuple(dict.fromkeys(getattr(parameters, name))) for name in factors}
+    return {name: getattr(parameters, name) for name in factors}
 
 
 def _treatments(parameters: SerializationParameters) -> list[Treatment]:

@@ -19,7 +19,7 @@ from perflab.stacks.builds import drop_unused, made
 from perflab.stacks.plan import Node, StackPlan
 from perflab.stacks.spec import VARIANT
 from perflab.systems.custom.instruments import RightAnswer, ServiceCost
-from perflab.systems.custom.parameters import OwnServiceParameters
+from perflab.systems.custom.parameters import OwnServiceParameters, begins_in
 from perflab.systems.custom.responses import RESPONSES
 from perflab.systems.custom.variants import Variant, extract, is_dirty, words_of
 from perflab.trials.experiment import Experiment
@@ -31,7 +31,6 @@ COMPARED = (
     "throughput_rps", "mean_ms", "p50_ms", "p99_ms", "service_cpu_us_per_request",
     "service_memory_bytes", FAILURES,
 )  # fmt: skip
-DIFFERENCES = (FAILURES,)
 OF_THE_SERVICE = ("service_cpu_us_per_request", "service_memory_bytes")
 SET_BY_LOAD = "an open loop sends at the rate that was asked for, whatever the service does"
 # The shell becomes the command, so that signals reach it.
@@ -44,10 +43,6 @@ cd "$1"
 {prepare}
 """
 SCRIPT = "prepare.sh"
-
-
-def _treatments(parameters: OwnServiceParameters) -> list[Treatment]:
-    return [_treatment(variant, parameters) for variant in parameters.parsed_variants]
 
 
 def _treatment(variant: Variant, parameters: OwnServiceParameters) -> Treatment:
@@ -119,7 +114,7 @@ def _description(variant: Variant, parameters: OwnServiceParameters) -> tuple[di
     script = ""
     match variant.kind:
         case "command":
-            folder = str(parameters.begins_in)
+            folder = str(begins_in(parameters.folder))
             description["command"] = [*BEGIN_IN, folder, *words_of(variant.place)]
         case "git" if parameters.command:
             description["command"] = [*BEGIN_IN, "{artifacts}", *words_of(parameters.command)]
@@ -166,7 +161,7 @@ def _contrast(
         name=f"{other.name} against {first.name}: {response}",
         claim=f"{other.name} against {first.name}: {declared.title}",
         response=response,
-        scale="difference" if response in DIFFERENCES else "ratio",
+        scale="difference" if response == FAILURES else "ratio",
         numerator={FACTOR: other.name},
         denominator={FACTOR: first.name},
         set_by_load=SET_BY_LOAD if parameters.rate and response == "throughput_rps" else "",
@@ -202,7 +197,9 @@ EXPERIMENT = Experiment(
     question="Which variant is slower, takes more CPU or memory, or fails more often, by how much, "
     "and how sure is that?",
     parameters=OwnServiceParameters,
-    treatments=_treatments,
+    treatments=lambda parameters: [
+        _treatment(variant, parameters) for variant in parameters.parsed_variants
+    ],
     factors=lambda parameters: {
         FACTOR: tuple(variant.name for variant in parameters.parsed_variants)
     },

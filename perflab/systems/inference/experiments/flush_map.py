@@ -18,7 +18,6 @@ from pydantic import Field, model_validator
 
 from perflab.analysis.evaluation import evaluate
 from perflab.recordings import Contrast, Run
-from perflab.stacks.plan import RoundTripMs
 from perflab.statistics.comparison import effect_of
 from perflab.systems.inference import stacks
 from perflab.systems.inference.stacks import (
@@ -27,10 +26,11 @@ from perflab.systems.inference.stacks import (
     Driver,
     LoadParameters,
     OneOrMore,
-    Workers,
+    RoundTrips,
+    WorkerLevels,
     published_rps,
 )
-from perflab.trials.experiment import Experiment
+from perflab.trials.experiment import Experiment, Requests, WarmupRequests
 from perflab.trials.plan import Treatment
 
 CommitDelay = Annotated[int, Field(ge=0, le=100_000)]
@@ -56,29 +56,16 @@ COLUMNS = [
 class FlushMapParameters(LoadParameters):
     """Parameters of the map: a delay planted before every flush, workers, and distance."""
 
-    requests: int = Field(
-        default=200, ge=10, le=1_000_000, description="requests that count, in each trial"
-    )
-    warmup_requests: int = Field(
-        default=50, ge=0, le=1_000_000, description="warm-up requests before these, recorded apart"
-    )
+    requests: Requests = 200
+    warmup_requests: WarmupRequests = 50
     commit_delay_us: Annotated[tuple[CommitDelay, ...], OneOrMore] = Field(
         default=(0, 20_000, 100_000),
         min_length=1,
         description="levels to compare: pause that PostgreSQL makes before every flush, in us; "
         "one pause serves all commits that arrive in it",
     )
-    workers: Annotated[tuple[Workers, ...], OneOrMore] = Field(
-        default=(1, 4),
-        min_length=1,
-        description="levels to compare: processes of the service (Uvicorn workers)",
-    )
-    round_trip_ms: Annotated[tuple[RoundTripMs, ...], OneOrMore] = Field(
-        default=(0.0, 5.0),
-        min_length=1,
-        description="levels to compare: delay that the link adds to a round trip to the database, "
-        "in ms",
-    )
+    workers: WorkerLevels = (1, 4)
+    round_trip_ms: RoundTrips = (0.0, 5.0)
 
     @model_validator(mode="after")
     def _check_pools(self) -> FlushMapParameters:
@@ -91,8 +78,8 @@ def _factors(parameters: FlushMapParameters) -> dict[str, tuple[str, ...]]:
         "driver": ("psycopg2", "asyncpg"),
         "synchronous_commit": ("on", "off"),
         "commit_delay_us": tuple(dict.fromkeys((NO_DELAY, *_delays(parameters)))),
-        "workers": tuple(dict.fromkeys(str(count) for count in parameters.workers)),
-        "round_trip_ms": tuple(dict.fromkeys(f"{ms:.12g}" for ms in parameters.round_trip_ms)),
+        "workers": tuple(map(str, parameters.workers)),
+        "round_trip_ms": tuple(f"{ms:.12g}" for ms in parameters.round_trip_ms),
     }
 
 
@@ -103,7 +90,7 @@ def _places(parameters: FlushMapParameters) -> Iterator[dict[str, str]]:
 
 
 def _delays(parameters: FlushMapParameters) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(str(delay) for delay in parameters.commit_delay_us))
+    return tuple(map(str, parameters.commit_delay_us))
 
 
 def _on(driver: str, delay: str, place: Mapping[str, str]) -> dict[str, str]:
@@ -134,10 +121,8 @@ def _treatment(parameters: FlushMapParameters, levels: Mapping[str, str]) -> Tre
     )
     is_on = levels["synchronous_commit"] == "on"
     commit = f"on, +{int(levels['commit_delay_us']) / 1000:g} ms" if is_on else "off"
-    load = stacks.workload(parameters, stacks.endpoint(driver))
-    return stacks.treatment(
-        parameters, levels, f"{driver}, commit {commit}, {_words(levels)}", plan, load
-    )
+    label = f"{driver}, commit {commit}, {_words(levels)}"
+    return stacks.treatment(parameters, levels, label, plan, stacks.endpoint(driver))
 
 
 def _words(place: Mapping[str, str]) -> str:
@@ -165,11 +150,6 @@ def _contrasts(parameters: FlushMapParameters) -> list[Contrast]:
                 )
             )
     return contrasts
-
-
-def is_flush_map(run: Run) -> bool:
-    """Return whether a run has the factors of the map."""
-    return set(FACTORS) <= set(run.record.factors)
 
 
 def flush_map(run: Run) -> pd.DataFrame:

@@ -4,26 +4,22 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable
 from itertools import product
-from typing import Annotated, Any
+from typing import Annotated, ClassVar
 
-from pydantic import Field, field_validator
+from pydantic import Field
 
-from perflab.instruments.instrument import Instrument, Load, Look, Observation, Scene, no_node
-from perflab.load.workload import Workload
+from perflab.instruments.instrument import Load, Look, Observation, OfNode
 from perflab.recordings import Contrast, ContrastPair
-from perflab.stacks.plan import StackPlan
 from perflab.systems.inference import stacks
 from perflab.systems.inference.stacks import (
     COMMITS,
     InferenceParameters,
     OneOrMore,
     Runtime,
-    as_published,
     published_rps,
 )
-from perflab.trials.experiment import Experiment
+from perflab.trials.experiment import Experiment, Requests, WarmupRequests
 from perflab.trials.plan import Treatment
 
 WRITES = ("yes", "no")
@@ -32,15 +28,8 @@ WRITES = ("yes", "no")
 class InferenceRuntimeParameters(InferenceParameters):
     """Parameters of the runtime study; scikit-learn is slow, so its default load is smaller."""
 
-    requests: int = Field(
-        default=250, ge=10, le=1_000_000, description="requests that count, in each trial"
-    )
-    warmup_requests: int = Field(
-        default=1000,
-        ge=0,
-        le=1_000_000,
-        description="warm-up requests before these, recorded apart",
-    )
+    requests: Requests = 250
+    warmup_requests: WarmupRequests = 1000
     runtime: Annotated[tuple[Runtime, ...], OneOrMore] = Field(
         default=("sklearn", "onnx"),
         min_length=1,
@@ -48,44 +37,13 @@ class InferenceRuntimeParameters(InferenceParameters):
         "the backend process it needs a C++ compiler, so it is not among the defaults)",
     )
 
-    @field_validator("runtime")
-    @classmethod
-    def _each_once(cls, runtimes: tuple[Runtime, ...]) -> tuple[Runtime, ...]:
-        if len(set(runtimes)) < len(runtimes):
-            raise ValueError("a runtime is named twice; name each once")
-        return runtimes
 
-
-class PredictionCost(Instrument):
-    """Runs the probe of an inference node before each load: ``prediction_cpu_us``.
-
-    A compiled runtime adds ``compile_s``, the time to compile it, and ``compiler``.
-    """
-
-    node: str
-
-    def look(self, scene: Scene) -> Look:
-        """Return the look at one trial."""
-        return _PredictionCost(self.node, scene)
-
-    def obstacles(self, stack: StackPlan, workload: Workload) -> Iterable[str]:  # noqa: ARG002
-        """Return that there is no such node."""
-        return no_node("prediction cost", self.node, stack)
-
-
-class _PredictionCost(Look):
-    def __init__(self, node: str, scene: Scene) -> None:
-        self._node = node
-        self._scene = scene
-        self._result: dict[str, Any] = {}
-
+class _PredictionCost(Look["PredictionCost"]):
     def before(self) -> None:
-        """Run the probe."""
-        instance = self._scene.instance(self._node)
+        instance = self.scene.instance(self.settings.node)
         self._result = json.loads(instance.run(instance.launch.spec.probes["predict"]))
 
     def observe(self, load: Load) -> Observation:  # noqa: ARG002
-        """Return the columns."""
         result = self._result
         return Observation(
             {
@@ -96,6 +54,15 @@ class _PredictionCost(Look):
         )
 
 
+class PredictionCost(OfNode):
+    """Runs the probe of an inference node before each load: ``prediction_cpu_us``.
+
+    A compiled runtime adds ``compile_s``, the time to compile it, and ``compiler``.
+    """
+
+    at_work: ClassVar = _PredictionCost
+
+
 def _treatments(parameters: InferenceRuntimeParameters) -> list[Treatment]:
     treatments = []
     for runtime, write in product(parameters.runtime, WRITES):
@@ -103,9 +70,7 @@ def _treatments(parameters: InferenceRuntimeParameters) -> list[Treatment]:
         path = stacks.endpoint("psycopg2", database_write=writes)
         plan = stacks.stack(parameters, workers=parameters.workers, runtime=runtime, writes=writes)
         label = f"{runtime}, {'with' if writes else 'no'} database write"
-        treatment = stacks.treatment(
-            parameters, levels, label, plan, stacks.workload(parameters, path)
-        )
+        treatment = stacks.treatment(parameters, levels, label, plan, path)
         instruments = (*treatment.instruments, PredictionCost(node="inference"))
         treatments.append(treatment.model_copy(update={"instruments": instruments}))
     return treatments
@@ -128,7 +93,7 @@ def _contrasts(parameters: InferenceRuntimeParameters) -> list[Contrast]:
             response="throughput_rps",
             numerator={"runtime": "onnx", "database_write": "no"},
             denominator={"runtime": "onnx", "database_write": "yes"},
-            published_ratio=without_write / with_write if as_published(parameters) else None,
+            published_ratio=None if parameters.differences() else without_write / with_write,
             published_direction="greater",
             source=f"inference study, results table ({without_write:g} against {with_write:g} "
             "requests/s)",

@@ -8,16 +8,14 @@ from typing import Annotated, Literal
 from pydantic import Field, model_validator
 
 from perflab.recordings import Contrast, Remark
-from perflab.stacks.plan import RoundTripMs
 from perflab.systems.inference import stacks
 from perflab.systems.inference.stacks import (
     DRIVERS,
     Driver,
     LoadParameters,
     OneOrMore,
-    Workers,
-    as_published,
-    differences,
+    RoundTrips,
+    WorkerLevels,
     published_rps,
 )
 from perflab.trials.experiment import Experiment
@@ -36,23 +34,14 @@ class SyncVsAsyncParameters(LoadParameters):
     synchronous_commit: Literal["on", "off"] = Field(
         default="on", description="whether a commit waits until the disk has it"
     )
-    round_trip_ms: Annotated[tuple[RoundTripMs, ...], OneOrMore] = Field(
-        default=(0.0, 5.0),
-        min_length=1,
-        description="levels to compare: delay that the link adds to a round trip to the database, "
-        "in ms",
-    )
+    round_trip_ms: RoundTrips = (0.0, 5.0)
     pool_minconn: Annotated[tuple[Literal["max", "1", 1], ...], OneOrMore] = Field(
         default=("max", "1"),
         min_length=1,
         description="levels to compare: connections that a pool keeps open; psycopg2's pool closes "
         "any further one when it is given back",
     )
-    workers: Annotated[tuple[Workers, ...], OneOrMore] = Field(
-        default=(4,),
-        min_length=1,
-        description="levels to compare: processes of the service (Uvicorn workers)",
-    )
+    workers: WorkerLevels = (4,)
     pool_meaning: Annotated[tuple[PoolMeaning, ...], OneOrMore] = Field(
         default=(IN_TOTAL,),
         min_length=1,
@@ -70,10 +59,10 @@ class SyncVsAsyncParameters(LoadParameters):
 def _levels(parameters: SyncVsAsyncParameters) -> dict[str, tuple[str, ...]]:
     return {
         "driver": BOTH,
-        "round_trip_ms": tuple(dict.fromkeys(f"{ms:.12g}" for ms in parameters.round_trip_ms)),
-        "pool_minconn": tuple(dict.fromkeys(str(level) for level in parameters.pool_minconn)),
-        "workers": tuple(dict.fromkeys(str(count) for count in parameters.workers)),
-        "pool_meaning": tuple(dict.fromkeys(parameters.pool_meaning)),
+        "round_trip_ms": tuple(f"{ms:.12g}" for ms in parameters.round_trip_ms),
+        "pool_minconn": tuple(map(str, parameters.pool_minconn)),
+        "workers": tuple(map(str, parameters.workers)),
+        "pool_meaning": parameters.pool_meaning,
     }
 
 
@@ -105,9 +94,8 @@ def _treatment(
         synchronous_commit=parameters.synchronous_commit,
         round_trip_ms=float(setting["round_trip_ms"]),
     )
-    load = stacks.workload(parameters, stacks.endpoint(driver))
-    levels = {"driver": driver, **setting}
-    return stacks.treatment(parameters, levels, _label(parameters, driver, setting), plan, load)
+    levels, label = {"driver": driver, **setting}, _label(parameters, driver, setting)
+    return stacks.treatment(parameters, levels, label, plan, stacks.endpoint(driver))
 
 
 def _label(parameters: SyncVsAsyncParameters, driver: str, setting: Mapping[str, str]) -> str:
@@ -149,9 +137,9 @@ def _contrasts(parameters: SyncVsAsyncParameters) -> list[Contrast]:
             response="throughput_rps",
             numerator={"driver": "asyncpg", **setting},
             denominator={"driver": "psycopg2", **setting},
-            published_ratio=asyncpg / psycopg2
-            if as_published(parameters, **_typed(setting))
-            else None,
+            published_ratio=None
+            if parameters.differences(**_typed(setting))
+            else asyncpg / psycopg2,
             published_direction="greater",
             source=f"inference study, results table ({asyncpg:g} against {psycopg2:g} requests/s)",
             asks="" if place else "asyncpg faster than psycopg2?",
@@ -168,7 +156,7 @@ def _typed(setting: Mapping[str, str]) -> dict[str, object]:
 def _warnings(parameters: SyncVsAsyncParameters) -> list[Remark]:
     """Say how even the setting nearest to the study's differs from it."""
     settings = [_typed(setting) for setting in _settings(parameters)]
-    nearest = min(settings, key=lambda setting: len(differences(parameters, **setting)))
+    nearest = min(settings, key=lambda setting: len(parameters.differences(**setting)))
     in_total = IN_TOTAL in parameters.pool_meaning
     return [
         *(stacks.uneven_pools(parameters.pool_size, parameters.workers) if in_total else []),

@@ -11,7 +11,6 @@ from perflab.systems.inference.stacks import (
     COMMITS,
     Driver,
     InferenceParameters,
-    as_published,
     published_rps,
 )
 from perflab.trials.experiment import Experiment
@@ -47,12 +46,13 @@ def _treatment(parameters: SynchronousCommitParameters, levels: dict[str, str]) 
         round_trip_ms=parameters.round_trip_ms,
         writes=writes,
     )
-    load = stacks.workload(parameters, stacks.endpoint(parameters.driver, database_write=writes))
-    return stacks.treatment(parameters, levels, LABELS[levels[FACTOR]], plan, load)
+    path = stacks.endpoint(parameters.driver, database_write=writes)
+    return stacks.treatment(parameters, levels, LABELS[levels[FACTOR]], plan, path)
 
 
 def _contrasts(parameters: SynchronousCommitParameters) -> list[Contrast]:
     """Return the study's claims; their ratios are published for the study's own load only."""
+    is_published = not parameters.differences()
     on_rps, off_rps, bare_rps = (published_rps(row) for row in COMMITS.values())
     return [
         Contrast(
@@ -61,7 +61,7 @@ def _contrasts(parameters: SynchronousCommitParameters) -> list[Contrast]:
             response="throughput_rps",
             numerator={FACTOR: "off"},
             denominator={FACTOR: "on"},
-            published_ratio=off_rps / on_rps if as_published(parameters) else None,
+            published_ratio=off_rps / on_rps if is_published else None,
             published_direction="greater",
             source=f"inference study, results table ({off_rps:g} against {on_rps:g} requests/s)",
             asks="synchronous_commit=off faster?",
@@ -73,7 +73,7 @@ def _contrasts(parameters: SynchronousCommitParameters) -> list[Contrast]:
             response="throughput_rps",
             numerator=NONE,
             denominator=ON,
-            published_ratio=bare_rps / on_rps if as_published(parameters) else None,
+            published_ratio=bare_rps / on_rps if is_published else None,
             published_direction="greater",
             source=f"inference study, results table ({bare_rps:g} against {on_rps:g} requests/s)",
         ),

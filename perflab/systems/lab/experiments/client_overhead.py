@@ -10,7 +10,7 @@ from pydantic import Field, model_validator
 from perflab.load.workload import OpenLoop, Request, Stage, Workload
 from perflab.recordings import Contrast
 from perflab.stacks.plan import Node, StackPlan
-from perflab.trials.experiment import Experiment, RunParameters
+from perflab.trials.experiment import Experiment, RunParameters, TrialSeconds
 from perflab.trials.plan import Treatment
 
 SOURCE = "metricstream study, claim 4 (the load generator's own design was the bottleneck)"
@@ -34,9 +34,7 @@ class ClientOverheadParameters(RunParameters):
         description="levels to compare: requests a second, sent whether or not earlier ones "
         "were answered",
     )
-    duration_s: float = Field(
-        default=1.0, ge=0.1, le=600, description="seconds of each trial that count"
-    )
+    duration_s: TrialSeconds = 1.0
     warmup_s: float = Field(
         default=0.3, ge=0, le=60, description="seconds before them, recorded apart"
     )
@@ -66,8 +64,8 @@ class ClientOverheadParameters(RunParameters):
 
 def _levels(parameters: ClientOverheadParameters) -> dict[str, tuple[str, ...]]:
     return {
-        "client": tuple(dict.fromkeys(parameters.client)),
-        "rate": tuple(dict.fromkeys(f"{rate:.12g}" for rate in sorted(parameters.rate))),
+        "client": parameters.client,
+        "rate": tuple(f"{rate:.12g}" for rate in sorted(parameters.rate)),
     }
 
 

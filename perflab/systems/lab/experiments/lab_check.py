@@ -6,9 +6,9 @@ import contextlib
 import os
 import signal
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from itertools import product
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 from pydantic import Field, model_validator
 
@@ -16,8 +16,9 @@ from perflab.instruments import Instrument, Load, Look, Observation, Scene
 from perflab.load.workload import ClosedLoop, OpenLoop, Request, Stage, Workload
 from perflab.recordings import Contrast
 from perflab.stacks.plan import Node, StackPlan
+from perflab.stacks.spec import Value
 from perflab.systems.lab.resolution import FACTOR, OVERLOAD, STALLED
-from perflab.trials.experiment import Experiment, RunParameters
+from perflab.trials.experiment import Experiment, Requests, RunParameters, WarmupRequests
 from perflab.trials.plan import Treatment
 
 SOURCE = "planted by this experiment"
@@ -32,21 +33,9 @@ ROUNDED_SHARE = 0.05
 JOIN_S = 5.0
 
 
-class StalledClient(Instrument):
-    """Stops the workers for ``stall_ms``, lets them run for ``pause_ms``, and repeats that."""
-
-    stall_ms: float = Field(gt=0, le=1000)
-    pause_ms: float = Field(gt=0, le=60_000)
-
-    def look(self, scene: Scene) -> Look:
-        """Return the look at one trial."""
-        return _Stalling(self, scene.client_pids)
-
-
-class _Stalling(Look):
-    def __init__(self, instrument: StalledClient, pids: Sequence[int]) -> None:
-        self._instrument = instrument
-        self._pids = pids
+class _Stalling(Look["StalledClient"]):
+    def __init__(self, settings: StalledClient, scene: Scene) -> None:
+        super().__init__(settings, scene)
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._act, daemon=True)
         self._count = 0
@@ -65,18 +54,27 @@ class _Stalling(Look):
         return Observation({"planted_stalls": self._count})
 
     def _act(self) -> None:
-        while not self._over.wait(self._instrument.pause_ms / 1e3):
+        while not self._over.wait(self.settings.pause_ms / 1e3):
             self._signal(signal.SIGSTOP)
             try:
-                self._over.wait(self._instrument.stall_ms / 1e3)
+                self._over.wait(self.settings.stall_ms / 1e3)
             finally:
                 self._signal(signal.SIGCONT)
             self._count += 1
 
     def _signal(self, number: signal.Signals) -> None:
-        for pid in self._pids:
+        for pid in self.scene.client_pids:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, number)
+
+
+class StalledClient(Instrument):
+    """Stops the workers for ``stall_ms``, lets them run for ``pause_ms``, and repeats that."""
+
+    at_work: ClassVar = _Stalling
+
+    stall_ms: float = Field(gt=0, le=1000)
+    pause_ms: float = Field(gt=0, le=60_000)
 
 
 class LabCheckParameters(RunParameters):
@@ -111,12 +109,8 @@ class LabCheckParameters(RunParameters):
         le=10_000_000,
         description="CPU work of a request, in rounds of SHA-256 (about 4,000 take a millisecond)",
     )
-    requests: int = Field(
-        default=150, ge=10, le=1_000_000, description="requests that count, in each trial"
-    )
-    warmup_requests: int = Field(
-        default=50, ge=0, le=1_000_000, description="requests before them, recorded apart"
-    )
+    requests: Requests = 150
+    warmup_requests: WarmupRequests = 50
     overload_rps: float = Field(
         default=200_000.0,
         ge=0,
@@ -192,30 +186,23 @@ def _stalled(parameters: LabCheckParameters) -> Iterator[Treatment]:
         "open": OpenLoop(stages=(stage,)),
     }
     for stall_ms, loop in _stalls(parameters):
-        # All of them load the same process.
-        treatment = _treatment(STALLED, parameters.work, loops[loop])
-        level = stalled(loop, stall_ms)
         fault = StalledClient(stall_ms=stall_ms, pause_ms=stall_ms * (1 / STALLED_PART - 1))
-        yield treatment.model_copy(
-            update={
-                "name": f"{FACTOR}={level}",
-                "label": level,
-                "levels": {FACTOR: level},
-                "instruments": (*treatment.instruments, fault),
-            }
-        )
+        treatment = _treatment(stalled(loop, stall_ms), parameters.work, loops[loop], STALLED)
+        yield treatment.model_copy(update={"instruments": (*treatment.instruments, fault)})
 
 
-def _treatment(level: str, rounds: int, arrivals: ClosedLoop | OpenLoop) -> Treatment:
+def _treatment(
+    level: str, rounds: int, arrivals: ClosedLoop | OpenLoop, process: str = ""
+) -> Treatment:
+    """Return a treatment; those that name one ``process`` load the same one."""
+    settings: dict[str, Value] = {"work": rounds, "name": process or level}
     return Treatment(
         name=f"{FACTOR}={level}",
         label=level,
         levels={FACTOR: level},
         # The name gives each level a process of its own, as any treatment has. Two processes of one
         # program can differ in speed, and that must show here as elsewhere.
-        stack=StackPlan(
-            nodes=(Node(name="echo", service="echo", settings={"work": rounds, "name": level}),)
-        ),
+        stack=StackPlan(nodes=(Node(name="echo", service="echo", settings=settings),)),
         workload=Workload(
             request=Request(node="echo", expect_bytes=100),
             arrivals=arrivals,

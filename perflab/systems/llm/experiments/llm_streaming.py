@@ -21,7 +21,7 @@ from perflab.systems.llm.rungs import MODES, Rung, Set, chosen, contrasts, publi
 from perflab.systems.llm.stacks import PROXY, request, stack
 from perflab.systems.llm.stream_cost import BrokenOff, StreamCost
 from perflab.trials.experiment import Experiment, Preset
-from perflab.trials.ladders import Ladder, LadderParameters, among
+from perflab.trials.ladders import Ladder, LadderParameters
 
 Limit = Annotated[int, Field(ge=64, le=1_000_000)]
 
@@ -127,11 +127,6 @@ class StreamingParameters(LadderParameters):
         for text in texts:
             Objective.of_text(text)
         return texts
-
-
-def rungs(parameters: StreamingParameters) -> dict[str, Rung]:
-    """Return the rungs of a run, by name."""
-    return among(parameters.offered(), parameters.rungs)
 
 
 # The parameters of the published stress test that the study states.
@@ -247,7 +242,7 @@ def remarks_on(parameters: StreamingParameters) -> Sequence[Remark]:
         " an answer lasts"
     )
     remarks = [Remark(code="llm.success", text=text)]
-    of_run = rungs(parameters).values()
+    of_run = parameters.chosen_rungs.values()
     if any(rung.is_ramp for rung in of_run):
         text = (
             f"users join until {parameters.failures} requests have failed; requests that are under"
@@ -266,7 +261,7 @@ def remarks_on(parameters: StreamingParameters) -> Sequence[Remark]:
 def _contrasts(parameters: StreamingParameters) -> list[Contrast]:
     stated = published_settings()
     as_published = all(getattr(parameters, name) == stated[name] for name in OF_STRESS)
-    return contrasts(rungs(parameters), parameters.limits, as_published)
+    return contrasts(parameters.chosen_rungs, parameters.limits, as_published)
 
 
 EXPERIMENT = Experiment(
@@ -275,8 +270,8 @@ EXPERIMENT = Experiment(
     question="Does a streaming proxy get better when it passes chunks through instead of making "
     "them anew, and what do pacing and a failure threshold do to the answer?",
     parameters=StreamingParameters,
-    treatments=lambda parameters: LADDER.treatments(parameters, rungs(parameters)),
-    factors=lambda parameters: LADDER.factors(parameters, rungs(parameters)),
+    treatments=lambda parameters: LADDER.treatments(parameters, parameters.chosen_rungs),
+    factors=lambda parameters: LADDER.factors(parameters, parameters.chosen_rungs),
     contrasts=_contrasts,
     warnings=remarks_on,
 )

@@ -26,8 +26,8 @@ from perflab.recordings import Remark
 from perflab.stacks.plan import CPU_PERIOD_US, Cpus, Node, StackPlan
 from perflab.systems.metricstream.connection_cost import NODE, ConnectionCost
 from perflab.systems.metricstream.rungs import Rung, Set, chosen, contrasts, published_settings
-from perflab.trials.experiment import Experiment, Preset
-from perflab.trials.ladders import Ladder, LadderParameters, among
+from perflab.trials.experiment import Experiment, Preset, TrialSeconds
+from perflab.trials.ladders import Ladder, LadderParameters
 
 NAIVE_NODE = "naive_client"
 # The server refuses connections beyond its own limit, which is at least this.
@@ -67,9 +67,7 @@ class LifeCycleParameters(LadderParameters):
     target_rate: float = Field(
         default=2000.0, gt=0, le=100_000, description="planned requests a second"
     )
-    duration_s: float = Field(
-        default=0.6, ge=0.1, le=600, description="seconds of each trial that count"
-    )
+    duration_s: TrialSeconds = 0.6
     warmup_s: float = Field(default=0.2, ge=0, le=60, description="seconds of warm-up before them")
     closed_requests: int = Field(
         default=3000,
@@ -97,11 +95,6 @@ class LifeCycleParameters(LadderParameters):
     def offered(self) -> Mapping[str, Rung]:
         """Return every rung of the chosen sets, by name."""
         return chosen(self.sets)
-
-
-def rungs(parameters: LifeCycleParameters) -> dict[str, Rung]:
-    """Return the rungs of a run, by name."""
-    return among(parameters.offered(), parameters.rungs)
 
 
 def levels(parameters: LifeCycleParameters, rung: Rung) -> Mapping[str, object]:
@@ -231,7 +224,7 @@ def remarks(parameters: LifeCycleParameters) -> Sequence[Remark]:
         "s; the study does not define its success, so its percentages are shown and not compared"
     )
     on_plan = [Remark(code="metricstream.success", text=success)]
-    of_run = rungs(parameters).values()
+    of_run = parameters.chosen_rungs.values()
     if parameters.server_cpus is not None:
         on_plan.append(_cpu_limit(parameters.server_cpus))
     if any(rung.load == "closed" for rung in of_run):
@@ -267,8 +260,8 @@ EXPERIMENT = Experiment(
     question="What does a connection for every request cost, and which of the published phases "
     "changes anything while connections are made anew?",
     parameters=LifeCycleParameters,
-    treatments=lambda parameters: LADDER.treatments(parameters, rungs(parameters)),
-    factors=lambda parameters: LADDER.factors(parameters, rungs(parameters)),
-    contrasts=lambda parameters: contrasts(rungs(parameters)),
+    treatments=lambda parameters: LADDER.treatments(parameters, parameters.chosen_rungs),
+    factors=lambda parameters: LADDER.factors(parameters, parameters.chosen_rungs),
+    contrasts=lambda parameters: contrasts(parameters.chosen_rungs),
     warnings=remarks,
 )

@@ -26,13 +26,12 @@ from perflab.systems.registry.rungs import (
     Set,
     chosen,
     contrasts,
-    differences,
     lanes,
     published_settings,
 )
 from perflab.systems.registry.stacks import PATH, model_crc32, stack
 from perflab.trials.experiment import Experiment, Preset
-from perflab.trials.ladders import Ladder, LadderParameters, among
+from perflab.trials.ladders import Ladder, LadderParameters
 
 NODE = "registry"
 # A body is recorded at this many points for the waterfall.
@@ -120,11 +119,6 @@ class DownloadParameters(LadderParameters):
                 "give a whole number, or leave 'inside' out of sets"
             )
         return self
-
-
-def rungs(parameters: DownloadParameters) -> dict[str, Rung]:
-    """Return the rungs of a run, by name."""
-    return among(parameters.offered(), parameters.rungs)
 
 
 def levels(parameters: DownloadParameters, rung: Rung) -> Mapping[str, object]:
@@ -225,7 +219,7 @@ LADDER = Ladder(levels, stack_of, workload, instruments)
 
 def remarks_on(parameters: DownloadParameters) -> list[Remark]:
     """Return a remark on the differences of a run's load from the published one."""
-    texts = differences(parameters)
+    texts = parameters.differences()
     text = f"published sizes are not compared, because {'; '.join(texts)}"
     return [Remark(code="registry.load", text=text)] if texts else []
 
@@ -236,8 +230,8 @@ EXPERIMENT = Experiment(
     question="Which step of the published ladder lets 100 downloads at one instant come through, "
     "and what limits each?",
     parameters=DownloadParameters,
-    treatments=lambda parameters: LADDER.treatments(parameters, rungs(parameters)),
-    factors=lambda parameters: LADDER.factors(parameters, rungs(parameters)),
-    contrasts=lambda parameters: contrasts(rungs(parameters), not differences(parameters)),
+    treatments=lambda parameters: LADDER.treatments(parameters, parameters.chosen_rungs),
+    factors=lambda parameters: LADDER.factors(parameters, parameters.chosen_rungs),
+    contrasts=lambda parameters: contrasts(parameters.chosen_rungs, not parameters.differences()),
     warnings=remarks_on,
 )

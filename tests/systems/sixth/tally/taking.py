@@ -4,30 +4,14 @@ from typing import ClassVar
 
 import pandas as pd
 
-from perflab.instruments import Instrument, Load, Look, Observation, Scene
+from perflab.instruments import Instrument, Load, Look, Observation
 from perflab.recordings import Reason
 
 
-class Taken(Instrument):
-    """Reads the bodies that were taken in, and refuses bodies above a size."""
-
-    tables: ClassVar = {"taken": {"at_ns": "int64", "bytes": "int64"}}
-
-    node: str
-    most_bytes: int
-
-    def look(self, scene: Scene) -> Look:
-        """Return the look at one trial."""
-        return _Taken(self, scene)
-
-
-class _Taken(Look):
-    def __init__(self, settings: Taken, scene: Scene) -> None:
-        self.settings, self.scene = settings, scene
-
+class _Taken(Look["Taken"]):
     def after(self) -> None:
         """Read the service's counts."""
-        counts = self.scene.residents.counts(self.scene.treatment)[self.settings.node]
+        counts = self.scene.counts(self.settings.node)
         self.taken = pd.DataFrame(counts["taken"], columns=["at_ns", "bytes"])
 
     def observe(self, load: Load) -> Observation:
@@ -40,3 +24,13 @@ class _Taken(Look):
             text = f"a body of {largest} bytes is above {self.settings.most_bytes}"
             reasons = [Reason(code="tally.too_large", side="client", text=text)]
         return Observation({"taken_bytes_per_s": rate}, {"taken": self.taken}, reasons)
+
+
+class Taken(Instrument):
+    """Reads the bodies that were taken in, and refuses bodies above a size."""
+
+    at_work: ClassVar = _Taken
+    tables: ClassVar = {"taken": {"at_ns": "int64", "bytes": "int64"}}
+
+    node: str
+    most_bytes: int
