@@ -19,6 +19,7 @@ import struct
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -29,16 +30,15 @@ from PIL.PngImagePlugin import PngInfo
 
 from perflab.errors import PerflabError
 from perflab.figures.canvas import LabFigure
-from perflab.figures.origin import Page, page_of, perflab_version
+from perflab.figures.origin import Page, page_of
 from perflab.figures.theme import applied
 from perflab.figures.view import View, draw_table, read_csv, to_csv
 from perflab.host.files import explained, replace_file
 from perflab.recordings import Run
 
-NO_TABLE = "none"
 KEYWORD = b"perflab digest\0"
 IEND = b"\0\0\0\0IEND\xaeB`\x82"
-_TEXT = re.compile(rb"figure=([0-9a-f]{64}) table=([0-9a-f]{64}|none)")
+_TEXT = re.compile(rb"figure=([0-9a-f]{64}) table=([0-9a-f]{64})")
 
 
 @dataclass(frozen=True)
@@ -49,9 +49,9 @@ class Stamp:
     whole: bool
 
 
-def table_digest(table: bytes | None) -> str:
-    """Return the SHA-256 of a table's file; "none" for a figure without a table."""
-    return NO_TABLE if table is None else hashlib.sha256(table).hexdigest()
+def table_digest(table: bytes) -> str:
+    """Return the SHA-256 of a table's file."""
+    return hashlib.sha256(table).hexdigest()
 
 
 def stamped(content: bytes, suffix: str, table: str) -> bytes:
@@ -142,7 +142,7 @@ def _files(
 ) -> list[tuple[str, bytes]]:
     origin = {**page.origin, "figure": name}
     digest = table_digest(table)
-    named = {"Title": f"{page.title}: {name}", "Creator": f"perflab {perflab_version()}"}
+    named = {"Title": f"{page.title}: {name}", "Creator": f"perflab {version('perflab')}"}
     text = json.dumps(origin, sort_keys=True, default=str)
     # Identifiers in an SVG are salted with run and name.
     salt = {"svg.hashsalt": f"{page.origin['runs'][0]}/{name}"}

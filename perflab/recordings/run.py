@@ -51,8 +51,7 @@ class Run:
 
     def facts(self) -> list[tuple[str, str]]:
         """Return id, state, progress and folder of the run, in words."""
-        record, trials = self.record, self.trials()
-        count = int((~trials["superseded"].astype(bool)).sum())
+        record, count = self.record, len(self.current_trials())
         because = f" ({record.reason})" if record.reason else ""
         valid = f"{len(self.valid_trials())} of {count} valid"
         return [
@@ -86,6 +85,11 @@ class Run:
             return trials.copy()
         return trials[~trials["trial_id"].isin(self._damaged)].reset_index(drop=True)
 
+    def current_trials(self) -> pd.DataFrame:
+        """Return the trials of every state that were not superseded."""
+        trials = self.trials()
+        return trials[~trials["superseded"].astype(bool)]
+
     def valid_trials(self) -> pd.DataFrame:
         """Return the trials that may enter a comparison: valid and not superseded."""
         trials = self.trials()
@@ -100,8 +104,7 @@ class Run:
         """
         if response != FAILURES:
             return self.valid_trials()
-        trials = self.trials()
-        trials = trials[~trials["superseded"].astype(bool)]
+        trials = self.current_trials()
         codes = [{reason.code for reason in reasons} for reasons in trials["reasons"]]
         failed = np.array([of_trial == {TOO_MANY_FAILED} for of_trial in codes], dtype=bool)
         return trials[failed | (trials["state"] == "valid")].reset_index(drop=True)
@@ -178,9 +181,7 @@ class Run:
         rule = self.record.until_decided
         if rule is None or rule.ended:
             return self.record.blocks
-        trials = self.trials()
-        current = trials[~trials["superseded"].astype(bool)]
-        measured = current.groupby("block")["position"].nunique()
+        measured = self.current_trials().groupby("block")["position"].nunique()
         whole = measured[measured == len(self.record.treatments)].index
         return int(whole.max()) + 1 if len(whole) else 0
 

@@ -15,7 +15,6 @@ from perflab import systems
 from perflab.errors import ExportRefused, ParameterError, PerflabError
 from perflab.figures import GENERAL_VIEWS, PROFILE, Judging, LabFigure, View, draw_view, save_view
 from perflab.figures.export import (
-    NO_TABLE,
     ProvenanceError,
     provenance,
     rendered,
@@ -178,19 +177,16 @@ def _figure(path: Path, table: Path) -> Verified:
         return Verified(path, FOREIGN)
     if not stamp.whole:
         return Verified(path, EDITED, "the file is not the one that was written; save it anew")
-    if stamp.table != NO_TABLE and not table.exists():
+    if not table.exists():
         return Verified(path, ORPHANED, f"its table {table.name} is not beside it")
-    if stamp.table != NO_TABLE and table_digest(table.read_bytes()) != stamp.table:
+    if table_digest(table.read_bytes()) != stamp.table:
         return Verified(path, STALE, f"it was drawn from another {table.name}; save both anew")
     return _redrawn(path, origin, content)
 
 
 def _redrawn(path: Path, origin: dict[str, Any], content: bytes) -> Verified:
-    names = [str(name) for name in origin["runs"]]
-    if len(names) != 1:
-        return Verified(path, ONLY_EDITS, f"of {len(names)} runs: only checked for edits")
     # The name comes from a file, so it must not lead out of the folder of runs.
-    run = _opened(names[0], runs_dir()) if Path(names[0]).name == names[0] else None
+    run = _opened(Path(origin["runs"][0]).name, runs_dir())
     if run is None:
         return Verified(path, ONLY_EDITS, NOT_HERE)
     view = next((view for view in views_of(run) if view.name == origin["figure"]), None)

@@ -198,13 +198,12 @@ def _failure(saved: Path, error: NotebookFailed) -> dict[str, Any]:
 def _result(executed: Executed) -> dict[str, Any]:
     """Return the results of a finished run, so that the index need not open every run again."""
     run = Run(runs_dir() / executed.run_id)
-    trials = run.trials()
     rows = verdict_table([run])[["claim", "verdict", "measured [95%]"]]
     return {
         "done": True,
         "notebook": str(executed.notebook),
         "figures": tuple(map(str, sorted(executed.notebook.parent.glob("*.svg")))),
         "valid_trials": len(run.valid_trials()),
-        "trials": int((~trials["superseded"].astype(bool)).sum()),
+        "trials": len(run.current_trials()),
         "verdicts": tuple(tuple(map(str, row)) for row in rows.to_numpy()),
     }

@@ -17,8 +17,8 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
 from perflab.figures.origin import TYPICAL, Page
-from perflab.figures.theme import INK, MUTED, Look, tick_label, wrap
-from perflab.figures.view import PUBLISHED, draw_interval, published_key, published_mark, reach
+from perflab.figures.theme import INK, MUTED, PALETTE, Look, tick_label, wrap
+from perflab.figures.view import OTHER_LOAD, PUBLISHED, SAME_LOAD, draw_interval, reach
 
 TRIAL = "trial"
 DASHED = (0, (4, 2))
@@ -176,13 +176,19 @@ class Published:
     def draw(self, axes: Axes, rows: pd.DataFrame, page: Page) -> None:  # noqa: ARG002
         """Draw the rows of one panel."""
         for row in rows_of(rows, (PUBLISHED,)).dropna(subset=["x", "y"]).to_dict("records"):
-            diamond = published_mark(str(row["state"]))
-            diamond.set_data([row["x"]], [row["y"] + self.at])
-            axes.add_line(diamond)
+            place = ([row["x"]], [row["y"] + self.at])
+            axes.add_line(self._diamond(str(row["state"]), *place))
+
+    def _diamond(self, load: str, *place: list[float], label: str = "") -> Line2D:
+        fill, edge = (PALETTE[1], "white") if load == SAME_LOAD else ("white", PALETTE[1])
+        return Line2D(*(place or ([], [])), marker="D", ms=5.5, mfc=fill, mec=edge, mew=1.3, ls="",
+                      zorder=6, clip_on=False, gid="published", label=label)  # fmt: skip
 
     def key(self, table: pd.DataFrame, page: Page) -> list[Line2D]:  # noqa: ARG002
         """Return the diamonds that occur."""
-        return published_key(rows_of(table, (PUBLISHED,)))
+        words = {SAME_LOAD: "published, same load", OTHER_LOAD: "published; this run: other load"}
+        loads = set(rows_of(table, (PUBLISHED,))["state"])
+        return [self._diamond(load, label=words[load]) for load in words if load in loads]
 
 
 @dataclass(frozen=True)

@@ -19,12 +19,6 @@ WAITS_TITLE = "where commits wait, in the database"
 # Bars of more events would be too thin to see.
 SHOWN = 5
 TICKS = {0.25 * n: f"{25 * n}%" for n in range(5)}
-WAITS_COLUMNS = ["treatment", "event", "share", "low", "high", "trials", "samples", "backends"]
-
-
-def database_waits_table(run: Run) -> pd.DataFrame:
-    """Return :func:`~perflab.analysis.users_elsewhere.wait_shares`, in the order of the record."""
-    return in_order(wait_shares(run), looks_of(run.record))[WAITS_COLUMNS]
 
 
 def draw_database_waits(table: pd.DataFrame, page: Page) -> LabFigure:
@@ -64,8 +58,9 @@ def _words_beside(table: pd.DataFrame) -> dict[Hashable, str]:
 
 
 DATABASE_WAITS = View(
-    "database_waits", WAITS_TITLE, database_waits_table, draw_database_waits, suits=has_waits
-)
+    "database_waits", WAITS_TITLE, lambda run: in_order(wait_shares(run), looks_of(run.record)),
+    draw_database_waits, suits=has_waits,
+)  # fmt: skip
 
 
 FLUSH_TITLE = "cost of a disk flush over the run, and the commits of the trials"
@@ -100,10 +95,7 @@ def has_flushes(run: Run) -> bool:
 
 def _trials_with_flushes(run: Run) -> pd.DataFrame:
     """Return the trials that hold a flush measurement, numbered in the order they ran."""
-    trials = run.trials()
-    if "flush_us" not in trials:
-        return trials.iloc[:0]
-    trials = trials[~trials["superseded"].astype(bool)].sort_values("begin_ns", ignore_index=True)
+    trials = run.current_trials().sort_values("begin_ns", ignore_index=True)
     trials = trials.assign(order=np.arange(1, len(trials) + 1))
     # A trial that failed before its probe has no list.
     return trials[[np.size(values) > 0 and np.ndim(values) == 1 for values in trials["flush_us"]]]

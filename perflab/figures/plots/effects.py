@@ -187,7 +187,7 @@ def _scale(axes: Axes, kind: Kind, claims: list[Claim]) -> None:
     is_ratio = scale == "ratio"
     on = np.log if is_ratio else np.asarray
     shown = [[*claim.of_blocks, claim.measured, claim.published_value] for claim in claims]
-    values = [value for of_claim in shown for value in of_claim if math.isfinite(value)]
+    values = [value for of_claim in shown for value in of_claim]
     ends = [end for claim in claims for end in (claim.low, claim.high)]
     # A bound has one open end: a ratio of 0, or infinity.
     ends = [end for end in ends if math.isfinite(end) and (end > 0 or not is_ratio)]
