@@ -1,8 +1,7 @@
-"""A page with a card for each question: the answer, its figure, how sure it is, and links."""
+"""A page with a section for each question: the answer, its figure, how sure it is, and links."""
 
 from __future__ import annotations
 
-import html
 import os
 from collections.abc import Iterable
 from pathlib import Path
@@ -10,20 +9,8 @@ from urllib.parse import quote
 
 from perflab.analysis.answers import Answer
 from perflab.analysis.findings import sentence
+from perflab.reports.conversion import cell, page
 
-HEAD = """<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><title>{title}</title>
-<meta name="viewport" content="width=device-width"><style>
-body {{ font: 16px/1.5 system-ui, sans-serif; margin: 2em auto; max-width: 52em; color: #222; }}
-section {{ border: 1px solid #ddd; border-radius: 8px; padding: 1em 1.5em; margin: 1.5em 0; }}
-h2 {{ margin: 0; font-size: 1.1em; font-weight: normal; }}
-.answer {{ font-size: 1.4em; font-weight: 600; margin: .2em 0 0; }}
-.study, details, nav {{ color: #555; font-size: .9em; }}
-img {{ max-width: 100%; margin: 1em 0; }}
-nav a {{ margin-right: 1.2em; }}
-</style></head>
-<body><h1>{title}</h1>
-"""
 EFFECT = "effect"
 
 
@@ -32,32 +19,30 @@ def answer_page(title: str, answered: Iterable[tuple[Answer, Path]], folder: Pat
 
     Links are relative to ``folder``, in which the page is to stand.
     """
-    cards = [_card(answer, notebook, folder) for answer, notebook in answered]
-    return "".join([HEAD.format(title=html.escape(title)), *cards, "</body></html>\n"])
+    sections = [_section(answer, notebook, folder) for answer, notebook in answered]
+    return page(title, [(f"# {cell(title)}\n", {}), *sections])
 
 
-def _card(answer: Answer, notebook: Path, folder: Path) -> str:
-    study = f'<p class="study">study: {html.escape(answer.study)}</p>' if answer.study else ""
-    evidence = "".join(f"<p>{html.escape(sentence(finding))}</p>" for finding in answer.findings)
+def _section(answer: Answer, notebook: Path, folder: Path) -> tuple[str, dict[str, bytes]]:
+    """Return the section of an answer in Markdown, and its picture by link."""
     svgs = sorted(notebook.parent.glob("*.svg"), key=lambda path: path.stem != EFFECT)
-    picture = ""
-    if svgs and any(finding.effect for finding in answer.findings):
-        alt = html.escape(f"{answer.question} {answer.text}")
-        picture = f'<img src="{_address(svgs[0], folder)}" alt="{alt}">\n'
+    measured = any(finding.effect for finding in answer.findings)
+    pictures = {_address(path, folder): path.read_bytes() for path in svgs[:measured]}
     links = {
         "notebook": notebook,
         "section for a document": notebook.parent / f"{notebook.parent.name}.md",
-        "numbers of the figure": svgs[0].with_suffix(".csv") if svgs else None,
+        "numbers of the figure": notebook.parent / f"{svgs[0].stem if svgs else EFFECT}.csv",
         "all figures and tables": notebook.parent,
     }
-    present = {words: path for words, path in links.items() if path is not None and path.exists()}
-    anchors = [f'<a href="{_address(path, folder)}">{words}</a>' for words, path in present.items()]
-    return (
-        f"<section><h2>{html.escape(answer.question)}</h2>\n"
-        f'<p class="answer">{html.escape(answer.text)}</p>\n{study}\n{picture}'
-        f"<details><summary>How sure, and why</summary>{evidence}</details>\n"
-        f"<nav>{' '.join(anchors)}</nav></section>\n"
-    )
+    parts = [
+        f"## {cell(answer.question)}",
+        f"**{cell(answer.text)}**",
+        f"Study: {cell(answer.study)}" if answer.study else "",
+        *(f"![{cell(answer.question)}]({link})" for link in pictures),
+        *(cell(sentence(finding)) for finding in answer.findings),
+        ", ".join(f"[{it}]({_address(at, folder)})" for it, at in links.items() if at.exists()),
+    ]
+    return "\n\n".join(filter(None, parts)), pictures
 
 
 def _address(path: Path, folder: Path) -> str:

@@ -171,7 +171,11 @@ def page(title: str, sections: Iterable[tuple[str, Mapping[str, bytes]]]) -> str
 
     A picture that is missing there is replaced by its alternative text.
     """
-    body = "".join(section_html(text, pictures) for text, pictures in sections)
+    return html_page(title, "".join(section_html(text, pictures) for text, pictures in sections))
+
+
+def html_page(title: str, body: str) -> str:
+    """Return a page of the lab around a body in HTML."""
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'

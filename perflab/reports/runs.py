@@ -56,7 +56,7 @@ def judged(backend: str = "") -> pd.DataFrame:
             "run": selected.run.run_id,
             "complete blocks": selected.complete_blocks,
             "parameters": changed_parameters(selected.run) or "defaults",
-            "superseded": "; ".join(selected.reasons()) or "none",
+            "superseded": selected.others or "none",
         }
         for selected in judged_runs(backend)
     ]

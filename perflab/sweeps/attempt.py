@@ -202,7 +202,6 @@ def _result(executed: Executed) -> dict[str, Any]:
     return {
         "done": True,
         "notebook": str(executed.notebook),
-        "figures": tuple(map(str, sorted(executed.notebook.parent.glob("*.svg")))),
         "valid_trials": len(run.valid_trials()),
         "trials": len(run.current_trials()),
         "verdicts": tuple(tuple(map(str, row)) for row in rows.to_numpy()),

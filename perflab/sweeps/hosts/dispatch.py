@@ -23,11 +23,10 @@ from perflab.sweeps.hosts.hosts import (
     unfit,
     worker_facts,
 )
-from perflab.sweeps.hosts.worker import BEGUN, ENDED, RUN, CellOrder, News, execute
+from perflab.sweeps.hosts.worker import BEGUN, CONNECT_S, ENDED, RUN, CellOrder, News, execute
 from perflab.trials.client import ORDERLY_END_S
 from perflab.trials.progress import Note
 
-CONNECT_S = 30
 LOOK_S = 1.0
 NONE_LEFT = "no worker is left of those that were there at the start"
 # The variable that sets how often the Dask scheduler retries a cell whose worker was lost.
