@@ -69,6 +69,13 @@ def from_text(text: str) -> Any:
         return text
 
 
+def as_text(value: Any) -> str:
+    """Return a value as it is typed on a command line."""
+    if isinstance(value, list | tuple) and all(isinstance(x, str | int | float) for x in value):
+        return ",".join(map(as_text, value))
+    return value if isinstance(value, str) else json.dumps(value)
+
+
 def parse_assignments(assignments: Iterable[str]) -> dict[str, Any]:
     """Read ``key=value`` words; ParameterError for one without ``=`` or a parameter named twice."""
     values: dict[str, Any] = {}

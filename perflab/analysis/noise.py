@@ -267,7 +267,7 @@ def _foreign_ns(
     busy_ns: dict[str, float] = {}
     lab_ns: dict[str, float] = {}
     for trial in trials:
-        samples = run.samples([trial["trial_id"]])
+        samples = run.table("samples", [trial["trial_id"]])
         for name, of_service in samples.groupby("service"):
             used_ns = _used_ns(of_service, begin_ns, end_ns)
             if str(name).startswith("core "):

@@ -14,7 +14,6 @@ from perflab.errors import RecordingError, RowsMissing
 from perflab.parameters import did_you_mean
 from perflab.recordings.columns import ALWAYS, STREAMED, schemas
 from perflab.recordings.display import named_values
-from perflab.recordings.files import check_folder
 from perflab.recordings.responses import FAILURES, TOO_MANY_FAILED
 from perflab.recordings.schema import is_imported, read_record
 from perflab.recordings.tables import (
@@ -147,14 +146,6 @@ class Run:
             )
         return self._joined(name, trial_ids)
 
-    def samples(self, trial_ids: Sequence[str] | None = None) -> pd.DataFrame:
-        """Return the samples of CPU and memory; see :meth:`table`."""
-        return self.table("samples", trial_ids)
-
-    def waits(self, trial_ids: Sequence[str] | None = None) -> pd.DataFrame:
-        """Return the database's wait events; see :meth:`table`."""
-        return self.table("waits", trial_ids)
-
     @cached_property
     def missing(self) -> list[str]:
         """The tables that lack rows which the trials counted: a copy may leave the large ones out.
@@ -197,7 +188,7 @@ class Run:
     @cached_property
     def _trials(self) -> pd.DataFrame:
         tables, schema = [TRIAL.empty_table()], TRIAL
-        for folder in self._folders():
+        for folder in sorted(self.path.glob("trials/b*")):
             try:
                 row = read_row(folder, self.record)
                 schema = pa.unify_schemas([schema, row.schema])
@@ -210,18 +201,6 @@ class Run:
             frame[name] = frame[name].map(partial(remarks, name))
         frame["superseded"] = frame["trial_id"].isin(self.record.superseded).astype(bool)
         return frame.sort_values(["block", "position", "attempt"], ignore_index=True)
-
-    def _folders(self) -> list[Path]:
-        """Return the folders with names of trials; a link in place of ``trials`` is refused."""
-        trials = self.path / "trials"
-        try:
-            check_folder(trials)
-            return sorted(trials.glob("b*"))
-        except FileNotFoundError:
-            return []
-        except (OSError, RecordingError) as error:
-            self._problems.append(f"no trial can be read: {error}")
-            return []
 
     def _skip(self, trial: str, error: Exception) -> None:
         self._damaged.add(trial)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -17,7 +16,7 @@ from pydantic import ValidationError
 
 from perflab.errors import RecordingError
 from perflab.recordings.columns import ALWAYS, PHASE_COLUMN, check_columns, schemas
-from perflab.recordings.files import check_files, check_folder, open_plain
+from perflab.recordings.files import check_files
 from perflab.recordings.schema import Reason, Remark, RunRecord
 
 # The name of a trial's folder.
@@ -65,11 +64,8 @@ def trial_id(block: int, position: int, attempt: int) -> str:
 
 
 def parse_trial_id(name: str) -> tuple[int, int, int]:
-    """Return block, position and attempt; RecordingError where the name is no trial id."""
-    match = TRIAL_ID.fullmatch(name)
-    if match is None:
-        raise RecordingError(f"'{name}' is not a trial id (b<block>-p<position>-a<attempt>)")
-    block, position, attempt = (int(part) for part in match.groups())
+    """Return block, position and attempt."""
+    block, position, attempt = map(int, re.findall(r"\d+", name))
     return block, position, attempt
 
 
@@ -171,7 +167,6 @@ def read_row(folder: Path, record: RunRecord) -> pa.Table:
     damage within is found when they are read. RecordingError names the damaged file.
     """
     with _naming(folder):
-        check_folder(folder)
         check_files(folder)
     with _opened(folder / "trial.parquet") as parquet:
         row = parquet.read()
@@ -206,7 +201,7 @@ def has_rows(folder: Path, kind: str) -> bool | None:
 
 
 def _exists(folder: Path, kind: str) -> bool:
-    return kind in ALWAYS or os.path.lexists(_file(folder, kind))
+    return kind in ALWAYS or _file(folder, kind).exists()
 
 
 def _file(folder: Path, kind: str) -> Path:
@@ -215,7 +210,7 @@ def _file(folder: Path, kind: str) -> Path:
 
 @contextmanager
 def _opened(path: Path) -> Iterator[pq.ParquetFile]:
-    with _naming(path), open_plain(path) as file:
+    with _naming(path), path.open("rb") as file:
         yield pq.ParquetFile(file, page_checksum_verification=True)
 
 

@@ -40,7 +40,9 @@ def _section(answer: Answer, notebook: Path, folder: Path) -> tuple[str, dict[st
         f"Study: {cell(answer.study)}" if answer.study else "",
         *(f"![{cell(answer.question)}]({link})" for link in pictures),
         *(cell(sentence(finding)) for finding in answer.findings),
-        ", ".join(f"[{it}]({_address(at, folder)})" for it, at in links.items() if at.exists()),
+        ", ".join(
+            f"[{words}]({_address(path, folder)})" for words, path in links.items() if path.exists()
+        ),
     ]
     return "\n\n".join(filter(None, parts)), pictures
 

@@ -24,15 +24,6 @@ NAME_OF_SEVERAL = "report"
 
 
 @dataclass(frozen=True)
-class Draft:
-    """The content of a file before the export (None: it did not exist) and after it."""
-
-    path: Path
-    before: bytes | None
-    after: bytes
-
-
-@dataclass(frozen=True)
 class Target:
     """Where an export goes: figures to ``folder``, Markdown to ``into`` if that is named.
 
@@ -64,9 +55,6 @@ class Content:
         return self.views or (() if self.full else page_views(run))
 
 
-PAGE = Content()
-
-
 @dataclass(frozen=True)
 class ExportedRun:
     """A run in a document: the name of its region, and the saved files of its figures."""
@@ -77,7 +65,7 @@ class ExportedRun:
 
 
 def export_runs(
-    runs: Sequence[Run], target: Target, formats: Sequence[str], content: Content = PAGE
+    runs: Sequence[Run], target: Target, formats: Sequence[str], content: Content
 ) -> list[Path]:
     """Write the documents of runs; return their paths and those of figures and tables.
 
@@ -105,10 +93,9 @@ def export_runs(
             if "md" in formats or path.suffix == ".csv"
         ]
     # Figures are written first, so that no text links a missing file.
-    drafts = [*(Draft(path, _read(path), content) for path, content in files), *documents]
-    for draft in drafts:
-        _write(draft)
-    return [draft.path for draft in drafts]
+    for path, data in [*files, *documents]:
+        _write(path, data)
+    return [path for path, _ in [*files, *documents]]
 
 
 def _region_names(runs: Sequence[Run]) -> list[str]:
@@ -154,8 +141,8 @@ def _path_of(kind: str, parts: Sequence[ExportedRun], target: Target) -> Path:
 
 def _document(
     kind: str, parts: Sequence[ExportedRun], target: Target, content: Content, workshop: Path
-) -> Draft:
-    """Return the draft of a document in one format; the figures lie in ``workshop``.
+) -> tuple[Path, bytes]:
+    """Return path and content of a document in one format; the figures lie in ``workshop``.
 
     Other content in its place is not replaced unasked.
     """
@@ -177,19 +164,18 @@ def _document(
     else:
         document = conversion.pdf("\n\n".join(texts), workshop, title)
     path = _path_of(kind, parts, target)
-    before = _read(path)
-    if before not in (None, document) and not target.overwrite:
+    if _read(path) not in (None, document) and not target.overwrite:
         raise ExportRefused(
             f"{path}: is not what would be written (another run, or an edit); move it away, or "
             "give --overwrite to lose it"
         )
-    return Draft(path, before, document)
+    return path, document
 
 
 def _markdown(
     parts: Sequence[ExportedRun], target: Target, content: Content, workshop: Path
-) -> Draft:
-    """Return the draft of a Markdown text with marked regions; a refusal names the file."""
+) -> tuple[Path, bytes]:
+    """Return path and content of a Markdown text with regions; a refusal names the file."""
     document = target.into.resolve() if target.into else _path_of("md", parts, target)
     bodies = {}
     for part in parts:
@@ -197,14 +183,13 @@ def _markdown(
         saved = [target.folder.resolve() / file.relative_to(workshop) for file in part.saved]
         figures = figures_of(part.run, saved, document.parent.resolve())
         bodies[part.name] = content.text(part.run, figures, level=2 if target.into else 1)
-    before = _read(document)
     # Bytes that are not UTF-8 come back unchanged.
-    text = "" if before is None else before.decode("utf-8", "surrogateescape")
+    text = (_read(document) or b"").decode("utf-8", "surrogateescape")
     try:
         after = filled(text, bodies, after=target.after, overwrite=target.overwrite)
     except ExportRefused as error:
         raise ExportRefused(f"{document}: {error}") from None
-    return Draft(document, before, after.encode("utf-8", "surrogateescape"))
+    return document, after.encode("utf-8", "surrogateescape")
 
 
 def _pictures(part: ExportedRun, workshop: Path) -> Mapping[str, bytes]:
@@ -226,17 +211,14 @@ def _read(path: Path) -> bytes | None:
         ) from error
 
 
-def _write(draft: Draft) -> None:
-    """Write a draft, whole or not at all; an existing file keeps its mode."""
-    if draft.after == draft.before:
+def _write(path: Path, content: bytes) -> None:
+    """Write what changed, whole or not at all; an existing file keeps its mode."""
+    if _read(path) == content:
         return
-    path = draft.path
-    if _read(path) != draft.before:
-        raise ExportRefused(f"{path}: was changed by somebody else meanwhile; export again")
     elsewhere = "give --to another folder"
     with explained(path, "the run is kept", elsewhere, ExportRefused):
         path.parent.mkdir(parents=True, exist_ok=True)
         with whole_file(path) as file:
-            if draft.before is not None:
+            if path.exists():
                 os.fchmod(file.fileno(), stat.S_IMODE(path.stat().st_mode))
-            file.write(draft.after)
+            file.write(content)

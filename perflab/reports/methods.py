@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import math
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from importlib.metadata import version
 from typing import Any
 
 import pandas as pd
 
 from perflab.figures.origin import commit, n_text, shared_note
+from perflab.parameters import as_text
 from perflab.recordings import Run, RunRecord
 from perflab.recordings.display import plain
 from perflab.recordings.imports.results import doubts
@@ -251,17 +251,8 @@ def command(record: RunRecord) -> str:
     words = ["perflab", "run", record.experiment, "--backend", record.backend]
     for name, value in record.parameters.items():
         if name not in LEFT_OUT_OF_COMMAND and value is not None:
-            words += ["-p", f"{name}={_typed(value)}"]
+            words += ["-p", f"{name}={as_text(value)}"]
     return shlex.join(words)
-
-
-def _typed(value: Any) -> str:
-    """Return a value as it is typed on a command line."""
-    if isinstance(value, str):
-        return value
-    if isinstance(value, Sequence) and all(isinstance(item, str | int | float) for item in value):
-        return ",".join(map(_typed, value))
-    return json.dumps(value)
 
 
 def reproduce(record: RunRecord) -> str:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import Any
 
 import pandas as pd
 
 from perflab import systems
 from perflab.errors import ExperimentError, ParameterError, PerflabError, RecordingError
 from perflab.host.lock import holder
+from perflab.parameters import as_text
 from perflab.paths import notebooks_dir, runs_dir
 from perflab.recordings import FREE_PARAMETERS, Run, Selected, complete_blocks, list_runs, select
 from perflab.recordings.display import Shown
@@ -70,15 +70,11 @@ def changed_parameters(run: Run) -> str:
     except PerflabError:
         fields = {}
     return ", ".join(
-        f"{name}={_plain(value)}"
+        f"{name}={as_text(value)}"
         for name, value in run.record.parameters.items()
         if name not in FREE_PARAMETERS
-        and (name not in fields or _plain(value) != _plain(fields[name].get_default()))
+        and (name not in fields or as_text(value) != as_text(fields[name].get_default()))
     )
-
-
-def _plain(value: Any) -> str:
-    return ",".join(map(_plain, value)) if isinstance(value, (list, tuple)) else str(value)
 
 
 def shown_questions() -> Shown:

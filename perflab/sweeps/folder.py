@@ -289,8 +289,8 @@ def refuse_changes(journal: Journal, now: SessionBegun) -> None:
 
 
 CHANCE = (
-    "Each verdict is of one run by itself, and p is adjusted within that run alone: among many cells "
-    "some look large by chance."
+    "Each verdict is of one run by itself, and p is adjusted within that run alone: among many "
+    "cells some look large by chance."
 )
 
 

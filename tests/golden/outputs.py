@@ -41,7 +41,7 @@ def outputs_of(run: Run) -> dict[str, str]:
         "findings.csv": findings_of(run),
         "verdicts.csv": as_csv(verdict_table([run]), whole=True),
     }
-    if run.samples().empty and ("requests" in run.missing or run.requests().empty):
+    if run.table("samples").empty and ("requests" in run.missing or run.requests().empty):
         return found
     figures = {view.name: view.table(run) for view in views_of(run)}
     found |= {f"figure-{name}.csv": as_csv(table) for name, table in figures.items()}

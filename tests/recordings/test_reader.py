@@ -19,7 +19,7 @@ def run(tmp_path) -> Run:
 
 def test_tables_carry_trial_treatment_and_block(run) -> None:
     everything = list(run.trials()["trial_id"])
-    for table in (run.requests(trial_ids=everything), run.samples(), run.waits()):
+    for table in (run.requests(trial_ids=everything), run.table("samples"), run.table("waits")):
         assert {"trial_id", "treatment", "block"} <= set(table.columns)
         assert len(table) > 0
     joined = run.requests(trial_ids=everything).merge(run.trials(), on="trial_id")
@@ -29,7 +29,7 @@ def test_tables_carry_trial_treatment_and_block(run) -> None:
 def test_what_does_not_count_must_be_asked_for(run) -> None:
     valid = set(run.valid_trials()["trial_id"])
     assert len(valid) == 2
-    assert set(run.requests()["trial_id"]) == set(run.samples()["trial_id"]) == valid
+    assert set(run.requests()["trial_id"]) == set(run.table("samples")["trial_id"]) == valid
 
 
 @pytest.mark.parametrize("version", [1, SCHEMA_VERSION - 1, SCHEMA_VERSION + 1])

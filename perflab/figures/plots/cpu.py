@@ -150,7 +150,7 @@ BY_TRIAL = "Every point is a valid trial; CPU is of the time in which its treatm
 
 def _services(run: Run) -> dict[str, str]:
     """Return the sampled services, each with its panel: services of one treatment share theirs."""
-    samples = run.samples()[["trial_id", "service"]].drop_duplicates()
+    samples = run.table("samples")[["trial_id", "service"]].drop_duplicates()
     cores = samples["service"].str.startswith(CORE)
     samples = samples[~(samples["service"].isin(HELPERS) | cores)]
     treatments = run.trials().set_index("trial_id")["treatment"]
@@ -161,7 +161,7 @@ def _services(run: Run) -> dict[str, str]:
 
 def has_services(run: Run) -> bool:
     """Return whether the CPU of a service was sampled, or nothing was (yet)."""
-    return run.samples().empty or bool(_services(run))
+    return run.table("samples").empty or bool(_services(run))
 
 
 def latency_cpu_table(run: Run) -> pd.DataFrame:
@@ -174,7 +174,10 @@ def latency_cpu_table(run: Run) -> pd.DataFrame:
     if by_trial:
         source, prefix = run.valid_trials(), "cpu_share_"
     else:
-        source, prefix = windows(run.requests(), run.samples(), [*services], WINDOW_S), "cpu_"
+        source, prefix = (
+            windows(run.requests(), run.table("samples"), [*services], WINDOW_S),
+            "cpu_",
+        )
     panels: dict[str, list[pd.DataFrame]] = {}
     for service, panel in services.items():
         points = source.assign(service=panel, words="", cpu_cores=source[f"{prefix}{service}"])

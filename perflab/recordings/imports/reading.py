@@ -11,8 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from perflab.errors import ImportRefused, RecordingError
-from perflab.recordings.files import read_plain
+from perflab.errors import ImportRefused
 
 # The rows of a long load of k6 have some 100 MB.
 LARGEST_BYTES = 256 * 2**20
@@ -29,9 +28,9 @@ def refused(path: Path, line: int, text: str) -> ImportRefused:
 def bytes_of(path: Path) -> bytes:
     """Return a whole file; raises ImportRefused where it is unreadable, empty, or too large."""
     try:
-        content = read_plain(path, LARGEST_BYTES)
-    except RecordingError as error:
-        raise refused(path, 0, str(error)) from None
+        if (size := path.stat().st_size) > LARGEST_BYTES:
+            raise refused(path, 0, f"has {size:,} bytes, at most {LARGEST_BYTES:,} are allowed")
+        content = path.read_bytes()
     except OSError as error:
         raise refused(path, 0, error.strerror or str(error)) from None
     if not content.strip():
