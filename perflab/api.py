@@ -122,7 +122,7 @@ def questions() -> Shown:
 
 
 def latest_runs(most: int = 10) -> Shown:
-    """Show the newest runs, and what to type to see or resume each; no others are read."""
+    """Show the newest runs, and what to type to see or resume each."""
     return shown_newest(most)
 
 

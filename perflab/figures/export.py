@@ -28,7 +28,7 @@ from matplotlib.figure import Figure
 from PIL import Image
 from PIL.PngImagePlugin import PngInfo
 
-from perflab.errors import PerflabError
+from perflab.errors import ExportRefused, PerflabError
 from perflab.figures.canvas import LabFigure
 from perflab.figures.origin import Page, page_of
 from perflab.figures.theme import applied
@@ -107,10 +107,6 @@ DESCRIPTION = "{http://purl.org/dc/elements/1.1/}description"
 PDF_ORIGIN = b"%perflab origin "
 
 
-class FigureNotSaved(PerflabError):
-    """The folder of figures cannot be written, or is full."""
-
-
 class ProvenanceError(PerflabError):
     """A figure file has no origin, or cannot be read."""
 
@@ -185,7 +181,7 @@ def _rendered(figure: Figure, kind: str, metadata: Mapping[str, str | None]) -> 
 
 def write_whole(path: Path, content: bytes) -> None:
     """Write ``content`` to ``path``: a reader sees the old file or the new, even if this fails."""
-    with explained(path, "the run is kept", ELSEWHERE, FigureNotSaved):
+    with explained(path, "the run is kept", ELSEWHERE, ExportRefused):
         path.parent.mkdir(parents=True, exist_ok=True)
         replace_file(path, content)
 

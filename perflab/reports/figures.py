@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from perflab import systems
-from perflab.errors import ExportRefused, ParameterError, PerflabError
+from perflab.errors import ExportRefused, ParameterError
 from perflab.figures import GENERAL_VIEWS, PROFILE, Judging, LabFigure, View, draw_view, save_view
 from perflab.figures.export import (
     ProvenanceError,
@@ -116,10 +116,6 @@ PICTURES = (".svg", ".png", ".pdf")
 NOT_HERE = "run not here: only checked for edits"
 
 
-class NothingToVerify(PerflabError):
-    """A path that was to be verified does not exist."""
-
-
 @dataclass(frozen=True)
 class Verified:
     """The state of one file; it is one of ``FINDINGS`` where something is wrong."""
@@ -137,12 +133,11 @@ class Verified:
 def verify(paths: Sequence[Path]) -> list[Verified]:
     """Check every figure, its table, and every document under ``paths``.
 
-    NothingToVerify where a path is not there; the message names all of them.
+    ParameterError where a path is not there; the message names all of them.
     """
     if missing := [str(path) for path in paths if not path.exists()]:
-        raise NothingToVerify(
-            f"there is no {', '.join(missing)}; name a folder, figure, table or document"
-        )
+        way_out = "name a folder, figure, table or document"
+        raise ParameterError("--verify", [f"there is no {', '.join(missing)}; {way_out}"])
     files = {file for path in paths for file in ([path] if path.is_file() else path.rglob("*"))}
     visible = sorted(file for file in files if file.is_file() and not file.name.startswith("."))
     figures = [path for path in visible if path.suffix in PICTURES]

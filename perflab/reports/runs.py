@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import suppress
 
 import pandas as pd
 
 from perflab import systems
-from perflab.errors import ExperimentError, ParameterError, PerflabError, RecordingError
+from perflab.errors import ExperimentError, ParameterError, PerflabError
 from perflab.host.lock import holder
 from perflab.parameters import as_text
 from perflab.paths import notebooks_dir, runs_dir
@@ -94,20 +93,6 @@ def shown_questions() -> Shown:
     return Shown(table, table, notes=faults, links=links)
 
 
-def newest(most: int) -> list[Run]:
-    """Return the newest readable runs, newest first, and read no others.
-
-    The name of a run begins with its start time.
-    """
-    newest_runs: list[Run] = []
-    for path in sorted(runs_dir().glob("[!.]*/run.json"), reverse=True):
-        if len(newest_runs) >= most:
-            break
-        with suppress(RecordingError):
-            newest_runs.append(Run(path.parent))
-    return newest_runs
-
-
 def shown_newest(most: int) -> Shown:
     """Return the newest runs with their state, and what to type to see each or to go on."""
     rows = [
@@ -119,7 +104,7 @@ def shown_newest(most: int) -> Shown:
             dict(run.facts())["trials"].removesuffix(" valid"),
             _next(run, state_of(run)),
         )
-        for run in newest(most)
+        for run in list_runs(runs_dir())[: -most - 1 : -1]
     ]
     columns = ["run", "state", "backend", "blocks", "trials valid", "next"]
     table = pd.DataFrame(rows, columns=columns, dtype=object)

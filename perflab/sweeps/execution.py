@@ -15,7 +15,7 @@ import psutil
 
 from perflab.errors import RunInterrupted
 from perflab.statistics.in_words import counted
-from perflab.sweeps.attempt import AFTER_A_KILL_S, carry_out, interruption, resume_parameters
+from perflab.sweeps.attempt import carry_out, interruption, resume_parameters
 from perflab.sweeps.cells import Cell, Sweep
 from perflab.sweeps.folder import (
     INTERRUPTED,
@@ -56,11 +56,6 @@ class EndRequests:
         if (self._times == 1 and not interrupt_kernels()) or self._times == 2:
             raise KeyboardInterrupt(self.by)
 
-    def ask_again(self) -> None:
-        """Interrupt once more: a kernel between two cells does not notice the first signal."""
-        if self.by:
-            interrupt_kernels()
-
 
 def interrupt_kernels() -> int:
     """Send SIGINT to the kernels that this process started, and return how many there are."""
@@ -99,11 +94,6 @@ class SweepOptions:
     resume: bool = False
     wait_s: float = 0.0
     minutes: float | None = None
-
-    @property
-    def cell_wait_s(self) -> float:
-        """How long a cell waits for the host; a process that was killed may still be ending."""
-        return max(self.wait_s, AFTER_A_KILL_S) if self.resume else self.wait_s
 
 
 @dataclass(frozen=True)
@@ -224,12 +214,13 @@ def _attempt(active: ActiveSweep, cell: Cell) -> AttemptEnded:
         if isinstance(event, RunBegun):
             # It is written down at once, so that the run can be resumed after a kill.
             active.journal.add(RunMade(cell=cell.id, run_id=event.run_id))
-        elif isinstance(event, TrialBegun):
-            active.asked.ask_again()
+        elif isinstance(event, TrialBegun) and active.asked.by:
+            # A kernel between two cells does not notice the first signal.
+            interrupt_kernels()
         active.show(event)
 
     cell_folder = active.folder / "cells" / cell.id
-    ended = carry_out(cell, number, resumed, cell_folder, active.how.cell_wait_s, on_event)
+    ended = carry_out(cell, number, resumed, cell_folder, active.how.wait_s, on_event)
     if active.asked.by and not ended.done:
         # The interruption is also the reason for a kernel that failed to start.
         ended = ended.model_copy(update=interruption(cell, active.asked.by))

@@ -48,8 +48,7 @@ def change_row(folder: Path, **values: Any) -> None:
     table = pq.read_table(file)
     for name, value in values.items():
         place = table.schema.get_field_index(name)
-        kind = pa.string() if value == "one" else table.schema.field(name).type
-        table = table.set_column(place, name, pa.array([value], kind))
+        table = table.set_column(place, name, pa.array([value], table.schema.field(name).type))
     pq.write_table(table, file)
     (folder / files.FILE).unlink()
     (folder / files.FILE).write_bytes(files.describe(folder))
@@ -91,17 +90,15 @@ def test_a_table_that_is_too_large_to_be_read_at_once_has_its_length(
 @pytest.mark.parametrize(
     ("values", "words"),
     [
-        ({"throughput_rps": float("inf")}, "throughput_rps is infinite"),
-        ({"p50_ms": -1.0}, "p50_ms = -1 is below 0"),
-        ({"begin_ns": 2**62}, "ends before it begins"),
         ({"treatment": "nobody"}, "nobody"),
         ({"state": "splendid"}, "splendid"),
         ({"position": 7}, "trial id"),
-        ({"block": "one"}, "block is no int64"),
     ],
     ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
 )
-def test_a_row_with_absurd_values(folder: Path, values: dict[str, Any], words: str) -> None:
+def test_a_row_that_is_not_of_its_place_or_run(
+    folder: Path, values: dict[str, Any], words: str
+) -> None:
     change_row(folder, **values)
     assert_left_out(folder, words)
 

@@ -13,7 +13,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from perflab.errors import RecordingError
-from perflab.recordings import Run, RunRecord, remainder
+from perflab.recordings import Run, RunRecord
+from perflab.recordings.store import remainder
 from tests.support.synthetic import write_run
 
 ANYTHING = st.recursive(

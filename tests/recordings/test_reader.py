@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from perflab.errors import RecordingError, RunNotFound
-from perflab.recordings import SCHEMA_VERSION, Run, open_run
+from perflab.recordings import Run, open_run
+from perflab.recordings.schema import SCHEMA_VERSION
 from tests.support.synthetic import write_run
 
 

@@ -69,7 +69,7 @@ class Points:
         """Draw the rows of one panel."""
         shown = rows_of(rows, self.of)
         shown = shown.assign(y=shown["y"].astype(float) + self.at)
-        draw_points(axes, shown, "x", "y", self.by, looks_in(self.looks, page), **self.how)
+        draw_points(axes, shown, self.by, looks_in(self.looks, page), **self.how)
 
     def key(self, table: pd.DataFrame, page: Page) -> list[Line2D]:
         """Return a marker for each look that occurs."""
@@ -342,30 +342,26 @@ def highest_of(rows: pd.DataFrame, column: str) -> float:
     return float(rows[column].astype(float).max())
 
 
-def draw_points(
-    axes: Axes, points: pd.DataFrame, x: str, y: str, by: str, looks: Mapping[str, Look], **how: Any
-) -> None:
+def draw_points(axes: Axes, points: pd.DataFrame, by: str, looks: Looks, **how: Any) -> None:
     """Draw each row of ``points`` as a point, in the look that its column ``by`` names.
 
-    Rows without a look, or without a number in ``x`` or ``y``, are left out. If there is a column
+    Rows without a look, or without a number in x or y, are left out. If there is a column
     ``state``, points that are not ``valid`` are hollow and lie below the others. ``how`` is passed
     to :func:`seaborn.scatterplot`.
     """
-    finite = np.isfinite(points[[x, y]].to_numpy(float)).all(axis=1)
+    finite = np.isfinite(points[["x", "y"]].to_numpy(float)).all(axis=1)
     shown = points.loc[finite & points[by].isin(list(looks))]
     valid = shown.get("state", pd.Series(VALID, shown.index)).eq(VALID)
     if not valid.all():
         below = {**how, "zorder": how.get("zorder", ZORDER) - BELOW}
         before = len(axes.collections)
-        _scatter(axes, shown.loc[~valid], x, y, by, looks, **below)
+        _scatter(axes, shown.loc[~valid], by, looks, **below)
         for drawn in axes.collections[before:]:
             drawn.set(edgecolors=drawn.get_facecolor(), facecolors="white", linewidths=1.0)
-    _scatter(axes, shown.loc[valid], x, y, by, looks, **how)
+    _scatter(axes, shown.loc[valid], by, looks, **how)
 
 
-def _scatter(
-    axes: Axes, points: pd.DataFrame, x: str, y: str, by: str, looks: Mapping[str, Look], **how: Any
-) -> None:
+def _scatter(axes: Axes, points: pd.DataFrame, by: str, looks: Looks, **how: Any) -> None:
     import seaborn as sns
 
     names = [name for name in looks if name in set(points[by])]
@@ -375,7 +371,7 @@ def _scatter(
     # seaborn renames the axes; the charts have their own labels.
     named = {"xlabel": axes.get_xlabel(), "ylabel": axes.get_ylabel()}
     sns.scatterplot(
-        points, x=x, y=y, hue=by, style=by, hue_order=names, style_order=names, legend=False,
+        points, x="x", y="y", hue=by, style=by, hue_order=names, style_order=names, legend=False,
         palette={name: looks[name].color for name in names},
         markers={name: looks[name].marker for name in names},
         ax=axes, **{**settings, **how},

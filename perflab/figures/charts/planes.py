@@ -72,7 +72,8 @@ class Planes:
     def draw(self, table: pd.DataFrame, page: Page) -> LabFigure:
         """Draw a table that has rows."""
         table = table.assign(x=table[self.x], y=table[self.y])
-        planes = self._planes(table, page)
+        given = self.planes
+        planes = {WHOLE: given} if isinstance(given, Plane) else given(table, page)
         across = min(self.across, len(planes))
         down = math.ceil(len(planes) / across)
         titles = [_title(plane, across) for plane in planes.values()]
@@ -108,11 +109,6 @@ class Planes:
                 # Without this a panel above a free place would have no numbers.
                 axes.tick_params(axis="x", labelbottom=True)
         return finish(figure)
-
-    def _planes(self, table: pd.DataFrame, page: Page) -> Mapping[str, Plane]:
-        if isinstance(self.planes, Plane):
-            return {WHOLE: self.planes}
-        return self.planes(table, page)
 
     def _panel_rows(self, table: pd.DataFrame, name: str) -> pd.DataFrame:
         """Return a panel's rows and those of all panels; none if it has no row of its own."""

@@ -112,7 +112,7 @@ def draw_effects(table: pd.DataFrame, page: Page) -> LabFigure:
         subtitle=_subtitle(claims),
         key=_legend_handles(claims),
     )
-    top = _plot_top(figure)
+    top = figure.plot_top_in
     # Panels are placed in inches, so that words and rows lie side by side.
     figure.set_layout_engine("none")
     for kind, rows in panels.items():
@@ -147,14 +147,6 @@ def _subtitle(claims: list[Claim]) -> str:
         " At the right: the verdict, and the estimate over all blocks with its 95% interval."
         f" {ARROW}"
     )
-
-
-def _plot_top(figure: LabFigure) -> float:
-    """Return the height of the top of the plots above the figure's lower end, in inches."""
-    engine = figure.get_layout_engine()
-    assert engine is not None
-    _, bottom, _, height = engine.get()["rect"]
-    return float((bottom + height) * figure.get_size_inches()[1])
 
 
 def _draw_panel(figure: LabFigure, kind: Kind, rows: list[Row], top_in: float) -> None:

@@ -177,7 +177,8 @@ class Numbers:
     def __init__(self, path: Path, text: str) -> None:
         self.path = path
         try:
-            self.document: Any = json.loads(text)
+            # An integer of any length is a float, or infinite.
+            self.document: Any = json.loads(text, parse_int=float)
         except json.JSONDecodeError as error:
             raise refused(path, error.lineno, f"it is no JSON, or cut off: {error.msg}") from None
         except (ValueError, RecursionError) as error:
@@ -204,15 +205,11 @@ class Numbers:
         raw = self._at(names)
         if raw is None:
             return math.nan
-        if isinstance(raw, bool) or not isinstance(raw, (int, float)):
+        if not isinstance(raw, float):
             raise self._fault(names, f"is no number: {str(raw)[:40]!r}")
-        try:
-            value = float(raw)
-        except OverflowError:
-            value = math.inf
-        if not (value >= 0 and math.isfinite(value)):
-            raise self._fault(names, f"is {value:g}, and must be finite and at least 0")
-        return value
+        if not (raw >= 0 and math.isfinite(raw)):
+            raise self._fault(names, f"is {raw:g}, and must be finite and at least 0")
+        return raw
 
     def count(self, *names: str) -> int:
         """Return a count."""

@@ -282,7 +282,7 @@ class _HostsConductor:
             attempt=len(state.attempts) + 1,
             resumes=resumes,
             store=self._store,
-            wait_s=self._active.how.cell_wait_s,
+            wait_s=self._active.how.wait_s,
             topic=self._dispatch.topic,
         )
         self._dispatch.submit(order, host if resumes else "")
