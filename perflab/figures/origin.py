@@ -23,8 +23,7 @@ MOST_NAMED = 3
 
 def valid_counts(run: Run) -> dict[str, int]:
     """Return the number of valid trials of every treatment, zeros included."""
-    valid = run.valid_trials()
-    counts: dict[str, int] = dict(valid["treatment"].value_counts()) if len(valid) else {}
+    counts = run.valid_trials()["treatment"].value_counts()
     return {item.name: int(counts.get(item.name, 0)) for item in run.record.treatments}
 
 

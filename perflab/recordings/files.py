@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, Field, ValidationError
 
 from perflab.errors import RecordingError
 
@@ -19,18 +19,14 @@ FILE = "manifest.json"
 READ_AT_ONCE_BYTES = 4 * 2**20
 
 
-class _StrictModel(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
-
-
-class File(_StrictModel):
+class File(BaseModel, frozen=True, extra="forbid", strict=True):
     """One file of a trial."""
 
     size_bytes: int = Field(ge=0)
     sha256: str
 
 
-class Manifest(_StrictModel):
+class Manifest(BaseModel, frozen=True, extra="forbid", strict=True):
     """All files of a trial by name, without the manifest itself."""
 
     files: dict[str, File]
@@ -39,7 +35,7 @@ class Manifest(_StrictModel):
 def describe(folder: Path) -> bytes:
     """Return the manifest of the files in a folder."""
     files = {
-        path.name: File(size_bytes=path.stat().st_size, sha256=_digest(path))
+        path.name: File(size_bytes=path.stat().st_size, sha256=sha256_of(path))
         for path in sorted(folder.iterdir())
     }
     return Manifest(files=files).model_dump_json(indent=1).encode() + b"\n"
@@ -66,10 +62,11 @@ def _compare(path: Path, file: File) -> None:
     size = path.stat().st_size
     if size != file.size_bytes:
         raise RecordingError(f"{path.name}: has {size:,} bytes, {file.size_bytes:,} were committed")
-    if size <= READ_AT_ONCE_BYTES and _digest(path) != file.sha256:
+    if size <= READ_AT_ONCE_BYTES and sha256_of(path) != file.sha256:
         raise RecordingError(f"{path.name}: is not what was committed (its digest differs)")
 
 
-def _digest(path: Path) -> str:
+def sha256_of(path: Path) -> str:
+    """Return the SHA-256 of a file."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()

@@ -47,8 +47,7 @@ def open_run(reference: Path | str, root: Path | str) -> Run:
     root, text = Path(root), str(reference)
     if text == "latest" or text.startswith("latest:"):
         return _latest(root, text.partition(":")[2])
-    is_folder = (Path(text) / "run.json").exists()
-    if "/" in text and is_folder:
+    if text and (Path(text) / "run.json").exists():
         return Run(Path(text))
     names = [path.name for path in _folders(root)]
     matching = [name for name in names if text and name.startswith(text)]
@@ -56,8 +55,6 @@ def open_run(reference: Path | str, root: Path | str) -> Run:
         return Run(root / (text if text in names else matching[0]))
     if matching:
         raise RunNotFound(f"'{text}' fits {len(matching)} runs: {_listed(matching)}")
-    if is_folder and not text.startswith("."):
-        return Run(Path(text))
     hint = did_you_mean(text, names)
     raise RunNotFound(f"no run '{text}' in {root}{hint}; 'perflab runs' lists all")
 
@@ -114,10 +111,8 @@ class Selected:
 
 def complete_blocks(run: Run) -> int:
     """Return the number of blocks in which every treatment has a valid trial."""
-    valid = run.valid_trials()
-    treatments = len(run.record.treatments)
-    per_block = valid.groupby("block")["treatment"].nunique()
-    return int((per_block == treatments).sum())
+    per_block = run.valid_trials().groupby("block")["treatment"].nunique()
+    return int((per_block == len(run.record.treatments)).sum())
 
 
 def select(runs: Iterable[Run]) -> list[Selected]:

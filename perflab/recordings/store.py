@@ -24,7 +24,7 @@ from perflab.recordings.schema import RunRecord, read_record
 from perflab.recordings.tables import TRIAL_ID, parse_trial_id, trial_table, typed_table
 
 Table: TypeAlias = pd.DataFrame | pa.Table
-# Making a run's folder takes milliseconds, so an older unfinished one was broken off.
+# Making a folder takes milliseconds, so an older unfinished one was broken off.
 LATELY_S = 60.0
 
 

@@ -15,6 +15,7 @@ import os
 import re
 import subprocess
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -63,13 +64,11 @@ def check_installed(formats: list[str]) -> None:
     """
     for kind in formats:
         for name in ("pypandoc", "typst") if kind == "pdf" else ("pypandoc",):
-            try:
-                __import__(name)
-            except ImportError:
+            if find_spec(name) is None:
                 raise ExportRefused(
                     f"--format {kind} needs {name}, which is not installed: "
                     "pip install 'perflab[documents]'"
-                ) from None
+                )
 
 
 def docx(text: str, folder: Path) -> bytes:
@@ -97,8 +96,7 @@ def pdf(text: str, folder: Path, title: str) -> bytes:
         )
     except typst.TypstError as error:
         raise ExportRefused(f"the PDF cannot be set: {error}") from error
-    if not isinstance(document, bytes):
-        raise ExportRefused("the PDF cannot be set: typst gave no document")
+    assert isinstance(document, bytes)
     return document
 
 

@@ -164,8 +164,7 @@ def _figure(path: Path, table: Path) -> Verified:
     stamp = stamp_of(content, path.suffix[1:])
     if stamp is None or origin is None:
         if stamp or origin:
-            why = "its digest or its origin is gone or damaged; save it anew"
-            return Verified(path, EDITED, why)
+            return Verified(path, EDITED, "its digest or its origin is gone; save it anew")
         if table.exists():
             why = f"it says nothing of its origin, and {table.name} is there"
             return Verified(path, EDITED, why)

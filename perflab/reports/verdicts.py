@@ -95,7 +95,9 @@ def _row(row: Mapping[Any, Any]) -> dict[str, str]:
         "n": str(row["n"]),
         "p": str(row["p"]),
         str(adjusted): str(row[adjusted]),
-        "verdict": "\n".join([str(row["verdict"]), *decision, *_single_run(row)]),
+        "verdict": "\n".join(
+            [str(row["verdict"]), *decision, *_stated(row, "single run", "single run: ")]
+        ),
         "valid trials": str(row["valid trials"]),
         "noise": "\n".join(f"- {flag}" for flag in str(row["noise"]).split("; ")),
     }
@@ -117,10 +119,6 @@ def _stated(row: Mapping[Any, Any], name: str, before: str = "") -> list[str]:
     return [] if row[name] == MISSING else [f"{before}{row[name]}"]
 
 
-def _single_run(row: Mapping[Any, Any]) -> list[str]:
-    return _stated(row, "single run", "single run: ")
-
-
 def to_terminal(table: pd.DataFrame) -> Table:
     """Return a :func:`verdict_table` as a rich table of any width, with coloured verdicts."""
     from rich.table import Table
@@ -138,7 +136,8 @@ def to_terminal(table: pd.DataFrame) -> Table:
         style = LOOKS[Outcome(row["verdict"])].style
         # Markup would take an interval like "[1.49, 1.70]" for a style.
         valid, noise = f"{row['valid trials']} trials valid", f"noise: {row['noise']}"
-        details = "".join(f"\n{line}" for line in (*_single_run(row), valid, noise))
+        single_run = _stated(row, "single run", "single run: ")
+        details = "".join(f"\n{line}" for line in (*single_run, valid, noise))
         verdict = Text(str(row["verdict"]), style).append(details, "")
         rich_table.add_row(Text(f"{row['claim']}\n({_where(row)})"), Text(_numbers(row)), verdict)
     return rich_table

@@ -157,13 +157,8 @@ def carry_out(
             error = NotebookFailed(cell.notebook, type(error).__name__, str(error))
         is_interrupted = error.kind in ("KeyboardInterrupt", INTERRUPTED)
         end = interruption(cell) if is_interrupted else _failure(saved, error)
-    return AttemptEnded(
-        cell=cell.id,
-        attempt=number,
-        seconds=round(time.monotonic() - begin, 1),
-        run_id=run_id,
-        **end,
-    )
+    seconds = round(time.monotonic() - begin, 1)
+    return AttemptEnded(cell=cell.id, attempt=number, seconds=seconds, run_id=run_id, **end)
 
 
 def interruption(cell: Cell, by: str = "") -> dict[str, Any]:

@@ -97,14 +97,6 @@ class SweepOptions:
 
 
 @dataclass(frozen=True)
-class SweepOutcome:
-    """The result of a sweep: its folder, and its number of cells by state."""
-
-    folder: Path
-    states: Mapping[str, int]
-
-
-@dataclass(frozen=True)
 class ActiveSweep:
     """A sweep that this process carries out; it holds the lock of the folder."""
 
@@ -120,10 +112,10 @@ class ActiveSweep:
         """Return the cells to do, in the order of the file."""
         return [cell for cell in self.sweep.cells if self.journal.cell(cell.id).state != "done"]
 
-    def outcome(self) -> SweepOutcome:
-        """Return the number of cells by state so far."""
-        states = (self.journal.cell(cell.id).state for cell in self.sweep.cells)
-        return SweepOutcome(self.folder, Counter(states))
+    @property
+    def states(self) -> Mapping[str, int]:
+        """The number of cells by state so far."""
+        return Counter(self.journal.cell(cell.id).state for cell in self.sweep.cells)
 
     def ended(self, end: AttemptEnded) -> bool:
         """Write down how an attempt ended; return whether to try the cell again now."""
@@ -169,11 +161,11 @@ def active_sweep(
         yield ActiveSweep(sweep, how, folder, journal, show, asked)
 
 
-def carry_out_sweep(sweep: Sweep, how: SweepOptions) -> SweepOutcome:
-    """Carry a sweep out, or continue it; a failed cell does not end the sweep.
+def carry_out_sweep(sweep: Sweep, how: SweepOptions) -> ActiveSweep:
+    """Carry a sweep out, or continue it, and return it as it ended.
 
-    No cell begins after ``how.minutes``. Raises RunInterrupted if the user stops the sweep, and the
-    errors of :func:`active_sweep`.
+    A failed cell does not end the sweep. No cell begins after ``how.minutes``. Raises
+    RunInterrupted if the user stops the sweep, and the errors of :func:`active_sweep`.
     """
     with active_sweep(sweep, how) as active:
         cells = active.cells_to_do()
@@ -185,7 +177,7 @@ def carry_out_sweep(sweep: Sweep, how: SweepOptions) -> SweepOutcome:
                 break
             active.show(Note(text=f"cell {number}/{len(cells)}: {cell.label}"))
             _execute(active, cell)
-        return active.outcome()
+        return active
 
 
 def _execute(active: ActiveSweep, cell: Cell) -> None:

@@ -29,6 +29,7 @@ from perflab.host.facts import LENGTH, sources
 from perflab.host.files import explained, remove_broken_off, replace_file, whole_folder, write_file
 from perflab.paths import notebook_file, runs_dir, sweeps_dir
 from perflab.recordings.sameness import differences
+from perflab.recordings.store import LATELY_S
 from perflab.reports.conversion import html_page
 from perflab.sweeps.cells import Cell, Sweep, systems_of
 
@@ -209,8 +210,6 @@ class Journal:
 
 
 COPY = "sweep.yaml"
-# Making a sweep's folder takes milliseconds, so that an older half one was broken off.
-LATELY_S = 60.0
 
 
 def new_folder(sweep: Sweep) -> Path:

@@ -159,11 +159,6 @@ def _services(run: Run) -> dict[str, str]:
     return {str(name): OF_ITS_OWN if alone else str(name) for name, alone in is_alone.items()}
 
 
-def has_services(run: Run) -> bool:
-    """Return whether the CPU of a service was sampled, or nothing was (yet)."""
-    return run.table("samples").empty or bool(_services(run))
-
-
 def latency_cpu_table(run: Run) -> pd.DataFrame:
     """Return the points: service, treatment, CPU (1.0 = a core), median response time in ms.
 
@@ -232,5 +227,6 @@ def draw_latency_cpu(table: pd.DataFrame, page: Page) -> LabFigure:
 
 
 LATENCY_CPU = View(
-    "latency_cpu", CORRELATION_TITLE, latency_cpu_table, draw_latency_cpu, suits=has_services
-)
+    "latency_cpu", CORRELATION_TITLE, latency_cpu_table, draw_latency_cpu,
+    suits=lambda run: run.table("samples").empty or bool(_services(run)),
+)  # fmt: skip

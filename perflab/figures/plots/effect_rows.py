@@ -63,11 +63,6 @@ def bound_of(claim: Claim) -> float:
     return claim.high if math.isfinite(claim.high) else claim.low
 
 
-def is_at_most(claim: Claim) -> bool:
-    """Return whether a bound is an upper one."""
-    return math.isfinite(claim.high)
-
-
 def claim_of(record: Mapping[Hashable, Any]) -> Claim:
     """Return the claim in a row of the table as it was read from a file."""
     of_blocks = tuple(float(value) for value in record["of_blocks"].split())
@@ -113,7 +108,7 @@ def row(claim: Claim) -> Row:
 def _measured(claim: Claim) -> str:
     limit = bound_of(claim)
     if math.isfinite(limit):
-        return at_most(limit) if is_at_most(claim) else at_least(limit)
+        return at_most(limit) if math.isfinite(claim.high) else at_least(limit)
     if not math.isfinite(claim.low):
         return f"{number(claim.measured)}, n too small for an interval"
     return f"{number(claim.measured)} [{number(claim.low)}, {number(claim.high)}]"
@@ -172,7 +167,7 @@ def _mark(claim: Claim) -> str:
     """Return the mark of a block; that of a bound points to where the effect may lie."""
     if math.isnan(bound_of(claim)):
         return "o"
-    return "<" if is_at_most(claim) else ">"
+    return "<" if math.isfinite(claim.high) else ">"
 
 
 def _draw_published(axes: Axes, claim: Claim, y: float) -> None:
