@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import difflib
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import NoneType
 from typing import Any, TypeVar, get_args
 
@@ -71,9 +71,11 @@ def from_text(text: str) -> Any:
 
 def as_text(value: Any) -> str:
     """Return a value as it is typed on a command line."""
-    if isinstance(value, list | tuple) and all(isinstance(x, str | int | float) for x in value):
+    if isinstance(value, str):
+        return value
+    if isinstance(value, Sequence) and all(isinstance(item, str | int | float) for item in value):
         return ",".join(map(as_text, value))
-    return value if isinstance(value, str) else json.dumps(value)
+    return json.dumps(value, default=str)
 
 
 def parse_assignments(assignments: Iterable[str]) -> dict[str, Any]:

@@ -174,7 +174,5 @@ def described_schema(schema: pa.Schema) -> dict[str, str]:
 
 def check_columns(schema: pa.Schema, kind: str, names: Iterable[str], where: str) -> None:
     """Refuse a table that lacks columns of its schema."""
-    present = set(names)
-    missing = [name for name in schema.names if name not in present]
-    if missing:
+    if missing := sorted({*schema.names} - {*names}):
         raise RecordingError(f"{where}: the {kind} table lacks {', '.join(missing)}")

@@ -310,7 +310,7 @@ class Bars:
         self, axes: Axes, row: Mapping[Hashable, Any], place: float, color: str, most: float
     ) -> None:
         value, low, high = (float(row[name]) for name in ("x", "low", "high"))
-        height = 0.86 * BARS_HIGH / len(self.colors)
+        height = BARS_HIGH / len(self.colors) * 0.86
         axes.barh(place, value, height=height, color=color, edgecolor=MUTED, lw=0.3)
         draw_interval(axes, (low, high), place, self.within, color=INK, lw=1.1, zorder=4,
                       gid="interval")  # fmt: skip

@@ -169,10 +169,8 @@ def latency_cpu_table(run: Run) -> pd.DataFrame:
     if by_trial:
         source, prefix = run.valid_trials(), "cpu_share_"
     else:
-        source, prefix = (
-            windows(run.requests(), run.table("samples"), [*services], WINDOW_S),
-            "cpu_",
-        )
+        requests, samples = run.requests(), run.table("samples")
+        source, prefix = windows(requests, samples, [*services], WINDOW_S), "cpu_"
     panels: dict[str, list[pd.DataFrame]] = {}
     for service, panel in services.items():
         points = source.assign(service=panel, words="", cpu_cores=source[f"{prefix}{service}"])
