@@ -1,4 +1,4 @@
-"""Does the self-check catch a starved client, and leave a healthy one alone?
+"""Is a starved client refused, or are its times bounds that hold; is a healthy one left alone?
 
 Three ways to starve: busy processes on the client's core, a worker that is stopped again and
 again for 30 ms, and a core's worth of load beyond what the client can send; in an open loop, and
@@ -16,9 +16,13 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
 
 from benchmarks import bench
 from perflab.load.checks.selfcheck import check
+from perflab.load.checks.times import times_of
 from perflab.load.workload import ClosedLoop, Request, Workload
 from perflab.statistics.two_samples import Rate
 
@@ -83,6 +87,20 @@ def _stutter(pid: int) -> Iterator[None]:
         thread.join()
 
 
+@dataclass(frozen=True)
+class Judged:
+    """A load as the client judged it; ``client_ms`` of ``mean_ms`` may be its own."""
+
+    valid: bool
+    marked: bool
+    mean_ms: float
+    client_ms: float
+
+    def holds(self, usual_ms: float) -> bool:
+        """Return whether the mean of healthy loads lies between the ends, give or take a tenth."""
+        return 0.9 * (self.mean_ms - self.client_ms) <= usual_ms <= 1.1 * self.mean_ms
+
+
 def workload(loop: str, way: str, seconds: float) -> Workload:
     """Return the load of a loop; beyond what the client can send where it is starved by that."""
     if loop == "open":
@@ -102,21 +120,31 @@ def main() -> None:
     runs = {HEALTHY: given.healthy} | dict.fromkeys((NEIGHBOURS, STOPPED, TOO_MUCH), given.runs)
     order = [(loop, way) for loop in LOOPS for way, n in runs.items() for _ in range(n)]
     random.shuffle(order)
-    refused: dict[tuple[str, str], list[bool]] = {key: [] for key in sorted(set(order))}
+    loads: dict[tuple[str, str], list[Judged]] = {key: [] for key in sorted(set(order))}
     with bench.known_server(kind="constant", delay_ms=2) as url:
         for number, (loop, way) in enumerate(order):
             work = workload(loop, way, given.seconds)
             with bench.generator() as made, starved(way, made.pids[0]):
                 result = made.run(work, url)
-            found = check(result, work)
+            judgement, mean = check(result, work), times_of(result).numbers()["mean"]
             result.discard()
-            refused[loop, way].append(not found.valid)
-            why = found.reasons[0] if found.reasons else "valid"
+            load = Judged(judgement.valid, mean.is_the_clients, mean.value, mean.client_ms)
+            loads[loop, way].append(load)
+            why = judgement.reasons[0] if judgement.reasons else "valid"
+            why += f"; mean {load.mean_ms:.2f} ms, up to {load.client_ms:.2f} the client's"
             print(f"{number + 1}/{len(order)} {loop}, {way}: {why}", file=sys.stderr)
-    bench.show([
-        {"loop": loop, "client": way, "refused": Rate(sum(each), len(each)).text()}
-        for (loop, way), each in refused.items()
-    ])  # fmt: skip
+    rows = []
+    for (loop, way), judged in loads.items():
+        usual_ms = float(np.median([load.mean_ms for load in loads[loop, HEALTHY]]))
+        valid = [load for load in judged if load.valid]
+        counts = {
+            "refused": [not load.valid for load in judged],
+            "of the others marked": [load.marked for load in valid],
+            "of the others true within bounds": [load.holds(usual_ms) for load in valid],
+        }
+        rates = {name: Rate(sum(of), len(of)).text() if of else "" for name, of in counts.items()}
+        rows.append({"loop": loop, "client": way, **rates})
+    bench.show(rows)
 
 
 if __name__ == "__main__":

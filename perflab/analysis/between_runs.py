@@ -163,8 +163,8 @@ def _row(
 def _ends(trials: pd.DataFrame, response: str) -> np.ndarray:
     """Return what is known of a response, shape (4, trials): lower end, value, upper end.
 
-    A source's resolution lies between the ends, and what of a time may be the client's own, if that
-    is more than a tenth. The last row is the next value that the source can tell.
+    A source's resolution lies between the ends, and what of it may be the client's own, if that is
+    more than a tenth. The last row is the next value that the source can tell.
     """
     known = trials.dropna(subset=[response])
     value = known[response].to_numpy(float)
@@ -175,9 +175,10 @@ def _ends(trials: pd.DataFrame, response: str) -> np.ndarray:
     )
     # Something is left of a time that may be all the client's, so that it has a logarithm.
     less = np.where(
-        client > MAX_CLIENT_SHARE * value, np.maximum(value - client, value / 100), value
+        np.abs(client) > MAX_CLIENT_SHARE * value, np.maximum(value - client, value / 100), value
     )
-    return np.array([less - step / 2, value, value + step / 2, value + step])
+    low, high = np.minimum(less, value), np.maximum(less, value)
+    return np.array([low - step / 2, value, high + step / 2, value + step])
 
 
 def _failed(first: Sequence[pd.DataFrame], second: Sequence[pd.DataFrame]) -> str:

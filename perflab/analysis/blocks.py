@@ -1,9 +1,10 @@
 """The log ratio, or difference, of a contrast in every block, between the ends of what is known.
 
 A time may hold some of the client's own, and nobody knows how much: between nothing and the part
-that the client found (:mod:`perflab.load.checks.times`). The same client measures both sides, so
-that the part that counts is taken to be alike on them: the interval holds the ratio of the times as
-they were measured, and of the times less the client's part. Where that part is more than a tenth,
+that the client found (:mod:`perflab.load.checks.times`). So does the throughput of users who wait
+for nothing but answers. The same client measures both sides, so that the part that counts is taken
+to be alike on them: the interval holds the ratio of the values as they were measured, and of the
+values less the client's part. Where that part is more than a tenth,
 this is no longer assumed: each side may hold any of it, and the narrower interval is told beside.
 ``docs/verdicts.md`` has simulations.
 """
@@ -23,8 +24,8 @@ from perflab.recordings.responses import (
 )
 from perflab.statistics.comparison import Ends, mean_of
 
-# A column of trials that is not recorded: the least that a known value may be.
-LEAST = "least"
+# A column of trials that is not recorded: a known value less the client's part.
+WITHOUT_CLIENT = "without the client"
 
 
 def sides_of(contrast: Contrast) -> list[dict[str, str]]:
@@ -47,15 +48,15 @@ def ends_of(run: Run, contrast: Contrast, trials: pd.DataFrame) -> tuple[Ends, E
         return measured, None
     names = {name for levels in sides_of(contrast) for name in run.record.selected(levels)}
     of_sides = trials[trials["treatment"].isin(names)]
-    share = (of_sides[client] / of_sides[response]).groupby(of_sides["block"]).max()
+    share = (of_sides[client] / of_sides[response]).abs().groupby(of_sides["block"]).max()
     is_small = ~(share > MAX_CLIENT_SHARE).reindex(measured.low.index, fill_value=False)
     # Something is left of a time that may be all the client's, so that it has a logarithm.
-    time = trials[response]
-    less = (time - trials[client].fillna(0.0)).clip(lower=time / 100)
+    known = trials[response]
+    less = (known - trials[client].fillna(0.0)).clip(lower=known / 100)
     alike = measured.around(_ends(run, contrast, trials.assign(**{response: less})))
     if is_small.all():
         return alike, None
-    apart = _ends(run, contrast, trials.assign(**{LEAST: less}))
+    apart = _ends(run, contrast, trials.assign(**{WITHOUT_CLIENT: less}))
     return alike.where(is_small, apart), alike
 
 
@@ -95,8 +96,8 @@ def _by_block(
 def _of_treatment(run: Run, name: str, response: str, trials: pd.DataFrame) -> Ends:
     """Return a response per block between its ends.
 
-    A value that was cut off has no upper end, and a known one may be as small as the column
-    ``LEAST`` says. A value from a coarse source may be off by half of its resolution.
+    A value that was cut off has no upper end, and the column ``WITHOUT_CLIENT`` is another end of a
+    known one. A value from a coarse source may be off by half of its resolution.
     """
     rows = trials[trials["treatment"] == name].set_index("block")
     rows = rows.reindex(pd.RangeIndex(run.judged_blocks))
@@ -105,6 +106,7 @@ def _of_treatment(run: Run, name: str, response: str, trials: pd.DataFrame) -> E
     at_least = rows.get(at_least_column(response), missing).astype(float)
     step = rows.get(resolution_column(response), missing).astype(float).fillna(0.0)
     is_cut = known.isna() & at_least.notna()
-    high = known.where(~is_cut, np.inf) + step / 2
     value = known.fillna(at_least)
-    return Ends(rows.get(LEAST, known).fillna(value) - step / 2, high, value, step)
+    less = rows.get(WITHOUT_CLIENT, known).fillna(value)
+    low, high = value.where(value <= less, less), value.where(value >= less, less)
+    return Ends(low - step / 2, high.where(~is_cut, np.inf) + step / 2, value, step)

@@ -7,7 +7,7 @@ The report tells a reader where to look if intervals are wide.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -233,10 +233,14 @@ def share_of_others(run: Run) -> float:
         for core in role_cores
     }
     foreign_ns = measured_ns = 0.0
+    samples = run.table("samples", trials.loc[trials["state"] != "failed", "trial_id"].tolist())
+    by_trial = dict(tuple(samples.groupby("trial_id")))
     for together in _at_once(run, trials):
         begin_ns = min(trial["begin_ns"] for trial in together)
         end_ns = max(trial["end_ns"] for trial in together)
-        trials_ns = _foreign_ns(run, together, begin_ns, end_ns, len(cores))
+        names = [trial["trial_id"] for trial in together if trial["trial_id"] in by_trial]
+        of_trials = {name: by_trial[name] for name in names}
+        trials_ns = _foreign_ns(of_trials, begin_ns, end_ns, len(cores))
         if math.isfinite(trials_ns):
             foreign_ns += trials_ns
             measured_ns += (end_ns - begin_ns) * len(cores)
@@ -255,7 +259,7 @@ def _at_once(run: Run, trials: pd.DataFrame) -> list[list[dict[Any, Any]]]:
 
 
 def _foreign_ns(
-    run: Run, trials: Sequence[dict[Any, Any]], begin_ns: int, end_ns: int, cores: int
+    samples_of_trials: Mapping[str, pd.DataFrame], begin_ns: int, end_ns: int, cores: int
 ) -> float:
     """Return the cores' busy time minus the lab's in the measured stage; NaN if unknown.
 
@@ -266,14 +270,13 @@ def _foreign_ns(
         return math.nan
     busy_ns: dict[str, float] = {}
     lab_ns: dict[str, float] = {}
-    for trial in trials:
-        samples = run.table("samples", [trial["trial_id"]])
+    for trial, samples in samples_of_trials.items():
         for name, of_service in samples.groupby("service"):
             used_ns = _used_ns(of_service, begin_ns, end_ns)
             if str(name).startswith("core "):
                 busy_ns[str(name)] = used_ns
             else:
-                key = str(name) if name == "lab" else f"{name} of {trial['trial_id']}"
+                key = str(name) if name == "lab" else f"{name} of {trial}"
                 lab_ns[key] = used_ns
     return sum(busy_ns.values()) - sum(lab_ns.values()) if len(busy_ns) == cores else math.nan
 

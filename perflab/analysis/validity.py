@@ -80,7 +80,7 @@ def measures(run: Run, response: str) -> bool:
 def typical_values(valid: pd.DataFrame, names: Iterable[str]) -> dict[str, Any]:
     """Return typical values of the trials' columns, each with ``_low``, ``_high`` (95%), ``_n``.
 
-    Where more than a tenth of a time may be the client's own, the interval holds it without that
+    Where more than a tenth of a value may be the client's own, the interval holds it without that
     part, too. If a trial has only a lower bound, there is no typical value but a ``_low``.
     """
     row: dict[str, Any] = {}
@@ -91,21 +91,22 @@ def typical_values(valid: pd.DataFrame, names: Iterable[str]) -> dict[str, Any]:
             row[f"{name}_n"] = len(valid)
             continue
         estimate = across_trials(valid[name].to_numpy(float))
+        less = across_trials(_without_client(valid, name).to_numpy(float))
         row |= {
             name: estimate.value,
-            f"{name}_low": min(estimate.low, _least_typical(valid, name)),
-            f"{name}_high": estimate.high,
+            f"{name}_low": min(estimate.low, less.low),
+            f"{name}_high": max(estimate.high, less.high),
             f"{name}_n": estimate.n,
         }
     return row
 
 
-def _least_typical(valid: pd.DataFrame, name: str) -> float:
-    """Return the low end less what may be the client's own, if that is much; else infinity."""
-    client = valid.get(client_column(name))
-    if client is None or not (client > MAX_CLIENT_SHARE * valid[name]).any():
-        return math.inf
-    return across_trials((valid[name] - client).clip(lower=0.0).to_numpy(float)).low
+def _without_client(valid: pd.DataFrame, name: str) -> pd.Series[float]:
+    """Return the trials' values, less what may be the client's own where that is much."""
+    values, client = valid[name], valid.get(client_column(name))
+    if client is None or not (client.abs() > MAX_CLIENT_SHARE * values).any():
+        return values
+    return (values - client).clip(lower=0.0)
 
 
 def least_value(valid: pd.DataFrame, name: str) -> float:

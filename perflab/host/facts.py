@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -114,9 +115,13 @@ def _turbo() -> str:
 
 def installed() -> dict[str, str]:
     """Return the versions of all packages in the lab's environment, by name."""
+    return dict(_versions())
+
+
+@cache
+def _versions() -> tuple[tuple[str, str], ...]:
     packages = metadata.distributions()
-    versions = {item.name.lower().replace("_", "-"): item.version for item in packages}
-    return dict(sorted(versions.items()))
+    return tuple(sorted((item.name.lower().replace("_", "-"), item.version) for item in packages))
 
 
 def session() -> dict[str, Any]:

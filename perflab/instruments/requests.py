@@ -12,6 +12,7 @@ import pandas as pd
 from perflab.instruments.instrument import Instrument, Load, Look, Observation, Scene
 from perflab.load.checks.chunk_times import OF_STREAMS, ChunkTimes, times_of_chunks
 from perflab.load.checks.failures import around_stop
+from perflab.load.checks.selfcheck import only_waits
 from perflab.load.checks.times import Number, times_of
 from perflab.load.checks.trend import OF_LOAD, drifts, response_trend
 from perflab.load.records.result import LoadResult
@@ -46,6 +47,8 @@ class Requests(Instrument):
     def observe(self, load: Load) -> Observation:
         """Return the columns, and a reason where an open loop's queue grows."""
         columns = request_columns(load.result)
+        if only_waits(load.workload, load.result):
+            columns |= throughput_without(columns)
         columns |= {drift_column(name): drift for name, drift in drifts(load.result).items()}
         named = {f"{self.prefix}{name}": value for name, value in columns.items()}
         if self.phases:
@@ -79,6 +82,18 @@ def request_columns(result: LoadResult) -> dict[str, Any]:
         "connection_wait_p99_ms": wait["p99"].value,
         "client_cpu_us_per_request": result.cpu_ns / 1e3 / max(1, result.requests_counted),
     }
+
+
+def throughput_without(columns: Mapping[str, float]) -> dict[str, float]:
+    """Return what the client kept back of the throughput of users who only wait, below 0.
+
+    By Little's law their throughput is their number over the mean response time.
+    """
+    mean, client = columns["mean_ms"], columns[client_column("mean_ms")]
+    # Something is left of a time that may be all the client's.
+    without = max(mean - client, mean / 100)
+    rate = columns["throughput_rps"]
+    return {client_column("throughput_rps"): rate - rate * mean / without if mean else math.nan}
 
 
 def time_columns(numbers: Mapping[str, Number]) -> dict[str, float]:

@@ -14,6 +14,7 @@ from perflab.errors import LoadError
 from perflab.load import report
 from perflab.load.checks.failures import MAX_ERROR_SHARE
 from perflab.load.checks.selfcheck import check
+from perflab.load.checks.trend import CLIENT_TIME
 from perflab.load.records.result import LoadResult
 from perflab.load.workload.arrivals import ClosedLoop, Stage
 from perflab.load.workload.workload import StopRules, Workload
@@ -195,9 +196,10 @@ def rate_of(workload: Workload, level: float) -> float:
 def judged(level: float, shown: Mapping[str, Any]) -> Probe:
     """Turn a load's summary, with its judged objectives, into a probe.
 
-    The client's faults are those of its self-check; errors are the server's; reasons that may be
-    either's leave the probe unclear. If the objectives are missed and the client was late as well,
-    the fault is the client's: nobody can tell the server's share. ``paced_rps`` in the summary is
+    The client's faults are those of its self-check, and the time that it may have added where an
+    objective would hold without it; errors are the server's; reasons that may be either's leave the
+    probe unclear. If the objectives are missed and the client was late as well, the fault is the
+    client's: nobody can tell the server's share. ``paced_rps`` in the summary is
     the rate that users of a constant cycle plan. Where they fell behind it, too few answers to
     judge an objective are the server's miss.
 
@@ -207,6 +209,7 @@ def judged(level: float, shown: Mapping[str, Any]) -> Probe:
         Too few answers to judge an objective, although none failed.
     """
     missed: list[str] = []
+    faults: list[Reason] = []
     offered, reached = shown.get("offered_rps"), shown.get("throughput_rps") or 0.0
     is_slow = reached < MIN_SHARE_OF_OFFERED * shown.get("paced_rps", 0.0)
     for objective in shown["objectives"]:
@@ -214,6 +217,8 @@ def judged(level: float, shown: Mapping[str, Any]) -> Probe:
         if found_ms is not None:
             if not objective["held"]:
                 missed.append(f"{name} {found_ms:.4g} ms > {objective['below_ms']:g} ms")
+            if objective["held"] is None:
+                faults.append(Reason(code=CLIENT_TIME, side="client", text=objective["why"]))
         elif missed or shown["errors"] or is_slow:
             missed.append(f"{name} unknown")
         else:
@@ -230,9 +235,9 @@ def judged(level: float, shown: Mapping[str, Any]) -> Probe:
     if offered and reached < MIN_SHARE_OF_OFFERED * offered:
         missed.append(f"{reached:.4g}/s answered of {offered:.4g}/s offered")
     reasons = [Reason.model_validate(words) for words in shown["reasons"]]
-    faults = tuple(reason for reason in reasons if reason.side == "client")
+    faults += [reason for reason in reasons if reason.side == "client"]
     unclear = tuple(reason for reason in reasons if reason.side == "unknown")
-    return Probe(level, tuple(missed), faults, unclear, shown)
+    return Probe(level, tuple(missed), tuple(faults), unclear, shown)
 
 
 def probed(

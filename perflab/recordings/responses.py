@@ -13,6 +13,11 @@ from perflab.recordings.schema import Response, RunRecord
 ANY = "*"
 # The share of requests that failed, and the reason against a trial in which too many did.
 FAILURES, TOO_MANY_FAILED = "failure_share", "server.failures"
+# The reasons against a trial whose client was late, and what services count without the client.
+CLIENT_LATE = frozenset(
+    f"generator.{what}" for what in ("lag", "loop_delay", "stalls", "stalled_time", "mean_delay")
+)
+COUNTED_INSIDE = re.compile(r"(?!client_)(phase_|core_wait_|memory_|.*cpu).*")
 # What of a time may be the client's own before its trials have a mark.
 MAX_CLIENT_SHARE = 0.10
 TYPICAL_PERCENTILES = (50, 95, 99)
@@ -173,8 +178,12 @@ def drift_column(response: str) -> str:
 
 
 def client_column(response: str) -> str:
-    """Return the column with what of a time, in ms, may be the client's own."""
-    return f"{response.removesuffix('_ms')}_client_ms"
+    """Return the column with what of a response may be the client's own, in its unit.
+
+    It is negative for a throughput: without a late client it would be higher.
+    """
+    name, _, unit = response.rpartition("_")
+    return f"{name}_client_{unit}"
 
 
 def resolution_column(response: str) -> str:

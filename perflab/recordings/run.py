@@ -14,7 +14,12 @@ from perflab.errors import RecordingError, RowsMissing
 from perflab.parameters import did_you_mean
 from perflab.recordings.columns import ALWAYS, STREAMED, schemas
 from perflab.recordings.display import named_values
-from perflab.recordings.responses import FAILURES, TOO_MANY_FAILED
+from perflab.recordings.responses import (
+    CLIENT_LATE,
+    COUNTED_INSIDE,
+    FAILURES,
+    TOO_MANY_FAILED,
+)
 from perflab.recordings.schema import is_imported, read_record
 from perflab.recordings.tables import (
     KINDS_OF_REMARK,
@@ -40,7 +45,7 @@ class Run:
         self.record = read_record(self.path)
         self._problems: list[str] = []
         self._damaged: set[str] = set()
-        self._cache: dict[tuple[str, str], pd.DataFrame] = {}
+        self._cache: dict[tuple[str, str], pa.Table] = {}
 
     def __repr__(self) -> str:
         return ", ".join(f"{name} {value}" for name, value in self.facts())
@@ -99,14 +104,16 @@ class Run:
         """Return the trials whose value of a response may enter a comparison.
 
         They are the valid ones. A trial that is invalid because its requests failed, and for no
-        other reason, tells the share of failures all the same.
+        other reason, tells the share of failures all the same; one whose client was late tells what
+        the service counts itself.
         """
-        if response != FAILURES:
-            return self.valid_trials()
+        harmless = {TOO_MANY_FAILED} if response == FAILURES else set[str]()
+        if COUNTED_INSIDE.fullmatch(response):
+            harmless = {*CLIENT_LATE}
         trials = self.current_trials()
         codes = [{reason.code for reason in reasons} for reasons in trials["reasons"]]
-        failed = np.array([of_trial == {TOO_MANY_FAILED} for of_trial in codes], dtype=bool)
-        return trials[failed | (trials["state"] == "valid")].reset_index(drop=True)
+        may_enter = np.array([bool(one) and one <= harmless for one in codes], dtype=bool)
+        return trials[may_enter | (trials["state"] == "valid")].reset_index(drop=True)
 
     def compared_trials(self) -> pd.DataFrame:
         """Return the trials for comparisons: the valid ones, or ``not judged`` imported ones."""
@@ -217,17 +224,22 @@ class Run:
         if unknown:
             raise RecordingError(f"run {self.run_id} has no readable trial {', '.join(unknown)}")
         tables = {str(name): self._table(kind, str(name)) for name in chosen}
-        parts = [
-            part.drop(columns=list(IDENTITY), errors="ignore").assign(**of_trials.loc[name])
-            for name, part in tables.items()
-            if part is not None and len(part)
-        ]
+        parts = {name: part for name, part in tables.items() if part is not None and len(part)}
         if not parts:
             empty: pd.DataFrame = schemas(self.record.tables)[kind].empty_table().to_pandas()
             return empty.assign(trial_id="", treatment="", block=0)
-        return pd.concat(parts, ignore_index=True)
+        joined = pa.concat_tables(parts.values(), promote_options="permissive")
+        kept = [name for name in joined.column_names if name not in IDENTITY]
+        # A million messages have only a few different texts.
+        frame: pd.DataFrame = joined.select(kept).to_pandas(
+            strings_to_categorical=kind == "messages"
+        )
+        rows_of_trials = of_trials.loc[list(parts)]
+        places = np.repeat(np.arange(len(parts)), [len(part) for part in parts.values()])
+        identity = rows_of_trials.iloc[places].reset_index(drop=True)
+        return pd.concat([frame, identity], axis=1)
 
-    def _table(self, kind: str, trial: str) -> pd.DataFrame | None:
+    def _table(self, kind: str, trial: str) -> pa.Table | None:
         if (kind, trial) in self._cache:
             return self._cache[kind, trial]
         try:
@@ -235,11 +247,7 @@ class Run:
         except RecordingError as error:
             self._skip(trial, error)
             return None
-        if rows is None:
-            return None
-        # A million messages have only a few different texts.
-        table: pd.DataFrame = rows.to_pandas(strings_to_categorical=kind == "messages")
-        if kind in ALWAYS:
+        if rows is not None and kind in ALWAYS:
             # Other tables may have a million rows per trial, so they are not cached.
-            self._cache[kind, trial] = table
-        return table
+            self._cache[kind, trial] = rows
+        return rows

@@ -101,14 +101,12 @@ def benjamini_hochberg(p_values: Sequence[float]) -> list[float]:
 
     Source: Y. Benjamini, Y. Hochberg, J. R. Stat. Soc. B 57, 1995.
     """
-    from scipy import stats
-
-    p = np.asarray(p_values, dtype=float)
-    known = np.isfinite(p)
-    adjusted = np.full(len(p), math.nan)
-    if known.any():
-        adjusted[known] = stats.false_discovery_control(p[known], method="bh")
-    return [float(value) for value in adjusted]
+    # scipy.stats has this too, and takes longer to import than all else of a verdict together.
+    p = pd.Series(p_values, dtype=float)
+    known = p.dropna().sort_values(ascending=False)
+    ranks = np.arange(len(known), 0, -1)
+    adjusted = (known * len(known) / ranks).cummin().clip(upper=1.0)
+    return [float(value) for value in adjusted.reindex(p.index)]
 
 
 def positive(series: pd.Series[Any], side: str) -> pd.Series[Any]:
@@ -344,12 +342,10 @@ def narrower(confidence: float) -> float:
 
 def rank_biserial(x: np.ndarray) -> float:
     """Return the matched-pairs rank-biserial correlation; 0 when all differences are 0."""
-    from scipy import stats
-
     nonzero = x[x != 0]
     if not len(nonzero):
         return 0.0
-    ranks = stats.rankdata(np.abs(nonzero))
+    ranks = pd.Series(np.abs(nonzero)).rank().to_numpy()
     return float((ranks * np.sign(nonzero)).sum() / ranks.sum())
 
 

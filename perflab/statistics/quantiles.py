@@ -209,11 +209,12 @@ def across_trials(values: ArrayLike, confidence: float = CONFIDENCE) -> Estimate
 
 def t_interval(x: np.ndarray, confidence: float = CONFIDENCE) -> tuple[float, float]:
     """Return Student's interval of a mean over trials or blocks; NaN below 2."""
-    from scipy import stats
+    from scipy import special
 
     if len(x) < 2:
         return math.nan, math.nan
-    margin = float(stats.t.ppf((1 + confidence) / 2, len(x) - 1) * stats.sem(x))
+    error = float(x.std(ddof=1)) / math.sqrt(len(x))
+    margin = float(special.stdtrit(len(x) - 1, (1 + confidence) / 2)) * error
     return float(x.mean()) - margin, float(x.mean()) + margin
 
 

@@ -63,13 +63,13 @@ def p_value(x: np.ndarray) -> float:
 
     It is at most 1 - confidence exactly where :func:`interval` excludes 0.
     """
-    from scipy import stats
+    from scipy import special
 
     n, w = len(x), smaller_sum(x)
     if n <= EXACT_N:
         return min(1.0, 2 * float(null_cdf(n)[w]))
     mean, deviation = _moments(n)
-    return min(1.0, 2 * float(stats.norm.cdf((w + 0.5 - mean) / deviation)))
+    return min(1.0, 2 * float(special.ndtr((w + 0.5 - mean) / deviation)))
 
 
 def smaller_sum(x: np.ndarray) -> int:
@@ -83,7 +83,7 @@ def smaller_sum(x: np.ndarray) -> int:
 
 def critical(n: int, tail: float) -> tuple[int, float]:
     """Return the largest w with P(W+ <= w) <= tail (-1: none), and that probability."""
-    from scipy import stats
+    from scipy import special
 
     if n <= EXACT_N:
         cdf = null_cdf(n)
@@ -91,8 +91,8 @@ def critical(n: int, tail: float) -> tuple[int, float]:
         k = int(np.searchsorted(cdf, tail * (1 + 1e-12), side="right")) - 1
         return k, float(cdf[k]) if k >= 0 else 0.0
     mean, deviation = _moments(n)
-    k = int(np.floor(mean + stats.norm.ppf(tail) * deviation - 0.5))
-    return k, float(stats.norm.cdf((k + 0.5 - mean) / deviation))
+    k = int(np.floor(mean + special.ndtri(tail) * deviation - 0.5))
+    return k, float(special.ndtr((k + 0.5 - mean) / deviation))
 
 
 def _moments(n: int) -> tuple[float, float]:

@@ -102,6 +102,9 @@ def test_a_probe_misses_by_objective_errors_throughput_or_growth() -> None:
     faults = [LATE, Reason(code="server.failures", side="server", text="20 of 1000 failed")]
     late = judged(100, shown(HELD, reasons=[fault.model_dump() for fault in faults]))
     assert late.faults == (faults[0],)
+    own = {**MISSED, "held": None, "why": "up to 5 ms of 40 ms are the client's own"}
+    (fault,) = judged(100, shown(own)).faults
+    assert (fault.side, fault.text) == ("client", own["why"])
     slept = judged(100, shown(HELD, reasons=[SLEPT.model_dump()]))
     assert (slept.faults, slept.unclear) == ((), (SLEPT,))
 

@@ -12,6 +12,7 @@ from tests.support.synthetic import write_run
 
 LATE = Reason(code="generator.lag", side="client", text="was late")
 SLEPT = Reason(code="host.clock_step", text="slept")
+FAILED = Reason(code="server.failures", side="server", text="failed")
 LOST = Reason(code="chat.lost", side="server", text="lost")
 
 
@@ -47,6 +48,27 @@ def test_reasons_and_warnings_are_read_back_as_models(tmp_path: Path) -> None:
     trial = run.trials().iloc[0]
     assert trial["reasons"] == [LATE, SLEPT, LOST]
     assert trial["warnings"] == [warning]
+
+
+@pytest.mark.parametrize(
+    ("reasons", "response", "enters"),
+    [
+        ([LATE], "service_cpu_us_per_request", True),
+        ([LATE], "memory_service_bytes", True),
+        ([LATE], "phase_database_p50_ms", True),
+        ([LATE], "client_cpu_us_per_request", False),
+        ([LATE], "mean_ms", False),
+        ([LATE, SLEPT], "service_cpu_us_per_request", False),
+        ([], "service_cpu_us_per_request", False),
+        ([FAILED], "failure_share", True),
+        ([FAILED, LATE], "failure_share", False),
+    ],
+)
+def test_a_late_client_takes_nothing_from_what_the_service_counts(
+    tmp_path: Path, reasons: list[Reason], response: str, enters: bool
+) -> None:
+    run = committed(tmp_path, reasons=reasons)
+    assert len(run.trials_of(response)) == enters
 
 
 def test_a_text_is_no_reason(tmp_path: Path) -> None:

@@ -24,10 +24,10 @@ def test_the_rank_sum_distribution_is_that_of_scipy(n: int, m: int) -> None:
 def test_unpaired_intervals_hold_the_truth_as_often_as_they_say(n: int, m: int) -> None:
     random = np.random.default_rng(n * 100 + m)
     covered = 0
-    for _ in range(1000):
+    for _ in range(300):
         _, low, high, _ = shift(random.normal(2, 1, n), random.normal(0, 1, m))
         covered += low <= 2 <= high
-    assert covered / 1000 >= 0.935
+    assert covered / 300 >= 0.915
 
 
 def test_a_single_trial_and_samples_without_spread_have_no_interval() -> None:

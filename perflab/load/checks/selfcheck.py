@@ -2,10 +2,13 @@
 
 A reason makes the trial invalid and says whose fault it is; a warning travels with its numbers.
 What other programs do to all treatments alike, such as stolen time, is a warning: the random order
-and the blocks deal with it. The thresholds limit what the client adds to the times it reports: a
-tenth of a response time is too much. Where the service is faster than the client can vouch for, the
-load is valid, and its throughput and CPU hold; its times are marked
-(:mod:`perflab.load.checks.times`).
+and the blocks deal with it.
+
+A late client adds to the times that it reports; how much it may have added stands beside each
+(:mod:`perflab.load.checks.times`), and more than a tenth is marked. It makes a load invalid only
+where requests follow a plan: those that it kept back arrive together, and the service has another
+load than asked for. Users who wait for nothing but answers load the service alike whether the
+client was late or not; they only get fewer answers in a second.
 
 Lancet (M. Kogias, S. Mallon, E. Bugnion, USENIX ATC 2019) accepts a sample when arrivals have the
 wanted distribution, the process is stationary and samples are independent enough. Here:
@@ -133,10 +136,13 @@ def check(result: LoadResult, workload: Workload) -> SelfCheck:
     reasons = [*failures.reasons(result, workload, causes), *_record_reasons(result)]
     # A client whose requests are refused is busy with sending again: that is not its fault.
     if refused <= MOSTLY * measured:
+        least_ms = least_p99(delays.looks)
+        if not only_waits(workload, result):
+            reasons += _lag_reasons(lag_ns, service_ns, result.at_once)
+            reasons += _loop_reasons(judgement, least_ms, service_ns)
+            reasons += stalls.reasons(result, judged)
         closed = isinstance(workload.arrivals, ClosedLoop)
-        reasons += _lag_reasons(lag_ns, service_ns, result.at_once)
-        reasons += _timing_reasons(judgement, least_p99(delays.looks), service_ns, closed)
-        reasons += stalls.reasons(result, judged)
+        reasons += _cpu_reasons(judgement, least_ms, closed)
         reasons += _law_reasons(judgement.littles_law_ratio)
     warnings = (
         *trend.of_load(result),
@@ -144,6 +150,13 @@ def check(result: LoadResult, workload: Workload) -> SelfCheck:
         *(failures.on_kept_connections(result, workload) if causes else ()),
     )
     return replace(judgement, reasons=tuple(reasons), warnings=warnings)
+
+
+def only_waits(workload: Workload, result: LoadResult) -> bool:
+    """Return whether users begin each request at the answer to the last, and at no planned time."""
+    arrivals = workload.arrivals
+    planned = not isinstance(arrivals, ClosedLoop) or arrivals.pacing_s or arrivals.think_time_s
+    return not (planned or result.at_once)
 
 
 def least_p99(values: np.ndarray) -> float:
@@ -220,27 +233,29 @@ def _late(kind: str, share: int, late_ms: float, allowed_ms: float) -> list[Reas
     return [Reason(code=kind, side="client", text=text)]
 
 
-def _timing_reasons(
-    judgement: SelfCheck, least_p99_ms: float, service_ns: np.ndarray, closed: bool
+def _loop_reasons(
+    judgement: SelfCheck, least_p99_ms: float, service_ns: np.ndarray
 ) -> list[Reason]:
-    """Judge the event loop's delays (p99: its lower bound), and the use of cores."""
+    """Judge the event loop's delays (p99: its lower bound)."""
     highest = max(_known(len(service_ns)), default=50)
     median_ms = _allowed_ms(service_ns, 50, LATE_P50_MS)
     tail_ms = _allowed_ms(service_ns, highest, LATE_P99_MS)
-    reasons = _late(LOOP_DELAY, 50, judgement.loop_delay_p50_ms, median_ms)
-    reasons += _late(LOOP_DELAY, 99, least_p99_ms, tail_ms)
+    median = _late(LOOP_DELAY, 50, judgement.loop_delay_p50_ms, median_ms)
+    return median + _late(LOOP_DELAY, 99, least_p99_ms, tail_ms)
+
+
+def _cpu_reasons(judgement: SelfCheck, least_p99_ms: float, closed: bool) -> list[Reason]:
+    """Judge the client's use of its cores."""
     working = judgement.cpu_share > MAX_CLIENT_CPU
     # A closed loop slows down with its client, unseen. The client of an open loop that keeps its
     # schedule may be busy, unless work queues in its event loop: then it reports its own queue, and
     # no share of that can serve as a measure.
     queues = judgement.loop_delay_p50_ms > MAX_BUSY_DELAY_P50_MS
     queues |= least_p99_ms > MAX_BUSY_DELAY_P99_MS
-    if working and (closed or queues):
-        text = (
-            f"the client used {judgement.cpu_share:.0%} of its cores: the client may be the limit"
-        )
-        reasons.append(Reason(code="generator.cpu", side="client", text=text))
-    return reasons
+    if not (working and (closed or queues)):
+        return []
+    text = f"the client used {judgement.cpu_share:.0%} of its cores: the client may be the limit"
+    return [Reason(code="generator.cpu", side="client", text=text)]
 
 
 def _record_reasons(result: LoadResult) -> list[Reason]:

@@ -28,6 +28,7 @@ from perflab.load.workload.arrivals import Scripted
 from perflab.load.workload.workload import Workload
 from perflab.recordings.responses import MAX_CLIENT_SHARE
 from perflab.recordings.schema import Reason
+from perflab.statistics.in_words import counted
 from perflab.statistics.quantiles import OF_TRIALS
 
 # Below it, lateness on the whole is a warning and refuses nothing.
@@ -112,7 +113,7 @@ def reasons(result: LoadResult, times: Times) -> list[Reason]:
     texts = {}
     lengths_ns = [np.diff(looks.stalls).ravel() for looks in result.judged_looks]
     lengths_ms = np.concatenate(lengths_ns) / 1e6
-    stalls_text = f"the client stood still {len(lengths_ms)} times"
+    stalls_text = f"the client stood still {counted(len(lengths_ms), 'time')}"
     stalls_text += f", up to {lengths_ms.max(initial=0):.0f} ms"
     moved_numbers = [
         f"{name} from {lower:.2f} to {usual:.2f} ms"

@@ -78,6 +78,7 @@ def remarks_on_tcp(result: LoadResult) -> list[Remark]:
 MAX_TREND = math.log(1.1)
 GROSS_TREND = math.log(1.5)
 OF_LOAD = "load.trend"
+CLIENT_TIME = "generator.client_time"
 WINDOWS = 10
 TAU = 0.6
 FEWEST_REQUESTS = 5 * WINDOWS
@@ -278,4 +279,4 @@ def of_client_time(numbers: Mapping[str, Number]) -> list[Remark]:
         return []
     text = f"more than a tenth of these times may be the client's own: {', '.join(parts)}"
     text += "; they are marked ~, and compared with and without it"
-    return [Remark(code="generator.client_time", side="client", text=text)]
+    return [Remark(code=CLIENT_TIME, side="client", text=text)]
