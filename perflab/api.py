@@ -161,11 +161,11 @@ def bottlenecks(run: Run) -> Lines:
     return Lines(section.bottlenecks(run))
 
 
-def show(what: pd.DataFrame | Iterable[Run]) -> Shown:
-    """Show a table, or a list of runs, whole; pandas would cut long cells."""
-    from perflab.reports.verdicts import shown_runs, shown_table
+def show(table: pd.DataFrame) -> Shown:
+    """Show a table whole; pandas would cut long cells."""
+    from perflab.reports.verdicts import shown_table
 
-    return shown_table(what) if isinstance(what, pd.DataFrame) else shown_runs(what)
+    return shown_table(table)
 
 
 def claim_ledger(study: str = "", answer: str = "", backend: str = "") -> Shown:

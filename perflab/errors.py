@@ -155,4 +155,4 @@ class ImportRefused(PerflabError):
 
 
 class ExportRefused(PerflabError):
-    """A section cannot be written to its place; the file there was not changed."""
+    """A section or figure cannot be written; the file in its place was not changed."""

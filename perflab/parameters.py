@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import difflib
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import NoneType
 from typing import Any, TypeVar, get_args
 
@@ -84,6 +84,15 @@ def from_text(text: str) -> Any:
         return json.loads(text)
     except ValueError:
         return text
+
+
+def as_text(value: Any) -> str:
+    """Return a value as it is typed on a command line."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, Sequence) and all(isinstance(item, str | int | float) for item in value):
+        return ",".join(map(as_text, value))
+    return json.dumps(value, default=str)
 
 
 def parse_assignments(assignments: Iterable[str]) -> dict[str, Any]:

@@ -233,7 +233,7 @@ def share_of_others(run: Run) -> float:
         for core in role_cores
     }
     foreign_ns = measured_ns = 0.0
-    samples = run.samples(trials.loc[trials["state"] != "failed", "trial_id"].tolist())
+    samples = run.table("samples", trials.loc[trials["state"] != "failed", "trial_id"].tolist())
     by_trial = dict(tuple(samples.groupby("trial_id")))
     for together in _at_once(run, trials):
         begin_ns = min(trial["begin_ns"] for trial in together)

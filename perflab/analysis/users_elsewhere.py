@@ -195,7 +195,7 @@ def active_counts(run: Run) -> pd.DataFrame:
     Columns: treatment, block, trial_id, event, count, looks (samples taken of the trial).
     """
     columns = ["treatment", "block", "trial_id", "event", "count", "looks"]
-    waits = run.waits()
+    waits = run.table("waits")
     if waits.empty:
         return pd.DataFrame(columns=columns)
     trials = run.valid_trials().set_index("trial_id")
@@ -231,4 +231,4 @@ def waits_for_flush(event: str) -> bool:
 
 def has_waits(run: Run) -> bool:
     """Return whether the run has samples of a database's waits."""
-    return len(run.waits()) > 0
+    return len(run.table("waits")) > 0

@@ -99,5 +99,5 @@ def _verdicts(backend: str) -> None:
         parameters = changed_parameters(selected.run) or "defaults"
         blocks = f"{selected.complete_blocks} complete blocks"
         terminal.print(Text(f"  {selected.run.run_id}: {blocks}, {parameters}"))
-        for reason in selected.reasons():
-            terminal.print(Text(f"    chosen instead of {reason}"))
+        if selected.superseded:
+            terminal.print(Text(f"    chosen instead of {selected.others}"))

@@ -81,7 +81,7 @@ def _drawn(runs: Sequence[Run]) -> list[Path]:
     shown = [{"from_run": run.run_id} for run in runs]
     # Processes, as a kernel finds the file of its progress in the environment of its process.
     with ProcessPoolExecutor(os.cpu_count(), multiprocessing.get_context("spawn")) as processes:
-        return [done.notebook for done in processes.map(execute, names, shown)]
+        return [*processes.map(execute, names, shown)]
 
 
 def _headline(runs: Sequence[Run], duration: str) -> str:

@@ -6,14 +6,13 @@
 from __future__ import annotations
 
 from perflab.figures.canvas import LabFigure
-from perflab.figures.export import ProvenanceError, provenance, save_view
-from perflab.figures.origin import Page, page_of
+from perflab.figures.export import provenance, save_view
 from perflab.figures.plots.cpu import CORE_TIME, LATENCY_CPU, PROFILE
 from perflab.figures.plots.database import DATABASE_WAITS, FLUSH_COST
 from perflab.figures.plots.effects import EFFECT
 from perflab.figures.plots.latency import LATENCY_ECDF, TIME_BREAKDOWN, time_breakdown_view
 from perflab.figures.plots.throughput import IN_FLIGHT, THROUGHPUT, throughput_view
-from perflab.figures.view import Judging, View, draw_table, draw_view
+from perflab.figures.view import Judging, View, draw_view
 
 # The views of runs that measure requests.
 OF_REQUESTS = (
@@ -25,6 +24,6 @@ GENERAL_VIEWS = (*OF_REQUESTS, DATABASE_WAITS, FLUSH_COST, PROFILE)
 __all__ = [
     "CORE_TIME", "DATABASE_WAITS", "EFFECT", "FLUSH_COST", "GENERAL_VIEWS", "IN_FLIGHT",
     "LATENCY_CPU", "LATENCY_ECDF", "OF_REQUESTS", "PROFILE", "THROUGHPUT", "TIME_BREAKDOWN",
-    "Judging", "LabFigure", "Page", "ProvenanceError", "View", "draw_table", "draw_view", "page_of",
-    "provenance", "save_view", "throughput_view", "time_breakdown_view",
+    "Judging", "LabFigure", "View", "draw_view", "provenance", "save_view", "throughput_view",
+    "time_breakdown_view",
 ]  # fmt: skip

@@ -41,7 +41,12 @@ Line = tuple[str, float, str, str]
 
 
 class LabFigure(Figure):
-    """A figure outside pyplot that still shows itself as a notebook cell's last expression."""
+    """A figure outside pyplot that still shows itself as a notebook cell's last expression.
+
+    The plots begin ``plot_top_in`` inches above the figure's lower end.
+    """
+
+    plot_top_in = 0.0
 
     def _repr_png_(self) -> tuple[bytes, dict[str, int]]:
         target = io.BytesIO()
@@ -71,6 +76,7 @@ def page_canvas(
     foot_in = len(foot) * _line_in(FOOTER_PT) + 1.5 * MARGIN_IN
     height = head_in + key_in + plot_height_in + foot_in
     figure = LabFigure(figsize=(WIDTH_IN, height), dpi=LAYOUT_DPI)
+    figure.plot_top_in = foot_in + plot_height_in
     FigureCanvasAgg(figure)
     rect = (0.0, foot_in / height, 1.0, plot_height_in / height)
     figure.set_layout_engine(

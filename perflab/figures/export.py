@@ -19,6 +19,7 @@ import struct
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -27,18 +28,17 @@ from matplotlib.figure import Figure
 from PIL import Image
 from PIL.PngImagePlugin import PngInfo
 
-from perflab.errors import PerflabError
+from perflab.errors import ExportRefused, PerflabError
 from perflab.figures.canvas import LabFigure
-from perflab.figures.origin import Page, page_of, perflab_version
+from perflab.figures.origin import Page, page_of
 from perflab.figures.theme import applied
 from perflab.figures.view import View, draw_table, read_csv, to_csv
 from perflab.host.files import explained, replace_file
 from perflab.recordings import Run
 
-NO_TABLE = "none"
 KEYWORD = b"perflab digest\0"
 IEND = b"\0\0\0\0IEND\xaeB`\x82"
-_TEXT = re.compile(rb"figure=([0-9a-f]{64}) table=([0-9a-f]{64}|none)")
+_TEXT = re.compile(rb"figure=([0-9a-f]{64}) table=([0-9a-f]{64})")
 
 
 @dataclass(frozen=True)
@@ -49,9 +49,9 @@ class Stamp:
     whole: bool
 
 
-def table_digest(table: bytes | None) -> str:
-    """Return the SHA-256 of a table's file; "none" for a figure without a table."""
-    return NO_TABLE if table is None else hashlib.sha256(table).hexdigest()
+def table_digest(table: bytes) -> str:
+    """Return the SHA-256 of a table's file."""
+    return hashlib.sha256(table).hexdigest()
 
 
 def stamped(content: bytes, suffix: str, table: str) -> bytes:
@@ -107,10 +107,6 @@ DESCRIPTION = "{http://purl.org/dc/elements/1.1/}description"
 PDF_ORIGIN = b"%perflab origin "
 
 
-class FigureNotSaved(PerflabError):
-    """The folder of figures cannot be written, or is full."""
-
-
 class ProvenanceError(PerflabError):
     """A figure file has no origin, or cannot be read."""
 
@@ -142,7 +138,7 @@ def _files(
 ) -> list[tuple[str, bytes]]:
     origin = {**page.origin, "figure": name}
     digest = table_digest(table)
-    named = {"Title": f"{page.title}: {name}", "Creator": f"perflab {perflab_version()}"}
+    named = {"Title": f"{page.title}: {name}", "Creator": f"perflab {version('perflab')}"}
     text = json.dumps(origin, sort_keys=True, default=str)
     # Identifiers in an SVG are salted with run and name.
     salt = {"svg.hashsalt": f"{page.origin['runs'][0]}/{name}"}
@@ -185,7 +181,7 @@ def _rendered(figure: Figure, kind: str, metadata: Mapping[str, str | None]) -> 
 
 def write_whole(path: Path, content: bytes) -> None:
     """Write ``content`` to ``path``: a reader sees the old file or the new, even if this fails."""
-    with explained(path, "the run is kept", ELSEWHERE, FigureNotSaved):
+    with explained(path, "the run is kept", ELSEWHERE, ExportRefused):
         path.parent.mkdir(parents=True, exist_ok=True)
         replace_file(path, content)
 

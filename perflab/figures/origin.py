@@ -6,7 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import version
 from typing import Any
 
 import numpy as np
@@ -21,18 +21,9 @@ from perflab.statistics.quantiles import Estimate, across_trials
 MOST_NAMED = 3
 
 
-def perflab_version() -> str:
-    """Return the installed version of perflab, or "unknown" in an uninstalled checkout."""
-    try:
-        return version("perflab")
-    except PackageNotFoundError:
-        return "unknown"
-
-
 def valid_counts(run: Run) -> dict[str, int]:
     """Return the number of valid trials of every treatment, zeros included."""
-    valid = run.valid_trials()
-    counts: dict[str, int] = dict(valid["treatment"].value_counts()) if len(valid) else {}
+    counts = run.valid_trials()["treatment"].value_counts()
     return {item.name: int(counts.get(item.name, 0)) for item in run.record.treatments}
 
 
@@ -52,7 +43,7 @@ def footer(run: Run) -> str:
     record = run.record
     lines = [
         f"run {run.run_id} · seed {record.seed} · commit {commit(record)}"
-        f" · perflab {perflab_version()}",
+        f" · perflab {version('perflab')}",
         f"backend {record.backend} · network path {record.network_path}",
         n_text(run),
     ]
@@ -94,7 +85,7 @@ def origin_of(run: Run) -> dict[str, Any]:
         "dirty": bool(code.get("dirty")),
         "n": valid_counts(run),
         "seed": record.seed,
-        "perflab": perflab_version(),
+        "perflab": version("perflab"),
     }
 
 
@@ -131,11 +122,10 @@ def page_of(run: Run) -> Page:
 
 
 def _why_nothing(run: Run) -> str:
-    trials = run.trials()
-    if not len(trials):
+    if not len(run.trials()):
         because = f" ({run.record.reason})" if run.record.reason else ""
         return f"The run has no trial: it is {run.record.state}{because}."
-    trials = trials[~trials["superseded"].astype(bool)]
+    trials = run.current_trials()
     states = trials["state"].value_counts()
     if not states.get("valid", 0):
         counts = " and ".join(f"{n} {state}" for state, n in states.items()) or "all superseded"
@@ -192,5 +182,5 @@ def in_words(
 
 def trials_shown(run: Run) -> pd.DataFrame:
     """Return the trials that figures show: those neither superseded nor failed."""
-    trials = run.trials()
-    return trials[~trials["superseded"].astype(bool) & (trials["state"] != "failed")]
+    trials = run.current_trials()
+    return trials[trials["state"] != "failed"]

@@ -38,7 +38,6 @@ def _settings() -> dict[str, Any]:
         # Shipped with matplotlib: the same letters, and the same bytes, on every machine.
         "font.family": ["DejaVu Sans"],
         "font.size": 8.5,
-        "axes.titlesize": 9,
         "axes.titlelocation": "left",
         "axes.labelsize": 8.5,
         "axes.labelcolor": INK,
@@ -60,7 +59,6 @@ def _settings() -> dict[str, Any]:
         "xtick.minor.size": 0,
         "ytick.minor.size": 0,
         "legend.fontsize": 8,
-        "legend.title_fontsize": 8,
         "legend.frameon": False,
         "text.color": INK,
         # A dollar sign in a label is never mathematics.

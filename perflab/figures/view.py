@@ -17,13 +17,12 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.lines import Line2D
 
 from perflab.analysis.findings import JointClaim
 from perflab.errors import RowsMissing
 from perflab.figures.canvas import LabFigure, empty_figure
 from perflab.figures.origin import Page, page_of
-from perflab.figures.theme import PALETTE, applied
+from perflab.figures.theme import applied
 from perflab.recordings import Run
 
 # Beyond this, floats skip whole numbers.
@@ -184,23 +183,8 @@ def draw_interval(
 Published = Callable[[Run, str], pd.DataFrame]
 PUBLISHED = "published"
 SAME_LOAD, OTHER_LOAD = "published load", "other load"
-COLOR = PALETTE[1]
 
 
 def nothing_published(_run: Run, _response: str) -> pd.DataFrame:
     """Return no row: most systems have no published values."""
     return pd.DataFrame({"treatment": [], "value": [], "load": []})
-
-
-def published_mark(load: str, **more: Any) -> Line2D:
-    """Return the diamond of a published value, filled if the run has the published load."""
-    fill, edge = (COLOR, "white") if load == SAME_LOAD else ("white", COLOR)
-    return Line2D([], [], marker="D", ms=5.5, mfc=fill, mec=edge, mew=1.3, ls="", zorder=6,
-                  clip_on=False, gid="published", **more)  # fmt: skip
-
-
-def published_key(table: pd.DataFrame) -> list[Line2D]:
-    """Return the legend of the marks that are drawn."""
-    words = {SAME_LOAD: "published, same load", OTHER_LOAD: "published; this run: other load"}
-    loads = [load for load in words if load in set(table["state"])]
-    return [published_mark(load, label=words[load]) for load in loads]

@@ -9,7 +9,7 @@ from perflab.recordings.published_results import (
     studies,
     targets,
 )
-from perflab.recordings.responses import declared, named, response_of, typical
+from perflab.recordings.responses import named, response_of, typical
 from perflab.recordings.run import Run
 from perflab.recordings.runs import (
     FREE_PARAMETERS,
@@ -22,27 +22,25 @@ from perflab.recordings.runs import (
 )
 from perflab.recordings.sameness import check_same, check_services
 from perflab.recordings.schema import (
-    SCHEMA_VERSION,
     Reason,
     Remark,
     Response,
     RunRecord,
-    SessionRecord,
     Side,
     Steady,
     TreatmentRecord,
     fault,
 )
-from perflab.recordings.store import RunWriter, new_run_id, remainder, remaining_blocks
+from perflab.recordings.store import RunWriter, new_run_id, remaining_blocks
 from perflab.recordings.tables import trial_id
 from perflab.statistics.comparison import Scale, SizeBound
-from perflab.statistics.interim_analysis import Look, PlannedLook, UntilDecided
+from perflab.statistics.interim_analysis import UntilDecided
 
 __all__ = [
-    "FREE_PARAMETERS", "SCHEMA_VERSION", "Contrast", "ContrastPair", "Look", "PlannedLook",
-    "Reason", "Remark", "Response", "Run", "RunRecord", "RunWriter", "Scale", "Selected",
-    "SessionRecord", "Side", "SizeBound", "Steady", "TreatmentRecord", "UntilDecided", "check_same",
-    "check_services", "claims", "complete_blocks", "declared", "fault", "list_runs", "named",
-    "new_run_id", "open_run", "published", "published_value", "remainder", "remaining_blocks",
-    "response_of", "select", "studies", "targets", "trial_id", "trials_of_runs", "typical",
+    "FREE_PARAMETERS", "Contrast", "ContrastPair", "Reason", "Remark", "Response", "Run",
+    "RunRecord", "RunWriter", "Scale", "Selected", "Side", "SizeBound", "Steady", "TreatmentRecord",
+    "UntilDecided", "check_same", "check_services", "claims", "complete_blocks", "fault",
+    "list_runs", "named", "new_run_id", "open_run", "published", "published_value",
+    "remaining_blocks", "response_of", "select", "studies", "targets", "trial_id", "trials_of_runs",
+    "typical",
 ]  # fmt: skip

@@ -134,13 +134,6 @@ ALWAYS = ("requests", "samples")
 STREAMED = ("messages", "progress", "chunks")
 TABLE_NAME = re.compile(r"[a-z][a-z0-9_]{0,49}")
 OWN_FILES = ("trial", "manifest", *ALWAYS)
-COLUMN_TYPES = {
-    str(kind): kind
-    for kind in (
-        pa.string(), pa.bool_(), pa.binary(), pa.float32(), pa.float64(), pa.int8(), pa.int16(),
-        pa.int32(), pa.int64(), pa.uint8(), pa.uint16(), pa.uint32(), pa.uint64(),
-    )
-}  # fmt: skip
 
 
 def schemas(declared: Mapping[str, Mapping[str, str]]) -> dict[str, pa.Schema]:
@@ -163,10 +156,10 @@ def declared_schema(name: str, columns: Mapping[str, str]) -> pa.Schema:
             f"letter first, and none of {', '.join(OWN_FILES)}"
         )
     try:
-        schema = pa.schema([(column, COLUMN_TYPES[kind]) for column, kind in columns.items()])
-    except KeyError as error:
-        kinds = ", ".join(COLUMN_TYPES)
-        raise RecordingError(f"table {name}: no column type {error}; there are: {kinds}") from None
+        types = {column: pa.type_for_alias(kind) for column, kind in columns.items()}
+    except ValueError as error:
+        raise RecordingError(f"table {name}: {error}; string or int64 are such types") from None
+    schema = pa.schema(types)
     if not len(schema):
         raise RecordingError(f"table {name}: it has no column")
     if name in TABLES and schema != TABLES[name]:
@@ -181,7 +174,5 @@ def described_schema(schema: pa.Schema) -> dict[str, str]:
 
 def check_columns(schema: pa.Schema, kind: str, names: Iterable[str], where: str) -> None:
     """Refuse a table that lacks columns of its schema."""
-    present = set(names)
-    missing = [name for name in schema.names if name not in present]
-    if missing:
+    if missing := sorted({*schema.names} - {*names}):
         raise RecordingError(f"{where}: the {kind} table lacks {', '.join(missing)}")

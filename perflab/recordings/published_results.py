@@ -83,8 +83,7 @@ def published_value(study: str, place: str, scenario: str, measure: str) -> floa
 def targets(study: str) -> dict[str, float]:
     """Return a study's targets by measure, in the unit of the measure."""
     _, values = _read(study)
-    rows = values.items()
-    return {measure: value for (place, _, measure), value in rows if place == "targets"}
+    return {key[2]: value for key, value in values.items() if key[0] == "targets"}
 
 
 def claims() -> pd.DataFrame:

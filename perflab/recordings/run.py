@@ -14,7 +14,6 @@ from perflab.errors import RecordingError, RowsMissing
 from perflab.parameters import did_you_mean
 from perflab.recordings.columns import ALWAYS, STREAMED, schemas
 from perflab.recordings.display import named_values
-from perflab.recordings.files import check_folder
 from perflab.recordings.responses import (
     CLIENT_LATE,
     COUNTED_INSIDE,
@@ -56,8 +55,7 @@ class Run:
 
     def facts(self) -> list[tuple[str, str]]:
         """Return id, state, progress and folder of the run, in words."""
-        record, trials = self.record, self.trials()
-        count = int((~trials["superseded"].astype(bool)).sum())
+        record, count = self.record, len(self.current_trials())
         because = f" ({record.reason})" if record.reason else ""
         valid = f"{len(self.valid_trials())} of {count} valid"
         return [
@@ -91,6 +89,11 @@ class Run:
             return trials.copy()
         return trials[~trials["trial_id"].isin(self._damaged)].reset_index(drop=True)
 
+    def current_trials(self) -> pd.DataFrame:
+        """Return the trials of every state that were not superseded."""
+        trials = self.trials()
+        return trials[~trials["superseded"].astype(bool)]
+
     def valid_trials(self) -> pd.DataFrame:
         """Return the trials that may enter a comparison: valid and not superseded."""
         trials = self.trials()
@@ -107,8 +110,7 @@ class Run:
         harmless = {TOO_MANY_FAILED} if response == FAILURES else set[str]()
         if COUNTED_INSIDE.fullmatch(response):
             harmless = {*CLIENT_LATE}
-        trials = self.trials()
-        trials = trials[~trials["superseded"].astype(bool)]
+        trials = self.current_trials()
         codes = [{reason.code for reason in reasons} for reasons in trials["reasons"]]
         may_enter = np.array([bool(one) and one <= harmless for one in codes], dtype=bool)
         return trials[may_enter | (trials["state"] == "valid")].reset_index(drop=True)
@@ -151,14 +153,6 @@ class Run:
             )
         return self._joined(name, trial_ids)
 
-    def samples(self, trial_ids: Sequence[str] | None = None) -> pd.DataFrame:
-        """Return the samples of CPU and memory; see :meth:`table`."""
-        return self.table("samples", trial_ids)
-
-    def waits(self, trial_ids: Sequence[str] | None = None) -> pd.DataFrame:
-        """Return the database's wait events; see :meth:`table`."""
-        return self.table("waits", trial_ids)
-
     @cached_property
     def missing(self) -> list[str]:
         """The tables that lack rows which the trials counted: a copy may leave the large ones out.
@@ -185,9 +179,7 @@ class Run:
         rule = self.record.until_decided
         if rule is None or rule.ended:
             return self.record.blocks
-        trials = self.trials()
-        current = trials[~trials["superseded"].astype(bool)]
-        measured = current.groupby("block")["position"].nunique()
+        measured = self.current_trials().groupby("block")["position"].nunique()
         whole = measured[measured == len(self.record.treatments)].index
         return int(whole.max()) + 1 if len(whole) else 0
 
@@ -203,7 +195,7 @@ class Run:
     @cached_property
     def _trials(self) -> pd.DataFrame:
         tables, schema = [TRIAL.empty_table()], TRIAL
-        for folder in self._folders():
+        for folder in sorted(self.path.glob("trials/b*")):
             try:
                 row = read_row(folder, self.record)
                 schema = pa.unify_schemas([schema, row.schema])
@@ -216,18 +208,6 @@ class Run:
             frame[name] = frame[name].map(partial(remarks, name))
         frame["superseded"] = frame["trial_id"].isin(self.record.superseded).astype(bool)
         return frame.sort_values(["block", "position", "attempt"], ignore_index=True)
-
-    def _folders(self) -> list[Path]:
-        """Return the folders with names of trials; a link in place of ``trials`` is refused."""
-        trials = self.path / "trials"
-        try:
-            check_folder(trials)
-            return sorted(trials.glob("b*"))
-        except FileNotFoundError:
-            return []
-        except (OSError, RecordingError) as error:
-            self._problems.append(f"no trial can be read: {error}")
-            return []
 
     def _skip(self, trial: str, error: Exception) -> None:
         self._damaged.add(trial)

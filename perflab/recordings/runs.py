@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import hashlib
 import json
 from collections.abc import Iterable, Sequence
@@ -13,11 +12,11 @@ from typing import Any
 import pandas as pd
 
 from perflab.errors import RecordingError, RunNotFound
+from perflab.parameters import did_you_mean
 from perflab.recordings.display import plain
 from perflab.recordings.run import Run
 from perflab.recordings.schema import RunRecord
 from perflab.recordings.tables import KINDS_OF_REMARK, TRIAL
-from perflab.statistics.in_words import counted
 
 SHOWN = 5
 
@@ -48,8 +47,7 @@ def open_run(reference: Path | str, root: Path | str) -> Run:
     root, text = Path(root), str(reference)
     if text == "latest" or text.startswith("latest:"):
         return _latest(root, text.partition(":")[2])
-    is_folder = (Path(text) / "run.json").exists()
-    if "/" in text and is_folder:
+    if text and (Path(text) / "run.json").exists():
         return Run(Path(text))
     names = [path.name for path in _folders(root)]
     matching = [name for name in names if text and name.startswith(text)]
@@ -57,25 +55,21 @@ def open_run(reference: Path | str, root: Path | str) -> Run:
         return Run(root / (text if text in names else matching[0]))
     if matching:
         raise RunNotFound(f"'{text}' fits {len(matching)} runs: {_listed(matching)}")
-    if is_folder and not text.startswith("."):
-        return Run(Path(text))
-    raise RunNotFound(f"no run '{text}' in {root}; {_nearest(text, names)}")
+    hint = did_you_mean(text, names)
+    raise RunNotFound(f"no run '{text}' in {root}{hint}; 'perflab runs' lists all")
 
 
 def _latest(root: Path, experiment: str) -> Run:
-    runs = list_runs(root)
-    chosen = [run for run in runs if not experiment or run.record.experiment == experiment]
-    finished = [run for run in chosen if run.record.state == "finished"]
-    if finished:
-        return finished[-1]
-    if chosen:
-        subject = f"of '{experiment}' " if experiment else ""
-        hint = f"run {chosen[-1].run_id} is {chosen[-1].record.state}; name it to see it"
-        raise RunNotFound(f"no run {subject}in {root} has finished; {hint}")
-    if not runs:
-        raise RunNotFound(f"there is no run in {root}; 'perflab run' makes one")
-    measured = sorted({run.record.experiment for run in runs})
-    raise RunNotFound(f"no run of '{experiment}' in {root}; there are runs of {_listed(measured)}")
+    finished = [run for run in list_runs(root) if run.record.state == "finished"]
+    chosen = [run for run in finished if experiment in ("", run.record.experiment)]
+    if not chosen:
+        measured = _listed(sorted({run.record.experiment for run in finished})) or "none"
+        subject = f" of '{experiment}'" if experiment else ""
+        raise RunNotFound(
+            f"no run{subject} in {root} has finished (finished ones: {measured}); 'perflab runs' "
+            "lists all, and 'perflab run' makes one"
+        )
+    return chosen[-1]
 
 
 def _folders(root: Path) -> list[Path]:
@@ -86,15 +80,6 @@ def _age(run: Run) -> tuple[str, int, str]:
     """Return the sort key of a run; ids hold only seconds, so the first session's clock helps."""
     sessions = run.record.sessions
     return run.record.created_at, sessions[0].realtime_ns if sessions else 0, run.run_id
-
-
-def _nearest(text: str, names: list[str]) -> str:
-    if not names:
-        return "there are no runs; 'perflab run' makes one"
-    nearest = difflib.get_close_matches(text, names, n=3, cutoff=0.3)
-    if nearest:
-        return f"did you mean {_listed(nearest)}?"
-    return f"the latest are {_listed(names[-3:])}"
 
 
 def _listed(names: list[str]) -> str:
@@ -116,28 +101,18 @@ class Selected:
 
     run: Run
     complete_blocks: int
-    superseded: tuple[Run, ...] = ()
+    superseded: tuple[Run, ...]
 
-    def reasons(self) -> list[str]:
-        """Return a sentence for every superseded run; this reads all their trials."""
-        return [self._reason(run, complete_blocks(run)) for run in self.superseded]
-
-    def _reason(self, other: Run, blocks: int) -> str:
-        count = counted(blocks, "complete block")
-        why = f"only {count}" if blocks < self.complete_blocks else f"{count} as well, and is older"
-        fingerprint, other_fingerprint = (
-            run.record.code.get("fingerprint") for run in (self.run, other)
-        )
-        code_note = "" if fingerprint == other_fingerprint else "; it was measured by other code"
-        return f"{other.run_id}, which has {why}{code_note}"
+    @property
+    def others(self) -> str:
+        """The ids of the superseded runs, in words."""
+        return ", ".join(run.run_id for run in self.superseded)
 
 
 def complete_blocks(run: Run) -> int:
     """Return the number of blocks in which every treatment has a valid trial."""
-    valid = run.valid_trials()
-    treatments = len(run.record.treatments)
-    per_block = valid.groupby("block")["treatment"].nunique()
-    return int((per_block == treatments).sum())
+    per_block = run.valid_trials().groupby("block")["treatment"].nunique()
+    return int((per_block == len(run.record.treatments)).sum())
 
 
 def select(runs: Iterable[Run]) -> list[Selected]:
@@ -183,18 +158,13 @@ def question_of(record: RunRecord) -> str:
 
 
 ID_LENGTH = 8
-RUN_COLUMNS = (
-    "run", "experiment", "backend", "run_state", "created_at", "commit", "dirty", "machine",
-    "question_id",
-)  # fmt: skip
 
 
 def trials_of_runs(runs: Sequence[Run]) -> pd.DataFrame:
     """Return a row per committed trial of every run; see :func:`perflab.trials_of`."""
     differing = _differing([run.record.parameters for run in runs])
     parts = [_rows(run, parameters) for run, parameters in zip(runs, differing, strict=True)]
-    empty = pd.DataFrame(columns=[*RUN_COLUMNS, *TRIAL.names])
-    table = pd.concat(parts, ignore_index=True) if parts else empty
+    table = pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=TRIAL.names)
     table.attrs["problems"] = [f"run {run.run_id}: {text}" for run in runs for text in run.problems]
     return table
 
@@ -211,18 +181,17 @@ def _rows(run: Run, parameters: dict[str, Any]) -> pd.DataFrame:
 
 def _run_columns(run: Run) -> dict[str, Any]:
     record = run.record
-    values = (
-        run.run_id,
-        record.experiment,
-        record.backend,
-        record.state,
-        pd.to_datetime(record.created_at, utc=True, errors="coerce"),
-        str(record.code.get("commit") or ""),
-        bool(record.code.get("dirty")),
-        plain(record.environment.get("machine")),
-        hashlib.sha256(question_of(record).encode()).hexdigest()[:ID_LENGTH],
-    )
-    return dict(zip(RUN_COLUMNS, values, strict=True))
+    return {
+        "run": run.run_id,
+        "experiment": record.experiment,
+        "backend": record.backend,
+        "run_state": record.state,
+        "created_at": pd.to_datetime(record.created_at, utc=True, errors="coerce"),
+        "commit": str(record.code.get("commit") or ""),
+        "dirty": bool(record.code.get("dirty")),
+        "machine": plain(record.environment.get("machine")),
+        "question_id": hashlib.sha256(question_of(record).encode()).hexdigest()[:ID_LENGTH],
+    }
 
 
 def _differing(runs: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 from perflab.errors import ResumeRefused
 from perflab.recordings.schema import RunRecord
 
-SHOWN = 8
 ABSENT = "nothing"
 
 
@@ -44,10 +43,7 @@ def check_services(
 def _refuse(before: RunRecord, changes: Sequence[str]) -> None:
     if not changes:
         return
-    shown = [*changes[:SHOWN]]
-    if len(changes) > SHOWN:
-        shown.append(f"and {len(changes) - SHOWN} more differences")
-    lines = "\n".join(f"  - {line}" for line in shown)
+    lines = "\n".join(f"  - {line}" for line in changes)
     raise ResumeRefused(
         f"run {before.run_id} cannot be continued: its parts would not be comparable. Changed:\n"
         f"{lines}\nUndo that, or start a new run"

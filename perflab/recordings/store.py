@@ -18,13 +18,13 @@ from perflab.errors import RecordingError, ResumeRefused
 from perflab.host.files import explained, remove_broken_off, replace_file, whole_folder, write_file
 from perflab.parameters import did_you_mean
 from perflab.recordings.columns import ALWAYS, schemas
-from perflab.recordings.files import FILE, check_folder, describe
+from perflab.recordings.files import FILE, describe
 from perflab.recordings.run import Run
 from perflab.recordings.schema import RunRecord, read_record
 from perflab.recordings.tables import TRIAL_ID, parse_trial_id, trial_table, typed_table
 
 Table: TypeAlias = pd.DataFrame | pa.Table
-# Making a run's folder takes milliseconds, so an older unfinished one was broken off.
+# Making a folder takes milliseconds, so an older unfinished one was broken off.
 LATELY_S = 60.0
 
 
@@ -55,9 +55,15 @@ class RunWriter:
             _check_owner(path.parent)
             remove_broken_off(path.parent, age_s=LATELY_S)
             with whole_folder(path) as folder:
-                (folder / "trials").mkdir()
-                write_file(folder / "run.json", lambda file: file.write(_as_json(record)))
+                cls.begin(folder, record)
         return cls(path, record)
+
+    @classmethod
+    def begin(cls, folder: Path, record: RunRecord) -> RunWriter:
+        """Begin a run in an empty folder, which the caller names when it is whole."""
+        (folder / "trials").mkdir()
+        write_file(folder / "run.json", lambda file: file.write(_as_json(record)))
+        return cls(folder, record)
 
     @classmethod
     def reopen(cls, path: Path) -> RunWriter:
@@ -65,7 +71,6 @@ class RunWriter:
         writer = cls(path, read_record(path))
         with explained(path, "the committed trials are unharmed"):
             (path / "trials").mkdir(exist_ok=True)
-            check_folder(path / "trials")
             for folder in (path, path / "trials"):
                 remove_broken_off(folder)
         return writer

@@ -15,6 +15,7 @@ import os
 import re
 import subprocess
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -64,13 +65,11 @@ def check_installed(formats: list[str]) -> None:
     """
     for kind in formats:
         for name in ("pypandoc", "typst") if kind == "pdf" else ("pypandoc",):
-            try:
-                __import__(name)
-            except ImportError:
+            if find_spec(name) is None:
                 raise ExportRefused(
                     f"--format {kind} needs {name}, which is not installed: "
                     "pip install 'perflab[documents]'"
-                ) from None
+                )
 
 
 def docx(text: str, folder: Path) -> bytes:
@@ -98,8 +97,7 @@ def pdf(text: str, folder: Path, title: str) -> bytes:
         )
     except typst.TypstError as error:
         raise ExportRefused(f"the PDF cannot be set: {error}") from error
-    if not isinstance(document, bytes):
-        raise ExportRefused("the PDF cannot be set: typst gave no document")
+    assert isinstance(document, bytes)
     return document
 
 
@@ -172,7 +170,11 @@ def page(title: str, sections: Iterable[tuple[str, Mapping[str, bytes]]]) -> str
 
     A picture that is missing there is replaced by its alternative text.
     """
-    body = "".join(section_html(text, pictures) for text, pictures in sections)
+    return html_page(title, "".join(section_html(text, pictures) for text, pictures in sections))
+
+
+def html_page(title: str, body: str) -> str:
+    """Return a page of the lab around a body in HTML."""
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'

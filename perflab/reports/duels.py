@@ -316,8 +316,7 @@ def _gate_of(pair: Pair, response: str) -> list[str]:
 
 def notes(run: Run, pairs: Sequence[Pair]) -> list[str]:
     """Return what limits the results of a duel, each thing once."""
-    trials = run.trials()
-    trials = trials[~trials["superseded"].astype(bool)]
+    trials = run.current_trials()
     refused = trials[trials["state"] != "valid"]
     first = f"{len(trials) - len(refused)} of {counted(len(trials), 'trial')} count"
     noise = next(finding.noise for pair in pairs for finding in pair.findings.values())

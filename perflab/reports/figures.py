@@ -12,10 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from perflab import systems
-from perflab.errors import ExportRefused, ParameterError, PerflabError
+from perflab.errors import ExportRefused, ParameterError
 from perflab.figures import GENERAL_VIEWS, PROFILE, Judging, LabFigure, View, draw_view, save_view
 from perflab.figures.export import (
-    NO_TABLE,
     ProvenanceError,
     provenance,
     rendered,
@@ -117,10 +116,6 @@ PICTURES = (".svg", ".png", ".pdf")
 NOT_HERE = "run not here: only checked for edits"
 
 
-class NothingToVerify(PerflabError):
-    """A path that was to be verified does not exist."""
-
-
 @dataclass(frozen=True)
 class Verified:
     """The state of one file; it is one of ``FINDINGS`` where something is wrong."""
@@ -138,12 +133,11 @@ class Verified:
 def verify(paths: Sequence[Path]) -> list[Verified]:
     """Check every figure, its table, and every document under ``paths``.
 
-    NothingToVerify where a path is not there; the message names all of them.
+    ParameterError where a path is not there; the message names all of them.
     """
     if missing := [str(path) for path in paths if not path.exists()]:
-        raise NothingToVerify(
-            f"there is no {', '.join(missing)}; name a folder, figure, table or document"
-        )
+        way_out = "name a folder, figure, table or document"
+        raise ParameterError("--verify", [f"there is no {', '.join(missing)}; {way_out}"])
     files = {file for path in paths for file in ([path] if path.is_file() else path.rglob("*"))}
     visible = sorted(file for file in files if file.is_file() and not file.name.startswith("."))
     figures = [path for path in visible if path.suffix in PICTURES]
@@ -170,27 +164,23 @@ def _figure(path: Path, table: Path) -> Verified:
     stamp = stamp_of(content, path.suffix[1:])
     if stamp is None or origin is None:
         if stamp or origin:
-            why = "its digest or its origin is gone or damaged; save it anew"
-            return Verified(path, EDITED, why)
+            return Verified(path, EDITED, "its digest or its origin is gone; save it anew")
         if table.exists():
             why = f"it says nothing of its origin, and {table.name} is there"
             return Verified(path, EDITED, why)
         return Verified(path, FOREIGN)
     if not stamp.whole:
         return Verified(path, EDITED, "the file is not the one that was written; save it anew")
-    if stamp.table != NO_TABLE and not table.exists():
+    if not table.exists():
         return Verified(path, ORPHANED, f"its table {table.name} is not beside it")
-    if stamp.table != NO_TABLE and table_digest(table.read_bytes()) != stamp.table:
+    if table_digest(table.read_bytes()) != stamp.table:
         return Verified(path, STALE, f"it was drawn from another {table.name}; save both anew")
     return _redrawn(path, origin, content)
 
 
 def _redrawn(path: Path, origin: dict[str, Any], content: bytes) -> Verified:
-    names = [str(name) for name in origin["runs"]]
-    if len(names) != 1:
-        return Verified(path, ONLY_EDITS, f"of {len(names)} runs: only checked for edits")
     # The name comes from a file, so it must not lead out of the folder of runs.
-    run = _opened(names[0], runs_dir()) if Path(names[0]).name == names[0] else None
+    run = _opened(Path(origin["runs"][0]).name, runs_dir())
     if run is None:
         return Verified(path, ONLY_EDITS, NOT_HERE)
     view = next((view for view in views_of(run) if view.name == origin["figure"]), None)

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import math
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from importlib.metadata import version
 from typing import Any
 
 import pandas as pd
 
-from perflab.figures.origin import commit, n_text, perflab_version, shared_note
+from perflab.figures.origin import commit, n_text, shared_note
+from perflab.parameters import as_text
 from perflab.recordings import Run, RunRecord
 from perflab.recordings.display import plain
 from perflab.recordings.imports.results import doubts
@@ -61,8 +62,7 @@ def first_said(run: Run, reasons: str = AT_THE_END) -> list[str]:
 
 def _states(run: Run) -> pd.Series[str]:
     """Return the states of the trials that were not superseded."""
-    trials = run.trials()
-    states: pd.Series[str] = trials.loc[~trials["superseded"].astype(bool), "state"]
+    states: pd.Series[str] = run.current_trials()["state"]
     return states
 
 
@@ -212,7 +212,7 @@ def set_up(run: Run) -> str:
         "not separated on this machine": shared_note(record),
         "blocks, seed": f"{record.blocks_text()}, {record.seed}",
         "valid trials": n_text(run),
-        "code": f"commit {commit(record)}, perflab {perflab_version()}",
+        "code": f"commit {commit(record)}, perflab {version('perflab')}",
     }
     listed = pd.DataFrame([(k, str(v)) for k, v in facts.items() if v], columns=["what", "value"])
     parameters = pd.DataFrame(
@@ -251,17 +251,8 @@ def command(record: RunRecord) -> str:
     words = ["perflab", "run", record.experiment, "--backend", record.backend]
     for name, value in record.parameters.items():
         if name not in LEFT_OUT_OF_COMMAND and value is not None:
-            words += ["-p", f"{name}={_typed(value)}"]
+            words += ["-p", f"{name}={as_text(value)}"]
     return shlex.join(words)
-
-
-def _typed(value: Any) -> str:
-    """Return a value as it is typed on a command line."""
-    if isinstance(value, str):
-        return value
-    if isinstance(value, Sequence) and all(isinstance(item, str | int | float) for item in value):
-        return ",".join(map(_typed, value))
-    return json.dumps(value)
 
 
 def reproduce(record: RunRecord) -> str:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import Any
 
 import pandas as pd
 
 from perflab import systems
 from perflab.errors import ExperimentError, ParameterError, PerflabError, RecordingError
 from perflab.host.lock import holder
+from perflab.parameters import as_text
 from perflab.paths import notebooks_dir, runs_dir
 from perflab.recordings import FREE_PARAMETERS, Run, Selected, complete_blocks, list_runs, select
 from perflab.recordings.display import Shown
@@ -56,7 +56,7 @@ def judged(backend: str = "") -> pd.DataFrame:
             "run": selected.run.run_id,
             "complete blocks": selected.complete_blocks,
             "parameters": changed_parameters(selected.run) or "defaults",
-            "superseded": "; ".join(selected.reasons()) or "none",
+            "superseded": selected.others or "none",
         }
         for selected in judged_runs(backend)
     ]
@@ -70,15 +70,11 @@ def changed_parameters(run: Run) -> str:
     except PerflabError:
         fields = {}
     return ", ".join(
-        f"{name}={_plain(value)}"
+        f"{name}={as_text(value)}"
         for name, value in run.record.parameters.items()
         if name not in FREE_PARAMETERS
-        and (name not in fields or _plain(value) != _plain(fields[name].get_default()))
+        and (name not in fields or as_text(value) != as_text(fields[name].get_default()))
     )
-
-
-def _plain(value: Any) -> str:
-    return ",".join(map(_plain, value)) if isinstance(value, (list, tuple)) else str(value)
 
 
 def questions() -> Shown:

@@ -48,19 +48,12 @@ GREY = VerdictStyle("bright_black", "#8c8c8c")
 PLAIN = VerdictStyle("", "transparent")
 RED = VerdictStyle("red", "#d6453d")
 # Green is for a claim whose size was reproduced too; the words stand beside every colour.
+SHOWN = (Outcome.SIZE_UNDECIDED, Outcome.LESS, Outcome.MORE, Outcome.DIRECTION_SHOWN)
 LOOKS = {
+    **dict.fromkeys(Outcome, GREY),
+    **dict.fromkeys(SHOWN, PLAIN),
+    **dict.fromkeys((Outcome.NOT_REPRODUCED, Outcome.OPPOSITE), RED),
     Outcome.REPRODUCED: VerdictStyle("green", "#2e9e5b"),
-    Outcome.SIZE_UNDECIDED: PLAIN,
-    Outcome.LESS: PLAIN,
-    Outcome.MORE: PLAIN,
-    Outcome.DIRECTION_SHOWN: PLAIN,
-    Outcome.NOT_REPRODUCED: RED,
-    Outcome.OPPOSITE: RED,
-    Outcome.DIRECTION_NOT_SHOWN: GREY,
-    Outcome.UNDECIDED: GREY,
-    Outcome.SET_BY_LOAD: GREY,
-    Outcome.NOT_TESTABLE: GREY,
-    Outcome.UNPUBLISHED: GREY,
 }
 
 
@@ -102,7 +95,9 @@ def _row(row: Mapping[Any, Any]) -> dict[str, str]:
         "n": str(row["n"]),
         "p": str(row["p"]),
         str(adjusted): str(row[adjusted]),
-        "verdict": "\n".join([str(row["verdict"]), *decision, *_single_run(row)]),
+        "verdict": "\n".join(
+            [str(row["verdict"]), *decision, *_stated(row, "single run", "single run: ")]
+        ),
         "valid trials": str(row["valid trials"]),
         "noise": "\n".join(f"- {flag}" for flag in str(row["noise"]).split("; ")),
     }
@@ -124,18 +119,14 @@ def _stated(row: Mapping[Any, Any], name: str, before: str = "") -> list[str]:
     return [] if row[name] == MISSING else [f"{before}{row[name]}"]
 
 
-def _single_run(row: Mapping[Any, Any]) -> list[str]:
-    return _stated(row, "single run", "single run: ")
-
-
-def to_terminal(table: pd.DataFrame, title: str = "Verdicts") -> Table:
+def to_terminal(table: pd.DataFrame) -> Table:
     """Return a :func:`verdict_table` as a rich table of any width, with coloured verdicts."""
     from rich.table import Table
     from rich.text import Text
 
     caption = "\n".join(reading_notes(table))
     rich_table = Table(
-        title=title, title_justify="left", box=None, padding=(0, 2, 1, 0),
+        title="Verdicts", title_justify="left", box=None, padding=(0, 2, 1, 0),
         caption=Text(caption) if caption else None, caption_justify="left",
     )  # fmt: skip
     rich_table.add_column("claim", ratio=4, overflow="fold")
@@ -145,7 +136,8 @@ def to_terminal(table: pd.DataFrame, title: str = "Verdicts") -> Table:
         style = LOOKS[Outcome(row["verdict"])].style
         # Markup would take an interval like "[1.49, 1.70]" for a style.
         valid, noise = f"{row['valid trials']} trials valid", f"noise: {row['noise']}"
-        details = "".join(f"\n{line}" for line in (*_single_run(row), valid, noise))
+        single_run = _stated(row, "single run", "single run: ")
+        details = "".join(f"\n{line}" for line in (*single_run, valid, noise))
         verdict = Text(str(row["verdict"]), style).append(details, "")
         rich_table.add_row(Text(f"{row['claim']}\n({_where(row)})"), Text(_numbers(row)), verdict)
     return rich_table
@@ -256,12 +248,6 @@ def shown_table(table: pd.DataFrame) -> Shown:
         return shown_verdicts(table)
     right = frozenset(str(name) for name in table.columns if is_numeric(table[name]))
     return Shown(table, table.map(cell_text), right)
-
-
-def shown_runs(runs: Iterable[Run]) -> Shown:
-    """Return runs as a table, one per row."""
-    table = pd.DataFrame([dict(run.facts()) for run in runs])
-    return Shown(table, table)
 
 
 class Saved(tuple[Path, ...]):

@@ -7,7 +7,6 @@ import re
 import sys
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -40,24 +39,17 @@ ESCAPES = re.compile(r"\x1b\[[0-9;]*m")
 LATELY_S = 3.0
 
 
-@dataclass(frozen=True)
-class Executed:
-    """A notebook that ran to its end, and the run that it made."""
-
-    run_id: str
-    notebook: Path
-
-
 def execute(
     name: str,
     parameters: Mapping[str, Any],
     on_event: Callable[[Event], None] | None = None,
     failed: Path | None = None,
-) -> Executed:
-    """Execute an experiment's notebook; parameters are checked before a kernel starts.
+) -> Path:
+    """Execute an experiment's notebook, and return it in the folder of its run's figures.
 
-    papermill writes its output in place, where a crash can leave half a file. So it writes to a
-    temporary folder, and the finished notebook replaces the one in the folder of the run's figures.
+    Parameters are checked before a kernel starts. papermill writes its output in place, where a
+    crash can leave half a file. So it writes to a temporary folder, and the finished notebook goes
+    from there to the folder, which has the run's id as its name.
     A notebook that failed is kept as ``failed``. ``on_event`` receives the events of the run; by
     default they are shown on standard error.
 
@@ -91,7 +83,7 @@ def execute(
         replace_file(target, output.read_bytes())
         # A kernel that was killed while it saved figures left unfinished files.
         remove_broken_off(target.parent, age_s=LATELY_S)
-    return Executed(run_id, target)
+    return target
 
 
 def _execute(name: str, output: Path, parameters: Mapping[str, Any]) -> None:
@@ -165,13 +157,8 @@ def carry_out(
             error = NotebookFailed(cell.notebook, type(error).__name__, str(error))
         is_interrupted = error.kind in ("KeyboardInterrupt", INTERRUPTED)
         end = interruption(cell) if is_interrupted else _failure(saved, error)
-    return AttemptEnded(
-        cell=cell.id,
-        attempt=number,
-        seconds=round(time.monotonic() - begin, 1),
-        run_id=run_id,
-        **end,
-    )
+    seconds = round(time.monotonic() - begin, 1)
+    return AttemptEnded(cell=cell.id, attempt=number, seconds=seconds, run_id=run_id, **end)
 
 
 def interruption(cell: Cell, by: str = "") -> dict[str, Any]:
@@ -195,16 +182,14 @@ def _failure(saved: Path, error: NotebookFailed) -> dict[str, Any]:
     }
 
 
-def _result(executed: Executed) -> dict[str, Any]:
+def _result(notebook: Path) -> dict[str, Any]:
     """Return the results of a finished run, so that the index need not open every run again."""
-    run = Run(runs_dir() / executed.run_id)
-    trials = run.trials()
+    run = Run(runs_dir() / notebook.parent.name)
     rows = verdict_table([run])[["claim", "verdict", "measured [95%]"]]
     return {
         "done": True,
-        "notebook": str(executed.notebook),
-        "figures": tuple(map(str, sorted(executed.notebook.parent.glob("*.svg")))),
+        "notebook": str(notebook),
         "valid_trials": len(run.valid_trials()),
-        "trials": int((~trials["superseded"].astype(bool)).sum()),
+        "trials": len(run.current_trials()),
         "verdicts": tuple(tuple(map(str, row)) for row in rows.to_numpy()),
     }

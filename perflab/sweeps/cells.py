@@ -41,7 +41,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 
 from perflab import systems
 from perflab.errors import ParameterError, PerflabError
-from perflab.parameters import did_you_mean, from_text
+from perflab.parameters import as_text, did_you_mean, from_text
 from perflab.trials.experiment import OF_THE_CALL, Experiment
 
 MOST_CELLS = 5_000
@@ -213,7 +213,7 @@ class Cell:
     @property
     def label(self) -> str:
         """The notebook and the varied parameters, in words."""
-        values = (f"{name}={_typed(self.parameters[name])}" for name in self.varied)
+        values = (f"{name}={as_text(self.parameters[name])}" for name in self.varied)
         return " ".join([self.notebook, *values])
 
 
@@ -247,11 +247,6 @@ def open_sweep(file: Path) -> Sweep:
 def systems_of(cells: Iterable[Cell]) -> set[str]:
     """Return the systems of the experiments that cells execute."""
     return {systems.system_of(cell.notebook) for cell in cells}
-
-
-def _typed(value: Any) -> str:
-    """Return a parameter's value as it is typed on a command line."""
-    return ",".join(map(_typed, value)) if isinstance(value, list) else str(value)
 
 
 def _planned(file: SweepFile) -> tuple[list[Cell], list[str]]:

@@ -56,11 +56,6 @@ class EndRequests:
         if (self._times == 1 and not interrupt_kernels()) or self._times == 2:
             raise KeyboardInterrupt(self.by)
 
-    def ask_again(self) -> None:
-        """Interrupt once more: a kernel between two cells does not notice the first signal."""
-        if self.by:
-            interrupt_kernels()
-
 
 def interrupt_kernels() -> int:
     """Send SIGINT to the kernels that this process started, and return how many there are."""
@@ -107,14 +102,6 @@ class SweepOptions:
 
 
 @dataclass(frozen=True)
-class SweepOutcome:
-    """The result of a sweep: its folder, and its number of cells by state."""
-
-    folder: Path
-    states: Mapping[str, int]
-
-
-@dataclass(frozen=True)
 class ActiveSweep:
     """A sweep that this process carries out; it holds the lock of the folder."""
 
@@ -130,10 +117,10 @@ class ActiveSweep:
         """Return the cells to do, in the order of the file."""
         return [cell for cell in self.sweep.cells if self.journal.cell(cell.id).state != "done"]
 
-    def outcome(self) -> SweepOutcome:
-        """Return the number of cells by state so far."""
-        states = (self.journal.cell(cell.id).state for cell in self.sweep.cells)
-        return SweepOutcome(self.folder, Counter(states))
+    @property
+    def states(self) -> Mapping[str, int]:
+        """The number of cells by state so far."""
+        return Counter(self.journal.cell(cell.id).state for cell in self.sweep.cells)
 
     def ended(self, end: AttemptEnded) -> bool:
         """Write down how an attempt ended; return whether to try the cell again now."""
@@ -179,11 +166,11 @@ def active_sweep(
         yield ActiveSweep(sweep, how, folder, journal, show, asked)
 
 
-def carry_out_sweep(sweep: Sweep, how: SweepOptions) -> SweepOutcome:
-    """Carry a sweep out, or continue it; a failed cell does not end the sweep.
+def carry_out_sweep(sweep: Sweep, how: SweepOptions) -> ActiveSweep:
+    """Carry a sweep out, or continue it, and return it as it ended.
 
-    No cell begins after ``how.minutes``. Raises RunInterrupted if the user stops the sweep, and the
-    errors of :func:`active_sweep`.
+    A failed cell does not end the sweep. No cell begins after ``how.minutes``. Raises
+    RunInterrupted if the user stops the sweep, and the errors of :func:`active_sweep`.
     """
     with active_sweep(sweep, how) as active:
         cells = active.cells_to_do()
@@ -195,7 +182,7 @@ def carry_out_sweep(sweep: Sweep, how: SweepOptions) -> SweepOutcome:
                 break
             active.show(Note(text=f"cell {number}/{len(cells)}: {cell.label}"))
             _execute(active, cell)
-        return active.outcome()
+        return active
 
 
 def _execute(active: ActiveSweep, cell: Cell) -> None:
@@ -224,8 +211,9 @@ def _attempt(active: ActiveSweep, cell: Cell) -> AttemptEnded:
         if isinstance(event, RunBegun):
             # It is written down at once, so that the run can be resumed after a kill.
             active.journal.add(RunMade(cell=cell.id, run_id=event.run_id))
-        elif isinstance(event, TrialBegun):
-            active.asked.ask_again()
+        elif isinstance(event, TrialBegun) and active.asked.by:
+            # A kernel between two cells does not notice the first signal.
+            interrupt_kernels()
         active.show(event)
 
     cell_folder = active.folder / "cells" / cell.id

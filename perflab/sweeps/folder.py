@@ -12,7 +12,7 @@ import hashlib
 import os
 import secrets
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from html import escape
@@ -29,6 +29,8 @@ from perflab.host.facts import LENGTH, sources
 from perflab.host.files import explained, remove_broken_off, replace_file, whole_folder, write_file
 from perflab.paths import notebook_file, runs_dir, sweeps_dir
 from perflab.recordings.sameness import differences
+from perflab.recordings.store import LATELY_S
+from perflab.reports.conversion import html_page
 from perflab.sweeps.cells import Cell, Sweep, systems_of
 
 # The class of the error where the user or a signal ended a cell in order.
@@ -91,7 +93,6 @@ class AttemptEnded(_Entry):
     kind: str = ""
     error: str = ""
     infrastructure: bool = False
-    figures: tuple[str, ...] = ()
     valid_trials: int = 0
     trials: int = 0
     verdicts: tuple[tuple[str, str, str], ...] = ()
@@ -209,8 +210,6 @@ class Journal:
 
 
 COPY = "sweep.yaml"
-# Making a sweep's folder takes milliseconds, so that an older half one was broken off.
-LATELY_S = 60.0
 
 
 def new_folder(sweep: Sweep) -> Path:
@@ -288,30 +287,21 @@ def refuse_changes(journal: Journal, now: SessionBegun) -> None:
         )
 
 
-THUMBNAILS = 3
-HEAD = """<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><title>{title}</title><style>
-body {{ font: 15px/1.45 system-ui, sans-serif; margin: 2em; color: #222; }}
-table {{ border-collapse: collapse; width: 100%; }}
-th, td {{ text-align: left; vertical-align: top; padding: .5em .8em; }}
-img {{ width: 15em; margin: 0 .4em .4em 0; }}
-</style></head>
-<body><h1>{title}</h1>
-<p>{all}. Each verdict is of one run by itself, and p is adjusted within that run alone: among many
-cells some look large by chance.</p>
-"""
+CHANCE = (
+    "Each verdict is of one run by itself, and p is adjusted within that run alone: among many "
+    "cells some look large by chance."
+)
 
 
 def write_index(folder: Path, sweep: Sweep, journal: Journal) -> None:
     """Replace the page; its links are relative, so that the folder can be moved."""
     states = Counter(journal.cell(cell.id).state for cell in sweep.cells)
     listed = ", ".join(f"{count} {state}" for state, count in states.items())
-    counts = f"{len(sweep.cells)} cells: {listed}"
+    head = f"<h1>{escape(sweep.title)}</h1>\n<p>{len(sweep.cells)} cells: {listed}. {CHANCE}</p>\n"
     table = pd.DataFrame([_row(cell, journal.cell(cell.id), folder) for cell in sweep.cells])
     with pd.option_context("display.max_colwidth", None):
         body = table.to_html(index=False, escape=False)
-    head = HEAD.format(title=escape(sweep.title), all=counts)
-    replace_file(folder / "index.html", f"{head}{body}</body></html>\n".encode())
+    replace_file(folder / "index.html", html_page(sweep.title, head + body).encode())
 
 
 def _row(cell: Cell, state: CellState, folder: Path) -> dict[str, str]:
@@ -319,7 +309,7 @@ def _row(cell: Cell, state: CellState, folder: Path) -> dict[str, str]:
     # A run of another host can be read only after it was copied to the store.
     is_here = state.run_id and not state.attempts[-1].begun.host
     places = {"run": str(runs_dir() / state.run_id) if is_here else ""}
-    trials = verdicts = figures = ""
+    trials = verdicts = ""
     if ended := state.ended:
         places["run"] = ended.stored or places["run"]
         places |= {"notebook": ended.notebook, "log": ended.log}
@@ -327,13 +317,11 @@ def _row(cell: Cell, state: CellState, folder: Path) -> dict[str, str]:
         verdicts = escape(f"{ended.kind}: {ended.error}")
         if not ended.error:
             verdicts = _listed(f"{claim}: {word} {size}" for claim, word, size in ended.verdicts)
-        figures = _thumbnails(ended.figures, folder)
     links = [f'<a href="{_address(at, folder)}">{word}</a>' for word, at in places.items() if at]
     return {
         "cell": f"<b>{escape(cell.label)}</b><br><code>{cell.id}</code><br>{', '.join(links)}",
         "state": f"{state.state}{_listed(map(_attempt_text, state.attempts))}{trials}",
         "verdicts": verdicts,
-        "figures": figures,
     }
 
 
@@ -346,14 +334,6 @@ def _attempt_text(attempt: Attempt) -> str:
     if attempt.run_id:
         words.append(f"run {attempt.run_id}")
     return " ".join(words)
-
-
-def _thumbnails(figures: Sequence[str], folder: Path) -> str:
-    # A browser cannot show figures of a store; the figure of the effect comes first.
-    files = [figure for figure in figures if "://" not in figure]
-    files.sort(key=lambda figure: (Path(figure).stem != "effect", figure))
-    places = [_address(figure, folder) for figure in files[:THUMBNAILS]]
-    return "".join(f'<a href="{at}"><img loading="lazy" src="{at}"></a>' for at in places)
 
 
 def _listed(items: Iterable[str]) -> str:

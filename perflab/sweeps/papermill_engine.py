@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -30,19 +30,17 @@ MOST_WORDS = 4000
 IDLE_ENDS_WITHIN_S = 2.0
 
 
-class TrialsShown:
-    """Shows a run on standard error; its first event removes papermill's bar of cells."""
+def trials_shown(manager: Any) -> Callable[[Event], None]:
+    """Return what shows a run on standard error; its first event removes papermill's bar."""
+    terminal = Terminal(sys.stderr)
 
-    def __init__(self, manager: Any) -> None:
-        self._manager = manager
-        self._terminal = Terminal(sys.stderr)
-
-    def __call__(self, event: Event) -> None:
-        """Show one event of the run."""
-        bar, self._manager.pbar = self._manager.pbar, None
+    def show(event: Event) -> None:
+        bar, manager.pbar = manager.pbar, None
         if bar is not None:
             bar.close()
-        self._terminal(event)
+        terminal(event)
+
+    return show
 
 
 class HeardKernelManager(AsyncKernelManager):
@@ -90,7 +88,7 @@ def last_words(words: Path) -> Iterator[None]:
 
 
 class TrialsEngine(NBClientEngine):  # type: ignore[misc]
-    """papermill's engine with :class:`TrialsShown` where a bar is wanted, and a private kernel.
+    """papermill's engine with :func:`trials_shown` where a bar is wanted, and a private kernel.
 
     The kernel talks through sockets in a folder that only this user can enter. Its default is plain
     TCP on loopback, which other users can read on some hosts; Jupyter warns of it in every output.
@@ -109,7 +107,7 @@ class TrialsEngine(NBClientEngine):  # type: ignore[misc]
             )
             if nb_man.pbar is None:
                 return super().execute_managed_notebook(nb_man, kernel_name, **options)
-            with followed(TrialsShown(nb_man)):
+            with followed(trials_shown(nb_man)):
                 return super().execute_managed_notebook(nb_man, kernel_name, **options)
 
 

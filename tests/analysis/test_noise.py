@@ -85,7 +85,7 @@ def test_treatments_that_share_their_time_are_no_strangers_to_each_other(tmp_pat
         ]
         return pd.DataFrame(rows, columns=["trial_id", "t_ns", "service", "cpu_ns", "memory_bytes"])
 
-    run.samples = lambda names: pd.concat(map(samples_of, names), ignore_index=True)
+    run.table = lambda _, names: pd.concat(map(samples_of, names), ignore_index=True)
     assert any("others used" in flag for flag in noise_flags(run))
     run.record = run.record.model_copy(update={"tables": {TURNS: dict(TURN_COLUMNS)}})
     assert not any("others used" in flag for flag in noise_flags(run))

@@ -80,8 +80,7 @@ def test_verdicts_are_of_one_run_of_each_experiment_and_say_which_it_superseded(
     text = perflab(data, "claims", "--verdicts")
     assert "tiny" not in text.partition("nothing is pooled")[0]
     assert "slower: 6 complete blocks" in text
-    assert "chosen instead of tiny, which has only 1 complete block" in text
-    assert "first, which has 6 complete blocks as well, and is older" in text
+    assert "chosen instead of tiny, first" in text
     assert "sync_vs_async" in text
     assert "docker or process" in perflab(
         data, "claims", "--verdicts", "--backend", "podman", code=1

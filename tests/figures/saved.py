@@ -10,9 +10,10 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from perflab.figures import Page, View, draw_table, page_of, save_view
+from perflab.figures import View, save_view
 from perflab.figures.export import rendered
-from perflab.figures.view import read_csv, reread
+from perflab.figures.origin import Page, page_of
+from perflab.figures.view import draw_table, read_csv, reread
 from perflab.recordings import Run
 from perflab.reports.figures import views_of
 

@@ -99,7 +99,7 @@ def drawn(states: list[str], **how: Any) -> list[Any]:
     points = pd.DataFrame({"x": 1.0, "y": 1.0, "what": "a", "state": states})
     # Points without a look are left out.
     points = pd.concat([points, points.assign(what="nobody")], ignore_index=True)
-    draw_points(axes, points, "x", "y", "what", LOOKS, **how)
+    draw_points(axes, points, "what", LOOKS, **how)
     return list(axes.collections)
 
 

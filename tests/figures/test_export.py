@@ -9,7 +9,8 @@ import matplotlib as mpl
 import pytest
 from PIL import Image
 
-from perflab.figures import THROUGHPUT, ProvenanceError, provenance, save_view
+from perflab.figures import THROUGHPUT, provenance, save_view
+from perflab.figures.export import ProvenanceError
 from perflab.figures.theme import looks_of
 
 

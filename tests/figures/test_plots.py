@@ -148,17 +148,6 @@ def test_a_single_trial_is_a_point_without_a_line(single) -> None:
     assert "one trial" in all_words(bars)
 
 
-def test_several_trials_have_a_pooled_curve_and_the_legend_says_what_each_line_is(normal) -> None:
-    figure = picture(LATENCY_ECDF, normal)
-    lines = lines_of(figure, "pooled")
-    assert len(lines) == 2
-    # Colours look alike in greyscale.
-    assert len({line.get_linestyle() for line in lines}) == 2
-    words = one_line(figure)
-    assert "A thin line is one valid trial, a thick one all trials of a treatment pooled" in words
-    assert "share of responses that were done by then" in words
-
-
 @pytest.mark.parametrize(
     ("case", "words"),
     [

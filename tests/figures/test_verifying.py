@@ -10,11 +10,12 @@ from pathlib import Path
 
 import pytest
 
+from perflab.errors import ParameterError
 from perflab.figures import View, save_view
 from perflab.figures.export import stamped, table_digest, unstamped
 from perflab.paths import project_root
 from perflab.recordings import Run
-from perflab.reports.figures import NOT_HERE, NothingToVerify, save_all, verify, views_of
+from perflab.reports.figures import NOT_HERE, save_all, verify, views_of
 from perflab.reports.regions import filled
 from tests.figures.conftest import VIEWS
 
@@ -121,7 +122,7 @@ def test_a_figure_without_its_run_or_its_table_and_an_image_of_somebody_else_are
 
 
 def test_a_place_that_is_not_there_is_named(tmp_path) -> None:
-    with pytest.raises(NothingToVerify, match="nowhere"):
+    with pytest.raises(ParameterError, match="nowhere"):
         verify([tmp_path / "nowhere"])
 
 

@@ -12,13 +12,13 @@ import math
 import tempfile
 import zlib
 from collections.abc import Iterator, Mapping
+from importlib.metadata import version
 from pathlib import Path
 
 import pandas as pd
 
 from perflab.analysis.evaluation import evaluate
 from perflab.analysis.findings import findings_table
-from perflab.figures.origin import perflab_version
 from perflab.figures.view import to_csv
 from perflab.recordings import Run
 from perflab.reports.figures import views_of
@@ -41,7 +41,7 @@ def outputs_of(run: Run) -> dict[str, str]:
         "findings.csv": findings_of(run),
         "verdicts.csv": as_csv(verdict_table([run]), whole=True),
     }
-    if run.samples().empty and ("requests" in run.missing or run.requests().empty):
+    if run.table("samples").empty and ("requests" in run.missing or run.requests().empty):
         return found
     figures = {view.name: view.table(run) for view in views_of(run)}
     found |= {f"figure-{name}.csv": as_csv(table) for name, table in figures.items()}
@@ -61,7 +61,7 @@ def _section(run: Run, figures: Mapping[str, pd.DataFrame]) -> str:
             (folder / f"{figure}.csv").write_text(to_csv(table), encoding="utf-8")
         saved = [folder / f"{figure}{kind}" for figure in figures for kind in (".svg", ".csv")]
         text = write_section(run, folder, saved).read_text(encoding="utf-8")
-    return text.replace(f"perflab {perflab_version()}", "perflab VERSION")
+    return text.replace(f"perflab {version('perflab')}", "perflab VERSION")
 
 
 def as_csv(table: pd.DataFrame, whole: bool = False) -> str:

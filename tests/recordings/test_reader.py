@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from perflab.errors import RecordingError, RunNotFound
-from perflab.recordings import SCHEMA_VERSION, Run, open_run
+from perflab.recordings import Run, open_run
+from perflab.recordings.schema import SCHEMA_VERSION
 from tests.support.synthetic import write_run
 
 
@@ -19,7 +20,7 @@ def run(tmp_path) -> Run:
 
 def test_tables_carry_trial_treatment_and_block(run) -> None:
     everything = list(run.trials()["trial_id"])
-    for table in (run.requests(trial_ids=everything), run.samples(), run.waits()):
+    for table in (run.requests(trial_ids=everything), run.table("samples"), run.table("waits")):
         assert {"trial_id", "treatment", "block"} <= set(table.columns)
         assert len(table) > 0
     joined = run.requests(trial_ids=everything).merge(run.trials(), on="trial_id")
@@ -29,7 +30,7 @@ def test_tables_carry_trial_treatment_and_block(run) -> None:
 def test_what_does_not_count_must_be_asked_for(run) -> None:
     valid = set(run.valid_trials()["trial_id"])
     assert len(valid) == 2
-    assert set(run.requests()["trial_id"]) == set(run.samples()["trial_id"]) == valid
+    assert set(run.requests()["trial_id"]) == set(run.table("samples")["trial_id"]) == valid
 
 
 @pytest.mark.parametrize("version", [1, SCHEMA_VERSION - 1, SCHEMA_VERSION + 1])
@@ -57,13 +58,13 @@ def test_a_run_is_found_by_name_prefix_or_age(three, reference, last) -> None:
 
 
 def test_a_misspelt_id_gets_the_nearest(three) -> None:
-    with pytest.raises(RunNotFound, match=r"did you mean 20260102T000000Z-beta-000002"):
+    with pytest.raises(RunNotFound, match=r"did you mean '20260102T000000Z-beta-000002'"):
         open_run("20260102T000000Z-bete-000002", three)
 
 
 @pytest.mark.parametrize(
     ("reference", "words"),
-    [("202601", "fits 3 runs"), ("latest:gamma", "there are runs of alpha, beta"), ("", "no run")],
+    [("202601", "fits 3 runs"), ("latest:gamma", "finished ones: alpha, beta"), ("", "no run")],
 )
 def test_an_unclear_reference_names_the_choice(three, reference, words) -> None:
     with pytest.raises(RunNotFound, match=words):

@@ -7,7 +7,8 @@ import shutil
 import pytest
 
 from perflab.errors import ResumeRefused
-from perflab.recordings import Run, RunWriter, remainder, remaining_blocks
+from perflab.recordings import Run, RunWriter, remaining_blocks
+from perflab.recordings.store import remainder
 from tests.support.synthetic import write_run
 
 

@@ -36,7 +36,11 @@ def row_of(model: Run, **changes) -> dict:
 
 
 def commit(writer: RunWriter, model: Run, block: int = 0, requests=None) -> Path:
-    tables = (model.requests(None, FIRST), model.samples(FIRST), model.waits(FIRST))
+    tables = (
+        model.requests(None, FIRST),
+        model.table("samples", FIRST),
+        model.table("waits", FIRST),
+    )
     whole, samples, waits = (table.drop(columns=IDENTITY) for table in tables)
     row = row_of(model, block=block, position=0, trial_id=trial_id(block, 0, 0))
     return writer.commit_trial(row, whole if requests is None else requests, samples, waits=waits)

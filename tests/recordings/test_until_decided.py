@@ -8,7 +8,8 @@ import pytest
 from pydantic import ValidationError
 
 from perflab.errors import ResumeRefused
-from perflab.recordings import Look, PlannedLook, RunWriter, UntilDecided, check_same
+from perflab.recordings import RunWriter, UntilDecided, check_same
+from perflab.statistics.interim_analysis import Look, PlannedLook
 from tests.support.synthetic import write_run
 
 

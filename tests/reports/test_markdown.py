@@ -1,17 +1,14 @@
-"""Tables are well-formed Markdown whatever they hold, and numbers read like numbers."""
+"""Tables are well-formed Markdown whatever they hold."""
 
 from __future__ import annotations
 
-import math
 import re
 
 import pandas as pd
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from perflab.reports.conversion import to_markdown
-from perflab.statistics.in_words import number
 
 CELLS = st.one_of(
     st.text(max_size=20), st.floats(), st.integers(), st.booleans(), st.none(),
@@ -35,21 +32,3 @@ def test_columns_of_numbers_lean_right_and_a_table_without_rows_says_so() -> Non
     table = pd.DataFrame({"name": ["a"], "value": [1.5]})
     assert to_markdown(table).splitlines()[1] == "| --- | ---: |"
     assert to_markdown(pd.DataFrame(columns=["a"])) == "*(no rows)*\n"
-
-
-@pytest.mark.parametrize(
-    ("value", "text"),
-    [
-        (1087.4, "1,087"),
-        (46.21, "46.2"),
-        (1.576, "1.58"),
-        (0.01234, "0.0123"),
-        (0, "0"),
-        (-3.14159, "-3.14"),
-        (math.nan, "–"),
-        (None, "–"),
-        (math.inf, "∞"),
-    ],
-)
-def test_numbers_have_three_significant_digits(value, text) -> None:
-    assert number(value) == text

@@ -19,10 +19,10 @@ from perflab.trials.progress import PROGRESS_FILE, Event, Note, RunBegun
 
 
 def shown_after(*events: Event) -> SimpleNamespace:
-    from perflab.sweeps.papermill_engine import TrialsShown
+    from perflab.sweeps.papermill_engine import trials_shown
 
     manager = SimpleNamespace(pbar=tqdm(total=9, unit="cell", mininterval=0))
-    show = TrialsShown(manager)
+    show = trials_shown(manager)
     for event in events:
         show(event)
     return manager

@@ -139,16 +139,16 @@ def test_the_page_has_a_row_per_cell_and_says_what_others_wrote_as_text(
     journal = Journal(folder)
     first = sweep.cells[0].id
     journal.add(AttemptBegun(cell=first, attempt=1))
-    figure = str(tmp_path / "figures of one" / "effect.svg")
+    notebook = str(tmp_path / "figures of one" / "it.ipynb")
     journal.add(
         AttemptEnded(
             cell=first, attempt=1, done=True, seconds=2, run_id="r", trials=4, valid_trials=3,
-            figures=(figure,), verdicts=(("<script>", "undecided", "1.1 [0.9, 1.2]"),),
+            notebook=notebook, verdicts=(("<script>", "undecided", "1.1 [0.9, 1.2]"),),
         )
     )  # fmt: skip
     write_index(folder, sweep, journal)
     page = (folder / "index.html").read_text()
     assert "<script>" not in page
-    assert 'src="../figures%20of%20one/effect.svg"' in page
+    assert 'href="../figures%20of%20one/it.ipynb"' in page
     assert "3 of 4 trials valid" in page
     assert "2 cells: 1 done, 1 waiting" in page

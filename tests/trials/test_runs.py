@@ -75,12 +75,12 @@ def test_a_run_is_recorded_whole_on_each_backend(backend_name: str) -> None:
         assert 0 < row.cpu_share_inference < 4
         assert row.cpu_share_postgres > 0
         assert row.memory_postgres_bytes > 1e6
-    samples = run.samples(ids)
+    samples = run.table("samples", ids)
     for (_, service), rows in samples.groupby(["trial_id", "service"]):
         assert (rows["cpu_ns"].diff().dropna() >= 0).all(), service
         seconds = (rows["t_ns"].max() - rows["t_ns"].min()) / 1e9
         assert len(rows) / max(seconds, 0.1) >= 10
-    assert len(run.waits(ids)) > 0
+    assert len(run.table("waits", ids)) > 0
     for service in ("inference", "postgres"):
         assert (trials[f"accept_drops_{service}"] == 0).all()
         assert (trials[f"core_wait_share_{service}"] >= 0).all()

@@ -15,10 +15,10 @@ from perflab.figures.charts.layers import (
     Texts,
     Typical,
 )
-from perflab.figures.charts.planes import Plane, Planes, treatment_panels
+from perflab.figures.charts.planes import Plane, Planes
 from perflab.figures.charts.rows import Axis, Bars, RowChart, Stack
 
 __all__ = [
     "TRIAL", "Axis", "Bands", "Bars", "Intervals", "Layer", "Lines", "Marks", "Plane", "Planes",
-    "Points", "Published", "RowChart", "Rules", "Stack", "Texts", "Typical", "treatment_panels",
+    "Points", "Published", "RowChart", "Rules", "Stack", "Texts", "Typical",
 ]  # fmt: skip

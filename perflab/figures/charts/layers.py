@@ -17,8 +17,8 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
 from perflab.figures.origin import TYPICAL, Page
-from perflab.figures.theme import INK, MUTED, Look, tick_label, wrap
-from perflab.figures.view import PUBLISHED, draw_interval, published_key, published_mark, reach
+from perflab.figures.theme import INK, MUTED, PALETTE, Look, tick_label, wrap
+from perflab.figures.view import OTHER_LOAD, PUBLISHED, SAME_LOAD, draw_interval, reach
 
 TRIAL = "trial"
 DASHED = (0, (4, 2))
@@ -69,7 +69,7 @@ class Points:
         """Draw the rows of one panel."""
         shown = rows_of(rows, self.of)
         shown = shown.assign(y=shown["y"].astype(float) + self.at)
-        draw_points(axes, shown, "x", "y", self.by, looks_in(self.looks, page), **self.how)
+        draw_points(axes, shown, self.by, looks_in(self.looks, page), **self.how)
 
     def key(self, table: pd.DataFrame, page: Page) -> list[Line2D]:
         """Return a marker for each look that occurs."""
@@ -176,13 +176,19 @@ class Published:
     def draw(self, axes: Axes, rows: pd.DataFrame, page: Page) -> None:  # noqa: ARG002
         """Draw the rows of one panel."""
         for row in rows_of(rows, (PUBLISHED,)).dropna(subset=["x", "y"]).to_dict("records"):
-            diamond = published_mark(str(row["state"]))
-            diamond.set_data([row["x"]], [row["y"] + self.at])
-            axes.add_line(diamond)
+            place = ([row["x"]], [row["y"] + self.at])
+            axes.add_line(self._diamond(str(row["state"]), *place))
+
+    def _diamond(self, load: str, *place: list[float], label: str = "") -> Line2D:
+        fill, edge = (PALETTE[1], "white") if load == SAME_LOAD else ("white", PALETTE[1])
+        return Line2D(*(place or ([], [])), marker="D", ms=5.5, mfc=fill, mec=edge, mew=1.3, ls="",
+                      zorder=6, clip_on=False, gid="published", label=label)  # fmt: skip
 
     def key(self, table: pd.DataFrame, page: Page) -> list[Line2D]:  # noqa: ARG002
         """Return the diamonds that occur."""
-        return published_key(rows_of(table, (PUBLISHED,)))
+        words = {SAME_LOAD: "published, same load", OTHER_LOAD: "published; this run: other load"}
+        loads = set(rows_of(table, (PUBLISHED,))["state"])
+        return [self._diamond(load, label=words[load]) for load in words if load in loads]
 
 
 @dataclass(frozen=True)
@@ -336,30 +342,26 @@ def highest_of(rows: pd.DataFrame, column: str) -> float:
     return float(rows[column].astype(float).max())
 
 
-def draw_points(
-    axes: Axes, points: pd.DataFrame, x: str, y: str, by: str, looks: Mapping[str, Look], **how: Any
-) -> None:
+def draw_points(axes: Axes, points: pd.DataFrame, by: str, looks: Looks, **how: Any) -> None:
     """Draw each row of ``points`` as a point, in the look that its column ``by`` names.
 
-    Rows without a look, or without a number in ``x`` or ``y``, are left out. If there is a column
+    Rows without a look, or without a number in x or y, are left out. If there is a column
     ``state``, points that are not ``valid`` are hollow and lie below the others. ``how`` is passed
     to :func:`seaborn.scatterplot`.
     """
-    finite = np.isfinite(points[[x, y]].to_numpy(float)).all(axis=1)
+    finite = np.isfinite(points[["x", "y"]].to_numpy(float)).all(axis=1)
     shown = points.loc[finite & points[by].isin(list(looks))]
     valid = shown.get("state", pd.Series(VALID, shown.index)).eq(VALID)
     if not valid.all():
         below = {**how, "zorder": how.get("zorder", ZORDER) - BELOW}
         before = len(axes.collections)
-        _scatter(axes, shown.loc[~valid], x, y, by, looks, **below)
+        _scatter(axes, shown.loc[~valid], by, looks, **below)
         for drawn in axes.collections[before:]:
             drawn.set(edgecolors=drawn.get_facecolor(), facecolors="white", linewidths=1.0)
-    _scatter(axes, shown.loc[valid], x, y, by, looks, **how)
+    _scatter(axes, shown.loc[valid], by, looks, **how)
 
 
-def _scatter(
-    axes: Axes, points: pd.DataFrame, x: str, y: str, by: str, looks: Mapping[str, Look], **how: Any
-) -> None:
+def _scatter(axes: Axes, points: pd.DataFrame, by: str, looks: Looks, **how: Any) -> None:
     import seaborn as sns
 
     names = [name for name in looks if name in set(points[by])]
@@ -369,7 +371,7 @@ def _scatter(
     # seaborn renames the axes; the charts have their own labels.
     named = {"xlabel": axes.get_xlabel(), "ylabel": axes.get_ylabel()}
     sns.scatterplot(
-        points, x=x, y=y, hue=by, style=by, hue_order=names, style_order=names, legend=False,
+        points, x="x", y="y", hue=by, style=by, hue_order=names, style_order=names, legend=False,
         palette={name: looks[name].color for name in names},
         markers={name: looks[name].marker for name in names},
         ax=axes, **{**settings, **how},

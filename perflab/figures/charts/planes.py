@@ -30,18 +30,6 @@ class Plane:
     title: str = ""
 
 
-def treatment_panels(
-    x: Axis, y: Axis, most: int = 1000
-) -> Callable[[pd.DataFrame, Page], dict[str, Plane]]:
-    """Return a panel for each of the first ``most`` treatments, all with the same axes."""
-
-    def planes(_: pd.DataFrame, page: Page) -> dict[str, Plane]:
-        looks = [*page.looks.items()][:most]
-        return {name: Plane(x, y, look.label) for name, look in looks}
-
-    return planes
-
-
 @dataclass(frozen=True)
 class Planes:
     """A chart of panels that each have two axes of numbers.

@@ -130,6 +130,7 @@ class Axis:
 
 
 Words = str | Callable[[pd.DataFrame, Page], str]
+Places = Mapping[Hashable, float]
 LINE_IN, AROUND_IN, LABEL_IN = 0.155, 0.1, 1.9
 # The place of the words beside a row, in widths of the panel.
 WORDS_AT = 1.015
@@ -195,12 +196,7 @@ class RowChart:
         return finish(figure)
 
     def _draw_panel(
-        self,
-        axes: Axes,
-        axis: Axis,
-        rows: pd.DataFrame,
-        page: Page,
-        places: Mapping[Hashable, float],
+        self, axes: Axes, axis: Axis, rows: pd.DataFrame, page: Page, places: Places
     ) -> None:
         highest = highest_of(rows, "x")
         if axis.is_known:
@@ -306,21 +302,16 @@ class Bars:
             for number, (name, color) in enumerate(self.colors.items()):
                 place = float(y) + (number + 0.5) * height - BARS_HIGH / 2
                 if name in bars:
-                    self._bar(axes, bars[name], place, height, color, most)
+                    self._bar(axes, bars[name], place, color, most)
                 elif self.missing:
                     axes.text(0.01 * most, place, self.missing, size=7, va="center", color=MUTED)
 
     def _bar(
-        self,
-        axes: Axes,
-        row: Mapping[Hashable, Any],
-        place: float,
-        height: float,
-        color: str,
-        most: float,
+        self, axes: Axes, row: Mapping[Hashable, Any], place: float, color: str, most: float
     ) -> None:
         value, low, high = (float(row[name]) for name in ("x", "low", "high"))
-        axes.barh(place, value, height=height * 0.86, color=color, edgecolor=MUTED, lw=0.3)
+        height = BARS_HIGH / len(self.colors) * 0.86
+        axes.barh(place, value, height=height, color=color, edgecolor=MUTED, lw=0.3)
         draw_interval(axes, (low, high), place, self.within, color=INK, lw=1.1, zorder=4,
                       gid="interval")  # fmt: skip
         words, right = self.words(value), value

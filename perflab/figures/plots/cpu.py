@@ -33,11 +33,6 @@ APART = 0.17
 CAPACITY = "capacity"
 
 
-def core_time_table(run: Run) -> pd.DataFrame:
-    """Return what an answer costs the cores, in the order of the record."""
-    return in_order(core_time(run), looks_of(run.record))
-
-
 def draw_core_time(table: pd.DataFrame, page: Page) -> LabFigure:
     """Draw two bars per treatment: time on a core, and time waiting for one, by service."""
     services = [name for name in dict.fromkeys(table["service"]) if name != ALL_SERVICES]
@@ -89,7 +84,10 @@ def _ms(account: CoreAccount, service: str, what: str) -> str:
     return f"{number(mean)}{interval} ms"
 
 
-CORE_TIME = View("core_time", CORE_TITLE, core_time_table, draw_core_time, suits=has_accounts)
+CORE_TIME = View(
+    "core_time", CORE_TITLE, lambda run: in_order(core_time(run), looks_of(run.record)),
+    draw_core_time, suits=has_accounts,
+)  # fmt: skip
 
 
 PROFILE_TITLE = "where the time goes, by function"
@@ -126,14 +124,10 @@ def draw_profile(table: pd.DataFrame, page: Page) -> LabFigure:
     return chart.draw(table, page)
 
 
-def profile_table(run: Run) -> pd.DataFrame:
-    """Return the functions that take the most time, in percent, by treatment (long form)."""
-    return function_shares(run, SHOWN)
-
-
 PROFILE = View(
-    "profile", PROFILE_TITLE, profile_table, draw_profile, suits=lambda run: bool(profiled(run))
-)
+    "profile", PROFILE_TITLE, lambda run: function_shares(run, SHOWN), draw_profile,
+    suits=lambda run: bool(profiled(run)),
+)  # fmt: skip
 
 
 CORRELATION_TITLE = "response time against CPU use of each service"
@@ -156,7 +150,7 @@ BY_TRIAL = "Every point is a valid trial; CPU is of the time in which its treatm
 
 def _services(run: Run) -> dict[str, str]:
     """Return the sampled services, each with its panel: services of one treatment share theirs."""
-    samples = run.samples()[["trial_id", "service"]].drop_duplicates()
+    samples = run.table("samples")[["trial_id", "service"]].drop_duplicates()
     cores = samples["service"].str.startswith(CORE)
     samples = samples[~(samples["service"].isin(HELPERS) | cores)]
     treatments = run.trials().set_index("trial_id")["treatment"]
@@ -165,27 +159,18 @@ def _services(run: Run) -> dict[str, str]:
     return {str(name): OF_ITS_OWN if alone else str(name) for name, alone in is_alone.items()}
 
 
-def has_services(run: Run) -> bool:
-    """Return whether the CPU of a service was sampled, or nothing was (yet)."""
-    return run.samples().empty or bool(_services(run))
-
-
-def shares_time(run: Run) -> bool:
-    """Return whether the treatments of a block took turns within a trial's time."""
-    return run.record.design is not None and run.record.design.kind == "slices"
-
-
 def latency_cpu_table(run: Run) -> pd.DataFrame:
     """Return the points: service, treatment, CPU (1.0 = a core), median response time in ms.
 
     A point is a window of a trial, or a trial where treatments take turns. The first row of each
     service has the words of its panel.
     """
-    services, by_trial = _services(run), shares_time(run)
+    services, by_trial = _services(run), run.record.shares_time
     if by_trial:
         source, prefix = run.valid_trials(), "cpu_share_"
     else:
-        source, prefix = windows(run.requests(), run.samples(), [*services], WINDOW_S), "cpu_"
+        requests, samples = run.requests(), run.table("samples")
+        source, prefix = windows(requests, samples, [*services], WINDOW_S), "cpu_"
     panels: dict[str, list[pd.DataFrame]] = {}
     for service, panel in services.items():
         points = source.assign(service=panel, words="", cpu_cores=source[f"{prefix}{service}"])
@@ -240,5 +225,6 @@ def draw_latency_cpu(table: pd.DataFrame, page: Page) -> LabFigure:
 
 
 LATENCY_CPU = View(
-    "latency_cpu", CORRELATION_TITLE, latency_cpu_table, draw_latency_cpu, suits=has_services
-)
+    "latency_cpu", CORRELATION_TITLE, latency_cpu_table, draw_latency_cpu,
+    suits=lambda run: run.table("samples").empty or bool(_services(run)),
+)  # fmt: skip

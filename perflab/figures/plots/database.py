@@ -19,12 +19,6 @@ WAITS_TITLE = "where commits wait, in the database"
 # Bars of more events would be too thin to see.
 SHOWN = 5
 TICKS = {0.25 * n: f"{25 * n}%" for n in range(5)}
-WAITS_COLUMNS = ["treatment", "event", "share", "low", "high", "trials", "samples", "backends"]
-
-
-def database_waits_table(run: Run) -> pd.DataFrame:
-    """Return :func:`~perflab.analysis.users_elsewhere.wait_shares`, in the order of the record."""
-    return in_order(wait_shares(run), looks_of(run.record))[WAITS_COLUMNS]
 
 
 def draw_database_waits(table: pd.DataFrame, page: Page) -> LabFigure:
@@ -64,8 +58,9 @@ def _words_beside(table: pd.DataFrame) -> dict[Hashable, str]:
 
 
 DATABASE_WAITS = View(
-    "database_waits", WAITS_TITLE, database_waits_table, draw_database_waits, suits=has_waits
-)
+    "database_waits", WAITS_TITLE, lambda run: in_order(wait_shares(run), looks_of(run.record)),
+    draw_database_waits, suits=has_waits,
+)  # fmt: skip
 
 
 FLUSH_TITLE = "cost of a disk flush over the run, and the commits of the trials"
@@ -93,17 +88,9 @@ def flush_cost_table(run: Run) -> pd.DataFrame:
     return table
 
 
-def has_flushes(run: Run) -> bool:
-    """Return whether the run measured flushes, that is, has a database."""
-    return len(_trials_with_flushes(run)) > 0
-
-
 def _trials_with_flushes(run: Run) -> pd.DataFrame:
     """Return the trials that hold a flush measurement, numbered in the order they ran."""
-    trials = run.trials()
-    if "flush_us" not in trials:
-        return trials.iloc[:0]
-    trials = trials[~trials["superseded"].astype(bool)].sort_values("begin_ns", ignore_index=True)
+    trials = run.current_trials().sort_values("begin_ns", ignore_index=True)
     trials = trials.assign(order=np.arange(1, len(trials) + 1))
     # A trial that failed before its probe has no list.
     return trials[[np.size(values) > 0 and np.ndim(values) == 1 for values in trials["flush_us"]]]
@@ -114,8 +101,7 @@ def _commit_medians(run: Run) -> dict[str, float]:
     if not len(requests) or "phase_commit_ms" not in requests:
         return {}
     good = requests[requests["error"] == ""]
-    medians = good.groupby("trial_id")["phase_commit_ms"].median()
-    return {str(trial): float(value) for trial, value in medians.items()}
+    return dict(good.groupby("trial_id")["phase_commit_ms"].median())
 
 
 def draw_flush_cost(table: pd.DataFrame, page: Page) -> LabFigure:
@@ -144,4 +130,7 @@ def draw_flush_cost(table: pd.DataFrame, page: Page) -> LabFigure:
     return chart.draw(table, page)
 
 
-FLUSH_COST = View("flush_cost", FLUSH_TITLE, flush_cost_table, draw_flush_cost, suits=has_flushes)
+FLUSH_COST = View(
+    "flush_cost", FLUSH_TITLE, flush_cost_table, draw_flush_cost,
+    suits=lambda run: len(_trials_with_flushes(run)) > 0,
+)  # fmt: skip

@@ -63,11 +63,6 @@ def bound_of(claim: Claim) -> float:
     return claim.high if math.isfinite(claim.high) else claim.low
 
 
-def is_at_most(claim: Claim) -> bool:
-    """Return whether a bound is an upper one."""
-    return math.isfinite(claim.high)
-
-
 def claim_of(record: Mapping[Hashable, Any]) -> Claim:
     """Return the claim in a row of the table as it was read from a file."""
     of_blocks = tuple(float(value) for value in record["of_blocks"].split())
@@ -113,7 +108,7 @@ def row(claim: Claim) -> Row:
 def _measured(claim: Claim) -> str:
     limit = bound_of(claim)
     if math.isfinite(limit):
-        return at_most(limit) if is_at_most(claim) else at_least(limit)
+        return at_most(limit) if math.isfinite(claim.high) else at_least(limit)
     if not math.isfinite(claim.low):
         return f"{number(claim.measured)}, n too small for an interval"
     return f"{number(claim.measured)} [{number(claim.low)}, {number(claim.high)}]"
@@ -137,11 +132,10 @@ def write(axes: Axes, lines: tuple[Line, ...], x_in: float, top_in: float) -> No
 
     The panel's y axis is in inches, downwards.
     """
-    width_in = _width_in(axes)
     y = top_in + PAD_IN
     for text, size, color, weight in lines:
         axes.text(
-            x_in / width_in, y, text, size=size, color=color, weight=weight, va="top",
+            x_in / PLOT_IN, y, text, size=size, color=color, weight=weight, va="top",
             transform=axes.get_yaxis_transform(),
         )  # fmt: skip
         y += _line_in(size)
@@ -173,7 +167,7 @@ def _mark(claim: Claim) -> str:
     """Return the mark of a block; that of a bound points to where the effect may lie."""
     if math.isnan(bound_of(claim)):
         return "o"
-    return "<" if is_at_most(claim) else ">"
+    return "<" if math.isfinite(claim.high) else ">"
 
 
 def _draw_published(axes: Axes, claim: Claim, y: float) -> None:
@@ -187,17 +181,11 @@ def _draw_published(axes: Axes, claim: Claim, y: float) -> None:
         rightwards = claim.published.startswith("greater")
         words = f"{words} \N{RIGHTWARDS ARROW}" if rightwards else f"\N{LEFTWARDS ARROW} {words}"
         place = _share(axes, 1.0 if claim.scale == "ratio" else 0.0)
-    width_in = _width_in(axes)
-    length, gap = text_width_in(words, SMALL_PT) / width_in, GAP_IN / width_in
+    length, gap = text_width_in(words, SMALL_PT) / PLOT_IN, GAP_IN / PLOT_IN
     left = place + gap if rightwards else place - gap - length
     axes.text(min(max(left, 0.0), 1.0 - length), y, words, size=SMALL_PT, color=INK, va="center",
               transform=axes.get_yaxis_transform(), zorder=3.5,
               bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.6})  # fmt: skip
-
-
-def _width_in(axes: Axes) -> float:
-    """Return the width of a panel in inches."""
-    return float(axes.bbox.width / axes.figure.dpi)
 
 
 def _share(axes: Axes, value: float) -> float:
@@ -208,8 +196,7 @@ def _share(axes: Axes, value: float) -> float:
 
 def rule(axes: Axes, left_in: float, right_in: float, y_in: float) -> None:
     """Draw a faint line between two rows, in inches from the panel's left end and top."""
-    width_in = _width_in(axes)
-    axes.plot([left_in / width_in, right_in / width_in], [y_in, y_in], color=FAINT, lw=0.6,
+    axes.plot([left_in / PLOT_IN, right_in / PLOT_IN], [y_in, y_in], color=FAINT, lw=0.6,
               transform=axes.get_yaxis_transform(), clip_on=False, zorder=0)  # fmt: skip
 
 

@@ -112,7 +112,7 @@ def draw_effects(table: pd.DataFrame, page: Page) -> LabFigure:
         subtitle=_subtitle(claims),
         key=_legend_handles(claims),
     )
-    top = _plot_top(figure)
+    top = figure.plot_top_in
     # Panels are placed in inches, so that words and rows lie side by side.
     figure.set_layout_engine("none")
     for kind, rows in panels.items():
@@ -149,14 +149,6 @@ def _subtitle(claims: list[Claim]) -> str:
     )
 
 
-def _plot_top(figure: LabFigure) -> float:
-    """Return the height of the top of the plots above the figure's lower end, in inches."""
-    engine = figure.get_layout_engine()
-    assert engine is not None
-    _, bottom, _, height = engine.get()["rect"]
-    return float((bottom + height) * figure.get_size_inches()[1])
-
-
 def _draw_panel(figure: LabFigure, kind: Kind, rows: list[Row], top_in: float) -> None:
     width, height = figure.get_size_inches()
     rows_in = sum(claim_row.height_in for claim_row in rows)
@@ -187,7 +179,7 @@ def _scale(axes: Axes, kind: Kind, claims: list[Claim]) -> None:
     is_ratio = scale == "ratio"
     on = np.log if is_ratio else np.asarray
     shown = [[*claim.of_blocks, claim.measured, claim.published_value] for claim in claims]
-    values = [value for of_claim in shown for value in of_claim if math.isfinite(value)]
+    values = [value for of_claim in shown for value in of_claim]
     ends = [end for claim in claims for end in (claim.low, claim.high)]
     # A bound has one open end: a ratio of 0, or infinity.
     ends = [end for end in ends if math.isfinite(end) and (end > 0 or not is_ratio)]

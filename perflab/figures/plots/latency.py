@@ -109,8 +109,11 @@ def _marks(run: Run, treatments: list[str]) -> pd.DataFrame:
 def draw_latency_ecdf(table: pd.DataFrame, page: Page) -> LabFigure:
     """Draw the share of responses done within a time, by treatment."""
     shared = len(page.looks) <= SHARED_PANEL
-    names = page.looks if not shared else {EVERYWHERE: None}
-    tables = [_panel_table(table, name, page.looks) for name in names]
+    x = Axis("response time, ms (log)", log=True)
+    y = Axis("responses done, %", ends=(-2, 103), ticks=SHARES_MARKED)
+    of_each = {name: look.label for name, look in page.looks.items()}
+    labels = {EVERYWHERE: ""} if shared else of_each
+    tables = [_panel_table(table, name, page.looks) for name in labels]
     line: dict[str, Any] = {"by": "treatment", "unit": "curve"}
     dashes = dict(zip(page.looks, DASHES, strict=False)) if shared else {}
     chart = Planes(
@@ -134,7 +137,7 @@ def draw_latency_ecdf(table: pd.DataFrame, page: Page) -> LabFigure:
             Points((MARKS,), by="treatment", keyed=False,
                    how={"s": 30, "linewidth": 0.8, "zorder": 5}),
         ),
-        planes=_ecdf_planes,
+        planes=lambda *_: {name: Plane(x, y, label) for name, label in labels.items()},
         panel="panel",
         height_in=3.7 if shared else 2.6,
         further_in=2.0,
@@ -161,14 +164,6 @@ def _is_whole(table: pd.DataFrame) -> pd.Series[bool]:
     pooled = set(table.loc[table["curve"] == POOLED, "treatment"])
     alone = ~table["treatment"].isin(pooled) & (table["curve"] != MARKS)
     return alone | (table["curve"] == POOLED)
-
-
-def _ecdf_planes(_: pd.DataFrame, page: Page) -> dict[str, Plane]:
-    x = Axis("response time, ms (log)", log=True)
-    y = Axis("responses done, %", ends=(-2, 103), ticks=SHARES_MARKED)
-    if len(page.looks) <= SHARED_PANEL:
-        return {EVERYWHERE: Plane(x, y)}
-    return {name: Plane(x, y, look.label) for name, look in page.looks.items()}
 
 
 LATENCY_ECDF = View("latency_ecdf", ECDF_TITLE, latency_ecdf_table, draw_latency_ecdf)

@@ -64,8 +64,7 @@ def throughput_table(run: Run, published: PublishedValues = nothing_published) -
     of a typical value, which has a 95% interval and a number of trials; or "published", with the
     load as the state. The table has no rows if no trial has a throughput.
     """
-    trials = run.trials()
-    trials = trials[~trials["superseded"].astype(bool)]
+    trials = run.current_trials()
     if "throughput_rps" not in trials or not np.isfinite(trials["throughput_rps"]).any():
         return pd.DataFrame(columns=COLUMNS)
     typical = typical_rows(run, "throughput_rps").rename(columns={"value": "throughput_rps"})
@@ -164,11 +163,6 @@ PANEL_IN = 2.0
 ROOM = 1.3
 
 
-def in_flight_table(run: Run) -> pd.DataFrame:
-    """Return the requests in each state over time, in the order of the record."""
-    return in_order(in_flight(run), [item.name for item in run.record.treatments])
-
-
 def draw_in_flight(table: pd.DataFrame, page: Page) -> LabFigure:
     """Draw one panel per treatment, with a line and a band for each state of requests."""
     top = max(1.0, float(table["high"].max())) * ROOM
@@ -224,5 +218,7 @@ def _mean(rows: pd.DataFrame, state: str) -> float:
 
 
 IN_FLIGHT = View(
-    "in_flight", IN_FLIGHT_TITLE, in_flight_table, draw_in_flight, suits=measures_requests
-)
+    "in_flight", IN_FLIGHT_TITLE,
+    lambda run: in_order(in_flight(run), [item.name for item in run.record.treatments]),
+    draw_in_flight, suits=measures_requests,
+)  # fmt: skip

@@ -13,6 +13,7 @@ from perflab.recordings import Remark
 from perflab.recordings.imports.reading import Numbers, share_name
 from perflab.recordings.imports.results import NS_MS, ToolResult, contradiction
 
+OF_SUMMARY = re.compile(r'"(successRate|requestsPerSec)"\s*:')
 MS_PER_S = 1e3
 # The requests in flight at the end of the load, which are no failures.
 CUT_OFF = "aborted due to deadline"
@@ -21,11 +22,7 @@ _SHARE = re.compile(r"p(\d{1,2}(?:\.\d+)?)")
 
 def fits(text: str) -> bool:
     """Return whether a file begins as oha's JSON."""
-    return (
-        text.lstrip().startswith("{")
-        and '"summary"' in text
-        and re.search(r'"(successRate|requestsPerSec)"', text) is not None
-    )
+    return text.lstrip().startswith("{") and OF_SUMMARY.search(text) is not None
 
 
 def read(path: Path, text: str) -> ToolResult:

@@ -11,8 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from perflab.errors import ImportRefused, RecordingError
-from perflab.recordings.files import read_plain
+from perflab.errors import ImportRefused
 
 # The rows of a long load of k6 have some 100 MB.
 LARGEST_BYTES = 256 * 2**20
@@ -29,9 +28,9 @@ def refused(path: Path, line: int, text: str) -> ImportRefused:
 def bytes_of(path: Path) -> bytes:
     """Return a whole file; raises ImportRefused where it is unreadable, empty, or too large."""
     try:
-        content = read_plain(path, LARGEST_BYTES)
-    except RecordingError as error:
-        raise refused(path, 0, str(error)) from None
+        if (size := path.stat().st_size) > LARGEST_BYTES:
+            raise refused(path, 0, f"has {size:,} bytes, at most {LARGEST_BYTES:,} are allowed")
+        content = path.read_bytes()
     except OSError as error:
         raise refused(path, 0, error.strerror or str(error)) from None
     if not content.strip():
@@ -178,7 +177,8 @@ class Numbers:
     def __init__(self, path: Path, text: str) -> None:
         self.path = path
         try:
-            self.document: Any = json.loads(text)
+            # An integer of any length is a float, or infinite.
+            self.document: Any = json.loads(text, parse_int=float)
         except json.JSONDecodeError as error:
             raise refused(path, error.lineno, f"it is no JSON, or cut off: {error.msg}") from None
         except (ValueError, RecursionError) as error:
@@ -205,15 +205,11 @@ class Numbers:
         raw = self._at(names)
         if raw is None:
             return math.nan
-        if isinstance(raw, bool) or not isinstance(raw, (int, float)):
+        if not isinstance(raw, float):
             raise self._fault(names, f"is no number: {str(raw)[:40]!r}")
-        try:
-            value = float(raw)
-        except OverflowError:
-            value = math.inf
-        if not (value >= 0 and math.isfinite(value)):
-            raise self._fault(names, f"is {value:g}, and must be finite and at least 0")
-        return value
+        if not (raw >= 0 and math.isfinite(raw)):
+            raise self._fault(names, f"is {raw:g}, and must be finite and at least 0")
+        return raw
 
     def count(self, *names: str) -> int:
         """Return a count."""

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import re
-import shutil
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 from perflab.errors import ImportRefused, ParameterError
-from perflab.host.files import explained, sync_folder
+from perflab.host.files import explained, whole_folder
 from perflab.recordings import (
     Remark,
     Run,
@@ -161,11 +159,18 @@ def import_files(groups: Mapping[str, Sequence[Path]], root: Path, tool: str = "
     _check_names(groups, tool)
     loads, left_out = loads_of(groups, tool)
     record = _record(loads, left_out)
-    with _whole_run(root, record) as writer:
-        for position, (name, group) in enumerate(loads.items()):
-            for block, load in enumerate(group):
-                writer.commit_trial(_row(load, name, block, position), None, None)
-    return Run(root / record.run_id)
+    target = root / record.run_id
+    with explained(target, "nothing was recorded"):
+        root.mkdir(0o700, parents=True, exist_ok=True)
+        with whole_folder(target) as folder:
+            _commit(RunWriter.begin(folder, record), loads)
+    return Run(target)
+
+
+def _commit(writer: RunWriter, loads: Mapping[str, Sequence[ImportedLoad]]) -> None:
+    for position, (name, group) in enumerate(loads.items()):
+        for block, load in enumerate(group):
+            writer.commit_trial(_row(load, name, block, position), None, None)
 
 
 def _check_names(groups: Mapping[str, Sequence[Path]], tool: str) -> None:
@@ -293,18 +298,3 @@ def _contradictions(loads: Mapping[str, Sequence[ImportedLoad]]) -> Iterator[Rem
         for remark in remarks_of(load.result, load.form.tool):
             if remark.code == CONTRADICTION:
                 yield remark.model_copy(update={"text": f"{load}: {remark.text}"})
-
-
-@contextmanager
-def _whole_run(root: Path, record: RunRecord) -> Iterator[RunWriter]:
-    """Yield a writer in a temporary folder; the run takes its place when the block succeeds."""
-    temporary = root / f".tmp-{record.run_id}"
-    target = root / record.run_id
-    try:
-        writer = RunWriter.create(temporary, record)
-        yield writer
-        with explained(target, "nothing was recorded"):
-            writer.path.rename(target)
-            sync_folder(root)
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)

@@ -25,7 +25,6 @@ from perflab.recordings.display import Shown
 from perflab.reports.conversion import count, effect_text
 from perflab.reports.figures import declared_views, views_of
 from perflab.reports.ledger.rows import (
-    KINDS,
     Answer,
     Answered,
     Row,
@@ -193,8 +192,6 @@ def _answered(
 ) -> Entry:
     """Return a row's entry; PerflabError where its answer names something that does not exist."""
     kind, name = row.answer.kind, row.answer.name
-    if row.kind not in KINDS:
-        raise RecordingError(f"kind '{row.kind}' is none of {', '.join(KINDS)}")
     match kind:
         case Answered.CONTRAST:
             return _by_contrast(row, runs)
@@ -266,9 +263,6 @@ def _resolved(entry: Entry, by_key: Mapping[tuple[str, str], Entry]) -> Entry:
     other = by_key.get((entry.row.study, entry.why))
     if other is None:
         return replace(entry, outcome=NO_ANSWER, why=f"there is no row '{entry.why}'")
-    if other.row.answer.kind == Answered.SAME_AS:
-        why = f"row '{entry.why}' is another's itself; name that one"
-        return replace(entry, outcome=NO_ANSWER, why=why)
     why = f"{entry.why}: {other.outcome}"
     return replace(other, row=entry.row, outcome=SAME, why=why, judged=False)
 

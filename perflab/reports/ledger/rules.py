@@ -1,4 +1,7 @@
-"""The rules of the study check, by name: pure functions from parts to a result."""
+"""The rules of the study check, by name: pure functions from parts to a result.
+
+First stand rules of arithmetic, then those of queues and clocks, then those of designs and samples.
+"""
 
 from __future__ import annotations
 
@@ -38,9 +41,6 @@ def _sum(values: Iterable[Interval]) -> Interval:
 
 def _product(parts: Parts) -> Interval:
     return reduce(mul, parts.values("times"), ONE) / reduce(mul, parts.values("over"), ONE)
-
-
-# ---- arithmetic: numbers of one study that follow from one another ------------------------------
 
 
 def product(parts: Parts) -> Result:
@@ -119,9 +119,6 @@ def ascending(parts: Parts) -> Result:
     return _fits(not falls, "; ".join(falls) or ", ".join(map(str, steps)))
 
 
-# ---- queues and clocks: requests in the system, and waits ---------------------------
-
-
 def in_flight(parts: Parts) -> Result:
     """Say whether ``rate`` times ``time`` is the number of ``users``.
 
@@ -177,9 +174,6 @@ def instants(parts: Parts) -> Result:
         return _agrees(exactly(places), parts.value("stated"), "instants")
     users = parts.value("users").middle
     return _agrees(exactly(users / min(places, users)), parts.value("stated"), "users at once")
-
-
-# ---- designs and samples: what rows, values, runs or retries can show --------------------
 
 
 def two_changes(parts: Parts) -> Result:

@@ -13,7 +13,7 @@ from typing import Any
 from perflab.errors import ClusterError, HostsDiffer
 from perflab.sweeps.attempt import interruption
 from perflab.sweeps.cells import Cell, Sweep
-from perflab.sweeps.execution import ActiveSweep, SweepOptions, SweepOutcome, active_sweep
+from perflab.sweeps.execution import ActiveSweep, SweepOptions, active_sweep
 from perflab.sweeps.folder import INTERRUPTED, AttemptBegun, AttemptEnded, RunMade
 from perflab.sweeps.hosts.hosts import (
     BENCH,
@@ -23,11 +23,10 @@ from perflab.sweeps.hosts.hosts import (
     unfit,
     worker_facts,
 )
-from perflab.sweeps.hosts.worker import BEGUN, ENDED, RUN, CellOrder, News, execute
+from perflab.sweeps.hosts.worker import BEGUN, CONNECT_S, ENDED, RUN, CellOrder, News, execute
 from perflab.trials.client import ORDERLY_END_S
 from perflab.trials.progress import Note
 
-CONNECT_S = 30
 LOOK_S = 1.0
 NONE_LEFT = "no worker is left of those that were there at the start"
 # The variable that sets how often the Dask scheduler retries a cell whose worker was lost.
@@ -231,8 +230,8 @@ def compared(
 LOST = "WorkerLost"
 
 
-def carry_out_on(sweep: Sweep, how: SweepOptions, scheduler: str, store: str) -> SweepOutcome:
-    """Carry a sweep out on the workers of a Dask scheduler, or continue it.
+def carry_out_on(sweep: Sweep, how: SweepOptions, scheduler: str, store: str) -> ActiveSweep:
+    """Carry a sweep out on the workers of a Dask scheduler, or continue it; return it at its end.
 
     Every host copies the output of its cells to ``store``. RunInterrupted where the user ended the
     sweep; its running cells then ended in order on their hosts.
@@ -247,64 +246,63 @@ def carry_out_on(sweep: Sweep, how: SweepOptions, scheduler: str, store: str) ->
             return _HostsConductor(active, dispatch, place.address).run()
 
 
+@dataclass(frozen=True)
 class _HostsConductor:
     """Hands out the remaining cells of a sweep, and writes down their news and ends."""
 
-    def __init__(self, active: ActiveSweep, dispatch: Dispatch, store: str) -> None:
-        self._active = active
-        self._journal = active.journal
-        self._dispatch = dispatch
-        self._store = store
+    active: ActiveSweep
+    dispatch: Dispatch
+    store: str
 
-    def run(self) -> SweepOutcome:
-        """Return the result of the sweep once no order is under way."""
+    def run(self) -> ActiveSweep:
+        """Return the sweep once no order is under way."""
         try:
-            for cell in self._active.cells_to_do():
+            for cell in self.active.cells_to_do():
                 self._submit(cell)
-            for event in self._dispatch.news():
+            for event in self.dispatch.news():
                 self._note_news(event) if isinstance(event, News) else self._ended(event)
         except KeyboardInterrupt:
-            self._dispatch.end()
+            self.dispatch.end()
             self._write_down_ends()
-            raise self._active.interruption() from None
+            raise self.active.interruption() from None
         except ClusterError as error:
-            raise ClusterError(f"{error}; {self._active.way_on}") from None
-        return self._active.outcome()
+            raise ClusterError(f"{error}; {self.active.way_on}") from None
+        return self.active
 
     def _submit(self, cell: Cell) -> None:
-        state = self._journal.cell(cell.id)
+        state = self.active.journal.cell(cell.id)
         host = state.attempts[-1].begun.host if state.attempts else ""
         # The unfinished run of a lost host stays there, so the cell is measured anew.
         is_lost = state.ended is not None and state.ended.kind == LOST
-        resumes = state.to_go_on_with if self._dispatch.knows(host) and not is_lost else ""
+        resumes = state.to_go_on_with if self.dispatch.knows(host) and not is_lost else ""
         order = CellOrder(
-            sweep=self._active.folder.name,
+            sweep=self.active.folder.name,
             cell=cell,
             attempt=len(state.attempts) + 1,
             resumes=resumes,
-            store=self._store,
-            wait_s=self._active.how.cell_wait_s,
-            topic=self._dispatch.topic,
+            store=self.store,
+            wait_s=self.active.how.cell_wait_s,
+            topic=self.dispatch.topic,
         )
-        self._dispatch.submit(order, host if resumes else "")
+        self.dispatch.submit(order, host if resumes else "")
 
     def _note_news(self, news: News) -> None:
         if news.what == BEGUN:
             attempt = {"cell": news.cell, "attempt": news.attempt, "host": news.host}
-            self._journal.add(AttemptBegun(**attempt, goes_on_with=news.text))
-            label = next(cell.label for cell in self._active.sweep.cells if cell.id == news.cell)
-            self._active.show(Note(text=f"{news.host}: cell {label}"))
+            self.active.journal.add(AttemptBegun(**attempt, goes_on_with=news.text))
+            label = next(cell.label for cell in self.active.sweep.cells if cell.id == news.cell)
+            self.active.show(Note(text=f"{news.host}: cell {label}"))
         elif news.what == RUN:
-            self._journal.add(RunMade(cell=news.cell, run_id=news.text))
+            self.active.journal.add(RunMade(cell=news.cell, run_id=news.text))
         else:
-            self._active.show(Note(text=f"{news.host}: {news.text.strip()}"))
+            self.active.show(Note(text=f"{news.host}: {news.text.strip()}"))
 
     def _ended(self, end: OrderEnd) -> None:
         cell, attempt = end.order.cell, end.order.attempt
-        is_begun = len(self._journal.cell(cell.id).attempts) == attempt
+        is_begun = len(self.active.journal.cell(cell.id).attempts) == attempt
         if end.lost and not is_begun:
             # Dask gives a worker orders in advance, which wait there.
-            self._active.show(Note(text=f"{end.lost}: lost before it began {cell.label}"))
+            self.active.show(Note(text=f"{end.lost}: lost before it began {cell.label}"))
             self._submit(cell)
             return
         if end.line:
@@ -316,26 +314,26 @@ class _HostsConductor:
         if not is_begun:
             # News and results come by different ways, and the news of the beginning did not come.
             self._note_news(News(BEGUN, end.order.resumes, cell.id, attempt, ended.host))
-        tries_again = self._active.ended(ended)
-        self._active.show(Note(text=f"{ended.host}: {ended.in_short}: {cell.label}"))
+        tries_again = self.active.ended(ended)
+        self.active.show(Note(text=f"{ended.host}: {ended.in_short}: {cell.label}"))
         if ended.kind == INTERRUPTED:
             # Only the worker ended, and it leaves; the sweep goes on.
-            self._dispatch.remove_host(ended.host)
+            self.dispatch.remove_host(ended.host)
         if tries_again or ended.kind == INTERRUPTED:
             self._submit(cell)
 
     def _end_of(self, order: CellOrder, **result: Any) -> AttemptEnded:
         """Return the end of an attempt whose worker reports none."""
-        run_id = self._journal.cell(order.cell.id).run_id
+        run_id = self.active.journal.cell(order.cell.id).run_id
         return AttemptEnded(
             cell=order.cell.id, attempt=order.attempt, run_id=run_id, seconds=0.0, **result
         )
 
     def _write_down_ends(self) -> None:
         """Write down that the running cells were interrupted."""
-        for order in self._dispatch.under_way:
-            attempts = self._journal.cell(order.cell.id).attempts
+        for order in self.dispatch.under_way:
+            attempts = self.active.journal.cell(order.cell.id).attempts
             if len(attempts) == order.attempt:
-                result = interruption(order.cell, self._active.asked.by)
+                result = interruption(order.cell, self.active.asked.by)
                 host = attempts[-1].begun.host
-                self._active.ended(self._end_of(order, host=host, **result))
+                self.active.ended(self._end_of(order, host=host, **result))

@@ -28,6 +28,7 @@ from perflab.host import facts
 from perflab.host.facts import sources
 from perflab.host.files import whole_folder, write_file
 from perflab.paths import lock_path
+from perflab.recordings.files import sha256_of
 from perflab.recordings.sameness import differences
 from perflab.sweeps.cells import Cell, systems_of
 from perflab.sweeps.folder import digests_of_notebooks
@@ -54,12 +55,8 @@ class Store:
             )
         self.address = address if "://" in address else str(Path(address).absolute())
         with self._explained():
-            try:
-                import fsspec
-            except ImportError:
-                raise StoreError(
-                    f"{address}: fsspec is missing; install perflab[cluster]"
-                ) from None
+            import fsspec
+
             self._files, root = fsspec.core.url_to_fs(self.address)
         self._root = str(root).rstrip("/")
 
@@ -97,7 +94,7 @@ class Store:
         StoreError where it cannot be written, or another copy is there.
         """
         files = _files_of(folder)
-        digests = {name: _sha256(path) for name, path in files.items()}
+        digests = {name: sha256_of(path) for name, path in files.items()}
         with self._explained():
             stored = self._listed(place)
             if stored is None:
@@ -151,7 +148,7 @@ class Store:
                     copy = _inside(temporary, name)
                     copy.parent.mkdir(parents=True, exist_ok=True)
                     self._files.get_file(f"{self._root}/{place}/{name}", str(copy))
-                    if _sha256(copy) != digest:
+                    if sha256_of(copy) != digest:
                         raise StoreError(
                             f"{self.address}: {place}/{name} was changed since it was copied"
                         )
@@ -177,11 +174,6 @@ def _files_of(folder: Path) -> dict[str, Path]:
     }
 
 
-def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
-
-
 def _inside(folder: Path, name: str) -> Path:
     """Return the path of a listed file; refuse one outside the folder, as lists may be forged."""
     parts = PurePosixPath(name).parts
@@ -192,7 +184,6 @@ def _inside(folder: Path, name: str) -> Path:
 
 BENCH = "bench"
 GIB = 1 << 30
-SHOWN = 6
 # Facts that must be as on the host of the sweep, and those that must be equal on all workers.
 AS_HERE, ALIKE = ("code", "notebooks", "parameters"), ("python", "packages", "machine")
 
@@ -297,5 +288,4 @@ def _differing(here: Mapping[str, Any], workers: Sequence[Mapping[str, Any]]) ->
         for name, other, whose in pairs:
             listed = [str(item) for item in differences(other[name], worker[name], name)]
             if listed:
-                more = f" and {len(listed) - SHOWN} more" if len(listed) > SHOWN else ""
-                yield f"{worker['host']}: {'; '.join(listed[:SHOWN])}{more} ({whose} -> there)"
+                yield f"{worker['host']}: {'; '.join(listed)} ({whose} -> there)"

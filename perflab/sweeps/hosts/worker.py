@@ -22,6 +22,7 @@ from perflab.sweeps.hosts.hosts import BENCH, RUNS, Store, check_installed, host
 from perflab.trials.client import ORDERLY_END_S
 from perflab.trials.progress import Event, Narrator, RunBegun
 
+CONNECT_S = 30
 LOOK_S = 0.5
 AGAIN_S = 3.0
 BEGUN, RUN, LINE, ENDED = "begun", "run", "line", "ended"
@@ -140,14 +141,12 @@ def stored(ended: AttemptEnded, order: CellOrder, failed_folder: Path) -> Attemp
     def moved(path: str) -> str:
         return f"{copy}/{Path(path).relative_to(folder)}" if path else ""
 
-    figures = tuple(map(moved, ended.figures))
-    places = {"notebook": moved(ended.notebook), "log": moved(ended.log), "figures": figures}
-    return ended.model_copy(update={**places, "stored": run})
+    places = {"notebook": moved(ended.notebook), "log": moved(ended.log), "stored": run}
+    return ended.model_copy(update=places)
 
 
 # Dask's profiler stops the worker's thread every 10 ms, also during a measurement.
 SETTINGS = {"distributed.worker.profile.enabled": False}
-CONNECT_S = 30
 TAKEN_S = 10.0
 
 

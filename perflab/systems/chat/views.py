@@ -12,7 +12,7 @@ from matplotlib.lines import Line2D
 
 from perflab.figures import EFFECT, PROFILE
 from perflab.figures.canvas import LabFigure
-from perflab.figures.charts import Axis, Plane, Planes, Points, Rules, treatment_panels
+from perflab.figures.charts import Axis, Plane, Planes, Points, Rules
 from perflab.figures.charts.layers import marker
 from perflab.figures.origin import Page
 from perflab.figures.theme import FAINT, INK, MUTED, PALETTE, Look
@@ -163,6 +163,8 @@ def _words(table: pd.DataFrame, page: Page) -> str:
     )
 
 
+VOLUME = Axis("messages delivered per second", ends=(0, None), whole=True)
+LATENCY = Axis("p90 per second, ms (log)", log=True)
 CHART = Planes(
     VOLUME_TITLE,
     _words,
@@ -170,11 +172,10 @@ CHART = Planes(
         Points((WINDOW,), "phase", PHASE_LOOKS, how={"s": 10, "alpha": 0.7}),
         Rules((TARGET,), along="y"),
     ),
-    planes=treatment_panels(
-        Axis("messages delivered per second", ends=(0, None), whole=True),
-        Axis("p90 per second, ms (log)", log=True),
-        MOST_PANELS,
-    ),
+    planes=lambda _, page: {
+        name: Plane(VOLUME, LATENCY, look.label)
+        for name, look in [*page.looks.items()][:MOST_PANELS]
+    },
     x="messages_per_s",
     y="p90_ms",
     height_in=3.4,

@@ -75,7 +75,7 @@ def windows(run: Run) -> pd.DataFrame:
 def _windows_of_trial(run: Run, row: Mapping[Any, Any]) -> pd.DataFrame:
     """Return one row per whole second of a trial; the last, partial second is left out."""
     trial = str(row["trial_id"])
-    table, samples = run.table("messages", [trial]), run.samples([trial])
+    table, samples = run.table("messages", [trial]), run.table("samples", [trial])
     begin_ns, end_ns = int(table["at_ns"].min()), int(table["at_ns"].max())
     edges = begin_ns + SECOND_NS * np.arange((end_ns - begin_ns) // SECOND_NS + 1)
     middles = (edges[:-1] + edges[1:]) // 2

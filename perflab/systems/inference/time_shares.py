@@ -244,7 +244,7 @@ def _by_block(run: Run, trials: pd.DataFrame, values: list[float]) -> pd.Series[
 def _busy_share_of_cores(run: Run) -> pd.Series[float]:
     trials = _with_commit_on(run)
     cores = [f"core {core}" for core in service_cores(run.record)]
-    samples = run.samples(list(trials["trial_id"]))
+    samples = run.table("samples", list(trials["trial_id"]))
     values = []
     for row in trials.to_dict("records"):
         of_trial = samples[samples["trial_id"] == row["trial_id"]]

@@ -15,10 +15,10 @@ import numpy as np
 from perflab.analysis.decision import CONDITIONS, drawn_trials
 from perflab.analysis.findings import OPEN
 from perflab.analysis.verdict import judge
-from perflab.recordings import Contrast, PlannedLook, UntilDecided
+from perflab.recordings import Contrast, UntilDecided
 from perflab.statistics import signed_rank
 from perflab.statistics.comparison import Effect
-from perflab.statistics.interim_analysis import ending_sums, going_on, planned
+from perflab.statistics.interim_analysis import PlannedLook, ending_sums, going_on, planned
 from perflab.trials.experiment import RunParameters
 from tests.support.simulations.verdicts import claim as claim_of
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from perflab.figures import draw_table, page_of
-from perflab.figures.view import reread
+from perflab.figures.origin import page_of
+from perflab.figures.view import draw_table, reread
 from perflab.recordings import Run, TreatmentRecord
 from perflab.systems.chat.views import DELIVERY_CPU, bands
 from perflab.systems.chat.windows import STREAM_TIMELINE, windows

@@ -151,8 +151,8 @@ def with_cores(run: Run, busy: float, used_share: float, waiting: float, flushin
         ]
     )
     run.valid_trials = lambda: valid  # type: ignore[method-assign]
-    run.waits = lambda *_: waits  # type: ignore[method-assign]
-    run.samples = lambda *_: samples  # type: ignore[method-assign]
+    tables = {"waits": waits, "samples": samples}
+    run.table = lambda name, *_: tables[name]  # type: ignore[method-assign]
     return run
 
 
