@@ -298,8 +298,8 @@ def to_markdown(table: pd.DataFrame) -> str:
 def cell(value: Any) -> str:
     """Return a cell's text on one line; no link, picture, formula or HTML can come of it."""
     text = " ".join(cell_text(value).split()).replace("\\", "\\\\").replace("|", "\\|")
-    # In pairs these marks mean a formula, or words that are struck out or emphasised.
-    for mark in "$~*":
+    # In pairs these marks mean a formula, or words that are struck out.
+    for mark in "$~":
         if text.count(mark) > 1 and "`" not in text:
             text = text.replace(mark, f"\\{mark}")
     return TAG.sub(r"\\<", text.replace("](", "]\\("))
