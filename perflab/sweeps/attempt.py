@@ -6,12 +6,15 @@ import os
 import re
 import sys
 import time
+import warnings
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import papermill
+from jupyter_client.kernelspec import get_kernel_spec
 from nbclient.exceptions import DeadKernelError
+from nbformat.warnings import MissingIDFieldWarning
 from papermill.exceptions import PapermillExecutionError
 
 from perflab.errors import NotebookFailed, PerflabError, RecordingError
@@ -35,6 +38,7 @@ INFRASTRUCTURE = frozenset(
 AFTER_A_KILL_S = 60.0
 # The escape sequences that colour a traceback in a terminal.
 ESCAPES = re.compile(r"\x1b\[[0-9;]*m")
+KERNEL = "python3"
 # A process that saves a figure writes to it without such a pause.
 LATELY_S = 3.0
 
@@ -56,7 +60,7 @@ def execute(
     Raises
     ------
     NotebookFailed
-        A cell failed, or the kernel died; the message is that of the error.
+        A cell failed, the kernel died, or it cannot begin; the message is that of the error.
     """
     experiment(name).check(parameters)
     run_id = str(parameters.get("from_run") or parameters.get("resume") or "")
@@ -89,6 +93,9 @@ def execute(
 def _execute(name: str, output: Path, parameters: Mapping[str, Any]) -> None:
     # The kernel works in another folder and would find another perflab.toml, or none.
     os.environ.update(foreign_environment())
+    refuse_other_python(name)
+    # Notebooks that other editors saved have cells without identifiers, which change nothing.
+    warnings.simplefilter("ignore", MissingIDFieldWarning)
     try:
         papermill.execute_notebook(
             str(notebook_file(name)),
@@ -97,7 +104,8 @@ def _execute(name: str, output: Path, parameters: Mapping[str, Any]) -> None:
             cwd=str(project_root()),
             progress_bar=False,
             autosave_cell_every=0,
-            kernel_name="python3",
+            kernel_name=KERNEL,
+            language="python",
         )
     except PapermillExecutionError as error:
         log = "\n".join(ESCAPES.sub("", line) for line in error.traceback)
@@ -107,6 +115,19 @@ def _execute(name: str, output: Path, parameters: Mapping[str, Any]) -> None:
     except RuntimeError as error:
         log = "\n".join(getattr(error, "__notes__", ()))
         raise NotebookFailed(name, DeadKernelError.__name__, str(error), log) from None
+    # Before the first cell: the file is no notebook, a kernel cannot start, a disk is full.
+    except Exception as error:
+        raise NotebookFailed(name, type(error).__name__, str(error)) from error
+
+
+def refuse_other_python(name: str) -> None:
+    """Refuse a kernel of another Python: other code than this would measure."""
+    program = Path(get_kernel_spec(KERNEL).argv[0])
+    # Jupyter takes a name without a folder for the Python that it runs on.
+    if program.is_absolute() and program.parent != Path(sys.executable).parent:
+        text = f"the kernel '{KERNEL}' runs {program}, and the lab {sys.executable}; "
+        text += "'jupyter kernelspec list' shows where it is found: look at JUPYTER_PATH"
+        raise NotebookFailed(name, "OtherPython", text)
 
 
 def resume_parameters(run_id: str) -> dict[str, str]:

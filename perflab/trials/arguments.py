@@ -114,16 +114,37 @@ def order_of(chosen: Experiment, checked: RunParameters) -> Order:
     return Order(plan=plan, backend=run.record.backend, resume=run.path, **call)
 
 
-def assigned_names(cells: Iterable[str]) -> list[str]:
-    """Return the names assigned in the cells that papermill injected."""
-    names: list[str] = []
+def injected_values(cells: Iterable[str]) -> dict[str, Any]:
+    """Return the values that papermill injected, by name; ``MISSING`` for what is no literal."""
+    values: dict[str, Any] = {}
     for cell in cells:
         if not cell.startswith(PAPERMILL_MARK):
             continue
         for statement in ast.parse(cell).body:
-            if isinstance(statement, ast.Assign):
-                names += [target.id for target in statement.targets if isinstance(target, ast.Name)]
-    return names
+            if not isinstance(statement, ast.Assign):
+                continue
+            try:
+                value = ast.literal_eval(statement.value)
+            except ValueError:
+                value = MISSING
+            names = [target.id for target in statement.targets if isinstance(target, ast.Name)]
+            values |= dict.fromkeys(names, value)
+    return values
+
+
+def refuse_lost(injected: Mapping[str, Any], namespace: Mapping[str, Any]) -> None:
+    """Refuse values that papermill injected before a cell that sets them again.
+
+    papermill injects at the top of a notebook whose cell of defaults has lost its tag.
+    """
+    lost = [
+        f"{name} = {value!r} was given, but the notebook has {namespace[name]!r}"
+        for name, value in injected.items()
+        if value is not MISSING and name in namespace and namespace[name] != value
+    ]
+    if lost:
+        way_out = "give the tag 'parameters' to the cell of defaults, and to no other cell"
+        raise ParameterError("the notebook", [*lost, way_out])
 
 
 def given_values(

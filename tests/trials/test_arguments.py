@@ -49,6 +49,18 @@ def in_notebook(name: str = "synchronous_commit", cell: str = "", **changes: obj
     return api.notebook_parameters(name, namespace)
 
 
+@pytest.mark.parametrize(("value", "refused"), [(4, True), (8, False)])
+def test_values_that_a_later_cell_sets_again_are_refused(value: int, refused: bool) -> None:
+    chosen = experiment("synchronous_commit")
+    defaults = {key: field.get_default() for key, field in chosen.parameters.model_fields.items()}
+    namespace = {**defaults, "blocks": 8, "In": ["", f"# Parameters\nblocks = {value}\n"]}
+    if not refused:
+        assert api.notebook_parameters(chosen.name, namespace).blocks == value
+        return
+    with pytest.raises(ParameterError, match="blocks = 4 was given, but the notebook has 8"):
+        api.notebook_parameters(chosen.name, namespace)
+
+
 def test_a_notebook_that_shows_a_run_prints_the_parameters_of_that_run(runs: Path) -> None:
     run_id = recorded(runs)
     shown = in_notebook(from_run=run_id)
