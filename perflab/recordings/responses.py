@@ -13,10 +13,8 @@ from perflab.recordings.schema import Response, RunRecord
 ANY = "*"
 # The share of requests that failed, and the reason against a trial in which too many did.
 FAILURES, TOO_MANY_FAILED = "failure_share", "server.failures"
-# The reasons against a trial whose client was late, and what services count without the client.
-CLIENT_LATE = frozenset(
-    f"generator.{what}" for what in ("lag", "loop_delay", "stalls", "stalled_time", "mean_delay")
-)
+# The reason against a trial whose client was late, and what services count without the client.
+CLIENT_LATE = "generator.late"
 COUNTED_INSIDE = re.compile(r"(?!client_)(phase_|core_wait_|memory_|.*cpu).*")
 # What of a time may be the client's own before its trials have a mark.
 MAX_CLIENT_SHARE = 0.10

@@ -109,7 +109,7 @@ class Run:
         """
         harmless = {TOO_MANY_FAILED} if response == FAILURES else set[str]()
         if COUNTED_INSIDE.fullmatch(response):
-            harmless = {*CLIENT_LATE}
+            harmless = {CLIENT_LATE}
         trials = self.current_trials()
         codes = [{reason.code for reason in reasons} for reasons in trials["reasons"]]
         may_enter = np.array([bool(one) and one <= harmless for one in codes], dtype=bool)

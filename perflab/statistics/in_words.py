@@ -37,14 +37,6 @@ def number(value: Any) -> str:
     return f"{value:,.{decimals}f}"
 
 
-def with_enough_digits(one: float, other: float) -> tuple[str, str]:
-    """Return two numbers with two decimals, or with as many as tell different ones apart."""
-    decimals = 2
-    while one != other and f"{one:.{decimals}f}" == f"{other:.{decimals}f}":
-        decimals += 1
-    return f"{one:.{decimals}f}", f"{other:.{decimals}f}"
-
-
 def at_most(value: float) -> str:
     """Return an upper bound, rounded up: ``<= 0.214``."""
     return f"<= {number(_rounded(value, math.ceil))}"

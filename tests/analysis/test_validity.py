@@ -12,7 +12,7 @@ LATE = "generator lag p50 {} ms is above 2.0 ms: the client, not the server, was
 
 
 def late(text: str) -> Reason:
-    return Reason(code="generator.lag", side="client", text=text)
+    return Reason(code="generator.late", side="client", text=text)
 
 
 def other(text: str, code: str = "machine.cores") -> Reason:

@@ -66,7 +66,7 @@ def test_show_tells_reasons_whole_and_a_run_that_cannot_be_read_hides_no_other(
     (tmp_path / "torn" / "run.json").write_text("{")
     run = write_run(tmp_path, blocks=1, requests=40)
     row = {**run.trials().iloc[0].drop("superseded").to_dict()}
-    told = [Reason(code="generator.lag", side="client", text=reason)]
+    told = [Reason(code="generator.late", side="client", text=reason)]
     row |= {"trial_id": "b000-p00-a1", "attempt": 1, "state": "failed", "reasons": told}
     RunWriter.reopen(run.path).commit_trial(row, None, None)
     output = perflab(tmp_path, "show", run.run_id)[0]

@@ -14,7 +14,7 @@ from perflab.load.checks.trend import trend_of
 from perflab.load.workload import Objective, OpenLoop, Request, Stage, Workload
 from perflab.recordings import Reason
 
-LATE = Reason(code="generator.lag", side="client", text="the client was late")
+LATE = Reason(code="generator.late", side="client", text="the client was late")
 SLEPT = Reason(code="host.clock_step", text="the machine slept")
 
 

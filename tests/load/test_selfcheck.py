@@ -53,25 +53,22 @@ def late_start(late_ms: float, share: float = 1.0) -> Change:
 
 
 @pytest.mark.parametrize(
-    ("share", "of_all", "service_s", "allowed_ms"),
-    [
-        (50, 0.6, 0.001, 0.2), (50, 0.6, 0.005, 0.5), (50, 0.6, 0.5, 2.0),
-        (99, 0.02, 0.005, 1.0), (99, 0.02, 0.05, 5.0), (99, 0.02, 0.5, 20.0),
-    ],
+    ("of_all", "service_s", "allowed_ms"),
+    [(0.6, 0.0009, 0.2), (0.6, 0.0045, 0.5), (0.6, 0.45, 50.0),
+     (0.02, 0.0045, 1.0), (0.02, 0.045, 5.0), (0.02, 0.45, 50.0)],
 )  # fmt: skip
-def test_the_median_lag_may_be_a_tenth_of_the_service_time_within_its_bounds(
-    tmp_path: Path, share: int, of_all: float, service_s: float, allowed_ms: float
+def test_a_planned_load_may_be_late_by_a_tenth_of_its_response_times(
+    tmp_path: Path, of_all: float, service_s: float, allowed_ms: float
 ) -> None:
-    """With few requests the highest known percentile is judged like the median."""
-    at, above = (
-        judged(tmp_path, latency_s=service_s, change=late_start(late_ms, of_all))
-        for late_ms in (allowed_ms, allowed_ms + 0.02)
-    )
-    # The highest percentile has a wider bound of its own, never below the median's.
-    assert at.valid
-    reason, side = only(above)
-    late = f"generator lag p{share} {allowed_ms + 0.02:.2f} ms is above {allowed_ms:.2f} ms"
-    assert reason.startswith(late)
+    """Late requests are above the median, or above the rank of p99."""
+
+    def started(late_ms: float) -> SelfCheck:
+        return judged(tmp_path, latency_s=service_s, change=late_start(late_ms, of_all))
+
+    assert started(0.99 * allowed_ms).valid
+    reason, side = only(started(1.05 * allowed_ms))
+    assert reason.startswith(f"the client was late: up to {1.05 * allowed_ms:.2f} ms of ")
+    assert "that it kept back arrive together" in reason
     assert side == "client"
 
 
@@ -81,24 +78,18 @@ def delays(late_ms: float, number: int, of: int = 1000) -> tuple[np.ndarray, np.
 
 
 @pytest.mark.parametrize(
-    ("share", "number", "service_s", "allowed_ms"),
-    [
-        (50, 600, 0.001, 0.2), (50, 600, 0.005, 0.5), (50, 600, 0.5, 2.0),
-        (99, 18, 0.001, 1.0), (99, 18, 0.05, 5.0), (99, 18, 0.5, 20.0),
-    ],
-)  # fmt: skip
-def test_the_event_loop_may_be_late_by_a_tenth_of_the_service_time(
-    tmp_path: Path, share: int, number: int, service_s: float, allowed_ms: float
+    ("number", "service_s", "allowed_ms"),
+    [(600, 0.001, 0.2), (600, 0.005, 0.5), (60, 0.001, 1.0), (60, 0.03, 3.0)],
+)
+def test_the_event_loop_may_be_late_by_a_tenth_of_the_response_time(
+    tmp_path: Path, number: int, service_s: float, allowed_ms: float
 ) -> None:
-    """Of 1,000 looks the 983rd smallest is the lower end of the p99's interval."""
-
-    def check_of(late_ms: float, number: int) -> SelfCheck:
+    def check_of(late_ms: float) -> SelfCheck:
         return judged(tmp_path, latency_s=service_s, delays=delays(late_ms, number))
 
-    assert check_of(allowed_ms, number).valid
-    assert share == 50 or check_of(allowed_ms + 0.02, 17).valid
-    reason, side = only(check_of(allowed_ms + 0.02, number))
-    assert reason.startswith(f"event-loop delay p{share} {allowed_ms + 0.02:.2f} ms is above")
+    assert check_of(0.99 * allowed_ms).valid
+    reason, side = only(check_of(1.05 * allowed_ms))
+    assert reason.startswith(f"the client was late: up to {1.05 * allowed_ms:.2f} ms of ")
     assert side == "client"
 
 
@@ -252,11 +243,10 @@ def streamed(folder: Path, **facts: Any) -> SelfCheck:
 
 
 def test_the_lag_of_streams_is_how_late_their_messages_were_sent(tmp_path: Path) -> None:
-    # Deliveries of 20 ms allow 2 ms at the median; 900 sendings outnumber 100 requests.
-    assert streamed(tmp_path, latency_s=0.02, sent=np.full(900, 0.0019)).valid
-    judgement = streamed(tmp_path, latency_s=0.02, sent=np.full(900, 0.0021))
-    assert judgement.reasons[0].text.startswith("generator lag p50 2.10 ms is above 2.00 ms")
-    assert {reason.side for reason in judgement.reasons} == {"client"}
+    # 900 sendings outnumber 100 requests.
+    judgement = streamed(tmp_path, latency_s=0.02, sent=np.full(900, 0.0019))
+    assert judgement.valid
+    assert judgement.lag_p50_ms == pytest.approx(1.9)
 
 
 def test_a_load_has_remarks_besides_its_numbers(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from perflab.errors import RecordingError
 from perflab.recordings import Reason, Remark, Run, RunWriter, fault
 from tests.support.synthetic import write_run
 
-LATE = Reason(code="generator.lag", side="client", text="was late")
+LATE = Reason(code="generator.late", side="client", text="was late")
 SLEPT = Reason(code="host.clock_step", text="slept")
 FAILED = Reason(code="server.failures", side="server", text="failed")
 LOST = Reason(code="chat.lost", side="server", text="lost")

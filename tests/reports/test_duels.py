@@ -195,7 +195,7 @@ def test_a_duel_prints_the_answer_one_table_and_each_limit_once(
     assert "published" not in done.stdout
 
 
-@pytest.mark.parametrize(("codes", "status"), [((), 3), (("generator.lag",), 4)])
+@pytest.mark.parametrize(("codes", "status"), [((), 3), (("generator.late",), 4)])
 def test_a_service_that_fails_more_often_than_the_baseline_crosses_the_limit_of_failures(
     duel_of_two: Run, monkeypatch: pytest.MonkeyPatch, codes: tuple[str, ...], status: int
 ) -> None:

@@ -24,7 +24,7 @@ from perflab.load.records.looks import Looks
 from perflab.load.records.result import LoadResult, completed, per_second
 from perflab.recordings.schema import Remark
 
-NAMES = ("known", "elapsed", "late", "stalled")
+NAMES = ("known", "elapsed", "late")
 OF_STREAMS = (50, 95, 99)
 MANY_AT_ONCE = 0.05
 
@@ -116,7 +116,6 @@ def _gaps(
     row_of_chunk, at_ns = content["request"], np.array(content["at_ns"])
     in_one_stream = (row_of_chunk[1:] == row_of_chunk[:-1]) & counts[row_of_chunk[1:]]
     since, until = at_ns[:-1][in_one_stream], at_ns[1:][in_one_stream]
-    stalled = looks.stood_still_ns(since, until)
     is_last = (
         np.append(row_of_chunk[1:] != row_of_chunk[:-1], True)
         if len(row_of_chunk)
@@ -126,8 +125,7 @@ def _gaps(
     return {
         "known": until - since,
         "elapsed": rows["done_ns"][row_of_chunk[open_end]] - at_ns[open_end],
-        "late": stalled,
-        "stalled": stalled,
+        "late": looks.stood_still_ns(since, until),
     }
 
 

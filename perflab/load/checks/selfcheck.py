@@ -14,7 +14,7 @@ Lancet (M. Kogias, S. Mallon, E. Bugnion, USENIX ATC 2019) accepts a sample when
 wanted distribution, the process is stationary and samples are independent enough. Here:
 
 - Arrivals: no request starts early, so a queue at the service differs by less than the lag from
-  that of the planned arrivals. The lag is bounded by a tenth of the response time.
+  that of the planned arrivals. The lag is part of what the client may have added.
 - Stationarity: a load whose response times change by more than a tenth is marked
   (:mod:`perflab.load.checks.trend`). A comparison says whether it also holds at the end of the
   load (:mod:`perflab.analysis.scope`).
@@ -31,27 +31,21 @@ import numpy as np
 import pandas as pd
 
 from perflab.load.checks import failures, stalls, trend
-from perflab.load.checks.times import times_of
+from perflab.load.checks.times import Times, times_of
 from perflab.load.checks.trend import response_trend
-from perflab.load.clients.outcome import CODES
 from perflab.load.records.columns import INSTANTS
 from perflab.load.records.looks import TICK_MS
 from perflab.load.records.result import LoadResult
 from perflab.load.workload.arrivals import ClosedLoop
 from perflab.load.workload.windows import time_before
 from perflab.load.workload.workload import Workload
-from perflab.recordings.responses import MAX_CLIENT_SHARE
+from perflab.recordings.responses import CLIENT_LATE
 from perflab.recordings.schema import Reason, Remark
-from perflab.statistics.in_words import with_enough_digits
-from perflab.statistics.quantiles import OF_TRIALS, needed_n, percentile
+from perflab.statistics.quantiles import OF_TRIALS, percentile
 
-# Below the first, lateness does not matter; above the second, it always does.
-LATE_P50_MS = (0.2, 2.0)
-LATE_P99_MS = (1.0, 20.0)
-# The upper bound where all requests are planned for one instant, like a hundred downloads of half a
-# minute: starting them takes some milliseconds and shifts no later arrival. A tenth of the
-# response time remains the bound.
-AT_ONCE_MS = 1_000.0
+# Below these, what the client may have added to a number is marked, and refuses nothing.
+LEAST_LATE_MS = {"mean": 0.2, "p50": 0.2}
+LEAST_LATE_TAIL_MS = 1.0
 MAX_CLIENT_CPU = 0.85
 MAX_BUSY_DELAY_P50_MS = 1.0
 MAX_BUSY_DELAY_P99_MS = 5.0
@@ -61,9 +55,6 @@ MAX_OFF = 0.03
 # Failures without an answer, at which a client asks again as fast as it can.
 REFUSALS = ("connect", "reset", "closed", "dns", "tls", "handshake")
 MOSTLY = 0.5
-TIMEOUT = CODES["timeout"]
-LAG, LOOP_DELAY = "generator.lag", "generator.loop_delay"
-KINDS_OF_DELAY = {LAG: "generator lag", LOOP_DELAY: "event-loop delay"}
 
 
 @dataclass(frozen=True)
@@ -102,13 +93,10 @@ class SelfCheck:
 def check(result: LoadResult, workload: Workload) -> SelfCheck:
     """Judge a load by its workload."""
     lag_ns = result.measured(lambda rows: rows["started_ns"] - rows["planned_ns"])
-    service_ns = result.measured(_with_time_outs_ns if workload.may_time_out else _service_ns)
     streamed = result.messages
     if len(streamed):
         # For users of streams, sent messages count for lateness and received ones for times.
-        lag_ns = np.concatenate([lag_ns, _since_planned(streamed, "sent")])
-        received_ns = _since_planned(streamed, "received")
-        service_ns = received_ns if len(received_ns) else service_ns
+        lag_ns = np.concatenate([lag_ns, _sent_late_ns(streamed)])
     causes = failures.causes(result)
     measured = len(result.measured(lambda rows: rows["error"]))
     refused = sum(cause.count for cause in causes if cause.error in REFUSALS)
@@ -136,13 +124,10 @@ def check(result: LoadResult, workload: Workload) -> SelfCheck:
     reasons = [*failures.reasons(result, workload, causes), *_record_reasons(result)]
     # A client whose requests are refused is busy with sending again: that is not its fault.
     if refused <= MOSTLY * measured:
-        least_ms = least_p99(delays.looks)
         if not only_waits(workload, result):
-            reasons += _lag_reasons(lag_ns, service_ns, result.at_once)
-            reasons += _loop_reasons(judgement, least_ms, service_ns)
-            reasons += stalls.reasons(result, judged)
+            reasons += _late_reasons(judged)
         closed = isinstance(workload.arrivals, ClosedLoop)
-        reasons += _cpu_reasons(judgement, least_ms, closed)
+        reasons += _cpu_reasons(judgement, least_p99(delays.looks), closed)
         reasons += _law_reasons(judgement.littles_law_ratio)
     warnings = (
         *trend.of_load(result),
@@ -173,22 +158,9 @@ def least_p99(values: np.ndarray) -> float:
     return float(np.sort(values)[place - 1])
 
 
-def _service_ns(rows: np.ndarray) -> np.ndarray:
-    good = rows["error"] == 0
-    service: np.ndarray = rows["done_ns"][good] - rows["sent_ns"][good]
-    return service
-
-
-def _with_time_outs_ns(rows: np.ndarray) -> np.ndarray:
-    """Return service times, and lower bounds of those that timed out."""
-    late = rows[rows["error"] == TIMEOUT]
-    elapsed_ns = late["done_ns"] - np.maximum(late["started_ns"], late["sent_ns"])
-    return np.concatenate([_service_ns(rows), elapsed_ns])
-
-
-def _since_planned(messages: pd.DataFrame, direction: str) -> np.ndarray:
-    """Return the times from planned instant to record of messages that have a kind and a key."""
-    chosen = messages[(messages["direction"] == direction) & (messages["key"] > 0)]
+def _sent_late_ns(messages: pd.DataFrame) -> np.ndarray:
+    """Return the times from planned instant to sending of messages that have a kind and a key."""
+    chosen = messages[(messages["direction"] == "sent") & (messages["key"] > 0)]
     chosen = chosen[chosen["kind"] != ""]
     times_ns: np.ndarray = (chosen["at_ns"] - chosen["key"]).to_numpy()
     return times_ns
@@ -199,49 +171,19 @@ def _percentile_ms(values_ns: np.ndarray, share: int) -> float:
     return percentile(values_ns, share) / 1e6
 
 
-def _allowed_ms(service_ns: np.ndarray, share: int, bounds_ms: tuple[float, float]) -> float:
-    """Return the lateness that is allowed at a percentile of service times."""
-    least_ms, most_ms = bounds_ms
-    service_ms = np.nan_to_num(_percentile_ms(service_ns, share))
-    return float(min(max(least_ms, MAX_CLIENT_SHARE * service_ms), most_ms))
-
-
-def _known(n: int) -> list[int]:
-    """Return the percentiles that a sample can support."""
-    return [share for share in OF_TRIALS if n >= needed_n(share)]
-
-
-def _lag_reasons(lag_ns: np.ndarray, service_ns: np.ndarray, at_once: bool) -> list[Reason]:
-    """Judge the median lag, and the highest percentile that both samples can support."""
-    known = _known(min(len(lag_ns), len(service_ns)))
-    reasons = []
-    for share in dict.fromkeys((*known[:1], *known[-1:])):
-        late_ms = _percentile_ms(lag_ns, share)
-        least_ms, most_ms = LATE_P50_MS if share == 50 else LATE_P99_MS
-        bounds_ms = (least_ms, AT_ONCE_MS if at_once else most_ms)
-        allowed_ms = _allowed_ms(service_ns, share, bounds_ms)
-        reasons += _late(LAG, share, late_ms, allowed_ms)
-    return reasons
-
-
-def _late(kind: str, share: int, late_ms: float, allowed_ms: float) -> list[Reason]:
-    if late_ms <= allowed_ms:
+def _late_reasons(times: Times) -> list[Reason]:
+    """Return a reason where the client may have added more than a tenth to a number."""
+    late = [
+        f"up to {number.client_ms:.2f} ms of {name} {number.bound.low:.2f} ms may be its own"
+        for name, number in times.numbers(OF_TRIALS).items()
+        if name != "max"
+        and number.is_the_clients
+        and number.client_ms > LEAST_LATE_MS.get(name, LEAST_LATE_TAIL_MS)
+    ]
+    if not late:
         return []
-    late, allowed = with_enough_digits(late_ms, allowed_ms)
-    text = f"{KINDS_OF_DELAY[kind]} p{share} {late} ms is above {allowed} ms"
-    text += ": the client, not the server, was late"
-    return [Reason(code=kind, side="client", text=text)]
-
-
-def _loop_reasons(
-    judgement: SelfCheck, least_p99_ms: float, service_ns: np.ndarray
-) -> list[Reason]:
-    """Judge the event loop's delays (p99: its lower bound)."""
-    highest = max(_known(len(service_ns)), default=50)
-    median_ms = _allowed_ms(service_ns, 50, LATE_P50_MS)
-    tail_ms = _allowed_ms(service_ns, highest, LATE_P99_MS)
-    median = _late(LOOP_DELAY, 50, judgement.loop_delay_p50_ms, median_ms)
-    return median + _late(LOOP_DELAY, 99, least_p99_ms, tail_ms)
+    text = f"the client was late: {late[-1]}, and requests that it kept back arrive together"
+    return [Reason(code=CLIENT_LATE, side="client", text=text)]
 
 
 def _cpu_reasons(judgement: SelfCheck, least_p99_ms: float, closed: bool) -> list[Reason]:

@@ -1,12 +1,7 @@
-"""Whether a client that stood still, or was late on the whole, could have moved a printed number.
+"""When the client's event loop stood still or was late, and what messages hold of that.
 
 The event loop is judged by its delays while the load was busy: those of an idle loop say nothing.
-The rule for stalls: had the client never stood still, could the throughput, the mean or a
-percentile that trials are compared by be lower (the throughput higher) by more than a tenth? Every
-stall counts against every request that was under way in it. So the rule works for closed loops too:
-their users wait with the client, no request is sent late, and the record fulfils Little's law. A
-stall that meets a few requests of many moves none of these numbers, and refuses nothing; the
-maximum and p99.9 are marked instead (:mod:`perflab.load.checks.times`).
+Every stall counts against every request and message that was under way in it.
 
 Times of messages begin at the planned instant of their sending, like those of requests. They hold
 two delays of the client: the sender began late, and the listener's worker stood still while the
@@ -26,16 +21,7 @@ from perflab.load.records.looks import Looks
 from perflab.load.records.result import LoadResult
 from perflab.load.workload.arrivals import Scripted
 from perflab.load.workload.workload import Workload
-from perflab.recordings.responses import MAX_CLIENT_SHARE
-from perflab.recordings.schema import Reason
-from perflab.statistics.in_words import counted
-from perflab.statistics.quantiles import OF_TRIALS
 
-# Below it, lateness on the whole is a warning and refuses nothing.
-LEAST_MEAN_LATE_MS = 0.2
-STALLS, STALLED_TIME, MEAN_DELAY = (
-    "generator.stalls", "generator.stalled_time", "generator.mean_delay",
-)  # fmt: skip
 WINDOWS = 20
 BUSY_SHARE = 0.5
 
@@ -108,33 +94,6 @@ def stalled_share(result: LoadResult) -> float:
     return still_ns / length_ns if length_ns > 0 else 0.0
 
 
-def reasons(result: LoadResult, times: Times) -> list[Reason]:
-    """Return the reasons against a load from the client's stalls and its mean lateness."""
-    texts = {}
-    lengths_ns = [np.diff(looks.stalls).ravel() for looks in result.judged_looks]
-    lengths_ms = np.concatenate(lengths_ns) / 1e6
-    stalls_text = f"the client stood still {counted(len(lengths_ms), 'time')}"
-    stalls_text += f", up to {lengths_ms.max(initial=0):.0f} ms"
-    moved_numbers = [
-        f"{name} from {lower:.2f} to {usual:.2f} ms"
-        for name, (usual, lower) in times.without_stalls(OF_TRIALS).items()
-        if usual - lower > MAX_CLIENT_SHARE * usual
-    ]
-    if moved_numbers:
-        texts[STALLS] = f"{stalls_text}: that may have raised {moved_numbers[-1]}"
-    share = stalled_share(result)
-    if share > MAX_CLIENT_SHARE:
-        texts[STALLED_TIME] = (
-            f"{stalls_text}, {share:.0%} of the time: the numbers contain its own pauses"
-        )
-    late_ms = times.mean_late_ms()
-    mean_ms = float(times.known.mean()) / 1e6 if len(times.known) else np.inf
-    if late_ms > max(LEAST_MEAN_LATE_MS, MAX_CLIENT_SHARE * mean_ms):
-        text = f"the client was late by {late_ms:.2f} ms on average"
-        texts[MEAN_DELAY] = f"{text}, and the mean response time is {mean_ms:.2f} ms"
-    return [Reason(code=code, side="client", text=text) for code, text in texts.items()]
-
-
 NONE = np.zeros(0, dtype=np.int64)
 
 
@@ -157,11 +116,11 @@ class Sending:
     def times(self, received: pd.DataFrame) -> Times:
         """Return the times of messages that listeners received (rows of a recording)."""
         parts = [self._of_worker(int(str(name)), rows) for name, rows in received.groupby("worker")]
-        known, late, stalled = (
+        known, late = (
             np.concatenate(pieces) if parts else NONE
-            for pieces in (zip(*parts, strict=True) if parts else (NONE,) * 3)
+            for pieces in (zip(*parts, strict=True) if parts else (NONE,) * 2)
         )
-        return Times(known, NONE, late, stalled, short_delays_ms(self.looks))
+        return Times(known, NONE, late, short_delays_ms(self.looks))
 
     def _of_worker(self, worker: int, received: pd.DataFrame) -> tuple[np.ndarray, ...]:
         planned_ns, received_ns = received["planned_ns"].to_numpy(), received["at_ns"].to_numpy()
@@ -172,7 +131,7 @@ class Sending:
         sent_ns = np.clip(sent_ns, planned_ns, received_ns)
         looks = self.looks[worker] if worker < len(self.looks) else Looks()
         late = sent_ns - planned_ns + looks.stood_still_ns(sent_ns, received_ns)
-        return received_ns - planned_ns, late, looks.stood_still_ns(planned_ns, received_ns)
+        return received_ns - planned_ns, late
 
 
 def received(result: LoadResult) -> Times:

@@ -26,7 +26,7 @@ from perflab.recordings.responses import MAX_CLIENT_SHARE
 from perflab.statistics.quantiles import OF_LOADS, Bound, bounds_of, mean_bound, percentiles_of
 
 NO_TEMPLATE = -1
-OF_ROWS = ("known", "elapsed", "late", "stalled", "paused")
+OF_ROWS = ("known", "elapsed", "late", "paused")
 NEVER = np.zeros((0, 2), dtype=np.int64)
 
 
@@ -58,15 +58,14 @@ class Times:
     """Times between two instants, in ns.
 
     ``known`` are the times of successes, ``elapsed`` those of cut-off requests until then. ``late``
-    is the part of each known time in which the client was late to start or stood still, ``stalled``
-    the part in which it stood still, ``paused`` the part in which the service was paused (empty:
-    never). ``short_ms`` are delays of the client's event loop shorter than a tick, in ms.
+    is the part of each known time in which the client was late to start or stood still, ``paused``
+    the part in which the service was paused (empty: never). ``short_ms`` are delays of the client's
+    event loop shorter than a tick, in ms.
     """
 
     known: np.ndarray
     elapsed: np.ndarray
     late: np.ndarray
-    stalled: np.ndarray
     short_ms: np.ndarray
     paused: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
 
@@ -95,15 +94,6 @@ class Times:
             )
             for name, bound in bounds_by_name.items()
         }
-
-    def without_stalls(self, shares: Sequence[float]) -> dict[str, tuple[float, float]]:
-        """Return each number of the successes, and its least value without stalls, in ms.
-
-        NaN where the sample is too small.
-        """
-        usual = _statistics(self.known, shares)
-        lower = _statistics(self.known - self.stalled, shares)
-        return {name: (usual[name] / 1e6, lower[name] / 1e6) for name in usual if name != "max"}
 
     def mean_late_ms(self) -> float:
         """Return the client's own part of the mean."""
@@ -177,8 +167,7 @@ def of_rows(
     # A request that was sent has waited for its connection, whatever became of it.
     has_end = (rows["error"] == 0) | (is_cut & (rows[until] > 0) & (until != "done_ns"))
     ended, cut = rows[has_end], rows[is_cut & ~has_end]
-    stalled = looks.stood_still_ns(ended[since], ended[until])
-    late = stalled
+    late = looks.stood_still_ns(ended[since], ended[until])
     if since == "planned_ns":
         # The lag holds the stalls before the start; those after it are added.
         lag = ended["started_ns"] - ended["planned_ns"]
@@ -187,7 +176,6 @@ def of_rows(
         "known": ended[until] - ended[since],
         "elapsed": cut["done_ns"] - cut[since],
         "late": late,
-        "stalled": stalled,
         "paused": time_within(ended[since], ended[until], pauses),
     }
 

@@ -17,7 +17,7 @@ from perflab.systems.llm.users_at_failure import judged_claims
 from tests.systems.llm.planted_streams import write_streams
 from tests.systems.planned import plan_of
 
-LATE = Reason(code="generator.lag", side="client", text="the client was late")
+LATE = Reason(code="generator.late", side="client", text="the client was late")
 
 
 @pytest.mark.parametrize(
