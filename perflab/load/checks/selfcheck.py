@@ -48,7 +48,6 @@ LEAST_LATE_MS = {"mean": 0.2, "p50": 0.2}
 LEAST_LATE_TAIL_MS = 1.0
 MAX_CLIENT_CPU = 0.85
 MAX_BUSY_DELAY_P50_MS = 1.0
-MAX_BUSY_DELAY_P99_MS = 5.0
 MAX_CLOCK_STEP_MS = 5.0
 # The record does not show users who leave a moment before the last request is planned.
 MAX_OFF = 0.03
@@ -127,7 +126,7 @@ def check(result: LoadResult, workload: Workload) -> SelfCheck:
         if not only_waits(workload, result):
             reasons += _late_reasons(judged)
         closed = isinstance(workload.arrivals, ClosedLoop)
-        reasons += _cpu_reasons(judgement, least_p99(delays.looks), closed)
+        reasons += _cpu_reasons(judgement, closed)
         reasons += _law_reasons(judgement.littles_law_ratio)
     warnings = (
         *trend.of_load(result),
@@ -142,20 +141,6 @@ def only_waits(workload: Workload, result: LoadResult) -> bool:
     arrivals = workload.arrivals
     planned = not isinstance(arrivals, ClosedLoop) or arrivals.pacing_s or arrivals.think_time_s
     return not (planned or result.at_once)
-
-
-def least_p99(values: np.ndarray) -> float:
-    """Return the lower end of the 95% interval of the p99.
-
-    The probe takes 200 delays a second: in a short load the largest of few delays would pass for
-    the p99. Source: see :func:`perflab.statistics.quantiles.quantile`.
-    """
-    from scipy import special
-
-    # scipy.stats has this too, and takes longer to import than all else of a run together.
-    below = special.bdtr(np.arange(len(values) + 1), len(values), 0.99)
-    place = max(1, int(np.searchsorted(below, 0.025)))
-    return float(np.sort(values)[place - 1])
 
 
 def _sent_late_ns(messages: pd.DataFrame) -> np.ndarray:
@@ -186,14 +171,13 @@ def _late_reasons(times: Times) -> list[Reason]:
     return [Reason(code=CLIENT_LATE, side="client", text=text)]
 
 
-def _cpu_reasons(judgement: SelfCheck, least_p99_ms: float, closed: bool) -> list[Reason]:
+def _cpu_reasons(judgement: SelfCheck, closed: bool) -> list[Reason]:
     """Judge the client's use of its cores."""
     working = judgement.cpu_share > MAX_CLIENT_CPU
     # A closed loop slows down with its client, unseen. The client of an open loop that keeps its
     # schedule may be busy, unless work queues in its event loop: then it reports its own queue, and
     # no share of that can serve as a measure.
     queues = judgement.loop_delay_p50_ms > MAX_BUSY_DELAY_P50_MS
-    queues |= least_p99_ms > MAX_BUSY_DELAY_P99_MS
     if not (working and (closed or queues)):
         return []
     text = f"the client used {judgement.cpu_share:.0%} of its cores: the client may be the limit"
