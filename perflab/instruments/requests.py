@@ -19,7 +19,12 @@ from perflab.load.records.result import LoadResult
 from perflab.load.workload import OpenLoop, Scripted, Workload
 from perflab.recordings import Reason
 from perflab.recordings.columns import PHASE_COLUMN
-from perflab.recordings.responses import at_least_column, client_column, drift_column
+from perflab.recordings.responses import (
+    at_least_column,
+    at_most_column,
+    client_column,
+    drift_column,
+)
 from perflab.stacks.plan import StackPlan
 from perflab.statistics.quantiles import CENSORED, OF_TRIALS, bounds_of
 
@@ -99,10 +104,16 @@ def throughput_without(columns: Mapping[str, float]) -> dict[str, float]:
 def time_columns(numbers: Mapping[str, Number]) -> dict[str, float]:
     """Return times, what of each may be the client's own, and the bounds of those without a value.
 
-    The bounds are of times that cut-off requests could move.
+    The bounds are of times that cut-off requests could move. Where these, or pauses of the service,
+    move a time by up to 5%, it has a value, the lower end, and the upper one in ``_at_most_ms``.
     """
     values = {name: number.value for name, number in numbers.items()}
     values |= {client_column(name): number.client_ms for name, number in numbers.items()}
+    values |= {
+        at_most_column(name): number.bound.high
+        for name, number in numbers.items()
+        if number.bound.low < number.bound.high and not math.isnan(number.value)
+    }
     return values | {
         at_least_column(name): max(0.0, number.at_least - number.client_ms)
         for name, number in numbers.items()

@@ -170,6 +170,11 @@ def at_least_column(response: str) -> str:
     return f"{response.removesuffix('_ms')}_at_least{'_ms' if response.endswith('_ms') else ''}"
 
 
+def at_most_column(response: str) -> str:
+    """Return the column with the upper end of a response whose value is the lower one."""
+    return f"{response.removesuffix('_ms')}_at_most{'_ms' if response.endswith('_ms') else ''}"
+
+
 def drift_column(response: str) -> str:
     """Return the column with the log ratio of a response at a load's end to that of the whole."""
     return f"{response}_drift"

@@ -12,7 +12,7 @@ from perflab.analysis.evaluation import evaluate
 from perflab.analysis.findings import sentence
 from perflab.analysis.validity import typical_values
 from perflab.recordings import Run
-from perflab.recordings.responses import client_column
+from perflab.recordings.responses import at_most_column, client_column
 from tests.support.simulations.client_time import (
     ALIKE,
     BY_SIDE,
@@ -21,7 +21,9 @@ from tests.support.simulations.client_time import (
     RESPONSE,
     SIDES,
     ClientTime,
+    effects_of,
     held,
+    trials_of,
 )
 from tests.support.synthetic import Planted, write_run
 
@@ -45,6 +47,22 @@ def test_intervals_of_times_with_the_clients_part_hold_the_truth(client: ClientT
 def test_a_small_part_that_is_alike_on_both_sides_hides_no_difference() -> None:
     holds = held(np.random.default_rng(5), SETS, BLOCKS, ClientTime(0.09, ALIKE), 1.1)
     assert holds.shown.hits / SETS >= 0.95
+
+
+def test_what_pauses_may_hide_of_one_side_is_in_the_interval() -> None:
+    """One side's times are 2% longer than their lower end, and at most 4%."""
+    random, within, measured = np.random.default_rng(7), 0, 0
+    for _ in range(SETS):
+        trials = trials_of(random, BLOCKS, ClientTime(0.0), 1.0, 0.01)
+        is_paused = trials["treatment"] == SIDES[0].name
+        true = trials[RESPONSE]
+        trials[RESPONSE] = true.where(~is_paused, true / 1.02)
+        trials[at_most_column(RESPONSE)] = (1.04 * trials[RESPONSE]).where(is_paused)
+        effect, of_measured = effects_of(trials)
+        within += effect.low <= 1.0 <= effect.high
+        measured += of_measured.low <= 1.0 <= of_measured.high
+    assert within / SETS >= 0.9
+    assert measured / SETS < 0.5
 
 
 def with_client(root: Path, client: float, response: str = RESPONSE) -> Run:

@@ -159,6 +159,12 @@ def test_the_lower_bound_of_a_time_holds_nothing_of_the_clients_own() -> None:
     assert columns["p99_at_least_ms"] == 8.0
 
 
+def test_a_time_that_could_be_a_little_longer_has_its_upper_end() -> None:
+    columns = time_columns({"p50_ms": Number(Bound(10.0, 10.3)), "p90_ms": Number(Bound(9.0, 9.0))})
+    assert (columns["p50_ms"], columns["p50_at_most_ms"]) == (10.0, 10.3)
+    assert "p90_at_most_ms" not in columns
+
+
 def test_the_clients_own_time_does_not_miss_an_objective(tmp_path: Path) -> None:
     result = load_result(
         tmp_path, np.linspace(0.4, 5.3, 500), latency_s=0.001, cpu_ns=S // 10, delays=late_by(0.15)

@@ -43,10 +43,14 @@ class Held:
 
 
 def trials_of(
-    random: np.random.Generator, blocks: int, client: ClientTime, ratio: float
+    random: np.random.Generator,
+    blocks: int,
+    client: ClientTime,
+    ratio: float,
+    noise: float = OF_TRIALS,
 ) -> pd.DataFrame:
     """Return the trials of both sides of a run: times, and what may be the client's own."""
-    true = np.array([[ratio], [1.0]]) * np.exp(OF_TRIALS * random.standard_normal((2, blocks)))
+    true = np.array([[ratio], [1.0]]) * np.exp(noise * random.standard_normal((2, blocks)))
     found = np.full((2, blocks), client.share / (1 - client.share))
     counts = np.full((2, blocks), random.random())
     if client.one_sided:
