@@ -275,4 +275,4 @@ def test_a_late_sender_is_judged_by_the_times_of_its_own_kinds(
         recorder.add(at_ns, 2, RECEIVED, 9, planned_ns, "price")
     recorder.close()
     reasons = check(load, scripted()).reasons
-    assert any("generator lag" in reason for reason in reasons) == late
+    assert any("client was late" in reason for reason in reasons) == late
