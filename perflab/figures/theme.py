@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -11,7 +12,7 @@ from typing import Any
 import matplotlib as mpl
 import pandas as pd
 from matplotlib.colors import to_rgb
-from matplotlib.font_manager import FontProperties
+from matplotlib.font_manager import FontProperties, fontManager
 from matplotlib.textpath import TextToPath
 
 from perflab.recordings import ContrastPair, RunRecord
@@ -27,6 +28,26 @@ PALETTE = (
 )  # fmt: skip
 
 
+# Shipped with matplotlib: the same letters, and the same bytes, on every machine. The others have
+# the letters that it lacks, where one is installed.
+FONT = "DejaVu Sans"
+OTHER_FONTS = ("Noto Sans CJK JP", "Noto Sans CJK SC", "WenQuanYi Zen Hei", "Noto Emoji", "Symbola")
+
+
+@cache
+def _families() -> list[str]:
+    installed = {font.name for font in fontManager.ttflist}
+    return [FONT, *(name for name in OTHER_FONTS if name in installed)]
+
+
+@contextmanager
+def _no_word_of_glyphs() -> Iterator[None]:
+    """Draw a box for a letter that no font has, without a warning; the table has the name."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Glyph .* missing from")
+        yield
+
+
 @cache
 def _settings() -> dict[str, Any]:
     # Imported only to draw: seaborn imports scipy.stats, which takes a second.
@@ -35,8 +56,7 @@ def _settings() -> dict[str, Any]:
     base = {**sns.axes_style("whitegrid"), **sns.plotting_context("paper")}
     return {
         **base,
-        # Shipped with matplotlib: the same letters, and the same bytes, on every machine.
-        "font.family": ["DejaVu Sans"],
+        "font.family": _families(),
         "font.size": 8.5,
         "axes.titlelocation": "left",
         "axes.labelsize": 8.5,
@@ -74,7 +94,7 @@ def applied(**extra: Any) -> Iterator[None]:
     excluded = ("backend", "interactive", "toolbar", "webagg", "keymap", "date.")
     defaults = {key: v for key, v in mpl.rcParamsDefault.items() if not key.startswith(excluded)}
     settings: Any = {**defaults, **_settings(), **extra}
-    with mpl.rc_context(settings):
+    with mpl.rc_context(settings), _no_word_of_glyphs():
         yield
 
 
@@ -87,8 +107,9 @@ def text_width_in(text: str, size_pt: float, weight: str = "normal") -> float:
 
     Letters that are snapped to pixels or hinted are wider than their outlines: ``SNAPPED``.
     """
-    font = FontProperties(family="DejaVu Sans", size=size_pt, weight=weight)
-    width_pt, _, _ = TextToPath().get_text_width_height_descent(text, font, ismath=False)
+    font = FontProperties(family=_families(), size=size_pt, weight=weight)
+    with _no_word_of_glyphs():
+        width_pt, _, _ = TextToPath().get_text_width_height_descent(text, font, ismath=False)
     return float(width_pt) / 72 * SNAPPED
 
 

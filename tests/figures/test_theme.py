@@ -9,8 +9,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import to_rgb
 
+from perflab.figures.canvas import LabFigure
 from perflab.figures.origin import n_text
 from perflab.figures.theme import (
     INK,
@@ -18,6 +20,7 @@ from perflab.figures.theme import (
     MUTED,
     PALETTE,
     appearance,
+    applied,
     looks_of,
     luminance,
     text_width_in,
@@ -124,3 +127,13 @@ def n_of_seven(root: Path, lacking: dict[int, int]) -> str:
         root, treatments=variants(7), blocks=3, requests=20, failed=failed, contrasts=[]
     )
     return n_text(run)
+
+
+def test_letters_that_no_font_has_bring_no_warning(recwarn: pytest.WarningsRecorder) -> None:
+    with applied():
+        figure = LabFigure()
+        FigureCanvasAgg(figure)
+        figure.text(0, 0.5, "\U0001f600 日本 v1")
+        figure.canvas.draw()
+    text_width_in("\U0001f600 日本 v1", 8)
+    assert [str(warning.message) for warning in recwarn] == []
