@@ -206,8 +206,8 @@ def _counted(run: Run, finding: Finding) -> Finding:
 
 def with_trials(finding: Finding, run: Run, names: Collection[str]) -> Finding:
     """Return a finding with the numbers of trials of the treatments ``names``."""
-    trials = run.trials()
-    chosen = trials[trials["treatment"].isin(names) & ~trials["superseded"].astype(bool)]
+    trials = run.current_trials()
+    chosen = trials[trials["treatment"].isin(names)]
     return replace(finding, valid=int((chosen["state"] == "valid").sum()), trials=len(chosen))
 
 

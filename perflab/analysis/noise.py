@@ -70,8 +70,7 @@ def noise_flags(run: Run) -> tuple[str, ...]:
 
 
 def _facts(run: Run) -> Iterator[Fact]:
-    trials = run.trials()
-    trials = trials[~trials["superseded"].astype(bool)]
+    trials = run.current_trials()
     yield from _machine(run.record.environment)
     yield from _cores(run.record.placement)
     yield from _of_trials(trials)
@@ -224,8 +223,7 @@ def share_of_others(run: Run) -> float:
     The share is over all trials together: the kernel counts a core's busy time in ticks of 10 ms,
     too coarse for one short trial.
     """
-    trials = run.trials()
-    trials = trials[~trials["superseded"].astype(bool)]
+    trials = run.current_trials()
     cores = {
         core
         for role, role_cores in run.record.placement.items()

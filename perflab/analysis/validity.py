@@ -27,8 +27,7 @@ def summary_table(run: Run) -> pd.DataFrame:
     (range of the trials' median flushes). In imported results all trials take the place of valid
     ones, and ``not judged`` counts them; requests and errors are None if the tool has no counts.
     """
-    trials = run.trials()
-    trials = trials[~trials["superseded"]]
+    trials = run.current_trials()
     responses = measured_responses(run)
     imported = is_imported(run.record)
     rows = []
@@ -140,8 +139,7 @@ def validity_table(run: Run) -> pd.DataFrame:
     ``reason``, the reasons of invalid and failed trials, the most frequent first: reasons of one
     code appear once, with the range of their numbers if they differ in nothing else.
     """
-    trials = run.trials()
-    trials = trials[~trials["superseded"]]
+    trials = run.current_trials()
     rows = []
     for treatment in run.record.treatments:
         group = trials[trials["treatment"] == treatment.name]
@@ -203,8 +201,8 @@ def _range(values: Sequence[str]) -> str:
 
 def why_absent(run: Run, treatments: Collection[str], response: Response) -> str:
     """Return why trials of these treatments have no value of a response; empty if all have one."""
-    trials = run.trials()
-    chosen = trials[trials["treatment"].isin(treatments) & ~trials["superseded"].astype(bool)]
+    trials = run.current_trials()
+    chosen = trials[trials["treatment"].isin(treatments)]
     valid = chosen[chosen["state"] == "valid"]
     unusable = chosen[chosen["state"] != "valid"]
     parts = []

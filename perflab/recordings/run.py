@@ -96,9 +96,8 @@ class Run:
 
     def valid_trials(self) -> pd.DataFrame:
         """Return the trials that may enter a comparison: valid and not superseded."""
-        trials = self.trials()
-        chosen = (trials["state"] == "valid") & ~trials["superseded"]
-        return trials[chosen].reset_index(drop=True)
+        trials = self.current_trials()
+        return trials[trials["state"] == "valid"].reset_index(drop=True)
 
     def trials_of(self, response: str) -> pd.DataFrame:
         """Return the trials whose value of a response may enter a comparison.

@@ -147,8 +147,7 @@ def targets_met(run: Run) -> pd.DataFrame:
     A trial that failed, was refused or is unknown counts as not met, because a number of users is
     held only if all its trials held.
     """
-    trials = run.trials()
-    trials = trials[~trials["superseded"].astype(bool)]
+    trials = run.current_trials()
     rows = []
     for treatment in run.record.treatments:
         of_treatment = trials[trials["treatment"] == treatment.name]

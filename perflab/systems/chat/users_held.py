@@ -35,8 +35,7 @@ def users_held(run: Run) -> pd.DataFrame:
     :func:`perflab.recordings.fault`), else as refused; one with too few deliveries for a percentile
     that has a target counts as refused, too.
     """
-    trials = run.trials()
-    trials = trials[~trials["superseded"].astype(bool)]
+    trials = run.current_trials()
     configurations: dict[tuple[str, ...], str] = {}
     rows = []
     for treatment in run.record.treatments:

@@ -119,8 +119,7 @@ def refused(run: Run) -> pd.DataFrame:
 
     Columns: client, refused (text of a :class:`Rate` with its 95% interval).
     """
-    trials = run.trials()
-    trials = trials[~trials["superseded"].astype(bool)]
+    trials = run.current_trials()
     levels = _levels(run, trials)
     kinds = levels.where(levels.map(is_fault), HEALTHY)
     faults = [treatment.levels[FACTOR] for treatment in run.record.treatments]
