@@ -130,7 +130,7 @@ def main() -> None:
             result.discard()
             load = Judged(judgement.valid, mean.is_the_clients, mean.value, mean.client_ms)
             loads[loop, way].append(load)
-            why = judgement.reasons[0] if judgement.reasons else "valid"
+            why = str(judgement.reasons[0]) if judgement.reasons else "valid"
             why += f"; mean {load.mean_ms:.2f} ms, up to {load.client_ms:.2f} the client's"
             print(f"{number + 1}/{len(order)} {loop}, {way}: {why}", file=sys.stderr)
     rows = []

@@ -114,6 +114,19 @@ def test_the_client_of_a_closed_loop_may_use_85_percent_of_its_cores(tmp_path: P
     assert judged(tmp_path, **busy(0.86), cores=2).valid
 
 
+@pytest.mark.parametrize(("late_ms", "service_s", "valid"), [(4, 0.03, False), (4, 0.05, True)])
+def test_the_event_loop_of_a_closed_loop_may_not_queue_for_a_tenth_of_the_response_time(
+    tmp_path: Path, late_ms: float, service_s: float, valid: bool
+) -> None:
+    arrivals = ClosedLoop(users=round(100 * service_s), requests=500)
+    late = delays(late_ms, 600)
+    judgement = judged(
+        tmp_path, arrivals, latency_s=service_s, delays=late, change=first_are_warm_up
+    )
+    assert judgement.valid == valid
+    assert valid or only(judgement)[0].startswith("the client's event loop was 4.00 ms late")
+
+
 def test_the_client_of_an_open_loop_may_be_busy_but_not_with_its_own_queue(tmp_path: Path) -> None:
     assert judged(tmp_path, OPEN, **busy(0.99), delays=delays(0.9, 600)).valid
     assert judged(tmp_path, OPEN, **busy(0.84), delays=delays(1.1, 600)).valid

@@ -31,7 +31,7 @@ import numpy as np
 import pandas as pd
 
 from perflab.load.checks import failures, stalls, trend
-from perflab.load.checks.times import Times, times_of
+from perflab.load.checks.times import Number, Times, times_of
 from perflab.load.checks.trend import response_trend
 from perflab.load.records.columns import INSTANTS
 from perflab.load.records.looks import TICK_MS
@@ -39,7 +39,7 @@ from perflab.load.records.result import LoadResult
 from perflab.load.workload.arrivals import ClosedLoop
 from perflab.load.workload.windows import time_before
 from perflab.load.workload.workload import Workload
-from perflab.recordings.responses import CLIENT_LATE
+from perflab.recordings.responses import CLIENT_LATE, MAX_CLIENT_SHARE
 from perflab.recordings.schema import Reason, Remark
 from perflab.statistics.quantiles import OF_TRIALS, percentile
 
@@ -126,7 +126,7 @@ def check(result: LoadResult, workload: Workload) -> SelfCheck:
         if not only_waits(workload, result):
             reasons += _late_reasons(judged)
         closed = isinstance(workload.arrivals, ClosedLoop)
-        reasons += _cpu_reasons(judgement, closed)
+        reasons += _limit_reasons(judgement, judged.numbers((50,))["p50"], closed)
         reasons += _law_reasons(judgement.littles_law_ratio)
     warnings = (
         *trend.of_load(result),
@@ -171,16 +171,21 @@ def _late_reasons(times: Times) -> list[Reason]:
     return [Reason(code=CLIENT_LATE, side="client", text=text)]
 
 
-def _cpu_reasons(judgement: SelfCheck, closed: bool) -> list[Reason]:
-    """Judge the client's use of its cores."""
-    working = judgement.cpu_share > MAX_CLIENT_CPU
-    # A closed loop slows down with its client, unseen. The client of an open loop that keeps its
-    # schedule may be busy, unless work queues in its event loop: then it reports its own queue, and
-    # no share of that can serve as a measure.
-    queues = judgement.loop_delay_p50_ms > MAX_BUSY_DELAY_P50_MS
-    if not (working and (closed or queues)):
+def _limit_reasons(judgement: SelfCheck, median: Number, closed: bool) -> list[Reason]:
+    """Return a reason where the client was busy: its own work is in no share that it knows of.
+
+    A closed loop slows down with its client, unseen. The client of an open loop that keeps its
+    schedule may be busy, unless work queues in its event loop: then it reports its own queue.
+    """
+    delay_ms = judgement.loop_delay_p50_ms
+    works, queues = judgement.cpu_share > MAX_CLIENT_CPU, delay_ms > MAX_BUSY_DELAY_P50_MS
+    if closed and queues and delay_ms > MAX_CLIENT_SHARE * median.bound.low:
+        text = f"the client's event loop was {delay_ms:.2f} ms late at the median"
+    elif works and (closed or queues):
+        text = f"the client used {judgement.cpu_share:.0%} of its cores"
+    else:
         return []
-    text = f"the client used {judgement.cpu_share:.0%} of its cores: the client may be the limit"
+    text += ": the client may be the limit"
     return [Reason(code="generator.cpu", side="client", text=text)]
 
 
