@@ -8,7 +8,8 @@ A late client adds to the times that it reports; how much it may have added stan
 (:mod:`perflab.load.checks.times`), and more than a tenth is marked. It makes a load invalid only
 where requests follow a plan: those that it kept back arrive together, and the service has another
 load than asked for. Users who wait for nothing but answers load the service alike whether the
-client was late or not; they only get fewer answers in a second.
+client was late or not; they only get fewer answers in a second. They are refused where the client
+is late most of the time: then its own work takes longer, too, and no share of that is known.
 
 Lancet (M. Kogias, S. Mallon, E. Bugnion, USENIX ATC 2019) accepts a sample when arrivals have the
 wanted distribution, the process is stationary and samples are independent enough. Here:
@@ -31,7 +32,7 @@ import numpy as np
 import pandas as pd
 
 from perflab.load.checks import failures, stalls, trend
-from perflab.load.checks.times import Number, Times, times_of
+from perflab.load.checks.times import Times, times_of
 from perflab.load.checks.trend import response_trend
 from perflab.load.records.columns import INSTANTS
 from perflab.load.records.looks import TICK_MS
@@ -123,10 +124,11 @@ def check(result: LoadResult, workload: Workload) -> SelfCheck:
     reasons = [*failures.reasons(result, workload, causes), *_record_reasons(result)]
     # A client whose requests are refused is busy with sending again: that is not its fault.
     if refused <= MOSTLY * measured:
-        if not only_waits(workload, result):
+        if only_waits(workload, result):
+            reasons += _queue_reasons(judgement, judged)
+        else:
             reasons += _late_reasons(judged)
-        closed = isinstance(workload.arrivals, ClosedLoop)
-        reasons += _limit_reasons(judgement, judged.numbers((50,))["p50"], closed)
+        reasons += _cpu_reasons(judgement, isinstance(workload.arrivals, ClosedLoop))
         reasons += _law_reasons(judgement.littles_law_ratio)
     warnings = (
         *trend.of_load(result),
@@ -171,21 +173,26 @@ def _late_reasons(times: Times) -> list[Reason]:
     return [Reason(code=CLIENT_LATE, side="client", text=text)]
 
 
-def _limit_reasons(judgement: SelfCheck, median: Number, closed: bool) -> list[Reason]:
-    """Return a reason where the client was busy: its own work is in no share that it knows of.
+def _queue_reasons(judgement: SelfCheck, times: Times) -> list[Reason]:
+    """Return a reason where half of a client's looks are late: its own work is slow as well."""
+    delay_ms = judgement.loop_delay_p50_ms
+    median = times.numbers((50,))["p50"].bound.low
+    if not delay_ms > np.nanmax([LEAST_LATE_MS["p50"], MAX_CLIENT_SHARE * median]):
+        return []
+    text = f"the client's event loop was {delay_ms:.2f} ms late at the median: the client may be "
+    return [Reason(code="generator.queue", side="client", text=f"{text}the limit")]
+
+
+def _cpu_reasons(judgement: SelfCheck, closed: bool) -> list[Reason]:
+    """Judge the client's use of its cores.
 
     A closed loop slows down with its client, unseen. The client of an open loop that keeps its
     schedule may be busy, unless work queues in its event loop: then it reports its own queue.
     """
-    delay_ms = judgement.loop_delay_p50_ms
-    works, queues = judgement.cpu_share > MAX_CLIENT_CPU, delay_ms > MAX_BUSY_DELAY_P50_MS
-    if closed and queues and delay_ms > MAX_CLIENT_SHARE * median.bound.low:
-        text = f"the client's event loop was {delay_ms:.2f} ms late at the median"
-    elif works and (closed or queues):
-        text = f"the client used {judgement.cpu_share:.0%} of its cores"
-    else:
+    queues = judgement.loop_delay_p50_ms > MAX_BUSY_DELAY_P50_MS
+    if not (judgement.cpu_share > MAX_CLIENT_CPU and (closed or queues)):
         return []
-    text += ": the client may be the limit"
+    text = f"the client used {judgement.cpu_share:.0%} of its cores: the client may be the limit"
     return [Reason(code="generator.cpu", side="client", text=text)]
 
 
