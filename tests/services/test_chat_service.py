@@ -137,7 +137,8 @@ def test_a_login_verifies_and_times_its_phases(started: Start) -> None:
     # A hash that takes no time was not computed.
     assert answer.phases["hash"] > 10
     parts = answer.phases["hash"] + answer.phases["store"]
-    assert parts == pytest.approx(answer.phases["app"], rel=0.01)
+    # On a busy machine time passes between the two.
+    assert 0.7 * answer.phases["app"] < parts < 1.001 * answer.phases["app"]
     wrong = ("user499", PASSWORD + "!"), ("user499", "ü" * 500), ("user500", PASSWORD)
     for user, password in wrong:
         refused = log_in(service, user, password)
