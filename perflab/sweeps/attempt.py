@@ -93,10 +93,10 @@ def execute(
 def _execute(name: str, output: Path, parameters: Mapping[str, Any]) -> None:
     # The kernel works in another folder and would find another perflab.toml, or none.
     os.environ.update(foreign_environment())
-    refuse_other_python(name)
     # Notebooks that other editors saved have cells without identifiers, which change nothing.
     warnings.simplefilter("ignore", MissingIDFieldWarning)
     try:
+        refuse_other_python(name)
         papermill.execute_notebook(
             str(notebook_file(name)),
             str(output),
@@ -115,6 +115,8 @@ def _execute(name: str, output: Path, parameters: Mapping[str, Any]) -> None:
     except RuntimeError as error:
         log = "\n".join(getattr(error, "__notes__", ()))
         raise NotebookFailed(name, DeadKernelError.__name__, str(error), log) from None
+    except NotebookFailed:
+        raise
     # Before the first cell: the file is no notebook, a kernel cannot start, a disk is full.
     except Exception as error:
         raise NotebookFailed(name, type(error).__name__, str(error)) from error
@@ -122,10 +124,11 @@ def _execute(name: str, output: Path, parameters: Mapping[str, Any]) -> None:
 
 def refuse_other_python(name: str) -> None:
     """Refuse a kernel of another Python: other code than this would measure."""
-    program = Path(get_kernel_spec(KERNEL).argv[0])
     # Jupyter takes a name without a folder for the Python that it runs on.
-    if program.is_absolute() and program.parent != Path(sys.executable).parent:
-        text = f"the kernel '{KERNEL}' runs {program}, and the lab {sys.executable}; "
+    program = Path(get_kernel_spec(KERNEL).argv[0])
+    own = Path(sys.executable)
+    if program.is_absolute() and program.parent.resolve() != own.parent.resolve():
+        text = f"the kernel '{KERNEL}' runs {program}, and the lab {own}; "
         text += "'jupyter kernelspec list' shows where it is found: look at JUPYTER_PATH"
         raise NotebookFailed(name, "OtherPython", text)
 

@@ -143,7 +143,7 @@ def refuse_lost(injected: Mapping[str, Any], namespace: Mapping[str, Any]) -> No
         if value is not MISSING and name in namespace and namespace[name] != value
     ]
     if lost:
-        way_out = "give the tag 'parameters' to the cell of defaults, and to no other cell"
+        way_out = "set it in no later cell; the cell of defaults needs the tag 'parameters'"
         raise ParameterError("the notebook", [*lost, way_out])
 
 

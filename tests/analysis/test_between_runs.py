@@ -136,7 +136,7 @@ def test_times_in_whole_ms_are_worse_only_beyond_their_rounding(
     assert row["low"] < b_ms / 3 < row["high"]
 
 
-@pytest.mark.parametrize(("share", "is_wider"), [(0.05, False), (0.5, True)])
+@pytest.mark.parametrize(("share", "is_wider"), [(0.05, False), (0.5, True), (-0.5, True)])
 def test_runs_whose_times_may_be_the_clients_own_are_compared_with_any_part_of_it(
     sides: Sides, monkeypatch: pytest.MonkeyPatch, share: float, is_wider: bool
 ) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
 
 import numpy as np
@@ -97,13 +96,14 @@ def test_a_part_above_a_tenth_widens_the_interval_and_the_narrower_one_is_told(
     assert told not in sentence(plain)
 
 
-@pytest.mark.parametrize(("client_ms", "is_wider"), [(1.0, False), (30.0, True)])
-def test_the_typical_time_has_an_interval_that_holds_it_without_the_client(
-    tmp_path: Path, client_ms: float, is_wider: bool
+@pytest.mark.parametrize(
+    ("client", "below", "above"), [(1.0, 0.0, 0.0), (30.0, 30.0, 0.0), (-30.0, 0.0, 30.0)]
+)
+def test_the_typical_value_has_an_interval_that_holds_it_without_the_client(
+    tmp_path: Path, client: float, below: float, above: float
 ) -> None:
-    run = with_client(tmp_path, client_ms)
+    run = with_client(tmp_path, client)
     values = typical_values(run.valid_trials(), [RESPONSE])
     plain = typical_values(run.valid_trials().drop(columns=client_column(RESPONSE)), [RESPONSE])
-    lower = plain[f"{RESPONSE}_low"] - (client_ms if is_wider else 0)
-    assert values[f"{RESPONSE}_low"] == pytest.approx(lower)
-    assert not math.isnan(values[f"{RESPONSE}_high"])
+    assert values[f"{RESPONSE}_low"] == pytest.approx(plain[f"{RESPONSE}_low"] - below)
+    assert values[f"{RESPONSE}_high"] == pytest.approx(plain[f"{RESPONSE}_high"] + above)

@@ -5,14 +5,17 @@ The client lives in virtual time: its record and the true numbers are known.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
-from perflab.instruments.requests import request_columns, throughput_without
+from perflab.instruments import Load
+from perflab.instruments.requests import Requests
 from perflab.load.checks.selfcheck import SelfCheck, check
 from perflab.load.checks.times import times_of
 from perflab.load.checks.trend import CLIENT_TIME
@@ -241,9 +244,17 @@ def test_stalls_that_move_a_number_by_a_tenth_are_refused_or_are_in_its_bounds(
     assert bounded > 20
 
 
-def with_bounds(client: Client, folder: Path) -> dict[str, float]:
-    columns = request_columns(client.result(folder / f"bounds{client.seed}"))
-    return columns | throughput_without(columns)
+def with_bounds(client: Client, folder: Path) -> Mapping[str, Any]:
+    result = client.result(folder / f"bounds{client.seed}")
+    return Requests().observe(Load(client.workload, result, pd.DataFrame(), ())).columns
+
+
+@pytest.mark.parametrize("users", [10, 0])
+def test_a_late_client_keeps_throughput_back_only_of_users_who_wait_for_answers(
+    tmp_path: Path, users: int
+) -> None:
+    columns = with_bounds(Client(repeated(50, 500), users=users), tmp_path)
+    assert (columns.get(client_column("throughput_rps"), 0.0) < 0) == bool(users)
 
 
 def test_listeners_of_streams_who_stood_still_are_refused(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 from perflab.errors import RecordingError, RunNotFound
@@ -69,3 +70,13 @@ def test_a_misspelt_id_gets_the_nearest(three) -> None:
 def test_an_unclear_reference_names_the_choice(three, reference, words) -> None:
     with pytest.raises(RunNotFound, match=words):
         open_run(reference, three)
+
+
+def test_every_row_keeps_the_trial_that_it_was_read_from(run) -> None:
+    names = run.valid_trials()["trial_id"].tolist()
+    joined = run.requests(trial_ids=names)
+    assert joined["trial_id"].drop_duplicates().tolist() == names
+    for trial in names:
+        alone = run.requests(trial_ids=[trial])
+        together = joined[joined["trial_id"] == trial].reset_index(drop=True)
+        pd.testing.assert_frame_equal(together, alone)

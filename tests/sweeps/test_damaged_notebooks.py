@@ -70,15 +70,29 @@ def test_what_is_no_notebook_is_a_failure_of_its_cell(tmp_path: Path, damage: Da
         attempt.execute(NAME, {"blocks": 3})
 
 
+def kernel(folder: Path, words: str) -> str:
+    """Write what Jupyter knows of the kernel, and return the folder for JUPYTER_PATH."""
+    spec = folder / "kernels" / "python3"
+    spec.mkdir(parents=True)
+    (spec / "kernel.json").write_text(words)
+    return str(folder)
+
+
 def test_the_kernel_of_another_python_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    spec = tmp_path / "kernels" / "python3"
-    spec.mkdir(parents=True)
     words = {"argv": ["/elsewhere/bin/python3", "-m", "ipykernel"], "display_name": "other"}
-    (spec / "kernel.json").write_text(json.dumps({**words, "language": "python"}))
-    monkeypatch.setenv("JUPYTER_PATH", str(tmp_path))
+    described = json.dumps({**words, "language": "python"})
+    monkeypatch.setenv("JUPYTER_PATH", kernel(tmp_path, described))
     with pytest.raises(NotebookFailed, match="runs /elsewhere/bin/python3, and the lab") as caught:
         attempt.execute(NAME, {"blocks": 3})
     assert sys.executable in str(caught.value)
     assert "JUPYTER_PATH" in str(caught.value)
+
+
+def test_a_kernel_that_cannot_be_read_is_a_failure_of_its_cell(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("JUPYTER_PATH", kernel(tmp_path, '{"argv": ['))
+    with pytest.raises(NotebookFailed, match="JSONDecodeError"):
+        attempt.execute(NAME, {"blocks": 3})

@@ -82,7 +82,7 @@ class Unpacker:
 
     def __init__(self, encoding: str) -> None:
         self._encoding = encoding
-        # A body that went through several encodings is unknown, too: nobody packs twice.
+        # Several encodings of one body have no library, either.
         self._is_known = _library(encoding) is not None
         self._member: Any = None
         self._broken = ""
