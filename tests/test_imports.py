@@ -14,6 +14,7 @@ DRAWS = {"matplotlib", "seaborn"}
     ("module", "unused"),
     [
         ("perflab.cli", {"numpy", "pandas", "pydantic", "perflab.api"} | DRAWS),
+        ("perflab.load.options", {"numpy", "pandas", "asyncio"} | DRAWS),
         ("perflab.load.workers.worker", {"pandas", "scipy"} | DRAWS),
         ("perflab.trials.conductor", {"scipy", "httpx"} | DRAWS),
         # What the command `claims` reads its answers with.

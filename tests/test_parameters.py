@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from perflab.errors import ParameterError
 from perflab.load.workload import OpenLoop
-from perflab.load.workload.arrivals import instants
+from perflab.load.workload.schedule import instants
 from perflab.parameters import from_text, parse_assignments
 from perflab.stacks.plan import settle
 from perflab.systems import experiment, names

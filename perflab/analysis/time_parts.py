@@ -32,8 +32,9 @@ import pyarrow.parquet as pq
 
 from perflab.errors import AnalysisError
 from perflab.recordings.columns import PHASE_COLUMN
+from perflab.statistics import CENSORED
 from perflab.statistics.in_words import counted, number, signed
-from perflab.statistics.quantiles import CENSORED, bounds_of, quantile, t_interval
+from perflab.statistics.quantiles import bounds_of, quantile, t_interval
 
 WHOLE = "app"
 COLUMNS = [

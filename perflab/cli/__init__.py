@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-from importlib import metadata
 from typing import Annotated
 
 import typer
@@ -44,6 +43,8 @@ app.command(name="import")(runs.import_results)
 
 def _print_version(requested: bool) -> None:
     if requested:
+        from importlib import metadata
+
         print(f"perflab {metadata.version('perflab')}")
         raise typer.Exit
 

@@ -26,7 +26,8 @@ from perflab.recordings.responses import (
     drift_column,
 )
 from perflab.stacks.plan import StackPlan
-from perflab.statistics.quantiles import CENSORED, OF_TRIALS, bounds_of
+from perflab.statistics import CENSORED
+from perflab.statistics.quantiles import OF_TRIALS, bounds_of
 
 STOP_COLUMNS = (
     "users_at_stop", "stop_after_s", "under_way_at_stop", "requests_until_stop",

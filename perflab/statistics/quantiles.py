@@ -15,8 +15,6 @@ CONFIDENCE = 0.95
 # The percentiles in the row of a trial, and in the summary of a load.
 OF_TRIALS = (50, 90, 95, 99)
 OF_LOADS = (*OF_TRIALS, 99.9)
-# The recorded errors of requests that were cut off: without that they would have taken longer.
-CENSORED = ("timeout", "aborted", "unsent")
 # Requests that were cut off, lost or never answered may move a number by at most this share.
 MAX_MOVED_SHARE = 0.05
 

@@ -19,7 +19,7 @@ import pandas as pd
 from pydantic import Field
 
 from perflab.load.workload import ClosedLoop, OpenLoop, Workload
-from perflab.load.workload.windows import Window, Windows
+from perflab.load.workload.arrivals import Window, Windows
 from perflab.parameters import FrozenModel
 from perflab.recordings.schema import DesignRecord
 from perflab.stacks.backend import Instance

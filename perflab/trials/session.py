@@ -11,7 +11,7 @@ from typing import Any
 from perflab.errors import PerflabError, RunInterrupted, StackError
 from perflab.load.workers.generator import Progress
 from perflab.load.workload import Workload
-from perflab.load.workload.arrivals import planned_count
+from perflab.load.workload.schedule import planned_count
 from perflab.recordings import Run, RunWriter, UntilDecided
 from perflab.stacks.backend import go_on
 from perflab.statistics.in_words import counted

@@ -17,7 +17,8 @@ from perflab.load.clients.outcome import CODES
 from perflab.load.records.result import LoadResult
 from perflab.load.report import summary, table
 from perflab.load.workload import ClosedLoop, Objective, Request, Workload
-from perflab.statistics.quantiles import CENSORED, Bound, bounds_of, mean_bound
+from perflab.statistics import CENSORED
+from perflab.statistics.quantiles import Bound, bounds_of, mean_bound
 from tests.load.planted import S, load_result
 
 # The planted load: 6,000 requests of about 5 ms, of which 52 hang until a time-out of a second.

@@ -26,7 +26,7 @@ from perflab.load.workers import scripted
 from perflab.load.workers.scripted import ScriptedDriver
 from perflab.load.workers.timer import Timer
 from perflab.load.workload import Burst, ClosedLoop, Connections, OpenLoop, Scripted, Stage
-from perflab.load.workload.arrivals import active, instants
+from perflab.load.workload.schedule import active, instants
 from tests.load.hostile import on_uvloop
 from tests.load.virtual import MS, ORIGIN, START_NS, S, Sent, World
 

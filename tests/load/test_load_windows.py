@@ -18,8 +18,9 @@ from perflab.load.clients.outcome import MEASURE, WARMUP
 from perflab.load.records.looks import Looks
 from perflab.load.records.result import LoadResult
 from perflab.load.workload import ClosedLoop, OpenLoop, Request, Stage, Workload
-from perflab.load.workload.arrivals import instants, instants_of, planned_count
-from perflab.load.workload.windows import Windows, cut_at, window_of
+from perflab.load.workload.arrivals import Windows
+from perflab.load.workload.schedule import instants, planned_count
+from perflab.load.workload.windows import cut_at, instants_of, window_of
 from perflab.trials.summary import OnTime
 from tests.load.planted import BEGIN_NS, load_result
 from tests.load.virtual import MS, S, Sent, World
@@ -104,7 +105,7 @@ def test_a_window_that_is_left_out_counts_in_no_number(tmp_path: Path) -> None:
         change=lambda rows: rows["planned_ns"].__setitem__(
             slice(30, 34), rows["done_ns"][30:34] - 20 * MS
         ),
-        windows=of(TURNS).instants(BEGIN_NS),
+        windows=instants_of(ClosedLoop(users=1, duration_s=1.5, windows=of(TURNS)), BEGIN_NS),
     )
     rest = load.without_windows([1, 7])
     assert load.requests["stage"].value_counts()["measure"] == 64 - 4

@@ -13,7 +13,7 @@ from scipy import stats
 from perflab.errors import ParameterError
 from perflab.load.options import LoadOptions
 from perflab.load.workload import Burst, Objective, OpenLoop, Stage
-from perflab.load.workload.arrivals import instants, planned_count
+from perflab.load.workload.schedule import instants, planned_count
 
 
 def whole(arrivals: OpenLoop | Burst) -> np.ndarray:

@@ -19,7 +19,7 @@ from perflab.instruments.requests import Requests, ServerCount
 from perflab.load.records.result import LoadResult
 from perflab.load.workers.generator import Progress, StopLoad
 from perflab.load.workload import ClosedLoop, Request, Workload
-from perflab.load.workload.arrivals import instants_of
+from perflab.load.workload.windows import instants_of
 from perflab.recordings import Run, RunWriter
 from perflab.stacks.plan import Node, StackPlan
 from perflab.trials.conductor import new_record

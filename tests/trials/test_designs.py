@@ -16,8 +16,7 @@ from hypothesis import strategies as st
 
 from perflab.instruments import STANDARD, Requests
 from perflab.load.workload import Burst, ClosedLoop, OpenLoop, Request, Stage, Workload
-from perflab.load.workload.arrivals import instants_of
-from perflab.load.workload.windows import COUNTED, END
+from perflab.load.workload.windows import COUNTED, END, instants_of
 from perflab.recordings.columns import TURN_COLUMNS, TURNS
 from perflab.trials.designs import Design, Rounds, Taken, TurnsTaken
 from perflab.trials.plan import RunPlan, Treatment, obstacles

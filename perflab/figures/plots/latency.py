@@ -31,7 +31,8 @@ from perflab.figures.theme import FAINT, Look, looks_of
 from perflab.figures.view import PUBLISHED, View, nothing_published
 from perflab.figures.view import Published as PublishedValues
 from perflab.recordings import Run
-from perflab.statistics.quantiles import CENSORED, smallest_n
+from perflab.statistics import CENSORED
+from perflab.statistics.quantiles import smallest_n
 
 # The curves of more treatments hide each other: then each has a panel, with the others in grey.
 SHARED_PANEL = 3

@@ -12,13 +12,8 @@ import numpy as np
 from perflab.load.clients.outcome import AFTER, CODES, CUT_OFF, ERRORS
 from perflab.load.records.looks import FailureStop
 from perflab.load.records.result import LoadResult
-from perflab.load.workload.arrivals import (
-    ClosedLoop,
-    OpenLoop,
-    Scripted,
-    last_instant_s,
-    planned_count,
-)
+from perflab.load.workload.arrivals import ClosedLoop, OpenLoop, Scripted
+from perflab.load.workload.schedule import last_instant_s, planned_count
 from perflab.load.workload.workload import Workload
 from perflab.recordings.responses import TOO_MANY_FAILED
 from perflab.recordings.schema import Reason, Remark, Side

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from perflab.statistics.quantiles import CENSORED
+from perflab.statistics import CENSORED
 
 # The order is the code in raw recordings. A request has one class, that of its first failure.
 ERRORS = (

@@ -28,8 +28,9 @@ from perflab.load.clients.encodings import Packed
 from perflab.load.records.columns import PHASE, frame, phase_names
 from perflab.load.records.looks import FailureStop, Looks, mark
 from perflab.load.records.result import LoadResult
-from perflab.load.workload.arrivals import ClosedLoop, OpenLoop, active, instants_of, planned_count
-from perflab.load.workload.windows import Cycles, cut_at
+from perflab.load.workload.arrivals import ClosedLoop, OpenLoop
+from perflab.load.workload.schedule import active, planned_count
+from perflab.load.workload.windows import Cycles, cut_at, instants_of
 from perflab.load.workload.workload import Workload
 
 ROWS_PER_GROUP = 1 << 20

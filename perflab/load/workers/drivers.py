@@ -14,7 +14,8 @@ from perflab.load.clients.client import Client
 from perflab.load.clients.exchange import Exchange, Prepared
 from perflab.load.clients.outcome import AFTER, MEASURE, WARMUP
 from perflab.load.workers.timer import CpuInWindows, CpuWindow, Timer, is_at_once
-from perflab.load.workload.arrivals import Burst, ClosedLoop, Openings, OpenLoop, instants
+from perflab.load.workload.arrivals import Burst, ClosedLoop, OpenLoop
+from perflab.load.workload.schedule import Openings, instants
 
 
 class ClosedDriver:

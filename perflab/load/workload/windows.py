@@ -6,45 +6,27 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
-from pydantic import Field
 
-from perflab.parameters import FrozenModel
+from perflab.load.workload.arrivals import ClosedLoop, OpenLoop
 
-MOST_WINDOWS = 100_000
 BEGIN, COUNTED, END = range(3)
 
 
-class Window(FrozenModel):
-    """A time in which a load sends, in seconds from its planned start; the end is excluded."""
+def instants_of(arrivals: ClosedLoop | OpenLoop, start_ns: int = 0) -> np.ndarray:
+    """Return begin, begin of the counted part, and end of each window (int64 ns, 3 columns).
 
-    start_s: float = Field(ge=0, le=86_400)
-    end_s: float = Field(gt=0, le=86_400)
-
-
-class Windows(FrozenModel):
-    """The times in which a load sends; outside no request is planned, and connections stay open.
-
-    Requests of the first ``settle_ms`` of each window are sent and not counted (stage ``warmup``):
-    in that time queues fill, and caches that another treatment used meanwhile. At the end of a
-    window requests under way may finish, and a late client still sends those planned within it.
+    ``start_ns`` is the load's planned start. The counted part of a window in the warm-up begins at
+    the window's end, without a length.
     """
-
-    spans: tuple[Window, ...] = Field(min_length=1, max_length=MOST_WINDOWS)
-    settle_ms: float = Field(default=0.0, ge=0)
-
-    def instants(self, start_ns: int = 0, warmup_s: float = 0.0) -> np.ndarray:
-        """Return begin, begin of the counted part, and end of each window (int64 ns, 3 columns).
-
-        ``start_ns`` is the load's planned start. The counted part of a window in the warm-up begins
-        at the window's end, without a length.
-        """
-        begin, end = np.array([(window.start_s, window.end_s) for window in self.spans]).T
-        counted = np.where(end <= warmup_s, end, begin + self.settle_ms / 1e3)
-        return np.rint(np.stack([begin, counted, end], axis=1) * 1e9).astype(np.int64) + start_ns
+    assert arrivals.windows is not None
+    begin, end = np.array([(window.start_s, window.end_s) for window in arrivals.windows.spans]).T
+    settled = begin + arrivals.windows.settle_ms / 1e3
+    counted = np.where(end <= arrivals.warmup_s, end, settled)
+    return np.rint(np.stack([begin, counted, end], axis=1) * 1e9).astype(np.int64) + start_ns
 
 
 def window_of(instants_ns: np.ndarray, windows: np.ndarray) -> np.ndarray:
-    """Return the number of the window (:meth:`Windows.instants`) of each instant; -1: none."""
+    """Return the number of the window (:func:`instants_of`) of each instant; -1: none."""
     latest = np.searchsorted(windows[:, BEGIN], instants_ns, side="right") - 1
     inside = (latest >= 0) & (instants_ns < windows[latest, END])
     numbers: np.ndarray = np.where(inside, latest, -1)

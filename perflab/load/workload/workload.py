@@ -9,9 +9,8 @@ from typing import Literal, Self
 
 from pydantic import Field
 
-from perflab.load.workload.arrivals import Arrivals, Burst, ClosedLoop, Scripted
+from perflab.load.workload.arrivals import Arrivals, Burst, ClosedLoop, Scripted, Windows
 from perflab.load.workload.request import Connections, Request
-from perflab.load.workload.windows import Windows
 from perflab.parameters import FrozenModel
 
 Measured = Literal["response", "ttft", "gap"]
