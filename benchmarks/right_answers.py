@@ -196,7 +196,8 @@ def duel(place: Path, command: str, path: str, kind: str, burn_ms: float, extra_
         "was": judged(finding, kind), "minutes": (time.monotonic() - began) / 60,
         "ratio": effect.estimate if effect else math.nan,
         "low": effect.low if effect else math.nan, "high": effect.high if effect else math.nan,
-        "blocks": effect.n if effect else 0, "run": run.run_id, "commit": str(run.record.code.get("commit"))[:8],
+        "blocks": effect.n if effect else 0, "run": run.run_id,
+        "commit": str(run.record.code.get("commit"))[:8],
     }  # fmt: skip
 
 
