@@ -149,7 +149,7 @@ class LoadOptions(LoadParameters):
     end_marker: str = option(
         "", "last event of a stream: [DONE]; of ndjson a member: '\"done\":true'", REQUEST
     )
-    http2: bool = option(False, "HTTP/2, by httpx (perflab[http2])", REQUEST, "--http2")
+    http2: bool = option(False, "HTTP/2 only", REQUEST, "--http2")
     insecure: bool = option(False, "do not verify TLS", REQUEST, "--insecure")
     ca_file: str = option("", "trust this CA bundle", REQUEST, "--ca-file", "--ca")
     requests: int = option(0, "end a closed loop after this many", ENDING, "--requests", "-n")

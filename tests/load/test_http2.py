@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import socket
 import ssl
+import statistics
 import subprocess
 import sys
 import time
@@ -16,17 +17,23 @@ import pytest
 
 from perflab.errors import LoadError, ParameterError
 from perflab.load import once
-from perflab.load.clients.httpx_client import ask_for_http2
+from perflab.load.clients.client import make_client
+from perflab.load.clients.exchange import Exchange, Prepared
+from perflab.load.clients.http2_client import ask_for_http2
 from perflab.load.clients.library_client import out_of_reach
+from perflab.load.clients.outcome import ERRORS
+from perflab.load.clients.targets import split
 from perflab.load.options import LoadOptions
 from perflab.load.workload import ClosedLoop, Request, Scripted, Workload
 from perflab.paths import project_root
 from tests.load.hostile import on_uvloop
+from tests.load.http2_peer import ANSWER_S, Seen, peer
 from tests.load.meter import Meter
 from tests.load.processes import a_certificate
 
 SERVER = project_root() / "services" / "echo" / "server.py"
 OVER_HTTP2 = Workload(request=Request(), arrivals=ClosedLoop(users=2, requests=9), client="http2")
+REQUESTS = 200
 
 
 @pytest.fixture
@@ -63,6 +70,98 @@ def test_every_answer_comes_over_http2_and_all_share_a_connection(echo: int) -> 
     )
     assert (shown["requests"], shown["errors"]) == (80, 0)
     assert shown["connections_opened"] <= 1
+
+
+class Users:
+    """Eight users, each of whom sends its next request, with a body of its own, after an answer."""
+
+    def __init__(self, url: str, size: int, timeout_s: float) -> None:
+        bodies = tuple(f"{number:08}".ljust(size) for number in range(REQUESTS))
+        request = Request(method="POST", body=bodies)
+        work = OVER_HTTP2.model_copy(update={"request": request, "timeout_s": timeout_s})
+        self._prepared = Prepared(request, split(url)[0])
+        self.client = make_client(work, self._prepared, 100)
+        self._left = REQUESTS
+        self.errors: list[str] = []
+        self.waits_ms: list[float] = []
+        self.connected = 0
+        self._over = asyncio.Event()
+
+    async def send(self) -> None:
+        for user in range(8):
+            self._next(Exchange(self._prepared, user, self._done))
+        async with asyncio.timeout(20):
+            await self._over.wait()
+        await self.client.close()
+
+    def _next(self, exchange: Exchange) -> None:
+        if self._left:
+            self._left -= 1
+            exchange.renew()
+            exchange.planned_ns = exchange.started_ns = time.monotonic_ns()
+            self.client.submit(exchange)
+
+    def _done(self, exchange: Exchange) -> None:
+        self.errors.append(ERRORS[exchange.error])
+        self.waits_ms.append((exchange.sent_ns - exchange.started_ns) / 1e6)
+        self.connected += exchange.connect_ns > 0
+        self._next(exchange)
+        if len(self.errors) == REQUESTS:
+            self._over.set()
+
+
+def sent_to(manner: str, size: int = 8, timeout_s: float = 10) -> tuple[Users, Seen]:
+    """Let the users send their requests to a peer; return them, and what it saw."""
+
+    async def send() -> tuple[Users, Seen]:
+        async with peer(manner) as (url, seen):
+            users = Users(url, size, timeout_s)
+            await users.send()
+            return users, seen
+
+    return on_uvloop(send)
+
+
+@pytest.mark.parametrize(("manner", "resent"), [("graceful", 0), ("below", 2), ("refused", 1)])
+def test_what_a_server_has_not_begun_goes_out_again_and_is_answered_once(
+    manner: str, resent: int
+) -> None:
+    users, seen = sent_to(manner)
+    assert users.errors == [""] * REQUESTS
+    assert sorted(seen.answered.values()) == [1] * REQUESTS
+    assert users.client.resent == len(seen.order) - REQUESTS
+    assert users.client.resent >= 3 * resent
+    assert users.connected == seen.connections
+    assert (seen.connections > 1) == (manner != "refused")
+
+
+def test_where_a_server_takes_one_at_a_time_the_others_wait_in_order_and_none_fails() -> None:
+    users, seen = sent_to("one")
+    assert users.errors == [""] * REQUESTS
+    assert (seen.most_at_once, seen.connections) == (1, 1)
+    assert seen.order == sorted(seen.order)
+    # A user's request waits for those of the seven others.
+    assert statistics.median(users.waits_ms) > 7 * 1e3 * ANSWER_S
+    assert users.client.capped > 0.9 * REQUESTS
+
+
+def test_a_request_that_is_given_up_makes_room_for_the_next() -> None:
+    users, seen = sent_to("silent", timeout_s=0.5)
+    assert sorted(users.errors) == [""] * (REQUESTS - 8) + ["timeout"] * 8
+    assert seen.given_up == 1
+
+
+def test_an_end_that_is_an_error_fails_what_was_not_begun_with_its_name() -> None:
+    users, _ = sent_to("angry")
+    assert set(users.errors) == {"", "protocol"}
+    texts = [text for kind, _, text in users.client.first_errors.texts() if kind == "protocol"]
+    assert texts == ["the server ended the connection: ENHANCE_YOUR_CALM"]
+
+
+def test_a_body_larger_than_the_servers_windows_arrives_whole() -> None:
+    users, seen = sent_to("graceful", size=200_000)
+    assert users.errors == [""] * REQUESTS
+    assert set(seen.sizes) == {200_000}
 
 
 @pytest.mark.parametrize("scheme", ["http", "https"])

@@ -230,8 +230,11 @@ def of_load(result: LoadResult) -> list[Remark]:
             text += "; times and throughput cover the requests that ended before"
         texts["load.stopped"] = text
     if result.capped:
-        text = f"{result.capped} requests waited for a free connection; see connection wait"
-        texts["load.capped"] = text
+        text = f"{result.capped} requests waited for a free connection, or over HTTP/2 until the"
+        texts["load.capped"] = f"{text} server took more at a time; see connection wait"
+    if result.resent:
+        text = f"{result.resent} requests were sent again: the server ended their connection, or"
+        texts["load.resent"] = f"{text} refused them, before it began them"
     aborted = sum(int((rows["error"] == CODES["aborted"]).sum()) for rows in result.chunks())
     if aborted:
         text = f"{aborted} requests were still under way at the end and given up"

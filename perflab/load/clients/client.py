@@ -65,7 +65,7 @@ class LeanClient:
         beside: int = 0,
     ) -> None:
         self.loop = loop
-        self.capped = 0
+        self.capped = self.resent = 0
         self.first_errors = FirstErrors()
         self.packed: Packed = {}
         # All connections read long bodies into it: each piece is used before the next read.
@@ -277,7 +277,11 @@ def make_client(
         from perflab.load.clients.aiohttp_client import AiohttpClient
 
         return AiohttpClient(workload, connections, prepared)
-    if workload.client != "lean":
+    if workload.client == "http2":
+        from perflab.load.clients.http2_client import Http2Client
+
+        return Http2Client(workload, connections, prepared)
+    if workload.client == "httpx":
         from perflab.load.clients.httpx_client import HttpxClient
 
         return HttpxClient(workload, connections, prepared)

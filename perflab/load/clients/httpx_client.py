@@ -1,42 +1,30 @@
-"""httpx behind the interface of the lean client: HTTP/1.1, and HTTP/2 with h2.
-
-One request over HTTP/2 asks the server whether it speaks it, before any load is sent.
-"""
+"""httpx behind the interface of the lean client, over HTTP/1.1."""
 
 from __future__ import annotations
 
 import asyncio
 import socket
 import ssl
-from collections.abc import Iterable
 from http.cookiejar import CookieJar, DefaultCookiePolicy
-from importlib.util import find_spec
 from typing import Any
 
 import httpx
 
-from perflab.errors import LoadError
 from perflab.load.clients.exchange import Exchange, Prepared
 from perflab.load.clients.library_client import LibraryClient, causes, clock, headers_of
-from perflab.load.clients.targets import split
 from perflab.load.workload.workload import Workload
 
-LONGEST_S = 5.0
 OPENED = ("connection.connect_tcp.complete", "connection.start_tls.complete")
 
 
 class HttpxClient(LibraryClient):
-    """httpx's AsyncClient: HTTP/1.1, or HTTP/2 over one connection."""
+    """httpx's AsyncClient."""
 
     def __init__(self, workload: Workload, connections: int, prepared: Prepared) -> None:
         super().__init__(workload, connections)
         self._origin = f"{prepared.origin.scheme}://{prepared.origin.authority}"
-        http2 = workload.client == "http2"
-        self._http1 = not http2
         self._client = httpx.AsyncClient(
-            http1=not http2,
-            http2=http2,
-            verify=_only_http2(workload) if http2 else workload.trust.context(),
+            verify=workload.trust.context(),
             timeout=None,
             limits=httpx.Limits(
                 max_connections=None,
@@ -52,7 +40,7 @@ class HttpxClient(LibraryClient):
 
         async def trace(event: str, information: Any) -> None:
             self._note(event, exchange, connect_began)
-            if event in OPENED and self._http1:
+            if event in OPENED:
                 self._watch(information["return_value"])
 
         async with self._client.stream(
@@ -62,9 +50,7 @@ class HttpxClient(LibraryClient):
             headers=headers_of(request, body),
             extensions={"trace": trace},
         ) as response:
-            encrypted = None
-            if response.http_version != "HTTP/2":  # whose frames say where an answer ends
-                encrypted = response.extensions["network_stream"].get_extra_info("ssl_object")
+            encrypted = response.extensions["network_stream"].get_extra_info("ssl_object")
             await self._take(
                 exchange, response.status_code, response.headers, response.aiter_raw(), encrypted
             )
@@ -119,43 +105,3 @@ class HttpxClient(LibraryClient):
 
     async def _close(self) -> None:
         await self._client.aclose()
-
-
-class _OnlyHttp2(ssl.SSLContext):
-    """Offers HTTP/2 alone; httpx offers both, and a server could choose HTTP/1.1."""
-
-    def set_alpn_protocols(self, alpn_protocols: Iterable[str]) -> None:  # noqa: ARG002
-        super().set_alpn_protocols(["h2"])
-
-
-def _only_http2(workload: Workload) -> ssl.SSLContext:
-    usual, context = workload.trust.context(), _OnlyHttp2(ssl.PROTOCOL_TLS_CLIENT)
-    context.check_hostname, context.verify_mode = usual.check_hostname, usual.verify_mode
-    context.verify_flags = usual.verify_flags
-    if workload.ca_file:
-        context.load_verify_locations(workload.ca_file)
-    else:
-        context.load_default_certs()
-    return context
-
-
-def ask_for_http2(url: str, workload: Workload) -> None:
-    """Raise LoadError for a server that answers no request over HTTP/2, or without package h2."""
-    if find_spec("h2") is None:
-        raise LoadError("HTTP/2 needs the package h2: pip install 'perflab[http2]'")
-    origin, _ = split(url)
-    client = httpx.Client(
-        http1=False,
-        http2=True,
-        verify=_only_http2(workload),
-        timeout=min(LONGEST_S, workload.timeout_s),
-        trust_env=False,
-    )
-    try:
-        with client, client.stream("OPTIONS", f"{origin.scheme}://{origin.authority}/"):
-            pass
-    except httpx.TransportError as error:
-        raise LoadError(
-            f"{origin.authority} does not answer over HTTP/2 ({error or type(error).__name__}): "
-            "remove --http2, or let the server speak it; no load was sent"
-        ) from None

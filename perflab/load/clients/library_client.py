@@ -82,7 +82,7 @@ class LibraryClient:
     """Sends each exchange in a task; subclasses send by a library and class its errors."""
 
     def __init__(self, workload: Workload, connections: int) -> None:
-        self.capped = 0
+        self.capped = self.resent = 0
         self.first_errors = FirstErrors()
         self.packed: Packed = {}
         self.timeout_s = workload.timeout_s
@@ -158,7 +158,7 @@ class LibraryClient:
         if exchange.error:
             text = f"HTTP status {status}, {size_in_words(exchange.bytes, encoding, body)}"
             self.first_errors.note(ERRORS[exchange.error], text, status)
-        timing = headers.get("Server-Timing")
+        timing = headers.get("server-timing")
         exchange.phases = parse_server_timing(timing) if timing else None
 
     def give_up_waiting(self) -> None:

@@ -192,6 +192,7 @@ def merged(
         first_errors=first_errors,
         packed=packed,
         capped=sum(report["capped"] for report in reports),
+        resent=sum(report["resent"] for report in reports),
         stopped=workload.stop.failures_reached if failure_stop else stopped,
         failure_stop=failure_stop,
         clock_step_ms=max((report["clock_step_ms"] for report in reports), key=abs),

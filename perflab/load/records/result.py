@@ -51,7 +51,8 @@ class LoadResult:
     ``looks`` and ``cpu_ns`` (over the measure stage) are of the workers. ``run_delay_share`` and
     ``steal_share`` are shares of the time in which they had no core, and which other guests of the
     machine took from their cores; ``clock_step_ms`` is how far real time moved against monotonic
-    time. ``unsent`` requests were never started, ``capped`` ones waited for the cap on connections.
+    time. ``unsent`` requests were never started, ``capped`` ones waited for the cap on connections,
+    ``resent`` ones were sent again because the server had not begun them.
     ``stopped`` says why the load was ended early; ``lasted_s`` is the time until the first worker
     with users had nothing more to do. ``packed`` counts measured answers by Content-Encoding.
     ``windows`` are begin, begin of the counted part and end of each window, ``pauses`` begin and
@@ -72,6 +73,7 @@ class LoadResult:
     lasted_s: float
     first_errors: Mapping[tuple[str, int], str] = field(default_factory=dict)
     packed: Packed = field(default_factory=dict)
+    resent: int = 0
     steal_share: float = 0.0
     kernel: Mapping[str, int] = field(default_factory=dict)
     failure_stop: FailureStop | None = None

@@ -180,7 +180,7 @@ class Generator:
         """
         refuse_foreign(address, allowed)
         if workload.client == "http2":
-            from perflab.load.clients.httpx_client import ask_for_http2
+            from perflab.load.clients.http2_client import ask_for_http2
 
             ask_for_http2(address, workload)
         # Workers run in another folder: the path must not be relative.

@@ -249,6 +249,7 @@ async def carry_out(load: WorkerLoad) -> dict[str, Any]:
         "real_time": real_time,
         "clock_step_ms": (_realtime_ahead_ns() - ahead_ns) / 1e6,
         "capped": load.client.capped,
+        "resent": load.client.resent,
         "stopped": load.stopped,
     }
 

@@ -25,8 +25,7 @@ class ClientOverheadParameters(RunParameters):
     client: tuple[HttpClient, ...] = Field(
         default=("lean", "aiohttp", "httpx", "http2"),
         min_length=1,
-        description="levels to compare: the lab's own client, two libraries, and HTTP/2 by httpx "
-        "(needs perflab[http2])",
+        description="levels to compare: the lab's own client, two libraries, and HTTP/2 by h2",
     )
     rate: tuple[Rate, ...] = Field(
         default=(200.0, 1000.0, 3000.0),
@@ -98,7 +97,7 @@ def _contrasts(parameters: ClientOverheadParameters) -> list[Contrast]:
     clients, lowest = levels["client"], levels["rate"][0]
     contrasts = []
     if {"httpx", "http2"} <= set(clients):
-        claim = "beyond the study: what HTTP/2 costs a client of the same library, httpx"
+        claim = "beyond the study: what HTTP/2, by h2, costs beside httpx over HTTP/1.1"
         contrasts.append(_contrast("http2", "httpx", lowest, claim))
     for client in clients if "lean" in clients else ():
         if client != "lean":

@@ -1,0 +1,120 @@
+"""A server of HTTP/2 that ends connections politely, refuses requests, or takes one at a time."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import cast
+
+from h2.config import H2Configuration
+from h2.connection import H2Connection
+from h2.errors import ErrorCodes
+from h2.events import DataReceived, RequestReceived, StreamEnded, StreamReset
+from h2.settings import SettingCodes, Settings
+
+ANSWER_S = 0.002
+GOAWAY = 7
+
+
+@dataclass
+class Seen:
+    """What arrived at all connections: by body how often it was answered, and more."""
+
+    answered: Counter[bytes] = field(default_factory=Counter)
+    order: list[bytes] = field(default_factory=list)
+    sizes: set[int] = field(default_factory=set)
+    connections: int = 0
+    most_at_once: int = 0
+    given_up: int = 0
+
+
+@dataclass
+class Peer(asyncio.Protocol):
+    """One connection; ``every`` requests it does what ``manner`` says.
+
+    ``graceful``: it names the newest request as the last that it answers, answers all, and closes.
+    ``below``: it names one two requests before, and answers neither of the two. ``angry``: it names
+    the newest and ENHANCE_YOUR_CALM. ``refused``: it refuses that request alone. ``one``: it never
+    takes more than one at a time. ``silent``: the same, and it never answers the first.
+    """
+
+    manner: str
+    every: int
+    seen: Seen
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self.transport = cast(asyncio.Transport, transport)
+        self.h2 = H2Connection(H2Configuration(client_side=False))
+        if self.manner in ("one", "silent"):
+            values = {SettingCodes.MAX_CONCURRENT_STREAMS: 1}
+            self.h2.local_settings = Settings(client=False, initial_values=values)
+        self.h2.initiate_connection()
+        self.bodies: dict[int, bytes] = {}
+        self.last = 1 << 31
+        self.count = 0
+        self.seen.connections += 1
+        self.flush()
+
+    def flush(self) -> None:
+        self.transport.write(self.h2.data_to_send())
+
+    def data_received(self, data: bytes) -> None:
+        for event in self.h2.receive_data(data):
+            match event:
+                case RequestReceived():
+                    self.bodies[event.stream_id] = b""
+                    at_once = max(self.seen.most_at_once, len(self.bodies))
+                    self.seen.most_at_once = at_once
+                case DataReceived():
+                    self.bodies[event.stream_id] += event.data
+                    size = event.flow_controlled_length
+                    self.h2.acknowledge_received_data(size, event.stream_id)
+                case StreamReset():
+                    self.bodies.pop(event.stream_id, None)
+                    self.seen.given_up += 1
+                case StreamEnded():
+                    self.take(event.stream_id)
+        self.flush()
+
+    def take(self, stream: int) -> None:
+        self.count += 1
+        self.seen.order.append(self.bodies[stream][:8])
+        self.seen.sizes.add(len(self.bodies[stream]))
+        if self.manner == "silent" and len(self.seen.order) == 1:
+            return
+        if self.count % self.every == 0 and self.manner == "refused":
+            del self.bodies[stream]
+            self.h2.reset_stream(stream, ErrorCodes.REFUSED_STREAM)
+            return
+        if self.count == self.every and self.manner in ("graceful", "below", "angry"):
+            self.last = stream - (4 if self.manner == "below" else 0)
+            self.leave(ErrorCodes.ENHANCE_YOUR_CALM if self.manner == "angry" else 0)
+        asyncio.get_running_loop().call_later(ANSWER_S, self.answer, stream)
+
+    def leave(self, code: int) -> None:
+        # By hand: h2 would not answer after its own GOAWAY.
+        self.flush()
+        content = self.last.to_bytes(4, "big") + code.to_bytes(4, "big")
+        self.transport.write(b"\0\0\x08" + bytes([GOAWAY]) + bytes(5) + content)
+        asyncio.get_running_loop().call_later(10 * ANSWER_S, self.transport.close)
+
+    def answer(self, stream: int) -> None:
+        if stream <= self.last and stream in self.bodies:
+            body = self.bodies.pop(stream)
+            self.seen.answered[body[:8]] += 1
+            self.h2.send_headers(stream, [(":status", "200"), ("server-timing", "db;dur=2")])
+            self.h2.send_data(stream, body[:8], end_stream=True)
+            self.flush()
+
+
+@asynccontextmanager
+async def peer(manner: str, every: int = 50) -> AsyncIterator[tuple[str, Seen]]:
+    """Serve; yield address and what was seen."""
+    seen = Seen()
+    loop = asyncio.get_running_loop()
+    server = await loop.create_server(lambda: Peer(manner, every, seen), "127.0.0.1", 0)
+    async with server:
+        yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}", seen
