@@ -25,12 +25,11 @@ if TYPE_CHECKING:
     from perflab.load.workload import Workload
 
 SENDING, OUTPUT, ENDING = "Sending", "Output", "Ending"
-RECORD = ("requests.parquet", "load.json")
 OF_THE_COMMAND: tuple[tuple[str, Any, str, str, str], ...] = (
     ("find_capacity", False, "search the highest --rate or --users that meets the objectives",
      ENDING, "--find-capacity"),
     ("workers", 0, "processes (0: one per client core)", SENDING, "--workers"),
-    ("out", "", "new folder for requests.parquet and load.json", OUTPUT, "--out"),
+    ("out", "", "new folder for load.json and tables: requests, messages, chunks", OUTPUT, "--out"),
     ("as_json", False, "print one JSON object", OUTPUT, "--json"),
     ("wait", 0.0, "seconds to wait for another measurement", SENDING, "--wait"),
 )  # fmt: skip
@@ -144,7 +143,7 @@ def _load(
         print(f"the script failed:\n{text}", file=sys.stderr)
     print(json.dumps(sent.shown) if as_json else table(sent.shown))
     if out and not as_json:
-        print("\n" + "\n".join(str(Path(out) / name) for name in RECORD))
+        print("\n" + "\n".join(map(str, sorted(Path(out).iterdir()))))
     if sent.unwritten:
         print(f"perflab: {sent.unwritten}", file=sys.stderr)
         raise typer.Exit(Status.ERROR)

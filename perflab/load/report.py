@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from perflab.load.checks import stalls
 from perflab.load.checks.chunk_times import remarks as of_streams
 from perflab.load.checks.chunk_times import streams, times_of_chunks
 from perflab.load.checks.failures import Cause, causes, in_words, stop_shown
@@ -18,7 +19,8 @@ from perflab.load.checks.times import Number, Times, known, shown, times_of
 from perflab.load.checks.trend import response_trend
 from perflab.load.clients.outcome import MEASURE
 from perflab.load.records.columns import template_names
-from perflab.load.records.result import LoadResult
+from perflab.load.records.message_record import OF_CONNECTIONS
+from perflab.load.records.result import LoadResult, per_second
 from perflab.load.workload.arrivals import OpenLoop
 from perflab.load.workload.workload import Objective, Workload
 from perflab.recordings.display import escaped
@@ -77,6 +79,7 @@ def summary(result: LoadResult, workload: Workload, judgement: SelfCheck) -> dic
         **shown("response_time", response.numbers()),
         **shown("service_time", times_of(result, "sent_ns").numbers()),
         **streams(streamed),
+        **_messages(result),
         "by_name": by_name(result),
         # Growth shows a queue that builds up; falling response times are none.
         "response_growth_ms_per_s": max(0.0, response_trend(result).ms_per_s),
@@ -121,7 +124,7 @@ def _warnings(total: int, succeeded: int, objectives: Sequence[Mapping[str, Any]
     if succeeded < total:
         text = "times are those of successful requests only"
         remarks.append(Remark(code="load.successes_only", text=text))
-    small = [f"p{share}" for share in OF_TRIALS if succeeded < needed_n(share)]
+    small = [f"p{share}" for share in OF_TRIALS if total and succeeded < needed_n(share)]
     if small:
         text = f"too few successes for {', '.join(small)} (n = {succeeded})"
         remarks.append(Remark(code="load.small_sample", text=text))
@@ -141,6 +144,21 @@ def _late(late_count: int, succeeded: int) -> list[Remark]:
         return []
     text = f"throughput leaves out {late_count} of {succeeded} successes: they ended after the last"
     return [Remark(code="load.late_answers", text=f"{text} request was planned")]
+
+
+def _messages(result: LoadResult) -> dict[str, Any]:
+    """Return how many messages listeners got, their rate and delay; nothing without messages."""
+    messages = result.messages
+    if not len(messages):
+        return {}
+    came = messages[(messages["at_ns"] >= result.begin_ns) & ~messages["kind"].isin(OF_CONNECTIONS)]
+    count = int((came["direction"] == "received").sum())
+    return {
+        "messages_received": count,
+        "messages_sent": len(came) - count,
+        "messages_per_s": known(per_second(count, result.end_ns - result.begin_ns)),
+        **shown("message_delay", stalls.received(result).numbers()),
+    }
 
 
 def by_name(result: LoadResult) -> list[dict[str, Any]]:
@@ -268,6 +286,11 @@ def _counts(shown: Mapping[str, Any]) -> Iterator[str]:
         yield from _wrapped(
             f"{shown['chunks']} chunks of streams, {shown['chunks_per_s'] or 0:.1f} chunks/s"
         )
+    if "messages_received" in shown:
+        yield from _wrapped(
+            f"{shown['messages_received']} messages received, "
+            f"{shown['messages_per_s'] or 0:.1f} messages/s; {shown['messages_sent']} sent"
+        )
     if "stop" in shown:
         yield from _stop(shown["stop"])
         return
@@ -314,6 +337,7 @@ def _time_rows(shown: Mapping[str, Any]) -> Iterator[str]:
         ("service time", "service_time"),
         ("first chunk", "first_chunk"),
         ("gap of chunks", "chunk_gap"),
+        ("message delay", "message_delay"),
         ("connection wait", "connection_wait"),
         ("generator lag", "generator_lag"),
     ):
@@ -339,10 +363,8 @@ def _names(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
 
 
 def _verdict(shown: Mapping[str, Any]) -> Iterator[str]:
-    yield (
-        f"client: {shown['client_cpu_us_per_request']:.1f} us of CPU per request, "
-        f"{shown['client_cpu_share']:.0%} of its cores"
-    )
+    each = f"{shown['client_cpu_us_per_request']:.1f} us of CPU per request, "
+    yield f"client: {each if shown['requests'] else ''}{shown['client_cpu_share']:.0%} of its cores"
     yield "valid" if shown["valid"] else "INVALID: these numbers may not be used"
     for warning in shown["warnings"]:
         yield from _wrapped(warning["text"], "  - ")

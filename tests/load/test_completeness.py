@@ -143,7 +143,7 @@ def report() -> dict[str, Any]:
     return {
         "cpu_ns": S // 200, "wall_ns": S, "run_delay_ns": 0, "began_ns": BEGIN_NS, "unsent": 0,
         "looks": {"woken_us": [], "late_ms": [], "began_ns": BEGIN_NS}, "lasted_ns": S,
-        "capped": 0, "stopped": "",
+        "capped": 0, "resent": 0, "stopped": "",
         "clock_step_ms": 0.0, "real_time": True, "first_errors": [], "packed": {},
     }  # fmt: skip
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import numpy as np
 import pytest
@@ -24,6 +25,7 @@ from perflab.load.records.message_record import (
     messages,
 )
 from perflab.load.records.result import LoadResult
+from perflab.load.report import summary, table
 from perflab.load.users import Answer, NotServed, User, action, actions
 from perflab.load.workers.scripted import find
 from perflab.load.workload import Request, Scripted, Workload
@@ -75,6 +77,16 @@ class Chatter(User):
         self.note(SENT, len(str(key)), taken_up_ns, key=key, kind="word")
         async with asyncio.timeout(2):
             await self.got.wait()
+
+class Listener(User):
+    async def on_start(self):
+        path = self.parameters["paths"][self.number % len(self.parameters["paths"])]
+        await self.websocket(path, self.hear)
+    def hear(self, data, at_ns):
+        self.note(RECEIVED, len(data), at_ns, key=int(data), kind="tick")
+    @action
+    async def listen(self):
+        await self.pause(60)
 
 class Stuck(User):
     @action
@@ -150,6 +162,49 @@ def test_messages_of_users_are_recorded_both_ways(chat: int, script: str) -> Non
     assert len(received) >= len(sent) - 10
     delays = (received["at_ns"] - sent["at_ns"]).dropna()
     assert delays.min() > 0
+    result.discard()
+
+
+def summed(port: int, script: str, duration_s: float, *paths: str) -> dict[str, Any]:
+    words = {"duration_s": duration_s, "parameters": {"paths": paths}}
+    result, work = load(port, f"{script}:Listener", timeout_s=5, **words)
+    shown = summary(result, work, check(result, work))
+    result.discard()
+    return shown
+
+
+def test_messages_to_users_who_only_listen_are_results(chat: int, script: str) -> None:
+    shown = summed(chat, script, 2.0, "/push")
+    assert (shown["valid"], shown["requests"], shown["errors"]) == (True, 0, 0)
+    assert shown["messages_per_s"] == pytest.approx(20 * 20, rel=0.15)
+    assert shown["messages_received"] == pytest.approx(20 * 20 * 2, rel=0.15)
+    assert 0 < shown["message_delay_ms"]["p50"] < 50
+    assert "messages received" in table(shown)
+
+
+def test_connections_that_fell_silent_are_counted_with_the_time_since_when(
+    chat: int, script: str
+) -> None:
+    shown = summed(chat, script, 6.0, "/push", "/mute")
+    told = {item["code"]: item["text"] for item in shown["warnings"]}
+    assert told["load.quiet"].startswith("10 of 20 WebSockets got no message for over 5 s")
+    assert float(told["load.quiet"].split()[-1]) == pytest.approx(0.5, abs=0.4)
+    assert "did not answer the end of 10 of 20" in told["load.unanswered"]
+    assert shown["errors_by_cause"][0]["error"] == "timeout"
+    assert (shown["errors"], shown["valid"]) == (10, False)
+
+
+@pytest.mark.slow
+def test_a_server_that_answers_no_ping_is_given_up_while_the_load_lasts(
+    chat: int, script: str
+) -> None:
+    result, _ = load(
+        chat, f"{script}:Listener", timeout_s=1, duration_s=12, parameters={"paths": ["/mute"]}
+    )
+    failed = result.requests
+    assert set(failed["error"]) == {"timeout"}
+    # Silent after half a second, asked after five more, and given up after one.
+    assert ((failed["done_ns"] - result.measured_from_ns) / 1e9).between(6, 10).all()
     result.discard()
 
 

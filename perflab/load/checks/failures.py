@@ -163,7 +163,7 @@ def reasons(result: LoadResult, workload: Workload, causes: Sequence[Cause]) -> 
     """Return the reasons against a load's numbers, given its :func:`failure_causes.causes`."""
     measured = len(result.measured(lambda rows: rows["error"]))
     problems = _missing(result, workload, failed(causes))
-    if not measured:
+    if not measured and not len(result.messages):
         problems.append(Reason(code="load.nothing_measured", text="no request was measured"))
     for cause in causes:
         if cause.error in CLIENT_FAULTS:
@@ -172,8 +172,10 @@ def reasons(result: LoadResult, workload: Workload, causes: Sequence[Cause]) -> 
     expected = (TIMEOUT,) if workload.may_time_out else ()
     unexpected = [cause for cause in causes if cause.error not in (*CLIENT_FAULTS, *expected)]
     # With a stop by failures, the failures are the result of the study.
-    if not workload.stop.failures and failed(unexpected) > MAX_ERROR_SHARE * measured:
-        text = f"{failed(unexpected)} of {measured} requests failed: {in_words(unexpected)}"
+    # Of users who only listen there are no requests but those that failed.
+    count, what = max((measured, "requests"), (len(result.sockets), "WebSockets"))
+    if not workload.stop.failures and failed(unexpected) > MAX_ERROR_SHARE * count:
+        text = f"{failed(unexpected)} of {count} {what} failed: {in_words(unexpected)}"
         problems.append(Reason(code=TOO_MANY_FAILED, side="server", text=text))
     return problems
 

@@ -219,6 +219,23 @@ def _but_the_last(rows: np.ndarray) -> np.ndarray:
 
 # Shares of the client cores' time that others took, from which on they are told.
 NOTED_STEAL, NOTED_RUN_DELAY = 0.01, 0.25
+QUIET_S = 5.0
+
+
+def _of_sockets(sockets: np.ndarray) -> dict[str, str]:
+    """Return what is to be said of WebSockets that got nothing any more, or whose end is open."""
+    last_s, over_s, is_answered = sockets.T
+    is_quiet, is_open = over_s - last_s > QUIET_S, is_answered == 0
+    texts = {}
+    if is_quiet.any():
+        count = f"{is_quiet.sum()} of {len(sockets)} WebSockets"
+        text = f"{count} got no message for over {QUIET_S:g} s"
+        since_s = float(np.median(last_s[is_quiet]))
+        texts["load.quiet"] = f"{text} at their end, half of them since second {since_s:.1f}"
+    if is_open.any():
+        text = f"the server did not answer the end of {is_open.sum()} of {len(sockets)} WebSockets"
+        texts["load.unanswered"] = text
+    return texts
 
 
 def of_load(result: LoadResult) -> list[Remark]:
@@ -235,6 +252,7 @@ def of_load(result: LoadResult) -> list[Remark]:
     if result.resent:
         text = f"{result.resent} requests were sent again: the server ended their connection, or"
         texts["load.resent"] = f"{text} refused them, before it began them"
+    texts |= _of_sockets(result.sockets)
     aborted = sum(int((rows["error"] == CODES["aborted"]).sum()) for rows in result.chunks())
     if aborted:
         text = f"{aborted} requests were still under way at the end and given up"

@@ -11,7 +11,6 @@ not UTF-8, extensions that nobody asked for.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import logging
 import socket
 import ssl
@@ -42,6 +41,8 @@ HANDSHAKE_ENDS_S = 0.5
 MAX_WAITING_PONGS_BYTES = 1 << 16
 MAX_WAITING_BYTES = 1 << 24
 CLOSE_TIMEOUT_S = 2.0
+# A server from which nothing came for so long is asked whether it is still there.
+SILENT_NS = 5_000_000_000
 NORMAL, GOING_AWAY, NO_CODE, INTERNAL_ERROR = 1000, 1001, 1005, 1011
 TEXT, CLOSE, PING = 1, 8, 9
 # The kernel's buffer of a server that sends faster than the client reads. picows doubles its own
@@ -62,7 +63,12 @@ OnClosed = Callable[[str, int], None]
 
 
 class WebSocket:
-    """An open connection; ``wire_bytes`` counts the bytes read, heads of frames included."""
+    """An open connection; ``wire_bytes`` counts the bytes read, heads of frames included.
+
+    ``heard_ns`` is when anything came last, ``message_ns`` when a message did (before the first:
+    when it opened), ``over_ns`` when either side ended it. ``is_answered``: the server answered the
+    end, or ended it itself.
+    """
 
     def __init__(
         self, on_message: OnMessage, on_closed: OnClosed, deflate: bool, headers: Mapping[str, str]
@@ -78,6 +84,9 @@ class WebSocket:
         self.wire_bytes = 0
         # Whether so many bytes wait for the server to read that its pings get no more answers.
         self.choked = False
+        self.heard_ns = self.message_ns = clock()
+        self.over_ns = self._asked_ns = 0
+        self.is_answered = True
         self._kind = ""
         self._code = 0
         self._read_ns = 0
@@ -107,6 +116,7 @@ class WebSocket:
             return
         at_ns = self._read_ns or clock()
         self._read_ns = 0 if frame.last_in_buffer else at_ns
+        self.heard_ns = at_ns
         size = frame.payload_size
         self.wire_bytes += size + (2 if size < 126 else 4 if size < 65_536 else 10)
         packed, opcode = frame.rsv1, frame.msg_type
@@ -139,6 +149,7 @@ class WebSocket:
             raise WebSocketError("protocol", "a reserved bit is set")
 
     def _hand_over(self, message: bytes, at_ns: int) -> None:
+        self.message_ns = at_ns
         try:
             self._on_message(message, at_ns)
         except Exception as error:  # the script is the user's: it ends this connection, no other
@@ -165,6 +176,17 @@ class WebSocket:
 
     # Ending.
 
+    def look_after(self, timeout_s: float) -> None:
+        """Ask a silent server for a sign of life; give it up where none comes within a time."""
+        now_ns = clock()
+        if self._kind or self.over.is_set() or now_ns - self.heard_ns < SILENT_NS:
+            return
+        if self._asked_ns <= self.heard_ns:
+            self._asked_ns = now_ns
+            self.transport.send_ping(b"")
+        elif now_ns - self._asked_ns > timeout_s * 1e9:
+            self.fail("timeout", GOING_AWAY)
+
     def fail(self, kind: str, code: int) -> None:
         """Give the connection up for an error class, and send the server a close code."""
         self._kind = self._kind or kind
@@ -180,6 +202,7 @@ class WebSocket:
         if self.over.is_set():
             return
         self.over.set()
+        self.over_ns = self.over_ns or clock()
         if not (self._kind or self._code):
             self._kind = self._kind_of_end()
         self._on_closed(self._kind, self._code)
@@ -217,14 +240,20 @@ class WebSocket:
             )
 
     async def close(self, code: int = NORMAL) -> None:
-        """Close in an orderly way, within two seconds."""
+        """Close in an orderly way, within two seconds; one that was silent has timed out."""
         if not self.over.is_set():
+            self.over_ns = clock()
             if not self._kind:
                 self._code = self._code or code
             self._send_close(code)
-            with contextlib.suppress(TimeoutError):
+            try:
                 async with asyncio.timeout(CLOSE_TIMEOUT_S):
                     await self.over.wait()
+            except TimeoutError:
+                self.is_answered = False
+                if self.over_ns - self.heard_ns > SILENT_NS:
+                    self._kind = self._kind or "timeout"
+                self.ended()
         self.transport.disconnect(False)
 
 

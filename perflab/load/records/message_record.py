@@ -37,6 +37,7 @@ SENT, RECEIVED = 0, 1
 CONNECTED, LEFT, CUT = "connected", "left", "cut"
 # The kind for the bytes that a connection read from the network, heads of frames included.
 WIRE = "wire"
+OF_CONNECTIONS = (CONNECTED, LEFT, CUT, WIRE)
 MOST_KINDS = 128
 ROWS_PER_BUFFER = 8192
 BUFFER_BYTES = ROW.itemsize * ROWS_PER_BUFFER

@@ -201,6 +201,7 @@ def merged(
         steal_share=before.stolen_until(after),
         kernel=before.counted_until(after),
         windows=windows,
+        measured_from_ns=start_ns + round(getattr(workload.arrivals, "warmup_s", 0.0) * 1e9),
         cycles=_cycles(workload),
     )
     # With fewer than two measured starts there is no time of which CPU could be a share.

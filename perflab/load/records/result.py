@@ -8,6 +8,7 @@ of a closed loop, throughput is estimated for the loop without windows, from how
 
 from __future__ import annotations
 
+import json
 import math
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -55,6 +56,7 @@ class LoadResult:
     ``resent`` ones were sent again because the server had not begun them.
     ``stopped`` says why the load was ended early; ``lasted_s`` is the time until the first worker
     with users had nothing more to do. ``packed`` counts measured answers by Content-Encoding.
+    ``measured_from_ns`` is the planned end of the warm-up of scripted users.
     ``windows`` are begin, begin of the counted part and end of each window, ``pauses`` begin and
     end of those of the service, both int64 arrays in ns.
     """
@@ -74,6 +76,7 @@ class LoadResult:
     first_errors: Mapping[tuple[str, int], str] = field(default_factory=dict)
     packed: Packed = field(default_factory=dict)
     resent: int = 0
+    measured_from_ns: int = 0
     steal_share: float = 0.0
     kernel: Mapping[str, int] = field(default_factory=dict)
     failure_stop: FailureStop | None = None
@@ -132,6 +135,8 @@ class LoadResult:
                 begin_of[worker] = min(first, begin_of.get(worker, first))
                 end_of[worker] = max(last, end_of.get(worker, last))
         begins, ends = list(begin_of.values()), list(end_of.values())
+        if len(self.messages) and not self.measured(lambda rows: rows["sent_ns"]).any():
+            begins, ends = [self.measured_from_ns], [0]  # of users who only listen
         if self.at_once:
             ends = [int(self.measured(lambda rows: rows["done_ns"]).max())]
         if ends and len(self.messages):
@@ -276,6 +281,16 @@ class LoadResult:
         """Return the tracebacks of scripted users, one per kind of failure and worker."""
         places = [place / "failures.txt" for place in self.places]
         return [text for place in places if place.exists() and (text := place.read_text())]
+
+    @property
+    def sockets(self) -> np.ndarray:
+        """Return of each WebSocket its last message and its end (s), and whether that was answered.
+
+        Shape (sockets, 3); before the first message its opening counts.
+        """
+        files = [place / "sockets.json" for place in self.places]
+        told = [row for file in files if file.exists() for row in json.loads(file.read_text())]
+        return np.array(told, dtype=float).reshape(-1, 3)
 
     def discard(self) -> None:
         """Remove the raw rows; :attr:`requests` stays if it was read before."""

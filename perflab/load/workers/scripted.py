@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import importlib
 import importlib.util
+import json
 import sys
 import time
 import traceback
@@ -26,6 +27,8 @@ from perflab.load.workload.arrivals import Scripted
 from perflab.load.workload.request import Connections, Request
 
 STOP_TIMEOUT_S = 5.0
+# How often open WebSockets are looked after.
+LOOK_NS = 1_000_000_000
 # The time, besides the time-out, that users have after the end to finish.
 ENDING_S = 2.0
 clock = time.monotonic_ns
@@ -125,12 +128,15 @@ class ScriptedDriver:
         length_s = arrivals.warmup_s + arrivals.duration_s
         self._end_ns = start_ns + round(length_s * 1e9)
         self._timer.at(self._end_ns, self.stop)
+        # Users who only listen send no request with which it could begin.
+        self._timer.at(self._measure_from_ns, self.cpu.begin)
         join_ns = round(arrivals.join_s * 1e9)
         crowd = [
             asyncio.create_task(self._life(user, start_ns + join_ns * user.number))
             for user in self._users
         ]
         lives = list(crowd)
+        self._look_after_sockets()
         if self._monitor is not None:
             lives.append(asyncio.create_task(self._life(self._monitor, start_ns)))
         until_end_s = (self._end_ns - clock()) / 1e9
@@ -151,8 +157,27 @@ class ScriptedDriver:
             )
             self.stop()
             self.messages.close()
+            (self._folder / "sockets.json").write_text(json.dumps(self._sockets_told()))
             (self._folder / "templates.names").write_text("\n".join(self._names))
             (self._folder / "failures.txt").write_text("\n\n".join(self._failures.values()))
+
+    def _look_after_sockets(self) -> None:
+        """Find out while the load lasts that a server, or the way to it, is gone without a word."""
+        for opened in self._sockets:
+            opened.look_after(self.timeout_s)
+        if not self._stopping.is_set():
+            self._timer.at(clock() + LOOK_NS, self._look_after_sockets)
+
+    def _sockets_told(self) -> list[tuple[float, float, bool]]:
+        """Return of each WebSocket its last message and its end (s), and if that was answered."""
+        return [
+            (
+                (opened.message_ns - self.began_ns) / 1e9,
+                (opened.over_ns - self.began_ns) / 1e9,
+                opened.is_answered,
+            )
+            for opened in self._sockets
+        ]
 
     def now_ns(self) -> int:
         """Return the present instant, for users."""
@@ -277,8 +302,6 @@ class ScriptedDriver:
         exchange.template = self._names.setdefault(name, len(self._names))
         exchange.planned_ns = planned_ns
         exchange.stage = self._stage(planned_ns)
-        if exchange.stage == MEASURE and not self.cpu.began:
-            self.cpu.begin()
         self.in_flight += 1
         exchange.started_ns = clock()
         self._client.submit(exchange)
