@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from perflab.instruments.requests import chunk_columns
-from perflab.load.checks.chunk_times import ChunkTimes, times_of_chunks
+from perflab.load.checks.chunk_times import ChunkTimes, remarks, times_of_chunks
 from perflab.load.checks.selfcheck import check
 from perflab.load.records.columns import CHUNK_ROW, CHUNKS_FILE, NOTHING
 from perflab.load.records.result import LoadResult
@@ -126,3 +126,14 @@ def test_the_summary_and_the_columns_of_a_trial_have_the_times_and_the_rate(tmp_
     for response in STREAMS:
         assert response.name in columns
         assert named(STREAMS, response.name) == response
+
+
+def test_streams_that_were_silent_until_they_were_cut_off_are_told(tmp_path: Path) -> None:
+    def late(rows: np.ndarray) -> None:
+        rows["done_ns"][:4] += 6 * S
+
+    words = {"errors": {"aborted": 4}, "end": False, "change": late}
+    cut = planted(tmp_path, offsets_ms=[(), (), (100,), (100,)], **words)
+    (told,) = (item for item in remarks(times_of(cut)) if item.code == "stream.quiet")
+    assert told.text.startswith("4 streams had got no chunk for over 5 s")
+    assert told.text.endswith("for 6.2 s")

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from perflab.load.checks.times import Times, known, of_rows, short_delays_ms, shown
-from perflab.load.checks.trend import of_client_time
+from perflab.load.checks.trend import QUIET_S, of_client_time
 from perflab.load.clients.outcome import CENSORED_CODES, MEASURE
 from perflab.load.records.columns import NOTHING, chunk_rows
 from perflab.load.records.looks import Looks
@@ -160,4 +160,9 @@ def remarks(chunk_times: ChunkTimes | None, encodings: Collection[str] = ()) -> 
             text += f"; the answers came under {' and '.join(encodings)}, and what packs a stream"
             text += " may hold it back"
         notes.append(Remark(code="stream.at_once", text=text))
+    silent_s = np.concatenate([chunk_times.first.elapsed, chunk_times.gaps.elapsed]) / 1e9
+    if (silent_s := silent_s[silent_s > QUIET_S]).size:
+        text = f"{silent_s.size} streams had got no chunk for over {QUIET_S:g} s when they were cut"
+        text += f" off, half of them for {np.median(silent_s):.1f} s"
+        notes.append(Remark(code="stream.quiet", text=text))
     return notes
