@@ -98,15 +98,19 @@ def worker(
     ],
     listen: Annotated[
         str,
-        typer.Option(help="address of this host on which scheduler and workers reach it"),
-    ] = "127.0.0.1",
+        typer.Option(
+            metavar="ADDRESS",
+            help="address of this host on which scheduler and workers reach it; by default the one "
+            "by which it reaches the scheduler",
+        ),
+    ] = "",
 ) -> None:
     """Be this host's worker for 'perflab sweep --scheduler': one measurement at a time.
 
     Anybody who reaches the scheduler can execute anything here: use a private network or Dask's
     TLS. SIGTERM ends the current cell in order.
 
-    Example: perflab worker tcp://head:8786 --listen node1
+    Example: perflab worker tcp://head:8786
     """
     from perflab.sweeps.hosts.worker import serve
 

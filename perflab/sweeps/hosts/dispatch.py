@@ -28,6 +28,7 @@ from perflab.trials.client import ORDERLY_END_S
 from perflab.trials.progress import Note
 
 LOOK_S = 1.0
+ANSWER_S = 5.0
 NONE_LEFT = "no worker is left of those that were there at the start"
 # The variable that sets how often the Dask scheduler retries a cell whose worker was lost.
 FAILURES = "DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES=0"
@@ -210,15 +211,47 @@ def connected(scheduler: str) -> Iterator[Any]:
         client.close(timeout=CONNECT_S)
 
 
+def answering(client: Any) -> tuple[list[str], list[str]]:
+    """Return the addresses of the workers that the scheduler reaches, and a remark on each other.
+
+    A worker behind a router, or one that announces an address of its own loopback, is there for
+    Dask; a sweep would end with it.
+    """
+
+    # Dask takes this function along to the scheduler: its imports are made there.
+    async def ask(dask_scheduler: Any, timeout_s: float) -> dict[str, tuple[str, bool]]:
+        import asyncio
+
+        async def is_there(worker: Any) -> bool:
+            try:
+                async with asyncio.timeout(timeout_s):
+                    told = await dask_scheduler.rpc(worker.address).identity()
+            except OSError:
+                return False
+            return bool(told["id"] == worker.server_id)
+
+        workers = list(dask_scheduler.workers.values())
+        found = await asyncio.gather(*map(is_there, workers))
+        return {
+            worker.address: (str(worker.name), is_found)
+            for worker, is_found in zip(workers, found, strict=True)
+        }
+
+    asked = client.run_on_scheduler(ask, timeout_s=ANSWER_S)
+    remarks = [
+        f"{host} gets no cell: the scheduler does not reach its worker at {address}; start it with "
+        "--listen and an address of that host which the scheduler reaches"
+        for address, (host, is_there) in asked.items()
+        if not is_there
+    ]
+    return [address for address, (_, is_there) in asked.items() if is_there], remarks
+
+
 def compared(
-    client: Any, cells: Sequence[Cell], store: str
+    client: Any, cells: Sequence[Cell], store: str, addresses: Sequence[str]
 ) -> tuple[dict[str, str], dict[str, Any]]:
     """Return hosts by their workers' addresses, and their machine; HostsDiffer if not alike."""
-    facts_by_address = client.run(worker_facts, cells, store)
-    if not facts_by_address:
-        raise ClusterError(
-            "the scheduler has no worker; start one on each host with 'perflab worker ADDRESS'"
-        )
+    facts_by_address = client.run(worker_facts, cells, store, workers=list(addresses))
     facts = list(facts_by_address.values())
     if problems := unfit(host_facts(cells), facts):
         listed = "\n".join(f"  - {problem}" for problem in problems)
@@ -239,9 +272,15 @@ def carry_out_on(sweep: Sweep, how: SweepOptions, scheduler: str, store: str) ->
     place = Store(store)
     place.check_writable()
     with connected(scheduler) as client:
-        hosts, machine = compared(client, sweep.cells, place.address)
+        addresses, remarks = answering(client)
+        if not addresses:
+            start = "the scheduler has no worker; start one on each host: 'perflab worker ADDRESS'"
+            raise ClusterError("; ".join(remarks) or start)
+        hosts, machine = compared(client, sweep.cells, place.address, addresses)
         with active_sweep(sweep, how, machine) as active:
             dispatch = Dispatch(client, hosts, f"perflab-{active.folder.name}")
+            for remark in remarks:
+                active.show(Note(text=remark))
             active.show(Note(text=f"{len(hosts)} hosts: {', '.join(sorted(hosts.values()))}"))
             return _HostsConductor(active, dispatch, place.address).run()
 

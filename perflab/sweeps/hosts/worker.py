@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import signal
+import socket
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
@@ -13,6 +14,7 @@ from typing import Any
 
 from perflab.errors import ClusterError, PerflabError
 from perflab.host.files import temporary
+from perflab.load.clients.targets import is_loopback
 from perflab.paths import figures_dir, runs_dir
 from perflab.sweeps.attempt import carry_out, resume_parameters
 from perflab.sweeps.cells import Cell
@@ -150,13 +152,39 @@ SETTINGS = {"distributed.worker.profile.enabled": False}
 TAKEN_S = 10.0
 
 
-def serve(scheduler: str, listen: str = "127.0.0.1") -> None:
-    """Work for a scheduler, reachable at the address ``listen``, until it or a signal ends this."""
+def serve(scheduler: str, listen: str = "") -> None:
+    """Work for a scheduler, reachable at the address ``listen``, until it or a signal ends this.
+
+    By default that is the address by which this host reaches the scheduler.
+    """
     check_installed()
     import dask
 
+    own = own_address(scheduler)
+    listen = listen or own
+    if is_loopback(listen) and not is_loopback(own):
+        raise ClusterError(
+            f"--listen {listen}: nobody but this host reaches it, and {scheduler} is elsewhere; "
+            f"leave --listen out to take {own}, or name another address of this host"
+        )
     with dask.config.set(SETTINGS), temporary("worker") as folder:
         asyncio.run(_serve(scheduler, listen, str(folder)))
+
+
+def own_address(scheduler: str) -> str:
+    """Return the address by which this host reaches a scheduler; ClusterError for no address."""
+    host, _, port = scheduler.rpartition("://")[2].rpartition(":")
+    try:
+        (family, kind, _, _, address), *_ = socket.getaddrinfo(
+            host.strip("[]"), int(port), type=socket.SOCK_DGRAM
+        )
+        with socket.socket(family, kind) as asked:  # nothing is sent
+            asked.connect(address)
+            return str(asked.getsockname()[0])
+    except (OSError, ValueError) as error:
+        raise ClusterError(
+            f"no way to the scheduler {scheduler} ({error}): give an address like tcp://head:8786"
+        ) from error
 
 
 async def _serve(scheduler: str, listen: str, folder: str) -> None:
