@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import shlex
 import sys
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,14 +13,25 @@ import typer
 from rich.text import Text
 
 from perflab.cli.outputs import frame_table, make_console, named_here, print_table
-from perflab.errors import ParameterError
+from perflab.errors import (
+    ImageError,
+    ParameterError,
+    PerflabError,
+    RunInterrupted,
+    ServiceFailed,
+    WrongAnswer,
+)
 
 if TYPE_CHECKING:
+    from perflab.analysis.evaluation import Finding
+    from perflab.analysis.thresholds import Crossed
     from perflab.recordings import Run
     from perflab.reports.duels import Pair
 
 EXPERIMENT = "custom_service"
 WORSE, NOT_COMPARED, UNDECIDED = 3, 4, 5
+# What `git bisect run` understands: any other status below 126 is a bad commit, one above ends it.
+NOT_SLOWER, SLOWER, SKIPPED, LAB_FAILED = 0, 1, 125, 128
 START, LOAD, VERDICT = "Variants and their start", "Load", "Verdict"
 
 
@@ -90,6 +103,9 @@ def command(
     strict: Annotated[
         bool, _option("status 5 if a threshold is undecided", VERDICT, "--strict")
     ] = False,
+    bisect: Annotated[
+        bool, _option("statuses for 'git bisect run', see below", VERDICT, "--bisect")
+    ] = False,
     resume: Annotated[str, _option("finish this run", VERDICT)] = "",
     wait: Annotated[float, _option("seconds to wait for another measurement", VERDICT)] = 0.0,
 ) -> None:
@@ -113,6 +129,9 @@ def command(
     2 an option cannot be read; 3 a whole 95% interval is beyond its threshold; 4 a threshold could
     not be judged, or nothing was compared, because too few trials are valid; 5 with --strict, a
     threshold lies within an interval; 130 interrupted. If several apply: the first of 3, 4, 5.
+
+    With --bisect: 0 the second variant is not slower (by its mean, or by --fail-on), 1 it is, 125
+    that is not decided, or a variant could not be built or started, 128 the lab itself failed.
     """
     options: dict[str, Any] = {
         "command": start, "prepare": prepare, "health": health, "start_timeout_s": start_timeout,
@@ -129,7 +148,38 @@ def command(
 
     values, bounds, is_strict = given(experiment=EXPERIMENT, file=file, options=options, run=resume)
     bounds, strict = [*bounds, *(fail_on or [])], is_strict or strict
-    _carry_out(values | ({"wait_s": wait} if wait else {}), bounds, strict)
+    if bisect and len(values.get("variants", ())) > 2:
+        raise ParameterError("perflab duel", ["--bisect compares two variants, not more"])
+    with _statuses_of_git(bisect):
+        _carry_out(values | ({"wait_s": wait} if wait else {}), bounds, strict, bisect)
+
+
+@contextmanager
+def _statuses_of_git(asked: bool) -> Iterator[None]:
+    """Let `git bisect run` skip what cannot be built or started, and end at any other error."""
+    try:
+        yield
+    except PerflabError as error:
+        if not asked or isinstance(error, RunInterrupted):
+            raise
+        print(f"perflab: {error}", file=sys.stderr)
+        is_a_variants = isinstance(error, ServiceFailed | ImageError | WrongAnswer)
+        raise typer.Exit(SKIPPED if is_a_variants else LAB_FAILED) from None
+
+
+def bisected(findings: Sequence[Finding], crossed: Collection[Crossed]) -> int:
+    """Return the status for `git bisect run`: of thresholds if there are any, else of the mean."""
+    from perflab.analysis.decision import Kind
+    from perflab.analysis.thresholds import Crossed
+
+    if crossed:
+        held = NOT_SLOWER if set(crossed) == {Crossed.NO} else SKIPPED
+        return SLOWER if Crossed.YES in crossed else held
+    mean = next(finding for finding in findings if finding.contrast.response == "mean_ms")
+    if mean.effect is None or mean.decision is None or mean.decision.kind is Kind.UNDECIDED:
+        return SKIPPED
+    is_different = mean.decision.kind is Kind.DIFFERENT
+    return SLOWER if is_different and mean.effect.low > 1 else NOT_SLOWER
 
 
 def _text(body: str) -> str:
@@ -142,7 +192,7 @@ def _text(body: str) -> str:
         raise ParameterError("perflab duel", [f"--body {body}: {error}"]) from None
 
 
-def _carry_out(values: dict[str, Any], bounds: list[str], strict: bool) -> None:
+def _carry_out(values: dict[str, Any], bounds: list[str], strict: bool, bisect: bool) -> None:
     """Run, print the answer, save the figures; end with the status of the gate."""
     from perflab import api
     from perflab.analysis.evaluation import evaluate
@@ -169,6 +219,8 @@ def _carry_out(values: dict[str, Any], bounds: list[str], strict: bool) -> None:
     # A threshold on a metric that the run does not have was held against nothing.
     unjudged = len(thresholds) > len({bound.threshold.text for bound in gate})
     sys.stdout.flush()
+    if bisect:
+        raise typer.Exit(bisected(findings, [Crossed.UNKNOWN] if unjudged else crossed))
     if Crossed.YES in crossed:
         raise typer.Exit(WORSE)
     if Crossed.UNKNOWN in crossed or unjudged or not any(finding.effect for finding in findings):

@@ -1,0 +1,61 @@
+"""The statuses of a duel for ``git bisect run``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from perflab import api
+from perflab.analysis.evaluation import evaluate
+from perflab.analysis.thresholds import Crossed
+from perflab.cli import app
+from perflab.cli.duel import LAB_FAILED, NOT_SLOWER, SKIPPED, SLOWER, bisected
+from perflab.errors import HostBusy, PerflabError, ServiceFailed, WrongAnswer
+from tests.golden.recordings import write_recording
+
+VARIANTS = ("--variant", "old=command:a {port}", "--variant", "new=command:b {port}")
+
+
+@pytest.mark.parametrize(
+    ("story", "status"),
+    [("claimed", SLOWER), ("against", NOT_SLOWER), ("unclear", SKIPPED), ("spoiled", SLOWER)],
+)
+def test_a_commit_is_bad_where_the_mean_certainly_rose_and_skipped_where_that_is_not_decided(
+    story: str, status: int, tmp_path: Path
+) -> None:
+    findings = evaluate(write_recording(tmp_path, f"custom_service/{story}"))
+    assert bisected(findings, []) == status
+
+
+@pytest.mark.parametrize(
+    ("crossed", "status"),
+    [
+        ((Crossed.NO,), NOT_SLOWER),
+        ((Crossed.YES, Crossed.UNDECIDED), SLOWER),
+        ((Crossed.NO, Crossed.UNDECIDED), SKIPPED),
+        ((Crossed.UNKNOWN,), SKIPPED),
+    ],
+)
+def test_with_thresholds_these_decide(crossed: tuple[Crossed, ...], status: int) -> None:
+    assert bisected([], crossed) == status
+
+
+@pytest.mark.parametrize(
+    ("error", "status"),
+    [
+        (ServiceFailed("new", "died while starting"), SKIPPED),
+        (WrongAnswer("new answers 500"), SKIPPED),
+        (HostBusy("another measurement runs"), LAB_FAILED),
+    ],
+)
+def test_a_commit_that_cannot_run_is_skipped_and_a_fault_of_the_lab_ends_the_bisection(
+    error: PerflabError, status: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def failing(*_: object) -> None:
+        raise error
+
+    monkeypatch.setattr(api, "run", failing)
+    done = CliRunner().invoke(app, ["duel", "--bisect", *VARIANTS])
+    assert (done.exit_code, str(error) in done.stderr) == (status, True)
