@@ -9,6 +9,7 @@ papermill, not this module: papermill loads it while it is imported itself.
 from __future__ import annotations
 
 import asyncio
+import os
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -18,11 +19,12 @@ from typing import Any
 
 from jupyter_client.manager import AsyncKernelManager
 from papermill.engines import NBClientEngine, papermill_engines
+from papermill.iorw import papermill_io
 from traitlets import Unicode
 from traitlets.config import Config
 
-from perflab.host.files import temporary
-from perflab.trials.progress import Event, Terminal, followed
+from perflab.host.files import replace_file, temporary
+from perflab.trials.progress import PROGRESS_FILE, Event, RunBegun, Terminal, followed
 
 # So many bytes are kept of the end of a kernel's own output.
 MOST_WORDS = 4000
@@ -31,14 +33,21 @@ IDLE_ENDS_WITHIN_S = 2.0
 
 
 def trials_shown(manager: Any) -> Callable[[Event], None]:
-    """Return what shows a run on standard error; its first event removes papermill's bar."""
-    terminal = Terminal(sys.stderr)
+    """Return what shows a run on standard error, where papermill has a bar, and notes its id.
+
+    The first event removes the bar. The id goes into the metadata of the notebook, which is written
+    whatever becomes of the run.
+    """
+    terminal = None if manager.pbar is None else Terminal(sys.stderr)
 
     def show(event: Event) -> None:
         bar, manager.pbar = manager.pbar, None
         if bar is not None:
             bar.close()
-        terminal(event)
+        if isinstance(event, RunBegun):
+            manager.nb.metadata["perflab"] = {"run": event.run_id}
+        if terminal is not None:
+            terminal(event)
 
     return show
 
@@ -75,12 +84,23 @@ class HeardKernelManager(AsyncKernelManager):
         await super().shutdown_kernel(now=now, restart=restart)
 
 
+def write_whole(text: str, path: str) -> None:
+    """Write a notebook beside its place and rename it: a full disk leaves what was there."""
+    place = Path(LOCAL._cwd or "", path)
+    if place.exists() and not place.is_file():
+        plain_write(text, path)
+    else:
+        replace_file(place, text.encode())
+
+
 @contextmanager
-def last_words(words: Path) -> Iterator[None]:
-    """Add a kernel's own output, such as why it cannot start, to a notebook's error."""
+def last_words(manager: Any, words: Path) -> Iterator[None]:
+    """Add to a notebook's error how its run goes on, and its kernel's own output, if it has any."""
     try:
         yield
-    except Exception as error:
+    except BaseException as error:
+        if run := manager.nb.metadata.get("perflab", {}).get("run"):
+            error.add_note(f"the run goes on with -p resume {run}; -p from_run {run} shows it")
         output = words.read_bytes()[-MOST_WORDS:] if words.exists() else b""
         if output.strip():
             error.add_note(f"The kernel's own last words:\n{output.decode(errors='replace')}")
@@ -98,17 +118,19 @@ class TrialsEngine(NBClientEngine):  # type: ignore[misc]
     def execute_managed_notebook(cls, nb_man: Any, kernel_name: str, **options: Any) -> Any:
         """Execute the notebook as papermill does."""
         # Not below TMPDIR: the path of a socket has at most 107 characters.
-        with temporary("kernel", Path("/tmp")) as folder, last_words(folder / "words"):
+        with temporary("kernel", Path("/tmp")) as folder, last_words(nb_man, folder / "words"):
             places = {"ip": f"{folder}/socket", "connection_file": f"{folder}/connection.json"}
             options["kernel_manager_class"] = HeardKernelManager
             options["config"] = Config(
                 KernelManager={"transport": "ipc", **places},
                 HeardKernelManager={"words": f"{folder}/words"},
             )
-            if nb_man.pbar is None:
+            if nb_man.pbar is None and PROGRESS_FILE in os.environ:  # a sweep follows
                 return super().execute_managed_notebook(nb_man, kernel_name, **options)
             with followed(trials_shown(nb_man)):
                 return super().execute_managed_notebook(nb_man, kernel_name, **options)
 
 
+LOCAL = papermill_io.get_handler("notebook.ipynb")
+plain_write, LOCAL.write = LOCAL.write, write_whole
 papermill_engines.register(None, TrialsEngine)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import subprocess
 import sys
 from pathlib import Path
@@ -21,7 +22,8 @@ from perflab.trials.progress import PROGRESS_FILE, Event, Note, RunBegun
 def shown_after(*events: Event) -> SimpleNamespace:
     from perflab.sweeps.papermill_engine import trials_shown
 
-    manager = SimpleNamespace(pbar=tqdm(total=9, unit="cell", mininterval=0))
+    notebook = nbformat.v4.new_notebook()
+    manager = SimpleNamespace(pbar=tqdm(total=9, unit="cell", mininterval=0), nb=notebook)
     show = trials_shown(manager)
     for event in events:
         show(event)
@@ -49,8 +51,9 @@ def test_papermill_takes_the_engine_without_being_asked() -> None:
 CELL = f"""
 import os
 from ipykernel.kernelapp import IPKernelApp
-from perflab.trials.progress import TrialBegun, TrialDone
+from perflab.trials.progress import RunBegun, TrialBegun, TrialDone
 with open(os.environ["{PROGRESS_FILE}"], "a") as file:
+    file.write(RunBegun(run_id="20260102-a", path="", backend="process").model_dump_json() + "\\n")
     for number in (1, 2):
         trial = TrialBegun(number=number, of=2, block=1, blocks=1, treatment="on", label="on")
         done = TrialDone(trial_id="b000-p00-a0", state="valid", left_s=3.0)
@@ -61,17 +64,34 @@ print(app.transport, oct(os.stat(folder).st_mode & 0o777))
 """
 
 
-@pytest.mark.slow
-def test_papermill_on_the_command_line_shows_trials_over_a_private_kernel(tmp_path: Path) -> None:
-    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(CELL)])
+def executed(folder: Path, *cells: str, most_bytes: int = -1) -> subprocess.CompletedProcess[str]:
+    """Let papermill execute cells as its users do, on a disk that takes no larger files."""
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
     notebook.metadata = {"kernelspec": {"name": "python3", "language": "python",
                                         "display_name": "Python 3"}}  # fmt: skip
-    nbformat.write(notebook, tmp_path / "in.ipynb")
-    done = subprocess.run(
+    nbformat.write(notebook, folder / "in.ipynb")
+    return subprocess.run(
         [str(Path(sys.executable).with_name("papermill")), "in.ipynb", "out.ipynb"],
-        cwd=tmp_path, capture_output=True, text=True, check=True,
+        cwd=folder, capture_output=True, text=True, check=False,
         env={**os.environ, "COLUMNS": "100"},
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (most_bytes, most_bytes)),
     )  # fmt: skip
+
+
+@pytest.mark.slow
+def test_a_full_disk_leaves_a_whole_notebook_that_names_the_run(tmp_path: Path) -> None:
+    measuring = f"{CELL}\nimport time; time.sleep(1)"
+    done = executed(tmp_path, measuring, "print('x' * 50_000)", most_bytes=40_000)
+    assert done.returncode != 0
+    assert "-p resume 20260102-a; -p from_run 20260102-a shows it" in done.stderr
+    written = json.loads((tmp_path / "out.ipynb").read_text())
+    assert written["metadata"]["perflab"] == {"run": "20260102-a"}
+
+
+@pytest.mark.slow
+def test_papermill_on_the_command_line_shows_trials_over_a_private_kernel(tmp_path: Path) -> None:
+    done = executed(tmp_path, CELL)
+    assert done.returncode == 0, done.stderr
     assert "  2/2 on: measured  (about 0:03 left)" in done.stderr
     # The kernel's own warning about plain TCP.
     assert "encryption" not in done.stderr
