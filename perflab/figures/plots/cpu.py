@@ -191,7 +191,7 @@ def _service_planes(table: pd.DataFrame, _: Page) -> dict[str, Plane]:
     y = Axis("median response time, ms (log)", log=True)
     words_of = table[table["words"] != ""].set_index("service")["words"]
     return {
-        str(service): Plane(Axis(f"CPU use of {service}, cores", ends=(0, None)), y, words)
+        str(service): Plane(Axis(f"CPU use of {service}, cores", below=0.0, above=1.05), y, words)
         for service, words in words_of.items()
     }
 
