@@ -33,8 +33,8 @@ from tests.support.simulations.verdicts import (
 SEED = 20_261_122
 TRUTHS = (1.0, 1.1, 1.3, 1.6, 2.0)
 NOISES = (0.05, 0.08, 0.20)
-BLOCKS = (6, 8, 12)
-LAST_BLOCKS = 24
+BLOCKS = 8
+BLOCKS_OF_POWER = (6, 8, 12, 24)
 OTHER_SIZE = (Outcome.LESS, Outcome.MORE)
 # The verdicts of each column.
 COLUMNS = {
@@ -61,7 +61,7 @@ CLIENT_TIMES = {
     "found on one side alone": ClientTime(0, one_sided=True),
     BY_SIDE: ClientTime(0, BY_SIDE),
 }
-DRIFT_BLOCKS, DRIFT_RATIO = (3, 4, 8, 12), 1.1
+DRIFT_BLOCKS, DRIFT_RATIO = (3, 8), 1.1
 PAGE = project_root() / "docs" / "verdicts.md"
 FRAME = Path(__file__).with_name("verdict_table.md")
 
@@ -75,14 +75,11 @@ def verdict_tables(random: np.random.Generator, sets: int) -> dict[str, str]:
     rows: dict[str, list[list[str]]] = {name: [] for name in PUBLISHED}
     for truth in TRUTHS:
         for noise in NOISES:
-            for blocks in BLOCKS:
-                for name, counts in verdicts(random, sets, blocks, truth, noise).items():
-                    told = (sum(counts[each] for each in of) for of in columns_of(name).values())
-                    shares = [f"{count / sets:.0%}" for count in told]
-                    rows[name].append([f"{truth:g}", f"{noise:.0%}", str(blocks), *shares])
-    return {
-        name: _table(["truth", "noise", "n", *columns_of(name)], own) for name, own in rows.items()
-    }
+            for name, counts in verdicts(random, sets, BLOCKS, truth, noise).items():
+                told = (sum(counts[each] for each in of) for of in columns_of(name).values())
+                shares = [f"{count / sets:.0%}" for count in told]
+                rows[name].append([f"{truth:g}", f"{noise:.0%}", *shares])
+    return {name: _table(["truth", "noise", *columns_of(name)], own) for name, own in rows.items()}
 
 
 def columns_of(published: str) -> dict[str, tuple[Outcome, ...]]:
@@ -112,12 +109,11 @@ def smallest_effect(noise: float, blocks: int) -> float:
 
 def power_table() -> str:
     """Return the smallest differences that are found in four of five runs."""
-    counts = (*BLOCKS, LAST_BLOCKS)
     rows = []
     for noise in (0.02, *NOISES):
-        smallest = [smallest_effect(noise * math.sqrt(2), n) for n in counts]
+        smallest = [smallest_effect(noise * math.sqrt(2), n) for n in BLOCKS_OF_POWER]
         rows.append([f"{noise:.0%}", *(f"{math.expm1(each):.1%}" for each in smallest)])
-    return _table(["noise of a trial", *(f"n = {n}" for n in counts)], rows)
+    return _table(["noise of a trial", *(f"n = {n}" for n in BLOCKS_OF_POWER)], rows)
 
 
 def drift_table(random: np.random.Generator, sets: int) -> str:

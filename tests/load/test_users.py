@@ -173,6 +173,7 @@ def summed(port: int, script: str, duration_s: float, *paths: str) -> dict[str, 
     return shown
 
 
+@pytest.mark.alone
 def test_messages_to_users_who_only_listen_are_results(chat: int, script: str) -> None:
     shown = summed(chat, script, 2.0, "/push")
     assert (shown["valid"], shown["requests"], shown["errors"]) == (True, 0, 0)
