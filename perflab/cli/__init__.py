@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -30,15 +30,43 @@ app = typer.Typer(
     name="perflab",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
+    # Paragraphs are wrapped to the width of the terminal, once.
+    rich_markup_mode="markdown",
 )
-for module in (lab, run, duel, sweep, runs, show, claims, compare, export, experiments):
-    app.command(name=module.__name__.rpartition(".")[2])(module.command)
-app.command(name="worker")(sweep.worker)
-app.command(name="doctor")(stack.doctor)
-app.command(name="load", cls=load.LoadCommand)(load.command)
-app.add_typer(experiments.new_app, name="new")
-app.add_typer(stack.app, name="stack")
-app.command(name="import")(runs.import_results)
+# By group: each command, and what it does in a few words.
+GROUPS: dict[str, dict[str, tuple[Any, str]]] = {
+    "Your own service": {
+        "duel": (duel.command, "which of two versions is slower, and by how much"),
+        "load": (load.command, "send load to an address, or search its capacity"),
+    },
+    "Experiments": {
+        "lab": (lab.command, "the main job: four questions, one page of answers"),
+        "experiments": (experiments.command, "what there is, and the parameters of one"),
+        "run": (run.command, "carry out an experiment"),
+        "sweep": (sweep.command, "execute notebooks over many parameters"),
+        "worker": (sweep.worker, "carry out cells of a sweep on this host"),
+        "new": (experiments.new_app, "make an experiment of your own"),
+    },
+    "Results": {
+        "runs": (runs.command, "list the recorded runs"),
+        "show": (show.command, "one run: every trial, noise and verdict"),
+        "compare": (compare.command, "ratios between runs, with a gate"),
+        "claims": (claims.command, "every published number with its result here"),
+        "export": (export.command, "sections and figures for a document"),
+        "import": (runs.import_results, "results of ab, Locust, k6, oha and wrk"),
+    },
+    "This machine": {
+        "doctor": (stack.doctor, "check engine, disk, cores and leftovers"),
+        "stack": (stack.app, "start, list, read and remove services"),
+    },
+}
+for group, members in GROUPS.items():
+    for name, (member, words) in members.items():
+        if isinstance(member, typer.Typer):
+            app.add_typer(member, name=name, rich_help_panel=group, short_help=words)
+        else:
+            kind = load.LoadCommand if name == "load" else None
+            app.command(name, cls=kind, rich_help_panel=group, short_help=words)(member)
 
 
 def _print_version(requested: bool) -> None:
@@ -56,7 +84,11 @@ def _before_any_command(
         typer.Option("--version", help="print the version", callback=_print_version, is_eager=True),
     ] = False,
 ) -> None:
-    """A performance laboratory: doubtful measurements are marked, and never silently used."""
+    """A performance laboratory: doubtful measurements are marked, and never silently used.
+
+    Example: perflab duel --variant old=git:.@v1.2 --variant new=git:.@HEAD
+    --command 'python app.py {port}'
+    """
 
 
 def main() -> None:
