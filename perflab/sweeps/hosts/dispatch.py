@@ -274,8 +274,8 @@ def carry_out_on(sweep: Sweep, how: SweepOptions, scheduler: str, store: str) ->
     with connected(scheduler) as client:
         addresses, remarks = answering(client)
         if not addresses:
-            start = "the scheduler has no worker; start one on each host: 'perflab worker ADDRESS'"
-            raise ClusterError("; ".join(remarks) or start)
+            start = "start one on each host with 'perflab worker ADDRESS'"
+            raise ClusterError("; ".join(remarks) or f"the scheduler has no worker; {start}")
         hosts, machine = compared(client, sweep.cells, place.address, addresses)
         with active_sweep(sweep, how, machine) as active:
             dispatch = Dispatch(client, hosts, f"perflab-{active.folder.name}")
