@@ -80,11 +80,12 @@ def other_answers(run: Run) -> list[str]:
         (name, answered[answered[f"factor_{FACTOR}"] == name])
         for name in run.record.factors[FACTOR]
     )
+    apart = [(name, bodies) for name, bodies in others if _are_apart(old[1], bodies)]
+    lengths = [dict.fromkeys((_lengths(bodies), _lengths(old[1]))) for _, bodies in apart]
     return [
-        f"{new[0]} and {old[0]} give different answers: bodies of {_lengths(new[1])} and "
-        f"{_lengths(old[1])} bytes. They may not do the same work."
-        for new in others
-        if _are_apart(old[1], new[1])
+        f"{name} and {old[0]} give different answers: bodies of {' and '.join(both)} bytes"
+        f"{' that differ' * (len(both) == 1)}. They may not do the same work."
+        for (name, _), both in zip(apart, lengths, strict=True)
     ]
 
 

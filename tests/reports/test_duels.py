@@ -221,7 +221,7 @@ def test_a_service_that_fails_more_often_than_the_baseline_crosses_the_limit_of_
     ("old", "new", "expected"),
     [
         (["aa"], ["aa"], ""),
-        (["aa"], ["ab"], "bodies of 2 and 2 bytes"),
+        (["aa"], ["ab"], "bodies of 2 bytes that differ"),
         # Each body holds the time.
         (["a1", "a2"], ["a3", "a4"], ""),
         (["a1", "a22"], ["a333", "a4444"], "bodies of 4 to 5 and 2 to 3 bytes"),
