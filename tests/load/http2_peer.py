@@ -26,9 +26,18 @@ class Seen:
     answered: Counter[bytes] = field(default_factory=Counter)
     order: list[bytes] = field(default_factory=list)
     sizes: set[int] = field(default_factory=set)
-    connections: int = 0
+    peers: list[Peer] = field(default_factory=list)
     most_at_once: int = 0
     given_up: int = 0
+
+    def begun(self) -> Counter[bytes]:
+        """Return how often each body was begun, by what the connections told of that."""
+        return Counter(
+            body
+            for each in self.peers
+            for stream, body in each.taken.items()
+            if stream <= each.last
+        )
 
 
 @dataclass
@@ -54,8 +63,10 @@ class Peer(asyncio.Protocol):
         self.h2.initiate_connection()
         self.bodies: dict[int, bytes] = {}
         self.last = 1 << 31
+        self.taken: dict[int, bytes] = {}
+        self.highest_answered = 0
         self.count = 0
-        self.seen.connections += 1
+        self.seen.peers.append(self)
         self.flush()
 
     def flush(self) -> None:
@@ -89,8 +100,11 @@ class Peer(asyncio.Protocol):
             del self.bodies[stream]
             self.h2.reset_stream(stream, ErrorCodes.REFUSED_STREAM)
             return
+        self.taken[stream] = self.bodies[stream][:8]
         if self.count == self.every and self.manner in ("graceful", "below", "angry"):
-            self.last = stream - (4 if self.manner == "below" else 0)
+            # What is answered already was begun.
+            below = stream - 4 if self.manner == "below" else stream
+            self.last = max(below, self.highest_answered)
             self.leave(ErrorCodes.ENHANCE_YOUR_CALM if self.manner == "angry" else 0)
         asyncio.get_running_loop().call_later(ANSWER_S, self.answer, stream)
 
@@ -104,6 +118,7 @@ class Peer(asyncio.Protocol):
     def answer(self, stream: int) -> None:
         if stream <= self.last and stream in self.bodies:
             body = self.bodies.pop(stream)
+            self.highest_answered = max(stream, self.highest_answered)
             self.seen.answered[body[:8]] += 1
             self.h2.send_headers(stream, [(":status", "200"), ("server-timing", "db;dur=2")])
             self.h2.send_data(stream, body[:8], end_stream=True)
