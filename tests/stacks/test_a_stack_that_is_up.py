@@ -64,8 +64,11 @@ def test_it_serves_pauses_and_reloads(residents: Residents) -> None:
     meter = residents.idle("on")["inference-2"].meter()
     before = meter.read(ProcessTable())
     time.sleep(0.5)
+    after = meter.read(ProcessTable())
+    # The kernel may take back some of its memory meanwhile.
     assert before is not None
-    assert meter.read(ProcessTable()) == before
+    assert after is not None
+    assert after.cpu_ns == before.cpu_ns
     residents.activate("other")
     other = residents.instance("other", "inference").launch.port
     assert post(other, "/inferences")[1]["label"] == 0
