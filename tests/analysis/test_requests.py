@@ -56,7 +56,8 @@ def test_few_requests_have_no_high_percentiles(tmp_path: Path) -> None:
 def test_requests_without_an_end_leave_a_bound_on_the_percentiles_that_they_could_move(
     tmp_path: Path,
 ) -> None:
-    table = pd.read_parquet(_written(tmp_path))
+    write(tmp_path / "r.parquet")
+    table = pd.read_parquet(tmp_path / "r.parquet")
     late = table.index[600:640]
     table.loc[late, "error"] = "timeout"
     table.loc[late, "done_ns"] = table.loc[late, "planned_ns"] + 1_000_000_000
@@ -69,11 +70,6 @@ def test_requests_without_an_end_leave_a_bound_on_the_percentiles_that_they_coul
     assert response.at[0.999, "at_least_ms"] == pytest.approx(1000)
     assert np.isnan(response.at[0.999, "value_ms"])
     assert response.at[0.99, "value_ms"] > 10
-
-
-def _written(folder: Path) -> Path:
-    write(folder / "r.parquet")
-    return folder / "r.parquet"
 
 
 def test_failures_only_missing_columns_and_no_file_are_refused_in_words(tmp_path: Path) -> None:

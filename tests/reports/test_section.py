@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shlex
 from itertools import pairwise
-from pathlib import Path
 
 import pytest
 
@@ -27,14 +26,11 @@ def run(tmp_path_factory) -> Run:
     return Run(written.path)
 
 
-def saved_section(run: Run, directory: Path) -> Path:
-    return write_section(run, directory, save_all(run, directory / run.run_id))
-
-
 def test_a_run_whose_every_trial_failed_still_makes_a_section(tmp_path) -> None:
     all_trials = {(block, index) for block in range(2) for index in range(2)}
     failed = write_run(tmp_path / "runs", blocks=2, failed=all_trials, state="failed")
-    text = saved_section(failed, tmp_path / "report").read_text()
+    saved = save_all(failed, tmp_path / "report" / failed.run_id)
+    text = write_section(failed, tmp_path / "report", saved).read_text()
     assert "This run is failed (planted by a test)" in text
     assert text.count("| failed | service 'postgres': died (planted) |") == 4, "each trial says it"
     assert "nan" not in text.lower()

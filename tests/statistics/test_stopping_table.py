@@ -1,11 +1,10 @@
-"""Runs that end once all is decided: their error, and the page about it."""
+"""Runs that end once all is decided: their error and their length."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
-from perflab.paths import project_root
 from tests.support.simulations.stopping import KINDS, RULE, Place, by_rule, errors, simulated
 
 
@@ -26,10 +25,3 @@ def test_a_clear_effect_ends_a_run_early_and_a_doubtful_one_later() -> None:
     assert clear.decided == 1
     assert clear.blocks < 9
     assert doubtful.blocks > clear.blocks + 2
-
-
-def test_the_page_has_the_words_of_its_frame() -> None:
-    page = (project_root() / "docs" / "stopping.md").read_text()
-    frame = (project_root() / "benchmarks" / "stopping_table.md").read_text()
-    for words in frame.split("\n\n"):
-        assert "{" in words or words.strip() in page
