@@ -15,7 +15,8 @@ from perflab.parameters import check, parse_assignments
 from perflab.recordings import Contrast
 from perflab.systems import experiment
 from perflab.trials.experiment import RunParameters
-from perflab.trials.plan import RunPlan, too_few_blocks
+from perflab.trials.plan import RunPlan, Target, Treatment, obstacles, too_few_blocks
+from perflab.trials.summary import treatment_records
 from tests.trials.fakes import plan, treatment
 
 NAMES = ("a", "b", "c", "d")
@@ -111,3 +112,26 @@ def test_wrong_values_are_refused_with_the_way_out(values: dict[str, object], wo
 def test_where_nothing_can_be_decided_the_error_asks_for_a_number() -> None:
     with pytest.raises(ParameterError, match="there is no claim that could be decided"):
         experiment("client_overhead").check({"blocks": "until_decided", "client": ["lean"]})
+
+
+def aimed(url: str, *allowed: str) -> Treatment:
+    """Return a treatment whose load goes to a service that the lab did not start."""
+    target = Target(url=url, allowed=allowed)
+    return treatment("a").model_copy(update={"target": target})
+
+
+def test_a_host_that_nobody_named_is_refused_before_anything_starts() -> None:
+    def problems(target: Treatment) -> list[str]:
+        found = obstacles(plan().model_copy(update={"treatments": (target,)}))
+        return [problem for problem in found if "target" in problem]
+
+    (problem,) = problems(aimed("http://service.test:80"))
+    assert "'service.test' is not a target of this run" in problem
+    assert problems(aimed("http://service.test", "service.test")) == []
+    assert problems(aimed("http://127.0.0.1:8000")) == []
+
+
+def test_a_target_is_recorded_and_treatments_without_one_are_as_they_were() -> None:
+    (with_one, without), _ = treatment_records([aimed("http://127.0.0.1:8000"), treatment("a")])
+    assert "target" in with_one.parts
+    assert "target" not in without.parts
