@@ -60,6 +60,14 @@ def test_links_lead_to_files_and_headings_that_are_there(page: Path) -> None:
         assert not anchor or anchor in anchors(target), link
 
 
+@pytest.mark.parametrize("name", ["verdicts", "stopping"])
+def test_the_page_has_the_words_of_its_frame(name: str) -> None:
+    page = (ROOT / "docs" / f"{name}.md").read_text()
+    frame = (ROOT / "benchmarks" / f"{name.removesuffix('s')}_table.md").read_text()
+    for words in frame.split("\n\n"):
+        assert "{" in words or words.strip() in page
+
+
 @pytest.mark.parametrize("page", PAGES, ids=ids)
 def test_places_that_are_named_are_there(page: Path) -> None:
     named = re.findall(r"`((\w+)/[\w./-]*)`", page.read_text())

@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from perflab.analysis.decision import Kind, decide
-from perflab.analysis.evaluation import evaluate
+from perflab.analysis.evaluation import evaluate, single_run
 from perflab.analysis.findings import findings_table, sentence
 from perflab.analysis.validity import summary_table
 from perflab.analysis.verdict import judge
@@ -199,32 +200,16 @@ CUT += "mean >= 12 ms"
 OWN = "more than a tenth may be the client's own time: of p99 of 1.2 ms up to 0.3 ms; marked ~"
 
 
-def hold_back(run: Run, column: str, texts: dict[str, tuple[str, ...]]) -> Run:
-    """Remove a number from the trials with these blocks and treatments, with warnings."""
-    trials = run.trials()
-    keys = trials["block"].astype(str) + trials["treatment"].str.rpartition("=")[2]
-    trials.loc[keys.isin(texts), column] = math.nan
-    trials["warnings"] = [
-        [
-            Remark(code="generator.client_time" if text == OWN else "load.censored", text=text)
-            for text in texts.get(key, ())
-        ]
-        for key in keys
-    ]
-    run.trials = lambda: trials  # type: ignore[method-assign]
-    run.valid_trials = lambda: trials  # type: ignore[method-assign]
-    return run
-
-
-def of_mean(tmp_path, **planted) -> Run:
+def test_a_number_that_no_trial_has_is_absent_with_the_reason(tmp_path) -> None:
     claim = contrast_of(*reversed(ON_AND_OFF), response="mean_ms", published_ratio=0.6,
                         published_direction="smaller")  # fmt: skip
-    return write_run(tmp_path, requests=40, contrasts=[claim], **planted)
-
-
-def test_a_number_that_no_trial_has_is_absent_with_the_reason(tmp_path) -> None:
-    cut = {f"{block}on": (CUT.format(cut=20 + block), OWN) for block in range(6)}
-    run = hold_back(of_mean(tmp_path), "mean_ms", cut)
+    run = write_run(tmp_path, requests=40, contrasts=[claim])
+    trials = run.trials()
+    for place in trials.index[trials["treatment"] == ON_AND_OFF[0].name]:
+        cut = Remark(code="load.censored", text=CUT.format(cut=20 + trials.at[place, "block"]))
+        own = Remark(code="generator.client_time", text=OWN)
+        trials.at[place, "mean_ms"], trials.at[place, "warnings"] = math.nan, [cut, own]
+    run.trials = run.valid_trials = lambda: trials
     (finding,) = evaluate(run)
     assert finding.effect is None
     why = (
@@ -238,3 +223,28 @@ def test_a_number_that_no_trial_has_is_absent_with_the_reason(tmp_path) -> None:
     assert "a tenth" not in sentence(finding)
     (row,) = findings_table([finding]).to_dict("records")
     assert why in row["left out"]
+
+
+CLAIM = contrast_of(*ON_AND_OFF[::-1], published_ratio=1.2, published_direction="greater")
+
+
+def test_predictions_are_calibrated() -> None:
+    """The predicted probability of a further value is uniform, even with 5 blocks."""
+    random = np.random.default_rng(7)
+    logs = 0.15 * random.standard_normal((2000, 6))
+    signs = [single_run(blocks[:5] - blocks[5], CLAIM).sign for blocks in logs]
+    assert np.quantile(signs, [0.1, 0.5, 0.9]) == pytest.approx([0.1, 0.5, 0.9], abs=0.03)
+
+
+def test_it_says_sign_and_size_where_they_were_published() -> None:
+    x = [0.1, 0.2, 0.15, 0.25, 0.12, 0.2]
+    both = single_run(x, CLAIM)
+    assert both.text() == f"sign {both.sign:.0%}, size {both.size:.0%}"
+    no_effect = contrast_of(*ON_AND_OFF, published_ratio=None, published_direction="none")
+    none = single_run(x, no_effect)
+    assert (math.isnan(none.sign), none.text()) == (True, f"size {none.size:.0%}")
+    down = contrast_of(*ON_AND_OFF, published_ratio=None, published_direction="smaller")
+    assert single_run(x, down).text() == f"sign {1 - both.sign:.0%}"
+    unpublished = contrast_of(*ON_AND_OFF, published_ratio=None, published_direction=None)
+    assert single_run(x, unpublished).text() == ""
+    assert single_run(x[:2], CLAIM) is None

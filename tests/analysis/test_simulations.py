@@ -1,16 +1,30 @@
-"""Comparisons with planted truths: false alarms, power and coverage; seeds are fixed."""
+"""Comparisons with planted truths: false alarms, power, coverage and verdicts; seeds are fixed."""
 
 from __future__ import annotations
 
 import math
+from collections import Counter
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from perflab.analysis.decision import Kind, decide
+from perflab.analysis.decision import (
+    CALM,
+    CONDITIONS,
+    PEEKING,
+    Kind,
+    as_shares,
+    decide,
+    different,
+    power_table,
+)
+from perflab.analysis.verdict import Outcome
+from perflab.paths import project_root
 from perflab.statistics.comparison import effect_of
 from tests.statistics.paired import compare
+from tests.support.simulations import verdicts
+from tests.support.simulations.several_responses import told_of_nothing
 
 
 def run(
@@ -58,3 +72,64 @@ def test_an_undecided_comparison_says_how_many_blocks_would_decide_it() -> None:
     assert 6 < least < most
     words = f"a fresh run of {least} to {most} blocks would decide it"
     assert decision.text == f"{words}, if the difference is the one seen (6 so far)"
+
+
+@pytest.mark.parametrize(
+    ("blocks", "condition"), [*((8, condition) for condition in CONDITIONS), (3, CALM)]
+)
+def test_equal_treatments_are_called_different_in_no_more_than_one_of_twenty(
+    blocks: int, condition: str
+) -> None:
+    assert different(blocks, 0.05, condition=condition, sets=400).interval[0] <= 0.05
+
+
+@pytest.mark.parametrize("correlation", [0.0, 0.9])
+def test_of_the_differences_shown_for_one_response_at_most_one_in_twenty_is_false(
+    correlation: float,
+) -> None:
+    shares = told_of_nothing(correlation, 0, sets=100).own_share.mean(axis=1)
+    # Three standard errors of so few runs above 0.05; uncorrected claims give one in five.
+    assert shares.mean() <= 0.05 + 3 * shares.std(ddof=1) / 100**0.5
+
+
+def test_the_page_in_the_documentation_is_what_this_code_finds() -> None:
+    text = (project_root() / "docs" / "what-the-lab-can-resolve.md").read_text()
+    (row,) = as_shares(power_table([0.05], [0.05], [8])).to_dict("records")
+    line = next(line for line in text.splitlines() if line.startswith("| 5.0% | 5% |"))
+    assert row["8 blocks"] in line
+
+
+def counts(truth: float, noise: float, blocks: int) -> dict[str, Counter[Outcome]]:
+    return verdicts.verdicts(np.random.default_rng(1), 150, blocks, truth, noise)
+
+
+def test_another_size_is_seldom_called_reproduced() -> None:
+    outcomes = counts(1.3, 0.08, 6)["1.6"]
+    # An earlier rule gave 53%.
+    assert outcomes[Outcome.REPRODUCED] / 150 <= 0.15
+    assert outcomes[Outcome.SIZE_UNDECIDED] / 150 >= 0.75
+
+
+def test_the_published_size_is_mostly_called_reproduced() -> None:
+    assert counts(1.6, 0.05, 8)["1.6"][Outcome.REPRODUCED] / 150 >= 0.95
+    assert counts(1.0, 0.05, 12)["no effect"][Outcome.REPRODUCED] / 150 >= 0.95
+
+
+def test_no_effect_reproduces_no_published_one() -> None:
+    outcomes = counts(1.0, 0.05, 8)
+    assert outcomes["1.6"][Outcome.NOT_REPRODUCED] / 150 >= 0.9
+    # Only a false alarm of the direction, one in forty, can look like 1.1.
+    assert outcomes["1.1"][Outcome.REPRODUCED] / 150 <= 0.06
+
+
+@pytest.mark.parametrize(("claims", "true"), [(1, 0), (5, 1), (15, 0)])
+def test_of_the_directions_shown_at_most_one_in_twenty_is_false(claims: int, true: int) -> None:
+    level = verdicts.family_level(np.random.default_rng(2), 1200 // (claims + 5), 8, claims, true)
+    # Three standard errors of so few runs above 0.05.
+    assert level.false_share <= 0.05 + 3 * (0.05 / (1200 // (claims + 5))) ** 0.5
+
+
+def test_looking_after_every_block_raises_false_alarms_as_the_page_says() -> None:
+    once, ever = verdicts.false_alarms_of_peeking(np.random.default_rng(3), 4000)
+    assert once == pytest.approx(0.05, abs=0.012)
+    assert ever == pytest.approx(PEEKING, abs=0.025)

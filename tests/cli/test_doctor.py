@@ -10,7 +10,7 @@ from perflab.host.lock import Holder
 from perflab.host.meters import CoreTimes
 from perflab.stacks import doctor
 from perflab.stacks.doctor import Finding
-from tests.cli.conftest import Tell, perflab  # noqa: F401  (a fixture)
+from tests.cli.conftest import Tell
 
 HOST_ENGINE = {
     "ServerVersion": "27.1", "Plugins": {"Network": ["bridge", "host"]},
@@ -94,9 +94,7 @@ def test_who_measures_and_what_was_left_is_told(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_the_command_shows_all_and_fails_only_for_what_is_wrong(
-    perflab: Tell,  # noqa: F811
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    perflab: Tell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def planted(state: str) -> list[Finding]:
         return [Finding("cores", state, "one", "more")]  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""``perflab runs``, ``experiments`` and ``show latest`` as their users type them."""
+"""``perflab runs``, ``experiments``, ``claims`` and ``show latest`` as their users type them."""
 
 from __future__ import annotations
 
@@ -101,3 +101,13 @@ def test_choices_and_ranges_are_told_in_words() -> None:
     assert listed["pool_minconn"] == "list: max, 1"
     assert listed["round_trip_ms"] == "list: number, from 0 to 1,000"
     assert listed["seed"] == "whole number, from 0 or none"
+
+
+def test_every_row_and_the_counts_fit_eighty_columns(perflab: Tell, tmp_path: Path) -> None:
+    output, errors = perflab(tmp_path, "claims", "--study", "inference")
+    assert errors == ""
+    assert max(map(len, output.splitlines())) <= 80
+    assert "\x1b" not in output
+    assert "perflab run sync_vs_async" in output
+    assert "published rows: " in output
+    assert output == "".join(f"{line.rstrip()}\n" for line in output.splitlines())

@@ -1,4 +1,4 @@
-"""`perflab new experiment`: what it lays out runs at once, and what is wrong writes nothing."""
+"""`perflab new experiment`: what it lays out, and where a user's own experiments are found."""
 
 from __future__ import annotations
 
@@ -10,9 +10,16 @@ from pathlib import Path
 
 import pytest
 
+from perflab import paths
 from perflab.cli.scaffold import lay_out
 from perflab.errors import ParameterError
-from perflab.paths import project_root
+from perflab.host import facts
+from perflab.host.placing import placement
+from perflab.paths import FOREIGN, foreign_dirs, foreign_system, notebook_file, project_root
+from perflab.recordings import check_same
+from perflab.stacks.process_backend import ProcessBackend
+from perflab.systems import experiment
+from perflab.trials.conductor import new_record
 
 
 @pytest.fixture
@@ -77,3 +84,94 @@ def test_a_second_one_goes_where_the_file_says(here: Path) -> None:
     second, files = lay_out("two")
     assert second == here / "perflab_experiments" / "two"
     assert all(file.is_relative_to(second) for file in files)
+
+
+def test_the_variable_goes_before_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    homes = []
+    for name in ("first", "second"):
+        (tmp_path / name).mkdir()
+        monkeypatch.chdir(tmp_path / name)
+        homes.append(lay_out("mine")[0].parent)
+    first, second = homes
+    (second / "deep").mkdir()
+    monkeypatch.chdir(second / "deep")
+    assert foreign_dirs() == [second]
+    monkeypatch.setenv(FOREIGN, str(first))
+    assert foreign_dirs() == [first, second], "the first system of a name counts"
+
+
+def test_another_s_run_may_be_resumed_after_an_experiment_was_added(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    chosen = experiment("client_overhead")
+    plan = chosen.plan(chosen.check({"seed": 1}))
+    backend = ProcessBackend()
+    before = new_record(plan, backend, placement())
+    fingerprint = facts.code()["fingerprint"]
+    lay_out("mine")
+    assert facts.code()["fingerprint"] != fingerprint
+    now = new_record(plan, backend, placement())
+    assert now.code["fingerprint"] == before.code["fingerprint"]
+    name = plan.treatments[0].name
+    assert now.whole(name) == before.whole(name)
+    check_same(before, now)
+
+
+def test_an_own_run_depends_on_all_own_systems_which_it_may_import(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("one", "two"):
+        lay_out(name)
+    before = facts.code({"one"})["fingerprint"]
+    (tmp_path / "perflab_experiments" / "two" / "more.py").write_text("x = 1\n")
+    assert facts.code({"one"})["fingerprint"] != before
+
+
+def test_files_know_their_system_and_notebooks_are_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    home = lay_out("mine")[0]
+    assert foreign_system(home / "services" / "mine") == "mine"
+    assert foreign_system(Path(facts.__file__)) == ""
+    assert notebook_file("mine") == home / "notebooks" / "mine.ipynb"
+    assert notebook_file("flush_map").is_file()
+    # A folder that is named twice counts once.
+    monkeypatch.setenv(FOREIGN, f"{home.parent}{os.pathsep}{home.parent}")
+    assert foreign_dirs() == [home.parent]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("[experiments", "cannot be read"),
+        ("[experiment]\nfolders = []\n", "something else"),
+        ('[experiments]\nfolders = "x"\n', "something else"),
+        ("[experiments]\nfolders = [1]\n", "something else"),
+        ('[experiments]\nfolders = ["nowhere"]\n', "is no folder; make it"),
+    ],
+)
+def test_a_faulty_file_is_named_with_its_fault(
+    text: str, expected: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / paths.NAME).write_text(text)
+    with pytest.raises(ParameterError, match=expected) as caught:
+        paths.folders_named()
+    assert str(tmp_path / paths.NAME) in str(caught.value)
+
+
+def test_a_file_that_others_may_change_is_refused_and_that_of_another_user_passed_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    file = tmp_path / paths.NAME
+    file.write_text(paths.text())
+    assert paths.user_file() == file
+    file.chmod(0o646)
+    with pytest.raises(ParameterError, match="chmod go-w"):
+        paths.user_file()
+    os.chown(file, 61_234, -1) if os.getuid() == 0 else monkeypatch.setattr("os.getuid", lambda: 1)
+    assert paths.user_file() is None

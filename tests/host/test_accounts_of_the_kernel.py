@@ -1,4 +1,4 @@
-"""What the kernel counts: overflows of accept queues, and how long threads ran and waited."""
+"""What the kernel counts: accept queues that overflow, threads that ran and waited, and groups."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ from pathlib import Path
 
 import pytest
 
+from perflab.host import meters
 from perflab.host.kernel_counts import QueueSampler, ServiceAccount, account_of, accounts_of
+from perflab.host.meters import CgroupMeter, ProcessTable
 
 BACKLOG = 2
 
@@ -90,3 +92,31 @@ def test_a_thread_that_has_ended_keeps_its_account() -> None:
 def test_a_kernel_that_keeps_no_account_gives_none(tmp_path: Path, text: str) -> None:
     (tmp_path / "schedstat").write_text(text)
     assert account_of(str(tmp_path)) is None
+
+
+OWN = "user.slice/session-1.scope"
+CPU_STAT = "usage_usec 1500000\nuser_usec 1000000\nsystem_usec 500000\n"
+
+
+# The machine that runs the tests may have only version 1.
+@pytest.fixture
+def unified(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Make a root of version 2 with the group of this process."""
+    group = tmp_path / OWN
+    group.mkdir(parents=True)
+    (group / "cpu.stat").write_text(CPU_STAT)
+    (group / "memory.current").write_text("8388608\n")
+    monkeypatch.setattr(meters, "GROUPS", tmp_path)
+    monkeypatch.setattr(meters, "groups_of", lambda _: {"": f"/{OWN}"})
+    return tmp_path
+
+
+def test_cpu_and_memory_of_a_container_are_those_of_its_group(unified: Path) -> None:
+    meter = CgroupMeter(os.getpid())
+    reading = meter.read(ProcessTable())
+    assert reading is not None
+    assert (reading.cpu_ns, reading.memory_bytes) == (1_500_000_000, 8_388_608)
+    (unified / OWN / "cgroup.procs").write_text("12\n34\n")
+    assert meter.members(ProcessTable()) == [12, 34]
+    (unified / OWN / "cpu.stat").unlink()
+    assert meter.read(ProcessTable()) is None

@@ -1,7 +1,9 @@
-"""A damaged trial counts for nothing from the first reading on, and is named with the reason."""
+"""A damaged trial counts for nothing and is named; a record is consistent or refused."""
 
 from __future__ import annotations
 
+import contextlib
+import copy
 import json
 import shutil
 from collections.abc import Callable
@@ -11,8 +13,12 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
-from perflab.recordings import Run, RunWriter, files
+from perflab.errors import RecordingError
+from perflab.recordings import Run, RunRecord, RunWriter, files
+from perflab.recordings.store import remainder
 from tests.support.synthetic import write_run
 
 VICTIM, OTHER = "b001-p00-a0", "b001-p01-a0"
@@ -116,3 +122,78 @@ def test_a_link_that_waits_where_the_record_is_replaced_is_not_written_through(
     writer.update(reason="a test")
     assert precious.read_text() == "mine"
     assert json.loads((run / "run.json").read_text())["reason"] == "a test"
+
+
+ANYTHING = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.sampled_from([-1, 10**9, 2**63, 10**40, 1e308])
+    | st.floats()
+    | st.text()
+    | st.sampled_from(["\ud800", "\x00", "../../etc"]),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+)
+
+
+@pytest.fixture(scope="module")
+def words(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    run = write_run(tmp_path_factory.mktemp("runs"), blocks=2, requests=20)
+    read: dict[str, Any] = json.loads(run.record.model_dump_json())
+    return read
+
+
+def load(folder: Path, content: str) -> RunRecord:
+    folder.mkdir(exist_ok=True)
+    (folder / "run.json").write_bytes(content.encode(errors="surrogatepass"))
+    return Run(folder).record
+
+
+@settings(
+    suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=5000, max_examples=150
+)
+@given(data=st.data(), value=ANYTHING)
+def test_any_field_of_a_record_is_right_or_refused(
+    tmp_path: Path, words: dict[str, Any], data: st.DataObject, value: Any
+) -> None:
+    place: Any = (words := copy.deepcopy(words))
+    while True:
+        keys = list(place) if isinstance(place, dict) else list(range(len(place)))
+        key = data.draw(st.sampled_from(keys))
+        if not isinstance(place[key], (dict, list)) or not place[key] or data.draw(st.booleans()):
+            break
+        place = place[key]
+    place[key] = value
+    with contextlib.suppress(RecordingError):
+        record = load(tmp_path / "run", json.dumps(words))
+        assert RunRecord.model_validate_json(record.model_dump_json()) == record
+        assert len(remainder(record, [])[0]) == record.blocks == len(record.order)
+
+
+@pytest.mark.parametrize(
+    "content", ["", "[]", "{}", '{"schema_version": 6}', "\ufeff", '{"a": ' + "[" * 10**6]
+)
+def test_a_damaged_record_is_refused(tmp_path: Path, content: str) -> None:
+    with pytest.raises(RecordingError, match=r"run\.json"):
+        load(tmp_path / "run", content)
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "sentence"),
+    [
+        ("blocks", 10**9, "blocks: Input should be less than or equal to 10000"),
+        ("blocks", 5, "order has 2 blocks, not 5"),
+        ("order", [[], []], "order of block 0: it does not hold each treatment once"),
+        ("schema_version", 0, "measure anew"),
+        ("superseded", list(range(100)), "and 97 more"),
+        ("notes", {"loss": float("nan")}, "damaged"),
+    ],
+    ids=lambda value: str(value)[:20],
+)
+def test_an_absurd_value_is_refused_by_name(
+    tmp_path: Path, words: dict[str, Any], field: str, value: Any, sentence: str
+) -> None:
+    with pytest.raises(RecordingError) as refused:
+        load(tmp_path / "run", json.dumps({**words, field: value}))
+    assert "run.json" in str(refused.value)
+    assert sentence in str(refused.value)

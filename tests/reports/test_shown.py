@@ -1,4 +1,4 @@
-"""A run shows everything whole, in words, and each verdict with its evidence."""
+"""A run shows everything whole, and each verdict with its evidence; the start page shows all."""
 
 from __future__ import annotations
 
@@ -12,11 +12,15 @@ import pandas as pd
 import pytest
 from rich.console import Console
 
+import perflab
 from perflab import api
+from perflab.load.report import INVALID, VALID, LoadSummary
+from perflab.paths import notebooks_dir
 from perflab.recordings import Run, RunWriter
 from perflab.recordings.display import Lines, Shown
 from perflab.reports.duels import are_variants
 from perflab.reports.findings import claims_by_rule
+from perflab.reports.runs import NO_RUNS
 from perflab.reports.section import section_text
 from perflab.reports.verdicts import Saved, to_terminal, verdict_table
 from perflab.systems import experiment, names
@@ -212,3 +216,48 @@ def test_a_run_of_streams_shows_itself_too(tmp_path) -> None:
     assert "(no rows)" in repr(api.findings(run))
     assert api.bottlenecks(run) == ()
     assert not PYTHON.search(words_of(api.bottlenecks(run)))
+
+
+@pytest.fixture
+def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("PERFLAB_RUNS", str(tmp_path / "runs"))
+    monkeypatch.setenv("PERFLAB_LOCK", str(tmp_path / "lock"))
+    return tmp_path / "runs"
+
+
+def test_every_experiment_is_there_with_its_question_and_a_link_that_leads_somewhere() -> None:
+    shown = perflab.questions()
+    page = shown._repr_html_()
+    assert set(shown.table["question"]) >= {experiment(name).question for name in names()}
+    addresses = re.findall(r'href="([^"]+)"', page)
+    assert len(addresses) == len(names())
+    assert all((notebooks_dir() / address).is_file() for address in addresses)
+    table = shown.table.head(1).assign(notebook='"><script>')
+    assert "<script>" not in Shown(table, table, links={'"><script>': '"><script>'})._repr_html_()
+
+
+def test_without_runs_the_page_says_how_to_make_one(runs: Path) -> None:
+    assert not runs.exists()
+    assert NO_RUNS in perflab.latest_runs()._repr_html_()
+
+
+def test_the_newest_runs_stand_first_with_what_to_type(runs: Path) -> None:
+    for number, state in enumerate(("finished", "interrupted", "running", "finished")):
+        write_run(runs, blocks=1, requests=40, run_id=f"2026010{number}T0Z-e-{number}", state=state)
+    table = perflab.latest_runs(3).table
+    assert list(table["state"]) == ["finished", "killed", "interrupted"]
+    assert list(table["next"]) == [
+        'from_run = "20260103T0Z-e-3"', 'resume = "20260102T0Z-e-2"', 'resume = "20260101T0Z-e-1"',
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(("valid", "color"), [(True, VALID), (False, INVALID)])
+def test_a_load_shows_itself_as_the_command_prints_it_and_stays_a_dict(
+    valid: bool, color: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("perflab.load.report.table", lambda shown: f"<{shown['requests']}>\nline 2")
+    shown = LoadSummary(valid=valid, requests=7)
+    assert shown["requests"] == 7
+    page = shown._repr_html_()
+    assert "&lt;7&gt;\nline 2" in page
+    assert color in page

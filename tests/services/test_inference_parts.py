@@ -1,4 +1,4 @@
-"""Parts of the inference service that need no server."""
+"""Parts of the inference service that need no server: its runtimes and its pool."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 import pytest
+from app import compiling
+from app.runtimes import load
 from app.settings import Settings
 from running import artifacts_of, told_inside
 
@@ -39,19 +41,10 @@ def artifacts(own_places: Path) -> Path:  # noqa: ARG001
     return artifacts_of("inference")
 
 
-@pytest.fixture(scope="module")
-def again(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("again")
-
-
-@pytest.fixture(scope="module")
-def told(artifacts: Path, again: Path) -> dict[str, Any]:
-    """Label and probability of each row of the data, by runtime, and the true labels."""
-    shown = told_inside("inference", PREDICTIONS.format(made=str(artifacts), again=str(again)))
-    return dict(shown)
-
-
-def test_both_runtimes_agree_on_every_row_of_the_data(told: dict[str, Any]) -> None:
+def test_both_runtimes_and_a_model_that_is_trained_again_agree_on_every_row_of_the_data(
+    artifacts: Path, tmp_path: Path
+) -> None:
+    told = told_inside("inference", PREDICTIONS.format(made=str(artifacts), again=str(tmp_path)))
     assert len(told["onnx"]) == 569
     assert {label for label, _ in told["onnx"]} == {0, 1}
     assert [label for label, _ in told["onnx"]] == [label for label, _ in told["sklearn"]]
@@ -60,11 +53,8 @@ def test_both_runtimes_agree_on_every_row_of_the_data(told: dict[str, Any]) -> N
     assert [one for _, one in told["onnx"]] == pytest.approx(
         [one for _, one in told["sklearn"]], abs=1e-5
     )
-
-
-def test_training_again_gives_the_same_model(told: dict[str, Any], again: Path) -> None:
     assert told["again"] == told["onnx"]
-    assert len(json.loads((again / "example.json").read_text())["features"]) == 30
+    assert len(json.loads((tmp_path / "example.json").read_text())["features"]) == 30
 
 
 @pytest.mark.parametrize(("runtime", "loaded"), [("onnx", "onnxruntime"), ("sklearn", "sklearn")])
@@ -82,3 +72,57 @@ def test_the_pool_is_shared_out_among_the_workers(
 ) -> None:
     settings = Settings(workers=workers, pool_size=pool_size, pool_minconn=minconn)
     assert (settings.pool_per_worker, settings.minimum_per_worker) == (each, kept)
+
+
+ROWS = 10_000
+# Rows between and beyond those of the data, and rows that lie on thresholds of the trees.
+COMPARED = """
+import json, pathlib
+import numpy as np
+from app import runtimes
+from app.forest import grown, rows
+random = np.random.default_rng(12)
+low, high = rows().min(axis=0), rows().max(axis=0)
+asked = random.uniform(low - (high - low) / 2, high + (high - low) / 2, ({rows}, low.size))
+asked = asked.astype(np.float32)
+model = grown()
+for tree in (estimator.tree_ for estimator in model.estimators_):
+    for feature, threshold in zip(tree.feature, tree.threshold):
+        if feature >= 0:
+            asked[random.integers(len(asked)), feature] = threshold
+expected = model.predict_proba(asked)
+predict = runtimes.load("compiled", pathlib.Path({folder!r}))
+predicted = [predict(row) for row in asked.tolist()]
+labels = expected.argmax(axis=1)
+print(json.dumps({{
+    "rows": len(predicted),
+    "labels": len(set(labels.tolist())),
+    "other_labels": int(sum(label != mine for (mine, _), label in zip(predicted, labels))),
+    "other_probabilities": int(sum(
+        share != row[label] for (_, share), row, label in zip(predicted, expected, labels)
+    )),
+}}))
+"""
+
+
+def test_it_predicts_what_scikit_learn_does_to_the_last_bit(artifacts: Path) -> None:
+    if not compiling.compiler():
+        assert "no C++ compiler" in str(compiling.facts(artifacts)["trouble"])
+        return
+    told: dict[str, Any] = told_inside(
+        "inference", COMPARED.format(rows=ROWS, folder=str(artifacts))
+    )
+    assert told == {"rows": ROWS, "labels": 2, "other_labels": 0, "other_probabilities": 0}
+    facts = compiling.facts(artifacts)
+    assert ("-O2" in str(facts["flags"]), float(str(facts["compile_s"])) > 0) == (True, True)
+
+
+def test_without_a_compiler_a_sentence_says_so_and_the_way_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.delenv("CXX", raising=False)
+    compiling.build(tmp_path, "")
+    with pytest.raises(ValueError, match=r"no C\+\+ compiler \(c\+\+, g\+\+, clang\+\+\)") as told:
+        load("compiled", tmp_path)
+    assert f"Install a C++ compiler (apt-get install g++) and remove {tmp_path}" in str(told.value)

@@ -1,10 +1,13 @@
-"""The proxy as a service: what it passes on, what it says of faults, and what a reader leaves."""
+"""The proxy as a service: what it passes on to any client, what it says of faults, what stays."""
 
 from __future__ import annotations
 
 import contextlib
 import http.client
+import json
+import os
 import resource
+import subprocess
 from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
@@ -25,7 +28,19 @@ from asking_models import (
     broken_model,
     question,
 )
-from running import SECRET, Service, Start, call, counts, quiet_port, until, wait_until
+from running import (
+    SECRET,
+    Service,
+    Start,
+    call,
+    counts,
+    environment_of,
+    quiet_port,
+    until,
+    wait_until,
+)
+
+from perflab.stacks.spec import load_service
 
 pytestmark = pytest.mark.slow
 SILENCE_S = 2.0
@@ -221,3 +236,65 @@ def test_a_proxy_without_descriptors_says_so_and_goes_on_when_it_has_some(
         assert (told.status, told.json["error"]["code"]) == (503, "out_of_files")
         assert len(ask_over(connection, OPENAI, question()).words) == 6
     assert counts(proxy)["refused"] == {"out_of_files": 1}
+
+
+CODE = """
+import json, sys
+import ollama, openai
+asked = [{"role": "user", "content": "why is it so?"}]
+tool = {"type": "function", "function": {"name": "add", "parameters":
+    {"type": "object", "properties": {"a": {"type": "integer"}}}}}
+def told_of(port):
+    told = {}
+    other = ollama.Client(host=f"http://127.0.0.1:{port}")
+    client = openai.OpenAI(base_url=f"http://127.0.0.1:{port}/v1", api_key="mine", max_retries=0)
+    make = client.chat.completions.create
+    told["openai stream"] = "".join(
+        chunk.choices[0].delta.content or ""
+        for chunk in make(model="stand-in", messages=asked, stream=True))
+    told["openai whole"] = make(model="stand-in", messages=asked).choices[0].message.content
+    told["ollama stream"] = "".join(
+        chunk.message.content for chunk in
+        other.chat(model="stand-in", messages=asked, stream=True))
+    told["ollama whole"] = other.chat(model="stand-in", messages=asked).message.content
+    call = make(model="stand-in", messages=asked, tools=[tool]).choices[0].message.tool_calls[0]
+    told["openai tool"] = [call.function.name, json.loads(call.function.arguments)]
+    call = other.chat(model="stand-in", messages=asked, tools=[tool]).message.tool_calls[0]
+    told["ollama tool"] = [call.function.name, dict(call.function.arguments)]
+    try:
+        make(model="another", messages=asked)
+    except openai.NotFoundError as error:
+        told["openai unknown"] = error.code
+    try:
+        other.chat(model="another", messages=asked)
+    except ollama.ResponseError as error:
+        told["ollama unknown"] = [error.status_code, error.error]
+    return told
+print(json.dumps([told_of(port) for port in sys.argv[1:]]))
+"""
+
+
+def told_by_clients(ports: list[int]) -> list[dict[str, Any]]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("perflab.stacks.spec.services_dir", lambda: Path(__file__).parent)
+        environment = environment_of(load_service("llm_clients"))
+    clean = {name: text for name, text in os.environ.items() if "proxy" not in name.lower()}
+    done = subprocess.run(
+        [environment.python, "-c", CODE, *map(str, ports)], capture_output=True, text=True,
+        env={**clean, "PYTHONPATH": "", **environment.variables()}, timeout=120, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return list(json.loads(done.stdout))
+
+
+def test_official_clients_read_answers_tools_and_errors_of_every_mode(
+    proxies: dict[str, Service],
+) -> None:
+    for told in told_by_clients([proxy.port for proxy in proxies.values()]):
+        said = told["openai whole"]
+        assert len(said.split()) == 6
+        assert [told[f"{each} stream"] for each in ("openai", "ollama")] == [said, said]
+        assert told["ollama whole"] == said
+        assert told["openai tool"] == told["ollama tool"] == ["add", {"a": 1}]
+        assert told["openai unknown"] == "model_not_found"
+        assert told["ollama unknown"] == [404, "model 'another' not found"]

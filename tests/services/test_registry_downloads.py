@@ -1,7 +1,8 @@
-"""Downloads from the registry, with every handler: each byte, each phase, and what waits where."""
+"""Downloads from the registry: each byte and phase, what waits where, faults, and its own load."""
 
 from __future__ import annotations
 
+import http.client
 import io
 import zipfile
 from collections.abc import Iterator
@@ -10,6 +11,7 @@ from typing import Any
 
 import pytest
 from registering import (
+    PATH,
     SIZE,
     VARIANTS,
     Registry,
@@ -17,10 +19,11 @@ from registering import (
     asking,
     download,
     health_within,
+    refusal,
     serving,
     settings_for,
 )
-from running import Service, call, wait_until
+from running import Service, call, quiet_port, wait_until
 
 pytestmark = pytest.mark.slow
 # Once a model's first bytes have passed, nothing more does.
@@ -133,3 +136,88 @@ def test_a_reset_forgets_counts_and_wants_no_download_under_way(store: Service, 
         assert registry.counts()["bytes_read"] == SIZE
         assert call(registry.port, "POST", "/reset", {}).status == 200
         assert registry.counts()["completed"] == registry.counts()["bytes_read"] == 0
+
+
+@pytest.mark.parametrize("handler", ["threads", "async"])
+@pytest.mark.parametrize("part", ["store_address", "database_address"])
+def test_a_store_or_database_that_is_down_is_to_be_asked_again(
+    store: Service, handler: str, part: str
+) -> None:
+    nowhere = {part: f"http://127.0.0.1:{quiet_port()}"}
+    with serving(settings_for(store, handler=handler, **nowhere)) as registry:
+        status, code, headers = refusal(registry.port)
+        counted = registry.counts()
+    assert (status, code) == (503, "store_down")
+    assert int(headers["retry-after"]) > 0
+    assert (counted["refused"], counted["open"]) == ({"store_down": 1}, 0)
+
+
+@pytest.mark.parametrize(
+    ("handler", "body"),
+    [("threads", "buffered"), ("async", "buffered"), ("executor", "streamed")],
+)
+def test_a_model_cut_short_never_looks_whole(store: Service, handler: str, body: str) -> None:
+    tap = Tap(store.port, allowed=600_000, is_cutting=True)
+    with serving(settings_for(store, tap, handler=handler, body=body)) as registry:
+        try:
+            status, _, data = download(registry.port)
+        except (http.client.IncompleteRead, ConnectionResetError):
+            assert body == "streamed"
+        else:
+            assert status == 502
+            assert b"store_broken" in data
+        registry.until(lambda now: now["refused"] == {"store_broken": 1})
+        registry.until(lambda now: now["open"] == now["working_threads"] == 0)
+        assert registry.counts()["completed"] == 0
+        tap.pass_all()
+        assert len(download(registry.port)[2]) == SIZE, "the next one is whole"
+    tap.close()
+
+
+def test_an_object_of_another_length_than_its_metadata_says_is_refused(store: Service) -> None:
+    with serving(settings_for(store, handler="threads")) as registry:
+        objects = registry.app.state.store.objects
+        key = "performance/perflab_small-001/main/model.zip"
+        objects.put_object(Bucket="models", Key=key, Body=b"something else")
+        assert refusal(registry.port, f"/{key}")[:2] == (502, "store_broken")
+        objects.delete_object(Bucket="models", Key=key)
+        assert refusal(registry.port, f"/{key}")[:2] == (404, "unknown_model")
+        assert refusal(registry.port, PATH.replace("main", "v2"))[:2] == (404, "unknown_model")
+
+
+WORKLOAD = "/health/performance/workload"
+CLIENTS = 6
+
+
+def workload(**changes: object) -> dict[str, object]:
+    published = {"num_clients": CLIENTS, "model_id": "arnir0/Tiny-LLM", "duration_seconds": 20}
+    return published | changes
+
+
+def ended(registry: Registry, place: str) -> Any:
+    """Wait for a workload; return its results."""
+    wait_until(lambda: call(registry.port, "GET", place).body["status"] != "running", timeout_s=30)
+    return call(registry.port, "GET", place).body["results"]
+
+
+def test_what_is_not_done_by_the_end_is_timed_out_and_counts_in_latencies(
+    store: Service, tap: Tap
+) -> None:
+    with serving(settings_for(store, tap, handler="executor")) as registry:
+        place = call(registry.port, "POST", WORKLOAD, workload(duration_seconds=1)).body["results"]
+        assert call(registry.port, "POST", WORKLOAD, workload()).status == 409, "one at a time"
+        results = ended(registry, place)
+        assert (results["successful"], results["timed_out"], results["bytes"]) == (0, CLIENTS, 0)
+        assert results["mean_ms"] >= 950
+
+
+def test_a_download_that_is_refused_is_no_success_and_has_no_latency(store: Service) -> None:
+    with serving(settings_for(store, handler="executor")) as registry:
+        begun = call(registry.port, "POST", WORKLOAD, workload(model_id="nobody/has-this"))
+        assert (begun.status, begun.body["status"]) == (202, "running")
+        results = ended(registry, begun.body["results"])
+    assert (results["successful"], results["failed_otherwise"]) == (0, CLIENTS)
+    assert {(request["outcome"], request["status"]) for request in results["requests"]} == {
+        ("refused", 404)
+    }
+    assert results["mean_ms"] is None

@@ -1,14 +1,20 @@
-"""The lab's own requests to services go to them alone."""
+"""The lab's requests go to services alone, and a setting counts only when a service reports it."""
 
 from __future__ import annotations
 
 import importlib
 import re
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
+from perflab.errors import SettingRefused
 from perflab.paths import project_root
 from perflab.stacks import launching
+from perflab.stacks.plan import Node
+from perflab.stacks.settings import reported
+from perflab.stacks.spec import ServiceSpec, is_same, load_service, service_names
 from tests.support.answering import answering
 
 PROXIES = ("http_proxy", "HTTP_PROXY", "https_proxy", "ALL_PROXY", "all_proxy")
@@ -39,3 +45,54 @@ def test_only_one_module_of_the_lab_opens_addresses() -> None:
         if re.search(r"urlopen|urlretrieve|build_opener|install_opener", path.read_text())
     ]
     assert users == ["launching.py"]
+
+
+SETTINGS = {
+    "threads": {"scope": "start", "type": "integer", "default": 4},
+    "color": {"scope": "reload", "type": "string", "default": "red"},
+    "answer": {"scope": "request", "type": "string", "default": "short"},
+}
+
+
+@pytest.mark.parametrize(
+    ("shown", "planned", "same"),
+    [
+        ("220", 220, True),
+        ("5e-1", 0.5, True),
+        (8000, 8000.0, True),
+        (None, 0, False),
+        ("unlimited", 8000, False),
+    ],
+)
+def test_a_value_is_the_same_however_its_number_is_spelt(
+    shown: object, planned: Any, same: bool
+) -> None:
+    assert is_same(shown, planned) == same
+
+
+@pytest.mark.parametrize(
+    ("shown", "described", "problem"),
+    [
+        ('{"color": "red"}', {"report": {"http": "/"}},
+         r"'it' does not report threads, so .*a path that answ"),
+        ("{}", {}, r"does not report threads, color, so .*\[report\] http"),
+        ('{"threads": 3, "color": "red"}', {"report": {"http": "/"}},
+         r"threads is 3, wanted 4$"),
+    ],
+    ids=["left out", "reports nothing", "another value"],
+)  # fmt: skip
+def test_a_setting_with_another_reported_value_is_refused_by_name(
+    shown: str, described: dict[str, Any], problem: str
+) -> None:
+    words = {"name": "teller", "summary": "", "command": ["x"], "health": {}, "settings": SETTINGS}
+    spec = ServiceSpec.model_validate(words | described)
+    with answering(lambda *_: (200, shown)) as port:
+        instance: Any = SimpleNamespace(launch=SimpleNamespace(spec=spec, control_port=port))
+        with pytest.raises(SettingRefused, match=problem):
+            reported(Node(name="it", service="teller"), instance, lambda _: NotImplemented)
+
+
+def test_every_service_with_settings_says_where_it_reports_them() -> None:
+    for name in service_names():
+        spec = load_service(name)
+        assert (spec.report is None) == (not spec.settings), name

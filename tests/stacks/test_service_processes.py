@@ -1,4 +1,4 @@
-"""A service's processes are found without the first one, identified, and ended together."""
+"""A service's processes are found, identified and ended together, in slow work before a run too."""
 
 from __future__ import annotations
 
@@ -6,14 +6,16 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import psutil
 import pytest
 
+from perflab.errors import ImageError, RunInterrupted
 from perflab.host.processes import how_it_ended
-from perflab.stacks.backend import Labels
+from perflab.stacks.backend import Labels, never, patiently, run_command
 from perflab.stacks.cleanup import end, family, is_alive, members, of_service, working_in
 from tests.stacks.asking import wait_until
 
@@ -84,3 +86,32 @@ def test_the_lasting_processes_are_chosen_by_their_command_and_their_end_is_seen
     os.kill(child, signal.SIGKILL)
     wait_until(lambda: not is_alive(both[1]))
     assert is_alive(both[0])
+
+
+ENVIRONMENT = {**os.environ, **Labels("patience", "it", "run").as_environment()}
+
+
+def test_an_interrupted_command_is_ended_with_all_its_processes() -> None:
+    began = time.monotonic()
+
+    def interrupted() -> str:
+        return "enough" if len(of_service("patience", "it")) == 3 else ""
+
+    with pytest.raises(RunInterrupted, match="interrupted while it slept: enough"):
+        run_command(["sh", "-c", "sleep 60 & sleep 60"], interrupted, "while it slept", ENVIRONMENT)
+    assert time.monotonic() - began < 20, "it would sleep for a minute"
+    assert of_service("patience", "it") == []
+
+
+def test_an_interrupted_function_is_not_awaited_and_an_error_is_passed_on() -> None:
+    began = time.monotonic()
+    with pytest.raises(RunInterrupted, match="interrupted while it was built: enough"):
+        patiently(lambda: time.sleep(30), lambda: "enough", "while it was built")
+    assert time.monotonic() - began < 15, "it would sleep for half a minute"
+
+    def fail() -> None:
+        raise ImageError("no base")
+
+    with pytest.raises(ImageError, match="no base"):
+        patiently(fail, never, "")
+    assert patiently(lambda: 7, never, "") == 7

@@ -13,7 +13,6 @@ import pytest
 from perflab.errors import ServiceFailed, StackError
 from perflab.paths import project_root, state_dir
 from perflab.stacks import cleanup
-from perflab.stacks.residents import Residents
 from perflab.stacks.spec import load_service
 from perflab.systems.inference.stacks import InferenceParameters, stack
 from tests.stacks.asking import children_running, pids_of, post, started, wait_until
@@ -29,33 +28,29 @@ def test_wrong_settings_are_all_named() -> None:
 @pytest.mark.slow
 def test_a_dead_service_is_named_with_its_log(backend_name: str) -> None:
     with started(backend_name, {"on": stack(SMALL, workers=1)}) as residents:
-        check_death(residents)
-
-
-def check_death(residents: Residents) -> None:
-    residents.activate("on")
-    instance = residents.instance("on", "postgres")
-    assert residents.lost("on") == {}
-    (checkpointer,) = [
-        pid
-        for pid in pids_of(instance)
-        if "checkpointer" in " ".join(psutil.Process(pid).cmdline())
-    ]
-    os.kill(checkpointer, signal.SIGKILL)
-    wait_until(lambda: residents.lost("on"))
-    assert f"process {checkpointer} (postgres: checkpointer" in residents.lost("on")["postgres"]
-    assert set(residents.lost("on")) == {"postgres"}
-    with pytest.raises(ServiceFailed, match=f"'postgres': lost process {checkpointer}"):
         residents.activate("on")
-    child = getattr(instance, "_child", None)
-    (child or instance._container).kill()  # type: ignore[attr-defined]
-    wait_until(instance.exit_reason)
-    with pytest.raises(ServiceFailed, match=r"'postgres': .*was ended by SIGKILL"):
-        residents.check_alive("on")
-    port = residents.instance("on", "inference").launch.port
-    status, body, _ = post(port, "/inferences")
-    assert status == 503
-    assert "database" in str(body["detail"])
+        instance = residents.instance("on", "postgres")
+        assert residents.lost("on") == {}
+        (checkpointer,) = [
+            pid
+            for pid in pids_of(instance)
+            if "checkpointer" in " ".join(psutil.Process(pid).cmdline())
+        ]
+        os.kill(checkpointer, signal.SIGKILL)
+        wait_until(lambda: residents.lost("on"))
+        assert f"process {checkpointer} (postgres: checkpointer" in residents.lost("on")["postgres"]
+        assert set(residents.lost("on")) == {"postgres"}
+        with pytest.raises(ServiceFailed, match=f"'postgres': lost process {checkpointer}"):
+            residents.activate("on")
+        child = getattr(instance, "_child", None)
+        (child or instance._container).kill()  # type: ignore[attr-defined]
+        wait_until(instance.exit_reason)
+        with pytest.raises(ServiceFailed, match=r"'postgres': .*was ended by SIGKILL"):
+            residents.check_alive("on")
+        port = residents.instance("on", "inference").launch.port
+        status, body, _ = post(port, "/inferences")
+        assert status == 503
+        assert "database" in str(body["detail"])
 
 
 OWNER = """

@@ -1,10 +1,17 @@
-"""Single rungs of a ladder's sets can be chosen by name."""
+"""Rungs of a ladder can be chosen by name, and no two claims of a run read the same."""
 
 from __future__ import annotations
 
+from collections import Counter
+from typing import get_args
+
 import pytest
 
+from perflab import systems
 from perflab.errors import ParameterError
+from perflab.recordings.responses import named
+from perflab.systems.chat.rungs import RUNGS
+from perflab.trials.plan import RunPlan
 from tests.systems.planned import plan_of
 
 LADDERS = {
@@ -34,3 +41,35 @@ def test_a_rung_of_another_set_is_refused_and_the_known_ones_are_listed() -> Non
     assert "'step_33' (did you mean 'step_3'?), 'streamed'" in message
     assert "step_0, plain_def, step_1, step_1_32, step_2, step_3" in message
     assert plan_of("registry_downloads", sets="ladder,beyond", rungs="step_3,streamed").treatments
+
+
+SHIPPED = [experiment.name for experiment in systems.experiments()]
+
+
+def plans(name: str) -> list[RunPlan]:
+    """Return the default plan, and one with all sets or rungs."""
+    chosen_experiment = systems.experiment(name)
+    fields = chosen_experiment.parameters.model_fields
+    parameter_sets: list[dict[str, object]] = [{}]
+    if "sets" in fields:
+        (sets, _) = get_args(fields["sets"].annotation)
+        parameter_sets.append({"sets": get_args(sets)})
+    if name == "chat_ladder":
+        parameter_sets += [{"preset": "published"}, {"rungs": tuple(RUNGS)}]
+    return [
+        chosen_experiment.plan(chosen_experiment.check(parameters)) for parameters in parameter_sets
+    ]
+
+
+def words(plan: RunPlan) -> list[tuple[str, str]]:
+    titles = []
+    for contrast in plan.contrasts:
+        response = named(plan.responses, contrast.response)
+        titles.append((contrast.claim, response.title if response else contrast.response))
+    return titles
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_claims_of_a_run_differ_in_their_words_or_their_response(name: str) -> None:
+    for plan in plans(name):
+        assert [title for title, count in Counter(words(plan)).items() if count > 1] == []

@@ -10,8 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
+from perflab.errors import ParameterError
+from perflab.parameters import check, parse_assignments
 from perflab.recordings import Contrast
-from perflab.trials.plan import RunPlan, too_few_blocks
+from perflab.systems import experiment
+from perflab.trials.experiment import RunParameters
+from perflab.trials.plan import RunPlan, Target, Treatment, obstacles, too_few_blocks
+from perflab.trials.summary import treatment_records
 from tests.trials.fakes import plan, treatment
 
 NAMES = ("a", "b", "c", "d")
@@ -58,3 +63,75 @@ def test_a_plan_that_can_decide_nothing_has_a_warning(blocks: int, claims: int, 
     assert len(warnings) == bool(words)
     assert all(words in warning.text for warning in warnings)
     assert not too_few_blocks([], blocks)
+
+
+NAME = "synchronous_commit"
+
+
+@pytest.mark.parametrize(
+    ("typed", "rule", "blocks"),
+    [
+        (["blocks=until_decided"], (8, 20), 20),
+        (["blocks=until_decided", "least_blocks=6", "most_blocks=30"], (6, 30), 30),
+        (["blocks=12"], None, 12),
+        ([], None, 8),
+    ],
+)
+def test_a_plan_has_the_blocks_and_the_rule_that_were_typed(
+    typed: list[str], rule: tuple[int, int] | None, blocks: int
+) -> None:
+    chosen = experiment(NAME)
+    plan = chosen.plan(chosen.check(parse_assignments(typed)))
+    assert plan.blocks == len(plan.order()) == blocks
+    planned_rule = plan.until_decided
+    assert (planned_rule and (planned_rule.least_blocks, planned_rule.most_blocks)) == rule
+    looks = tuple(look.blocks for look in planned_rule.plan) if planned_rule else ()
+    assert looks[:1] + looks[-1:] == (rule or ())
+    again = chosen.plan(chosen.check(plan.parameters))
+    assert (again.until_decided, again.order()) == (planned_rule, plan.order())
+
+
+@pytest.mark.parametrize(
+    ("values", "words"),
+    [
+        ({"blocks": "untl_decided"}, "blocks = 'untl_decided': give a number of blocks, or until"),
+        ({"blocks": 0}, "blocks = 0: input should be greater than or equal to 1"),
+        ({"blocks": True}, "true and false mean nothing"),
+        ({"most_blocks": 30}, "most_blocks: only with blocks = until_decided; blocks is 8"),
+        ({"blocks": "until_decided", "least_blocks": 21}, "least_blocks = 21 is above most_blocks"),
+        ({"blocks": "until_decided", "most_blocks": 5}, "greater than or equal to 6"),
+    ],
+)
+def test_wrong_values_are_refused_with_the_way_out(values: dict[str, object], words: str) -> None:
+    with pytest.raises(ParameterError) as caught:
+        check(RunParameters, values, "experiment 'x'")
+    assert words in str(caught.value)
+    assert len(caught.value.problems) == 1
+
+
+def test_where_nothing_can_be_decided_the_error_asks_for_a_number() -> None:
+    with pytest.raises(ParameterError, match="there is no claim that could be decided"):
+        experiment("client_overhead").check({"blocks": "until_decided", "client": ["lean"]})
+
+
+def aimed(url: str, *allowed: str) -> Treatment:
+    """Return a treatment whose load goes to a service that the lab did not start."""
+    target = Target(url=url, allowed=allowed)
+    return treatment("a").model_copy(update={"target": target})
+
+
+def test_a_host_that_nobody_named_is_refused_before_anything_starts() -> None:
+    def problems(target: Treatment) -> list[str]:
+        found = obstacles(plan().model_copy(update={"treatments": (target,)}))
+        return [problem for problem in found if "target" in problem]
+
+    (problem,) = problems(aimed("http://service.test:80"))
+    assert "'service.test' is not a target of this run" in problem
+    assert problems(aimed("http://service.test", "service.test")) == []
+    assert problems(aimed("http://127.0.0.1:8000")) == []
+
+
+def test_a_target_is_recorded_and_treatments_without_one_are_as_they_were() -> None:
+    (with_one, without), _ = treatment_records([aimed("http://127.0.0.1:8000"), treatment("a")])
+    assert "target" in with_one.parts
+    assert "target" not in without.parts

@@ -1,15 +1,25 @@
-"""A session with fake services and load workers, and a real recording."""
+"""A session with fake services and load workers, and a real recording; it may end once decided."""
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from perflab.errors import LoadError, RunInterrupted, StackError
-from perflab.recordings import Run
+from perflab.host.placing import placement
+from perflab.load.workload import Workload
+from perflab.recordings import Contrast, Run, RunRecord, UntilDecided, check_same
+from perflab.recordings.published_results import Direction
+from perflab.stacks.spec import load_service
+from perflab.statistics.interim_analysis import planned
+from perflab.systems import experiment, names
+from perflab.trials.conductor import new_record
 from perflab.trials.progress import Note, TrialBegun, TrialDone
-from tests.trials.fakes import REQUESTS, Told, plan
+from perflab.trials.summary import treatment_records
+from tests.trials.fakes import BACKEND, REQUESTS, Residents, Told, plan
 
 
 def test_every_trial_is_measured_in_the_plans_order_committed_and_valid(tmp_path: Path) -> None:
@@ -83,3 +93,135 @@ def test_an_interruption_between_trials_keeps_those_that_are_committed(tmp_path:
     with pytest.raises(RunInterrupted):
         session.go()
     assert len(Run(session.writer.path).trials()) == 1
+
+
+@pytest.mark.parametrize("name", names())
+def test_every_experiment_is_recorded_with_all_settings_and_read_back(name: str) -> None:
+    chosen = experiment(name)
+    plan = chosen.plan(chosen.check({"seed": 1}))
+    assert plan.contrasts
+    begun = new_record(plan, BACKEND, placement())
+    # Otherwise nobody could resume a run of it.
+    check_same(RunRecord.model_validate_json(begun.model_dump_json()), begun)
+    records, parts = treatment_records(plan.treatments)
+    for treatment, written in zip(plan.treatments, records, strict=True):
+        stack = parts[written.parts["stack"]]
+        for node in stack["nodes"]:
+            assert set(node["settings"]) == set(load_service(node["service"]).settings)
+        for node in treatment.stack.nodes:
+            shown = next(item for item in stack["nodes"] if item["name"] == node.name)
+            assert node.settings.items() <= shown["settings"].items()
+        assert Workload.model_validate(parts[written.parts["workload"]]) == treatment.workload
+
+
+def test_the_settings_that_services_report_are_recorded_for_every_treatment(tmp_path: Path) -> None:
+    run = Told(tmp_path, Residents(says={"workers": 2, "pool_per_worker": 4})).go()
+    assert run.record.reported_by("a") == {"echo": {"workers": 2, "pool_per_worker": 4}}
+    assert run.record.reported_by("a") == run.record.reported_by("b")
+    assert set(run.trials()["state"]) == {"valid"}
+    assert json.loads((run.path / "run.json").read_text())["reported"].keys() == {"a", "b"}
+
+
+def test_a_trial_whose_services_report_other_settings_is_refused(tmp_path: Path) -> None:
+    says = {"workers": 2, "pool_per_worker": 4}
+    residents = Residents(says=says)
+    activate = residents.activate
+    activated: list[str] = []
+
+    def changing(name: str) -> None:
+        activated.append(name)
+        if len(activated) == 3:
+            says["pool_per_worker"] = 3
+        activate(name)
+
+    residents.activate = changing  # type: ignore[method-assign]
+    residents.says = says
+    trials = Told(tmp_path, residents).go().trials()
+    assert list(trials["state"]) == ["valid", "valid", "invalid", "invalid"]
+    for reasons in trials["reasons"][2:]:
+        assert [reason.code for reason in reasons] == ["stack.settings"]
+        assert "echo.pool_per_worker (4 -> 3)" in reasons[0]
+
+
+RULE = planned(6, 8)
+OTHER = planned(6, 8, apart=1)
+
+
+def claim(direction: Direction) -> Contrast:
+    """Return a claim about two services of equal loads: "none" is true, "greater" is not."""
+    return Contrast(
+        name=f"a is {direction}", claim="a against b", response="throughput_rps",
+        numerator={"service": "a"}, denominator={"service": "b"},
+        published_direction=direction, source="planted",
+    )  # fmt: skip
+
+
+class DecidingSession(Told):
+    """A session whose plan has the rule."""
+
+    def __init__(self, root: Path, *directions: Direction, **words: Any) -> None:
+        words = {"until_decided": RULE, "blocks": RULE.most_blocks, **words}
+        super().__init__(root, contrasts=tuple(map(claim, directions)), **words)
+
+    def follow(self, rule: UntilDecided, recorded: UntilDecided | None = None) -> None:
+        """Go on by a rule; ``recorded`` is another rule in the record."""
+        self.events.clear()
+        self.writer.update(until_decided=recorded or rule)
+        self.plan = self.plan.model_copy(update={"until_decided": rule})
+
+    def measured(self) -> list[int]:
+        """Return the blocks of the trials that began, counted from 1."""
+        return list(dict.fromkeys(event.block for event in self.of(TrialBegun)))
+
+    def notes(self) -> list[str]:
+        return [note.text for note in self.of(Note)]
+
+
+def test_a_run_ends_at_the_first_interim_analysis_that_decides_everything(tmp_path: Path) -> None:
+    session = DecidingSession(tmp_path, "none")
+    record = session.go().record
+    assert session.measured() == list(range(1, 7))
+    assert record.blocks == len(record.order) == 6
+    assert record.until_decided is not None
+    assert record.until_decided.ended == "decided"
+    assert [look.blocks for look in record.until_decided.looks] == [6]
+    assert session.notes() == ["block 6: every contrast is decided"]
+
+
+def test_one_undecided_contrast_keeps_the_run_going_to_its_most_blocks(
+    tmp_path: Path,
+) -> None:
+    session = DecidingSession(tmp_path, "none", "greater")
+    record = session.go().record
+    assert session.measured() == list(range(1, 9))
+    assert record.blocks == 8
+    assert record.until_decided is not None
+    assert record.until_decided.ended == "most blocks"
+    looks = [(look.blocks, look.undecided) for look in record.until_decided.looks]
+    assert looks == [(blocks, ("a is greater",)) for blocks in (6, 8)]
+    assert session.notes() == [
+        "block 6, undecided: a is greater; next interim analysis after block 8",
+        "block 8, undecided: a is greater; most_blocks is reached",
+    ]
+
+
+def test_a_resumed_run_keeps_the_rule_of_its_record(tmp_path: Path) -> None:
+    session = DecidingSession(tmp_path, "greater", until_decided=None)
+    session.go(*range(6))
+    session.follow(RULE, recorded=OTHER)
+    rule = session.go(6, 7).record.until_decided
+    assert rule is not None
+    assert rule.plan == OTHER.plan
+    assert [look.blocks for look in rule.looks] == [6, 7, 8]
+
+
+def test_an_incomplete_block_is_measured_before_the_next_interim_analysis(
+    tmp_path: Path,
+) -> None:
+    session = DecidingSession(tmp_path, "none", until_decided=None)
+    session.go(*range(7))
+    session.writer.supersede(["b002-p00-a0", "b002-p01-a0"])
+    session.follow(RULE)
+    record = session.go(2, 7, attempt=1).record
+    assert session.measured() == [3, 8]
+    assert record.blocks == 8

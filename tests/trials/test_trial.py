@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from perflab.errors import LoadError, RunInterrupted, ServiceFailed, SettingRefused
+from perflab.errors import LoadError, ServiceFailed, SettingRefused
 from perflab.load.workload import OpenLoop, Request, Stage, Workload
 from perflab.trials.trial import TrialTables, measure
 from tests.trials.fakes import REQUESTS, Residents, bench, treatment
@@ -175,10 +175,3 @@ def test_a_service_that_dies_under_load_ends_it_and_what_came_is_kept(tmp_path: 
     assert len(trial.requests) == REQUESTS
     assert len(trial.others["messages"]) == 400
     assert trial.samples is not None
-
-
-def test_an_interruption_is_no_failed_trial(tmp_path: Path) -> None:
-    interrupted_bench = bench(tmp_path)
-    interrupted_bench.interrupted = lambda: "it was asked to"
-    with pytest.raises(RunInterrupted, match="it was asked to"):
-        measure(interrupted_bench, treatment("a"), {"trial_id": "t"})

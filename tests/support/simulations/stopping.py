@@ -1,6 +1,6 @@
 """Runs that are looked at until all is decided, simulated: what they err, and when they end.
 
-The intervals of many runs are worked out at once; ``tests/statistics/test_stopping_table.py`` shows
+The intervals of many runs are worked out at once; ``tests/statistics/test_repeated_looks.py`` shows
 that they are those of ``effect_of``.
 """
 

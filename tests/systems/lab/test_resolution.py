@@ -1,14 +1,21 @@
-"""The lab's resolution in runs with planted effects."""
+"""The lab's resolution in runs with planted effects, and the client's stalls that it plants."""
 
 from __future__ import annotations
 
 import math
+import subprocess
+import sys
+import time
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
 
 from perflab.errors import AnalysisError
 from perflab.recordings import Run
+from perflab.systems.lab.experiments.lab_check import EXPERIMENT, StalledClient
 from perflab.systems.lab.resolution import (
     copies_noise,
     false_alarms,
@@ -119,3 +126,46 @@ def test_power_is_computed_at_the_noise_of_the_run(copies: Run) -> None:
     assert list(table["true difference"]) == ["2%", "5%", "10%", "25%"]
     assert float(table["8 blocks"].iloc[-1].partition("%")[0]) >= 80
     assert table["noise of a trial"].iloc[0] == f"{copies_noise(copies):.1%}"
+
+
+def state(pid: int) -> str:
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+
+
+def test_the_client_is_stopped_repeatedly_and_left_running() -> None:
+    child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
+    try:
+        scene: Any = SimpleNamespace(client_pids=(child.pid,))
+        look = StalledClient(stall_ms=20, pause_ms=20).look(scene)
+        load: Any = None
+        look.begin()
+        states = []
+        deadline = time.monotonic() + 5
+        while time.monotonic() < deadline:
+            states.append(state(child.pid))
+            if look.observe(load).columns["planted_stalls"] >= 3:
+                break
+            time.sleep(0.002)
+        look.end()
+        assert "T" in states
+        assert set(states) - {"T"}
+        assert state(child.pid) != "T"
+    finally:
+        child.kill()
+        child.wait()
+
+
+def test_every_length_is_planted_in_a_closed_and_in_an_open_loop() -> None:
+    parameters = EXPERIMENT.parameters.model_validate({"stalls_ms": [20, 150]})
+    faults = {
+        treatment.label: instrument
+        for treatment in EXPERIMENT.treatments(parameters)
+        for instrument in treatment.instruments
+        if isinstance(instrument, StalledClient)
+    }
+    assert list(faults) == [
+        "stalled: closed loop, 20 ms", "stalled: open loop, 20 ms",
+        "stalled: closed loop, 150 ms", "stalled: open loop, 150 ms",
+    ]  # fmt: skip
+    shares = [fault.stall_ms / (fault.stall_ms + fault.pause_ms) for fault in faults.values()]
+    assert shares == pytest.approx([0.2] * 4)

@@ -1,4 +1,4 @@
-"""Capacity by search, and the scatter of single runs that failures ended."""
+"""Capacity by search, the scatter of single runs that failures ended, and figures of streams."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from perflab.load.capacity import Probe, search
 from perflab.recordings import Reason
 from perflab.systems import experiment
 from perflab.systems.llm.users_at_failure import judged_claims
+from tests.figures.shown import check_texts, pictures
 from tests.systems.llm.planted_streams import write_streams
 from tests.systems.planned import plan_of
 
@@ -79,3 +80,13 @@ def test_a_threshold_makes_runs_comparable_where_single_runs_seldom_lie_apart(
     claim = judged_claims(run)["claim 3"]
     assert str(claim.verdict) == verdict
     assert "of pairs (the rule: 5% at most; 24 runs of 4 kinds" in claim.verdict.reason
+
+
+FIGURES = ["stream_times", "stream_costs", "users_by_limit"]
+
+
+@pytest.mark.slow
+def test_a_run_of_streams_has_its_figures_and_no_text_is_cut(tmp_path: Path) -> None:
+    run = write_streams(tmp_path / "all", ("unpaced", "limits"))
+    assert [figure for figure in pictures(run) if figure in FIGURES] == FIGURES
+    check_texts(run, FIGURES)

@@ -1,22 +1,47 @@
-"""Plans of the life cycle, and the counts and checks of a load of posts."""
+"""Plans of the life cycle, checks of a load of posts, and the rule of who limited the rate."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from perflab.errors import ParameterError
+from perflab.instruments import OtherLoad, Requests
 from perflab.instruments.requests import miscounted, success_share
 from perflab.load.clients.outcome import CUT_OFF_CODES
 from perflab.load.workload import ClosedLoop, OpenLoop
+from perflab.paths import services_dir
+from perflab.recordings import Run
+from perflab.stacks.plan import Node
 from perflab.systems.metricstream.connection_cost import PARTS, part_columns
-from perflab.systems.metricstream.rungs import BEFORE, PHASES
+from perflab.systems.metricstream.limited_by import (
+    CLIENT,
+    MAIN,
+    NOBODY,
+    SERVER,
+    UNDECIDED,
+    blocks_of,
+    judged_claims,
+    pairs_of,
+    word_of,
+)
+from perflab.systems.metricstream.rungs import BEFORE, OF_THE_LAB, PHASES
 from perflab.trials.summary import resolved
+from tests.figures.shown import check_texts
 from tests.load.planted import load_result
-from tests.systems.metricstream.planted_connections import NUMBER, PLANTED_US, posts
+from tests.systems.metricstream.planted_connections import (
+    NUMBER,
+    PLANTED_US,
+    Planted,
+    posts,
+    write_posts,
+)
 from tests.systems.planned import plan_of
 
 plan = partial(plan_of, "connection_lifecycle")
@@ -95,3 +120,135 @@ def test_a_server_that_took_fewer_samples_than_it_answered_for_is_detected() -> 
     requests.loc[0, "error"] = "timeout"
     assert not miscounted(requests, 3 * NUMBER, of_each=3)
     assert not miscounted(requests, 3 * NUMBER - 3, of_each=3)
+
+
+TARGET = 2000.0
+ROOM: Mapping[str, float] = {
+    "cpu_share_metricstream": 0.3,
+    "cpu_share_naive_client": 0.2,
+    "accept_queue_max_metricstream": 0.0,
+    "accept_drops_metricstream": 0.0,
+}
+NOTHING = dict.fromkeys(
+    ("part_connect_ms", "part_connect_share", "success_share", "throughput_rps", "mean_ms",
+     "server_cpu_us_per_request"), math.nan,
+)  # fmt: skip
+
+
+def planted(
+    naive: float, lab: float, lab_columns: Mapping[str, float] = ROOM, **naive_columns: float
+) -> Planted:
+    """Plant shares of the target; ``naive_columns`` are of the naive client's trials only."""
+
+    def columns_of(rung: str, block: int) -> Mapping[str, Any]:
+        if rung in OF_THE_LAB:
+            share = naive * (1 + 0.002 * block)
+            counted = {"told_success_rate": share, "told_achieved_rps": share * TARGET}
+            return {**NOTHING, **ROOM, **counted, **naive_columns}
+        return {**lab_columns, "success_share": lab, "throughput_rps": lab * TARGET}
+
+    return columns_of
+
+
+def run_of(
+    folder: Path, columns: Planted, blocks: int = 6, cores: int = 8, **parameters: object
+) -> Run:
+    return write_posts(folder, ("naive",), blocks, columns, cores, **parameters)
+
+
+FULL = {**ROOM, "cpu_share_metricstream": 0.97}
+BELOW = "direction shown"
+# The planted columns, the word of the pairs, and the verdict on claim 4.
+CASES = {
+    "the naive client falls short, the lab's does not": (planted(0.5, 1.0), CLIENT, BELOW),
+    "both reach the target": (planted(0.99, 1.0), NOBODY, "opposite direction"),
+    "neither does, the server is full": (
+        planted(0.5, 0.6, FULL, cpu_share_metricstream=0.97), SERVER, "opposite direction",
+    ),
+    "the naive client alone fills the server": (
+        planted(0.5, 1.0, cpu_share_metricstream=0.97), UNDECIDED, "undecided",
+    ),
+    "clients wait to be accepted": (
+        planted(0.5, 1.0, accept_queue_max_metricstream=50.0), UNDECIDED, "undecided",
+    ),
+    "connections are dropped": (
+        planted(0.5, 1.0, accept_drops_metricstream=1.0), UNDECIDED, "undecided",
+    ),
+    "the kernel tells nothing of the queue": (
+        planted(0.5, 1.0, accept_queue_max_metricstream=math.nan), UNDECIDED, "undecided",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("columns", "word", "verdict"), CASES.values(), ids=CASES)
+def test_evidence_decides_the_word_of_a_pair_and_the_verdict_on_claim_4(
+    columns: Planted, word: str, verdict: str, tmp_path: Path
+) -> None:
+    run = run_of(tmp_path, columns)
+    assert pairs_of(run)
+    assert [word_of(blocks_of(run, pair)) for pair in OF_THE_LAB] == [word] * 3
+    claim = judged_claims(run)["claim 4"]
+    assert (str(claim.verdict), word in claim.verdict.reason) == (verdict, True)
+
+
+@pytest.mark.parametrize(
+    ("used_cores", "without_room", "with_room"),
+    [
+        # A naive client on the cores of the server must leave room, too.
+        ((0.5, 0.45), {"cores": 2}, {"cores": 8}),
+        # A server that uses all of its share of a core has no room.
+        ((0.24, 0.2), {"server_cpus": 0.25}, {"server_cpus": 0.5}),
+    ],
+)
+def test_room_depends_on_the_cores_that_the_server_may_use(
+    used_cores: tuple[float, float],
+    without_room: dict[str, Any],
+    with_room: dict[str, Any],
+    tmp_path: Path,
+) -> None:
+    server, client = used_cores
+    columns = planted(0.5, 1.0, cpu_share_metricstream=server, cpu_share_naive_client=client)
+    for limits, word in ((without_room, UNDECIDED), (with_room, CLIENT)):
+        run = run_of(tmp_path / word, columns, 3, **limits)
+        assert word_of(blocks_of(run, MAIN)) == word
+
+
+@pytest.mark.parametrize(
+    ("others", "blocks", "word"), [(1, 4, CLIENT), (2, 5, UNDECIDED), (0, 2, UNDECIDED)]
+)
+def test_a_word_needs_three_blocks_and_most_of_them(
+    others: int, blocks: int, word: str, tmp_path: Path
+) -> None:
+    def columns(rung: str, block: int) -> Mapping[str, Any]:
+        return planted(0.99 if block < others else 0.5, 1.0)(rung, block)
+
+    run = run_of(tmp_path, columns, blocks)
+    assert word_of(blocks_of(run, MAIN)) == word
+
+
+def test_both_generators_get_the_same_server_and_load_in_every_block() -> None:
+    by_rung = {treatment.levels["rung"]: treatment for treatment in plan(sets=["naive"]).treatments}
+    source = (services_dir() / "naive_client" / "src" / "naive_client.cpp").read_text()
+    sent_by_the_naive_client = source.partition('R"(')[2].partition(')"')[0]
+    for naive, match in OF_THE_LAB.items():
+        server, client = by_rung[naive].stack.nodes
+        assert (server,) == by_rung[match].stack.nodes, "one server serves both"
+        assert isinstance(client, Node)
+        assert client.needs == {"target": server.name}
+        (probes,) = [item for item in by_rung[naive].instruments if isinstance(item, Requests)]
+        assert (probes.prefix, by_rung[naive].workload.request.path) == ("probe_", "/health")
+        last = by_rung[naive].instruments[-1]
+        assert isinstance(last, OtherLoad), "it must be the first to end"
+        reuses = by_rung[match].levels["connection"] == "keep_alive"
+        assert client.settings == {
+            "clients": 100, "rate": 2000.0, "timeout_ms": 1000, "duration_s": pytest.approx(0.8),
+            "connection": "persistent" if reuses else "per_request",
+        }  # fmt: skip
+        assert by_rung[match].workload.request.body == sent_by_the_naive_client
+
+
+@pytest.mark.slow
+def test_no_text_of_the_figures_is_cut(tmp_path: Path) -> None:
+    check_texts(run_of(tmp_path / "naive", planted(0.5, 1.0)), ["client_or_server"])
+    phases = write_posts(tmp_path / "phases", ("phases",), 4)
+    check_texts(phases, ["success_by_phase", "life_cycle_parts"])

@@ -1,8 +1,11 @@
-"""Limits on the CPU of services, which containers keep and plain processes refuse."""
+"""Limits on the CPU and the descriptors of services."""
 
 from __future__ import annotations
 
+import re
+import resource
 import time
+from pathlib import Path
 
 import pytest
 
@@ -27,14 +30,6 @@ def echo(cpus: float | None) -> StackPlan:
     return StackPlan(nodes=(Node(name="echo", service="echo", settings={"work": WORK}, cpus=cpus),))
 
 
-def keep_busy(residents: Residents, treatment: str) -> None:
-    """Let the service always have a request for a while."""
-    residents.activate(treatment)
-    port, ends = residents.instance(treatment, "echo").launch.port, time.monotonic() + BUSY_S
-    while time.monotonic() < ends:
-        assert answers(port, "/", timeout_s=30)
-
-
 def stopped(pid: int) -> int:
     """Return how often the kernel stopped a service because its time was used up."""
     groups = groups_of(pid)
@@ -49,7 +44,10 @@ def test_a_limited_service_is_stopped_when_its_time_is_used_up_and_a_free_one_is
     plans = {"limited": echo(CPUS), "free": echo(None)}
     with started("docker", plans) as residents:
         for name in plans:
-            keep_busy(residents, name)
+            residents.activate(name)
+            port, ends = residents.instance(name, "echo").launch.port, time.monotonic() + BUSY_S
+            while time.monotonic() < ends:
+                assert answers(port, "/", timeout_s=30)
         stops = {name: stopped(residents.instance(name, "echo").pid) for name in plans}
     assert stops["limited"] > 0 == stops["free"]
 
@@ -67,3 +65,22 @@ def test_a_container_gets_its_share_in_periods_of_10_ms(cpus: float, quota_us: i
     options = launched("echo", cpus=cpus)[0].call_args.kwargs
     assert (options["cpu_period"], options["cpu_quota"]) == (10_000, quota_us)
     assert "cpu_quota" not in launched("echo")[0].call_args.kwargs, "no limit, no quota"
+
+
+def model(max_files: int) -> StackPlan:
+    settings = {"max_files": max_files}
+    return StackPlan(nodes=(Node(name="model", service="llm_upstream", settings=settings),))
+
+
+@pytest.mark.slow
+def test_each_service_has_its_own_limit_soft_and_hard_and_reports_it(backend_name: str) -> None:
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    plans = {str(files): model(files) for files in (70, 5000)}
+    with started(backend_name, plans) as limited:
+        for name in plans:
+            limited.activate(name)
+            assert str(limited.reported[name]["model"]["max_files"]) == name
+            limits = Path(f"/proc/{limited.instance(name, 'model').pid}/limits").read_text()
+            (soft_and_hard,) = re.findall(r"^Max open files +(\d+) +(\d+)", limits, re.MULTILINE)
+            assert soft_and_hard == (name, name)
+    assert resource.getrlimit(resource.RLIMIT_NOFILE) == before, "the lab keeps its own limit"
