@@ -199,6 +199,9 @@ def remove_abandoned(place: Path | None = None) -> None:
 
 
 def is_own(folder: Path) -> bool:
-    """Return whether a folder is this user's and no link."""
-    facts = folder.lstat()
+    """Return whether a folder is there, this user's and no link."""
+    try:
+        facts = folder.lstat()
+    except FileNotFoundError:
+        return False
     return stat.S_ISDIR(facts.st_mode) and facts.st_uid == os.getuid()

@@ -87,7 +87,11 @@ def record(folder: Path, labels: Labels, pid: int) -> None:
 def recorded() -> Iterator[tuple[int, Labels]]:
     """Yield the process id and labels of every recorded server that still runs."""
     for folder in folders():
-        for path in folder.glob("*.server"):
+        try:
+            paths = list(folder.glob("*.server"))
+        except FileNotFoundError:
+            continue  # Its owner removed it since it was listed.
+        for path in paths:
             try:
                 note = json.loads(path.read_text())
                 pid = alive(note["IDENTITY"])

@@ -142,6 +142,29 @@ def test_a_stack_whose_maker_has_not_started_a_service_yet_is_left_alone() -> No
     assert not (state_dir() / "stacks" / "run-9").exists()
 
 
+def test_what_is_removed_while_clean_up_looks_does_not_end_it() -> None:
+    code = """
+import shutil, sys, time
+from perflab.stacks.cleanup import make_stack
+print(flush=True)
+while True:
+    for number in range(20):
+        (make_stack(f"gone-{number}") / "echo.1.server").write_text("{")
+    for number in range(20):
+        shutil.rmtree(make_stack(f"gone-{number}"))
+"""
+    maker = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE)
+    try:
+        assert maker.stdout is not None
+        assert maker.stdout.readline()
+        looks = [len(cleanup.folders()) + len(list(cleanup.recorded())) for _ in range(2000)]
+        assert maker.poll() is None
+    finally:
+        maker.kill()
+        maker.wait()
+    assert len(set(looks)) > 2
+
+
 def test_down_leaves_the_services_of_a_measurement_under_way(runs: Runs) -> None:
     hold = "from perflab.host.lock import measurement_lock\nwith measurement_lock('theirs'):"
     service = runs(ours().as_environment())
