@@ -69,7 +69,7 @@ def ledger(study: str = "", backend: str = "") -> list[Entry]:
     RecordingError where there is no such study, or a table of published rows is not well formed.
     """
     runs = [AnsweringRun(selected) for selected in judged_runs(backend)]
-    known = {(check.study, check.name): check for check in checks(study)}
+    known = {(check.study, check.check): check for check in checks(study)}
     whys = reasons()
     entries = []
     for row in rows(study):
@@ -204,7 +204,7 @@ def _answered(
         case Answered.SAME_AS:
             return Entry(row, SAME, name)
         case Answered.CHECK if check := checks.get((row.study, name)):
-            words = f"{check.statement}: {check.result.word} ({check.result.numbers})"
+            words = f"{check.statement}: {check.finding} ({check.numbers})"
             return Entry(row, CHECKED, words)
         case Answered.NOT_COMPARABLE | Answered.NOT_TESTABLE if name in whys:
             return Entry(row, str(kind), whys[name])

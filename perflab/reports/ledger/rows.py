@@ -1,19 +1,13 @@
-"""The rows of the ledger, with their answers, and the inputs of the study check.
+"""The rows of the ledger, with their answers.
 
 An answer is a few words in the row's file; ``data/published/README.md`` lists its forms.
-
-The study check takes a printed number as an interval: all values that would have been printed so.
-Two printed numbers contradict each other only where no pair of values behind them agrees (interval
-arithmetic: R. E. Moore, Interval Analysis, 1966).
 """
 
 from __future__ import annotations
 
-import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from decimal import Decimal
 from enum import StrEnum
 from functools import cache
 from typing import Any
@@ -214,148 +208,3 @@ def plan_of(answer: Answer) -> RunPlan:
 def _plan(name: str, parameters: tuple[tuple[str, str], ...]) -> RunPlan:
     experiment = systems.experiment(name)
     return experiment.plan(check(experiment.parameters, dict(parameters), f"experiment '{name}'"))
-
-
-# The units of published rows, in the base unit of their kind.
-UNITS = {
-    "s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9, "min": 60.0,
-    "requests/s": 1.0, "messages/s": 1.0, "1/s": 1.0,
-    "bytes": 1.0, "bytes/s": 1.0, "MiB/s": 2.0**20, "MB/s": 1e6,
-    "%": 0.01, "percentage points": 0.01, "ratio": 1.0, "1": 1.0,
-    "count": 1.0, "users": 1.0, "requests": 1.0, "connections": 1.0, "chunks": 1.0,
-    "major version": 1.0,
-}  # fmt: skip
-# An interval up to this share of its middle is shown as one number.
-NARROW = 0.02
-COUNTED = frozenset({"count", "users", "requests", "connections", "chunks", "bytes"})
-
-
-@dataclass(frozen=True)
-class Interval:
-    """All values between two ends, both included."""
-
-    low: float
-    high: float
-
-    def __add__(self, other: Interval) -> Interval:
-        return Interval(self.low + other.low, self.high + other.high)
-
-    def __sub__(self, other: Interval) -> Interval:
-        return Interval(self.low - other.high, self.high - other.low)
-
-    def __mul__(self, other: Interval) -> Interval:
-        ends = [a * b for a in (self.low, self.high) for b in (other.low, other.high)]
-        return Interval(min(ends), max(ends))
-
-    def __truediv__(self, other: Interval) -> Interval:
-        """Divide by values of one sign."""
-        if other.low <= 0 <= other.high:
-            return Interval(-math.inf, math.inf)
-        return self * Interval(1 / other.high, 1 / other.low)
-
-    def meets(self, other: Interval) -> bool:
-        """Return whether a value lies in both intervals, allowing for rounding errors."""
-        slack = 1e-9 * max(abs(end) for end in (self.low, self.high, 0.0) if math.isfinite(end))
-        return self.low <= other.high + slack and other.low <= self.high + slack
-
-    @property
-    def middle(self) -> float:
-        """The middle of the interval: the printed value."""
-        return (self.low + self.high) / 2
-
-    def __str__(self) -> str:
-        if math.isinf(self.high):
-            return f"at least {digits(self.low)}"
-        if math.isinf(self.low):
-            return f"at most {digits(self.high)}"
-        narrow = self.high - self.low <= NARROW * abs(self.middle)
-        return digits(self.middle) if narrow else f"{digits(self.low)} to {digits(self.high)}"
-
-
-def digits(value: float) -> str:
-    """Return a number with four digits, without an exponent where it is below 1e12."""
-    return f"{value:,.0f}" if 1000 <= abs(value) < 1e12 else f"{value:.4g}"
-
-
-def exactly(value: float) -> Interval:
-    """Return the interval that holds one value."""
-    return Interval(value, value)
-
-
-def printed(value: float, unit: str, qualifier: str = "", measure: str = "") -> Interval:
-    """Return the values behind a printed number, in its base unit.
-
-    The interval has half a unit of the last digit to both sides; after ``~`` of the last digit
-    that is not 0. Counts are exact, and so are the ends of a range (``_low``, ``_high``), because
-    a range already says how sure the study is; computed percentages are not. ``>`` and ``<`` leave
-    one side open.
-    """
-    scale = UNITS[unit]
-    if qualifier in (">", ">="):
-        return Interval(value * scale, math.inf)
-    if qualifier == "<":
-        return Interval(-math.inf, value * scale)
-    is_end = measure.endswith(("_low", "_high"))
-    if (is_end and unit != "%") or (unit in COUNTED and not qualifier):
-        return exactly(value * scale)
-    exponent = int(Decimal(repr(value)).normalize().as_tuple().exponent)
-    if is_end or qualifier != "~":
-        exponent = min(exponent, 0)
-    half = 0.5 * 10.0**exponent
-    return Interval((value - half) * scale, (value + half) * scale)
-
-
-class Word(StrEnum):
-    """What published numbers say of a statement, without any measurement."""
-
-    INCONSISTENT = "inconsistent"
-    CANNOT_TELL = "cannot be told"
-    CONSISTENT = "consistent"
-
-
-@dataclass(frozen=True)
-class Result:
-    """The word of a rule, and the numbers that it computed."""
-
-    word: Word
-    numbers: str
-
-
-@dataclass(frozen=True)
-class Part:
-    """One input of a check: a row (without value where it is missing), a constant, or words."""
-
-    name: str
-    value: Interval | None = None
-    row: str = ""
-    text: str = ""
-
-
-@dataclass(frozen=True)
-class Parts:
-    """The inputs of a check, by name; several may have one name."""
-
-    parts: Sequence[Part]
-
-    def named(self, name: str) -> list[Part]:
-        """Return all parts with a name, in the order of the file."""
-        return [part for part in self.parts if part.name == name]
-
-    def values(self, name: str) -> list[Interval]:
-        """Return the numbers of the parts with a name; RecordingError where a part has none."""
-        parts = self.named(name)
-        values = [part.value for part in parts if part.value is not None]
-        if len(values) < len(parts):
-            raise RecordingError(f"part '{name}' has no number, and no row that has one")
-        return values
-
-    def value(self, name: str) -> Interval:
-        """Return the number of the only part with a name; RecordingError for several."""
-        values = self.values(name)
-        if len(values) != 1:
-            raise RecordingError(f"wants one part '{name}', not {len(values)}")
-        return values[0]
-
-    def texts(self, name: str) -> list[str]:
-        """Return the words of the parts with a name."""
-        return [part.text for part in self.named(name)]

@@ -1,0 +1,74 @@
+"""What published numbers say by themselves: the table agrees with the rows that it is about."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from perflab.errors import ParameterError, RecordingError
+from perflab.recordings import published, studies
+from perflab.reports.ledger.study_check import FINDINGS, check_table, checks
+
+BAD, OPEN, GOOD = FINDINGS
+
+
+def value(study: str, place: str, scenario: str, measure: str) -> float:
+    rows = published(study)
+    same = (rows.place == place) & (rows.scenario == scenario) & (rows.measure == measure)
+    (found,) = rows[same]["value"]
+    return float(found)
+
+
+def test_findings_follow_from_the_published_rows() -> None:
+    said = {(check.study, check.check): (check.finding, check.numbers) for check in checks()}
+    flying = [
+        value("metricstream", "other published figures", "load test", f"in_flight_{end}")
+        for end in ("low", "high")
+    ]
+    assert said["metricstream", "clients in flight"] == (
+        BAD, "{:.0f} to {:.0f} in flight of 100 users".format(*flying),
+    )  # fmt: skip
+    clients = value("registry", "workload", "all", "clients")
+    computed = clients / value("registry", "results table", "optimised", "total_duration")
+    assert said["registry", "requests and duration"] == (
+        GOOD, f"computed {computed:.4g}; stated 1.58",
+    )  # fmt: skip
+    p99s = [
+        value("chat", "published results", f"{codec}, with login", "p99_latency") / 1e3
+        for codec in ("protobuf", "+ uvloop")
+    ]
+    assert said["chat", "uvloop helps with logins, p99"] == (BAD, "{} after {}".format(*p99s))
+    assert said["registry", "p99 of 100 requests"][0] == OPEN
+
+
+def test_every_study_has_checks_and_their_names_are_unique() -> None:
+    names = [(check.study, check.check) for check in checks()]
+    assert len(set(names)) == len(names)
+    assert {study for study, _ in names} == set(studies())
+
+
+def test_what_does_not_fit_stands_first_and_can_be_asked_for_alone() -> None:
+    places = [FINDINGS.index(finding) for finding in check_table("inference")["finding"]]
+    assert places == sorted(places)
+    assert set(check_table("inference", BAD)["finding"]) == {BAD}
+    with pytest.raises(ParameterError, match="did you mean 'inconsistent'"):
+        check_table(finding="inconsistant")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("study,check,finding,statement,numbers\nown,ten,consistant,a,b\n", "mean 'consistent'"),
+        ("study,check,rule,part\nown,ten,in_flight,rate\n", "its columns are study, check"),
+    ],
+)
+def test_a_line_of_another_kind_is_named(
+    text: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "foreign" / "published"
+    folder.mkdir(parents=True)
+    (folder / "checks.csv").write_text(text)
+    monkeypatch.setenv("PERFLAB_SYSTEMS", str(tmp_path))
+    with pytest.raises(RecordingError, match=said):
+        checks()
