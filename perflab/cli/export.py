@@ -124,7 +124,6 @@ def command(
 def _export_figures(run: Run, names: list[str], folder: Path | None, formats: list[str]) -> None:
     """Write the views of a run, each with its table; print their paths and captions."""
     from perflab.figures import save_view
-    from perflab.figures.origin import commit, n_text
     from perflab.parameters import unknown
     from perflab.paths import figures_dir
     from perflab.reports.figures import views_of
@@ -138,7 +137,7 @@ def _export_figures(run: Run, names: list[str], folder: Path | None, formats: li
         view = views[name]
         print("", *save_view(view, run, place, formats), sep="\n")
         title = f"{view.title[:1].upper()}{view.title[1:]}"
-        print(f"\n{title}. {n_text(run)}. Run {run.run_id}, commit {commit(run.record)}.")
+        print(f"\n{title}. {run.n_text()}. Run {run.run_id}, commit {run.record.commit}.")
 
 
 def _verify(paths: list[Path]) -> bool:

@@ -129,7 +129,7 @@ def _show_requests(path: Path) -> None:
     support are left out; those that requests without an end could move are bounds (>=).
     """
     from perflab.analysis.time_parts import summarise
-    from perflab.reports.conversion import cell_text, measured
+    from perflab.reports.cells import cell_text, measured
 
     summary = summarise(path / REQUESTS if path.is_dir() else path)
     console = make_console()

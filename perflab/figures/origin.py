@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
 from importlib.metadata import version
@@ -13,63 +12,25 @@ import numpy as np
 import pandas as pd
 
 from perflab.figures.theme import Look, compared_pairs, looks_of
-from perflab.recordings import Run, RunRecord
-from perflab.statistics.in_words import counted, number
+from perflab.recordings import Run
+from perflab.statistics.in_words import number
 from perflab.statistics.quantiles import Estimate, across_trials
-
-# Up to this many treatments with another number of trials are named; more are counted.
-MOST_NAMED = 3
-
-
-def valid_counts(run: Run) -> dict[str, int]:
-    """Return the number of valid trials of every treatment, zeros included."""
-    counts = run.valid_trials()["treatment"].value_counts()
-    return {item.name: int(counts.get(item.name, 0)) for item in run.record.treatments}
-
-
-def commit(record: RunRecord) -> str:
-    """Return the commit that measured the run, marked "+changes" when the tree was dirty."""
-    name = str(record.code.get("commit") or "")[:10] or "unknown"
-    return f"{name}+changes" if record.code.get("dirty") else name
-
-
-def shared_note(record: RunRecord) -> str:
-    """Return what shares cores on this machine, or an empty string."""
-    return str(dict(record.placement).get("shared") or "")
 
 
 def footer(run: Run) -> str:
     """Return the small print below every figure: run, path, n, seed, commit, and what is shared."""
     record = run.record
     lines = [
-        f"run {run.run_id} · seed {record.seed} · commit {commit(record)}"
+        f"run {run.run_id} · seed {record.seed} · commit {record.commit}"
         f" · perflab {version('perflab')}",
         f"backend {record.backend} · network path {record.network_path}",
-        n_text(run),
+        run.n_text(),
     ]
     if record.state != "finished":
         lines.append(f"run {record.state}" + (f": {record.reason}" if record.reason else ""))
-    if note := shared_note(record):
+    if note := record.shared_cores:
         lines.append(f"not separated on this machine: {note}")
     return "\n".join(lines)
-
-
-def n_text(run: Run) -> str:
-    """Return how many valid trials the treatments have.
-
-    A few treatments that differ are named; if many differ, they are counted.
-    """
-    counts = valid_counts(run)
-    having = Counter(counts.values())
-    usual, alike = max(having.items(), key=lambda item: (item[1], item[0]))
-    if len(counts) - alike > MOST_NAMED:
-        fewer = [f"{n} for {having[n]}" for n in sorted(having, reverse=True) if n != usual]
-        most = counted(having[usual], "treatment")
-        return ", ".join([f"n = {usual} valid trials for {most}", *fewer])
-    labels = {item.name: item.label or item.name for item in run.record.treatments}
-    others = [f"{count} of {labels[name]}" for name, count in counts.items() if count != usual]
-    exceptions = f" (except {'; '.join(others)})" if others else ""
-    return f"n = {usual} valid trials per treatment{exceptions}"
 
 
 def origin_of(run: Run) -> dict[str, Any]:
@@ -83,7 +44,7 @@ def origin_of(run: Run) -> dict[str, Any]:
         "network_path": record.network_path,
         "commit": str(code.get("commit") or "unknown"),
         "dirty": bool(code.get("dirty")),
-        "n": valid_counts(run),
+        "n": run.valid_counts(),
         "seed": record.seed,
         "perflab": version("perflab"),
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from functools import cached_property, partial
 from pathlib import Path
@@ -30,7 +31,10 @@ from perflab.recordings.tables import (
     read_table,
     remarks,
 )
+from perflab.statistics.in_words import counted
 
+# Up to this many treatments with another number of trials are named; more are counted.
+MOST_NAMED = 3
 IDENTITY = ("trial_id", "treatment", "block")
 
 
@@ -98,6 +102,28 @@ class Run:
         """Return the trials that may enter a comparison: valid and not superseded."""
         trials = self.current_trials()
         return trials[trials["state"] == "valid"].reset_index(drop=True)
+
+    def valid_counts(self) -> dict[str, int]:
+        """Return the number of valid trials of every treatment, zeros included."""
+        counts = self.valid_trials()["treatment"].value_counts()
+        return {item.name: int(counts.get(item.name, 0)) for item in self.record.treatments}
+
+    def n_text(self) -> str:
+        """Return how many valid trials the treatments have.
+
+        A few treatments that differ are named; if many differ, they are counted.
+        """
+        counts = self.valid_counts()
+        having = Counter(counts.values())
+        usual, alike = max(having.items(), key=lambda item: (item[1], item[0]))
+        if len(counts) - alike > MOST_NAMED:
+            fewer = [f"{n} for {having[n]}" for n in sorted(having, reverse=True) if n != usual]
+            most = counted(having[usual], "treatment")
+            return ", ".join([f"n = {usual} valid trials for {most}", *fewer])
+        labels = {item.name: item.label or item.name for item in self.record.treatments}
+        others = [f"{count} of {labels[name]}" for name, count in counts.items() if count != usual]
+        exceptions = f" (except {'; '.join(others)})" if others else ""
+        return f"n = {usual} valid trials per treatment{exceptions}"
 
     def trials_of(self, response: str) -> pd.DataFrame:
         """Return the trials whose value of a response may enter a comparison.

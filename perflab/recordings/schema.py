@@ -193,6 +193,17 @@ class RunRecord(_Record):
         """Whether the trials of a block took turns in slices."""
         return TURNS in self.tables
 
+    @property
+    def commit(self) -> str:
+        """The commit that measured the run, marked "+changes" when the tree was dirty."""
+        name = str(self.code.get("commit") or "")[:10] or "unknown"
+        return f"{name}+changes" if self.code.get("dirty") else name
+
+    @property
+    def shared_cores(self) -> str:
+        """What shares cores on the machine; empty where nothing does."""
+        return str(dict(self.placement).get("shared") or "")
+
     @model_validator(mode="after")
     def _order_fits(self) -> RunRecord:
         names = sorted(treatment.name for treatment in self.treatments)

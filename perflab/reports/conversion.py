@@ -10,27 +10,21 @@ from __future__ import annotations
 
 import base64
 import html
-import math
 import os
 import re
 import subprocess
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import pandas as pd
 from markdown_it import MarkdownIt
 from markdown_it.renderer import RendererHTML
 from markdown_it.token import Token
 from markdown_it.utils import OptionsDict
 from PIL import Image
 
-from perflab.analysis.findings import bound_text
 from perflab.errors import ExportRefused
-from perflab.statistics.comparison import Effect
-from perflab.statistics.in_words import MISSING, at_least, missing, number
 
 # Pandoc reads no HTML elements, so the document fetches nothing.
 # It reads neither formulas nor struck-out words, which names and paths from outside may look like.
@@ -211,95 +205,3 @@ def _image(pictures: Mapping[str, bytes]) -> Any:
         return f'<img alt="{html.escape(alt)}" src="data:{kind};base64,{data}">'
 
     return render
-
-
-def ratio(value: Any) -> str:
-    """Return a ratio with two decimals, more where it is small: ``1.58``, ``0.0312``."""
-    if missing(value):
-        return MISSING
-    return f"{float(value):.2f}" if abs(float(value)) >= 0.1 else number(value)
-
-
-def estimate(value: Any, low: Any, high: Any, form: Callable[[Any], str] = ratio) -> str:
-    """Return a ratio with its interval: ``1.58 [1.49, 1.70]``."""
-    if missing(value):
-        return MISSING
-    if missing(low) or missing(high):
-        return f"{form(value)} (no interval)"
-    return f"{form(value)} [{form(low)}, {form(high)}]"
-
-
-def measured(value: Any, low: Any, high: Any) -> str:
-    """Return a measured quantity with its interval: ``483 [471, 502]``; a bound: ``>= 483``."""
-    if missing(value) and missing(high) and not missing(low):
-        # Requests were cut off, so only a lower bound is known.
-        return at_least(low)
-    return estimate(value, low, high, number)
-
-
-def effect_text(effect: Effect | None) -> str:
-    """Return an effect with its interval, or as the bound that it is: ``<= 0.21``."""
-    if effect is None:
-        return MISSING
-    if not effect.bound:
-        return estimate(effect.estimate, effect.low, effect.high)
-    return bound_text(effect) + ("" if math.isfinite(effect.confidence) else " (no interval)")
-
-
-def p_value(value: Any) -> str:
-    """Return a p-value with two significant digits, ``< 0.001`` below that."""
-    if missing(value):
-        return MISSING
-    value = float(value)
-    return "< 0.001" if value < 0.001 else f"{value:.2g}"
-
-
-def count(value: Any) -> str:
-    """Return a whole number."""
-    return MISSING if missing(value) else f"{int(value):,}"
-
-
-def cell_text(value: Any) -> str:
-    """Return a value as the text of a cell: floats get three significant digits."""
-    if isinstance(value, bool | np.bool_):
-        return "yes" if value else "no"
-    if isinstance(value, str):
-        return value
-    if isinstance(value, list | tuple | np.ndarray):
-        return "; ".join(map(cell_text, value)) or MISSING
-    if missing(value):
-        return MISSING
-    return number(value) if isinstance(value, float | np.floating) else str(value)
-
-
-def is_numeric(column: pd.Series[Any]) -> bool:
-    """Return whether a column holds numbers, which are aligned right."""
-    return bool(pd.api.types.is_numeric_dtype(column)) and column.dtype != bool
-
-
-# The beginning of an HTML element.
-TAG = re.compile(r"<(?=[A-Za-z/!?])")
-
-
-def to_markdown(table: pd.DataFrame) -> str:
-    """Return ``table`` as a GitHub-flavoured Markdown table; numbers are aligned right.
-
-    Cells may hold anything: bars are escaped, line breaks become spaces, floats get three
-    significant digits. A table without rows becomes a sentence.
-    """
-    if table.empty:
-        return "*(no rows)*\n"
-    names = [cell(name) for name in table.columns]
-    rules = ["---:" if is_numeric(table.iloc[:, i]) else "---" for i in range(len(names))]
-    rows = [[cell(value) for value in row] for row in table.itertuples(index=False, name=None)]
-    return "".join(f"| {' | '.join(row)} |\n" for row in [names, rules, *rows])
-
-
-def cell(value: Any) -> str:
-    """Return a cell's text on one line; no link, picture, formula or HTML can come of it."""
-    text = " ".join(cell_text(value).split()).replace("\\", "\\\\").replace("|", "\\|")
-    # In pairs these marks mean a formula, or words that are struck out.
-    for mark in "$~":
-        if text.count(mark) > 1 and "`" not in text:
-            text = text.replace(mark, f"\\{mark}")
-    return TAG.sub(r"\\<", text.replace("](", "]\\("))

@@ -15,7 +15,7 @@ from perflab.analysis.findings import bound_text, client_words
 from perflab.analysis.thresholds import NAMES, Crossed, Judged, Threshold
 from perflab.analysis.validity import listed_reasons, typical_values, why_unmeasured
 from perflab.recordings import Run
-from perflab.reports.conversion import effect_text, estimate
+from perflab.reports.cells import effect_text, estimate
 from perflab.statistics.comparison import USUAL_P
 from perflab.statistics.in_words import MISSING, at_least, counted, missing, number, signed
 

@@ -33,7 +33,7 @@ from perflab.analysis.findings import (
 from perflab.analysis.validity import measured_responses, summary_table
 from perflab.recordings import Run
 from perflab.recordings.tables import NOT_JUDGED
-from perflab.reports.conversion import count, effect_text, measured, p_value
+from perflab.reports.cells import count, effect_text, measured, p_value
 from perflab.reports.duels import are_variants, variant_sentences
 from perflab.statistics.in_words import MISSING, counted, missing, number
 

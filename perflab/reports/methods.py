@@ -10,13 +10,12 @@ from typing import Any
 
 import pandas as pd
 
-from perflab.figures.origin import commit, n_text, shared_note
 from perflab.parameters import as_text
 from perflab.recordings import Run, RunRecord
 from perflab.recordings.display import plain
 from perflab.recordings.imports.results import doubts
 from perflab.recordings.schema import is_imported
-from perflab.reports.conversion import to_markdown
+from perflab.reports.cells import to_markdown
 from perflab.statistics.in_words import counted, number
 
 STATISTICS = (
@@ -209,10 +208,10 @@ def set_up(run: Run) -> str:
         "backend": record.backend,
         "network path": record.network_path,
         "placement": _placement(dict(record.placement)),
-        "not separated on this machine": shared_note(record),
+        "not separated on this machine": record.shared_cores,
         "blocks, seed": f"{record.blocks_text()}, {record.seed}",
-        "valid trials": n_text(run),
-        "code": f"commit {commit(record)}, perflab {version('perflab')}",
+        "valid trials": run.n_text(),
+        "code": f"commit {record.commit}, perflab {version('perflab')}",
     }
     listed = pd.DataFrame([(k, str(v)) for k, v in facts.items() if v], columns=["what", "value"])
     parameters = pd.DataFrame(
@@ -231,7 +230,7 @@ def where_and_when(run: Run) -> str:
     return (
         f"{verb} {record.created_at}, backend {record.backend}, on {machine or 'a machine'}: "
         f"{(states == 'valid').sum()} of {counted(len(states), 'trial')} valid (run "
-        f"`{run.run_id}`, commit {commit(record)})."
+        f"`{run.run_id}`, commit {record.commit})."
     )
 
 
@@ -258,6 +257,6 @@ def command(record: RunRecord) -> str:
 def reproduce(record: RunRecord) -> str:
     """Return the shell commands that measure the run again."""
     code = str(record.code.get("commit") or "")
-    changed = "  # the run was measured with changes on top of it" * ("+changes" in commit(record))
+    changed = "  # the run was measured with changes on top of it" * ("+changes" in record.commit)
     lines = [f"git checkout {shlex.quote(code)}{changed}"] if code else []
     return "\n".join([*lines, command(record)])

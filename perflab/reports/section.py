@@ -17,9 +17,8 @@ from perflab.analysis.time_parts import change, change_sentence, decompose, larg
 from perflab.analysis.validity import measures
 from perflab.errors import AnalysisError
 from perflab.figures.export import write_whole
-from perflab.figures.origin import n_text, shared_note
 from perflab.recordings import Run
-from perflab.reports.conversion import cell, to_markdown
+from perflab.reports.cells import cell, to_markdown
 from perflab.reports.figures import views_of
 from perflab.reports.findings import (
     ADJUSTED,
@@ -78,7 +77,7 @@ def figures_of(
     files: dict[str, dict[str, Path]] = {}
     for path in saved:
         files.setdefault(path.stem, {})[path.suffix] = path
-    n, figures = n_text(run), []
+    n, figures = run.n_text(), []
     for name, by_suffix in files.items():
         if shown := [by_suffix[kind] for kind in kinds if kind in by_suffix]:
             links = tuple(_link(path, directory) for path in by_suffix.values())
@@ -188,7 +187,7 @@ def _is_cpu_of_a_service(response: str) -> bool:
 def _limits(run: Run) -> str:
     """Return what narrows the result: shared cores, noise, and warnings."""
     warnings = [warning.text.rstrip(".") for warning in run.record.warnings[:MOST_WARNINGS]]
-    text = "; ".join(filter(None, [shared_note(run.record), *noise_flags(run), *warnings]))
+    text = "; ".join(filter(None, [run.record.shared_cores, *noise_flags(run), *warnings]))
     return f"{_capitalized(text)}." if text else ""
 
 

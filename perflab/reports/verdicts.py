@@ -16,7 +16,7 @@ from perflab.analysis.verdict import Outcome
 from perflab.recordings import Run
 from perflab.recordings.display import Shown, html_list
 from perflab.recordings.tables import NOT_JUDGED
-from perflab.reports.conversion import cell_text, estimate, is_numeric, p_value
+from perflab.reports.cells import cell_text, estimate, is_numeric, p_value
 from perflab.reports.findings import (
     ADJUSTED,
     answer_table,

@@ -13,7 +13,6 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import to_rgb
 
 from perflab.figures.canvas import LabFigure
-from perflab.figures.origin import n_text
 from perflab.figures.theme import (
     INK,
     MARKERS,
@@ -126,7 +125,7 @@ def n_of_seven(root: Path, lacking: dict[int, int]) -> str:
     run = write_run(
         root, treatments=variants(7), blocks=3, requests=20, failed=failed, contrasts=[]
     )
-    return n_text(run)
+    return run.n_text()
 
 
 def test_letters_that_no_font_has_bring_no_warning(recwarn: pytest.WarningsRecorder) -> None:

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from perflab.errors import ExportRefused
-from perflab.reports.conversion import to_markdown
+from perflab.reports.cells import to_markdown
 from perflab.reports.regions import filled, regions
 
 BEGIN_OF_ONE = "<!-- perflab:begin a 7692c3ad3540bb80 -->\n"

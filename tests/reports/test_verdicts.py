@@ -14,7 +14,8 @@ from rich.console import Console
 from perflab.figures import EFFECT
 from perflab.parameters import parse_assignments
 from perflab.recordings import Remark, Run, RunWriter
-from perflab.reports.conversion import section_html, to_markdown
+from perflab.reports.cells import to_markdown
+from perflab.reports.conversion import section_html
 from perflab.reports.figures import save_all
 from perflab.reports.methods import command
 from perflab.reports.section import bottlenecks, section_text, write_section

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -18,12 +19,10 @@ from perflab.analysis.evaluation import Finding, evaluate
 from perflab.analysis.findings import JointClaim
 from perflab.analysis.verdict import Outcome
 from perflab.errors import ParameterError, PerflabError, RecordingError
-from perflab.figures import View
 from perflab.parameters import check, did_you_mean
 from perflab.recordings import FREE_PARAMETERS, Contrast, Run, Selected
 from perflab.recordings.display import Shown
-from perflab.reports.conversion import count, effect_text
-from perflab.reports.figures import declared_views, views_of
+from perflab.reports.cells import count, effect_text
 from perflab.reports.ledger.rows import (
     Answer,
     Answered,
@@ -36,6 +35,9 @@ from perflab.reports.ledger.rows import (
 from perflab.reports.ledger.study_check import MARKS, Check, checks
 from perflab.reports.runs import judged_runs
 from perflab.statistics.in_words import counted
+
+if TYPE_CHECKING:
+    from perflab.figures import View
 
 UNMEASURED = "not measured yet"
 SHOWN = "shown, not judged"
@@ -117,6 +119,8 @@ class AnsweringRun:
     @cached_property
     def views(self) -> Mapping[str, View]:
         """The views that suit the run, by name."""
+        from perflab.reports.figures import views_of
+
         return {view.name: view for view in views_of(self.selected.run)}
 
     @cached_property
@@ -231,19 +235,31 @@ def _by_contrast(row: Row, runs: Sequence[AnsweringRun]) -> Entry:
 
 
 def _by_view(row: Row, runs: Sequence[AnsweringRun]) -> Entry:
-    answer = row.answer
-    view = declared_views(plan_of(answer).system).get(answer.view)
-    if view is None:
-        raise RecordingError(f"there is no view '{answer.view}'")
-    if answer.claim and answer.claim not in (view.judging.claims if view.judging else ()):
-        raise RecordingError(f"view '{view.name}' judges no '{answer.claim}'")
-    for run in _by_weight(runs, answer):
+    answer, system = row.answer, plan_of(row.answer).system
+    answering = _by_weight(runs, answer)
+    if answering:
+        check_view(answer, system)
+    for run in answering:
         if answer.claim and (entry := run.by_claim(row)):
             return entry
         if not answer.claim and answer.view in run.views:
             words = f"perflab.draw(run, '{answer.view}')"
             return Entry(row, SHOWN, words, run_id=run.selected.run.run_id)
     return Entry(row, UNMEASURED, answer.command)
+
+
+def check_view(answer: Answer, system: str) -> None:
+    """Raise RecordingError where a system has no such view, or the view judges no such claim.
+
+    All that draws is imported for it, so it is done only once there is a run to show.
+    """
+    from perflab.reports.figures import declared_views
+
+    view = declared_views(system).get(answer.view)
+    if view is None:
+        raise RecordingError(f"there is no view '{answer.view}'")
+    if answer.claim and answer.claim not in (view.judging.claims if view.judging else ()):
+        raise RecordingError(f"view '{view.name}' judges no '{answer.claim}'")
 
 
 def _by_setting(row: Row) -> Entry:

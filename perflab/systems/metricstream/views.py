@@ -22,7 +22,7 @@ from perflab.figures.charts import (
     Texts,
     Typical,
 )
-from perflab.figures.origin import Page, in_words, trials_shown, typical_rows, valid_counts
+from perflab.figures.origin import Page, in_words, trials_shown, typical_rows
 from perflab.figures.theme import PALETTE, Look
 from perflab.figures.view import View, varies
 from perflab.recordings import Run, published, published_value
@@ -74,7 +74,7 @@ def parts_table(run: Run) -> pd.DataFrame:
         rows.append({"what": MEASURED, "treatment": name, "part": WHOLE, "value": whole_ms})
     rows += [
         {"what": NO_TRIAL, "treatment": name, "part": "", "n": 0}
-        for name, number in valid_counts(run).items()
+        for name, number in run.valid_counts().items()
         if not number
     ]
     return pd.DataFrame([*rows, *_parts_published()], columns=PARTS_COLUMNS)

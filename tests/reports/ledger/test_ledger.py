@@ -10,7 +10,7 @@ from perflab import systems
 from perflab.errors import ParameterError
 from perflab.recordings import Contrast, studies
 from perflab.reports.ledger import Entry, ledger, narrowed
-from perflab.reports.ledger.entries import count_table, headline
+from perflab.reports.ledger.entries import check_view, count_table, headline
 from perflab.reports.ledger.rows import SIZES, Answered, Row, mismatch, parse, rows
 from tests.reports.ledger.conftest import Bring, Write
 from tests.support.synthetic import ON_AND_OFF, Planted
@@ -31,6 +31,8 @@ def faults(study: str = "") -> list[str]:
 
 def test_every_answer_names_what_exists_and_no_row_lacks_one() -> None:
     assert faults() == []
+    for answer in (row.answer for row in rows() if row.answer.kind == Answered.VIEW):
+        check_view(answer, systems.experiment(answer.experiment).system)
 
 
 # Contrasts beyond the studies: farther from the database, with a pool that keeps one connection,
