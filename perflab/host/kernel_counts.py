@@ -225,5 +225,4 @@ class QueueSampler(Repeated):
         columns = ["t_ns", "service", "waiting", "backlog", "drops"]
         # Several sockets share a port where each worker process has its own.
         sockets = pd.DataFrame(self._rows, columns=columns).groupby(["t_ns", "service"], sort=False)
-        table: pd.DataFrame = sockets.sum().reset_index()
-        return table
+        return sockets.sum().reset_index()

@@ -51,16 +51,14 @@ class Windows:
     def sums(self, values: np.ndarray) -> np.ndarray:
         """Return sums per trial, shape (trials, k), of values of shape (windows, k)."""
         begins = np.flatnonzero(np.diff(self.trial, prepend=-1))
-        total: np.ndarray = np.add.reduceat(values, begins, axis=0)
-        return total
+        return np.add.reduceat(values, begins, axis=0)
 
 
 @lru_cache(maxsize=32)
 def signs(count: int) -> np.ndarray:
     """Return random signs, shape (DRAWS, count), from a fixed seed."""
     drawn = np.random.default_rng(SEED).integers(0, 2, (DRAWS, count))
-    flipped: np.ndarray = (1 - 2 * drawn).astype(float)
-    return flipped
+    return (1 - 2 * drawn).astype(float)
 
 
 CANDIDATES = 120
@@ -172,8 +170,7 @@ def _scaled(
 
 def _unit(columns: np.ndarray) -> np.ndarray:
     length = np.sqrt((columns**2).sum(axis=0))
-    unit: np.ndarray = columns / np.where(length > 0, length, 1.0)
-    return unit
+    return columns / np.where(length > 0, length, 1.0)
 
 
 def _straight_p(scores: tuple[np.ndarray, np.ndarray]) -> float:
@@ -306,8 +303,7 @@ def _calmed(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     middles = pd.DataFrame({"x": x, "y": y}).groupby(place).median()
     usual = np.interp(x, middles["x"], middles["y"])
     reach = OUTLIER * float(stats.median_abs_deviation(y - usual, scale="normal"))
-    calmed: np.ndarray = usual + np.clip(y - usual, -reach, reach) if reach > 0 else y
-    return calmed
+    return usual + np.clip(y - usual, -reach, reach) if reach > 0 else y
 
 
 def _is_smooth(windows: Windows, residuals: np.ndarray) -> bool:

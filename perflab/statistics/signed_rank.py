@@ -40,8 +40,7 @@ def null_cdf(n: int) -> np.ndarray:
         longer[: len(counts)] += counts / 2
         longer[rank:] += counts / 2
         counts = longer
-    cdf: np.ndarray = np.cumsum(counts)
-    return cdf
+    return np.cumsum(counts)
 
 
 def interval(x: np.ndarray, confidence: float) -> tuple[float, float, float] | None:

@@ -76,8 +76,7 @@ def in_words(causes: Sequence[Cause], most: int = 3) -> str:
 
 def _keys(rows: np.ndarray) -> np.ndarray:
     codes = rows["error"].astype(np.int32)
-    keys: np.ndarray = codes * MOST_STATUSES + np.where(codes == STATUS, rows["status"], 0)
-    return keys
+    return codes * MOST_STATUSES + np.where(codes == STATUS, rows["status"], 0)
 
 
 def _first(result: LoadResult, kind: str, status: int) -> str:

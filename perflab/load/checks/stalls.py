@@ -81,8 +81,7 @@ def is_busy(at_ns: np.ndarray, recorded_at_ns: np.ndarray) -> np.ndarray:
 def _recorded_at_ns(result: LoadResult) -> np.ndarray:
     """Return when messages were sent or read; the ends of requests where there were none."""
     if len(result.messages):
-        at_ns: np.ndarray = result.messages["at_ns"].to_numpy()
-        return at_ns
+        return result.messages["at_ns"].to_numpy()
     return np.concatenate([rows["done_ns"] for rows in result.rows])
 
 

@@ -72,8 +72,7 @@ class Times:
     @property
     def awake(self) -> np.ndarray:
         """Return the ``known`` times less the pauses of the service."""
-        awake_ns: np.ndarray = self.known - self.paused if len(self.paused) else self.known
-        return awake_ns
+        return self.known - self.paused if len(self.paused) else self.known
 
     def numbers(self, shares: Sequence[float] = OF_LOADS) -> dict[str, Number]:
         """Return percentiles (``p50``...), ``max`` and ``mean``, in ms."""
@@ -239,14 +238,12 @@ def window_table(result: LoadResult) -> pd.DataFrame:
             "carried_over": np.searchsorted(by_planned, follows) - _until(by_done, follows),
         }
     )
-    counting: pd.DataFrame = table[end > counted].reset_index(drop=True)
-    return counting
+    return table[end > counted].reset_index(drop=True)
 
 
 def _until(instants: np.ndarray, bounds: np.ndarray) -> np.ndarray:
     """Return how many of the sorted instants are not after each bound."""
-    numbers: np.ndarray = np.searchsorted(instants, bounds, side="right")
-    return numbers
+    return np.searchsorted(instants, bounds, side="right")
 
 
 def _sent_after(planned: np.ndarray, sent: np.ndarray, windows: np.ndarray) -> np.ndarray:

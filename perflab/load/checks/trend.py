@@ -193,8 +193,7 @@ def _inside(result: LoadResult, pieces: Iterable[np.ndarray]) -> np.ndarray:
     """Return the rows that were planned within the measured time."""
     rows = np.concatenate([np.empty(0, dtype=ROW), *pieces])
     planned_ns = rows["planned_ns"]
-    inside: np.ndarray = rows[(planned_ns >= result.begin_ns) & (planned_ns < result.end_ns)]
-    return inside
+    return rows[(planned_ns >= result.begin_ns) & (planned_ns < result.end_ns)]
 
 
 def _window_of(result: LoadResult, rows: np.ndarray) -> np.ndarray:

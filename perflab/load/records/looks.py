@@ -100,8 +100,7 @@ class Looks:
         Ticks catch a shorter delay only by chance: such delays are judged as a sample, and not
         request by request.
         """
-        late: np.ndarray = self.late_ms >= TICK_MS
-        return late
+        return self.late_ms >= TICK_MS
 
     @cached_property
     def stalls(self) -> np.ndarray:

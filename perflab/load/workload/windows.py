@@ -29,8 +29,7 @@ def window_of(instants_ns: np.ndarray, windows: np.ndarray) -> np.ndarray:
     """Return the number of the window (:func:`instants_of`) of each instant; -1: none."""
     latest = np.searchsorted(windows[:, BEGIN], instants_ns, side="right") - 1
     inside = (latest >= 0) & (instants_ns < windows[latest, END])
-    numbers: np.ndarray = np.where(inside, latest, -1)
-    return numbers
+    return np.where(inside, latest, -1)
 
 
 def cut_at(windows: np.ndarray, end_ns: int) -> np.ndarray:
