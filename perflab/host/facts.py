@@ -113,15 +113,11 @@ def _turbo() -> str:
     return {"1": "off", "0": "on"}.get(off) or {"1": "on", "0": "off"}.get(boost, "unknown")
 
 
+@cache
 def installed() -> dict[str, str]:
     """Return the versions of all packages in the lab's environment, by name."""
-    return dict(_versions())
-
-
-@cache
-def _versions() -> tuple[tuple[str, str], ...]:
     packages = metadata.distributions()
-    return tuple(sorted((item.name.lower().replace("_", "-"), item.version) for item in packages))
+    return dict(sorted((item.name.lower().replace("_", "-"), item.version) for item in packages))
 
 
 def session() -> dict[str, Any]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import statistics
 import time
 from collections.abc import Iterable, Sequence
@@ -11,6 +10,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from perflab.host.processes import bound_to
 from perflab.instruments.instrument import Instrument, Load, Look, Observation, OfNode, Scene
 from perflab.load.workload import Workload
 from perflab.stacks.plan import StackPlan
@@ -50,12 +50,8 @@ def cpu_probe_ms(cores: Iterable[int]) -> float:
     The calling thread is bound to the cores meanwhile. Services on them must be idle: the probe
     measures the machine, not the contention.
     """
-    before = os.sched_getaffinity(0)
-    os.sched_setaffinity(0, set(cores))
-    try:
+    with bound_to(cores):
         return statistics.median(_timed_ms() for _ in range(REPEATS))
-    finally:
-        os.sched_setaffinity(0, before)
 
 
 def _timed_ms() -> float:

@@ -38,13 +38,8 @@ def needed_n(percentile: float) -> int:
     return smallest_n(percentile / 100) if percentile < 100 else 1
 
 
-def percentile(values: np.ndarray, share: float) -> float:
-    """Return a percentile (0 to 100); NaN where the sample is too small for it."""
-    return percentiles_of(values, (share,))[share]
-
-
 def percentiles_of(values: np.ndarray, shares: Sequence[float]) -> dict[float, float]:
-    """Return several percentiles of one sample; NaN for those that it is too small for."""
+    """Return percentiles (0 to 100) of one sample; NaN for those that it is too small for."""
     known = [share for share in shares if len(values) >= needed_n(share)]
     values_of_known = np.percentile(values, known).tolist() if known else []
     return dict.fromkeys(shares, math.nan) | dict(zip(known, values_of_known, strict=True))
@@ -168,19 +163,11 @@ def quantile(values: ArrayLike, p: float, confidence: float = CONFIDENCE) -> Est
     value = float(np.quantile(x, p)) if n else math.nan
     if n < smallest_n(p, confidence):
         return Estimate(value, math.nan, math.nan, n, confidence, False, method)
-    lower, upper = places(n, p, confidence)
-    achieved = float(stats.binom.cdf(upper - 1, n, p) - stats.binom.cdf(lower - 1, n, p))
-    return Estimate(value, float(x[lower - 1]), float(x[upper - 1]), n, achieved, True, method)
-
-
-def places(n: int, p: float, confidence: float = CONFIDENCE) -> tuple[int, int]:
-    """Return the ranks l and u, from 1, of the ordered values that bound the p-quantile."""
-    from scipy import stats
-
     tail = (1 - confidence) / 2
     lower = max(1, int(stats.binom.ppf(tail, n, p)))
     upper = min(n, int(stats.binom.ppf(1 - tail, n, p)) + 1)
-    return lower, upper
+    achieved = float(stats.binom.cdf(upper - 1, n, p) - stats.binom.cdf(lower - 1, n, p))
+    return Estimate(value, float(x[lower - 1]), float(x[upper - 1]), n, achieved, True, method)
 
 
 def across_trials(values: ArrayLike, confidence: float = CONFIDENCE) -> Estimate:

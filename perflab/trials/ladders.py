@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -146,8 +146,5 @@ def having(contrasts: Iterable[Contrast], have: Collection[str]) -> list[Contras
 
 
 def _rungs(contrast: Contrast) -> set[str]:
-    pairs = [contrast, *([contrast.interaction] if contrast.interaction else [])]
-    sides: Sequence[Mapping[str, str]] = [
-        side for pair in pairs for side in (pair.numerator, pair.denominator)
-    ]
-    return {side[RUNG] for side in sides}
+    pairs = filter(None, (contrast, contrast.interaction))
+    return {side[RUNG] for pair in pairs for side in (pair.numerator, pair.denominator)}

@@ -16,7 +16,6 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from types import TracebackType
 from typing import Annotated, Any, Literal, TextIO
 
 from pydantic import Field, TypeAdapter, ValidationError
@@ -269,12 +268,7 @@ class LiveCell:
         self._handle.display({"text/plain": ""}, raw=True)
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Leave only the lines that stay."""
         self._handle.update({"text/plain": self._lines()}, raw=True)
 

@@ -116,11 +116,7 @@ def _gaps(
     row_of_chunk, at_ns = content["request"], np.array(content["at_ns"])
     in_one_stream = (row_of_chunk[1:] == row_of_chunk[:-1]) & counts[row_of_chunk[1:]]
     since, until = at_ns[:-1][in_one_stream], at_ns[1:][in_one_stream]
-    is_last = (
-        np.append(row_of_chunk[1:] != row_of_chunk[:-1], True)
-        if len(row_of_chunk)
-        else np.zeros(0, dtype=bool)
-    )
+    is_last = np.diff(row_of_chunk.astype(np.int64), append=-1) != 0
     open_end = is_last & (is_cut & counts & ~has_end)[row_of_chunk]
     return {
         "known": until - since,

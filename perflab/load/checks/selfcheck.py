@@ -42,7 +42,7 @@ from perflab.load.workload.windows import time_before
 from perflab.load.workload.workload import Workload
 from perflab.recordings.responses import CLIENT_LATE, MAX_CLIENT_SHARE
 from perflab.recordings.schema import Reason, Remark
-from perflab.statistics.quantiles import OF_TRIALS, percentile
+from perflab.statistics.quantiles import OF_TRIALS, percentiles_of
 
 # Below these, what the client may have added to a number is marked, and refuses nothing.
 LEAST_LATE_MS = {"mean": 0.2, "p50": 0.2}
@@ -97,6 +97,7 @@ def check(result: LoadResult, workload: Workload) -> SelfCheck:
     if len(streamed):
         # For users of streams, sent messages count for lateness and received ones for times.
         lag_ns = np.concatenate([lag_ns, _sent_late_ns(streamed)])
+    lags_ns = percentiles_of(lag_ns, (50, 99))
     causes = failures.causes(result)
     measured = len(result.measured(lambda rows: rows["error"]))
     refused = sum(cause.count for cause in causes if cause.error in REFUSALS)
@@ -107,8 +108,8 @@ def check(result: LoadResult, workload: Workload) -> SelfCheck:
     short_ms = delays.looks[delays.looks < TICK_MS]
     judged = replace(judged if len(judged.known) else response, short_ms=short_ms)
     judgement = SelfCheck(
-        lag_p50_ms=_percentile_ms(lag_ns, 50),
-        lag_p99_ms=_percentile_ms(lag_ns, 99),
+        lag_p50_ms=lags_ns[50] / 1e6,
+        lag_p99_ms=lags_ns[99] / 1e6,
         loop_delay_p50_ms=float(np.quantile(delays.ticks, 0.5)),
         loop_delay_p99_ms=float(np.quantile(delays.ticks, 0.99)),
         loop_delay_max_ms=float(delays.ticks.max()),
@@ -151,11 +152,6 @@ def _sent_late_ns(messages: pd.DataFrame) -> np.ndarray:
     chosen = chosen[chosen["kind"] != ""]
     times_ns: np.ndarray = (chosen["at_ns"] - chosen["key"]).to_numpy()
     return times_ns
-
-
-def _percentile_ms(values_ns: np.ndarray, share: int) -> float:
-    """Return a percentile in ms; NaN where the sample is too small to name it."""
-    return percentile(values_ns, share) / 1e6
 
 
 def _late_reasons(times: Times) -> list[Reason]:

@@ -115,10 +115,7 @@ class Sending:
     def times(self, received: pd.DataFrame) -> Times:
         """Return the times of messages that listeners received (rows of a recording)."""
         parts = [self._of_worker(int(str(name)), rows) for name, rows in received.groupby("worker")]
-        known, late = (
-            np.concatenate(pieces) if parts else NONE
-            for pieces in (zip(*parts, strict=True) if parts else (NONE,) * 2)
-        )
+        known, late = map(np.concatenate, zip((NONE, NONE), *parts, strict=True))
         return Times(known, NONE, late, short_delays_ms(self.looks))
 
     def _of_worker(self, worker: int, received: pd.DataFrame) -> tuple[np.ndarray, ...]:

@@ -142,17 +142,14 @@ def times_of(
     chosen : mapping, optional
         Worker to the code of the only template that counts; other workers have none of it.
     """
-    parts: dict[str, list[np.ndarray]] = {name: [] for name in OF_ROWS}
+    parts = {name: [np.zeros(0, dtype=np.int64)] for name in OF_ROWS}
     for worker, rows in result.measured_by_worker():
         if chosen is not None:
             rows = rows[rows["template"] == chosen.get(worker, NO_TEMPLATE)]
         arrays = of_rows(result.looks[worker], rows, since, until, result.pauses)
         for name, values in arrays.items():
             parts[name].append(values)
-    joined = {
-        name: np.concatenate(pieces) if pieces else np.zeros(0, dtype=np.int64)
-        for name, pieces in parts.items()
-    }
+    joined = {name: np.concatenate(pieces) for name, pieces in parts.items()}
     return Times(**joined, short_ms=short_delays_ms(result.judged_looks))
 
 
