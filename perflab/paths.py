@@ -112,6 +112,11 @@ def runs_dir() -> Path:
     return _place("PERFLAB_RUNS", project_root() / "data" / "runs")
 
 
+def reference_dir() -> Path:
+    """Return the folder of the runs that ship (``PERFLAB_REFERENCE`` overrides it)."""
+    return _place("PERFLAB_REFERENCE", project_root() / "data" / "reference")
+
+
 def figures_dir() -> Path:
     """Return the folder of exported figures (``PERFLAB_FIGURES`` overrides it)."""
     return _place("PERFLAB_FIGURES", project_root() / "figures" / "runs")

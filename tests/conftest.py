@@ -40,6 +40,7 @@ def own_places() -> Iterator[Path]:
         places = {
             "PERFLAB_STATE": root / "state",
             "PERFLAB_RUNS": root / "runs",
+            "PERFLAB_REFERENCE": root / "reference",
             "PERFLAB_FIGURES": root / "figures",
             "PERFLAB_SWEEPS": root / "sweeps",
             "PERFLAB_LOCK": root / "host.lock",

@@ -35,20 +35,21 @@ def command(
         bool, typer.Option("--json", help="print JSON, with parameters and paths")
     ] = False,
 ) -> None:
-    """List recorded runs, oldest first.
+    """List recorded runs, oldest first, after those of the reference, which ship with the lab.
 
     Example: perflab runs --json
 
     Example: perflab runs --from /mnt/results
     """
     from perflab.paths import runs_dir
-    from perflab.recordings import list_runs
+    from perflab.recordings import list_runs, reference_runs
 
     copied = _copy_from(source) if source else None
     problems: list[str] = []
-    all_runs = [
-        run for run in list_runs(runs_dir(), problems) if copied is None or run.run_id in copied
-    ]
+    own = list_runs(runs_dir(), problems)
+    all_runs = [run for run in own if copied is None or run.run_id in copied]
+    if copied is None:
+        all_runs = [*reference_runs(), *all_runs]
     _check_experiment(experiment, all_runs)
     # A limit of 0 gives all: [-0:] is the whole list.
     runs = [run for run in all_runs if experiment in ("", run.record.experiment)][-limit:]

@@ -14,11 +14,13 @@ import pandas as pd
 from perflab.errors import RecordingError, RunNotFound
 from perflab.parameters import did_you_mean
 from perflab.recordings.display import plain
+from perflab.recordings.reference import reference_runs
 from perflab.recordings.run import Run
 from perflab.recordings.schema import RunRecord
 from perflab.recordings.tables import KINDS_OF_REMARK, TRIAL
 
 SHOWN = 5
+REFERENCE = "reference"
 
 
 def list_runs(root: Path | str, problems: list[str] | None = None) -> list[Run]:
@@ -37,9 +39,10 @@ def list_runs(root: Path | str, problems: list[str] | None = None) -> list[Run]:
 
 
 def open_run(reference: Path | str, root: Path | str) -> Run:
-    """Open a run by its id, a unique prefix of it, its path, "latest" or "latest:<experiment>".
+    """Open a run by its id, a unique prefix of it, its path, or a word for it.
 
-    The latest is the newest finished run.
+    "latest" and "latest:<experiment>" are the newest finished run; "reference:<experiment>" is the
+    run that ships with the lab. Ids are those of runs under ``root`` and of the reference.
 
     RunNotFound where no run, or more than one, fits the reference; the message names the nearest.
     RecordingError where the record of the run cannot be read.
@@ -47,12 +50,15 @@ def open_run(reference: Path | str, root: Path | str) -> Run:
     root, text = Path(root), str(reference)
     if text == "latest" or text.startswith("latest:"):
         return _latest(root, text.partition(":")[2])
+    if text.startswith(f"{REFERENCE}:"):
+        return _shipped(text.partition(":")[2])
     if text and (Path(text) / "run.json").exists():
         return Run(Path(text))
-    names = [path.name for path in _folders(root)]
+    places = [*(run.path for run in reference_runs()), *_folders(root)]
+    names = {path.name: path for path in places}
     matching = [name for name in names if text and name.startswith(text)]
     if text in names or len(matching) == 1:
-        return Run(root / (text if text in names else matching[0]))
+        return Run(names[text if text in names else matching[0]])
     if matching:
         raise RunNotFound(f"'{text}' fits {len(matching)} runs: {_listed(matching)}")
     hint = did_you_mean(text, names)
@@ -70,6 +76,19 @@ def _latest(root: Path, experiment: str) -> Run:
             "lists all, and 'perflab run' makes one"
         )
     return chosen[-1]
+
+
+def _shipped(experiment: str) -> Run:
+    """Return the run of the reference on an experiment, the one with most blocks of several."""
+    runs = reference_runs()
+    chosen = [run for run in runs if run.record.experiment == experiment]
+    if not chosen:
+        known = sorted({run.record.experiment for run in runs})
+        raise RunNotFound(
+            f"the reference has no run of '{experiment}'{did_you_mean(experiment, known)}; it has "
+            f"{', '.join(known) or 'no runs'}"
+        )
+    return _best(chosen).run
 
 
 def _folders(root: Path) -> list[Path]:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from perflab import systems
-from perflab.errors import ExportRefused, ParameterError
+from perflab.errors import ExportRefused, ParameterError, RunNotFound
 from perflab.figures import GENERAL_VIEWS, PROFILE, Judging, LabFigure, View, draw_view, save_view
 from perflab.figures.export import (
     ProvenanceError,
@@ -195,7 +195,9 @@ def _redrawn(path: Path, origin: dict[str, Any], content: bytes) -> Verified:
 
 @cache
 def _opened(name: str, root: Path) -> Run | None:
-    return open_run(name, root) if (root / name / "run.json").exists() else None
+    with suppress(RunNotFound):
+        return open_run(name, root)
+    return None
 
 
 def _edited(texts: Sequence[Path]) -> Iterator[Verified]:

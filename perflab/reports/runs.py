@@ -12,9 +12,21 @@ from perflab.errors import ExperimentError, ParameterError, PerflabError, Record
 from perflab.host.lock import holder
 from perflab.parameters import as_text
 from perflab.paths import notebooks_dir, runs_dir
-from perflab.recordings import FREE_PARAMETERS, Run, Selected, complete_blocks, list_runs, select
+from perflab.recordings import (
+    FREE_PARAMETERS,
+    REFERENCE,
+    Run,
+    Selected,
+    complete_blocks,
+    is_reference,
+    list_runs,
+    reference_runs,
+    select,
+)
 from perflab.recordings.display import Shown
+from perflab.recordings.runs import question_of
 from perflab.recordings.schema import is_imported
+from perflab.statistics.in_words import counted
 
 BACKENDS = ("docker", "process")
 COLORS = {"finished": "#2a7ab0", "interrupted": "#b58900", "killed": "#b58900", "failed": "#c0392b"}
@@ -27,12 +39,36 @@ def judged_runs(backend: str = "") -> list[Selected]:
 
     Runs with the same parameters and machine asked the same question. The one with the most
     complete blocks is chosen; it names the runs that it supersedes. See
-    :func:`perflab.recordings.select`. ParameterError where there is no such backend.
+    :func:`perflab.recordings.select`. A run of the reference stands where the user has none with
+    its parameters. ParameterError where there is no such backend.
     """
     if backend not in ("", *BACKENDS):
         raise ParameterError("backend", [f"'{backend}' is not {' or '.join(BACKENDS)}"])
-    measured = (run for run in list_runs(runs_dir()) if not is_imported(run.record))
-    return select(run for run in measured if backend in ("", run.record.backend))
+    measured = [run for run in list_runs(runs_dir()) if not is_imported(run.record)]
+    own = {_asked(run) for run in measured if run.record.state == "finished"}
+    shipped = [run for run in reference_runs() if _asked(run) not in own]
+    return select(run for run in [*shipped, *measured] if backend in ("", run.record.backend))
+
+
+def _asked(run: Run) -> str:
+    """Return what a run asked, on any machine and backend."""
+    return question_of(run.record.model_copy(update={"backend": "", "environment": {}}))
+
+
+def measured_where(reference: Sequence[Run]) -> str:
+    """Return in a sentence where, when and from which commits runs of the reference are."""
+    records = [run.record for run in reference]
+    machines = {
+        f"{machine.get('cpu', 'a machine')} ({counted(int(machine.get('cores', 1)), 'core')})"
+        for machine in (record.environment.get("machine", {}) for record in records)
+    }
+    days = sorted({record.created_at[:10] for record in records})
+    commits = sorted({record.commit for record in records})
+    return (
+        f"{counted(len(records), 'run')} of the reference: measured on {', '.join(machines)}, "
+        f"{' to '.join(dict.fromkeys((days[0], days[-1])))}, commit {', '.join(commits)}. "
+        "Runs of your own take their place."
+    )
 
 
 def overview(backend: str = "") -> pd.DataFrame:
@@ -133,7 +169,12 @@ def _next(run: Run, state: str) -> str:
 
 
 def state_of(run: Run) -> str:
-    """Return a run's state; a run that says "running" while nobody measures was killed."""
+    """Return a run's state; a run that says "running" while nobody measures was killed.
+
+    A run that ships with the lab is a "reference".
+    """
+    if is_reference(run):
+        return REFERENCE
     if run.record.state == "running" and holder() is None:
         return "killed"
     return run.record.state

@@ -9,7 +9,7 @@ from typing import Any
 from perflab.errors import ParameterError
 from perflab.parameters import check
 from perflab.paths import runs_dir
-from perflab.recordings import Run, open_run
+from perflab.recordings import REFERENCE, Run, is_reference, open_run
 from perflab.trials.experiment import OF_THE_CALL, Experiment, RunParameters
 from perflab.trials.plan import Order
 
@@ -44,7 +44,8 @@ def asked_for(chosen: Experiment, given: Mapping[str, Any] | RunParameters) -> R
     reference = references[0]
     run = existing(str(given[reference]), chosen.name, reference)
     _refuse_contradictions(chosen, run, given, reference)
-    name = run.path.name if run.path.parent == runs_dir() else str(run.path)
+    has_id = run.path.parent == runs_dir() or is_reference(run)
+    name = run.path.name if has_id else str(run.path)
     of_call = {"wait_s": given.get("wait_s", 0.0), reference: name}
     call = check(chosen.parameters, of_call, f"experiment '{chosen.name}'")
     call_values = {name: getattr(call, name) for name in OF_THE_CALL}
@@ -52,8 +53,12 @@ def asked_for(chosen: Experiment, given: Mapping[str, Any] | RunParameters) -> R
 
 
 def existing(reference: str, experiment: str, parameter: str) -> Run:
-    """Open a recorded run of an experiment; ``parameter`` is the one that holds the reference."""
-    run = open_run(reference, runs_dir())
+    """Open a recorded run of an experiment; ``parameter`` is the one that holds the reference.
+
+    The word "reference" by itself is the run that ships with the lab.
+    """
+    word = f"{REFERENCE}:{experiment}" if reference == REFERENCE else reference
+    run = open_run(word, runs_dir())
     if run.record.experiment != experiment:
         text = (
             f"run {run.run_id} is one of experiment '{run.record.experiment}', not '{experiment}'"

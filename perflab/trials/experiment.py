@@ -88,7 +88,7 @@ class RunParameters(Parameters):
     from_run: str | None = Field(
         default=None,
         description="show this run and measure nothing: its id, the beginning of its id, its "
-        "folder, latest or latest:EXPERIMENT",
+        "folder, latest, latest:EXPERIMENT, or reference: the run that ships with the lab",
     )
     resume: str | None = Field(
         default=None, description="finish this run, which was interrupted or killed"

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 
-import pyarrow.parquet as pq
 import pytest
 
 from perflab.figures.view import draw_view, reread
-from perflab.recordings import Run, files
-from perflab.recordings.columns import STREAMED, TABLES
+from perflab.recordings import without_rows
 from perflab.reports.figures import views_of
 from perflab.reports.section import write_section
 from tests.golden.outputs import as_csv, findings_of
@@ -23,24 +20,12 @@ NAMES = (
 )  # fmt: skip
 
 
-def without_requests(run: Run, root: Path) -> Run:
-    """Return a copy of a run whose trials have no row of requests, nor of what came in streams."""
-    shutil.copytree(run.path, root)
-    for kind in ("requests", *STREAMED):
-        for table in root.glob(f"trials/*/{kind}.parquet"):
-            pq.write_table(TABLES[kind].empty_table(), table)
-    for trial in root.glob("trials/*"):
-        (trial / files.FILE).unlink()
-        (trial / files.FILE).write_bytes(files.describe(trial))
-    return Run(root)
-
-
 @pytest.mark.parametrize("name", NAMES)
 def test_what_is_judged_needs_no_requests_and_a_figure_that_does_says_so(
     name: str, tmp_path: Path
 ) -> None:
     run = write_recording(tmp_path / "whole", f"{name}/claimed")
-    rest = without_requests(run, tmp_path / "rest")
+    rest = without_rows(run, tmp_path / "rest")
     assert rest.missing
     assert (run.missing, rest.problems) == ([], [])
     assert findings_of(rest) == findings_of(run)

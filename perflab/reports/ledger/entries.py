@@ -20,7 +20,14 @@ from perflab.analysis.findings import JointClaim
 from perflab.analysis.verdict import Outcome
 from perflab.errors import ParameterError, PerflabError, RecordingError
 from perflab.parameters import check, did_you_mean
-from perflab.recordings import FREE_PARAMETERS, Contrast, Run, Selected
+from perflab.recordings import (
+    FREE_PARAMETERS,
+    Contrast,
+    Run,
+    Selected,
+    is_reference,
+    reference_runs,
+)
 from perflab.recordings.display import Shown
 from perflab.reports.cells import count, effect_text
 from perflab.reports.ledger.rows import (
@@ -33,7 +40,7 @@ from perflab.reports.ledger.rows import (
     rows,
 )
 from perflab.reports.ledger.study_check import MARKS, Check, checks
-from perflab.reports.runs import judged_runs
+from perflab.reports.runs import judged_runs, measured_where
 from perflab.statistics.in_words import counted
 
 if TYPE_CHECKING:
@@ -63,6 +70,7 @@ class Entry:
     n: tuple[str, ...] = ()
     run_id: str = ""
     judged: bool = False
+    shipped: bool = False
 
 
 def ledger(study: str = "", backend: str = "") -> list[Entry]:
@@ -108,6 +116,16 @@ class AnsweringRun:
     """A chosen run that answers rows; it is read once, when its first answer is needed."""
 
     selected: Selected
+
+    @property
+    def run_id(self) -> str:
+        """The run's id."""
+        return self.selected.run.run_id
+
+    @cached_property
+    def shipped(self) -> bool:
+        """Whether the run is one of the reference, which somebody else measured."""
+        return is_reference(self.selected.run)
 
     @cached_property
     def findings(self) -> list[Finding]:
@@ -167,19 +185,21 @@ class AnsweringRun:
             names = [finding.contrast.name.rpartition(", ")[2] for finding in findings]
             measured = [f"{name}: {text}" for name, text in zip(names, measured, strict=True)]
         n = tuple(count(part.effect.n if part.effect else None) for part in findings)
-        return Entry(row, outcome, why, tuple(measured), n, self.selected.run.run_id, judged=True)
+        return Entry(
+            row, outcome, why, tuple(measured), n, self.run_id, judged=True, shipped=self.shipped
+        )
 
-    def weight(self, answer: Answer) -> tuple[bool, int, str]:
+    def weight(self, answer: Answer) -> tuple[bool, bool, int, str]:
         """Return the rank of the run among those that can answer; the largest rank wins.
 
         First come runs with exactly the parameters of the answer and defaults for the rest, then
-        those with more complete blocks, then newer ones.
+        the user's own, then those with more complete blocks, then newer ones.
         """
         record = self.selected.run.record
         actual, planned = record.parameters, plan_of(answer).parameters
         names = (set(actual) | set(planned)) - set(FREE_PARAMETERS)
         is_as_planned = all(actual.get(name) == planned.get(name) for name in names)
-        return is_as_planned, self.selected.complete_blocks, record.created_at
+        return is_as_planned, not self.shipped, self.selected.complete_blocks, record.created_at
 
 
 def _by_weight(runs: Sequence[AnsweringRun], answer: Answer) -> Sequence[AnsweringRun]:
@@ -244,7 +264,7 @@ def _by_view(row: Row, runs: Sequence[AnsweringRun]) -> Entry:
             return entry
         if not answer.claim and answer.view in run.views:
             words = f"perflab.draw(run, '{answer.view}')"
-            return Entry(row, SHOWN, words, run_id=run.selected.run.run_id)
+            return Entry(row, SHOWN, words, run_id=run.run_id, shipped=run.shipped)
     return Entry(row, UNMEASURED, answer.command)
 
 
@@ -356,19 +376,26 @@ def headline(entries: Sequence[Entry]) -> str:
     return f"{counted(len(entries), 'published row')}: {'; '.join(parts)}. {verdicts}"
 
 
+def notes_on(entries: Sequence[Entry]) -> list[str]:
+    """Return the counts in a sentence, and where runs of the reference were measured."""
+    names = {entry.run_id for entry in entries if entry.shipped}
+    runs = [run for run in reference_runs() if run.run_id in names]
+    return [headline(entries), *([measured_where(runs)] if runs else [])]
+
+
 def shown_ledger(entries: Sequence[Entry]) -> Shown:
-    """Return the ledger as a notebook shows it, with the counts in a sentence below."""
+    """Return the ledger as a notebook shows it, with notes below."""
     text = pd.DataFrame(
         [(_row_text(entry.row), entry.row.published, _answer_text(entry)) for entry in entries],
         columns=["row", "published", "answer"],
     )
-    return Shown(ledger_table(entries), text, notes=[headline(entries)], marks=MARKS)
+    return Shown(ledger_table(entries), text, notes=notes_on(entries), marks=MARKS)
 
 
 def shown_counts(entries: Sequence[Entry]) -> Shown:
-    """Return the number of rows by outcome, with the counts in a sentence below."""
+    """Return the number of rows by outcome, with the same notes below."""
     table = count_table(entries)
-    return Shown(table, table.astype("str"), frozenset({"rows"}), notes=[headline(entries)])
+    return Shown(table, table.astype("str"), frozenset({"rows"}), notes=notes_on(entries))
 
 
 def _row_text(row: Row) -> str:
@@ -379,5 +406,6 @@ def _answer_text(entry: Entry) -> str:
     if entry.outcome in (UNMEASURED, SAME):
         return f"{entry.outcome}:\n{entry.why}"
     n = f"n = {', '.join(dict.fromkeys(entry.n))}; " if entry.judged else ""
-    run = f"{n}run {entry.run_id}" if entry.run_id else ""
+    whose = "reference run" if entry.shipped else "run"
+    run = f"{n}{whose} {entry.run_id}" if entry.run_id else ""
     return "\n".join(filter(None, [entry.outcome, *entry.measured, run, entry.why]))

@@ -1,0 +1,77 @@
+"""The reference: runs that ship with the lab, for those who have not measured yet.
+
+Each is an archive in ``data/reference/``: the record and the trials of a run, without the rows of
+requests and of what came in streams, which verdicts and most figures do not need. An archive is
+unpacked when it is read for the first time.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tarfile
+import tempfile
+from pathlib import Path
+
+import pyarrow.parquet as pq
+
+from perflab.errors import RecordingError
+from perflab.host.files import own_folder, whole_folder
+from perflab.paths import reference_dir, state_dir
+from perflab.recordings.columns import STREAMED, TABLES
+from perflab.recordings.files import FILE, describe, sha256_of
+from perflab.recordings.run import Run
+
+SUFFIX = ".tar.xz"
+DIGITS = 16
+
+
+def without_rows(run: Run, target: Path) -> Run:
+    """Copy a run to a new folder, without the rows of requests and of what came in streams."""
+    shutil.copytree(run.path, target)
+    for kind in ("requests", *STREAMED):
+        for table in target.glob(f"trials/*/{kind}.parquet"):
+            pq.write_table(TABLES[kind].empty_table(), table)
+    for trial in target.glob("trials/*"):
+        (trial / FILE).unlink()
+        (trial / FILE).write_bytes(describe(trial))
+    return Run(target)
+
+
+def pack(run: Run, folder: Path) -> Path:
+    """Write a run without those rows as an archive into ``folder``; return the archive's path."""
+    archive = folder / f"{run.run_id}{SUFFIX}"
+    with tempfile.TemporaryDirectory() as place, tarfile.open(archive, "w:xz", preset=9) as packed:
+        copy = without_rows(run, Path(place) / run.run_id)
+        packed.add(copy.path, run.run_id)
+    return archive
+
+
+def reference_runs() -> list[Run]:
+    """Return the runs of the reference, oldest first.
+
+    RecordingError names an archive that is damaged.
+    """
+    return [Run(_unpacked(archive)) for archive in sorted(reference_dir().glob(f"*{SUFFIX}"))]
+
+
+def is_reference(run: Run) -> bool:
+    """Return whether a run is one of the reference."""
+    return run.path.parent.parent == _place()
+
+
+def _place() -> Path:
+    return state_dir() / "reference"
+
+
+def _unpacked(archive: Path) -> Path:
+    """Return the folder of an archive's run; the digest in its path tells another version apart."""
+    target = own_folder(_place()) / sha256_of(archive)[:DIGITS]
+    if not target.exists():
+        try:
+            with tarfile.open(archive) as packed, whole_folder(target) as folder:
+                # The first versions of Python 3.11 have no filters.
+                packed.extraction_filter = getattr(tarfile, "data_filter", lambda member, _: member)
+                packed.extractall(folder)
+        except (tarfile.TarError, EOFError, OSError) as error:
+            raise RecordingError(f"{archive}: {error}; 'git checkout' brings it back") from error
+    return target / archive.name.removesuffix(SUFFIX)

@@ -1,0 +1,99 @@
+"""Runs that ship with the lab: read like one's own, told apart from them, and below them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+import perflab
+from perflab.cli import app
+from perflab.errors import ParameterError, RecordingError, RunNotFound
+from perflab.recordings import Run, is_reference, pack, reference_runs
+from perflab.reports.ledger import Entry, ledger, shown_ledger
+from perflab.systems import experiment
+from tests.support.synthetic import write_run
+
+NAME = "synchronous_commit"
+
+
+def measured(root: Path, run_id: str, blocks: int = 8) -> Run:
+    """Return a run of today's experiment with planted values."""
+    chosen = experiment(NAME)
+    plan = chosen.plan(chosen.check({"seed": 1, "blocks": blocks}))
+    return write_run(
+        root, run_id=run_id, requests=40, noise=0.01, blocks=blocks, contrasts=plan.contrasts,
+        parameters=plan.parameters,
+    )  # fmt: skip
+
+
+@pytest.fixture
+def shipped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Run]:
+    """Ship one run; there are no others."""
+    for name, folder in {"RUNS": "own", "REFERENCE": "reference", "STATE": "state"}.items():
+        (tmp_path / folder).mkdir(mode=0o700)
+        monkeypatch.setenv(f"PERFLAB_{name}", str(tmp_path / folder))
+    run = measured(tmp_path / "elsewhere", "shipped")
+    pack(run, tmp_path / "reference")
+    return run
+
+
+def judged() -> Entry:
+    return next(entry for entry in ledger("inference") if entry.judged)
+
+
+def test_a_shipped_run_says_the_same_as_the_whole_one(shipped: Run) -> None:
+    (run,) = reference_runs()
+    assert (run.run_id, run.problems, run.missing) == ("shipped", [], ["requests"])
+    assert is_reference(run)
+    assert not is_reference(shipped)
+    tables = [perflab.findings(each).table.to_csv() for each in (run, shipped)]
+    assert tables[0] == tables[1]
+
+
+@pytest.mark.usefixtures("shipped")
+def test_it_answers_rows_until_there_is_a_run_of_ones_own(tmp_path: Path) -> None:
+    assert (judged().run_id, judged().shipped) == ("shipped", True)
+    shown = shown_ledger(ledger("inference"))
+    assert shown.text["answer"].str.contains("reference run shipped").any()
+    assert "1 run of the reference: measured on " in shown.notes[1]
+    measured(tmp_path / "own", "mine", blocks=6)
+    assert (judged().run_id, judged().shipped) == ("mine", False)
+    assert len(shown_ledger(ledger("inference")).notes) == 1
+
+
+@pytest.mark.usefixtures("shipped")
+def test_a_notebook_shows_it_and_measures_nothing() -> None:
+    run = perflab.run(NAME, {"from_run": "reference"})
+    assert is_reference(run)
+    asked = perflab.notebook_parameters(NAME, {"from_run": "reference"})
+    assert (asked.from_run, asked.blocks) == ("shipped", 8)
+    assert perflab.open_run(f"reference:{NAME}").run_id == perflab.open_run("ship").run_id
+    with pytest.raises(RunNotFound, match=f"has no run of 'serialization'.*it has {NAME}"):
+        perflab.run("serialization", {"from_run": "reference"})
+    with pytest.raises(ParameterError, match="blocks"):
+        perflab.notebook_parameters(NAME, {"from_run": "reference", "blocks": 3})
+
+
+@pytest.mark.usefixtures("shipped")
+def test_it_is_listed_as_what_it_is_and_is_never_the_latest() -> None:
+    printed = CliRunner().invoke(app, ["runs"]).output
+    assert "shipped" in printed
+    assert "reference" in printed
+    with pytest.raises(RunNotFound, match="has finished"):
+        perflab.open_run("latest")
+
+
+def test_another_version_is_unpacked_anew_and_a_damaged_one_named(
+    shipped: Run, tmp_path: Path
+) -> None:
+    (before,) = reference_runs()
+    archive = pack(measured(tmp_path / "again", "shipped", blocks=6), tmp_path / "reference")
+    (after,) = reference_runs()
+    assert (before.record.blocks, after.record.blocks) == (shipped.record.blocks, 6)
+    archive.write_bytes(archive.read_bytes()[:200])
+    for _ in range(2):
+        with pytest.raises(RecordingError, match=r"shipped\.tar\.xz: .*'git checkout' brings it"):
+            reference_runs()
