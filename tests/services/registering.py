@@ -136,7 +136,7 @@ def settings_for(store: Service, tap: Tap | None = None, **wanted: Any) -> Setti
     settings = Settings(
         store_address=f"http://127.0.0.1:{tap.port if tap else store.port}",
         database_address=f"http://127.0.0.1:{store.port}",
-        retry_attempts=1,
+        retries=0,
     )
     return replace(settings, **wanted)
 

@@ -64,14 +64,19 @@ def test_a_worker_imports_only_its_own_runtime(artifacts: Path, runtime: str, lo
 
 
 @pytest.mark.parametrize(
-    ("workers", "pool_size", "minconn", "each", "kept"),
-    [(4, 50, "max", 12, 12), (4, 50, "1", 12, 1), (8, 4, "max", 1, 1)],
+    ("workers", "pool_size", "minconn", "kept", "most"),
+    [
+        (4, 50, "max", [13, 13, 12, 12], [13, 13, 12, 12]),
+        (4, 50, "1", [1, 1, 1, 1], [13, 13, 12, 12]),
+        (3, 3, "max", [1, 1, 1], [1, 1, 1]),
+    ],
 )
 def test_the_pool_is_shared_out_among_the_workers(
-    workers: int, pool_size: int, minconn: Literal["max", "1"], each: int, kept: int
+    workers: int, pool_size: int, minconn: Literal["max", "1"], kept: list[int], most: list[int]
 ) -> None:
     settings = Settings(workers=workers, pool_size=pool_size, pool_minconn=minconn)
-    assert (settings.pool_per_worker, settings.minimum_per_worker) == (each, kept)
+    pools = [settings.pool_of(place) for place in range(workers)]
+    assert [*zip(*pools, strict=True)] == [(*kept,), (*most,)]
 
 
 ROWS = 10_000

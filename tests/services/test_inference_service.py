@@ -37,8 +37,6 @@ def test_it_reports_all_workers_and_every_setting_in_force(service: Service) -> 
         "workers": 2,
         "pool_size": 5,
         "pool_minconn": "max",
-        "pool_per_worker": 2,
-        "minimum_per_worker": 2,
         "database": {"synchronous_commit": "on"},
     }
 
@@ -114,8 +112,8 @@ def test_both_pools_open_their_minimum_at_the_start(started: Start, postgres: Se
     other = started("inference", {"database": postgres.port}, **settings)
     for driver in WRITING:
         of_driver = f"pg_stat_activity WHERE application_name = 'inference-{driver}'"
-        # The first service keeps 2 for each of its two workers, the other keeps one.
-        assert value_of(postgres, f"SELECT count(*) FROM {of_driver}") == 2 * 2 + 1
+        # The workers of the first service keep 3 and 2, the other keeps one.
+        assert value_of(postgres, f"SELECT count(*) FROM {of_driver}") == 3 + 2 + 1
     other.instance.stop()
 
 

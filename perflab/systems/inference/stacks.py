@@ -287,29 +287,11 @@ def _at_start(parameters: LoadParameters, load: Workload) -> Workload | None:
     return load.model_copy(update={"arrivals": arrivals})
 
 
-def uneven_pools(pool_size: int, workers: Sequence[int]) -> list[Remark]:
-    """Warn of each number of workers that cannot split the pool evenly."""
-    return [
-        Remark(
-            code="inference.pool_size",
-            text=f"pool_size {pool_size} over {count} workers gives {pool_size // count} each, "
-            f"{pool_size // count * count} in total",
-        )
-        for count in workers
-        if pool_size % count
-    ]
-
-
 def load_warnings(parameters: LoadParameters, **levels: Any) -> list[Remark]:
     """Warn if the load or the set-up is not as published."""
     texts = parameters.differences(**levels)
     text = f"published sizes are not compared: {'; '.join(texts)}"
     return [Remark(code="inference.load", text=text)] if texts else []
-
-
-def fixed_warnings(parameters: InferenceParameters) -> list[Remark]:
-    """Return the warnings of an experiment that varies neither load nor set-up."""
-    return uneven_pools(parameters.pool_size, (parameters.workers,)) + load_warnings(parameters)
 
 
 USUAL = InferenceParameters()

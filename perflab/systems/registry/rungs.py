@@ -36,7 +36,7 @@ class Rung(Parameters):
     handler: Handler
     executor_threads: int = 0
     pool_connections: int = 10
-    retry_attempts: int = 5
+    retries: int = 4
     retry_mode: Literal["legacy", "standard"] = "legacy"
     body: Literal["buffered", "streamed"] = "buffered"
     one_client: bool = False
@@ -51,7 +51,7 @@ class Rung(Parameters):
 def _step_3(label: str, handler: Handler = "executor", **changes: int | str | bool) -> Rung:
     """Return a rung with the settings of the last published step and some changes."""
     settings = {
-        "executor_threads": 100, "pool_connections": 150, "retry_attempts": 3,
+        "executor_threads": 100, "pool_connections": 150, "retries": 3,
         "retry_mode": "standard", **changes,
     }  # fmt: skip
     return Rung.model_validate({"label": label, "handler": handler, **settings})

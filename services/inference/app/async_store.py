@@ -22,24 +22,25 @@ class AsyncStore:
         self._pool = pool
 
     @classmethod
-    async def open(cls, settings: Settings) -> AsyncStore:
-        """Open the pool with its minimum of connections."""
-        pool = await asyncpg.create_pool(
+    async def open(cls, settings: Settings, pool: tuple[int, int]) -> AsyncStore:
+        """Connect; ``pool`` is how many connections are kept, and how many there may be."""
+        least, most = pool
+        connections = await asyncpg.create_pool(
             host=settings.database_host,
             port=settings.database_port,
             database="perflab",
             user="perflab",
             password=content(settings.password_file),
             timeout=10,
-            min_size=settings.minimum_per_worker,
-            max_size=settings.pool_per_worker,
+            min_size=least,
+            max_size=most,
             # No connection is replaced for its age or its number of queries: psycopg2's pool does
             # not either, and a reconnect inside a trial would hit one driver only.
             max_inactive_connection_lifetime=0,
             max_queries=NEVER,
             server_settings={"application_name": "inference-asyncpg"},
         )
-        return cls(pool)
+        return cls(connections)
 
     async def insert(self, label: int, probability: float, phases: Phases) -> int:
         """Write one row and return its id."""

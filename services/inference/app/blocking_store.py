@@ -30,11 +30,13 @@ class BlockingStore:
     The library's pool raises when it is exhausted, so a semaphore makes threads wait instead.
     """
 
-    def __init__(self, settings: Settings) -> None:
-        self._free = threading.BoundedSemaphore(settings.pool_per_worker)
+    def __init__(self, settings: Settings, pool: tuple[int, int]) -> None:
+        """Connect; ``pool`` is how many connections are kept, and how many there may be."""
+        least, most = pool
+        self._free = threading.BoundedSemaphore(most)
         self._pool = ThreadedConnectionPool(
-            settings.minimum_per_worker,
-            settings.pool_per_worker,
+            least,
+            most,
             host=settings.database_host,
             port=settings.database_port,
             dbname="perflab",

@@ -14,7 +14,7 @@ from fastapi import Depends, FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel, ConfigDict, Field
-from specimen.settings import read
+from specimen.settings import public, read
 from specimen.timing import KEY, Phases, ServerTiming
 
 from app import async_store, blocking_store, runtimes
@@ -49,10 +49,12 @@ class Answer(BaseModel):
 async def lifespan(app: FastAPI) -> AsyncIterator[None]:
     """Load the model and open the pools before the first request."""
     settings = app.state.settings = read(Settings, "INFERENCE_")
+    sign = app.state.sign = Sign(settings.port, settings.workers)
     app.state.predict = loaded(settings)
-    app.state.blocking = blocking_store.BlockingStore(settings)
-    app.state.nonblocking = await async_store.AsyncStore.open(settings)
-    app.state.sign = Sign(settings.port)
+    pool = settings.pool_of(sign.place)
+    app.state.blocking = blocking_store.BlockingStore(settings, pool)
+    app.state.nonblocking = await async_store.AsyncStore.open(settings, pool)
+    sign.show_ready()
     yield
     app.state.blocking.close()
     await app.state.nonblocking.close()
@@ -147,7 +149,7 @@ async def health(request: Request) -> JSONResponse:
 @application.get("/settings")
 async def settings(request: Request) -> dict[str, object]:
     """Return the settings in force, and the database's as the pools' connections see them."""
-    shown: dict[str, object] = request.app.state.settings.shown()
+    shown: dict[str, object] = public(request.app.state.settings)
     store: async_store.AsyncStore = request.app.state.nonblocking
     shown["database"] = {name: await store.show(name) for name in SHOWN}
     return shown

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
-
-from specimen.settings import public
+from typing import Literal
 
 
 @dataclass(frozen=True)
@@ -23,20 +21,11 @@ class Settings:
     database_port: int = 5432
     password_file: Path = Path()
 
-    @property
-    def pool_per_worker(self) -> int:
-        """Return the connections one worker may have."""
-        return max(1, self.pool_size // self.workers)
+    def pool_of(self, place: int) -> tuple[int, int]:
+        """Return how many connections the pool of one worker keeps, and may have.
 
-    @property
-    def minimum_per_worker(self) -> int:
-        """Return the connections one worker's pool keeps."""
-        return self.pool_per_worker if self.pool_minconn == "max" else 1
-
-    def shown(self) -> dict[str, Any]:
-        """Return what may be shown."""
-        return {
-            **public(self),
-            "pool_per_worker": self.pool_per_worker,
-            "minimum_per_worker": self.minimum_per_worker,
-        }
+        All workers together have ``pool_size``: of 50 over 4 workers they have 13, 13, 12 and 12.
+        """
+        each, rest = divmod(self.pool_size, self.workers)
+        most = max(1, each + (place < rest))
+        return (most if self.pool_minconn == "max" else 1), most

@@ -50,7 +50,8 @@ def create_app(settings: Settings) -> FastAPI:
         return {
             **public(settings),
             "pool_connections": config.max_pool_connections,
-            "retry_attempts": config.retries["total_max_attempts"],
+            # The first attempt is no retry.
+            "retries": config.retries["total_max_attempts"] - 1,
             "retry_mode": config.retries["mode"],
         }
 

@@ -20,5 +20,5 @@ class Settings:
     body: Literal["buffered", "streamed"] = "buffered"
     executor_threads: int = 0
     pool_connections: int = 10
-    retry_attempts: int = 5
+    retries: int = 4
     retry_mode: Literal["legacy", "standard"] = "legacy"

@@ -39,7 +39,7 @@ def options(settings: Settings) -> dict[str, Any]:
     """Return what all clients are told."""
     return {
         "max_pool_connections": settings.pool_connections,
-        "retries": {"total_max_attempts": settings.retry_attempts, "mode": settings.retry_mode},
+        "retries": {"max_attempts": settings.retries, "mode": settings.retry_mode},
     }
 
 

@@ -230,5 +230,4 @@ EXPERIMENT = Experiment(
     treatments=lambda parameters: stacks.with_room(_treatments(parameters)),
     factors=_factors,
     contrasts=_contrasts,
-    warnings=lambda parameters: stacks.uneven_pools(parameters.pool_size, parameters.workers),
 )

@@ -154,5 +154,5 @@ EXPERIMENT = Experiment(
     treatments=lambda parameters: stacks.with_room(_treatments(parameters)),
     factors=lambda parameters: {"runtime": parameters.runtime, "database_write": WRITES},
     contrasts=_contrasts,
-    warnings=stacks.fixed_warnings,
+    warnings=stacks.load_warnings,
 )

@@ -157,11 +157,7 @@ def _warnings(parameters: SyncVsAsyncParameters) -> list[Remark]:
     """Say how even the setting nearest to the study's differs from it."""
     settings = [_typed(setting) for setting in _settings(parameters)]
     nearest = min(settings, key=lambda setting: len(parameters.differences(**setting)))
-    in_total = IN_TOTAL in parameters.pool_meaning
-    return [
-        *(stacks.uneven_pools(parameters.pool_size, parameters.workers) if in_total else []),
-        *stacks.load_warnings(parameters, **nearest),
-    ]
+    return stacks.load_warnings(parameters, **nearest)
 
 
 EXPERIMENT = Experiment(

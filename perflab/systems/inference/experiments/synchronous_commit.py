@@ -104,5 +104,5 @@ EXPERIMENT = Experiment(
     ),
     factors=lambda _: {WRITE: ("yes", "no"), FACTOR: ("on", "off", "none")},
     contrasts=_contrasts,
-    warnings=stacks.fixed_warnings,
+    warnings=stacks.load_warnings,
 )

@@ -128,7 +128,7 @@ def levels(parameters: DownloadParameters, rung: Rung) -> Mapping[str, object]:
         "body": rung.body,
         "executor_threads": rung.executor_threads,
         "pool_connections": rung.pool_connections,
-        "retry_attempts": rung.retry_attempts,
+        "retries": rung.retries,
         "clients": clients(parameters, rung),
         "load_from": rung.load_from,
     }
