@@ -73,9 +73,9 @@ def test_defaults_and_presets_are_the_published_loads() -> None:
 
 
 UNITS = (
-    "s", "ms", "us", "ns", "min", "MiB", "requests/s", "messages/s", "1/s", "bytes", "bytes/s", "MiB/s",
-    "MB/s", "%", "percentage points", "ratio", "1", "count", "users", "requests", "connections",
-    "chunks", "major version",
+    "s", "ms", "us", "ns", "min", "MiB", "requests/s", "messages/s", "1/s", "bytes",
+    "bytes/s", "MiB/s", "MB/s", "%", "percentage points", "ratio", "1", "count", "users",
+    "requests", "connections", "chunks", "major version",
 )  # fmt: skip
 
 

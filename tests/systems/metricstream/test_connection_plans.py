@@ -9,8 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
+from perflab.analysis.verdict import Size, judge
 from perflab.errors import ParameterError
 from perflab.instruments import OtherLoad, Requests
 from perflab.instruments.requests import miscounted, success_share
@@ -19,6 +21,7 @@ from perflab.load.workload import ClosedLoop, OpenLoop
 from perflab.paths import services_dir
 from perflab.recordings import Run
 from perflab.stacks.plan import Node
+from perflab.statistics.comparison import effect_of
 from perflab.systems.metricstream.connection_cost import PARTS, part_columns
 from perflab.systems.metricstream.limited_by import (
     CLIENT,
@@ -45,6 +48,18 @@ from tests.systems.metricstream.planted_connections import (
 from tests.systems.planned import plan_of
 
 plan = partial(plan_of, "connection_lifecycle")
+
+
+def test_a_published_range_is_contradicted_by_less_than_its_low_end() -> None:
+    (kept_alive,) = (
+        contrast
+        for contrast in plan(sets=("saturation",)).contrasts
+        if contrast.name == "full_pool_keeps_reused against full_pool_closes_new, throughput"
+    )
+    factors = {2.33: Size.CONTRADICTED, 4.0: Size.AGREES}
+    for factor, size in factors.items():
+        logs = [math.log(factor) + 0.001 * number for number in range(8)]
+        assert judge(effect_of(pd.Series(logs)), kept_alive).size is size
 
 
 def test_every_phase_gets_the_published_load_and_phase_7_alone_reuses_connections() -> None:
