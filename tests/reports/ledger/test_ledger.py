@@ -8,10 +8,12 @@ import pytest
 
 from perflab import systems
 from perflab.errors import ParameterError
+from perflab.paths import notebooks_dir
 from perflab.recordings import Contrast, studies
 from perflab.reports.ledger import Entry, ledger, narrowed
 from perflab.reports.ledger.entries import check_view, count_table, headline
 from perflab.reports.ledger.rows import SIZES, Answered, Row, mismatch, parse, rows
+from perflab.sweeps.cells import open_sweep
 from tests.reports.ledger.conftest import Bring, Write
 from tests.support.synthetic import ON_AND_OFF, Planted
 
@@ -49,6 +51,28 @@ def test_every_contrast_that_rests_on_a_study_answers_one_of_its_rows() -> None:
                 assert any(
                     a.experiment == chosen.name and a.covers(contrast.name) for a in answers
                 ), contrast.name
+
+
+def test_the_sweep_of_the_published_studies_measures_every_row_that_a_contrast_answers() -> None:
+    sweep = open_sweep(notebooks_dir() / "sweeps" / "published.yaml")
+    chosen = [(systems.experiment(cell.notebook), cell.parameters) for cell in sweep.cells]
+    measured = [
+        (asked.name, contrast)
+        for asked, values in chosen
+        for contrast in asked.plan(asked.check(values)).contrasts
+    ]
+    left_out = [
+        row.key
+        for row in rows()
+        if row.answer.kind == Answered.CONTRAST
+        and not any(
+            name == row.answer.experiment
+            and row.answer.covers(contrast.name)
+            and not mismatch(row, contrast)
+            for name, contrast in measured
+        )
+    ]
+    assert left_out == []
 
 
 # ---- what a run says ----------------------------------------------------------------------------
