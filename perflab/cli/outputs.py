@@ -18,6 +18,7 @@ from rich.table import Column, Table
 from rich.text import Text
 
 from perflab.errors import PerflabError
+from perflab.statistics.in_words import visible
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -107,7 +108,8 @@ def frame_table(rows: pd.DataFrame, styles: Mapping[str, Mapping[str, str]] | No
         cells = []
         for name, value in row.items():
             column_styles = (styles or {}).get(str(name), {})
-            cells.append(Text(str(value), column_styles.get(str(value), column_styles.get("", ""))))
+            shown = visible(str(value))
+            cells.append(Text(shown, column_styles.get(str(value), column_styles.get("", ""))))
         table.add_row(*cells)
     return table
 

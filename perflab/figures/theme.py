@@ -16,6 +16,7 @@ from matplotlib.font_manager import FontProperties, fontManager
 from matplotlib.textpath import TextToPath
 
 from perflab.recordings import ContrastPair, RunRecord
+from perflab.statistics.in_words import visible
 
 INK = "#222222"
 MUTED = "#767676"
@@ -185,7 +186,7 @@ def looks_of(record: RunRecord) -> dict[str, Look]:
     Colour and marker depend only on the treatment's place in the record.
     """
     looks = {
-        treatment.name: Look(*appearance(place), label=treatment.label or treatment.name)
+        treatment.name: Look(*appearance(place), label=visible(treatment.label or treatment.name))
         for place, treatment in enumerate(record.treatments)
     }
     return {name: looks[name] for name in side_by_side(record)}

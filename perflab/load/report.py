@@ -9,6 +9,7 @@ from dataclasses import asdict
 from typing import Any
 
 import numpy as np
+from rich.cells import cell_len, set_cell_size
 
 from perflab.load.checks import stalls
 from perflab.load.checks.chunk_times import remarks as of_streams
@@ -25,6 +26,7 @@ from perflab.load.workload.arrivals import OpenLoop
 from perflab.load.workload.workload import Objective, Workload
 from perflab.recordings.display import escaped
 from perflab.recordings.schema import Remark
+from perflab.statistics.in_words import visible
 from perflab.statistics.quantiles import OF_LOADS, OF_TRIALS, Bound, needed_n, percentiles_of
 
 
@@ -353,13 +355,13 @@ def _names(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
         f"{name:>10}" for name in ("p50 ms", "p99 ms", "max ms")
     )
     for row in rows:
-        name = row["name"]
-        if len(name) > LONGEST_NAME:
+        name = visible(row["name"])
+        if cell_len(name) > LONGEST_NAME:
             yield from _wrapped(name)
             name = ""
         cells = "".join(_cell(row, "response_time", column) for column in ("p50", "p99", "max"))
-        rate = f"{row['throughput_rps'] or 0:.1f}"
-        yield f"{name:{LONGEST_NAME}}{row['requests']:>10}{row['errors']:>8}{rate:>10}{cells}"
+        counts = f"{row['requests']:>10}{row['errors']:>8}{row['throughput_rps'] or 0:>10.1f}"
+        yield f"{set_cell_size(name, LONGEST_NAME)}{counts}{cells}"
 
 
 def _verdict(shown: Mapping[str, Any]) -> Iterator[str]:

@@ -12,7 +12,7 @@ import pandas as pd
 
 from perflab.analysis.findings import bound_text
 from perflab.statistics.comparison import Effect
-from perflab.statistics.in_words import MISSING, at_least, missing, number
+from perflab.statistics.in_words import MISSING, at_least, missing, number, visible
 
 
 def ratio(value: Any) -> str:
@@ -81,6 +81,8 @@ def is_numeric(column: pd.Series[Any]) -> bool:
 
 # The beginning of an HTML element.
 TAG = re.compile(r"<(?=[A-Za-z/!?])")
+# What a site would make into a link to a person or an issue.
+MENTION = re.compile(r"(?<![\w`/&])(?:@[A-Za-z][\w-]*|#\d+\b)")
 
 
 def to_markdown(table: pd.DataFrame) -> str:
@@ -99,9 +101,11 @@ def to_markdown(table: pd.DataFrame) -> str:
 
 def cell(value: Any) -> str:
     """Return a cell's text on one line; no link, picture, formula or HTML can come of it."""
-    text = " ".join(cell_text(value).split()).replace("\\", "\\\\").replace("|", "\\|")
+    text = visible(" ".join(cell_text(value).split())).replace("\\", "\\\\").replace("|", "\\|")
     # In pairs these marks mean a formula, or words that are struck out.
     for mark in "$~":
         if text.count(mark) > 1 and "`" not in text:
             text = text.replace(mark, f"\\{mark}")
+    if "`" not in text:
+        text = MENTION.sub(r"`\g<0>`", text)
     return TAG.sub(r"\\<", text.replace("](", "]\\("))

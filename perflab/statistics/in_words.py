@@ -1,12 +1,28 @@
-"""Numbers in words: three significant digits, and nouns that agree with their number."""
+"""Numbers in words: three significant digits, and nouns that agree with their number.
+
+Text from outside is made visible here, too.
+"""
 
 from __future__ import annotations
 
 import math
+import unicodedata
 from collections.abc import Callable
 from typing import Any
 
 MISSING = "–"
+# Categories of Unicode whose characters show nothing: formatting, control, unassigned.
+UNSEEN = ("Cc", "Cf", "Cn", "Co", "Cs")
+
+
+def visible(text: str) -> str:
+    """Return text with the codes of characters that nobody sees; two names never look alike."""
+    return "".join(
+        f"\\u{ord(character):04x}"
+        if unicodedata.category(character) in UNSEEN and character != "\n"
+        else character
+        for character in text
+    )
 
 
 def counted(number: int, noun: str) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from rich.cells import cell_len
 
 from perflab.cli.load import Status, status_of
 from perflab.host.kernel_counts import COUNTERS, tcp_counts
@@ -63,6 +64,16 @@ def test_the_table_fits_eighty_columns_and_any_pipe(tmp_path: Path) -> None:
     assert text.isascii()
     assert row["name"] in text
     assert "n<3688" in text
+
+
+def test_names_of_any_script_stand_in_one_column_and_no_two_look_alike(tmp_path: Path) -> None:
+    numbers = shown(tmp_path)
+    names = ("支払い 🚀", "payment", "pay\u200bment")
+    text = table({**numbers, "by_name": [{**numbers, "name": name} for name in names]})
+    rows = [row for row in text.splitlines() if row.startswith(("支払い", "pay"))]
+    assert [row.split()[0] for row in rows[1:]] == ["payment", "pay\\u200bment"]
+    ends = {cell_len(row[: row.index(f"{numbers['requests']}")]) for row in rows}
+    assert len(ends) == 1
 
 
 def test_requests_of_scripted_users_have_a_row_for_every_name(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from perflab.errors import ExportRefused
-from perflab.reports.cells import to_markdown
+from perflab.reports.cells import cell, to_markdown
 from perflab.reports.regions import filled, regions
 
 BEGIN_OF_ONE = "<!-- perflab:begin a 7692c3ad3540bb80 -->\n"
@@ -150,6 +150,21 @@ def test_every_row_has_as_many_cells_as_the_head(rows) -> None:
         assert len(unescaped_bars) == 3
         assert line.startswith("| ")
         assert line.endswith(" |")
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("as @anna said in #12", "as `@anna` said in `#12`"),
+        ("GET /@anna/items#12", "GET /@anna/items#12"),
+        ("anna@example.org", "anna@example.org"),
+        ("`@anna`", "`@anna`"),
+        ("pay\u200bment", "pay\\\\u200bment"),
+        ("naïve 日本 🚀", "naïve 日本 🚀"),
+    ],
+)
+def test_a_name_from_outside_links_to_nobody_and_hides_nothing(text: str, shown: str) -> None:
+    assert cell(text) == shown
 
 
 def test_columns_of_numbers_lean_right_and_a_table_without_rows_says_so() -> None:
