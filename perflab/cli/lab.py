@@ -102,16 +102,36 @@ def _headline(runs: Sequence[Run], duration: str) -> str:
 
 
 def _table(answers: Sequence[Answered]) -> list[str]:
-    """Return a line for each question, and the way to decide what is not decided."""
+    """Return a line for each question, the reference's answer, and the way to decide it."""
+    shipped = {
+        answer.question: answer.text
+        for run, *_ in answers
+        for answer in _of_reference(run.record.experiment)
+    }
     rows = [(run, answer) for run, _, of_run in answers for answer in of_run]
     width = max((len(answer.question) for _, answer in rows), default=0)
     lines = []
     for run, answer in rows:
         study = f"   (study: {answer.study})" if answer.study else ""
         lines.append(f"  {answer.question:{width}}  {answer.text}{study}")
+        if text := shipped.get(answer.question):
+            lines.append(f"  {'':{width}}  the reference: {text}")
         if 0 < answer.blocks <= MOST_BLOCKS:
             lines.append(f"  {'':{width}}  {_way_out(run, answer.blocks)}")
     return lines
+
+
+def _of_reference(experiment: str) -> list[Answer]:
+    """Return the answers of the run that ships with the lab; none where there is none."""
+    from perflab.analysis.answers import answers_of
+    from perflab.errors import RunNotFound
+    from perflab.paths import runs_dir
+    from perflab.recordings import REFERENCE, open_run
+
+    try:
+        return answers_of(open_run(f"{REFERENCE}:{experiment}", runs_dir()))
+    except RunNotFound:
+        return []
 
 
 def _way_out(run: Run, blocks: int) -> str:
