@@ -253,8 +253,9 @@ class Experiment:
     """A question with factors, a workload and published results to compare with.
 
     ``steady`` names what the trials measure: a kind of messages, or requests. With ``main_job`` the
-    experiment is part of 'perflab lab', which runs it with these parameters. ``system`` and
-    ``responses`` need not be given: they are those of the system that holds the experiment.
+    experiment is part of 'perflab lab', which runs it with these parameters. ``factors``,
+    ``system`` and ``responses`` need not be given: factors are then those of the treatments, and
+    the others those of the system that holds the experiment.
     """
 
     name: str
@@ -262,8 +263,8 @@ class Experiment:
     question: str
     parameters: type[RunParameters]
     treatments: Callable[[Any], Sequence[Treatment]]
-    factors: Callable[[Any], Mapping[str, tuple[str, ...]]]
     contrasts: Callable[[Any], Sequence[Contrast]]
+    factors: Callable[[Any], Mapping[str, tuple[str, ...]]] | None = None
     warnings: Callable[[Any], Sequence[Remark]] = lambda _: ()
     steady: Steady = BY_REQUESTS
     main_job: Mapping[str, Any] | None = None
@@ -300,6 +301,7 @@ class Experiment:
         blocks = parameters.planned_blocks
         try:
             contrasts = tuple(self.contrasts(parameters))
+            treatments = tuple(self.treatments(parameters))
             plan = RunPlan(
                 experiment=self.name,
                 system=self.system,
@@ -308,8 +310,8 @@ class Experiment:
                 title=self.title,
                 question=self.question,
                 parameters=recorded,
-                factors=self.factors(parameters),
-                treatments=tuple(self.treatments(parameters)),
+                factors=self.factors(parameters) if self.factors else factors_of(treatments),
+                treatments=treatments,
                 contrasts=contrasts,
                 blocks=blocks,
                 until_decided=parameters.until_decided,
@@ -346,6 +348,15 @@ class Experiment:
             place = inspect.getsourcefile(self.contrasts) or "its module"
             return ExperimentError(f"{self._subject} ({place}): {'; '.join(problems)}")
         return ParameterError(self._subject, problems)
+
+
+def factors_of(treatments: Sequence[Treatment]) -> dict[str, tuple[str, ...]]:
+    """Return the levels of every factor, in the order in which treatments first have them."""
+    factors: dict[str, list[str]] = {}
+    for treatment in treatments:
+        for factor, level in treatment.levels.items():
+            factors.setdefault(factor, []).append(level)
+    return {factor: tuple(dict.fromkeys(levels)) for factor, levels in factors.items()}
 
 
 @dataclass(frozen=True)

@@ -91,23 +91,16 @@ class Ladder(Generic[P, R]):
             Treatment(
                 name=f"{RUNG}={name}",
                 label=rung.label,
-                levels=self.levels(parameters, name, rung),
+                levels={
+                    factor: str(level)
+                    for factor, level in {RUNG: name, **self.named(parameters, rung)}.items()
+                },
                 stack=self.stack(parameters, rung),
                 workload=self.workload(parameters, rung),
                 instruments=self.instruments(parameters, rung),
             )
             for name, rung in rungs.items()
         ]
-
-    def levels(self, parameters: P, name: str, rung: R) -> dict[str, str]:
-        """Return a rung's levels; its own name is the first."""
-        named = {RUNG: name, **self.named(parameters, rung)}
-        return {factor: str(level) for factor, level in named.items()}
-
-    def factors(self, parameters: P, rungs: Mapping[str, R]) -> dict[str, tuple[str, ...]]:
-        """Return the levels of every factor, in the order in which rungs first have them."""
-        rows = [self.levels(parameters, name, rung) for name, rung in rungs.items()]
-        return {factor: tuple(dict.fromkeys(row[factor] for row in rows)) for factor in rows[0]}
 
 
 def between(

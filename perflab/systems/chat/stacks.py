@@ -239,29 +239,21 @@ def levels(parameters: ChatParameters, rung: Rung) -> dict[str, object]:
     }
 
 
-def _ladder(rungs: Mapping[str, Rung]) -> Ladder[ChatParameters, Rung]:
+def treatments(parameters: ChatParameters, rungs: Mapping[str, Rung]) -> list[Treatment]:
+    """Return a treatment for every rung."""
     # All rungs have as many accounts, so that they share one preparation.
     accounts = max(rung.users for rung in rungs.values()) + 1
-    return Ladder(
+    labelled = {
+        name: rung.model_copy(update={"label": f"{name.replace('_', ' ')}, {rung.users} users"})
+        for name, rung in rungs.items()
+    }
+    ladder: Ladder[ChatParameters, Rung] = Ladder(
         levels,
         lambda parameters, rung: stack(parameters, rung, accounts),
         workload,
         lambda *_: INSTRUMENTS,
     )
-
-
-def treatments(parameters: ChatParameters, rungs: Mapping[str, Rung]) -> list[Treatment]:
-    """Return a treatment for every rung."""
-    labelled = {
-        name: rung.model_copy(update={"label": f"{name.replace('_', ' ')}, {rung.users} users"})
-        for name, rung in rungs.items()
-    }
-    return _ladder(rungs).treatments(parameters, labelled)
-
-
-def factors(parameters: ChatParameters, rungs: Mapping[str, Rung]) -> dict[str, tuple[str, ...]]:
-    """Return the levels of every factor, in the order in which rungs first have them."""
-    return _ladder(rungs).factors(parameters, rungs)
+    return ladder.treatments(parameters, labelled)
 
 
 # The users of the published study and the monitor.

@@ -284,7 +284,6 @@ EXPERIMENT = Experiment(
     parameters=ChatLadderParameters,
     steady=STEADY,
     treatments=lambda parameters: stacks.treatments(parameters, _rungs(parameters)),
-    factors=lambda parameters: stacks.factors(parameters, _rungs(parameters)),
     contrasts=_contrasts,
     warnings=_warnings,
 )

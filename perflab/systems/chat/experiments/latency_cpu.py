@@ -91,6 +91,5 @@ EXPERIMENT = Experiment(
     main_job=SHORT,
     steady=STEADY,
     treatments=lambda parameters: stacks.treatments(parameters, _rungs(parameters)),
-    factors=lambda parameters: stacks.factors(parameters, _rungs(parameters)),
     contrasts=_contrasts,
 )

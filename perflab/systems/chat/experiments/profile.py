@@ -131,10 +131,6 @@ def _treatments(parameters: ProfileParameters) -> list[Treatment]:
     return treatments
 
 
-def _factors(parameters: ProfileParameters) -> dict[str, tuple[str, ...]]:
-    return {**stacks.factors(parameters, _rungs(parameters)), FACTOR: parameters.profiler}
-
-
 def _contrasts(parameters: ProfileParameters) -> list[Contrast]:
     return [*_costs(parameters), *_sending(parameters), *_loops(parameters)]
 
@@ -213,6 +209,5 @@ EXPERIMENT = Experiment(
     parameters=ProfileParameters,
     steady=STEADY,
     treatments=_treatments,
-    factors=_factors,
     contrasts=_contrasts,
 )

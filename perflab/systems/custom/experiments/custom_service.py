@@ -200,9 +200,6 @@ EXPERIMENT = Experiment(
     treatments=lambda parameters: [
         _treatment(variant, parameters) for variant in parameters.parsed_variants
     ],
-    factors=lambda parameters: {
-        FACTOR: tuple(variant.name for variant in parameters.parsed_variants)
-    },
     contrasts=_contrasts,
     warnings=_warnings,
 )

@@ -22,8 +22,6 @@ from perflab.systems.inference.stacks import (
 from perflab.trials.experiment import Experiment, Requests, WarmupRequests
 from perflab.trials.plan import Treatment
 
-WRITES = ("yes", "no")
-
 
 class InferenceRuntimeParameters(InferenceParameters):
     """Parameters of the runtime study; scikit-learn is slow, so its default load is smaller."""
@@ -65,7 +63,7 @@ class PredictionCost(OfNode):
 
 def _treatments(parameters: InferenceRuntimeParameters) -> list[Treatment]:
     treatments = []
-    for runtime, write in product(parameters.runtime, WRITES):
+    for runtime, write in product(parameters.runtime, ("yes", "no")):
         levels, writes = {"runtime": runtime, "database_write": write}, write == "yes"
         path = stacks.endpoint("psycopg2", database_write=writes)
         plan = stacks.stack(parameters, workers=parameters.workers, runtime=runtime, writes=writes)
@@ -152,7 +150,6 @@ EXPERIMENT = Experiment(
     question="Does a faster inference runtime help while every request waits for a commit?",
     parameters=InferenceRuntimeParameters,
     treatments=lambda parameters: stacks.with_room(_treatments(parameters)),
-    factors=lambda parameters: {"runtime": parameters.runtime, "database_write": WRITES},
     contrasts=_contrasts,
     warnings=stacks.load_warnings,
 )

@@ -102,7 +102,6 @@ EXPERIMENT = Experiment(
     treatments=lambda parameters: stacks.with_room(
         [_treatment(parameters, levels) for levels in (ON, OFF, NONE)]
     ),
-    factors=lambda _: {WRITE: ("yes", "no"), FACTOR: ("on", "off", "none")},
     contrasts=_contrasts,
     warnings=stacks.load_warnings,
 )

@@ -128,6 +128,5 @@ EXPERIMENT = Experiment(
     "from which load on does it lie?",
     parameters=ClientOverheadParameters,
     treatments=_treatments,
-    factors=_levels,
     contrasts=_contrasts,
 )

@@ -146,24 +146,6 @@ def slower(factor: float) -> str:
     return f"+{(factor - 1) * 100:.10g}%"
 
 
-def stalled(loop: str, stall_ms: float) -> str:
-    """Return the level of a client that is stopped again and again."""
-    return f"{STALLED}: {loop} loop, {stall_ms:g} ms"
-
-
-def _stalls(parameters: LabCheckParameters) -> Iterator[tuple[float, str]]:
-    """Return every length of a stall, in a closed and in an open loop."""
-    return product(sorted(parameters.stalls_ms), ("closed", "open"))
-
-
-def _levels(parameters: LabCheckParameters) -> dict[str, tuple[str, ...]]:
-    levels = [*copies(parameters), *map(slower, sorted(parameters.planted))]
-    if parameters.overload_rps:
-        levels.append(OVERLOAD)
-    levels += [stalled(loop, stall_ms) for stall_ms, loop in _stalls(parameters)]
-    return {FACTOR: tuple(levels)}
-
-
 def _treatments(parameters: LabCheckParameters) -> list[Treatment]:
     plain = ClosedLoop(
         users=1, requests=parameters.requests, warmup_requests=parameters.warmup_requests
@@ -179,15 +161,16 @@ def _treatments(parameters: LabCheckParameters) -> list[Treatment]:
 
 
 def _stalled(parameters: LabCheckParameters) -> Iterator[Treatment]:
-    """Yield the trials whose client is stopped."""
+    """Yield the trials whose client is stopped: every length, in a closed and in an open loop."""
     stage = Stage(rate=STALLED_RPS, duration_s=STALLED_S)
     loops: dict[str, ClosedLoop | OpenLoop] = {
         "closed": ClosedLoop(users=STALLED_USERS, duration_s=STALLED_S),
         "open": OpenLoop(stages=(stage,)),
     }
-    for stall_ms, loop in _stalls(parameters):
+    for stall_ms, loop in product(sorted(parameters.stalls_ms), loops):
         fault = StalledClient(stall_ms=stall_ms, pause_ms=stall_ms * (1 / STALLED_PART - 1))
-        treatment = _treatment(stalled(loop, stall_ms), parameters.work, loops[loop], STALLED)
+        level = f"{STALLED}: {loop} loop, {stall_ms:g} ms"
+        treatment = _treatment(level, parameters.work, loops[loop], STALLED)
         yield treatment.model_copy(update={"instruments": (*treatment.instruments, fault)})
 
 
@@ -248,6 +231,5 @@ EXPERIMENT = Experiment(
     "resolve here?",
     parameters=LabCheckParameters,
     treatments=_treatments,
-    factors=_levels,
     contrasts=_contrasts,
 )

@@ -271,7 +271,6 @@ EXPERIMENT = Experiment(
     "them anew, and what do pacing and a failure threshold do to the answer?",
     parameters=StreamingParameters,
     treatments=lambda parameters: LADDER.treatments(parameters, parameters.chosen_rungs),
-    factors=lambda parameters: LADDER.factors(parameters, parameters.chosen_rungs),
     contrasts=_contrasts,
     warnings=remarks_on,
 )

@@ -261,7 +261,6 @@ EXPERIMENT = Experiment(
     "changes anything while connections are made anew?",
     parameters=LifeCycleParameters,
     treatments=lambda parameters: LADDER.treatments(parameters, parameters.chosen_rungs),
-    factors=lambda parameters: LADDER.factors(parameters, parameters.chosen_rungs),
     contrasts=lambda parameters: contrasts(parameters.chosen_rungs),
     warnings=remarks,
 )

@@ -231,7 +231,6 @@ EXPERIMENT = Experiment(
     "and what limits each?",
     parameters=DownloadParameters,
     treatments=lambda parameters: LADDER.treatments(parameters, parameters.chosen_rungs),
-    factors=lambda parameters: LADDER.factors(parameters, parameters.chosen_rungs),
     contrasts=lambda parameters: contrasts(parameters.chosen_rungs, not parameters.differences()),
     warnings=remarks_on,
 )
