@@ -82,17 +82,6 @@ def published_rps(scenario: str) -> float:
     return published_value(STUDY, TABLE, scenario, "throughput")
 
 
-def published_settings() -> dict[str, Any]:
-    """Return the parameters of the published load and set-up."""
-    numbers: dict[str, Any] = {
-        name: published_value(STUDY, *place) for name, place in PUBLISHED.items()
-    }
-    for name in ("requests", "concurrency", "workers", "pool_size"):
-        numbers[name] = int(numbers[name])
-    reused = published_value(STUDY, *PER_CONNECTION) != 1
-    return {**numbers, "connection": "keep_alive" if reused else "per_request"}
-
-
 class LoadParameters(PresetParameters):
     """Load and pool, the parameters of every experiment on the inference service."""
 
@@ -125,8 +114,13 @@ class LoadParameters(PresetParameters):
     @classmethod
     def published_values(cls) -> dict[str, Any]:
         """Return the values of the preset for the parameters that the experiment has."""
-        stated = published_settings()
-        return {name: value for name, value in stated.items() if name in cls.model_fields}
+        values: dict[str, Any] = {}
+        for name, place in PUBLISHED.items():
+            if name in cls.model_fields:
+                value = published_value(STUDY, *place)
+                values[name] = value if name == "round_trip_ms" else int(value)
+        reused = published_value(STUDY, *PER_CONNECTION) != 1
+        return {**values, "connection": "keep_alive" if reused else "per_request"}
 
     @model_validator(mode="after")
     def _check_users(self) -> LoadParameters:

@@ -38,7 +38,7 @@ from perflab.systems.inference.experiments.flush_map import (
     INSIDE,
     flush_map,
 )
-from perflab.systems.inference.stacks import COMMITS, DRIVERS, STUDY, TABLE, published_settings
+from perflab.systems.inference.stacks import COMMITS, DRIVERS, STUDY, TABLE, LoadParameters
 from perflab.systems.inference.time_shares import (
     CLAIMS,
     Share,
@@ -287,7 +287,7 @@ def scenario(
 
 
 def _is_published_load(run: Run, row: str) -> bool:
-    stated = published_settings()
+    stated = LoadParameters.published_values()
     names = (*LOAD, "pool_size") if row in DRIVERS.values() else LOAD
     return all(run.record.parameters.get(name) == stated[name] for name in names)
 

@@ -88,44 +88,7 @@ def chosen(sets: Iterable[str], limits: Iterable[int]) -> dict[str, Rung]:
 
 
 STUDY = "llm_proxy"
-METHOD, RESULTS = "method", "results table"
-# The published row of each parameter; the model's speed and the answers' length have none.
-PUBLISHED = {
-    "users": (METHOD, "stream", "users"),
-    "interval_s": (METHOD, "stream", "interval"),
-    "chunks_for_success": (METHOD, "stream", "chunks_for_success"),
-    "tool_calls": ("system", "tools requests", "tool_calls"),
-    "stress_users": (RESULTS, "both", "stress_test_users"),
-    "failures": (METHOD, "early end", "failures"),
-}
-WHOLE = ("users", "chunks_for_success", "tool_calls", "stress_users", "failures")
-MINUTE_S = 60.0
-# An answer takes about 10 s, so that streams are under way half of a 20 s cycle.
-ANSWER = {"tokens": 200, "token_rate": 20.0, "first_token_ms": 300.0}
-
-
-def published_settings() -> dict[str, Any]:
-    """Return the parameters that the preset sets."""
-    settings: dict[str, Any] = {
-        name: published_value(STUDY, *place) for name, place in PUBLISHED.items()
-    }
-    settings |= {name: int(settings[name]) for name in WHOLE}
-    length_s = MINUTE_S * published_value(STUDY, METHOD, "all", "run_duration")
-    # The warm-up is one cycle, in which the users join.
-    return {
-        **settings,
-        **ANSWER,
-        "warmup_s": settings["interval_s"],
-        "duration_s": length_s - settings["interval_s"],
-        "ramp_s": length_s,
-        "limits": (512,),
-        "timeout_s": 60.0,
-        # Three cycles of every user; the first token is due after 300 ms.
-        "probe_s": 3 * settings["interval_s"],
-        "objectives": ("ttft_p95<600ms", "gap_p99<200ms"),
-    }
-
-
+RESULTS = "results table"
 CPU, CHUNK_CPU, CORES = "server_cpu_us_per_answer", "server_cpu_us_per_chunk", "cpu_share_proxy"
 FIRST, GAP, MEAN, RATE = "first_chunk_p50_ms", "chunk_gap_p99_ms", "mean_ms", "throughput_rps"
 USERS, REQUESTS, SUCCESSES = "users_at_stop", "requests_begun", "successes_until_stop"

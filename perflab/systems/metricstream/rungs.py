@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from perflab.load.workload import Reuse
 from perflab.parameters import Parameters
-from perflab.recordings import Contrast, ContrastPair, published_value
+from perflab.recordings import Contrast, ContrastPair
 from perflab.recordings.published_results import Direction
 from perflab.trials.ladders import Row, between, having, of_sets
 
@@ -153,17 +153,6 @@ chosen = partial(of_sets, RUNGS, SETS)
 STUDY = "metricstream"
 OTHERS, PHASES_TABLE = "other published figures", "phases table"
 PHASE_7 = "expected, phase 7"
-# The study states neither length nor time-out of its load.
-LONG_TRIAL_S = 10.0
-
-
-def published_settings() -> dict[str, Any]:
-    """Return the parameters that the preset sets."""
-    clients = published_value(STUDY, OTHERS, "load test", "clients")
-    rate = published_value(STUDY, OTHERS, "load test", "target_rate")
-    return {"clients": int(clients), "target_rate": rate, "duration_s": LONG_TRIAL_S}
-
-
 SUCCESS, CPU, THROUGHPUT = "success_share", "server_cpu_us_per_request", "throughput_rps"
 CORES, TOLD_SUCCESS = "cpu_share_metricstream", "told_success_rate"
 LOCK, PARSE, MEAN = "phase_lock_p50_ms", "phase_parse_p50_ms", "mean_ms"

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from functools import partial
 from itertools import starmap
-from typing import Any, Literal
+from typing import Literal
 
 from perflab.parameters import Parameters
 from perflab.recordings import Contrast, published_value
@@ -131,24 +131,6 @@ def lanes(rung: Rung, cores: int) -> int | None:
 
 
 STUDY = "registry"
-# The published row of each parameter of load and system.
-PUBLISHED = {
-    "models": ("system", "registry", "models"),
-    "model_bytes": ("system", "Tiny-LLM", "size"),
-    "clients": ("workload", "all", "clients"),
-    "timeout_s": ("workload", "all", "timeout"),
-}
-# One download by itself takes 31 s at this rate; the study says 30 to 40.
-BYTES_PER_S = 800_000.0
-
-
-def published_settings() -> dict[str, Any]:
-    """Return the parameters that the preset sets."""
-    numbers = {name: published_value(STUDY, *place) for name, place in PUBLISHED.items()}
-    counts = ("models", "model_bytes", "clients")
-    return {name: int(value) if name in counts else value for name, value in numbers.items()}
-
-
 BASE = "step_0"
 RESULTS = "results table"
 # Response, measure of the results table, and its words.

@@ -18,7 +18,8 @@ from perflab.recordings import Run, published_value
 from perflab.recordings.responses import at_least_column
 from perflab.statistics.in_words import counted
 from perflab.systems.registry.counts import TABLE
-from perflab.systems.registry.rungs import RUNGS, STUDY, inside, published_settings
+from perflab.systems.registry.experiments.registry_downloads import DownloadParameters
+from perflab.systems.registry.rungs import RUNGS, STUDY, inside
 from perflab.systems.registry.waterfall import WATERFALL, first_trials, has_downloads, is_inside
 
 LADDER_TITLE = "the ladder beside the published table"
@@ -79,7 +80,7 @@ def bounded(trials: pd.DataFrame, column: str, whats: tuple[str, str]) -> pd.Dat
 
 def _published(run: Run, measure: str) -> Iterator[dict[str, Any]]:
     parameters = run.record.parameters
-    stated = published_settings()
+    stated = DownloadParameters.published_values()
     is_same = all(parameters.get(name) == value for name, value in stated.items())
     row = {"what": PUBLISHED, "state": SAME_LOAD if is_same else OTHER_LOAD}
     for treatment in run.record.treatments:

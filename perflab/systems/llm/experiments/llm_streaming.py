@@ -7,23 +7,31 @@ from typing import Annotated, Any
 
 from pydantic import Field, field_validator, model_validator
 
-from perflab.instruments import (
-    STANDARD,
-    Chunks,
-    FailureThreshold,
-    Instrument,
-    UsersHeld,
-)
+from perflab.instruments import STANDARD, Chunks, FailureThreshold, Instrument, UsersHeld
 from perflab.load.workload import ClosedLoop, Objective, StopRules, Workload
-from perflab.recordings import Contrast, Remark
+from perflab.recordings import Contrast, Remark, published_value
 from perflab.stacks.plan import StackPlan
-from perflab.systems.llm.rungs import MODES, Rung, Set, chosen, contrasts, published_settings
+from perflab.systems.llm.rungs import MODES, RESULTS, STUDY, Rung, Set, chosen, contrasts
 from perflab.systems.llm.stacks import PROXY, request, stack
 from perflab.systems.llm.stream_cost import BrokenOff, StreamCost
 from perflab.trials.experiment import Experiment, Preset
 from perflab.trials.ladders import Ladder, LadderParameters
 
 Limit = Annotated[int, Field(ge=64, le=1_000_000)]
+METHOD = "method"
+# The published row of each parameter; the model's speed and the answers' length have none.
+PUBLISHED = {
+    "users": (METHOD, "stream", "users"),
+    "interval_s": (METHOD, "stream", "interval"),
+    "chunks_for_success": (METHOD, "stream", "chunks_for_success"),
+    "tool_calls": ("system", "tools requests", "tool_calls"),
+    "stress_users": (RESULTS, "both", "stress_test_users"),
+    "failures": (METHOD, "early end", "failures"),
+}
+WHOLE = ("users", "chunks_for_success", "tool_calls", "stress_users", "failures")
+MINUTE_S = 60.0
+# An answer takes about 10 s, so that streams are under way half of a 20 s cycle.
+ANSWER = {"tokens": 200, "token_rate": 20.0, "first_token_ms": 300.0}
 
 
 class StreamingParameters(LadderParameters):
@@ -105,7 +113,24 @@ class StreamingParameters(LadderParameters):
     @classmethod
     def published_values(cls) -> dict[str, Any]:
         """Return the values of the preset."""
-        return published_settings()
+        settings: dict[str, Any] = {
+            name: published_value(STUDY, *place) for name, place in PUBLISHED.items()
+        }
+        settings |= {name: int(settings[name]) for name in WHOLE}
+        length_s = MINUTE_S * published_value(STUDY, METHOD, "all", "run_duration")
+        # The warm-up is one cycle, in which the users join.
+        return {
+            **settings,
+            **ANSWER,
+            "warmup_s": settings["interval_s"],
+            "duration_s": length_s - settings["interval_s"],
+            "ramp_s": length_s,
+            "limits": (512,),
+            "timeout_s": 60.0,
+            # Three cycles of every user; the first token is due after 300 ms.
+            "probe_s": 3 * settings["interval_s"],
+            "objectives": ("ttft_p95<600ms", "gap_p99<200ms"),
+        }
 
     def offered(self) -> Mapping[str, Rung]:
         """Return every rung of the chosen sets, by name."""
@@ -259,7 +284,7 @@ def remarks_on(parameters: StreamingParameters) -> Sequence[Remark]:
 
 
 def _contrasts(parameters: StreamingParameters) -> list[Contrast]:
-    stated = published_settings()
+    stated = parameters.published_values()
     as_published = all(getattr(parameters, name) == stated[name] for name in OF_STRESS)
     return contrasts(parameters.chosen_rungs, parameters.limits, as_published)
 

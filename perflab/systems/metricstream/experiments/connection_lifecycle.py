@@ -14,24 +14,19 @@ from typing import Any
 from pydantic import Field
 
 from perflab.instruments import STANDARD, Instrument, OtherLoad, Requests
-from perflab.load.workload import (
-    ClosedLoop,
-    Connections,
-    OpenLoop,
-    Request,
-    Stage,
-    Workload,
-)
-from perflab.recordings import Remark
+from perflab.load.workload import ClosedLoop, Connections, OpenLoop, Request, Stage, Workload
+from perflab.recordings import Remark, published_value
 from perflab.stacks.plan import CPU_PERIOD_US, Cpus, Node, StackPlan
 from perflab.systems.metricstream.connection_cost import NODE, ConnectionCost
-from perflab.systems.metricstream.rungs import Rung, Set, chosen, contrasts, published_settings
+from perflab.systems.metricstream.rungs import OTHERS, STUDY, Rung, Set, chosen, contrasts
 from perflab.trials.experiment import Experiment, Preset, TrialSeconds
 from perflab.trials.ladders import Ladder, LadderParameters
 
 NAIVE_NODE = "naive_client"
 # The server refuses connections beyond its own limit, which is at least this.
 LEAST_CONNECTIONS = 1024
+# The study states neither length nor time-out of its load.
+LONG_TRIAL_S = 10.0
 # The longest time of a closed loop.
 SLOWEST_S = 120.0
 PROBES_PER_S, FEWEST_PROBES = 20.0, 12
@@ -90,7 +85,9 @@ class LifeCycleParameters(LadderParameters):
     @classmethod
     def published_values(cls) -> dict[str, Any]:
         """Return the values of the preset."""
-        return published_settings()
+        clients = published_value(STUDY, OTHERS, "load test", "clients")
+        rate = published_value(STUDY, OTHERS, "load test", "target_rate")
+        return {"clients": int(clients), "target_rate": rate, "duration_s": LONG_TRIAL_S}
 
     def offered(self) -> Mapping[str, Rung]:
         """Return every rung of the chosen sets, by name."""

@@ -17,23 +17,24 @@ from pydantic import Field, model_validator
 
 from perflab.instruments import STANDARD, Instrument, OtherLoad, Requests
 from perflab.load.workload import Burst, OpenLoop, Request, Stage, Workload
-from perflab.recordings import Remark
+from perflab.recordings import Remark, published_value
 from perflab.stacks.plan import BytesPerS, Link, RoundTripMs, StackPlan
 from perflab.systems.registry.counts import RegistryCounts
-from perflab.systems.registry.rungs import (
-    BYTES_PER_S,
-    Rung,
-    Set,
-    chosen,
-    contrasts,
-    lanes,
-    published_settings,
-)
+from perflab.systems.registry.rungs import STUDY, Rung, Set, chosen, contrasts, lanes
 from perflab.systems.registry.stacks import PATH, model_crc32, stack
 from perflab.trials.experiment import Experiment, Preset
 from perflab.trials.ladders import Ladder, LadderParameters
 
 NODE = "registry"
+# The published row of each parameter of load and system.
+PUBLISHED = {
+    "models": ("system", "registry", "models"),
+    "model_bytes": ("system", "Tiny-LLM", "size"),
+    "clients": ("workload", "all", "clients"),
+    "timeout_s": ("workload", "all", "timeout"),
+}
+# One download by itself takes 31 s at this rate; the study says 30 to 40.
+BYTES_PER_S = 800_000.0
 # A body is recorded at this many points for the waterfall.
 POINTS = 24
 # Shares of the time over the link alone: how long probes go on, and when a trial fails.
@@ -95,7 +96,9 @@ class DownloadParameters(LadderParameters):
     @classmethod
     def published_values(cls) -> dict[str, Any]:
         """Return the values of the preset."""
-        return published_settings()
+        numbers = {name: published_value(STUDY, *place) for name, place in PUBLISHED.items()}
+        counts = ("models", "model_bytes", "clients")
+        return {name: int(value) if name in counts else value for name, value in numbers.items()}
 
     def offered(self) -> Mapping[str, Rung]:
         """Return every rung of the chosen sets, by name."""
