@@ -112,17 +112,13 @@ class Conductor:
         writer, blocks, attempt = self._open(backend, places)
         run_id, path = writer.record.run_id, str(writer.path)
         self.emit(RunBegun(run_id=run_id, path=path, backend=backend.name))
-        error: BaseException | None = None
         try:
             bench = self._bench(ending, backend, places, writer)
             plan = self._settled(bench, backend, writer)
             bench = self._with_company(ending, bench, plan)
             Session(plan, writer, bench, self.emit).run(blocks, attempt)
-        except BaseException as caught:
-            error = caught
-            raise
         finally:
-            state, reason = state_of(error)
+            state, reason = state_of(sys.exception())
             writer.update(state=state, reason=reason, finished_at=facts.session()["at"])
 
     def _open(self, backend: Backend, places: Placement) -> tuple[RunWriter, list[int], int]:

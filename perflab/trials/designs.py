@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import zip_longest
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -191,25 +191,14 @@ LOOK_S = 0.25
 ENDING_SHARE = 0.75
 
 
-class Taken(NamedTuple):
-    """A turn that a treatment has had.
-
-    ``late_ns`` is how long after the begin of its window the last of its own services was resumed
-    (0: before it).
-    """
-
-    round: int
-    treatment: str
-    late_ns: int
-
-
 @dataclass(frozen=True)
 class TurnsTaken:
     """All turns, and the pauses between them.
 
-    ``table`` has a row per treatment and round, with the columns of :class:`Taken`, in the order
-    of time. ``pauses`` has, by treatment, the begin and end of the times in which its own services
-    were paused, or about to be paused or resumed (ns, shape (pauses, 2)).
+    ``table`` has a row per treatment and round, in the order of time: ``round``, ``treatment`` and
+    ``late_ns``, how long after the begin of its window the last of the treatment's own services was
+    resumed (0: before it). ``pauses`` has, by treatment, the begin and end of the times in which
+    its own services were paused, or about to be paused or resumed (ns, shape (pauses, 2)).
     """
 
     table: pd.DataFrame
@@ -233,9 +222,12 @@ def take_turns(
     """
     turns = rounds.turns()
     accounts = {name: _Account(services[name]) for name in rounds.treatments}
-    taken: list[Taken] = []
-    ends_ns = round(rounds.gap_ms * 1e6 * ENDING_SHARE)
-    with _all_awake_afterwards(accounts.values()):
+    taken: list[tuple[int, str, int]] = []
+    with ExitStack() as awake_afterwards:
+        for account in accounts.values():
+            awake_afterwards.callback(account.resume)
+            account.pause()
+        ends_ns = round(rounds.gap_ms * 1e6 * ENDING_SHARE)
         late_ns = _resume(accounts, turns[0], start_ns)
         for turn, after in zip_longest(turns, turns[1:]):
             if not _sleep_until(start_ns + round(turn.end_s * 1e9) + ends_ns, is_over):
@@ -244,8 +236,8 @@ def take_turns(
             account = accounts[turn.treatment]
             account.pause()
             late_ns = _resume(accounts, after, start_ns) if after else 0
-            taken.append(Taken(turn.round, turn.treatment, was_late_ns))
-    table = pd.DataFrame(taken, columns=Taken._fields)
+            taken.append((turn.round, turn.treatment, was_late_ns))
+    table = pd.DataFrame(taken, columns=["round", "treatment", "late_ns"])
     return TurnsTaken(table, {name: account.pauses() for name, account in accounts.items()})
 
 
@@ -273,17 +265,6 @@ class _Account:
     def pauses(self) -> np.ndarray:
         """Return the finished pauses (ns, shape (pauses, 2))."""
         return np.array(self._paused_ns, dtype=np.int64).reshape(-1, 2)
-
-
-@contextmanager
-def _all_awake_afterwards(accounts: Collection[_Account]) -> Iterator[None]:
-    try:
-        for account in accounts:
-            account.pause()
-        yield
-    finally:
-        for account in accounts:
-            account.resume()
 
 
 def _resume(accounts: Mapping[str, _Account], turn: Turn, start_ns: int) -> int:

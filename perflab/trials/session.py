@@ -214,10 +214,8 @@ def has_ended(writer: RunWriter, blocks: int, tell: Emit) -> bool:
     The analysis is recorded; a run that it ends has no further blocks in its record.
     """
     rule = writer.record.until_decided
-    if rule is None:
-        return False
-    if rule.ended or not rule.is_due(blocks):
-        return bool(rule.ended)
+    if rule is None or rule.ended or not rule.is_due(blocks):
+        return rule is not None and bool(rule.ended)
     # Imported only where it is needed: it is heavy beside a measurement.
     from perflab.analysis.findings import undecided_contrasts
 

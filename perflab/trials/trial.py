@@ -248,12 +248,11 @@ def judged(
 
 def _used(load: Load, services: Sequence[str]) -> dict[str, Any]:
     """Return CPU and memory; the lab works for all treatments, also between their windows."""
-    result = load.result
-    begin_ns, end_ns = result.begin_ns, result.end_ns
+    begin_ns, end_ns = load.result.window
     lab = OnTime(begin_ns, end_ns, max(0, end_ns - begin_ns))
     of_load = [name for name in services if name != LAB]
     return {
-        **summary.service_columns(load.samples, of_load, OnTime.of(result)),
+        **summary.service_columns(load.samples, of_load, OnTime.of(load.result)),
         **summary.service_columns(load.samples, [LAB], lab),
     }
 

@@ -18,7 +18,7 @@ from perflab.instruments import STANDARD, Requests
 from perflab.load.workload import Burst, ClosedLoop, OpenLoop, Request, Stage, Workload
 from perflab.load.workload.windows import COUNTED, END, instants_of
 from perflab.recordings.columns import TURN_COLUMNS, TURNS
-from perflab.trials.designs import Design, Rounds, Taken, TurnsTaken
+from perflab.trials.designs import Design, Rounds, TurnsTaken
 from perflab.trials.plan import RunPlan, Treatment, obstacles
 from perflab.trials.slices import judged_turns, measure_block, told_apart, turn_table
 from perflab.trials.summary import identity_columns
@@ -201,11 +201,11 @@ def test_rounds_with_a_late_turn_count_on_no_side_and_the_services_stay_as_they_
 
     def planted(rounds: Rounds, *_: object) -> TurnsTaken:
         taken = [
-            Taken(
-                turn.round,
-                turn.treatment,
-                50_000_000 * (turn.treatment == "b" and turn.round < late),
-            )
+            {
+                "round": turn.round,
+                "treatment": turn.treatment,
+                "late_ns": 50_000_000 * (turn.treatment == "b" and turn.round < late),
+            }
             for turn in rounds.turns()
         ]
         rests = dict.fromkeys(rounds.treatments, pauses[: 100 * paused])
