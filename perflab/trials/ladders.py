@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, TypeVar
 
 from pydantic import Field, model_validator
 
 from perflab.instruments import Instrument
 from perflab.load.workload import Workload
-from perflab.parameters import did_you_mean
+from perflab.parameters import Parameters, did_you_mean
 from perflab.recordings import Contrast
 from perflab.recordings.published_results import Direction
 from perflab.stacks.plan import StackPlan
@@ -20,13 +20,10 @@ from perflab.trials.plan import Treatment
 RUNG = "rung"
 
 
-class Labelled(Protocol):
-    """The least that a rung must have: a label."""
+class Labelled(Parameters):
+    """The least that a rung must have: a label, its words for readers."""
 
-    @property
-    def label(self) -> str:
-        """Return the rung's words for readers."""
-        ...
+    label: str
 
 
 # Rungs, response, published direction, claim and its source, as :func:`between` takes them.

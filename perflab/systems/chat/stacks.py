@@ -10,13 +10,12 @@ from pydantic import Field, model_validator
 
 from perflab.instruments import CpuSpeed, Requests, SchedulerAccounts
 from perflab.load.workload import Request, Scripted, Workload
-from perflab.parameters import Parameters
 from perflab.recordings import published_value
 from perflab.stacks.plan import Node, StackPlan
 from perflab.systems.chat.streams import Streams
 from perflab.systems.chat.users import PASSWORD
 from perflab.trials.experiment import PresetParameters, ReadyStack
-from perflab.trials.ladders import Ladder
+from perflab.trials.ladders import Labelled, Ladder
 from perflab.trials.plan import Treatment
 
 STUDY = "chat"
@@ -104,7 +103,7 @@ class ChatParameters(PresetParameters):
         return self
 
 
-class Rung(Parameters):
+class Rung(Labelled):
     """One combination of everything that the study varied.
 
     ``first_delay`` is the time from joining to the first action: ``action``, one ``action_s`` after

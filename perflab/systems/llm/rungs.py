@@ -7,10 +7,9 @@ from functools import partial
 from itertools import starmap
 from typing import Any, Literal
 
-from perflab.parameters import Parameters
 from perflab.recordings import Contrast, ContrastPair, published_value
 from perflab.recordings.published_results import Direction
-from perflab.trials.ladders import Row, between, having
+from perflab.trials.ladders import Labelled, Row, between, having
 
 Version = Literal["old", "new", "raw"]
 Kind = Literal["stream", "batch", "tools"]
@@ -24,7 +23,7 @@ KINDS: tuple[Kind, ...] = ("stream", "batch", "tools")
 FEW_FILES = "files"
 
 
-class Rung(Parameters):
+class Rung(Labelled):
     """A version of the proxy, and its load.
 
     ``is_paced`` keeps every user to a constant cycle; ``is_fast`` lets the model answer so fast
@@ -33,7 +32,6 @@ class Rung(Parameters):
     most users that hold the objectives comes first.
     """
 
-    label: str
     version: Version
     kind: Kind = "stream"
     is_paced: bool = True

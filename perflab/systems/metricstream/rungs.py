@@ -12,10 +12,9 @@ from itertools import product, starmap
 from typing import Any, Literal
 
 from perflab.load.workload import Reuse
-from perflab.parameters import Parameters
 from perflab.recordings import Contrast, ContrastPair
 from perflab.recordings.published_results import Direction
-from perflab.trials.ladders import Row, between, having, of_sets
+from perflab.trials.ladders import Labelled, Row, between, having, of_sets
 
 Threading = Literal["thread", "producer_consumer", "pool", "epoll"]
 Set = Literal["phases", "interaction", "saturation", "clients", "naive"]
@@ -24,7 +23,7 @@ LoadFrom = Literal["lab", "naive_client"]
 SEQUENTIAL = {"threading": "pool", "threads": 1}
 
 
-class Rung(Parameters):
+class Rung(Labelled):
     """A server and the load it gets.
 
     ``load`` is ``target`` (the target rate) or ``closed``: ``users`` without think time (0: as many
@@ -32,7 +31,6 @@ class Rung(Parameters):
     the load tests of the study, built anew.
     """
 
-    label: str
     threading: Threading = "thread"
     threads: int = 16
     keep_alive: Literal["off", "on"] = "off"

@@ -11,9 +11,8 @@ from functools import partial
 from itertools import starmap
 from typing import Literal
 
-from perflab.parameters import Parameters
 from perflab.recordings import Contrast, published_value
-from perflab.trials.ladders import Row, between, having, of_sets
+from perflab.trials.ladders import Labelled, Row, between, having, of_sets
 
 Handler = Literal["blocking", "threads", "to_thread", "executor", "async", "redirect", "ranged"]
 Set = Literal["ladder", "beyond", "threads", "pools", "clients", "inside"]
@@ -24,7 +23,7 @@ RANGES = 4
 FRAMEWORK_THREADS = 40
 
 
-class Rung(Parameters):
+class Rung(Labelled):
     """One way to serve downloads: the settings of the service, and its load.
 
     ``executor_threads`` 0 is Python's own number. ``one_client`` leaves one client only.
@@ -32,7 +31,6 @@ class Rung(Parameters):
     event loop that serves them.
     """
 
-    label: str
     handler: Handler
     executor_threads: int = 0
     pool_connections: int = 10
