@@ -43,15 +43,12 @@ def waterfall_table(run: Run) -> pd.DataFrame:
     """
     firsts = first_trials(run)
     from_inside = is_inside(firsts)
-    outside, within = firsts[~from_inside], firsts[from_inside]
-    parts = [
-        _of_clients(run, [*outside["trial_id"]]),
-        _of_own_generator(run, [*within["trial_id"]]),
-    ]
-    parts = [part for part in parts if len(part)]
-    if not parts:
+    outside, within = [*firsts["trial_id"][~from_inside]], [*firsts["trial_id"][from_inside]]
+    order = [*outside, *within]
+    if not order:
         return pd.DataFrame(columns=COLUMNS)
-    order = [*outside["trial_id"], *within["trial_id"]]
+    parts = [_of_clients(run, outside)] if outside else []
+    parts += [_of_own_generator(run, within)] if within else []
     downloads = pd.concat(parts).merge(firsts[["trial_id", "treatment"]], on="trial_id")
     downloads["order"] = downloads["trial_id"].map(order.index)
     downloads = downloads.sort_values(["order", "end_s", "first_s"], ignore_index=True)
@@ -61,10 +58,7 @@ def waterfall_table(run: Run) -> pd.DataFrame:
 
 def first_trials(run: Run) -> pd.DataFrame:
     """Return the row of each treatment's first valid trial."""
-    valid = run.valid_trials()
-    if valid.empty:
-        return pd.DataFrame(columns=["trial_id", "treatment"])
-    return valid.sort_values("block").drop_duplicates("treatment")
+    return run.valid_trials().sort_values("block").drop_duplicates("treatment")
 
 
 def is_inside(trials: pd.DataFrame) -> pd.Series[bool]:
@@ -75,8 +69,6 @@ def is_inside(trials: pd.DataFrame) -> pd.Series[bool]:
 
 def _of_own_generator(run: Run, trials: list[str]) -> pd.DataFrame:
     """Return the downloads that the service's own generator recorded."""
-    if not trials:
-        return pd.DataFrame()
     table = run.table(OTHER_LOAD, trials)
     return pd.DataFrame(
         {
@@ -92,8 +84,6 @@ def _of_own_generator(run: Run, trials: list[str]) -> pd.DataFrame:
 
 def _of_clients(run: Run, trials: list[str]) -> pd.DataFrame:
     """Return the downloads of the lab's own clients."""
-    if not trials:
-        return pd.DataFrame()
     progress = run.table("progress", trials)
     bodies_ns = progress.groupby(["trial_id", *KEY])["at_ns"].min().rename("body_ns")
     requests = run.requests(trial_ids=trials)
