@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
@@ -81,7 +80,6 @@ def _knee(treatment: str, seconds: pd.DataFrame) -> dict[str, object]:
     }  # fmt: skip
 
 
-@dataclass(frozen=True)
 class Knee:
     """A layer that draws the fitted bend and its interval."""
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -145,7 +144,6 @@ def stream_timeline_table(run: Run) -> pd.DataFrame:
     return shown[["treatment", "t_s", "phase", *PANELS]]
 
 
-@dataclass(frozen=True)
 class Shades:
     """A layer that shades the seconds of each phase."""
 
