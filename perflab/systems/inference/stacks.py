@@ -262,7 +262,10 @@ def treatment(
     path: str,
 ) -> Treatment:
     """Return a treatment that is named after its levels, with the published load on a path."""
-    load = workload(parameters, path)
+    load, at_start = workload(parameters, path), None
+    if parameters.start_requests:
+        arrivals = ClosedLoop(users=parameters.concurrency, requests=parameters.start_requests)
+        at_start = load.model_copy(update={"arrivals": arrivals})
     return Treatment(
         name=",".join(f"{factor}={level}" for factor, level in levels.items()),
         label=label,
@@ -270,15 +273,8 @@ def treatment(
         stack=plan,
         workload=load,
         instruments=INSTRUMENTS,
-        at_start=_at_start(parameters, load),
+        at_start=at_start,
     )
-
-
-def _at_start(parameters: LoadParameters, load: Workload) -> Workload | None:
-    if not parameters.start_requests:
-        return None
-    arrivals = ClosedLoop(users=parameters.concurrency, requests=parameters.start_requests)
-    return load.model_copy(update={"arrivals": arrivals})
 
 
 def load_warnings(parameters: LoadParameters, **levels: Any) -> list[Remark]:

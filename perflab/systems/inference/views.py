@@ -199,7 +199,7 @@ CELL, NO_EFFECT = "cell", "no effect"
 def draw_flush_map(table: pd.DataFrame, page: Page) -> LabFigure:
     """Draw a panel per ratio: a line per workers and distance, and the published ratio."""
     places = zip(table["workers"], table["round_trip_ms"], strict=True)
-    table = table.assign(group=[_place_words(*index) for index in places])
+    table = table.assign(group=[f"{counted(n, 'worker')}, {ms:g} ms away" for n, ms in places])
     groups = enumerate(table["group"].unique())
     looks = {name: Look(*appearance(index), name) for index, name in groups}
     style: dict[str, Any] = {"by": "group", "looks": looks}
@@ -239,10 +239,6 @@ def _map_as_drawn(table: pd.DataFrame) -> pd.DataFrame:
         pd.DataFrame({"ratio_of": [*RATIOS], "ratio": 1.0, "what": NO_EFFECT}),
     ]
     return pd.concat(parts, ignore_index=True)
-
-
-def _place_words(workers: int, distance_ms: float) -> str:
-    return f"{workers} worker{'' if workers == 1 else 's'}, {distance_ms:g} ms away"
 
 
 def published_absolutes(run: Run, response: str) -> pd.DataFrame:

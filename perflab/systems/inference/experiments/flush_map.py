@@ -19,6 +19,7 @@ from pydantic import Field, model_validator
 from perflab.analysis.evaluation import evaluate
 from perflab.recordings import Contrast, Run
 from perflab.statistics.comparison import effect_of
+from perflab.statistics.in_words import counted
 from perflab.systems.inference import stacks
 from perflab.systems.inference.stacks import (
     COMMITS,
@@ -127,8 +128,7 @@ def _treatment(parameters: FlushMapParameters, levels: Mapping[str, str]) -> Tre
 
 def _words(place: Mapping[str, str]) -> str:
     """Return workers and distance in words."""
-    several = "" if place["workers"] == "1" else "s"
-    return f"{place['workers']} worker{several}, {place['round_trip_ms']} ms away"
+    return f"{counted(int(place['workers']), 'worker')}, {place['round_trip_ms']} ms away"
 
 
 def _contrasts(parameters: FlushMapParameters) -> list[Contrast]:
@@ -160,14 +160,10 @@ def flush_map(run: Run) -> pd.DataFrame:
     time that a commit felt of flush and pause), ratio with its 95% interval, n (blocks), published,
     and published_is (whether the published ratio lies in the interval).
     """
-    felt: dict[tuple[str, ...], dict[str, float]] = {}
     rows = []
     for finding in evaluate(run):
         # The denominator (commit on, psycopg2) defines the cell.
         cell = {name: finding.contrast.denominator[name] for name in FACTORS}
-        key = tuple(cell.values())
-        if key not in felt:
-            felt[key] = felt_flush(run, cell)
         effect = finding.effect
         ratio_of = DRIVER if finding.contrast.name.startswith(DRIVER) else FLUSH
         above, below = (published_rps(row) for row in ROWS[ratio_of])
@@ -178,7 +174,7 @@ def flush_map(run: Run) -> pd.DataFrame:
                 "workers": int(cell["workers"]),
                 "round_trip_ms": float(cell["round_trip_ms"]),
                 "set_ms": int(cell["commit_delay_us"]) / 1000,
-                **felt[key],
+                **felt_flush(run, cell),
                 "ratio": effect.estimate if effect else math.nan,
                 "low": low,
                 "high": high,
@@ -200,12 +196,9 @@ def _where(published: float, low: float, high: float) -> str:
 
 def felt_flush(run: Run, cell: Mapping[str, str]) -> dict[str, float]:
     """Return the time that a commit of psycopg2 felt of flush and pause, in ms, over blocks."""
-    place = {name: cell[name] for name in FACTORS if name != "commit_delay_us"}
-    delay = {"commit_delay_us": cell["commit_delay_us"]}
-    driver = {"driver": "psycopg2"}
-    on = _by_block(run, {**driver, **place, **delay, "synchronous_commit": "on"})
-    off = _by_block(run, {**driver, **place, "synchronous_commit": "off"})
-    added = on - off
+    place = {"driver": "psycopg2", **{name: cell[name] for name in PLACE}}
+    on = _by_block(run, {**place, **cell, "synchronous_commit": "on"})
+    added = on - _by_block(run, {**place, "synchronous_commit": "off"})
     if not added.notna().any():
         return dict.fromkeys(("felt_ms", "felt_low", "felt_high"), math.nan)
     effect = effect_of(added, scale="difference", rule=run.record.until_decided)

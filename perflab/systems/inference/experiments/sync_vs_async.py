@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 from pydantic import Field, model_validator
 
 from perflab.recordings import Contrast, Remark
+from perflab.statistics.in_words import counted
 from perflab.systems.inference import stacks
 from perflab.systems.inference.stacks import (
     DRIVERS,
@@ -106,11 +107,10 @@ def _label(parameters: SyncVsAsyncParameters, driver: str, setting: Mapping[str,
 
 
 def _words(setting: Mapping[str, str]) -> dict[str, str]:
-    several = "" if setting["workers"] == "1" else "s"
     meaning = "per worker" if setting["pool_meaning"] == PER_WORKER else "in total"
     return {
         "pool_minconn": f"minconn {setting['pool_minconn']}",
-        "workers": f"{setting['workers']} worker{several}",
+        "workers": counted(int(setting["workers"]), "worker"),
         "pool_meaning": f"pool {meaning}",
     }
 
