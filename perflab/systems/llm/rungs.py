@@ -76,9 +76,8 @@ def few_files(version: str, limit: int) -> str:
 def chosen(sets: Iterable[str], limits: Iterable[int]) -> dict[str, Rung]:
     """Return the rungs of all sets; ``limits`` are the descriptors of the set ``limits``."""
     names = set(sets)
-    rungs: dict[str, Rung] = {}
-    for name, of_set in SETS.items():
-        rungs |= of_set if name in names else {}
+    of_sets = (of_set for name, of_set in SETS.items() if name in names)
+    rungs = {name: rung for of_set in of_sets for name, rung in of_set.items()}
     for limit in sorted(limits) if "limits" in names else ():
         label = f"users ramp up, {limit} descriptors"
         rungs |= _rungs(f"{FEW_FILES}_{limit}", label, BOTH, max_files=limit)

@@ -78,21 +78,11 @@ def blocks_of(run: Run, pair: str) -> pd.DataFrame:
     naive_reached = naive["told_success_rate"] >= REACHED
     lab_reached = (lab["success_share"] >= REACHED) & (lab["throughput_rps"] >= REACHED * target)
     has_room = _has_room(run, naive)
-    of_naive, of_lab = (
-        ["told_success_rate", SERVER_CPU],
-        ["success_share", "throughput_rps", SERVER_CPU],
-    )
-    is_unknown = naive[of_naive].isna().any(axis=1) | lab[of_lab].isna().any(axis=1)
-    words = np.select(
-        [
-            is_unknown,
-            naive_reached,
-            lab_reached & has_room,
-            ~lab_reached & ~_has_room(run, lab),
-        ],
-        ["", NOBODY, CLIENT, SERVER],
-        UNDECIDED,
-    )
+    is_unknown = naive[["told_success_rate", SERVER_CPU]].isna().any(axis=1)
+    is_unknown |= lab[["success_share", "throughput_rps", SERVER_CPU]].isna().any(axis=1)
+    is_full = ~_has_room(run, lab)
+    cases = [is_unknown, naive_reached, lab_reached & has_room, ~lab_reached & is_full]
+    words = np.select(cases, ["", NOBODY, CLIENT, SERVER], UNDECIDED)
     return pd.DataFrame({**rates, "has_room": has_room, "word": words})
 
 

@@ -50,10 +50,8 @@ class Rung(Labelled):
 
 
 def _rung(label: str, *changes: Mapping[str, Any]) -> Rung:
-    merged: dict[str, Any] = {"label": label}
-    for change in changes:
-        merged |= change
-    return Rung.model_validate(merged)
+    merged = {name: value for change in changes for name, value in change.items()}
+    return Rung(label=label, **merged)
 
 
 OLD: Mapping[str, Any] = {"parser": "quadratic", "store": "double_mutex"}
