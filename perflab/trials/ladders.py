@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Any, TypeVar
 
 from pydantic import Field, model_validator
 
@@ -70,34 +69,32 @@ def of_sets(
     return {name: rung for name, rung in rungs.items() if name in chosen}
 
 
-@dataclass(frozen=True)
-class Ladder(Generic[P, R]):
-    """Makes treatments of a system's rungs; each part comes from the parameters and a rung.
+def treatments_of(
+    rungs: Mapping[str, R],
+    parameters: P,
+    levels: Callable[[P, R], Mapping[str, object]],
+    stack: Callable[[P, R], StackPlan],
+    workload: Callable[[P, R], Workload],
+    instruments: Callable[[P, R], tuple[Instrument, ...]],
+) -> list[Treatment]:
+    """Return a treatment for every rung; each part comes from the parameters and the rung.
 
-    ``named`` returns a rung's levels without its own name, which comes first.
+    ``levels`` returns a rung's levels without its own name, which comes first.
     """
-
-    named: Callable[[P, R], Mapping[str, object]]
-    stack: Callable[[P, R], StackPlan]
-    workload: Callable[[P, R], Workload]
-    instruments: Callable[[P, R], tuple[Instrument, ...]]
-
-    def treatments(self, parameters: P, rungs: Mapping[str, R]) -> list[Treatment]:
-        """Return a treatment for every rung, with the rung's name."""
-        return [
-            Treatment(
-                name=f"{RUNG}={name}",
-                label=rung.label,
-                levels={
-                    factor: str(level)
-                    for factor, level in {RUNG: name, **self.named(parameters, rung)}.items()
-                },
-                stack=self.stack(parameters, rung),
-                workload=self.workload(parameters, rung),
-                instruments=self.instruments(parameters, rung),
-            )
-            for name, rung in rungs.items()
-        ]
+    return [
+        Treatment(
+            name=f"{RUNG}={name}",
+            label=rung.label,
+            levels={
+                RUNG: name,
+                **{factor: str(level) for factor, level in levels(parameters, rung).items()},
+            },
+            stack=stack(parameters, rung),
+            workload=workload(parameters, rung),
+            instruments=instruments(parameters, rung),
+        )
+        for name, rung in rungs.items()
+    ]
 
 
 def between(

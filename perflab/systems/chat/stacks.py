@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from functools import partial
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
@@ -15,7 +16,7 @@ from perflab.stacks.plan import Node, StackPlan
 from perflab.systems.chat.streams import Streams
 from perflab.systems.chat.users import PASSWORD
 from perflab.trials.experiment import PresetParameters, ReadyStack
-from perflab.trials.ladders import Labelled, Ladder
+from perflab.trials.ladders import Labelled, treatments_of
 from perflab.trials.plan import Treatment
 
 STUDY = "chat"
@@ -246,13 +247,8 @@ def treatments(parameters: ChatParameters, rungs: Mapping[str, Rung]) -> list[Tr
         name: rung.model_copy(update={"label": f"{name.replace('_', ' ')}, {rung.users} users"})
         for name, rung in rungs.items()
     }
-    ladder: Ladder[ChatParameters, Rung] = Ladder(
-        levels,
-        lambda parameters, rung: stack(parameters, rung, accounts),
-        workload,
-        lambda *_: INSTRUMENTS,
-    )
-    return ladder.treatments(parameters, labelled)
+    stack_of = partial(stack, accounts=accounts)
+    return treatments_of(labelled, parameters, levels, stack_of, workload, lambda *_: INSTRUMENTS)
 
 
 # The users of the published study and the monitor.

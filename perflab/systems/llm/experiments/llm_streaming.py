@@ -15,7 +15,7 @@ from perflab.systems.llm.rungs import MODES, RESULTS, STUDY, Rung, Set, chosen, 
 from perflab.systems.llm.stacks import PROXY, request, stack
 from perflab.systems.llm.stream_cost import BrokenOff, StreamCost
 from perflab.trials.experiment import Experiment, Preset
-from perflab.trials.ladders import Ladder, LadderParameters
+from perflab.trials.ladders import LadderParameters, treatments_of
 
 Limit = Annotated[int, Field(ge=64, le=1_000_000)]
 METHOD = "method"
@@ -255,9 +255,6 @@ def _ramp(parameters: StreamingParameters) -> ClosedLoop:
     )
 
 
-LADDER = Ladder(levels, _stack, workload, instruments)
-
-
 def remarks_on(parameters: StreamingParameters) -> Sequence[Remark]:
     """Return remarks for readers of the plan on success, the failure threshold and capacity."""
     least = parameters.chunks_for_success
@@ -295,7 +292,9 @@ EXPERIMENT = Experiment(
     question="Does a streaming proxy get better when it passes chunks through instead of making "
     "them anew, and what do pacing and a failure threshold do to the answer?",
     parameters=StreamingParameters,
-    treatments=lambda parameters: LADDER.treatments(parameters, parameters.chosen_rungs),
+    treatments=lambda parameters: treatments_of(
+        parameters.chosen_rungs, parameters, levels, _stack, workload, instruments
+    ),
     contrasts=_contrasts,
     warnings=remarks_on,
 )

@@ -20,7 +20,7 @@ from perflab.stacks.plan import CPU_PERIOD_US, Cpus, Node, StackPlan
 from perflab.systems.metricstream.connection_cost import NODE, ConnectionCost
 from perflab.systems.metricstream.rungs import OTHERS, STUDY, Rung, Set, chosen, contrasts
 from perflab.trials.experiment import Experiment, Preset, TrialSeconds
-from perflab.trials.ladders import Ladder, LadderParameters
+from perflab.trials.ladders import LadderParameters, treatments_of
 
 NAIVE_NODE = "naive_client"
 # The server refuses connections beyond its own limit, which is at least this.
@@ -211,9 +211,6 @@ def _at_rate(parameters: LifeCycleParameters, rate: float) -> OpenLoop:
     return OpenLoop(stages=(stage,), warmup_s=parameters.warmup_s)
 
 
-LADDER = Ladder(levels, stack, workload, instruments)
-
-
 def remarks(parameters: LifeCycleParameters) -> Sequence[Remark]:
     """Return remarks for readers of the plan on success and on the limit of a load."""
     success = (
@@ -257,7 +254,9 @@ EXPERIMENT = Experiment(
     question="What does a connection for every request cost, and which of the published phases "
     "changes anything while connections are made anew?",
     parameters=LifeCycleParameters,
-    treatments=lambda parameters: LADDER.treatments(parameters, parameters.chosen_rungs),
+    treatments=lambda parameters: treatments_of(
+        parameters.chosen_rungs, parameters, levels, stack, workload, instruments
+    ),
     contrasts=lambda parameters: contrasts(parameters.chosen_rungs),
     warnings=remarks,
 )

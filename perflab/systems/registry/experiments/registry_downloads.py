@@ -23,7 +23,7 @@ from perflab.systems.registry.counts import RegistryCounts
 from perflab.systems.registry.rungs import STUDY, Rung, Set, chosen, contrasts, lanes
 from perflab.systems.registry.stacks import PATH, model_crc32, stack
 from perflab.trials.experiment import Experiment, Preset
-from perflab.trials.ladders import Ladder, LadderParameters
+from perflab.trials.ladders import LadderParameters, treatments_of
 
 NODE = "registry"
 # The published row of each parameter of load and system.
@@ -217,9 +217,6 @@ def longest_s(parameters: DownloadParameters, rung: Rung) -> float:
     return parameters.timeout_s + FAILED_SHARE * link_s(parameters, rung) + SPARE_S
 
 
-LADDER = Ladder(levels, stack_of, workload, instruments)
-
-
 def remarks_on(parameters: DownloadParameters) -> list[Remark]:
     """Return a remark on the differences of a run's load from the published one."""
     texts = parameters.differences()
@@ -233,7 +230,9 @@ EXPERIMENT = Experiment(
     question="Which step of the published ladder lets 100 downloads at one instant come through, "
     "and what limits each?",
     parameters=DownloadParameters,
-    treatments=lambda parameters: LADDER.treatments(parameters, parameters.chosen_rungs),
+    treatments=lambda parameters: treatments_of(
+        parameters.chosen_rungs, parameters, levels, stack_of, workload, instruments
+    ),
     contrasts=lambda parameters: contrasts(parameters.chosen_rungs, not parameters.differences()),
     warnings=remarks_on,
 )
