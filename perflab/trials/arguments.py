@@ -60,10 +60,8 @@ def existing(reference: str, experiment: str, parameter: str) -> Run:
     word = f"{REFERENCE}:{experiment}" if reference == REFERENCE else reference
     run = open_run(word, runs_dir())
     if run.record.experiment != experiment:
-        text = (
-            f"run {run.run_id} is one of experiment '{run.record.experiment}', not '{experiment}'"
-        )
-        raise ParameterError(parameter, [text])
+        other = f"is one of experiment '{run.record.experiment}', not '{experiment}'"
+        raise ParameterError(parameter, [f"run {run.run_id} {other}"])
     return run
 
 

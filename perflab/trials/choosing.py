@@ -141,8 +141,6 @@ def chosen(open_design: Design, paces: Mapping[str, Pace], backend: str) -> Desi
     if longest_wait_ms:
         text += f", and users wait {longest_wait_ms:g} ms after each"
     if open_design.kind == "auto" and needed_ms > MOST_SLICE_MS:
-        return Design(
-            kind="trials",
-            why=f"{text}: too slow to take turns (slices of {needed_ms:g} ms)",
-        )
+        why = f"{text}: too slow to take turns (slices of {needed_ms:g} ms)"
+        return Design(kind="trials", why=why)
     return Design(kind="slices", slice_ms=min(needed_ms, LONGEST_MS), why=text)

@@ -36,11 +36,7 @@ class Conducted:
         assert self._child.stdin is not None
         self._child.stdin.write(order.model_dump_json().encode() + b"\n")
         self._pending = b""
-
-    @property
-    def pid(self) -> int:
-        """Return the conductor's process id."""
-        return self._child.pid
+        self.pid = self._child.pid
 
     def events(self) -> Iterator[Event]:
         """Yield events until the conductor ends; raise UnknownEvent if it is of another version."""

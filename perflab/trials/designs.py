@@ -174,15 +174,12 @@ def not_cut(workload: Workload) -> str:
         return "streams go on after the end of a slice"
     if workload.stop.failures:
         return "failures may end this load at any time (stop rules)"
-    if isinstance(arrivals, ClosedLoop) and (arrivals.requests or arrivals.warmup_requests):
+    if isinstance(arrivals, OpenLoop):
+        changes = len(arrivals.stages) > 1 or arrivals.stages[0].to_rate is not None
+        return "the rate changes, so slices would not have the same load" if changes else ""
+    if arrivals.requests or arrivals.warmup_requests:
         return "a load that is counted in requests has no length; give duration_s instead"
-    if isinstance(arrivals, ClosedLoop):
-        if arrivals.ramp_s:
-            return "users come and go, so slices would not have the same load"
-        return ""
-    if len(arrivals.stages) > 1 or arrivals.stages[0].to_rate is not None:
-        return "the rate changes, so slices would not have the same load"
-    return ""
+    return "users come and go, so slices would not have the same load" if arrivals.ramp_s else ""
 
 
 clock = time.monotonic_ns

@@ -279,11 +279,9 @@ def too_few_blocks(contrasts: Sequence[Contrast], blocks: int) -> list[Remark]:
         text = f"{counted(blocks, 'block')} can decide nothing: give {SMALLEST_N} or more; "
         text += f"with {SMALLEST_SIGNED_RANK} or more no noise need be normal"
         return [Remark(code="plan.blocks", text=text)]
-    if blocks < SMALLEST_SIGNED_RANK:
-        return []
     response, claims = families.most_common(1)[0]
     needed = blocks_for_one(claims)
-    if blocks >= needed:
+    if blocks < SMALLEST_SIGNED_RANK or blocks >= needed:
         return []
     text = (
         f"with {claims} claims about {response}, {blocks} blocks can show no single effect, "
