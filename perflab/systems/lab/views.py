@@ -115,11 +115,6 @@ EFFECT_TITLE = "what was planted, and what the lab found"
 EFFECT_COLUMNS = ["service", "expected", "estimate", "low", "high"]
 
 
-def known_effects_table(run: Run) -> pd.DataFrame:
-    """Return the estimated and the expected response of each service over the first copy's."""
-    return known_effects(run)[EFFECT_COLUMNS]
-
-
 def draw_known_effects(table: pd.DataFrame, page: Page) -> LabFigure:
     """Draw each service's response over the first copy's, with its true value."""
     within = _shown(table)
@@ -160,7 +155,8 @@ def _labels(table: pd.DataFrame, _: Page) -> dict[Hashable, str]:
 
 
 KNOWN_EFFECTS = View(
-    "known_effects", EFFECT_TITLE, known_effects_table, draw_known_effects,
+    "known_effects", EFFECT_TITLE, lambda run: known_effects(run)[EFFECT_COLUMNS],
+    draw_known_effects,
     suits=lambda run: run.record.experiment == EXPERIMENT and FACTOR in run.record.factors,
 )  # fmt: skip
 

@@ -89,7 +89,9 @@ def service_of(variant: Variant, parameters: OwnServiceParameters) -> str:
             extract(Path(variant.place), variant.commit, tree)
             # ``folder`` is temporary; it gets this name when it is complete.
             description["folder"] = str(root / name / "tree")
-        (folder / "service.toml").write_text(_toml({"name": name, **description}))
+        entries = {"name": name, **description}.items()
+        toml = "".join(f"{entry} = {_value(value)}\n" for entry, value in entries)
+        (folder / "service.toml").write_text(toml)
 
     own_folder(state_dir())
     root = own_folder(variants_dir())
@@ -131,12 +133,8 @@ def _description(variant: Variant, parameters: OwnServiceParameters) -> tuple[di
     return description, script
 
 
-def _toml(description: Mapping[str, Any]) -> str:
-    """Return entries as TOML, whose strings, lists and numbers are written as in JSON."""
-    return "".join(f"{name} = {_value(value)}\n" for name, value in description.items())
-
-
 def _value(value: Any) -> str:
+    """Return a value as TOML, whose strings, lists and numbers are written as in JSON."""
     if isinstance(value, Mapping):
         return "{" + ", ".join(f"{name} = {_value(item)}" for name, item in value.items()) + "}"
     return json.dumps(value).replace("\x7f", "\\u007f")
