@@ -56,8 +56,7 @@ class Phases:
     def on_plateau(self, instants_ns: pd.Series[int]) -> np.ndarray:
         """Return which instants lie on the plateau; none do where there is none."""
         inside = instants_ns.between(self.plateau_begin_ns, self.plateau_end_ns)
-        is_on_plateau: np.ndarray = (inside & (self.plateau_s > 0)).to_numpy(bool)
-        return is_on_plateau
+        return (inside & (self.plateau_s > 0)).to_numpy(bool)
 
 
 class _Streams(Look["Streams"]):

@@ -7,12 +7,7 @@ from pydantic import Field
 from perflab.recordings import Contrast, ContrastPair
 from perflab.stacks.plan import RoundTripMs
 from perflab.systems.inference import stacks
-from perflab.systems.inference.stacks import (
-    COMMITS,
-    Driver,
-    InferenceParameters,
-    published_rps,
-)
+from perflab.systems.inference.stacks import COMMITS, Driver, InferenceParameters, published_rps
 from perflab.trials.experiment import Experiment
 from perflab.trials.plan import Treatment
 

@@ -217,9 +217,8 @@ def instruments(parameters: StreamingParameters, rung: Rung) -> tuple[Instrument
         )
         # The search comes first, so that the probe of the CPU's speed is right before the load.
         return (search, *STANDARD, *of_answers)
-    if not rung.is_ramp:
-        return (*STANDARD, *of_answers)
-    return (*STANDARD, *of_answers, FailureThreshold(), BrokenOff())
+    at_stop = (FailureThreshold(), BrokenOff()) if rung.is_ramp else ()
+    return (*STANDARD, *of_answers, *at_stop)
 
 
 def workload(parameters: StreamingParameters, rung: Rung) -> Workload:
