@@ -12,7 +12,7 @@ from itertools import product, starmap
 from typing import Any, Literal
 
 from perflab.load.workload import Reuse
-from perflab.recordings import Contrast, ContrastPair
+from perflab.recordings import Contrast, ContrastPair, published_value
 from perflab.recordings.published_results import Direction
 from perflab.trials.ladders import Labelled, Row, between, having, of_sets
 
