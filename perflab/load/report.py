@@ -9,7 +9,6 @@ from dataclasses import asdict
 from typing import Any
 
 import numpy as np
-from rich.cells import cell_len, set_cell_size
 
 from perflab.load.checks import stalls
 from perflab.load.checks.chunk_times import remarks as of_streams
@@ -349,6 +348,8 @@ def _time_rows(shown: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _names(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    from rich.cells import cell_len, set_cell_size
+
     if not rows:
         return
     yield f"{'name':{LONGEST_NAME}}{'requests':>10}{'errors':>8}{'/s':>10}" + "".join(
