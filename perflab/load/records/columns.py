@@ -85,12 +85,11 @@ values_of = attrgetter(*(ROW.names or ()))
 PHASE_ROW = np.dtype([("row", "<u4"), ("name", "<u2"), ("value_ms", "<f4")])
 PHASE_PACK = struct.Struct("<IHf")
 PHASE = "phase_{}_ms"
-ROWS_PER_BUFFER = 4096
 MAX_PHASES = 64
 
 
 class Recorder:
-    """Packs exchanges into rows of 74 bytes; full buffers go to the spool.
+    """Packs exchanges into rows of 74 bytes for its spools.
 
     The folder gets ``requests.rows``, ``phases.names`` and, if they have rows, ``phases.rows``,
     ``progress.rows`` and ``chunks.rows``.
@@ -105,29 +104,21 @@ class Recorder:
         self._progress = Spool(folder / progress.FILE)
         self._chunks = Spool(folder / CHUNKS_FILE)
         self._names: dict[str, int] = {}
-        self._flushed = 0
-        self._renew()
-
-    def _renew(self) -> None:
-        self._buffer = bytearray(ROW.itemsize * ROWS_PER_BUFFER)
-        self._used = 0
-        self._handed = 0
+        self._count = 0
 
     def __len__(self) -> int:
-        return self._flushed + self._used // ROW.itemsize
+        return self._count
 
     def add(self, exchange: Exchange) -> None:
         """Record a finished exchange."""
-        PACK.pack_into(self._buffer, self._used, *values_of(exchange))
+        self._rows.add(PACK.pack(*values_of(exchange)))
         if exchange.phases:
             self._phases.add(self._packed_phases(exchange.phases))
         if exchange.progress is not None:
             self._progress.add(packed_points(len(self), exchange.progress))
         if exchange.prepared.streams:
             self._chunks.add(packed_chunks(len(self), exchange.stream))
-        self._used += 74
-        if self._used == len(self._buffer):
-            self._flush()
+        self._count += 1
 
     def _packed_phases(self, phases: dict[str, float]) -> bytes:
         row, packed = len(self), b""
@@ -139,19 +130,10 @@ class Recorder:
 
     def hand_over(self) -> None:
         """Spool the rows so far, so that others can read them."""
-        if self._used > self._handed:
-            # Later rows go behind those that were handed over.
-            self._rows.put(memoryview(self._buffer)[self._handed : self._used])
-            self._handed = self._used
-
-    def _flush(self) -> None:
-        self.hand_over()
-        self._flushed += self._used // ROW.itemsize
-        self._renew()
+        self._rows.hand_over()
 
     def close(self) -> None:
         """Write everything; raise OSError where the disk did not take all of the record."""
-        self._flush()
         with contextlib.ExitStack() as closing:
             for spool in (self._rows, self._phases, self._progress, self._chunks):
                 closing.callback(spool.close)

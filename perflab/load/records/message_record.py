@@ -29,7 +29,7 @@ ROW = np.dtype(
         ("direction", "i1"),
     ]
 )
-pack_into = struct.Struct("<qqiibb").pack_into
+pack = struct.Struct("<qqiibb").pack
 DIRECTIONS = ("sent", "received")
 SENT, RECEIVED = 0, 1
 # The lab counts connections by these kinds, if a script notes them: opened, ended by the user, and
@@ -39,13 +39,11 @@ CONNECTED, LEFT, CUT = "connected", "left", "cut"
 WIRE = "wire"
 OF_CONNECTIONS = (CONNECTED, LEFT, CUT, WIRE)
 MOST_KINDS = 128
-ROWS_PER_BUFFER = 8192
-BUFFER_BYTES = ROW.itemsize * ROWS_PER_BUFFER
 FILE = "messages.rows"
 
 
 class MessageRecorder:
-    """Packs messages into rows; full buffers go to a spool (``messages.rows``).
+    """Packs messages into rows for a spool (``messages.rows``).
 
     ``at_ns`` of a sent message is the instant at which sending began, before encoding: less the
     planned instant, that is the client's lateness. ``at_ns`` of a received message is the instant
@@ -59,11 +57,6 @@ class MessageRecorder:
         self._spool = Spool(folder / FILE)
         self._names = folder / "messages.names"
         self._kinds: dict[str, int] = {}
-        self._renew()
-
-    def _renew(self) -> None:
-        self._buffer = bytearray(BUFFER_BYTES)
-        self._used = 0
 
     def add(
         self, at_ns: int, user: int, direction: int, size: int, key: int = 0, kind: str = ""
@@ -73,11 +66,7 @@ class MessageRecorder:
             number = self._kinds[kind]
         except KeyError:
             number = self._number(kind)
-        used = self._used
-        pack_into(self._buffer, used, at_ns, key, user, size, number, direction)
-        self._used = used = used + 26
-        if used == BUFFER_BYTES:
-            self._flush()
+        self._spool.add(pack(at_ns, key, user, size, number, direction))
 
     def _number(self, kind: str) -> int:
         if len(self._kinds) == MOST_KINDS:
@@ -87,14 +76,8 @@ class MessageRecorder:
             )
         return self._kinds.setdefault(kind, len(self._kinds))
 
-    def _flush(self) -> None:
-        full = memoryview(self._buffer)[: self._used]
-        self._renew()
-        self._spool.put(full)
-
     def close(self) -> None:
         """Write everything; raise OSError if the disk did not take it."""
-        self._flush()
         self._spool.close()
         self._names.write_text(json.dumps(list(self._kinds)))
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 BUFFERS_WAITING = 64
-FLUSH_BYTES = 1 << 16
+FLUSH_BYTES = 1 << 18
 
 
 class Spool:
@@ -33,9 +33,7 @@ class Spool:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._few = bytearray()
-        self._queue: queue.Queue[bytes | bytearray | memoryview | None] = queue.Queue(
-            BUFFERS_WAITING
-        )
+        self._queue: queue.Queue[bytearray | None] = queue.Queue(BUFFERS_WAITING)
         self._error: OSError | None = None
         self._thread: threading.Thread | None = None
 
@@ -49,15 +47,12 @@ class Spool:
         """Collect a few rows until they fill a buffer."""
         self._few += rows
         if len(self._few) > FLUSH_BYTES:
-            self._hand_over()
+            self.hand_over()
 
-    def _hand_over(self) -> None:
+    def hand_over(self) -> None:
+        """Have the collected rows written, so that others can read them."""
         full, self._few = self._few, bytearray()
-        self.put(full)
-
-    def put(self, data: bytes | bytearray | memoryview) -> None:
-        """Hand over a buffer that the caller changes no more."""
-        if self._error is not None or not len(data):
+        if self._error is not None or not full:
             return
         try:
             if self._thread is None:
@@ -65,11 +60,11 @@ class Spool:
         except OSError as error:
             self._error = error
         else:
-            self._queue.put(data)
+            self._queue.put(full)
 
     def close(self) -> None:
         """Write the remaining rows; raise OSError where the disk did not take all of them."""
-        self._hand_over()
+        self.hand_over()
         if self._thread is not None:
             self._queue.put(None)
             self._thread.join()
