@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import socket
 import ssl
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +15,7 @@ from hypothesis import strategies as st
 
 from perflab.load.clients.connection import kind_of
 from perflab.load.clients.outcome import ERRORS
-from perflab.load.workload import Request
-from perflab.load.workload.workload import Trust
+from perflab.load.workload import ClosedLoop, Request, Workload
 from tests.load.hostile import (
     OK,
     ClientReport,
@@ -180,6 +180,11 @@ def certificate(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     return a_certificate(tmp_path_factory.mktemp("tls"))
 
 
+def trust(**words: Any) -> Callable[[], ssl.SSLContext]:
+    arrivals = ClosedLoop(users=1, requests=1)
+    return Workload(request=Request(), arrivals=arrivals, **words).tls_context
+
+
 async def over_tls(
     certificate: tuple[Path, Path], count: int, host: str = "127.0.0.1", **client: Any
 ) -> ClientReport:
@@ -192,11 +197,11 @@ async def over_tls(
 def test_tls_works_with_a_trusted_certificate_and_is_refused_without(
     certificate: tuple[Path, Path],
 ) -> None:
-    trusting = Trust(ca_file=str(certificate[1]))
-    trusted = on_uvloop(lambda: over_tls(certificate, 5, trust=trusting))
+    trusting = trust(ca_file=str(certificate[1]))
+    trusted = on_uvloop(lambda: over_tls(certificate, 5, tls=trusting))
     assert trusted.outcomes == [("", 200, 300_000)] * 5
     assert on_uvloop(lambda: over_tls(certificate, 2)).errors == ["tls", "tls"]
-    careless = on_uvloop(lambda: over_tls(certificate, 2, trust=Trust(verify=False)))
+    careless = on_uvloop(lambda: over_tls(certificate, 2, tls=trust(verify_tls=False)))
     assert careless.errors == ["", ""]
 
 
@@ -206,11 +211,11 @@ def test_certificates_that_cannot_be_read_or_name_another_host_are_tls_errors(
     empty = tmp_path / "empty.pem"
     empty.touch()
     for path in (tmp_path / "missing.pem", empty):
-        trust = Trust(ca_file=str(path))
-        report = on_uvloop(lambda trust=trust: over_tls(certificate, 2, trust=trust))
+        tls = trust(ca_file=str(path))
+        report = on_uvloop(lambda tls=tls: over_tls(certificate, 2, tls=tls))
         check(report, 2)
         assert report.errors == ["tls", "tls"]
-    options = {"trust": Trust(ca_file=str(certificate[1])), "host": "127.0.0.2"}
+    options = {"tls": trust(ca_file=str(certificate[1])), "host": "127.0.0.2"}
     assert on_uvloop(lambda: over_tls(certificate, 1, **options)).errors == ["tls"]
 
 

@@ -73,7 +73,7 @@ class AiohttpClient(LibraryClient):
             force_close=closing,
             # By default aiohttp closes a connection that is idle for 15 s.
             keepalive_timeout=None if closing else NEVER_S,
-            ssl=workload.trust.context(),
+            ssl=workload.tls_context(),
         )
         self._session = aiohttp.ClientSession(
             connector=connector,

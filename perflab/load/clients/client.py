@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import resource
+import ssl
 import time
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache, lru_cache
 
 from perflab.errors import TargetRefused
@@ -17,14 +18,14 @@ from perflab.load.clients.library_client import LibraryClient
 from perflab.load.clients.outcome import CODES, FirstErrors
 from perflab.load.clients.targets import Origin, looked_up
 from perflab.load.workload.request import Connections
-from perflab.load.workload.workload import Trust, Workload
+from perflab.load.workload.workload import Workload
 
 SPARE_FILES = 64
 # Only redirects lead to that many origins, each with another port.
 MAX_ORIGINS = 1_000
 DEFAULT_CONNECTIONS = 2_000
 LANDING_BYTES = 256 * 1024
-ENDLESS, USUAL_TRUST = Connections(), Trust()
+ENDLESS = Connections()
 # Opening costs ten times as much as sending. After a stall the client therefore reads the answers
 # that have come, and uses their connections again, before it opens more.
 OPENED_PER_TURN = 16
@@ -61,7 +62,7 @@ class LeanClient:
         timeout_s: float = 30.0,
         sticky: bool = False,
         allowed: Sequence[str] = (),
-        trust: Trust = USUAL_TRUST,
+        tls: Callable[[], ssl.SSLContext] = ssl.create_default_context,
         beside: int = 0,
     ) -> None:
         self.loop = loop
@@ -79,7 +80,7 @@ class LeanClient:
         self.timeout_s = timeout_s
         self._timeout_ns = round(timeout_s * 1e9)
         self._allowed = allowed
-        self.tls = cache(trust.context)
+        self.tls = cache(tls)
         # Last in, first out; a dictionary, because any idle connection may close.
         self._idle: dict[Origin, dict[Connection, None]] = {}
         self._open: dict[Connection, None] = {}
@@ -291,7 +292,7 @@ def make_client(
         workload.timeout_s,
         sticky=sticky,
         allowed=allowed,
-        trust=workload.trust,
+        tls=workload.tls_context,
         beside=beside,
     )
     lean.address(prepared.origin)

@@ -31,7 +31,7 @@ def tls_of(workload: Workload, origin: Origin) -> ssl.SSLContext | None:
     """Return a context that offers HTTP/2 alone; None for an origin without TLS."""
     if not origin.encrypted:
         return None
-    context = workload.trust.context()
+    context = workload.tls_context()
     context.set_alpn_protocols(["h2"])
     return context
 

@@ -24,7 +24,7 @@ class HttpxClient(LibraryClient):
         super().__init__(workload, connections)
         self._origin = f"{prepared.origin.scheme}://{prepared.origin.authority}"
         self._client = httpx.AsyncClient(
-            verify=workload.trust.context(),
+            verify=workload.tls_context(),
             timeout=None,
             limits=httpx.Limits(
                 max_connections=None,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import ssl
-from dataclasses import dataclass
 from typing import Literal, Self
 
 from pydantic import Field
@@ -78,22 +77,6 @@ class StopRules(FrozenModel):
         return f"{self.failures} requests failed"
 
 
-@dataclass(frozen=True)
-class Trust:
-    """How TLS verifies a server; ``ca_file`` is a bundle of authorities to trust."""
-
-    verify: bool = True
-    ca_file: str = ""
-
-    def context(self) -> ssl.SSLContext:
-        """Return a new TLS context."""
-        context = ssl.create_default_context(cafile=self.ca_file or None)
-        if not self.verify:
-            context.check_hostname = False
-            context.verify_mode = ssl.CERT_NONE
-        return context
-
-
 class Workload(FrozenModel):
     """A request, its arrivals, and its connections.
 
@@ -104,7 +87,8 @@ class Workload(FrozenModel):
     shown to fail: a load in which some or all requests time out is then valid. Time-outs count as
     failures like any other, and times that they could move are bounds.
 
-    ``objectives`` are judged when the load is over. No cookie is kept.
+    ``objectives`` are judged when the load is over. ``ca_file`` is a bundle of authorities that TLS
+    trusts. No cookie is kept.
     """
 
     request: Request
@@ -118,10 +102,13 @@ class Workload(FrozenModel):
     verify_tls: bool = True
     ca_file: str = ""
 
-    @property
-    def trust(self) -> Trust:
-        """Return how TLS verifies the server."""
-        return Trust(self.verify_tls, self.ca_file)
+    def tls_context(self) -> ssl.SSLContext:
+        """Return a new TLS context, which verifies the server as this workload wants it."""
+        context = ssl.create_default_context(cafile=self.ca_file or None)
+        if not self.verify_tls:
+            context.check_hostname = False
+            context.verify_mode = ssl.CERT_NONE
+        return context
 
     @property
     def windows(self) -> Windows | None:
