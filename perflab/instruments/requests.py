@@ -111,9 +111,9 @@ def time_columns(numbers: Mapping[str, Number]) -> dict[str, float]:
     values = {name: number.value for name, number in numbers.items()}
     values |= {client_column(name): number.client_ms for name, number in numbers.items()}
     values |= {
-        at_most_column(name): number.bound.high
+        at_most_column(name): number.high
         for name, number in numbers.items()
-        if number.bound.low < number.bound.high and not math.isnan(number.value)
+        if number.low < number.high and not math.isnan(number.value)
     }
     return values | {
         at_least_column(name): max(0.0, number.at_least - number.client_ms)

@@ -147,15 +147,13 @@ def search(
         above = (level for level in levels if level >= high and agreed(level, False))
         low, high = next(below, 0.0), next(above, None)
     except _Refused as refused:
-        return Capacity(low, refused.level, refused.limit, tuple(probes))
+        level, limit = refused.args
+        return Capacity(low, level, limit, tuple(probes))
     return Capacity(low, high, "server", tuple(probes))
 
 
 class _Refused(Exception):
-    def __init__(self, level: float, limit: Limit) -> None:
-        super().__init__(level)
-        self.level = level
-        self.limit = limit
+    """Too many probes of a level were spoilt; it holds the level, and whose limit that is."""
 
 
 def at_level(workload: Workload, level: float, duration_s: float, warmup_s: float) -> Workload:

@@ -26,7 +26,7 @@ from perflab.load.workload.workload import Objective, Workload
 from perflab.recordings.display import escaped
 from perflab.recordings.schema import Remark
 from perflab.statistics.in_words import visible
-from perflab.statistics.quantiles import OF_LOADS, OF_TRIALS, Bound, needed_n, percentiles_of
+from perflab.statistics.quantiles import OF_LOADS, OF_TRIALS, needed_n, percentiles_of
 
 
 def percentiles_ms(values_ns: np.ndarray, shares: Sequence[float]) -> dict[str, float | None]:
@@ -217,7 +217,7 @@ def _waits(numbers: Mapping[str, Number]) -> dict[str, dict[str, float | None]]:
 def judged(objective: Objective, result: LoadResult) -> dict[str, Any]:
     """Judge an objective; where ``held`` is None, ``why`` says why it is undecided."""
     times = _times(objective, result)
-    number = Number(Bound(math.nan, math.nan))
+    number = Number(math.nan, math.nan)
     held, why = None, "nothing was streamed"
     if times is not None:
         number = times.numbers((objective.percentile,))[f"p{objective.percentile:g}"]
@@ -246,7 +246,7 @@ def _times(objective: Objective, result: LoadResult) -> Times | None:
 
 def _held(number: Number, below_ms: float) -> bool | None:
     """Return whether a time is below a limit; None where a bound or the client's time hides it."""
-    if number.bound.low - number.client_ms > below_ms:
+    if number.low - number.client_ms > below_ms:
         return False
     return True if number.value <= below_ms else None
 

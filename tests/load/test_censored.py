@@ -18,7 +18,7 @@ from perflab.load.records.result import LoadResult
 from perflab.load.report import summary, table
 from perflab.load.workload import ClosedLoop, Objective, Request, Workload
 from perflab.statistics import CENSORED
-from perflab.statistics.quantiles import Bound, bounds_of, mean_bound
+from perflab.statistics.quantiles import bounds_of, mean_bound
 from tests.load.planted import S, load_result
 
 # The planted load: 6,000 requests of about 5 ms, of which 52 hang until a time-out of a second.
@@ -153,7 +153,7 @@ def test_a_time_of_which_a_tenth_is_the_clients_is_marked(
 
 
 def test_the_lower_bound_of_a_time_holds_nothing_of_the_clients_own() -> None:
-    number = Number(Bound(10.0, math.inf), client_ms=2.0)
+    number = Number(10.0, math.inf, client_ms=2.0)
     columns = time_columns({"p99_ms": number})
     assert math.isnan(columns["p99_ms"])
     assert columns["p99_client_ms"] == 2.0
@@ -161,7 +161,7 @@ def test_the_lower_bound_of_a_time_holds_nothing_of_the_clients_own() -> None:
 
 
 def test_a_time_that_could_be_a_little_longer_has_its_upper_end() -> None:
-    columns = time_columns({"p50_ms": Number(Bound(10.0, 10.3)), "p90_ms": Number(Bound(9.0, 9.0))})
+    columns = time_columns({"p50_ms": Number(10.0, 10.3), "p90_ms": Number(9.0, 9.0)})
     assert (columns["p50_ms"], columns["p50_at_most_ms"]) == (10.0, 10.3)
     assert "p90_at_most_ms" not in columns
 

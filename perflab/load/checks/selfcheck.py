@@ -102,17 +102,17 @@ def check(result: LoadResult, workload: Workload) -> SelfCheck:
     measured = len(result.measured(lambda rows: rows["error"]))
     refused = sum(cause.count for cause in causes if cause.error in REFUSALS)
     wall_ns = max(1, result.counted_ns)
-    delays = stalls.delays(result, workload)
+    looks_ms, ticks_ms = stalls.delays(result, workload)
     response = times_of(result)
     judged = stalls.received(result) if len(streamed) else response
-    short_ms = delays.looks[delays.looks < TICK_MS]
+    short_ms = looks_ms[looks_ms < TICK_MS]
     judged = replace(judged if len(judged.known) else response, short_ms=short_ms)
     judgement = SelfCheck(
         lag_p50_ms=lags_ns[50] / 1e6,
         lag_p99_ms=lags_ns[99] / 1e6,
-        loop_delay_p50_ms=float(np.quantile(delays.ticks, 0.5)),
-        loop_delay_p99_ms=float(np.quantile(delays.ticks, 0.99)),
-        loop_delay_max_ms=float(delays.ticks.max()),
+        loop_delay_p50_ms=float(np.quantile(ticks_ms, 0.5)),
+        loop_delay_p99_ms=float(np.quantile(ticks_ms, 0.99)),
+        loop_delay_max_ms=float(ticks_ms.max()),
         run_delay_share=result.run_delay_share,
         cpu_share=result.cpu_ns / wall_ns / result.cores,
         cpu_us_per_request=result.cpu_ns / 1e3 / max(1, result.requests_counted),
@@ -157,7 +157,7 @@ def _sent_late_ns(messages: pd.DataFrame) -> np.ndarray:
 def _late_reasons(times: Times) -> list[Reason]:
     """Return a reason where the client may have added more than a tenth to a number."""
     late = [
-        f"up to {number.client_ms:.2f} ms of {name} {number.bound.low:.2f} ms may be its own"
+        f"up to {number.client_ms:.2f} ms of {name} {number.low:.2f} ms may be its own"
         for name, number in times.numbers(OF_TRIALS).items()
         if name != "max"
         and number.is_the_clients
@@ -172,7 +172,7 @@ def _late_reasons(times: Times) -> list[Reason]:
 def _queue_reasons(judgement: SelfCheck, times: Times) -> list[Reason]:
     """Return a reason where half of a client's looks are late: its own work is slow as well."""
     delay_ms = judgement.loop_delay_p50_ms
-    median = times.numbers((50,))["p50"].bound.low
+    median = times.numbers((50,))["p50"].low
     if not delay_ms > np.nanmax([LEAST_LATE_MS["p50"], MAX_CLIENT_SHARE * median]):
         return []
     text = f"the client's event loop was {delay_ms:.2f} ms late at the median: the client may be "

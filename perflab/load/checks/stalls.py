@@ -26,20 +26,11 @@ WINDOWS = 20
 BUSY_SHARE = 0.5
 
 
-@dataclass(frozen=True)
-class Delays:
-    """How late the event loop was while the load was busy, in ms; a single 0 without any look.
+def delays(result: LoadResult, workload: Workload) -> tuple[np.ndarray, np.ndarray]:
+    """Return the event loop's delays by which a load is judged, in ms: of looks, and of ticks.
 
-    ``looks`` has one delay per wake-up: these can be counted as independent. ``ticks`` has the
-    delay of every tick, missed ones included: how late the loop was over the time.
-    """
-
-    looks: np.ndarray
-    ticks: np.ndarray
-
-
-def delays(result: LoadResult, workload: Workload) -> Delays:
-    """Return the event loop's delays by which a load is judged.
+    There is one delay per look (wake-up): these can be counted as independent. Every tick has one,
+    missed ones included: how late the loop was over the time. A single 0 stands for no look.
 
     Of closed and open loops all delays count, or those in the counted parts of their windows. With
     scripted users only those of the busy part count: a crowd that joins for a minute and acts for
@@ -47,7 +38,7 @@ def delays(result: LoadResult, workload: Workload) -> Delays:
     """
     woken = [(looks.woken_ns, looks.late_ms) for looks in result.judged_looks]
     ticks = [looks.ticks for looks in result.judged_looks]
-    return Delays(_judged(woken, result, workload), _judged(ticks, result, workload))
+    return _judged(woken, result, workload), _judged(ticks, result, workload)
 
 
 def _judged(

@@ -31,26 +31,18 @@ NEVER = np.zeros((0, 2), dtype=np.int64)
 
 
 @dataclass(frozen=True)
-class Number:
-    """A time in ms; ``client_ms`` is how much of it may be the client's own."""
+class Number(Bound):
+    """A time in ms between its ends; ``client_ms`` is how much of it may be the client's own.
 
-    bound: Bound
+    It has no ``value`` where the sample is too small or cut-off requests could move it.
+    """
+
     client_ms: float = 0.0
-
-    @property
-    def value(self) -> float:
-        """Return the time; NaN where the sample is too small or cut-off requests could move it."""
-        return self.bound.value
-
-    @property
-    def at_least(self) -> float:
-        """Return the lower bound where cut-off requests could move the time, else NaN."""
-        return self.bound.at_least
 
     @property
     def is_the_clients(self) -> bool:
         """Whether more than a tenth of the time may be the client's own."""
-        return self.client_ms > MAX_CLIENT_SHARE * self.bound.low
+        return self.client_ms > MAX_CLIENT_SHARE * self.low
 
 
 @dataclass(frozen=True)
@@ -88,7 +80,8 @@ class Times:
         bounds_by_name |= {"max": self._longest(), "mean": Bound(least.low, most.high)}
         return {
             name: Number(
-                Bound(bound.low / 1e6, bound.high / 1e6),
+                bound.low / 1e6,
+                bound.high / 1e6,
                 (usual[name] - punctual[name]) / 1e6 + short[name],
             )
             for name, bound in bounds_by_name.items()
