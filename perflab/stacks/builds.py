@@ -201,18 +201,14 @@ def find_compiler() -> Compiler:
     Raises BackendUnavailable, with the way out, where none runs.
     """
     choice = shlex.split(os.environ.get("CXX", ""))
-    for words in [choice] if choice else _candidates():
+    found = [[path] for name in SYSTEM if (path := shutil.which(name))]
+    if importlib.util.find_spec(WHEEL):
+        found.append([sys.executable, "-m", WHEEL, "c++"])
+    for words in [choice] if choice else found:
         if version := _version(words):
             return Compiler(tuple(words), version)
     unusable = f"CXX={shlex.join(choice)} is no C++ compiler that runs: set another or unset CXX"
     raise BackendUnavailable(unusable if choice else NONE)
-
-
-def _candidates() -> list[list[str]]:
-    commands = [[path] for name in SYSTEM if (path := shutil.which(name))]
-    if importlib.util.find_spec(WHEEL):
-        commands.append([sys.executable, "-m", WHEEL, "c++"])
-    return commands
 
 
 def _version(words: list[str]) -> str:

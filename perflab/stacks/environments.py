@@ -75,8 +75,16 @@ def ensure(spec: ServiceSpec, root: Path, work: Work = NO_WORK) -> Environment:
     def make(folder: Path) -> None:
         drop_unused(root)
         work.tell(f"making the environment of {spec.name} (once)")
+        during = f"while the environment of {spec.name} was made"
         for words in _steps(spec, Environment(folder)):
-            _run(spec, [installer.uv(), *words], work)
+            command = [installer.uv(), *words]
+            # uv reads settings in its working folder and above, where others may write; not in the
+            # root.
+            process = work.run(command, during, installer.variables(), Path("/"))
+            if process.returncode:
+                output = process.stdout + process.stderr
+                problem = f"its environment cannot be made: {installer.way_out(output)}"
+                raise ServiceFailed(spec.name, problem, "\n".join(output.splitlines()[-20:]))
 
     return Environment(made(environment(spec, root).folder, make))
 
@@ -87,16 +95,6 @@ def _steps(spec: ServiceSpec, target: Environment) -> list[list[str]]:
     pinned = str(spec.folder / REQUIREMENTS)
     fill = ["pip", "sync", "--require-hashes", "--python", str(target.python), pinned]
     return [make, fill] if _requirements(spec) else [make]
-
-
-def _run(spec: ServiceSpec, command: list[str], work: Work) -> None:
-    during = f"while the environment of {spec.name} was made"
-    # uv reads settings in its working folder and above, where others may write; not in the root.
-    process = work.run(command, during, installer.variables(), Path("/"))
-    if process.returncode:
-        output = process.stdout + process.stderr
-        problem = f"its environment cannot be made: {installer.way_out(output)}"
-        raise ServiceFailed(spec.name, problem, "\n".join(output.splitlines()[-20:]))
 
 
 def _requirements(spec: ServiceSpec) -> bytes:

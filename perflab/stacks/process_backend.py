@@ -240,7 +240,9 @@ class ProcessBackend:
         stack, service = launch.labels.stack, launch.labels.service
         folder = cleanup.make_stack(stack)
         data = cleanup.make_data(stack, service)
-        user = _unprivileged() if launch.spec.process.unprivileged else None
+        # Some servers refuse to run as root.
+        refuses_root = launch.spec.process.unprivileged and not os.getuid()
+        user = pwd.getpwnam("nobody") if refuses_root else None
         # Secrets are written before the folder gets another owner, who could put links into it.
         for name, content in launch.secrets().items():
             _write_secret(data / SECRET_FILES[name], content, user)
@@ -329,11 +331,6 @@ def _command(launch: Launch, values: Mapping[str, object]) -> list[str]:
     if files is None:
         return command
     return ["/bin/sh", "-c", LIMIT_FILES, str(files), *command]
-
-
-def _unprivileged() -> pwd.struct_passwd | None:
-    """Return the user for servers that refuse to run as root; None when the lab is not root."""
-    return None if os.getuid() else pwd.getpwnam("nobody")
 
 
 def _make_readable(folder: Path) -> None:

@@ -46,59 +46,33 @@ class ChunkTimes:
 
 def times_of_chunks(result: LoadResult) -> ChunkTimes | None:
     """Return the times of a load's streams; None where the load asked for no stream."""
-    parts = [
-        _of_worker(chunk_rows(place), rows, looks)
-        for place, rows, looks in zip(result.places, result.rows, result.looks, strict=True)
-    ]
-    if not any(part.requests for part in parts):
+    written = [chunk_rows(place) for place in result.places]
+    if not any(map(len, written)):
         return None
-    chunks_in_window = sum(completed(part.came_ns, result.counted) for part in parts)
+    parts = list(zip(written, result.rows, result.looks, strict=True))
     short_ms = short_delays_ms(result.looks)
     first, gaps = (
         Times(**{name: np.concatenate([one[name] for one in pieces]) for name in NAMES},
               short_ms=short_ms)
-        for pieces in ([part.first for part in parts], [part.gaps for part in parts])
+        for pieces in ([_first(*part) for part in parts], [_gaps(*part) for part in parts])
     )  # fmt: skip
+    chunks = chunks_in_window = 0
+    for packed, rows, _ in parts:
+        content = packed[packed["bytes"] >= 0]
+        good = (rows["error"] == 0)[content["request"]]
+        chunks += int((good & (rows["stage"] == MEASURE)[content["request"]]).sum())
+        chunks_in_window += completed(content["at_ns"][good], result.counted)
     return ChunkTimes(
         first=first,
         gaps=gaps,
-        chunks=sum(part.chunks for part in parts),
+        chunks=chunks,
         per_s=per_second(chunks_in_window, result.counted_ns),
         at_once_share=float((gaps.known == 0).mean()) if len(gaps.known) else float("nan"),
     )
 
 
-@dataclass(frozen=True)
-class _WorkerChunks:
-    """The chunk times of one worker."""
-
-    requests: int
-    first: dict[str, np.ndarray]
-    gaps: dict[str, np.ndarray]
-    chunks: int
-    came_ns: np.ndarray
-
-
-def _of_worker(packed: np.ndarray, rows: np.ndarray, looks: Looks) -> _WorkerChunks:
-    requests = np.unique(packed["request"])
-    has_end = np.zeros(len(rows), dtype=bool)
-    has_end[packed["request"][(packed["bytes"] < 0) & (packed["bytes"] != NOTHING)]] = True
-    content = packed[packed["bytes"] >= 0]
-    good = rows["error"] == 0
-    measured = rows["stage"] == MEASURE
-    row_of_chunk = content["request"]
-    return _WorkerChunks(
-        requests=len(requests),
-        first=_first(content, rows, requests, looks),
-        gaps=_gaps(content, rows, has_end, looks),
-        chunks=int((good & measured)[row_of_chunk].sum()),
-        came_ns=np.array(content["at_ns"][good[row_of_chunk]]),
-    )
-
-
-def _first(
-    content: np.ndarray, rows: np.ndarray, requests: np.ndarray, looks: Looks
-) -> dict[str, np.ndarray]:
+def _first(packed: np.ndarray, rows: np.ndarray, looks: Looks) -> dict[str, np.ndarray]:
+    content, requests = packed[packed["bytes"] >= 0], np.unique(packed["request"])
     answered, first = np.unique(content["request"], return_index=True)
     came_ns = np.zeros(len(rows), dtype=np.int64)
     came_ns[answered] = content["at_ns"][first]
@@ -108,9 +82,10 @@ def _first(
     return of_rows(looks, streamed[streamed["stage"] == MEASURE], "planned_ns", "first_byte_ns")
 
 
-def _gaps(
-    content: np.ndarray, rows: np.ndarray, has_end: np.ndarray, looks: Looks
-) -> dict[str, np.ndarray]:
+def _gaps(packed: np.ndarray, rows: np.ndarray, looks: Looks) -> dict[str, np.ndarray]:
+    content = packed[packed["bytes"] >= 0]
+    has_end = np.zeros(len(rows), dtype=bool)
+    has_end[packed["request"][(packed["bytes"] < 0) & (packed["bytes"] != NOTHING)]] = True
     is_cut = np.isin(rows["error"], CENSORED_CODES)
     counts = ((rows["error"] == 0) | is_cut) & (rows["stage"] == MEASURE)
     row_of_chunk, at_ns = content["request"], np.array(content["at_ns"])
