@@ -106,13 +106,14 @@ Settings = TypeVar("Settings", bound="Instrument")
 class Look(Generic[Settings]):
     """An instrument at work in one trial; each kind overrides the steps that it needs.
 
-    ``settings`` is the instrument, and ``scene`` the trial. The steps run in the order of these
-    methods. An exception in a step makes the trial fail, and the run goes on; after a StackError
-    the services start afresh. WrongAnswer ends the run.
+    ``settings`` is the instrument, and ``scene`` the trial; ``rows`` are for what it measures. The
+    steps run in the order of these methods. An exception in a step makes the trial fail, and the
+    run goes on; after a StackError the services start afresh. WrongAnswer ends the run.
     """
 
     def __init__(self, settings: Settings, scene: Scene) -> None:
         self.settings, self.scene = settings, scene
+        self.rows: list[Any] = []
 
     def before(self) -> None:
         """Measure with the services ready and idle, before the load."""
@@ -140,11 +141,7 @@ class Look(Generic[Settings]):
 
 
 class Sampled(Look[Settings]):
-    """A look that samples from its beginning to its end; ``rows`` are for its samples."""
-
-    def __init__(self, settings: Settings, scene: Scene) -> None:
-        super().__init__(settings, scene)
-        self.rows: list[Any] = []
+    """A look that samples from its beginning to its end."""
 
     @cached_property
     def sampler(self) -> Repeated:

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from perflab.host.processes import bound_to
-from perflab.instruments.instrument import Instrument, Load, Look, Observation, OfNode, Scene
+from perflab.instruments.instrument import Instrument, Load, Look, Observation, OfNode
 from perflab.load.workload import Workload
 from perflab.stacks.plan import StackPlan
 from perflab.stacks.spec import load_service
@@ -62,20 +62,16 @@ def _timed_ms() -> float:
 
 
 class _FlushProbe(Look["FlushProbe"]):
-    def __init__(self, settings: FlushProbe, scene: Scene) -> None:
-        super().__init__(settings, scene)
-        self._flush_us: list[float] = []
-
     def before(self) -> None:
         instance = self.scene.instance(self.settings.node)
         command = instance.launch.spec.probes[PROBE]
-        self._flush_us.extend(json.loads(instance.run(command))["flush_us"])
+        self.rows.extend(json.loads(instance.run(command))["flush_us"])
 
     def after(self) -> None:
         self.before()
 
     def observe(self, load: Load) -> Observation:  # noqa: ARG002
-        return Observation(flush_columns(self._flush_us))
+        return Observation(flush_columns(self.rows))
 
 
 class FlushProbe(OfNode):

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import pandas as pd
 from pydantic import Field
 
-from perflab.instruments.instrument import Instrument, Load, Look, Observation, Scene
+from perflab.instruments.instrument import Instrument, Load, Look, Observation
 from perflab.load.capacity import LONGEST_PROBE_S, Capacity, Probe, probed, search
 from perflab.load.workload import ClosedLoop, Objective, Workload
 from perflab.recordings import Remark
@@ -31,10 +31,6 @@ COLUMNS = {
 
 
 class _UsersHeld(Look["UsersHeld"]):
-    def __init__(self, settings: UsersHeld, scene: Scene) -> None:
-        super().__init__(settings, scene)
-        self._steps: list[Probe] = []
-
     def before(self) -> None:
         """Search, then reset the services."""
         settings = self.settings
@@ -42,7 +38,7 @@ class _UsersHeld(Look["UsersHeld"]):
 
         def probe(level: float) -> Probe:
             step = probed(self.scene.send, workload, level, settings.probe_s, settings.warmup_s)
-            self._steps.append(step)
+            self.rows.append(step)
             return step
 
         self._capacity = search(
@@ -51,7 +47,7 @@ class _UsersHeld(Look["UsersHeld"]):
         self.scene.residents.reset(self.scene.treatment)
 
     def left(self) -> Mapping[str, pd.DataFrame]:
-        return {TABLE: steps_table(self._steps)} if self._steps else {}
+        return {TABLE: steps_table(self.rows)} if self.rows else {}
 
     def observe(self, load: Load) -> Observation:  # noqa: ARG002
         """Return the columns of the search, with a warning where the capacity is only a bound."""
