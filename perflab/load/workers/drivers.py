@@ -228,10 +228,8 @@ class OpenDriver:
         self._chunks: Iterator[list[int]] = (
             chunk.tolist() for chunk in instants(arrivals, worker, workers)
         )
-        self._warmup_ns = self._length_ns = 0
-        if isinstance(arrivals, OpenLoop):
-            self._warmup_ns = round(arrivals.warmup_s * 1e9)
-            self._length_ns = round(arrivals.duration_s * 1e9)
+        self._warmup_ns = round(getattr(arrivals, "warmup_s", 0.0) * 1e9)
+        self._length_ns = round(getattr(arrivals, "duration_s", 0.0) * 1e9)
         self._ready: list[int] = []
         self._position = 0
         self._free: list[Exchange] = []

@@ -81,7 +81,6 @@ class ScriptedDriver:
         self._sockets: set[WebSocket] = set()
         self.messages = MessageRecorder(folder)
         self._arrivals = arrivals
-        self.timeout_s = client.timeout_s
         self._client = client
         self._timer = timer
         self._record = record
@@ -142,7 +141,7 @@ class ScriptedDriver:
         until_end_s = (self._end_ns - clock()) / 1e9
         try:
             # A script may wait for ever for a message that the server never sends.
-            async with asyncio.timeout(until_end_s + self.timeout_s + ENDING_S):
+            async with asyncio.timeout(until_end_s + self._client.timeout_s + ENDING_S):
                 await asyncio.gather(*crowd)
                 self.stop()
                 await asyncio.gather(*lives)
@@ -164,7 +163,7 @@ class ScriptedDriver:
     def _look_after_sockets(self) -> None:
         """Find out while the load lasts that a server, or the way to it, is gone without a word."""
         for opened in self._sockets:
-            opened.look_after(self.timeout_s)
+            opened.look_after(self._client.timeout_s)
         if not self._stopping.is_set():
             self._timer.at(clock() + LOOK_NS, self._look_after_sockets)
 

@@ -75,22 +75,17 @@ class WorkerLoad:
         self.order = order
         self.recorder = Recorder(order.folder)
         self.timer = Timer(loop)
-        self.probe = LoopProbe(time.monotonic_ns())
         prepared = Prepared(workload.request, origin, workload.connections)
         self.client = self._client(prepared)
         self.driver = self._driver(prepared)
         self._failures_left = workload.stop.failures
         self._failure_report: asyncio.TimerHandle | None = None
         self.stopped = ""
-        self.start_ns = order.start_ns
-        self.lasted_ns = 0
 
     def _client(self, prepared: Prepared) -> Client:
         order, workload = self.order, self.order.workload
         arrivals, most = workload.arrivals, workload.connections.most
-        users = beside = 0
-        if isinstance(arrivals, (ClosedLoop, Scripted)):
-            users = arrivals.users
+        users, beside = getattr(arrivals, "users", 0), 0
         if isinstance(arrivals, Scripted):
             # A user may have a WebSocket besides its connection for requests.
             users += bool(arrivals.monitor)
