@@ -113,7 +113,7 @@ def summary(result: LoadResult, workload: Workload, judgement: SelfCheck) -> dic
                 *judgement.reasons,
                 *judgement.warnings,
                 *_warnings(total, succeeded, objectives),
-                *_late(result.successes_after, succeeded),
+                *_late(result),
                 *of_streams(streamed, result.packed),
             )
         ],
@@ -139,11 +139,13 @@ def _warnings(total: int, succeeded: int, objectives: Sequence[Mapping[str, Any]
     return remarks
 
 
-def _late(late_count: int, succeeded: int) -> list[Remark]:
+def _late(result: LoadResult) -> list[Remark]:
     """Return a warning where most answers came too late to count for throughput."""
-    if 2 * late_count <= succeeded:
+    done_ns = result.measured(lambda rows: rows["done_ns"][rows["error"] == 0])
+    late, count = int((done_ns > result.end_ns).sum()), len(done_ns)
+    if 2 * late <= count:
         return []
-    text = f"throughput leaves out {late_count} of {succeeded} successes: they ended after the last"
+    text = f"throughput leaves out {late} of {count} successes: they ended after the last"
     return [Remark(code="load.late_answers", text=f"{text} request was planned")]
 
 

@@ -43,15 +43,12 @@ class MachineCounts:
         stolen_ns = sum(times[core].steal_ns for core in set(cores) if core in times)
         return cls(cores, time.monotonic_ns(), stolen_ns, tcp_counts())
 
-    def stolen_until(self, later: MachineCounts) -> float:
-        """Return the share of the cores' time that was stolen until ``later``."""
+    def until(self, later: MachineCounts) -> tuple[float, dict[str, int]]:
+        """Return the stolen share of the cores' time, and the kernel's TCP counts by column."""
         wall_ns = (later.at_ns - self.at_ns) * len(set(self.cores))
-        return (later.steal_ns - self.steal_ns) / max(1, wall_ns)
-
-    def counted_until(self, later: MachineCounts) -> dict[str, int]:
-        """Return the kernel's TCP counts until ``later``, by column."""
         known = self.kernel.keys() & later.kernel.keys()
-        return {name: later.kernel[name] - self.kernel[name] for name in sorted(known)}
+        counts = {name: later.kernel[name] - self.kernel[name] for name in sorted(known)}
+        return (later.steal_ns - self.steal_ns) / max(1, wall_ns), counts
 
 
 def remarks_on_tcp(result: LoadResult) -> list[Remark]:

@@ -52,12 +52,11 @@ def chunks(folder: Path, worker: int, rows: np.ndarray) -> pd.DataFrame:
     packed = chunk_rows(folder)
     streamed = packed[packed["bytes"] != NOTHING]
     size = streamed["bytes"]
-    first = np.flatnonzero(np.diff(streamed["request"].astype(np.int64), prepend=-1))
-    lengths = np.diff(first, append=len(streamed))
+    requests = pd.Series(streamed["request"])
     return pd.DataFrame(
         {
             **of_requests(streamed, worker, rows),
-            "number": (np.arange(len(streamed)) - np.repeat(first, lengths)).astype(np.int32),
+            "number": requests.groupby(requests).cumcount().astype(np.int32),
             "at_ns": np.array(streamed["at_ns"]),
             "bytes": np.where(size < 0, ~size, size),
             "is_end": size < 0,

@@ -161,7 +161,7 @@ def merged(
 
     ``before`` was taken before anything was sent; windows count from the planned start.
     """
-    after = MachineCounts.now(before.cores)
+    steal_share, kernel = before.until(MachineCounts.now(before.cores))
     wall_ns = sum(report["wall_ns"] for report in reports)
     # Workers beyond the number of users have nothing to do.
     busy = reports[: getattr(workload.arrivals, "users", len(reports))]
@@ -198,8 +198,8 @@ def merged(
         clock_step_ms=max((report["clock_step_ms"] for report in reports), key=abs),
         real_time=all(report["real_time"] for report in reports),
         cores=len(before.cores),
-        steal_share=before.stolen_until(after),
-        kernel=before.counted_until(after),
+        steal_share=steal_share,
+        kernel=kernel,
         windows=windows,
         measured_from_ns=start_ns + round(getattr(workload.arrivals, "warmup_s", 0.0) * 1e9),
         cycles=_cycles(workload),

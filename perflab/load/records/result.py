@@ -197,12 +197,6 @@ class LoadResult:
         """Return the number of connections that measured requests opened."""
         return int(self.measured(lambda rows: rows["connect_ns"] > 0).sum())
 
-    @property
-    def successes_after(self) -> int:
-        """Return the number of measured successes that were done after the window."""
-        good = self.measured(lambda rows: rows["done_ns"][rows["error"] == 0])
-        return int((good > self.window[1]).sum())
-
     @cached_property
     def counted(self) -> np.ndarray:
         """Return the measured times: begins and ends in ns, shape (parts, 2), sorted."""
@@ -240,8 +234,7 @@ class LoadResult:
     def messages(self) -> pd.DataFrame:
         """Return the messages of all streams, in the order of their instants."""
         frames = [messages(place, number) for number, place in enumerate(self.places)]
-        table = pd.concat(frames, ignore_index=True)
-        return table.sort_values("at_ns", kind="stable", ignore_index=True)
+        return pd.concat(frames).sort_values("at_ns", kind="stable", ignore_index=True)
 
     @cached_property
     def progress(self) -> pd.DataFrame:

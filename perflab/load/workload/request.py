@@ -132,7 +132,9 @@ class Request(FrozenModel):
         return Streaming(self.stream, self.min_chunks, self.end_marker)
 
     @model_validator(mode="after")
-    def _can_be_streamed(self) -> Self:
+    def _goes_together(self) -> Self:
+        if self.redirects and self.method != "GET":
+            raise ValueError("only a GET follows redirects: leave redirects at 0 for other methods")
         if self.stream is None:
             if self.min_chunks != 1 or self.end_marker:
                 raise ValueError("min_chunks and end_marker need stream='sse' or stream='ndjson'")
@@ -142,10 +144,4 @@ class Request(FrozenModel):
                 "a stream follows no redirects: give the address that streams, and redirects=0"
             )
         check_marker(self.stream, self.end_marker)
-        return self
-
-    @model_validator(mode="after")
-    def _can_be_redirected(self) -> Self:
-        if self.redirects and self.method != "GET":
-            raise ValueError("only a GET follows redirects: leave redirects at 0 for other methods")
         return self
