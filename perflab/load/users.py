@@ -36,7 +36,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from perflab.errors import ParameterError
 from perflab.load.clients.exchange import TOO_LARGE, Exchange, Prepared
-from perflab.load.clients.outcome import CODES, ERRORS
+from perflab.load.clients.outcome import CODES, ERRORS, Failed
 from perflab.load.clients.response import header
 from perflab.load.workload.request import Request
 from perflab.parameters import did_you_mean
@@ -112,7 +112,7 @@ class Answer:
         return header(self.head, name)
 
 
-class NotServed(Exception):
+class NotServed(Failed):
     """A script raises it when it cannot go on because of what the server did.
 
     ``kind`` is the error class under which the step is recorded; an unknown one raises
@@ -123,8 +123,7 @@ class NotServed(Exception):
         if kind not in CODES:
             problem = f"'{kind}' is no error class{did_you_mean(kind, CODES)}; {reason}"
             raise ParameterError("NotServed", [problem])
-        super().__init__(reason)
-        self.kind = kind
+        super().__init__(kind, reason)
 
 
 @dataclass

@@ -14,8 +14,9 @@ from weakref import WeakSet
 
 from perflab.errors import LoadError
 from perflab.load.clients.exchange import Exchange, Prepared
-from perflab.load.clients.http2_connection import Connection, Failed, Head, NotBegun, connect
+from perflab.load.clients.http2_connection import Connection, Head, NotBegun, connect
 from perflab.load.clients.library_client import LibraryClient, clock, headers_of
+from perflab.load.clients.outcome import Failed
 from perflab.load.clients.targets import Origin, split
 from perflab.load.workload.request import Request
 from perflab.load.workload.workload import Workload

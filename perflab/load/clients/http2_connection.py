@@ -30,6 +30,7 @@ from h2.settings import SettingCodes, Settings
 
 from perflab.load.clients.exchange import Exchange
 from perflab.load.clients.library_client import clock
+from perflab.load.clients.outcome import Failed
 from perflab.load.clients.targets import Origin, looked_up
 
 # The type of the frame (RFC 9113, 6.8), and the bytes before the content of each (4.1).
@@ -40,14 +41,6 @@ Head = Sequence[tuple[str, str]]
 
 class NotBegun(Exception):
     """The server has surely not begun a request: it may be sent again."""
-
-
-class Failed(Exception):
-    """A request or a connection failed; ``kind`` is the error class."""
-
-    def __init__(self, kind: str, text: str = "") -> None:
-        super().__init__(text or kind)
-        self.kind = kind
 
 
 def _texts(headers: Iterable[tuple[bytes | str, bytes | str]]) -> Iterable[tuple[str, str]]:

@@ -53,6 +53,14 @@ STAGES = ("warmup", "measure", "after", "after_stop")
 WARMUP, MEASURE, AFTER, AFTER_STOP = range(len(STAGES))
 
 
+class Failed(Exception):
+    """A request or its connection failed; ``kind`` is the error class."""
+
+    def __init__(self, kind: str, reason: str) -> None:
+        super().__init__(reason or kind)
+        self.kind = kind
+
+
 MOST_KINDS = 32
 LONGEST_TEXT = 300
 

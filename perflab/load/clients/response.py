@@ -12,6 +12,7 @@ import httptools
 
 from perflab.load.clients.encodings import Unpacker, encoding_of
 from perflab.load.clients.exchange import Body, BodyRules
+from perflab.load.clients.outcome import Failed
 
 MAX_HEAD_BYTES = 64 * 1024
 MAX_INTERIMS = 20
@@ -26,12 +27,8 @@ _LENGTH_ALONE = re.compile(rb"\r\ncontent-length:[ \t]*([0-9]{1,18})(?:\r\n[!-~]
 _TIMING = re.compile(rb"\r\nserver-timing:[ \t]*([^\r]*)", re.IGNORECASE)
 
 
-class BadResponse(Exception):
-    """The bytes that arrived are not a response; ``kind`` is the error class."""
-
-    def __init__(self, kind: str, reason: str) -> None:
-        super().__init__(reason)
-        self.kind = kind
+class BadResponse(Failed):
+    """The bytes that arrived are not a response."""
 
 
 class ResponseReader:

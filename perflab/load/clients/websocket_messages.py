@@ -9,6 +9,8 @@ import re
 import zlib
 from collections.abc import Mapping, Sequence
 
+from perflab.load.clients.outcome import Failed
+
 MAX_MESSAGE_BYTES = 1 << 20
 MAX_FRAGMENTS = 1 << 14
 PROTOCOL_ERROR, BAD_TEXT, TOO_BIG = 1002, 1007, 1009
@@ -29,15 +31,14 @@ NEVER = "(?!)"
 TAIL = b"\x00\x00\xff\xff"
 
 
-class WebSocketError(Exception):
+class WebSocketError(Failed):
     """A WebSocket could not be opened or used, or its server broke the rules.
 
     ``kind`` is the error class, ``code`` the close code for the server (RFC 6455, 7.4.1).
     """
 
     def __init__(self, kind: str, reason: str, code: int = PROTOCOL_ERROR) -> None:
-        super().__init__(reason)
-        self.kind = kind
+        super().__init__(kind, reason)
         self.code = code
 
 

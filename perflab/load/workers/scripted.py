@@ -16,12 +16,11 @@ from typing import Any
 from perflab.errors import ParameterError
 from perflab.load.clients.client import Client
 from perflab.load.clients.exchange import Exchange, Prepared
-from perflab.load.clients.outcome import CODES, MEASURE, WARMUP
+from perflab.load.clients.outcome import CODES, MEASURE, WARMUP, Failed
 from perflab.load.clients.targets import Origin
 from perflab.load.clients.websocket import OnClosed, OnMessage, WebSocket, connect
-from perflab.load.clients.websocket_messages import WebSocketError
 from perflab.load.records.message_record import MessageRecorder
-from perflab.load.users import NotServed, User, actions
+from perflab.load.users import User, actions
 from perflab.load.workers.timer import CpuWindow, Timer
 from perflab.load.workload.arrivals import Scripted
 from perflab.load.workload.request import Connections, Request
@@ -257,8 +256,10 @@ class ScriptedDriver:
         except Exception as error:  # the script is the user's: whatever it raises is an outcome
             kind = f"{type(error).__name__} in {getattr(step, '__name__', 'a step')}"
             self._failures.setdefault(kind, traceback.format_exc())
-            self._client.first_errors.note(_kind_of(error), f"{kind}: {error}")
-            self.note_failure(user, began_ns, _kind_of(error))
+            # The error class is ``script`` unless the exception names the server's.
+            error_class = error.kind if isinstance(error, Failed) else "script"
+            self._client.first_errors.note(error_class, f"{kind}: {error}")
+            self.note_failure(user, began_ns, error_class)
             return False
         except asyncio.CancelledError:
             self.note_failure(user, began_ns, "aborted")
@@ -312,8 +313,3 @@ class ScriptedDriver:
             exchange.done_ns = clock()
             exchange.error = CODES["aborted"]
         self._record(exchange)
-
-
-def _kind_of(error: Exception) -> str:
-    """Return the error class of a script's exception: ``script`` unless it names the server's."""
-    return error.kind if isinstance(error, NotServed | WebSocketError) else "script"
