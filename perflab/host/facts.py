@@ -9,7 +9,7 @@ import platform
 import subprocess
 import sys
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from functools import cache
 from importlib import metadata
 from pathlib import Path
@@ -39,12 +39,6 @@ def sources(systems: Iterable[str] | None = None) -> dict[str, str]:
         # The names hold no paths: the same sources in another folder give the same fingerprint.
         places |= {f"{FOREIGN} {number}": path for number, path in enumerate(foreign_dirs(), 1)}
     return {name: _fingerprint(path) for name, path in places.items()}
-
-
-def of_all(places: Mapping[str, str]) -> str:
-    """Return one fingerprint of the fingerprints of all places."""
-    text = json.dumps(places, sort_keys=True)
-    return hashlib.sha256(text.encode()).hexdigest()[:LENGTH]
 
 
 def _fingerprint(place: Path) -> str:
@@ -134,10 +128,11 @@ def session() -> dict[str, Any]:
 def code(systems: Iterable[str] | None = None) -> dict[str, Any]:
     """Return the commit, whether the checkout is dirty, and the :func:`sources` of ``systems``."""
     places = sources(systems)
+    text = json.dumps(places, sort_keys=True)
     return {
         "commit": _git("rev-parse", "HEAD") or "no commit",
         "dirty": bool(_git("status", "--porcelain", "--", "perflab", "services")),
-        "fingerprint": of_all(places),
+        "fingerprint": hashlib.sha256(text.encode()).hexdigest()[:LENGTH],
         "sources": places,
     }
 

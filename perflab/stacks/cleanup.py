@@ -349,18 +349,14 @@ def remove(services: Iterable[Found]) -> list[Found]:
     contained = [item for item in removed if item.backend == "docker"]
     client = docker_client() if contained else None
     if client is not None:
-        _remove_containers(contained, client)
+        from docker.errors import APIError
+
+        for item in contained:
+            with contextlib.suppress(APIError):
+                client.containers.get(item.identity).remove(force=True, v=True)
     for stack in {item.stack for item in removed}:
         _remove_leftovers(stack, client)
     return removed
-
-
-def _remove_containers(services: Iterable[Found], client: Any) -> None:
-    from docker.errors import APIError
-
-    for item in services:
-        with contextlib.suppress(APIError):
-            client.containers.get(item.identity).remove(force=True, v=True)
 
 
 def _remove_leftovers(stack: str, client: Any | None) -> None:

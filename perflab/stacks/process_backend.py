@@ -67,6 +67,7 @@ class ProcessInstance:
 
     def __post_init__(self) -> None:
         self._command = psutil.Process(self._child.pid)
+        self._ports = {self.launch.port, self.launch.control_port}
 
     def follow(self) -> str:
         """Find the processes that are no descendants of the command, and record its servers."""
@@ -87,10 +88,6 @@ class ProcessInstance:
             return HIDDEN
         pids = ", ".join(str(daemon.pid) for daemon in self._daemons)
         return f"it went into the background; the lab follows it there (pid {pids})" * bool(pids)
-
-    @property
-    def _ports(self) -> set[int]:
-        return {self.launch.port, self.launch.control_port}
 
     def _roots(self) -> list[int]:
         """Return the processes whose descendants are the service; the command's is the first."""

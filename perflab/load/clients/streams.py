@@ -237,8 +237,7 @@ class Streamed:
 
     def note(self, at_ns: int) -> None:
         """Note the instant of a read for the events that it completed."""
-        for _ in range(len(self.sizes) - len(self.at_ns)):
-            self.at_ns.append(at_ns)
+        self.at_ns.extend([at_ns] * (len(self.sizes) - len(self.at_ns)))
 
     @property
     def is_ended(self) -> bool:

@@ -121,8 +121,8 @@ class WebSocket:
         self.wire_bytes += size + (2 if size < 126 else 4 if size < 65_536 else 10)
         packed, opcode = frame.rsv1, frame.msg_type
         try:
-            if packed or frame.rsv2 or frame.rsv3:
-                self._check_reserved(frame)
+            if frame.rsv2 or frame.rsv3 or (packed and (self._deflate is None or opcode >= CLOSE)):
+                raise WebSocketError("protocol", "a reserved bit is set")
             if opcode >= CLOSE:
                 self._control(frame, opcode)
                 return
@@ -143,10 +143,6 @@ class WebSocket:
             self.fail(error.kind, error.code)
             return
         self._hand_over(data, at_ns)
-
-    def _check_reserved(self, frame: Any) -> None:
-        if frame.rsv2 or frame.rsv3 or self._deflate is None or frame.msg_type >= CLOSE:
-            raise WebSocketError("protocol", "a reserved bit is set")
 
     def _hand_over(self, message: bytes, at_ns: int) -> None:
         self.message_ns = at_ns

@@ -105,22 +105,19 @@ class Recorder:
         self._names: dict[str, int] = {}
         self._count = 0
 
-    def __len__(self) -> int:
-        return self._count
-
     def add(self, exchange: Exchange) -> None:
         """Record a finished exchange."""
         self._rows.add(PACK.pack(*values_of(exchange)))
         if exchange.phases:
             self._phases.add(self._packed_phases(exchange.phases))
         if exchange.progress is not None:
-            self._progress.add(packed_points(len(self), exchange.progress))
+            self._progress.add(packed_points(self._count, exchange.progress))
         if exchange.prepared.streams:
-            self._chunks.add(packed_chunks(len(self), exchange.stream))
+            self._chunks.add(packed_chunks(self._count, exchange.stream))
         self._count += 1
 
     def _packed_phases(self, phases: dict[str, float]) -> bytes:
-        row, packed = len(self), b""
+        row, packed = self._count, b""
         for name, value in phases.items():
             code = self._names.setdefault(name, len(self._names))
             if code < MAX_PHASES:

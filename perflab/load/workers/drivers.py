@@ -149,22 +149,15 @@ class ClosedDriver:
         self._stop_without_work()
 
     def _start(self, user: Exchange) -> None:
-        self._thinking -= user.stage != AFTER
         if self._stopping:
-            self._give_back(user)
-            return
+            return  # It stays among those who wait, and so counts as unsent.
+        self._thinking -= user.stage != AFTER
         if user.stage == AFTER and not self._awaited:
             self._leave()
             return
         user.started_ns = clock()
         self.in_flight += 1
         self._submit(user)
-
-    def _give_back(self, user: Exchange) -> None:
-        if user.stage == WARMUP and self._by_count:
-            self._warmup += 1
-        elif user.stage == MEASURE and self._by_count:
-            self._measure += 1
 
     def _finished(self, user: Exchange) -> None:
         self._record(user)
