@@ -23,16 +23,6 @@ from perflab.load.clients.library_client import (
 from perflab.load.workload.workload import Workload
 
 NEVER_S = 86_400.0
-# The error class of an exception is that of the first entry.
-KINDS: tuple[tuple[Any, str], ...] = (
-    (TimeoutError, "timeout"),
-    (aiohttp.ClientConnectorDNSError, "dns"),
-    ((aiohttp.ClientSSLError, ssl.SSLError), "tls"),
-    (aiohttp.ClientConnectorError, "connect"),
-    (aiohttp.ServerDisconnectedError, "closed"),
-    (aiohttp.ClientPayloadError, "truncated"),
-    (OSError, "reset"),
-)
 
 
 class _Response(aiohttp.ClientResponse):
@@ -63,6 +53,16 @@ class _Response(aiohttp.ClientResponse):
 
 class AiohttpClient(LibraryClient):
     """aiohttp's ClientSession."""
+
+    _kinds = (
+        (TimeoutError, "timeout"),
+        (aiohttp.ClientConnectorDNSError, "dns"),
+        ((aiohttp.ClientSSLError, ssl.SSLError), "tls"),
+        (aiohttp.ClientConnectorError, "connect"),
+        (aiohttp.ServerDisconnectedError, "closed"),
+        (aiohttp.ClientPayloadError, "truncated"),
+        (OSError, "reset"),
+    )
 
     def __init__(self, workload: Workload, connections: int, prepared: Prepared) -> None:
         super().__init__(workload, connections)
@@ -106,8 +106,7 @@ class AiohttpClient(LibraryClient):
             response.close()
             raise
 
-    @staticmethod
-    def _class_of(error: Exception) -> str:
+    def _class_of(self, error: Exception) -> str:
         if any(
             isinstance(cause, LineTooLong) or "Too many headers" in str(cause)
             for cause in causes(error)
@@ -116,7 +115,7 @@ class AiohttpClient(LibraryClient):
         message = getattr(error, "message", "")
         if isinstance(message, RawResponseMessage):  # the part of the head that had come
             return "truncated"
-        return next((kind for classes, kind in KINDS if isinstance(error, classes)), "protocol")
+        return super()._class_of(error)
 
     async def _close(self) -> None:
         await self._session.close()

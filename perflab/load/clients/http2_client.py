@@ -23,9 +23,6 @@ from perflab.load.workload.workload import Workload
 
 LONGEST_S = 5.0
 MOST_TRIES = 10
-# The error class of an exception is that of the first entry.
-KINDS = ((TimeoutError, "timeout"), (socket.gaierror, "dns"), (ssl.SSLError, "tls"),
-         (OSError, "connect"))  # fmt: skip
 
 
 def tls_of(workload: Workload, origin: Origin) -> ssl.SSLContext | None:
@@ -59,6 +56,9 @@ def ask_for_http2(url: str, workload: Workload) -> None:
 
 class Http2Client(LibraryClient):
     """Sends over one connection, and over a new one when the server ends it."""
+
+    _kinds = ((TimeoutError, "timeout"), (socket.gaierror, "dns"), (ssl.SSLError, "tls"),
+              (OSError, "connect"))  # fmt: skip
 
     def __init__(self, workload: Workload, connections: int, prepared: Prepared) -> None:
         super().__init__(workload, connections)
@@ -107,12 +107,6 @@ class Http2Client(LibraryClient):
                 exchange.connect_ns = clock() - began_ns
                 self._connections.add(self._usable)
             return self._usable
-
-    @staticmethod
-    def _class_of(error: Exception) -> str:
-        if isinstance(error, Failed):
-            return error.kind
-        return next((kind for known, kind in KINDS if isinstance(error, known)), "protocol")
 
     async def _close(self) -> None:
         for connection in list(self._connections):

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import ssl
 from collections import deque
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
 from typing import cast
 
@@ -43,12 +43,6 @@ class NotBegun(Exception):
     """The server has surely not begun a request: it may be sent again."""
 
 
-def _texts(headers: Iterable[tuple[bytes | str, bytes | str]]) -> Iterable[tuple[str, str]]:
-    for pair in headers:
-        name, value = (x.decode("latin-1") if isinstance(x, bytes) else x for x in pair)
-        yield name, value
-
-
 def _name(code: int) -> str:
     return next((each.name for each in ErrorCodes if each == code), f"error {code}")
 
@@ -76,7 +70,7 @@ class Answer:
         match event:
             case ResponseReceived():
                 self.exchange.first_byte_ns = self.exchange.first_byte_ns or now_ns
-                for name, value in _texts(event.headers):
+                for name, value in cast(Head, event.headers):
                     self.head[name] = f"{self.head[name]}, {value}" if name in self.head else value
             case DataReceived():
                 self.received.append(event.data)
@@ -113,7 +107,7 @@ class Connection(asyncio.Protocol):
     """One connection and the requests that share it; ``is_leaving``: it takes no more of them."""
 
     def __init__(self) -> None:
-        self._h2 = H2Connection(H2Configuration())
+        self._h2 = H2Connection(H2Configuration(header_encoding="latin-1"))
         self._rest = bytearray()
         self._answers: dict[int, Answer] = {}
         self._turns: deque[asyncio.Future[None]] = deque()

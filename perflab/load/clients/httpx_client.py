@@ -20,6 +20,12 @@ OPENED = ("connection.connect_tcp.complete", "connection.start_tls.complete")
 class HttpxClient(LibraryClient):
     """httpx's AsyncClient."""
 
+    _kinds = (
+        ((TimeoutError, httpx.TimeoutException), "timeout"),
+        (httpx.ConnectError, "connect"),
+        ((httpx.NetworkError, OSError), "reset"),
+    )
+
     def __init__(self, workload: Workload, connections: int, prepared: Prepared) -> None:
         super().__init__(workload, connections)
         self._origin = f"{prepared.origin.scheme}://{prepared.origin.authority}"
@@ -81,17 +87,12 @@ class HttpxClient(LibraryClient):
         elif step == "connect_tcp.complete":
             exchange.connect_ns = clock() - connect_began[0]
 
-    @staticmethod
-    def _class_of(error: Exception) -> str:
+    def _class_of(self, error: Exception) -> str:
         for cause in causes(error):
             if isinstance(cause, socket.gaierror):
                 return "dns"
             if isinstance(cause, ssl.SSLError):
                 return "tls"
-        if isinstance(error, (TimeoutError, httpx.TimeoutException)):
-            return "timeout"
-        if isinstance(error, httpx.ConnectError):
-            return "connect"
         if isinstance(error, httpx.RemoteProtocolError):
             text = str(error)
             if text.startswith("Server disconnected"):
@@ -99,9 +100,7 @@ class HttpxClient(LibraryClient):
             if "buffer too long" in text:
                 return "head_too_large"
             return "truncated" if "incomplete" in text or "without sending" in text else "protocol"
-        if isinstance(error, (httpx.NetworkError, OSError)):
-            return "reset"
-        return "protocol"
+        return super()._class_of(error)
 
     async def _close(self) -> None:
         await self._client.aclose()

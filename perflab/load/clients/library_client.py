@@ -10,13 +10,14 @@ from __future__ import annotations
 import asyncio
 import ssl
 import time
-from collections.abc import AsyncIterable, Iterator, Mapping
+from collections.abc import AsyncIterable, Iterator, Mapping, Sequence
 from itertools import cycle
+from typing import Any, ClassVar
 
 from perflab.host.shortages import class_of
 from perflab.load.clients.encodings import Packed, Unpacker, count, in_order
 from perflab.load.clients.exchange import Body, Exchange, size_in_words
-from perflab.load.clients.outcome import CODES, ERRORS, MEASURE, FirstErrors
+from perflab.load.clients.outcome import CODES, ERRORS, MEASURE, Failed, FirstErrors
 from perflab.load.clients.response import parse_server_timing
 from perflab.load.workload.arrivals import Scripted
 from perflab.load.workload.request import Request
@@ -81,6 +82,9 @@ def _check_end(encrypted: ssl.SSLObject) -> None:
 class LibraryClient:
     """Sends each exchange in a task; subclasses send by a library and class its errors."""
 
+    # The error class of an exception is that of the first entry.
+    _kinds: ClassVar[Sequence[tuple[Any, str]]]
+
     def __init__(self, workload: Workload, connections: int) -> None:
         self.capped = self.resent = 0
         self.first_errors = FirstErrors()
@@ -124,9 +128,10 @@ class LibraryClient:
     async def _send(self, exchange: Exchange, body: bytes) -> None:
         raise NotImplementedError
 
-    @staticmethod
-    def _class_of(error: Exception) -> str:
-        raise NotImplementedError
+    def _class_of(self, error: Exception) -> str:
+        if isinstance(error, Failed):
+            return error.kind
+        return next((kind for types, kind in self._kinds if isinstance(error, types)), "protocol")
 
     async def _take(
         self,
