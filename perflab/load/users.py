@@ -251,17 +251,12 @@ class User:
 
     async def _perform(self, prepared: Prepared, name: str) -> Answer:
         course, driver = self.course, self.course.driver
-        over: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-
-        def finished(_: Exchange) -> None:
-            if not over.done():
-                over.set_result(None)
-
-        exchange = Exchange(prepared, self.number, finished)
+        over = asyncio.Event()
+        exchange = Exchange(prepared, self.number, lambda _: over.set())
         exchange.connection, self._connection = self._connection, None
         driver.send(exchange, name, course.due_ns)
         try:
-            await over
+            await over.wait()
         finally:
             driver.ended(exchange)
         course.due_ns = exchange.done_ns

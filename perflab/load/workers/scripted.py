@@ -87,7 +87,7 @@ class ScriptedDriver:
         self._names: dict[str, int] = {}
         self._failures: dict[str, str] = {}
         self._stopping = asyncio.Event()
-        self._waiting: set[asyncio.Future[None]] = set()
+        self._waiting: set[asyncio.Event] = set()
         self.began_ns = self._end_ns = self._measure_from_ns = 0
         self._choices: dict[type[User], tuple[list[str], list[float]]] = {}
         # The actions left to each user; without a limit on actions, 1 until the user joins.
@@ -115,8 +115,7 @@ class ScriptedDriver:
         self._stopping.set()
         self.cpu.end()
         for due in self._waiting:
-            if not due.done():
-                due.set_result(None)
+            due.set()
 
     async def run(self, start_ns: int) -> None:
         """Let every user act; then close open WebSockets and write names and failures."""
@@ -280,16 +279,11 @@ class ScriptedDriver:
         """Wait for an instant; return whether it came before the load was stopped."""
         if due_ns <= clock():
             return not self._stopping.is_set()
-        due: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-
-        def wake() -> None:
-            if not due.done():
-                due.set_result(None)
-
-        self._timer.at(due_ns, wake)
+        due = asyncio.Event()
+        self._timer.at(due_ns, due.set)
         self._waiting.add(due)
         try:
-            await due
+            await due.wait()
         finally:
             self._waiting.discard(due)
         return not self._stopping.is_set()
