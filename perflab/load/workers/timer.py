@@ -23,15 +23,6 @@ FLAGS = os.O_NONBLOCK | os.O_CLOEXEC
 BILLION = 1_000_000_000
 
 
-class _Itimerspec(ctypes.Structure):
-    _fields_ = (
-        ("interval_s", ctypes.c_long),
-        ("interval_ns", ctypes.c_long),
-        ("value_s", ctypes.c_long),
-        ("value_ns", ctypes.c_long),
-    )
-
-
 class Timer:
     """Calls functions at instants of CLOCK_MONOTONIC, in nanoseconds; never early."""
 
@@ -41,7 +32,8 @@ class Timer:
         if self._fd < 0:
             raise OSError(ctypes.get_errno(), "timerfd_create failed")
         self._settime = library.timerfd_settime
-        self._spec = _Itimerspec()
+        # An itimerspec: seconds and nanoseconds of the interval, then those of the value.
+        self._spec = (ctypes.c_long * 4)()
         self._pointer = ctypes.byref(self._spec)
         self._due: list[tuple[int, int, Callable[[], object]]] = []
         self._armed_ns = 0
@@ -67,7 +59,7 @@ class Timer:
     def _arm(self, instant_ns: int) -> None:
         self._armed_ns = instant_ns
         # A value of 0 would disarm it; an instant in the past fires at once.
-        self._spec.value_s, self._spec.value_ns = divmod(max(instant_ns, 1), BILLION)
+        self._spec[2], self._spec[3] = divmod(max(instant_ns, 1), BILLION)
         self._settime(self._fd, TFD_TIMER_ABSTIME, self._pointer, None)
 
     def _fire(self) -> None:
