@@ -117,7 +117,7 @@ def ensure(spec: ServiceSpec, root: Path, work: Work = NO_WORK) -> Path:
     last lines, where it fails.
     """
     compiler = find_compiler()
-    target = _place(spec, root, compiler)
+    target = program(spec, root, compiler)
 
     def make(folder: Path) -> None:
         drop_unused(root)
@@ -130,9 +130,19 @@ def ensure(spec: ServiceSpec, root: Path, work: Work = NO_WORK) -> Path:
         raise ServiceFailed(spec.name, f"it cannot be compiled: {error}") from None
 
 
-def program(spec: ServiceSpec, root: Path) -> Path:
-    """Return the path of a service's program, which need not exist yet."""
-    return _place(spec, root, find_compiler())
+def program(spec: ServiceSpec, root: Path, compiler: Compiler | None = None) -> Path:
+    """Return the path of a service's program, which need not exist yet.
+
+    The folder's name holds a hash of all that the program needs.
+    """
+    compiler = compiler or find_compiler()
+    part = _description(spec)
+    digest = hashlib.sha256()
+    words = [*compiler.words, compiler.version, platform.machine(), *part.words(spec.folder, "")]
+    digest.update("\0".join(words).encode())
+    for folder in sorted({(spec.folder / file).parent for file in part.files(spec.folder)}):
+        digest.update(content_hash(folder).encode())
+    return root / f"{spec.name}-{digest.hexdigest()[:12]}" / part.output
 
 
 def versions(spec: ServiceSpec, root: Path) -> dict[str, str]:
@@ -172,17 +182,6 @@ def _compile(spec: ServiceSpec, compiler: Compiler, folder: Path, root: Path, wo
         raise ServiceFailed(spec.name, f"it cannot be compiled: {problem}", last)
     _note(output).write_text(f"{compiler.version}\n")
     shutil.rmtree(scratch)
-
-
-def _place(spec: ServiceSpec, root: Path, compiler: Compiler) -> Path:
-    """Return the program's path; the folder's name holds a hash of all that the program needs."""
-    part = _description(spec)
-    digest = hashlib.sha256()
-    words = [*compiler.words, compiler.version, platform.machine(), *part.words(spec.folder, "")]
-    digest.update("\0".join(words).encode())
-    for folder in sorted({(spec.folder / file).parent for file in part.files(spec.folder)}):
-        digest.update(content_hash(folder).encode())
-    return root / f"{spec.name}-{digest.hexdigest()[:12]}" / part.output
 
 
 def _description(spec: ServiceSpec) -> Compile:

@@ -13,7 +13,7 @@ from functools import cache, lru_cache
 from perflab.errors import TargetRefused
 from perflab.load.clients.connection import Connection
 from perflab.load.clients.encodings import Packed
-from perflab.load.clients.exchange import REDIRECTS, WHOLE, Exchange, Prepared, followed
+from perflab.load.clients.exchange import ENDLESS, REDIRECTS, WHOLE, Exchange, Prepared, followed
 from perflab.load.clients.library_client import LibraryClient
 from perflab.load.clients.outcome import CODES, FirstErrors
 from perflab.load.clients.targets import Origin, looked_up
@@ -25,7 +25,6 @@ SPARE_FILES = 64
 MAX_ORIGINS = 1_000
 DEFAULT_CONNECTIONS = 2_000
 LANDING_BYTES = 256 * 1024
-ENDLESS = Connections()
 # Opening costs ten times as much as sending. After a stall the client therefore reads the answers
 # that have come, and uses their connections again, before it opens more.
 OPENED_PER_TURN = 16
