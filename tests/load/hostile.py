@@ -253,10 +253,15 @@ async def send(
     return report
 
 
-async def play(scripts: Sequence[Script], count: int = 1, **options: Any) -> ClientReport:
+async def sent_to(hostile: Hostile, count: int = 1, **options: Any) -> ClientReport:
     """Send requests to a hostile server."""
-    async with Hostile(scripts) as url:
+    async with hostile as url:
         return await send(url, count, **options)
+
+
+async def play(scripts: Sequence[Script], count: int = 1, **options: Any) -> ClientReport:
+    """Send requests to a hostile server that plays these scripts."""
+    return await sent_to(Hostile(scripts), count, **options)
 
 
 def peak_bytes(pid: int) -> int:

@@ -15,7 +15,17 @@ from perflab.load.clients.client import LeanClient
 from perflab.load.clients.exchange import Exchange, Prepared
 from perflab.load.clients.targets import Origin, addresses, split
 from perflab.load.workload import ClosedLoop, Connections, Request, Reuse, Workload
-from tests.load.hostile import OK, ClientReport, Hostile, Part, Script, check, on_uvloop, play, send
+from tests.load.hostile import (
+    OK,
+    ClientReport,
+    Hostile,
+    Part,
+    Script,
+    check,
+    on_uvloop,
+    play,
+    sent_to,
+)
 from tests.load.meter import Meter, drive
 
 
@@ -109,29 +119,23 @@ def home(**routes: bytes) -> Hostile:
     return Hostile([Script((Part(OK),), "keep", routes=by_path)])
 
 
-async def follow(
-    hostile: Hostile, request: Request, count: int = 1, **options: Any
-) -> ClientReport:
-    async with hostile as url:
-        return await send(url, count, request=request, **options)
-
-
 def test_a_redirect_is_an_answer_like_others_unless_it_is_to_be_followed() -> None:
     hostile = home(a=moved(b"/b"))
-    assert on_uvloop(lambda: follow(hostile, Request(path="/a"))).errors == ["status"]
-    unfollowed = on_uvloop(lambda: follow(hostile, Request(path="/a", expect_status=302)))
+    assert on_uvloop(lambda: sent_to(hostile, request=Request(path="/a"))).errors == ["status"]
+    unfollowed = on_uvloop(lambda: sent_to(hostile, request=Request(path="/a", expect_status=302)))
     assert unfollowed.outcomes == [("", 302, 0)]
-    followed = on_uvloop(lambda: follow(hostile, Request(path="/a", redirects=1)))
+    followed = on_uvloop(lambda: sent_to(hostile, request=Request(path="/a", redirects=1)))
     assert followed.outcomes == [("", 200, 2)]
 
 
 @pytest.mark.parametrize("options", [{}, {"sticky": True}, {"connection": "per_request"}])
 def test_the_same_redirect_is_followed_again_and_again(options: dict[str, Any]) -> None:
     hostile = home(a=moved(b"/b"), b=moved(b"c?d=e"))
-    report = on_uvloop(lambda: follow(hostile, Request(path="/a", redirects=2), 5, **options))
+    request = Request(path="/a", redirects=2)
+    report = on_uvloop(lambda: sent_to(hostile, 5, request=request, **options))
     check(report, 5)
     assert report.outcomes == [("", 200, 2)] * 5
-    paths = [request.split(b" ")[1] for request in hostile.requests]
+    paths = [sent.split(b" ")[1] for sent in hostile.requests]
     assert paths == [b"/a", b"/b", b"/c?d=e"] * 5
     assert hostile.connections == (15 if "connection" in options else 1)
     assert report.exchanges[0].prepared.request.path == "/a"
@@ -139,7 +143,7 @@ def test_the_same_redirect_is_followed_again_and_again(options: dict[str, Any]) 
 
 def test_a_loop_of_redirects_ends_at_the_limit() -> None:
     hostile = home(a=moved(b"/a"))
-    report = on_uvloop(lambda: follow(hostile, Request(path="/a", redirects=3), 2))
+    report = on_uvloop(lambda: sent_to(hostile, 2, request=Request(path="/a", redirects=3)))
     check(report, 2)
     assert report.errors == ["redirect"] * 2
     assert len(hostile.requests) == 2 * 4
@@ -163,7 +167,7 @@ def test_a_redirect_off_the_list_or_to_nowhere_is_refused_before_anything_is_sen
 
     monkeypatch.setattr(targets, "addresses", resolve)
     hostile = home(a=moved(location))
-    report = on_uvloop(lambda: follow(hostile, Request(path="/a", redirects=3), 2))
+    report = on_uvloop(lambda: sent_to(hostile, 2, request=Request(path="/a", redirects=3)))
     check(report, 2)
     assert report.errors == ["redirect"] * 2
     assert len(hostile.requests) == 2
@@ -183,7 +187,7 @@ async def across(
     async with other as away:
         hostile = home(a=moved(away.encode()))
         request = Request(path="/a", headers=headers, redirects=1)
-        return await follow(hostile, request, count, **options), other
+        return await sent_to(hostile, count, request=request, **options), other
 
 
 def test_secrets_and_the_name_of_the_host_stay_with_their_origin() -> None:

@@ -27,6 +27,7 @@ from tests.load.hostile import (
     on_uvloop,
     play,
     send,
+    sent_to,
 )
 from tests.load.meter import Meter
 from tests.load.processes import a_certificate
@@ -101,11 +102,6 @@ def test_every_request_to_a_hostile_server_ends_once_with_a_named_class(
         )
     )
     check(report, 4)
-
-
-async def sent_to(hostile: Hostile, count: int, **options: Any) -> ClientReport:
-    async with hostile as url:
-        return await send(url, count, **options)
 
 
 @pytest.mark.parametrize("end", ["close", "reset"])

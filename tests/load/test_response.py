@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zlib
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -86,7 +87,7 @@ def split(raw: bytes, cuts: list[int]) -> list[bytes]:
     return [part for part in parts if part]
 
 
-def read(reader: ResponseReader, parts: list[bytes]) -> str:
+def read(reader: ResponseReader, parts: Iterable[bytes]) -> str:
     """Feed the parts and then the end of the stream; return the error class or ''."""
     for part in parts:
         try:
@@ -238,24 +239,15 @@ LONG = 5 * 1024 * 1024 + 3
 
 def outcome(raw: bytes, cuts: list[int], rules: BodyRules | None) -> tuple[Any, ...]:
     """Return how a reader reads a response in pieces, and one more on the same connection."""
-    places = sorted({cut % (len(raw) + 1) for cut in cuts})
     reader = ResponseReader(rules)
-    kind = ""
-    for begin, end in zip([0, *places], [*places, len(raw)], strict=True):
-        try:
-            if begin < end and reader.feed(raw[begin:end]):
-                # Later bytes belong to the next request.
-                kind = "" if end == len(raw) else "more"
-                break
-        except BadResponse as error:
-            kind = error.kind
-            break
-    else:
-        kind = reader.end()
+    parts = iter(split(raw, cuts))
+    kind = read(reader, parts)
+    # Later parts belong to the next request.
+    told = (kind, list(parts), reader.status, reader.size)
     if kind:
-        return kind, reader.status, reader.size
+        return told
     fault = reader.body.fault if reader.body is not None else 0
-    return kind, reader.status, reader.size, reader.complete, reader.keep_alive, fault
+    return *told, reader.complete, reader.keep_alive, fault
 
 
 @settings(max_examples=examples(150), deadline=None)

@@ -19,7 +19,7 @@ from perflab.load.clients.websocket import WebSocket, connect
 from perflab.load.clients.websocket_messages import Deflate, WebSocketError
 from perflab.load.records.result import LoadResult
 from perflab.load.workload import Request, Scripted, Workload
-from tests.load.hostile import Hostile, Script, accepting, beside, peak_bytes
+from tests.load.hostile import Hostile, Part, Script, accepting, beside, peak_bytes
 from tests.load.hostile_websockets import CONT, DEFLATE, PEERS, TEXT, Ears, Peer, closing, frame
 from tests.load.processes import a_worker, served
 
@@ -64,9 +64,6 @@ def test_a_port_without_a_server_is_connect_and_a_foreign_host_is_refused() -> N
         uvloop.run(connect("ws://example.org/", *Ears().both))
 
 
-EXTENSIONS = {False: "", True: "permessage-deflate"}
-
-
 class BusyEars(Ears):
     """A listener that takes a while for every message."""
 
@@ -80,26 +77,17 @@ class BusyEars(Ears):
 @pytest.mark.alone
 @BOTH
 def test_messages_of_one_read_share_its_instant_and_later_ones_do_not(deflate: bool) -> None:
-    first = [b"\x81\x01%c" % letter for letter in b"abcdefgh"]
-
-    async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        writer.write(accepting(await reader.readuntil(b"\r\n\r\n"), EXTENSIONS[deflate]))
-        await asyncio.sleep(0.05)
-        # The ninth message begins in the first read and ends in the second.
-        writer.write(b"".join(first) + b"\x81\x02i")
-        await asyncio.sleep(0.5)
-        writer.write(b"j")
-        await reader.read()
-        writer.close()
+    first = b"".join(frame(TEXT, b"%c" % letter) for letter in b"abcdefgh")
+    # The ninth message begins in the first read and ends in the second.
+    parts = (Part(first + frame(TEXT, b"ij")[:-1], 0.05), Part(b"j", 0.5))
+    script = Script(parts, "hang", upgrades=DEFLATE if deflate else "")
 
     async def work() -> None:
-        listening = await asyncio.start_server(talk, "127.0.0.1", 0)
-        url = f"ws://127.0.0.1:{listening.sockets[0].getsockname()[1]}/"
         ears = BusyEars()
-        opened = await connect(url, *ears.both, deflate=deflate)
-        await ears.until(9)
-        await opened.close()
-        listening.close()
+        async with Hostile([script]) as url:
+            opened = await connect(url.replace("http", "ws"), *ears.both, deflate=deflate)
+            await ears.until(9)
+            await opened.close()
         instants = [at_ns for _, at_ns in ears.messages]
         assert len(set(instants[:8])) == 1
         assert instants[8] - instants[7] > 100e6
