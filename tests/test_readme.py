@@ -9,7 +9,6 @@ import subprocess
 import sys
 import textwrap
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +21,7 @@ from perflab import systems
 from perflab.cli import app
 from perflab.load import users
 from perflab.paths import notebooks_dir, project_root
+from tests.load.processes import served
 
 README = (project_root() / "README.md").read_text()
 URL = "http://127.0.0.1:8000/"
@@ -102,23 +102,10 @@ def test_a_command_that_costs_nothing_runs(words: list[str], tmp_path: Path) -> 
     assert "Traceback" not in done.stderr
 
 
-@contextmanager
-def serving(*words: str) -> Iterator[str]:
-    program = project_root() / "tests" / "load" / "server.py"
-    child = subprocess.Popen([sys.executable, program, *words], stdout=subprocess.PIPE)
-    assert child.stdout is not None
-    try:
-        yield f"http://127.0.0.1:{int(child.stdout.readline())}/"
-    finally:
-        child.kill()
-        child.wait()
-        child.stdout.close()
-
-
 @pytest.fixture(scope="module")
 def server() -> Iterator[str]:
-    with serving("0.002") as url:
-        yield url
+    with served("0.002") as (port, _):
+        yield f"http://127.0.0.1:{port}/"
 
 
 @pytest.fixture
@@ -166,8 +153,8 @@ def test_a_load_does_what_it_says(words: list[str], server: str, folder: Path) -
 @pytest.mark.parametrize("words", SEARCHES, ids=" ".join)
 def test_a_search_for_capacity_ends_with_a_sentence(words: list[str]) -> None:
     # What a server that answers one request at a time can take is soon found.
-    with serving("0.005", "one") as url:
-        changed = [url if word == URL else word for word in words]
+    with served("0.005", "one") as (port, _):
+        changed = [f"http://127.0.0.1:{port}/" if word == URL else word for word in words]
         done = run([*changed, "-d", "0.3", "--json"], project_root())
     found = json.loads(done.stdout)
     says_what_can_be(found)

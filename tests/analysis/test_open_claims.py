@@ -13,10 +13,9 @@ from perflab.analysis.evaluation import evaluate
 from perflab.analysis.findings import can_be_decided, undecided_contrasts
 from perflab.recordings import Run, RunWriter
 from perflab.statistics.interim_analysis import LooksTaken, interval, planned
-from tests.support.synthetic import ON_AND_OFF, Planted, contrast_of, write_run
+from tests.support.synthetic import ON_AND_OFF, UNPUBLISHED, Planted, contrast_of, write_run
 
 RULE = planned(8, 20)
-UNPUBLISHED = {"published_ratio": None, "published_direction": None, "source": ""}
 
 
 def run_after(root: Path, done: int, **planted: Any) -> Run:

@@ -13,7 +13,7 @@ from perflab.analysis.findings import sentence
 from perflab.analysis.scope import ALSO_AT_THE_END, THIS_LOAD_ONLY
 from perflab.reports.duels import variant_sentences
 from tests.support.simulations.drift import Drift, held, scopes
-from tests.support.synthetic import Planted, contrast_of, write_run
+from tests.support.synthetic import UNPUBLISHED, Planted, contrast_of, write_run
 
 SETS = 300
 
@@ -84,9 +84,8 @@ def test_a_claim_that_is_not_decided_has_no_scope(tmp_path: Path) -> None:
 
 def test_compared_variants_name_the_scope(tmp_path: Path) -> None:
     old, new = Planted({"variant": "old"}), Planted({"variant": "new"}, 1.6)
-    unpublished = {"published_ratio": None, "published_direction": None, "source": ""}
     contrasts = [
-        contrast_of(new, old, name=response, response=response, **unpublished)
+        contrast_of(new, old, name=response, response=response, **UNPUBLISHED)
         for response in ("mean_ms", "throughput_rps")
     ]
     drifts = {0: [0.0] * 6, 1: AWAY}

@@ -18,8 +18,8 @@ from perflab.host.placing import placement
 from perflab.paths import FOREIGN, foreign_dirs, foreign_system, notebook_file, project_root
 from perflab.recordings import check_same
 from perflab.stacks.process_backend import ProcessBackend
-from perflab.systems import experiment
 from perflab.trials.conductor import new_record
+from tests.systems.planned import plan_of
 
 
 @pytest.fixture
@@ -104,8 +104,7 @@ def test_another_s_run_may_be_resumed_after_an_experiment_was_added(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    chosen = experiment("client_overhead")
-    plan = chosen.plan(chosen.check({"seed": 1}))
+    plan = plan_of("client_overhead", seed=1)
     backend = ProcessBackend()
     before = new_record(plan, backend, placement())
     fingerprint = facts.code()["fingerprint"]

@@ -6,6 +6,8 @@ import asyncio
 import ssl
 import time
 import zlib
+from collections.abc import Iterable
+from itertools import pairwise
 
 from perflab.load.clients.client import make_client
 from perflab.load.clients.exchange import Exchange, Prepared
@@ -58,6 +60,12 @@ class Meter:
                 piece = piece[:flaw] + bytes([piece[flaw] ^ 1]) + piece[flaw + 1 :]
             writer.write(piece)
             await writer.drain()
+
+
+def cut(whole: bytes, places: Iterable[int]) -> list[bytes]:
+    """Return bytes in pieces, cut at places that may lie beyond their end."""
+    edges = sorted({0, len(whole), *(place % (len(whole) + 1) for place in places)})
+    return [whole[begin:end] for begin, end in pairwise(edges)]
 
 
 def crc32_of(size: int) -> int:

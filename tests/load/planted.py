@@ -33,15 +33,14 @@ def load_result(
     latency_s: float = 0.3,
     errors: dict[str, int] | None = None,
     change: Callable[[np.ndarray], object] = lambda _: None,
-    sent: np.ndarray = NONE,
     **facts: Any,
 ) -> LoadResult:
     """Write and return a load of one worker.
 
     Requests were done and messages delivered at ``done_s`` and ``delivered_s`` from the load's
     begin, ``latency_s`` after their plan. ``delays`` says when the event loop woke (s) and how late
-    (ms), ``errors`` how many of the first requests have an error class, ``sent`` how late (s)
-    messages were sent, one every 10 ms. ``change`` gets the rows and may change them.
+    (ms), ``errors`` how many of the first requests have an error class. ``change`` gets the rows
+    and may change them.
     """
     place = folder / "0"
     place.mkdir(parents=True)
@@ -61,11 +60,7 @@ def load_result(
     received_rows["at_ns"] = BEGIN_NS + (delivered_s * S).astype("int64")
     received_rows["key"] = received_rows["at_ns"] - round(latency_s * S)
     received_rows["direction"] = message_record.RECEIVED
-    sent_rows = np.zeros(len(sent), dtype=message_record.ROW)
-    sent_rows["key"] = BEGIN_NS + S + np.arange(len(sent)) * S // 100
-    sent_rows["at_ns"] = sent_rows["key"] + (sent * S).astype("int64")
-    sent_rows["direction"] = message_record.SENT
-    (place / "messages.rows").write_bytes(received_rows.tobytes() + sent_rows.tobytes())
+    (place / "messages.rows").write_bytes(received_rows.tobytes())
     (place / "messages.names").write_text('["price"]')
     woken_s, late_ms = delays
     defaults: dict[str, Any] = {

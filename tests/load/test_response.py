@@ -23,7 +23,7 @@ from perflab.load.clients.response import (
 )
 from perflab.load.workload import Request
 from tests.load.hostile import ClientReport, on_uvloop, send
-from tests.load.meter import PIECE, Meter, crc32_of
+from tests.load.meter import PIECE, Meter, crc32_of, cut
 from tests.support.examples import examples
 
 KEEP = BodyRules(kept=True)
@@ -81,12 +81,6 @@ def samples(draw: st.DrawFn) -> Sample:
     return Sample(raw + chunked(body, sizes, extension, trailer), status, body, not close)
 
 
-def split(raw: bytes, cuts: list[int]) -> list[bytes]:
-    places = sorted({cut % (len(raw) + 1) for cut in cuts})
-    parts = [raw[a:b] for a, b in zip([0, *places], [*places, len(raw)], strict=True)]
-    return [part for part in parts if part]
-
-
 def read(reader: ResponseReader, parts: Iterable[bytes]) -> str:
     """Feed the parts and then the end of the stream; return the error class or ''."""
     for part in parts:
@@ -105,7 +99,7 @@ CUTS = st.lists(st.integers(0, 10_000), max_size=6)
 @given(samples(), CUTS)
 def test_a_valid_response_is_the_same_however_it_is_cut(sample: Sample, cuts: list[int]) -> None:
     reader = ResponseReader(KEEP)
-    assert read(reader, split(sample.raw, cuts)) == ""
+    assert read(reader, cut(sample.raw, cuts)) == ""
     assert (reader.status, reader.size) == (sample.status, len(sample.body))
     assert reader.give_body() == sample.body
     assert reader.complete
@@ -119,7 +113,7 @@ def test_a_valid_response_is_the_same_however_it_is_cut(sample: Sample, cuts: li
 def test_a_truncated_response_is_never_complete(sample: Sample, cuts: list[int], at: int) -> None:
     whole = sample.raw
     truncated = whole[: at % len(whole)]
-    kind = read(ResponseReader(), split(truncated, cuts))
+    kind = read(ResponseReader(), cut(truncated, cuts))
     if not truncated:
         assert kind == "closed"
     elif not sample.ends_by_closing:
@@ -210,7 +204,7 @@ def test_text_and_checksum_are_judged_however_the_body_is_cut(
     wrong = BodyRules(crc32=zlib.crc32(whole) ^ 1)
     for rules, expected in ((right, searched in text), (wrong, False)):
         body = Body(rules)
-        for piece in split(whole, cuts):
+        for piece in cut(whole, cuts):
             body.take(piece)
         assert (not body.fault) == expected
 
@@ -240,7 +234,7 @@ LONG = 5 * 1024 * 1024 + 3
 def outcome(raw: bytes, cuts: list[int], rules: BodyRules | None) -> tuple[Any, ...]:
     """Return how a reader reads a response in pieces, and one more on the same connection."""
     reader = ResponseReader(rules)
-    parts = iter(split(raw, cuts))
+    parts = iter(cut(raw, cuts))
     kind = read(reader, parts)
     # Later parts belong to the next request.
     told = (kind, list(parts), reader.status, reader.size)

@@ -13,7 +13,7 @@ import pytest
 from perflab.load.checks.selfcheck import SelfCheck, check
 from perflab.load.clients.outcome import WARMUP
 from perflab.load.workload import Burst, ClosedLoop, OpenLoop, Request, Stage, Workload
-from tests.load.planted import S, load_result, scripted
+from tests.load.planted import S, load_result
 
 # 500 requests in 5 s, 300 ms each, of paced users, for whom Little's law is not checked.
 CLOSED = ClosedLoop(users=5, requests=500, pacing_s=0.1)
@@ -234,29 +234,6 @@ def test_lateness_counts_until_more_than_half_of_the_requests_are_refused(
     more = judged(tmp_path, errors={"connect": 251}, **late)
     assert {reason.side for reason in half.reasons} == {"server", "client"}
     assert {reason.side for reason in more.reasons} == {"server"}
-
-
-SECONDS = np.linspace(1, 9, 2000)
-
-
-def streamed(folder: Path, **facts: Any) -> SelfCheck:
-    folder = folder / str(len(list(folder.iterdir())))
-    facts = {"cpu_ns": S // 10, **facts}
-
-    def at_once(rows: np.ndarray) -> None:
-        """Set requests to 1 ms: for streams, the deliveries count for times."""
-        for name in ("planned_ns", "started_ns", "sent_ns"):
-            rows[name] = rows["done_ns"] - 1_000_000
-
-    result = load_result(folder, np.linspace(0.5, 9, 100), SECONDS, change=at_once, **facts)
-    return check(result, scripted())
-
-
-def test_the_lag_of_streams_is_how_late_their_messages_were_sent(tmp_path: Path) -> None:
-    # 900 sendings outnumber 100 requests.
-    judgement = streamed(tmp_path, latency_s=0.02, sent=np.full(900, 0.0019))
-    assert judgement.valid
-    assert judgement.lag_p50_ms == pytest.approx(1.9)
 
 
 def test_a_load_has_remarks_besides_its_numbers(tmp_path: Path) -> None:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import partial
-from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -26,6 +25,7 @@ from perflab.load.clients.streams import (
 from perflab.load.options import LoadOptions
 from perflab.load.workload import Request
 from tests.load.hostile import ClientReport, Part, Script, on_uvloop, play
+from tests.load.meter import cut
 from tests.support.examples import examples
 
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
@@ -151,11 +151,6 @@ SSE_WORDS = [
     b"\xef\xbb\xbf", b"id: 1", b"event: a", b"retry: 3", "é\u2028".encode(), b"\xff", b"\x0b\x85",
 ]  # fmt: skip
 JSON_WORDS = [b"{}", b'{"done":true}', b'{"done":1}', b'"', b"\n", b"\r", b"\r\n", b" ", b"{"]
-
-
-def cut(whole: bytes, places: Iterable[int]) -> list[bytes]:
-    edges = sorted({0, len(whole), *(place % (len(whole) + 1) for place in places)})
-    return [whole[begin:end] for begin, end in pairwise(edges)]
 
 
 def fed(

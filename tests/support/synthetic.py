@@ -66,6 +66,9 @@ ON_AND_OFF = (
     Planted({"synchronous_commit": "on"}, 1.0, "synchronous_commit=on"),
     Planted({"synchronous_commit": "off"}, 1.6, "synchronous_commit=off"),
 )
+NO_WRITE = Planted({"database_write": "no", "synchronous_commit": "none"}, 3.0, "no write")
+# What a contrast that nobody published a number of has.
+UNPUBLISHED = {"published_ratio": None, "published_direction": None, "source": ""}
 
 
 def variants(count: int, step: float = 1.15) -> tuple[Planted, ...]:

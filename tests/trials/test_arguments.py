@@ -15,6 +15,7 @@ from perflab.errors import ParameterError
 from perflab.systems import experiment
 from perflab.trials.arguments import asked_for, order_of
 from tests.support.synthetic import write_run
+from tests.systems.planned import plan_of
 
 SMALL = {"requests": 60, "concurrency": 5, "workers": 1, "pool_size": 4, "blocks": 3, "seed": 7}
 
@@ -27,8 +28,7 @@ def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def recorded(runs: Path, name: str = "synchronous_commit", **values: object) -> str:
     """Write a run with these parameters."""
-    chosen = experiment(name)
-    words = chosen.plan(chosen.check({**SMALL, **values})).parameters
+    words = plan_of(name, **{**SMALL, **values}).parameters
     run = write_run(runs, experiment=name, blocks=1, requests=60)
     record = json.loads((run.path / "run.json").read_text())
     (run.path / "run.json").write_text(json.dumps({**record, "parameters": words}))

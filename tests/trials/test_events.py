@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 
 from perflab.errors import RunInterrupted, UnknownEvent
-from perflab.systems import experiment
 from perflab.trials.client import conduct
 from perflab.trials.plan import Order
 from perflab.trials.progress import (
@@ -26,6 +25,7 @@ from perflab.trials.progress import (
     TrialBegun,
     parse,
 )
+from tests.systems.planned import plan_of
 
 BEGUN = RunBegun(run_id="20260102-a", path="runs/20260102-a", backend="process")
 
@@ -45,8 +45,7 @@ def test_an_unknown_event_is_named_with_the_way_out(line: str) -> None:
 
 
 def order(runs: Path) -> Order:
-    chosen = experiment("synchronous_commit")
-    return Order(plan=chosen.plan(chosen.check({"blocks": 1})), runs=runs)
+    return Order(plan=plan_of("synchronous_commit", blocks=1), runs=runs)
 
 
 # Stands in for a conductor: it reads its order, prints the lines, and ends on "stop".

@@ -7,9 +7,9 @@ import pytest
 from perflab.paths import runs_dir
 from perflab.recordings import Run
 from perflab.stacks import cleanup
-from perflab.systems import experiment
 from perflab.trials.client import conduct
 from perflab.trials.plan import Order
+from tests.systems.planned import plan_of
 
 pytestmark = pytest.mark.alone
 
@@ -22,8 +22,7 @@ SMALL = {
 
 @pytest.mark.slow
 def test_the_profiler_sees_the_service_on_each_backend(backend_name: str) -> None:
-    chosen = experiment("profile")
-    plan = chosen.plan(chosen.check(SMALL))
+    plan = plan_of("profile", **SMALL)
     run = Run(conduct(Order(plan=plan, backend=backend_name, runs=runs_dir()), lambda _: None))
     trials = run.trials().set_index("factor_profiler", drop=False)
     assert set(trials["state"]) <= {"valid", "invalid"}

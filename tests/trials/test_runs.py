@@ -24,11 +24,11 @@ from perflab.host.lock import holder, measurement_lock
 from perflab.paths import project_root, runs_dir
 from perflab.recordings import Run
 from perflab.stacks import cleanup
-from perflab.systems import experiment
 from perflab.trials.client import conduct
 from perflab.trials.plan import Order
 from perflab.trials.progress import Event, LoadProgress, Note, TrialBegun, TrialDone
 from tests.stacks.asking import children_running, wait_until
+from tests.systems.planned import plan_of
 
 SMALL = {
     "blocks": 2, "requests": 60, "warmup_requests": 10, "concurrency": 5, "workers": 1,
@@ -37,16 +37,14 @@ SMALL = {
 
 
 def order_of(backend: str = "process", **changes: object) -> Order:
-    chosen = experiment("sync_vs_async")
-    plan = chosen.plan(chosen.check({**SMALL, **changes}))
+    plan = plan_of("sync_vs_async", **{**SMALL, **changes})
     return Order(plan=plan, backend=backend, runs=runs_dir())
 
 
 def echo_order(**changes: object) -> Order:
     """Return the order of a run of one small service, for promises about any service."""
-    chosen = experiment("client_overhead")
     small = {"blocks": 2, "client": ["lean"], "rate": [100, 200], "duration_s": 0.3, "seed": 7}
-    plan = chosen.plan(chosen.check({**small, **changes}))
+    plan = plan_of("client_overhead", **{**small, **changes})
     return Order(plan=plan, backend="process", runs=runs_dir())
 
 

@@ -15,10 +15,11 @@ from perflab.recordings import Contrast, Run, RunRecord, UntilDecided, check_sam
 from perflab.recordings.published_results import Direction
 from perflab.stacks.spec import load_service
 from perflab.statistics.interim_analysis import planned
-from perflab.systems import experiment, names
+from perflab.systems import names
 from perflab.trials.conductor import new_record
 from perflab.trials.progress import Note, TrialBegun, TrialDone
 from perflab.trials.summary import treatment_records
+from tests.systems.planned import plan_of
 from tests.trials.fakes import BACKEND, REQUESTS, Residents, Told, plan
 
 
@@ -97,8 +98,7 @@ def test_an_interruption_between_trials_keeps_those_that_are_committed(tmp_path:
 
 @pytest.mark.parametrize("name", names())
 def test_every_experiment_is_recorded_with_all_settings_and_read_back(name: str) -> None:
-    chosen = experiment(name)
-    plan = chosen.plan(chosen.check({"seed": 1}))
+    plan = plan_of(name, seed=1)
     assert plan.contrasts
     begun = new_record(plan, BACKEND, placement())
     # Otherwise nobody could resume a run of it.

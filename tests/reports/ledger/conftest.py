@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from perflab.recordings import Run
-from perflab.systems import experiment
 from tests.support.synthetic import write_run
+from tests.systems.planned import plan_of
 
 Write = Callable[..., Run]
 Bring = Callable[..., object]
@@ -22,8 +22,7 @@ def write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Write:
     monkeypatch.setenv("PERFLAB_RUNS", str(tmp_path))
 
     def written(run_id: str, changes: dict[str, object] | None = None, **planted: object) -> Run:
-        chosen = experiment("synchronous_commit")
-        plan = chosen.plan(chosen.check({"seed": 1, **(changes or {})}))
+        plan = plan_of("synchronous_commit", **{"seed": 1, **(changes or {})})
         words: dict[str, object] = {
             "contrasts": plan.contrasts, "parameters": plan.parameters, "noise": 0.01,
         }  # fmt: skip

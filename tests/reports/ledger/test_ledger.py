@@ -15,10 +15,10 @@ from perflab.reports.ledger.entries import check_view, count_table, headline
 from perflab.reports.ledger.rows import SIZES, Answered, Row, mismatch, parse, rows
 from perflab.sweeps.cells import open_sweep
 from tests.reports.ledger.conftest import Bring, Write
-from tests.support.synthetic import ON_AND_OFF, Planted
+from tests.support.synthetic import NO_WRITE, ON_AND_OFF
+from tests.systems.planned import plan_of
 
 EFFECT = "published effects / synchronous_commit off against on / throughput_change"
-NO_WRITE = Planted({"database_write": "no", "synchronous_commit": "none"}, 3.0, "no write")
 
 
 def entry(key: str = EFFECT, study: str = "inference", backend: str = "") -> Entry:
@@ -109,8 +109,7 @@ def test_a_run_at_another_load_gives_a_size_no_verdict(write: Write) -> None:
 
 
 def test_unfinished_runs_and_those_of_another_contrast_are_no_evidence(write: Write) -> None:
-    chosen = systems.experiment("synchronous_commit")
-    contrast = chosen.plan(chosen.check({})).contrasts[0]
+    contrast = plan_of("synchronous_commit").contrasts[0]
     write("before", contrasts=[contrast.model_copy(update={"published_ratio": 1.1})])
     write("broken", state="interrupted")
     assert entry().outcome == "not measured yet"

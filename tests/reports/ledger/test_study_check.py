@@ -7,35 +7,28 @@ from pathlib import Path
 import pytest
 
 from perflab.errors import ParameterError, RecordingError
-from perflab.recordings import published, studies
+from perflab.recordings import published_value, studies
 from perflab.reports.ledger.study_check import FINDINGS, check_table, checks
 
 BAD, OPEN, GOOD = FINDINGS
 
 
-def value(study: str, place: str, scenario: str, measure: str) -> float:
-    rows = published(study)
-    same = (rows.place == place) & (rows.scenario == scenario) & (rows.measure == measure)
-    (found,) = rows[same]["value"]
-    return float(found)
-
-
 def test_findings_follow_from_the_published_rows() -> None:
     said = {(check.study, check.check): (check.finding, check.numbers) for check in checks()}
     flying = [
-        value("metricstream", "other published figures", "load test", f"in_flight_{end}")
+        published_value("metricstream", "other published figures", "load test", f"in_flight_{end}")
         for end in ("low", "high")
     ]
     assert said["metricstream", "clients in flight"] == (
         BAD, "{:.0f} to {:.0f} in flight of 100 users".format(*flying),
     )  # fmt: skip
-    clients = value("registry", "workload", "all", "clients")
-    computed = clients / value("registry", "results table", "optimised", "total_duration")
+    clients = published_value("registry", "workload", "all", "clients")
+    computed = clients / published_value("registry", "results table", "optimised", "total_duration")
     assert said["registry", "requests and duration"] == (
         GOOD, f"computed {computed:.4g}; stated 1.58",
     )  # fmt: skip
     p99s = [
-        value("chat", "published results", f"{codec}, with login", "p99_latency") / 1e3
+        published_value("chat", "published results", f"{codec}, with login", "p99_latency") / 1e3
         for codec in ("protobuf", "+ uvloop")
     ]
     assert said["chat", "uvloop helps with logins, p99"] == (BAD, "{} after {}".format(*p99s))
