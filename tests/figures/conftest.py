@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+from unittest.mock import patch
+
 import pytest
 
 from perflab.recordings import Run, RunWriter
-from tests.support.synthetic import ON_AND_OFF, Planted, write_run
+from tests.golden.recordings import CASES, Case, write_recording
+from tests.support.synthetic import ON_AND_OFF, write_run
 
+CODECS = Case(
+    "serialization",
+    parameters={
+        "codec": ("json", "orjson", "protobuf"), "message": ("published", "chat"),
+        "operation": ("serialize", "serialize_values"),
+    },
+)  # fmt: skip
 # The figures of each recording.
 WITHOUT_A_TRIAL = ["effect", "throughput", "latency_ecdf", "time_breakdown", "in_flight"]
 OF_REQUESTS = [
@@ -35,48 +45,21 @@ def normal(tmp_path_factory) -> Run:
 
 @pytest.fixture(scope="session")
 def clients(tmp_path_factory) -> Run:
-    """A study of clients with the factors client and rate; one trial is refused."""
-    treatments = [
-        Planted({"client": client, "rate": rate}, factor)
-        for client, factor in (("lean", 1.0), ("aiohttp", 2.0), ("httpx", 9.0))
-        for rate in ("200", "1000", "3000")
-    ]
-    return write_run(
-        tmp_path_factory.mktemp("clients"), treatments=treatments, invalid={(4, 8)},
-        experiment="client_overhead",
-    )  # fmt: skip
+    """A study of clients with the factors client and rate; a trial is refused, and one failed."""
+    return write_recording(tmp_path_factory.mktemp("clients"), "client_overhead/claimed")
 
 
 @pytest.fixture(scope="session")
 def codecs(tmp_path_factory) -> Run:
     """A study of codecs with two messages and two operations."""
-    treatments = [
-        Planted(
-            {"codec": codec, "operation": operation, "message": message, "bytes": str(size)},
-            factor,
-            phases={"op": 0.8},
-        )
-        for codec, factor, size in (("json", 1.0, 132), ("orjson", 2.0, 116), ("protobuf", 2.0, 64))
-        for operation in ("serialize", "serialize_values")
-        for message in ("published", "batch")
-    ]
-    return write_run(
-        tmp_path_factory.mktemp("codecs"), treatments=treatments, database=False, requests=60,
-        experiment="serialization",
-    )  # fmt: skip
+    with patch.dict(CASES, {"codecs": CODECS}):
+        return write_recording(tmp_path_factory.mktemp("codecs"), "codecs/claimed")
 
 
 @pytest.fixture(scope="session")
 def copies(tmp_path_factory) -> Run:
-    """A check of the lab: copies of one service, slower ones, and an overloaded one."""
-    services = [("A1", 1.0), ("A2", 1.0), ("+5%", 0.955), ("+20%", 0.85), ("overload", 9.0)]
-    treatments = [
-        Planted({"service": level}, ratio, level, {"app": 0.8}) for level, ratio in services
-    ]
-    return write_run(
-        tmp_path_factory.mktemp("copies"), treatments=treatments, experiment="lab_check",
-        invalid={(block, 4) for block in range(6)}, database=False, requests=100,
-    )  # fmt: skip
+    """A check of the lab: copies of one service, and slower ones, of which one is refused."""
+    return write_recording(tmp_path_factory.mktemp("copies"), "lab_check/spoiled")
 
 
 @pytest.fixture(scope="session")

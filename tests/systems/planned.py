@@ -25,7 +25,7 @@ def plan_of(name: str, **parameters: Any) -> RunPlan:
 
 
 # Columns, requests and further tables of a trial, by its treatment, block and position.
-Plant = Callable[[Treatment, int, int], tuple[dict[str, Any], pd.DataFrame, dict[str, Any]]]
+Plant = Callable[[Treatment, int, int], tuple[dict[str, Any], pd.DataFrame | None, dict[str, Any]]]
 
 
 # A planted run need not survive a crash of the machine.

@@ -1,4 +1,4 @@
-"""A run of streams with planted chunks, failures and costs, written through the real store."""
+"""Planted streams: the chunks of answers, and runs that failures end; no service, no load."""
 
 from __future__ import annotations
 
@@ -18,7 +18,6 @@ NUMBER, CHUNKS = 40, 5
 # The first chunk's time after the planned instant, and the gaps between chunks, by version.
 FIRST_MS = {"old": 60.0, "new": 50.0, "raw": 45.0}
 GAP_MS = {"old": 12.0, "new": 10.0, "raw": 9.0}
-CPU_US = {"old": 4000.0, "new": 3000.0, "raw": 2500.0}
 
 
 def answers(version: str = "old", failed: int = 0) -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -53,35 +52,15 @@ def answers(version: str = "old", failed: int = 0) -> tuple[pd.DataFrame, pd.Dat
     return requests, chunks
 
 
-def write_streams(
-    root: Path, sets: tuple[str, ...], blocks: int = 3, scatter: float = 1.0, **parameters: Any
-) -> Run:
+def write_limits(root: Path, blocks: int, scatter: float) -> Run:
     """Write a run in which users at the stop depend on descriptors.
 
     Each block has ``scatter`` more users at the stop than the one before.
     """
 
-    def plant(treatment: Treatment, block: int, _: int) -> tuple[Any, pd.DataFrame, Any]:
-        version, files = treatment.levels["version"], treatment.levels["max_files"]
-        requests, chunks = answers(version, failed=0 if files == "enough" else 5)
-        unpaced = treatment.levels["pacing"] == "none"
-        cost_us = CPU_US[version] * (1 + 0.01 * block)
-        columns = {
-            "server_cpu_us_per_answer": cost_us,
-            "server_cpu_us_per_chunk": CPU_US[version] / CHUNKS,
-            "mean_ms": 100.0 + 0.1 * block,
-            "throughput_rps": 60.0 if not unpaced else 1e6 / CPU_US[version],
-            # Without pacing both versions use all of their core.
-            "cpu_share_proxy": 1.0 if unpaced else cost_us / 1e4,
-        }
-        if files != "enough":
-            columns |= {
-                "users_at_stop": int(files) * 0.75 + scatter * block,
-                "requests_begun": int(files) * 2.0,
-                "successes_until_stop": int(files) * 1.0,
-                "failure_share_broken_off": 0.3,
-            }
-        is_batch = treatment.levels["kind"] == "batch"
-        return columns, requests, {"chunks": None if is_batch else chunks}
+    def plant(treatment: Treatment, block: int, _: int) -> tuple[Any, None, Any]:
+        files = int(treatment.levels["max_files"])
+        columns = {"users_at_stop": files * 0.75 + scatter * block, "requests_begun": files * 2.0}
+        return columns, None, {"chunks": None}
 
-    return write_planned(root, "llm_streaming", plant, sets=sets, blocks=blocks, **parameters)
+    return write_planned(root, "llm_streaming", plant, sets=("limits",), blocks=blocks)

@@ -15,7 +15,8 @@ from perflab.recordings import Reason
 from perflab.systems import experiment
 from perflab.systems.llm.users_at_failure import judged_claims
 from tests.figures.shown import check_texts, pictures
-from tests.systems.llm.planted_streams import write_streams
+from tests.golden.recordings import write_recording
+from tests.systems.llm.planted_streams import write_limits
 from tests.systems.planned import plan_of
 
 LATE = Reason(code="generator.late", side="client", text="the client was late")
@@ -76,7 +77,7 @@ def test_a_search_that_can_find_nothing_is_refused(wrong: dict[str, object], wor
 def test_a_threshold_makes_runs_comparable_where_single_runs_seldom_lie_apart(
     scatter: float, verdict: str, tmp_path: Path
 ) -> None:
-    run = write_streams(tmp_path, ("limits",), blocks=6, scatter=scatter)
+    run = write_limits(tmp_path, blocks=6, scatter=scatter)
     claim = judged_claims(run)["claim 3"]
     assert str(claim.verdict) == verdict
     assert "of pairs (the rule: 5% at most; 24 runs of 4 kinds" in claim.verdict.reason
@@ -87,6 +88,6 @@ FIGURES = ["stream_times", "stream_costs", "users_by_limit"]
 
 @pytest.mark.slow
 def test_a_run_of_streams_has_its_figures_and_no_text_is_cut(tmp_path: Path) -> None:
-    run = write_streams(tmp_path / "all", ("unpaced", "limits"))
+    run = write_recording(tmp_path, "llm_streaming/claimed")
     assert [figure for figure in pictures(run) if figure in FIGURES] == FIGURES
     check_texts(run, FIGURES)

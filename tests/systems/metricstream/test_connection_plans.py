@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -35,17 +35,17 @@ from perflab.systems.metricstream.limited_by import (
     word_of,
 )
 from perflab.systems.metricstream.rungs import BEFORE, OF_THE_LAB, PHASES
+from perflab.trials.plan import Treatment
 from perflab.trials.summary import resolved
 from tests.figures.shown import check_texts
+from tests.golden.recordings import write_recording
 from tests.load.planted import load_result
 from tests.systems.metricstream.planted_connections import (
     NUMBER,
     PLANTED_US,
-    Planted,
     posts,
-    write_posts,
 )
-from tests.systems.planned import plan_of
+from tests.systems.planned import plan_of, write_planned
 
 plan = partial(plan_of, "connection_lifecycle")
 
@@ -144,10 +144,8 @@ ROOM: Mapping[str, float] = {
     "accept_queue_max_metricstream": 0.0,
     "accept_drops_metricstream": 0.0,
 }
-NOTHING = dict.fromkeys(
-    ("part_connect_ms", "part_connect_share", "success_share", "throughput_rps", "mean_ms",
-     "server_cpu_us_per_request"), math.nan,
-)  # fmt: skip
+# Columns of a trial, by its rung and block.
+Planted = Callable[[str, int], Mapping[str, Any]]
 
 
 def planted(
@@ -159,7 +157,7 @@ def planted(
         if rung in OF_THE_LAB:
             share = naive * (1 + 0.002 * block)
             counted = {"told_success_rate": share, "told_achieved_rps": share * TARGET}
-            return {**NOTHING, **ROOM, **counted, **naive_columns}
+            return {**ROOM, **counted, **naive_columns}
         return {**lab_columns, "success_share": lab, "throughput_rps": lab * TARGET}
 
     return columns_of
@@ -168,7 +166,11 @@ def planted(
 def run_of(
     folder: Path, columns: Planted, blocks: int = 6, cores: int = 8, **parameters: object
 ) -> Run:
-    return write_posts(folder, ("naive",), blocks, columns, cores, **parameters)
+    def plant(treatment: Treatment, block: int, _: int) -> tuple[Any, None, Any]:
+        return dict(columns(treatment.levels["rung"], block)), None, {}
+
+    wanted = {"sets": ("naive",), "blocks": blocks, **parameters}
+    return write_planned(folder, "connection_lifecycle", plant, cores, **wanted)
 
 
 FULL = {**ROOM, "cpu_share_metricstream": 0.97}
@@ -264,6 +266,5 @@ def test_both_generators_get_the_same_server_and_load_in_every_block() -> None:
 
 @pytest.mark.slow
 def test_no_text_of_the_figures_is_cut(tmp_path: Path) -> None:
-    check_texts(run_of(tmp_path / "naive", planted(0.5, 1.0)), ["client_or_server"])
-    phases = write_posts(tmp_path / "phases", ("phases",), 4)
-    check_texts(phases, ["success_by_phase", "life_cycle_parts"])
+    run = write_recording(tmp_path, "connection_lifecycle/claimed")
+    check_texts(run, ["client_or_server", "success_by_phase", "life_cycle_parts"])

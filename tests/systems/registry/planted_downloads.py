@@ -1,46 +1,20 @@
-"""A run of downloads with planted batches, written through the real store: no service, no load."""
+"""The tables of a trial of downloads with planted batches: no service, no load."""
 
 from __future__ import annotations
 
 import math
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from perflab.recordings import Run
-from perflab.systems.registry.counts import COUNTED, counted_columns, download_columns
+from perflab.systems.registry.counts import COUNTED
 from perflab.systems.registry.rungs import RUNGS, lanes
-from perflab.trials.plan import Treatment
 from tests.support.synthetic import HOUR_NS
-from tests.systems.planned import requests_of, write_planned
+from tests.systems.planned import requests_of
 
 S = 1_000_000_000
 CLIENTS, EACH_S, TIMEOUT_S = 20, 3.0, 30.0
 LOOK_S = 0.5
-
-
-def write_downloads(root: Path, sets: tuple[str, ...] = ("ladder",)) -> Run:
-    """Write a run whose downloads end in batches of as many as the rung lets run at a time."""
-    wanted = {"sets": sets, "clients": CLIENTS, "blocks": 1}
-    return write_planned(root, "registry_downloads", planted, **wanted)
-
-
-def planted(treatment: Treatment, _: int, __: int) -> tuple[Any, pd.DataFrame, dict[str, Any]]:
-    """Return the columns, requests and further tables of a trial."""
-    rung = treatment.levels["rung"]
-    requests, progress = batches(rung)
-    end_ns = int(requests["done_ns"].max())
-    counts = looks(rung, float(end_ns - HOUR_NS) / S)
-    columns, tables = counted_columns(counts, end_ns), {"registry_counts": counts}
-    if RUNGS[rung].load_from == "inside":
-        columns |= told_columns(download_columns(requests))
-        tables["other_load"] = told_of(requests)
-        return columns, requests.head(3), tables  # the lab's own probes
-    mean_ms = float((requests["done_ns"] - requests["planned_ns"]).mean()) / 1e6
-    columns |= {**download_columns(requests), "mean_ms": mean_ms}
-    return columns, requests, {**tables, "progress": progress}
 
 
 def batches(rung: str) -> tuple[pd.DataFrame, pd.DataFrame]:
