@@ -27,7 +27,6 @@ from perflab.systems import experiment, names
 from perflab.systems.inference.experiments.synchronous_commit import SynchronousCommitParameters
 from tests.golden.recordings import write_recording
 from tests.support.synthetic import ON_AND_OFF, Planted, contrast_of, write_run
-from tests.systems.chat.synthetic_streams import write_stream_run
 
 PYTHON = re.compile(
     r"PosixPath|Parameters\(|\[\s*'|\('|dtype|<perflab|object at|array\(|None|nan\b|True|False"
@@ -183,13 +182,16 @@ def test_what_was_not_asked_and_cannot_be_tested_is_one_line(tmp_path) -> None:
 
 
 def test_a_run_of_streams_shows_itself_too(tmp_path) -> None:
-    run = write_stream_run(tmp_path, blocks=1)
+    run = write_recording(tmp_path, "latency_cpu/claimed")
     assert "messages/s" in words_of(api.summary(run))
-    # The run has no claim.
-    assert "(no rows)" in words_of(api.findings(run))
-    assert "(no rows)" in repr(api.findings(run))
     assert api.bottlenecks(run) == ()
     assert not PYTHON.search(words_of(api.bottlenecks(run)))
+
+
+def test_a_run_without_a_claim_has_a_table_without_rows(tmp_path) -> None:
+    run = write_run(tmp_path, blocks=1, requests=20, contrasts=[])
+    assert "(no rows)" in words_of(api.findings(run))
+    assert "(no rows)" in repr(api.findings(run))
 
 
 @pytest.fixture

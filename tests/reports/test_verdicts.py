@@ -22,7 +22,7 @@ from perflab.reports.section import bottlenecks, section_text, write_section
 from perflab.reports.verdicts import shown_findings, to_terminal, verdict_table
 from tests.figures.shown import one_line, overlapping, picture
 from tests.support.synthetic import ON_AND_OFF, contrast_of, write_run
-from tests.systems.chat.synthetic_streams import write_stream_run
+from tests.systems.chat.synthetic_streams import write_ladder
 
 CUT = (
     "5 requests were cut off before their end, and could move what is given as a bound: "
@@ -126,7 +126,7 @@ def test_a_hostile_title_makes_no_picture_no_mark_and_no_element(tmp_path) -> No
 
 
 def test_logins_are_not_taken_for_the_work_of_a_run_of_streams(run, tmp_path) -> None:
-    streams = write_stream_run(tmp_path)
+    streams = write_ladder(tmp_path, {"json_login_20": [{}]})
     logins = run.requests().assign(treatment=streams.record.treatments[0].name)
     streams.requests = lambda *_, **__: logins
     assert bottlenecks(streams) == []

@@ -18,8 +18,8 @@ from perflab import api
 from perflab.errors import ParameterError
 from perflab.paths import notebooks_dir, project_root
 from perflab.systems import experiment, names
+from tests.golden.recordings import write_recording
 from tests.support.synthetic import write_run
-from tests.systems.chat.synthetic_streams import write_stream_run
 from tests.trials.executed import check_executed, verdict_of
 from tests.trials.one_kernel import one_kernel
 
@@ -139,8 +139,7 @@ def test_the_overview_shows_the_existing_runs(
     monkeypatch.setenv("PERFLAB_RUNS", str(runs))
     for experiment_name in ("synchronous_commit", "sync_vs_async"):
         write_run(runs, experiment=experiment_name, requests=40, run_id=experiment_name)
-    streams = write_stream_run(tmp_path)
-    streams.path.rename(runs / streams.run_id)
+    write_recording(runs, "latency_cpu/claimed")
     done = tmp_path / "overview.ipynb"
     # It has a kernel of its own, with this folder of runs.
     execute("overview", done, {})

@@ -1,28 +1,26 @@
-"""Recorded runs of crowds, written through the real store."""
+"""Recorded runs of crowds, and the same runs without a valid trial."""
 
 from __future__ import annotations
 
 import pytest
 
-from perflab.recordings import Contrast, Run, RunWriter
-from tests.systems.chat.synthetic_streams import write_stream_run
-
-LOGINS = Contrast(
-    name="costly against free logins", claim="logins under way raise latency",
-    response="delivery_p90_ms", numerator={"rung": "costly_logins"},
-    denominator={"rung": "free_logins"}, published_direction="greater", source="none",
-)  # fmt: skip
+from perflab.recordings import Run
+from tests.golden.recordings import write_recording
 
 
 @pytest.fixture(scope="session")
 def streams(tmp_path_factory: pytest.TempPathFactory) -> Run:
-    """A run of two treatments and two blocks; the deliveries of one become slower."""
-    return write_stream_run(tmp_path_factory.mktemp("streams"), contrasts=[LOGINS], growth=0.002)
+    return write_recording(tmp_path_factory.mktemp("streams"), "latency_cpu/claimed")
+
+
+@pytest.fixture(scope="session", params=["latency_cpu", "chat_ladder"])
+def crowds(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Run:
+    return write_recording(tmp_path_factory.mktemp("crowds"), f"{request.param}/claimed")
 
 
 @pytest.fixture(scope="session")
-def refused(tmp_path_factory: pytest.TempPathFactory) -> Run:
-    """A run of streams without a valid trial."""
-    run = write_stream_run(tmp_path_factory.mktemp("refused"), blocks=1)
-    RunWriter.reopen(run.path).supersede(run.trials()["trial_id"])
-    return Run(run.path)
+def refused(crowds: Run) -> Run:
+    other = Run(crowds.path)
+    superseded = list(crowds.trials()["trial_id"])
+    other.record = crowds.record.model_copy(update={"superseded": superseded})
+    return other

@@ -1,30 +1,22 @@
-"""Runs of streams with a planted truth, written through the real store: no service, no load."""
+"""Messages of crowds with a planted truth, and runs of ladders: no service, no load."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
-from unittest.mock import patch
 
 import numpy as np
 import pandas as pd
 
 from perflab.load.records.message_record import RECEIVED, SENT
-from perflab.recordings import Contrast, Run, RunWriter, TreatmentRecord, trial_id
-from perflab.systems.chat import streams
-from perflab.systems.chat.responses import RESPONSES, STEADY
-from perflab.trials.summary import message_table
-from tests.support.synthetic import HOUR_NS, write_run
+from perflab.recordings import Run
+from perflab.trials.plan import Treatment
+from tests.support.synthetic import HOUR_NS
+from tests.systems.planned import write_planned
 
 S = 1_000_000_000
 RECEIVERS = 4
-LOGINS_COST = {"costly_logins": 0.6, "free_logins": 0.0}
-# A row of a trial, and its tables.
-Planted = tuple[Mapping[str, Any], Mapping[str, Any]]
-NO_TABLES = {"samples": None}
-DECLARED = {"system": "chat", "responses": list(RESPONSES), "steady": STEADY}
 
 
 def messages_table(*rows: tuple[float, int, int, str, float]) -> pd.DataFrame:
@@ -97,74 +89,20 @@ def cpu(messages: pd.DataFrame, joined_extra: float = 0.0, joining_s: float = 10
     return pd.concat(frames, ignore_index=True)
 
 
-@patch("os.fsync", new=lambda _: None)
-def write_trials(
-    root: Path, planted: Sequence[tuple[TreatmentRecord, list[Planted]]], **changes: Any
-) -> Run:
-    """Write a run of treatments with one trial for each planted row and its tables.
-
-    ``changes`` are of the record; factors are all levels of the treatments.
-    """
-    record = write_run(root / "model", blocks=1, requests=10).record
-    treatments = [treatment for treatment, _ in planted]
-    blocks = max(len(trials) for _, trials in planted)
-    factors = {
-        name: list(dict.fromkeys(treatment.levels[name] for treatment in treatments))
-        for name in treatments[0].levels
-    }
-    update = {
-        "treatments": treatments, "blocks": blocks, "contrasts": [], "factors": factors,
-        "order": [[treatment.name for treatment in treatments]] * blocks,
-        **DECLARED, **changes,
-    }  # fmt: skip
-    writer = RunWriter.create(root, record.model_copy(update=update))
-    for position, (treatment, trials) in enumerate(planted):
-        for block, (columns, tables) in enumerate(trials):
-            row = {
-                "trial_id": trial_id(block, position, 0), "block": block, "attempt": 0,
-                "position": position, "treatment": treatment.name, "state": "valid", **columns,
-            }  # fmt: skip
-            writer.commit_trial(row, None, **tables)
-    writer.update(state="finished")
-    return Run(writer.path)
-
-
-def write_stream_run(
-    root: Path, blocks: int = 2, growth: float = 0.0, contrasts: Sequence[Contrast] = ()
-) -> Run:
-    """Write a run of two treatments: logins that cost 60 points of CPU, and free ones.
-
-    Deliveries of the first take ``growth`` seconds longer with every second.
-    """
-    planted = []
-    for users, (name, extra) in zip(("20", "21"), LOGINS_COST.items(), strict=True):
-        levels = {"rung": name, "scenario": "JSON, with login", "users": users}
-        rung = TreatmentRecord(
-            name=f"rung={name}", levels={**levels, "first_delay": "action"}, label=name
-        )
-        messages = crowd(growth=growth if extra else 0.0)
-        samples = cpu(messages, extra)
-        observation = streams.observed(messages, samples, ["chat", "client"], counts_of(messages))
-        tables = {"samples": samples, "messages": message_table(messages)}
-        planted.append((rung, [(observation.columns, tables)] * blocks))
-    return write_trials(root, planted, contrasts=list(contrasts), experiment="latency_cpu")
-
-
-def write_ladder(root: Path, planted: dict[tuple[str, int], list[dict[str, Any]]]) -> Run:
-    """Write a run of rungs (configuration, users) with one trial for each planted row.
+def write_ladder(root: Path, planted: dict[str, list[dict[str, Any]]]) -> Run:
+    """Write a run of rungs with one trial for each planted row.
 
     A row may name ``state`` and any column; percentiles that it does not name are far below every
     target.
     """
-    rungs = []
-    for (kind, users), rows in planted.items():
-        name = f"{kind}_{users}"
-        levels = {"rung": name, "codec": kind, "users": str(users)}
-        label = f"{kind}, {users} users"
-        rung = TreatmentRecord(name=f"rung={name}", levels=levels, label=label)
+
+    def plant(treatment: Treatment, block: int, _: int) -> tuple[dict[str, Any], None, Any]:
         defaults = {
             "delivery_p90_ms": 50.0, "delivery_p95_ms": 60.0, "delivery_p99_ms": 90.0,
-            "messages_per_s": 0.1 * users**2, "plateau_cpu_share_chat": 0.4,
+            "messages_per_s": 0.1 * int(treatment.levels["users"]) ** 2,
+            "plateau_cpu_share_chat": 0.4,
         }  # fmt: skip
-        rungs.append((rung, [({**defaults, **row}, NO_TABLES) for row in rows]))
-    return write_trials(root, rungs, experiment="chat_ladder")
+        return {**defaults, **planted[treatment.levels["rung"]][block]}, None, {}
+
+    blocks = max(map(len, planted.values()))
+    return write_planned(root, "chat_ladder", plant, rungs=list(planted), blocks=blocks)

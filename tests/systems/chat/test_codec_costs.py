@@ -7,14 +7,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from perflab.recordings import Run, TreatmentRecord
+from perflab.recordings import Run
 from perflab.systems.chat.codec_costs import (
     RESPONSE,
     implied_loops,
     loops_sentence,
     loops_together,
 )
-from tests.systems.chat.synthetic_streams import NO_TABLES, write_trials
+from perflab.trials.plan import Treatment
+from tests.systems.planned import write_planned
 
 PUBLISHED_MS = {
     ("json", "serialize"): 3588, ("json", "deserialize"): 2630, ("orjson", "serialize"): 407,
@@ -25,13 +26,15 @@ PUBLISHED_MS = {
 
 def run_with_times(root: Path, loops: float, blocks: int = 6, noise: float = 0.05) -> Run:
     """Write a run in which the published totals stand for about ``loops`` operations."""
-    rng, planted = np.random.default_rng(4), []
-    for (codec, step), total_ms in PUBLISHED_MS.items():
-        levels = {"codec": codec, "operation": step, "message": "published", "bytes": "100"}
-        treatment = TreatmentRecord(name=f"{codec} {step}", levels=levels)
-        times_us = total_ms * 1e3 / loops * np.exp(rng.normal(0, noise, blocks))
-        planted.append((treatment, [({RESPONSE: us}, NO_TABLES) for us in times_us]))
-    return write_trials(root, planted)
+    rng = np.random.default_rng(4)
+
+    def plant(treatment: Treatment, *_: int) -> tuple[dict[str, float], None, dict[str, object]]:
+        total_ms = PUBLISHED_MS[treatment.levels["codec"], treatment.levels["operation"]]
+        return {RESPONSE: total_ms * 1e3 / loops * np.exp(rng.normal(0, noise))}, None, {}
+
+    codecs, steps = (list(dict.fromkeys(names)) for names in zip(*PUBLISHED_MS, strict=True))
+    wanted = {"codec": codecs, "operation": steps, "message": ["published"], "blocks": blocks}
+    return write_planned(root, "serialization", plant, **wanted)
 
 
 def test_the_implied_loop_count_is_found_with_an_interval_that_holds_it(tmp_path: Path) -> None:

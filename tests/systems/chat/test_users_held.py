@@ -28,11 +28,11 @@ def test_each_configuration_says_what_it_held_and_missed(tmp_path: Path) -> None
     run = write_ladder(
         tmp_path,
         {
-            ("best", 600): [GOOD, GOOD],
-            ("json", 250): [GOOD, GOOD],
-            ("best", 700): [GOOD, LATE],
-            ("json", 300): [FAR_TOO_LATE, LATE],
-            ("best", 425): [GOOD, GOOD],
+            "best_600": [GOOD, GOOD],
+            "json_250": [GOOD, GOOD],
+            "best_700": [GOOD, LATE],
+            "json_300": [FAR_TOO_LATE, LATE],
+            "best_425": [GOOD, GOOD],
         },
     )
     table = users_held(run)
@@ -49,24 +49,24 @@ def test_each_configuration_says_what_it_held_and_missed(tmp_path: Path) -> None
 
 
 def test_more_users_are_not_held_if_fewer_were_not(tmp_path: Path) -> None:
-    planted = {("best", 500): [GOOD], ("best", 600): [LATE], ("best", 700): [GOOD]}
+    planted = {"best_500": [GOOD], "best_600": [LATE], "best_700": [GOOD]}
     words = sentences(write_ladder(tmp_path, planted))["best"]
     held = "500 users and 25,000 messages/s (no interval) held in 1 of 1 trial [3%, 100%]"
     assert words.startswith(f"{held}; with 600 ")
 
 
 def test_a_refused_trial_is_in_the_denominator(tmp_path: Path) -> None:
-    planted = {("best", 500): [GOOD] * 4, ("best", 600): [GOOD, GOOD, GOOD, REFUSED]}
+    planted = {"best_500": [GOOD] * 4, "best_600": [GOOD, GOOD, GOOD, REFUSED]}
     words = sentences(write_ladder(tmp_path, planted))["best"]
     assert "4 of 4 trials [40%, 100%]" in words
     assert "with 600 users nothing is shown, 3 of 4 trials [19%, 99%] held" in words
-    planted = {("best", 600): [GOOD, LATE, REFUSED, REFUSED]}
+    planted = {"best_600": [GOOD, LATE, REFUSED, REFUSED]}
     words = sentences(write_ladder(tmp_path / "late", planted))["best"]
     assert words == "with 600 users, 1 of 4 trials [1%, 81%] missed a target (p90), 2 were refused"
 
 
 def test_a_fault_of_the_service_alone_is_a_miss_and_no_refusal(tmp_path: Path) -> None:
-    planted = {("best", 500): [GOOD, GOOD], ("best", 900): [CUT, GOOD]}
+    planted = {"best_500": [GOOD, GOOD], "best_900": [CUT, GOOD]}
     run = write_ladder(tmp_path, planted)
     assert users_held(run)[["held", "missed", "refused"]].values.tolist() == [[2, 0, 0], [1, 1, 0]]
     assert sentences(run)["best"].endswith(
@@ -75,6 +75,6 @@ def test_a_fault_of_the_service_alone_is_a_miss_and_no_refusal(tmp_path: Path) -
 
 
 def test_a_fault_of_the_client_or_too_few_deliveries_is_no_miss(tmp_path: Path) -> None:
-    planted = {("best", 500): [GOOD, WORKER], ("best", 900): [REFUSED, FEW]}
+    planted = {"best_500": [GOOD, WORKER], "best_900": [REFUSED, FEW]}
     run = write_ladder(tmp_path, planted)
     assert users_held(run)[["held", "missed", "refused"]].values.tolist() == [[1, 0, 1], [0, 0, 2]]
