@@ -78,7 +78,7 @@ class Ears:
 
 
 def answers(name: str, outcome: str, *parts: bytes | Part, end: End = "close") -> Peer:
-    """Return a peer whose answer opens no WebSocket."""
+    """Return a peer that reads the request, sends parts, which open no WebSocket, and ends."""
     return Peer(name, Script(as_parts(parts), end), outcome)
 
 

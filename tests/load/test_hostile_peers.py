@@ -9,7 +9,6 @@ from __future__ import annotations
 import socket
 import zlib
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import pytest
 
@@ -17,7 +16,8 @@ from perflab.load.checks.failures import causes, in_words
 from perflab.load.records.result import LoadResult
 from perflab.load.workers.generator import Generator
 from perflab.load.workload import Burst, Request, Workload
-from tests.load.hostile import ENDLESS, OK, End, Hostile, Part, Script, beside, peak_bytes
+from tests.load.hostile import ENDLESS, OK, Hostile, Part, beside, peak_bytes
+from tests.load.hostile_websockets import answers
 from tests.load.processes import a_worker
 
 HEAD = b"HTTP/1.1 200 OK\r\n"
@@ -44,48 +44,33 @@ READ_OTHERWISE: Mapping[str, Mapping[str, str]] = {
 }
 
 
-@dataclass(frozen=True)
-class Peer:
-    """A server: its name, its script, and the error class of a request to it ('' for none)."""
-
-    name: str
-    script: Script
-    outcome: str
-
-
-def sends(name: str, outcome: str, *parts: bytes | Part, end: End = "close") -> Peer:
-    """Return a peer that reads the request, sends parts, and ends."""
-    script_parts = tuple(part if isinstance(part, Part) else Part(part) for part in parts)
-    return Peer(name, Script(script_parts, end), outcome)
-
-
 PEERS = (
-    sends("nothing, then closes", "closed"),
-    sends("nothing, then resets", "reset", end="reset"),
-    sends("a part of a status line", "truncated", b"HTTP/1."),
-    sends("a part of a head", "truncated", HEAD + b"Content-Le"),
-    sends("nothing at all", "timeout", end="hang"),
-    sends("headers for ever", "head_too_large", HEAD, Part(b"X-Again: yes\r\n" * 99, 0, ENDLESS)),
-    sends("a header of 300 kB", "head_too_large", whole(200, b"A: " + b"x" * 300_000)),
-    sends("garbage for ever", "protocol", Part(b"\xff\x00garbage" * 999, 0, ENDLESS)),
-    sends("HTTP/2 frames", "protocol", b"\x00\x00\x12\x04\x00\x00\x00\x00\x00"),
-    sends("status 404", "status", whole(404)),
-    sends("101 unasked", "protocol", b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n"
+    answers("nothing, then closes", "closed"),
+    answers("nothing, then resets", "reset", end="reset"),
+    answers("a part of a status line", "truncated", b"HTTP/1."),
+    answers("a part of a head", "truncated", HEAD + b"Content-Le"),
+    answers("nothing at all", "timeout", end="hang"),
+    answers("headers for ever", "head_too_large", HEAD, Part(b"X-Again: yes\r\n" * 99, 0, ENDLESS)),
+    answers("a header of 300 kB", "head_too_large", whole(200, b"A: " + b"x" * 300_000)),
+    answers("garbage for ever", "protocol", Part(b"\xff\x00garbage" * 999, 0, ENDLESS)),
+    answers("HTTP/2 frames", "protocol", b"\x00\x00\x12\x04\x00\x00\x00\x00\x00"),
+    answers("status 404", "status", whole(404)),
+    answers("101 unasked", "protocol", b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n"
           b"Connection: upgrade\r\n\r\n", end="hang"),
-    sends("100 for ever", "protocol", Part(b"HTTP/1.1 100 Continue\r\n\r\n" * 99, 0, ENDLESS)),
-    sends("103, then an answer", "", b"HTTP/1.1 103 Early\r\nLink: </a>\r\n\r\n" + OK),
+    answers("100 for ever", "protocol", Part(b"HTTP/1.1 100 Continue\r\n\r\n" * 99, 0, ENDLESS)),
+    answers("103, then an answer", "", b"HTTP/1.1 103 Early\r\nLink: </a>\r\n\r\n" + OK),
     # Lengths that contradict what comes.
-    sends("length and chunks", "protocol", HEAD + b"Content-Length: 2\r\n"
+    answers("length and chunks", "protocol", HEAD + b"Content-Length: 2\r\n"
           b"Transfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n"),
-    sends("a reset in the body", "reset", HEAD + b"Content-Length: 9\r\n\r\nok", Part(b"", 0.1),
+    answers("a reset in the body", "reset", HEAD + b"Content-Length: 9\r\n\r\nok", Part(b"", 0.1),
           end="reset"),
-    sends("a body too long", "protocol", OK + b"too long"),
+    answers("a body too long", "protocol", OK + b"too long"),
     # Bodies without an end, or packed otherwise than may be.
-    sends("a body for ever", "timeout", HEAD + b"\r\n", Part(bytes(1 << 16), 0, ENDLESS)),
-    sends("a chunk of 2**70", "protocol", CHUNKED + b"f" * 18 + b"\r\n"),
-    sends("gzip, chunked", "protocol", HEAD + b"Transfer-Encoding: gzip, chunked\r\n\r\n"
+    answers("a body for ever", "timeout", HEAD + b"\r\n", Part(bytes(1 << 16), 0, ENDLESS)),
+    answers("a chunk of 2**70", "protocol", CHUNKED + b"f" * 18 + b"\r\n"),
+    answers("gzip, chunked", "protocol", HEAD + b"Transfer-Encoding: gzip, chunked\r\n\r\n"
           b"2\r\nok\r\n0\r\n\r\n"),
-    sends("a gzip bomb", "", HEAD + b"Content-Encoding: gzip\r\n\r\n", Part(BLOCK, 0, 32)),
+    answers("a gzip bomb", "", HEAD + b"Content-Encoding: gzip\r\n\r\n", Part(BLOCK, 0, 32)),
 )  # fmt: skip
 
 TIMEOUT_S = 1.5

@@ -149,6 +149,7 @@ def test_a_duel_whose_trials_are_all_refused_answers_nothing() -> None:
 
 
 VARIANTS = tuple(f"{name}=command:python3 server.py --port {{port}}" for name in ("old", "new"))
+DUEL = ["duel", *(word for variant in VARIANTS for word in ("--variant", variant))]
 TWO = Case("custom_service", parameters={"variants": VARIANTS, "design": "trials"})
 
 
@@ -177,9 +178,7 @@ def test_a_duel_prints_the_answer_one_table_and_each_limit_once(
 ) -> None:
     monkeypatch.setattr(api, "run", lambda *_: duel_of_two)
     monkeypatch.setattr(api, "save", lambda _: [tmp_path / "figures" / "effect.svg"])
-    variants = [word for variant in VARIANTS for word in ("--variant", variant)]
-    options = ["--strict"] if "--strict" in limits else []
-    words = ["duel", *variants, *options, "--fail-on", limits[-1]]
+    words = [*DUEL, *limits[:-1], "--fail-on", limits[-1]]
     monkeypatch.setattr("sys.argv", ["perflab", *words])
     done = CliRunner().invoke(app, words)
     lines = done.stdout.splitlines()
@@ -209,9 +208,7 @@ def test_a_service_that_fails_more_often_than_the_baseline_crosses_the_limit_of_
     monkeypatch.setattr(type(duel_of_two), "trials", lambda _: trials)
     monkeypatch.setattr(api, "run", lambda *_: Run(duel_of_two.path))
     monkeypatch.setattr(api, "save", lambda _: [Path("figures/effect.svg")])
-    variants = [word for variant in VARIANTS for word in ("--variant", variant)]
-    words = ["duel", *variants, "--fail-on", "failures>0.01"]
-    done = CliRunner().invoke(app, words)
+    done = CliRunner().invoke(app, [*DUEL, "--fail-on", "failures>0.01"])
     assert done.exit_code == status, done.output
     told = done.stdout.startswith("new has 3.00 percentage points more failures [3.00, 3.00]")
     assert told == (status == 3)

@@ -9,8 +9,6 @@ import secrets
 import socket
 import subprocess
 import sys
-import urllib.error
-import urllib.request
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass
@@ -27,9 +25,9 @@ from perflab.stacks.environments import Environment
 from perflab.stacks.launching import answers
 from perflab.stacks.process_backend import ProcessBackend, ProcessInstance
 from perflab.stacks.spec import ServiceSpec, load_service
-from tests.stacks.asking import wait_until
+from tests.stacks.asking import Answer, call, wait_until
 
-__all__ = ["wait_until"]
+__all__ = ["Answer", "call", "wait_until"]
 
 SECRET = secrets.token_urlsafe(24)
 
@@ -176,40 +174,6 @@ def value_of(postgres: Service, statement: str) -> Any:
 def server_pid(postgres: Service) -> int:
     """Return the process id of a PostgreSQL service's main process."""
     return int((postgres.data / "cluster" / "postmaster.pid").read_text().split()[0])
-
-
-@dataclass(frozen=True)
-class Answer:
-    """An HTTP answer; ``phases`` are its Server-Timing entries in ms."""
-
-    status: int
-    body: Any
-    phases: dict[str, float]
-
-
-def call(port: int, method: str, path: str, body: Any = None) -> Answer:
-    """Send a JSON body (a string is sent as it is) and return the answer, errors included."""
-    text = body if isinstance(body, str) or body is None else json.dumps(body)
-    request = urllib.request.Request(
-        f"http://{HOST}:{port}{path}",
-        data=None if text is None else text.encode(),
-        method=method,
-        headers={"Content-Type": "application/json"},
-    )
-    try:
-        with urllib.request.urlopen(request, timeout=20) as answer:
-            return _answer(answer.status, answer)
-    except urllib.error.HTTPError as error:
-        with error:
-            return _answer(error.code, error)
-
-
-def _answer(status: int, answer: Any) -> Answer:
-    timing = answer.headers.get("Server-Timing") or ""
-    entries = (entry.split(";dur=") for entry in timing.split(", ") if entry)
-    return Answer(
-        status, json.loads(answer.read()), {name: float(duration) for name, duration in entries}
-    )
 
 
 def counts(service: Service) -> dict[str, Any]:

@@ -9,13 +9,15 @@ import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
 
 import psutil
 
 from perflab.host.meters import ProcessTable
 from perflab.host.placing import placement
 from perflab.stacks import cleanup
-from perflab.stacks.backend import Instance
+from perflab.stacks.backend import HOST, Instance
 from perflab.stacks.plan import StackPlan
 from perflab.stacks.process_backend import choose
 from perflab.stacks.residents import Residents
@@ -56,15 +58,40 @@ def children_running(module: str, pid: int) -> list[psutil.Process]:
     return [child for child in psutil.Process(pid).children() if module in child.cmdline()]
 
 
-def post(port: int, path: str, features: object = FEATURES) -> tuple[int, dict[str, object], str]:
-    """Send features to the inference service; return status, body and ``Server-Timing``."""
+@dataclass(frozen=True)
+class Answer:
+    """An HTTP answer; ``phases`` are its Server-Timing entries in ms."""
+
+    status: int
+    body: Any
+    phases: dict[str, float]
+
+
+def call(port: int, method: str, path: str, body: Any = None) -> Answer:
+    """Send a JSON body (a string is sent as it is) and return the answer, errors included."""
+    text = body if isinstance(body, str) or body is None else json.dumps(body)
     request = urllib.request.Request(
-        f"http://127.0.0.1:{port}{path}",
-        data=json.dumps({"features": features}).encode(),
+        f"http://{HOST}:{port}{path}",
+        data=None if text is None else text.encode(),
+        method=method,
         headers={"Content-Type": "application/json"},
     )
     try:
         with urllib.request.urlopen(request, timeout=20) as answer:
-            return answer.status, json.loads(answer.read()), answer.headers["Server-Timing"]
+            return _answer(answer.status, answer)
     except urllib.error.HTTPError as error:
-        return error.code, json.loads(error.read()), ""
+        with error:
+            return _answer(error.code, error)
+
+
+def _answer(status: int, answer: Any) -> Answer:
+    timing = answer.headers.get("Server-Timing") or ""
+    entries = (entry.split(";dur=") for entry in timing.split(", ") if entry)
+    return Answer(
+        status, json.loads(answer.read()), {name: float(duration) for name, duration in entries}
+    )
+
+
+def infer(port: int, path: str = "/inferences") -> Answer:
+    """Send features to the inference service."""
+    return call(port, "POST", path, {"features": FEATURES})

@@ -16,7 +16,7 @@ from perflab.paths import open_dir
 from perflab.stacks.residents import Residents
 from perflab.stacks.settings import reported
 from perflab.systems.inference.stacks import InferenceParameters, stack
-from tests.stacks.asking import pids_of, post, started
+from tests.stacks.asking import infer, pids_of, started
 
 # The phases of an answer, and those of a database write.
 ALWAYS = ("request", "inference", "answer", "app")
@@ -45,9 +45,8 @@ def test_it_serves_pauses_and_reloads(residents: Residents) -> None:
         ("/inferences", {*ALWAYS, "threadpool", *WRITE}),
         ("/inferences_no_db_async", {*ALWAYS}),
     ):
-        status, body, timing = post(port, path)
-        assert (status, body["label"]) == (200, 0)
-        assert {part.split(";")[0].strip() for part in timing.split(",")} == phases
+        answer = infer(port, path)
+        assert (answer.status, answer.body["label"], set(answer.phases)) == (200, 0, phases)
     assert residents.count("on") == 1
     residents.reset("on")
     assert residents.count("on") == 0
@@ -55,7 +54,7 @@ def test_it_serves_pauses_and_reloads(residents: Residents) -> None:
     # A setting of scope reload and the link's delay change between treatments, with an effect.
     residents.activate("off")
     begin = time.monotonic()
-    post(port, "/inferences")
+    infer(port)
     assert time.monotonic() - begin > 0.055  # three round trips of 20 ms, less timer rounding
     residents.activate("on")
     assert sum(count for *_, count in database.waits()) >= 1
@@ -71,7 +70,7 @@ def test_it_serves_pauses_and_reloads(residents: Residents) -> None:
     assert after.cpu_ns == before.cpu_ns
     residents.activate("other")
     other = residents.instance("other", "inference").launch.port
-    assert post(other, "/inferences")[1]["label"] == 0
+    assert infer(other).body["label"] == 0
 
 
 @pytest.mark.slow

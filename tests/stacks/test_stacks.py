@@ -15,7 +15,7 @@ from perflab.paths import project_root, state_dir
 from perflab.stacks import cleanup
 from perflab.stacks.spec import load_service
 from perflab.systems.inference.stacks import InferenceParameters, stack
-from tests.stacks.asking import children_running, pids_of, post, started, wait_until
+from tests.stacks.asking import children_running, infer, pids_of, started, wait_until
 
 SMALL = InferenceParameters(workers=1, pool_size=4)
 
@@ -48,9 +48,9 @@ def test_a_dead_service_is_named_with_its_log(backend_name: str) -> None:
         with pytest.raises(ServiceFailed, match=r"'postgres': .*was ended by SIGKILL"):
             residents.check_alive("on")
         port = residents.instance("on", "inference").launch.port
-        status, body, _ = post(port, "/inferences")
-        assert status == 503
-        assert "database" in str(body["detail"])
+        answer = infer(port)
+        assert answer.status == 503
+        assert "database" in str(answer.body["detail"])
 
 
 OWNER = """

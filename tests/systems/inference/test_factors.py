@@ -8,9 +8,10 @@ import pytest
 
 from perflab.errors import ParameterError
 from perflab.figures.view import OTHER_LOAD
+from perflab.recordings import Run
 from perflab.systems.inference.views import published_absolutes
 from perflab.trials.plan import RunPlan
-from tests.support.synthetic import Planted, write_run
+from tests.golden.recordings import write_recording
 from tests.systems.planned import plan_of
 
 
@@ -51,15 +52,9 @@ def test_the_map_plants_its_delay_before_every_commit() -> None:
     assert delays == [("off", 0, 5), on, on, ("on", 3000, 0), ("on", 3000, 0)]
 
 
-def durability(folder: Path, **parameters: object):
-    treatments = [
-        Planted({"database_write": "yes", "synchronous_commit": "on"}),
-        Planted({"database_write": "yes", "synchronous_commit": "off"}),
-        Planted({"database_write": "no", "synchronous_commit": "none"}),
-    ]
-    run = write_run(folder, treatments=treatments, blocks=1, requests=30, contrasts=[])
-    load = {"requests": 1000, "concurrency": 50, "connection": "per_request"}
-    changes = {"parameters": {**load, **parameters}}
+def durability(folder: Path, **parameters: object) -> Run:
+    run = write_recording(folder, "synchronous_commit/claimed")
+    changes = {"parameters": {**run.record.parameters, **parameters}}
     run.record = run.record.model_copy(update=changes)
     return run
 
