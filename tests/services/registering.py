@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
+from link_ends import Upstream
 from running import Service, call, quiet_port, use_packages_of, wait_until
 
 use_packages_of("registry")
@@ -28,7 +29,7 @@ HANDLERS = ("blocking", "threads", "to_thread", "executor", "async", "ranged")
 VARIANTS = [*((handler, "buffered") for handler in HANDLERS), ("executor", "streamed")]
 
 
-class Tap:
+class Tap(Upstream):
     """A TCP proxy before the store, which can hold back or cut short its answers.
 
     ``allowed`` is how many bytes of answers may pass on each connection (None: all of them). What
@@ -40,10 +41,8 @@ class Tap:
         self.open = 0
         self._lock = threading.Lock()
         self._go = threading.Event()
-        self._clients: set[socket.socket] = set()
-        self._listener = socket.create_server(("127.0.0.1", 0), backlog=256)
-        self.port: int = self._listener.getsockname()[1]
-        threading.Thread(target=self._accept, daemon=True).start()
+        super().__init__()
+        self.serve = self._tapped
 
     def pass_all(self) -> None:
         """Let all bytes pass, those that were held too."""
@@ -52,22 +51,15 @@ class Tap:
 
     def close(self) -> None:
         """End all connections, as a store does that dies."""
-        for end in (self._listener, *self._clients):
+        for end in (self._listener, *self.accepted):
             with contextlib.suppress(OSError):
                 end.shutdown(socket.SHUT_RDWR)
         self._listener.close()
 
-    def _accept(self) -> None:
-        with contextlib.suppress(OSError):
-            while True:
-                client, _ = self._listener.accept()
-                threading.Thread(target=self._serve, args=(client,), daemon=True).start()
-
-    def _serve(self, client: socket.socket) -> None:
-        self._clients.add(client)
+    def _tapped(self, client: socket.socket) -> None:
         with self._lock:
             self.open += 1
-        with client, contextlib.suppress(OSError):
+        with client:
             server = socket.create_connection(("127.0.0.1", self.upstream))
             threading.Thread(target=_forward, args=(client, server), daemon=True).start()
             with server:
