@@ -12,6 +12,7 @@ from perflab.analysis.verdict import Outcome, Size, Verdict, Way, judge
 from perflab.recordings import Contrast
 from perflab.statistics.comparison import Effect
 from perflab.statistics.families import Corrected
+from tests.support.simulations.verdicts import claim
 
 NAN = math.nan
 
@@ -25,19 +26,9 @@ def effect(low: float, ratio: float, high: float, n: int = 6, *, ratios: bool = 
     )
 
 
-def contrast(ratio=None, direction=None, not_testable: str = "", **changes) -> Contrast:
-    fields = {
-        "name": "c",
-        "claim": "claim",
-        "response": "throughput_rps",
-        "numerator": {},
-        "denominator": {},
-        "published_ratio": ratio,
-        "published_direction": direction,
-        "source": "study",
-        "not_testable": not_testable,
-    }
-    return Contrast(**{**fields, **changes})
+def contrast(ratio=None, direction=None, **changes) -> Contrast:
+    published = {"published_ratio": ratio, "published_direction": direction}
+    return claim(**{**published, **changes})
 
 
 REPRODUCED, NOT_REPRODUCED, UNDECIDED = "reproduced", "not reproduced", "undecided"

@@ -9,9 +9,9 @@ import numpy as np
 import pandas as pd
 
 from perflab.analysis.verdict import Way, judge
-from perflab.recordings import Contrast
 from perflab.statistics.comparison import effect_of
 from perflab.statistics.families import corrected
+from tests.support.simulations.verdicts import claim
 
 RESPONSES, STEPS, STEP_BLOCKS, STEP_NOISE, STEP_EFFECT = 4, 6, 8, 0.08, 0.30
 
@@ -65,15 +65,8 @@ def _told(steps: np.ndarray) -> np.ndarray:
     effects = [effect_of(pd.Series(each)) for own in steps for each in own]
     among = corrected([each.p_value for each in effects], names)
     judged = [
-        judge(effect, _claim(name), own)
+        judge(effect, claim(response=name, published_direction="greater"), own)
         for effect, name, own in zip(effects, names, among, strict=True)
     ]
     told = [each.direction is not Way.NOT_SHOWN for each in judged]
     return np.array(told).reshape(RESPONSES, STEPS)
-
-
-def _claim(response: str) -> Contrast:
-    return Contrast(
-        name="step", claim="step", response=response, numerator={}, denominator={},
-        published_direction="greater", source="simulated",
-    )  # fmt: skip

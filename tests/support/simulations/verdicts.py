@@ -30,11 +30,9 @@ FIRST_LOOK, LAST_LOOK = 6, 30
 
 
 def claim(**published: Any) -> Contrast:
-    """Return a contrast of which that was published."""
-    sides: dict[str, Any] = {"numerator": {}, "denominator": {}}
-    return Contrast(
-        name="c", claim="c", response="throughput_rps", source="simulated", **sides, **published
-    )
+    """Return a contrast of which that was published, or with other changes."""
+    fields: dict[str, Any] = {"response": "throughput_rps", "source": "simulated", **published}
+    return Contrast(name="c", claim="c", **{"numerator": {}, "denominator": {}, **fields})
 
 
 def effects(
